@@ -1,0 +1,11 @@
+// bind.hpp: one function per room of the binding; module.cpp calls them.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace hinge::bind {
+
+void kernels(nanobind::module_& m);
+void solvers(nanobind::module_& m);
+
+}  // namespace hinge::bind

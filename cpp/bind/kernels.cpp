@@ -1,0 +1,287 @@
+// kernels.cpp: samples, kernel functions, kernel matrices and expansions for Python.
+// Converts and checks shapes; the GIL is released around all work.
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <tuple>
+
+#include "bind.hpp"
+#include "gram.hpp"
+#include "hinge/blas.hpp"
+#include "hinge/expand.hpp"
+#include "hinge/vector_ops.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace hinge::bind {
+namespace {
+
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using NewVector = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
+using NewMatrix = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
+
+template <class Array>
+std::shared_ptr<const void> keep(const Array& array) {
+  return std::make_shared<Array>(array);
+}
+
+NewVector new_vector(std::size_t n) {
+  auto* values = new double[n]();
+  return NewVector(values, {n}, nb::capsule(values, [](void* p) noexcept { delete[] static_cast<double*>(p); }));
+}
+
+NewMatrix new_matrix(std::size_t rows, std::size_t columns) {
+  auto* values = new double[rows * columns]();
+  return NewMatrix(values, {rows, columns},
+                   nb::capsule(values, [](void* p) noexcept { delete[] static_cast<double*>(p); }));
+}
+
+Parallel parallel(int threads) { return {threads, check_signals}; }
+
+// ---- BLAS ----
+
+// SciPy's BLAS: the capsule's name is its C signature, where "int *" or a 64-bit name tells the width of integers.
+void* blas_function(const nb::dict& functions, const char* name, bool& wide) {
+  const nb::object capsule = functions[name];
+  const char* signature = PyCapsule_GetName(capsule.ptr());
+  if (!signature) throw nb::python_error();
+  const bool narrow = std::strstr(signature, ", int *") != nullptr;
+  wide = std::strstr(signature, ", int64_t *") != nullptr || std::strstr(signature, ", long *") != nullptr ||
+         std::strstr(signature, "blas_int *") != nullptr;
+  if (narrow == wide) {
+    throw nb::import_error(("scipy.linalg.cython_blas." + std::string(name) + " has a signature hinge does not know: " +
+                            signature)
+                               .c_str());
+  }
+  void* pointer = PyCapsule_GetPointer(capsule.ptr(), signature);
+  if (!pointer) throw nb::python_error();
+  return pointer;
+}
+
+// Under the GIL, before the first product.
+void init_blas() {
+  if (has_blas()) return;
+  const auto functions =
+      nb::cast<nb::dict>(nb::module_::import_("scipy.linalg.cython_blas").attr("__pyx_capi__"));
+  bool wide = false;
+  Blas blas;
+  blas.dgemm = blas_function(functions, "dgemm", wide);
+  blas.sgemm = blas_function(functions, "sgemm", wide);
+  blas.wide_integers = wide;
+  set_blas(blas);
+}
+
+// ---- samples ----
+
+template <class T>
+Samples dense(Matrix<T> values) {
+  return {Dense<T>{values.data(), values.shape(0), values.shape(1)}, {keep(values)}};
+}
+
+template <class T, class I>
+Samples csr(Vector<T> data, Vector<I> indices, Vector<I> indptr, std::size_t n_features) {
+  if (indptr.shape(0) == 0) throw nb::value_error("csr: indptr must have n + 1 entries");
+  if (indices.shape(0) != data.shape(0)) throw nb::value_error("csr: data and indices must be of one length");
+  const Csr<T, I> view{data.data(), indices.data(), indptr.data(), indptr.shape(0) - 1, n_features};
+  check_csr(view, data.shape(0));
+  return {view, {keep(data), keep(indices), keep(indptr)}};
+}
+
+std::uintptr_t address(const Samples& samples) {
+  return std::visit([](const auto& s) { return reinterpret_cast<std::uintptr_t>(s.values); }, samples.view);
+}
+
+// ---- kernel functions ----
+
+void make_kernel(KernelFunction* self, const std::vector<std::tuple<std::string, double, double, double>>& program) {
+  std::vector<Node> nodes;
+  for (const auto& [name, gamma, coef0, degree] : program) nodes.push_back({op_named(name), gamma, coef0, degree});
+  new (self) KernelFunction(std::move(nodes));
+}
+
+// ---- kernel matrices ----
+
+template <class T>
+Gram gram_matrix(Matrix<T> matrix) {
+  if (matrix.shape(0) != matrix.shape(1)) throw nb::value_error("Gram.matrix: the matrix must be square");
+  return Gram(make_gram(matrix.data(), matrix.shape(0)), {keep(matrix)});
+}
+
+std::string described(nb::handle value) {
+  if (nb::hasattr(value, "shape") && nb::hasattr(value, "dtype")) {
+    return "an array of shape " + std::string(nb::str(value.attr("shape")).c_str()) + " and dtype " +
+           nb::str(value.attr("dtype")).c_str();
+  }
+  return "a " + std::string(nb::str(value.type().attr("__name__")).c_str());
+}
+
+Gram gram_callback(std::size_t n, Vector<double> diagonal, nb::callable row_function) {
+  if (diagonal.shape(0) != n) throw nb::value_error("Gram.callback: the diagonal must have n entries");
+  auto call = [row_function = std::move(row_function)](std::size_t i, Span<double> out) {
+    const nb::gil_scoped_acquire gil;
+    const nb::object result = row_function(i);
+    nb::ndarray<const double, nb::ndim<1>, nb::device::cpu> row;
+    if (!nb::try_cast(result, row, true) || row.shape(0) != out.size()) {
+      throw nb::value_error(("the kernel's row " + std::to_string(i) + " must be a float64 array of shape (" +
+                             std::to_string(out.size()) + ",), but the function returned " + described(result))
+                                .c_str());
+    }
+    for (std::size_t j = 0; j < out.size(); ++j) {
+      out[j] = row.data()[static_cast<std::int64_t>(j) * row.stride(0)];
+      if (!std::isfinite(out[j])) {
+        throw nb::value_error(("the kernel's row " + std::to_string(i) + " must be finite, but its value at column " +
+                               std::to_string(j) + " is " + std::to_string(out[j]))
+                                  .c_str());
+      }
+    }
+  };
+  return Gram(make_gram(std::vector<double>(diagonal.data(), diagonal.data() + n), std::move(call)), {});
+}
+
+// Indices as the core wants them; IndexError for one outside.
+std::vector<std::int32_t> checked(const Vector<std::int64_t>& index, std::size_t n) {
+  std::vector<std::int32_t> list(index.shape(0));
+  for (std::size_t k = 0; k < list.size(); ++k) {
+    if (index.data()[k] < 0 || static_cast<std::size_t>(index.data()[k]) >= n) {
+      throw nb::index_error(("index " + std::to_string(index.data()[k]) + " is outside a kernel matrix of " +
+                             std::to_string(n) + " samples")
+                                .c_str());
+    }
+    list[k] = static_cast<std::int32_t>(index.data()[k]);
+  }
+  return list;
+}
+
+void fill_rows(const Gram& gram, const std::vector<std::int32_t>& rows, Span<const std::int32_t> columns,
+               std::size_t width, double* out) {
+  if (width == 0) return;
+  const nb::gil_scoped_release nogil;
+  run_tasks(rows.size(), parallel(1), [&] {
+    return [&](std::size_t k, Pulse&) {
+      gram.source().row(static_cast<std::size_t>(rows[k]), columns, Span<double>(out + k * width, width));
+    };
+  });
+}
+
+NewMatrix gram_rows(const Gram& gram, const Vector<std::int64_t>& index) {
+  const auto rows = checked(index, gram.size());
+  NewMatrix out = new_matrix(rows.size(), gram.size());
+  fill_rows(gram, rows, {}, gram.size(), out.data());
+  return out;
+}
+
+NewMatrix gram_block(const Gram& gram, const Vector<std::int64_t>& row_index, const Vector<std::int64_t>& col_index) {
+  const auto rows = checked(row_index, gram.size()), columns = checked(col_index, gram.size());
+  NewMatrix out = new_matrix(rows.size(), columns.size());
+  fill_rows(gram, rows, columns, columns.size(), out.data());
+  return out;
+}
+
+nb::ndarray<nb::numpy, float, nb::ndim<1>> gram_row32(const Gram& gram, std::int64_t i) {
+  if (i < 0 || static_cast<std::size_t>(i) >= gram.size()) throw nb::index_error("row outside the kernel matrix");
+  auto* values = new float[gram.size()];
+  const nb::capsule owner(values, [](void* p) noexcept { delete[] static_cast<float*>(p); });
+  {
+    const nb::gil_scoped_release nogil;
+    gram.source().row(static_cast<std::size_t>(i), {}, Span<float>(values, gram.size()));
+  }
+  return nb::ndarray<nb::numpy, float, nb::ndim<1>>(values, {gram.size()}, owner);
+}
+
+NewVector gram_diagonal(const Gram& gram) {
+  NewVector out = new_vector(gram.size());
+  const nb::gil_scoped_release nogil;
+  gram.source().diagonal(Span<double>(out.data(), gram.size()));
+  return out;
+}
+
+NewVector gram_matvec(const Gram& gram, const Vector<double>& v, int threads) {
+  if (v.shape(0) != gram.size()) throw nb::value_error("matvec: v must have one entry per sample");
+  init_blas();
+  NewVector out = new_vector(gram.size());
+  const nb::gil_scoped_release nogil;
+  gram.gram().multiply(Span<const double>(v.data(), v.shape(0)), Span<double>(out.data(), gram.size()),
+                       parallel(threads));
+  return out;
+}
+
+// ---- expansions ----
+
+NewMatrix expand_samples(const Samples& x, const Samples& z, const KernelFunction& kernel, const Matrix<double>& coef,
+                         int threads) {
+  if (coef.shape(0) != rows(z.view)) throw nb::value_error("expand: coef must have one row per sample of Z");
+  const std::size_t n = rows(x.view), outputs = coef.shape(1);
+  init_blas();
+  NewMatrix out = new_matrix(n, outputs);
+  const nb::gil_scoped_release nogil;
+  expand(x.view, z.view, kernel, Span<const double>(coef.data(), coef.size()), outputs,
+         Span<double>(out.data(), n * outputs), Precision::samples, parallel(threads));
+  return out;
+}
+
+NewMatrix cross_samples(const Samples& x, const Samples& z, const KernelFunction& kernel, int threads) {
+  const std::size_t n = rows(x.view), m = rows(z.view);
+  init_blas();
+  NewMatrix out = new_matrix(n, m);
+  const nb::gil_scoped_release nogil;
+  cross(x.view, z.view, kernel, Span<double>(out.data(), n * m), parallel(threads));
+  return out;
+}
+
+}  // namespace
+
+void kernels(nb::module_& m) {
+  nb::class_<KernelFunction>(m, "Kernel", "A kernel function: a postfix program of (name, gamma, coef0, degree).")
+      .def("__init__", &make_kernel, "nodes"_a);
+
+  nb::class_<Samples>(m, "Samples", "A view on a dense or CSR matrix; keeps the arrays alive.")
+      .def_static("dense", &dense<float>, "X"_a.noconvert())
+      .def_static("dense", &dense<double>, "X"_a.noconvert())
+      .def_static("csr", &csr<float, std::int32_t>, "data"_a.noconvert(), "indices"_a.noconvert(),
+                  "indptr"_a.noconvert(), "n_features"_a)
+      .def_static("csr", &csr<float, std::int64_t>, "data"_a.noconvert(), "indices"_a.noconvert(),
+                  "indptr"_a.noconvert(), "n_features"_a)
+      .def_static("csr", &csr<double, std::int32_t>, "data"_a.noconvert(), "indices"_a.noconvert(),
+                  "indptr"_a.noconvert(), "n_features"_a)
+      .def_static("csr", &csr<double, std::int64_t>, "data"_a.noconvert(), "indices"_a.noconvert(),
+                  "indptr"_a.noconvert(), "n_features"_a)
+      .def_prop_ro("n", [](const Samples& s) { return rows(s.view); })
+      .def_prop_ro("n_features", [](const Samples& s) { return features(s.view); })
+      .def_prop_ro("sparse", [](const Samples& s) { return is_sparse(s.view); })
+      .def_prop_ro("address", &address, "where the first value lies in memory");
+
+  nb::class_<Gram>(m, "Gram", "A kernel matrix: computed, stored, or asked of a function, row by row.")
+      .def_static(
+          "of",
+          [](const Samples& samples, const KernelFunction& kernel) {
+            const nb::gil_scoped_release nogil;
+            return Gram(make_gram(samples.view, kernel), samples.owners);
+          },
+          "samples"_a, "kernel"_a)
+      .def_static("matrix", &gram_matrix<float>, "K"_a.noconvert())
+      .def_static("matrix", &gram_matrix<double>, "K"_a.noconvert())
+      .def_static("callback", &gram_callback, "n"_a, "diagonal"_a.noconvert(), "row_function"_a)
+      .def_prop_ro("n", &Gram::size)
+      .def("diagonal", &gram_diagonal)
+      .def("rows", &gram_rows, "index"_a.noconvert(), "K[index, :] in float64.")
+      .def("row32", &gram_row32, "i"_a, "K[i, :] in float32, as solvers cache it.")
+      .def("block", &gram_block, "rows"_a.noconvert(), "cols"_a.noconvert(), "K[rows][:, cols] in float64.")
+      .def("matvec", &gram_matvec, "v"_a.noconvert(), "threads"_a = 1, "K v.");
+
+  m.def("expand", &expand_samples, "X"_a, "Z"_a, "kernel"_a, "coef"_a.noconvert(), "threads"_a = 1,
+        "K(X, Z) coef, coef of shape (m, k).");
+  m.def("cross", &cross_samples, "X"_a, "Z"_a, "kernel"_a, "threads"_a = 1, "K(X, Z).");
+  m.def("init_blas", &init_blas, "Take SciPy's BLAS; done by itself before the first product.");
+  m.attr("instruction_set") = vector_ops().name;
+}
+
+}  // namespace hinge::bind

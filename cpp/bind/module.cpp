@@ -1,0 +1,8 @@
+// module.cpp: hinge._core.native.  Bindings convert arguments and release the GIL, nothing else.
+#include "bind.hpp"
+
+NB_MODULE(native, m) {
+  m.doc() = "The compiled core of hinge.";
+  hinge::bind::kernels(m);
+  hinge::bind::solvers(m);
+}

@@ -1,0 +1,31 @@
+// expand.hpp: kernel expansions, out = K(X, Z) coef, and kernel blocks K(X, Z), for prediction and products.
+// X is n × d, Z is m × d, in any storage; all other arrays are row-major and the caller's.
+//
+// Dense samples, and sparse ones with enough nonzeros, go block by block through GEMM; squared distances come from
+// the norms trick on data centred on the mean of Z.  Sparser samples are gathered row by row.
+// Memory: a few blocks per thread (some 10 MB), never a dense copy of the samples.
+// Results do not depend on the number of threads.
+#pragma once
+
+#include <cstddef>
+
+#include "hinge/kernel_function.hpp"
+#include "hinge/parallel.hpp"
+#include "hinge/samples.hpp"
+#include "hinge/span.hpp"
+
+namespace hinge {
+
+// full: all arithmetic in double.  samples: kernel values in float where X and Z both are float, and where gamma times
+// the spread of Z is small enough for them to keep six digits; sums are in double all the same.
+enum class Precision { full, samples };
+
+// coef is m × outputs, out n × outputs.  Throws std::invalid_argument if sizes do not fit.
+void expand(const Samples& x, const Samples& z, const KernelFunction& function, Span<const double> coef,
+            std::size_t outputs, Span<double> out, Precision precision, const Parallel& parallel);
+
+// out is n × m; full precision.
+void cross(const Samples& x, const Samples& z, const KernelFunction& function, Span<double> out,
+           const Parallel& parallel);
+
+}  // namespace hinge

@@ -1,0 +1,28 @@
+// kernel_source.hpp: the one door through which every solver sees the kernel matrix.
+// A source owns no cache; a row costs what its kernel costs.  One thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "hinge/span.hpp"
+
+namespace hinge {
+
+class KernelSource {
+ public:
+  KernelSource() = default;
+  KernelSource(const KernelSource&) = delete;
+  KernelSource& operator=(const KernelSource&) = delete;
+  virtual ~KernelSource() = default;
+
+  virtual std::size_t size() const = 0;  // number of samples n
+
+  virtual void diagonal(Span<double> out) const = 0;  // K_ii for all i
+
+  // K[i, columns]; an empty list of columns means all n.  out.size() is the number of columns.
+  virtual void row(std::size_t i, Span<const std::int32_t> columns, Span<double> out) const = 0;
+  virtual void row(std::size_t i, Span<const std::int32_t> columns, Span<float> out) const = 0;
+};
+
+}  // namespace hinge

@@ -1,0 +1,73 @@
+// vector_ops.hpp: the hot loops of the kernels room, compiled for the baseline and for AVX2 + FMA.
+// Plain functions on plain pointers: no allocation, no state.  vector_ops() is the set this processor runs;
+// the choice is made once and never changes, so results are bitwise the same for the life of the process.
+//
+// Row operations compare one row x with many rows of z.  Each result is a sum in an order that depends on d only,
+// so op(x, z) == op(z, x) bit for bit, and the distance of equal rows is exactly 0.  They need d >= kLanes<Acc>.
+// Array operations need 64-byte aligned arrays and a length that is a multiple of kPad.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hinge {
+
+inline constexpr std::size_t kPad = 16;         // array lengths are multiples of this
+inline constexpr std::size_t kAlignment = 64;  // bytes
+
+template <class T>
+inline constexpr std::size_t kLanes = 32 / sizeof(T);  // elements of one vector
+
+inline constexpr std::size_t padded(std::size_t n) { return (n + kPad - 1) / kPad * kPad; }
+
+// out[j] = op(x, row j of z), j < count; row j starts at z + stride * (columns ? columns[j] : j).
+template <class In, class Acc>
+using RowOperation = void(const In* x, const In* z, std::size_t stride, std::size_t d, const std::int32_t* columns,
+                          std::size_t count, Acc* out);
+
+template <class In, class Acc>
+struct RowOps {
+  RowOperation<In, Acc>* dot;      // Σ x z
+  RowOperation<In, Acc>* squared;  // Σ (x - z)²
+  RowOperation<In, Acc>* l1;       // Σ |x - z|
+};
+
+template <class T>
+struct ArrayOps {
+  void (*exp)(std::size_t m, T scale, const T* x, T* out);                              // exp(scale x)
+  void (*tanh)(std::size_t m, T gamma, T coef0, const T* x, T* out);                    // tanh(gamma x + coef0)
+  void (*power)(std::size_t m, T gamma, T coef0, int degree, const T* x, T* out);       // (gamma x + coef0)^degree
+  void (*squared_from_dot)(std::size_t m, T xx, const T* zz, const T* dot, T* out);     // max(0, xx + zz - 2 dot)
+};
+
+struct VectorOps {
+  RowOps<float, float> rows_ff;
+  RowOps<float, double> rows_fd;
+  RowOps<double, double> rows_dd;
+  ArrayOps<float> array_f;
+  ArrayOps<double> array_d;
+  const char* name;
+
+  template <class In, class Acc>
+  const RowOps<In, Acc>& rows() const {
+    if constexpr (sizeof(In) == 8) {
+      return rows_dd;
+    } else if constexpr (sizeof(Acc) == 8) {
+      return rows_fd;
+    } else {
+      return rows_ff;
+    }
+  }
+  template <class T>
+  const ArrayOps<T>& array() const {
+    if constexpr (sizeof(T) == 8) {
+      return array_d;
+    } else {
+      return array_f;
+    }
+  }
+};
+
+const VectorOps& vector_ops();
+
+}  // namespace hinge

@@ -1,0 +1,144 @@
+// expand.cpp: which way to go through K(X, Z), and what to do with its values: multiply or store.
+#include "hinge/expand.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <vector>
+
+#include "block_kernel.hpp"
+#include "hinge/vector_ops.hpp"
+#include "row_kernel.hpp"
+
+namespace hinge {
+namespace {
+
+// Float keeps gamma |x - z|² to about this times 1e-7 (absolute) after centring; above it, double is used.
+constexpr double kFloatSpread = 16;
+
+// Takes rows of kernel values and adds K coef to out; coef is stored transposed and filled up with zeros.
+class Multiply {
+ public:
+  Multiply(Span<const double> coef, std::size_t m, std::size_t outputs, Span<double> out)
+      : outputs_(outputs), stride_(padded(m)), transposed_(outputs * stride_, 0.0), out_(out) {
+    for (std::size_t j = 0; j < m; ++j) {
+      for (std::size_t c = 0; c < outputs; ++c) transposed_[c * stride_ + j] = coef[j * outputs + c];
+    }
+    std::fill(out.begin(), out.end(), 0.0);
+  }
+
+  // values: K[i, first .. first + count), followed by zeros up to a multiple of kPad.
+  void take(std::size_t i, std::size_t first, std::size_t count, const double* values) const {
+    double part[kTogether];
+    for (std::size_t c = 0; c < outputs_; c += kTogether) {
+      const std::size_t some = std::min(kTogether, outputs_ - c);
+      const double* const coef = transposed_.data() + c * stride_ + first;
+      vector_ops().rows_dd.dot(values, coef, stride_, padded(count), nullptr, some, part);
+      for (std::size_t k = 0; k < some; ++k) out_[i * outputs_ + c + k] += part[k];
+    }
+  }
+
+ private:
+  static constexpr std::size_t kTogether = 16;
+  const std::size_t outputs_, stride_;
+  std::vector<double> transposed_;
+  const Span<double> out_;
+};
+
+class Store {
+ public:
+  Store(std::size_t m, Span<double> out) : m_(m), out_(out) {}
+  void take(std::size_t i, std::size_t first, std::size_t count, const double* values) const {
+    std::copy(values, values + count, out_.data() + i * m_ + first);
+  }
+
+ private:
+  const std::size_t m_;
+  const Span<double> out_;
+};
+
+template <class T, class Consumer>
+void by_blocks(const Samples& x, const Samples& z, const KernelFunction& function, const std::vector<double>& centre,
+               const Consumer& consumer, const Parallel& parallel) {
+  constexpr std::size_t width = BlockKernel<T>::kRowsZ;
+  const std::size_t n = rows(x), m = rows(z);
+  const std::size_t height = std::clamp(padded(n / 8), std::size_t(32), BlockKernel<T>::kRowsX);
+  run_tasks((n + height - 1) / height, parallel, [&] {
+    return [&, kernel = BlockKernel<T>(x, z, function, centre)](std::size_t task, Pulse& pulse) mutable {
+      alignas(kAlignment) double wide[width];
+      const Range block{task * height, std::min(n, (task + 1) * height)};
+      for (std::size_t j = 0; j < m; j += width) {
+        const Range columns{j, std::min(m, j + width)};
+        const T* values = kernel.evaluate(block, columns, pulse);
+        for (std::size_t i = block.first; i < block.last; ++i, values += BlockKernel<T>::kStride) {
+          std::copy(values, values + padded(columns.size()), wide);
+          consumer.take(i, j, columns.size(), wide);
+        }
+      }
+    };
+  });
+}
+
+template <class Consumer>
+void by_rows(const Samples& x, const Samples& z, const KernelFunction& function, const Consumer& consumer,
+             const Parallel& parallel) {
+  constexpr std::size_t height = 16, width = RowKernel::kColumns;
+  const std::size_t n = rows(x), m = rows(z);
+  const SideNorms norms(z, function.needs());
+  run_tasks((n + height - 1) / height, parallel, [&] {
+    return [&, kernel = RowKernel(x, z, function, norms)](std::size_t task, Pulse& pulse) mutable {
+      for (std::size_t i = task * height; i < std::min(n, (task + 1) * height); ++i) {
+        kernel.open(i);
+        for (std::size_t j = 0; j < m; j += width) {
+          pulse.beat();
+          const std::size_t count = std::min(width, m - j);
+          consumer.take(i, j, count, kernel.evaluate(j, count));
+        }
+        kernel.close();
+      }
+    };
+  });
+}
+
+// In cycles per pair of samples, measured: a gathered nonzero costs about one, a feature in GEMM an eighth.
+bool gather_is_cheaper(const Samples& x, const Samples& z) {
+  if (!is_sparse(x) && !is_sparse(z)) return false;
+  const auto d = static_cast<double>(features(z));
+  const double nonzeros = d * (is_sparse(z) ? density(z) : density(x));
+  return 6 + nonzeros < d / 8;
+}
+
+template <class Consumer>
+void evaluate(const Samples& x, const Samples& z, const KernelFunction& function, const Consumer& consumer,
+              Precision precision, const Parallel& parallel) {
+  if (features(x) != features(z)) throw std::invalid_argument("X and Z must have the same number of features");
+  if (rows(x) == 0 || rows(z) == 0) return;
+  if (gather_is_cheaper(x, z)) return by_rows(x, z, function, consumer, parallel);
+
+  const bool squared = function.needs().squared;
+  const std::vector<double> centre = squared ? column_means(z) : std::vector<double>{};
+  const bool floats = precision == Precision::samples && is_float32(x) && is_float32(z) &&
+                      (!squared || function.sharpness() * spread(z, centre) <= kFloatSpread);
+  if (floats) {
+    by_blocks<float>(x, z, function, centre, consumer, parallel);
+  } else {
+    by_blocks<double>(x, z, function, centre, consumer, parallel);
+  }
+}
+
+}  // namespace
+
+void expand(const Samples& x, const Samples& z, const KernelFunction& function, Span<const double> coef,
+            std::size_t outputs, Span<double> out, Precision precision, const Parallel& parallel) {
+  if (coef.size() != rows(z) * outputs) throw std::invalid_argument("expand: coef must have one row per sample of Z");
+  if (out.size() != rows(x) * outputs) throw std::invalid_argument("expand: out must have one row per sample of X");
+  evaluate(x, z, function, Multiply(coef, rows(z), outputs, out), precision, parallel);
+}
+
+void cross(const Samples& x, const Samples& z, const KernelFunction& function, Span<double> out,
+           const Parallel& parallel) {
+  if (out.size() != rows(x) * rows(z)) throw std::invalid_argument("cross: out must be n × m");
+  evaluate(x, z, function, Store(rows(z), out), Precision::full, parallel);
+}
+
+}  // namespace hinge

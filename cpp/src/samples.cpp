@@ -1,0 +1,66 @@
+// samples.cpp: what can be asked of samples without knowing how they are stored.
+#include "hinge/samples.hpp"
+
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+namespace hinge {
+
+std::size_t rows(const Samples& samples) {
+  return std::visit([](const auto& s) { return s.rows; }, samples);
+}
+
+std::size_t features(const Samples& samples) {
+  return std::visit([](const auto& s) { return s.features; }, samples);
+}
+
+bool is_sparse(const Samples& samples) {
+  return std::visit([](const auto& s) { return IsCsr<std::decay_t<decltype(s)>>::value; }, samples);
+}
+
+bool is_float32(const Samples& samples) {
+  return std::visit([](const auto& s) { return std::is_same_v<typename std::decay_t<decltype(s)>::Value, float>; },
+                    samples);
+}
+
+double density(const Samples& samples) {
+  const double cells = static_cast<double>(rows(samples)) * static_cast<double>(features(samples));
+  if (cells == 0) return 0;
+  return std::visit(
+      [cells](const auto& s) {
+        if constexpr (IsCsr<std::decay_t<decltype(s)>>::value) {
+          return static_cast<double>(s.start[s.rows]) / cells;
+        } else {
+          return 1.0;
+        }
+      },
+      samples);
+}
+
+template <class T, class I>
+void check_csr(const Csr<T, I>& csr, std::size_t stored) {
+  if (csr.start[0] != 0 || csr.start[csr.rows] < 0 || static_cast<std::size_t>(csr.start[csr.rows]) > stored) {
+    throw std::invalid_argument("csr: indptr must start at 0 and end within the stored values");
+  }
+  for (std::size_t i = 0; i < csr.rows; ++i) {
+    if (csr.start[i + 1] < csr.start[i] || csr.start[i + 1] > csr.start[csr.rows]) {
+      throw std::invalid_argument("csr: indptr decreases at row " + std::to_string(i));
+    }
+    I previous = -1;
+    for (I k = csr.start[i]; k < csr.start[i + 1]; ++k) {
+      if (csr.index[k] <= previous || static_cast<std::size_t>(csr.index[k]) >= csr.features) {
+        throw std::invalid_argument("csr: the indices of row " + std::to_string(i) + " must ascend within [0, " +
+                                    std::to_string(csr.features) + "); call sort_indices and sum_duplicates");
+      }
+      previous = csr.index[k];
+    }
+  }
+}
+
+template void check_csr(const Csr<float, std::int32_t>&, std::size_t);
+template void check_csr(const Csr<float, std::int64_t>&, std::size_t);
+template void check_csr(const Csr<double, std::int32_t>&, std::size_t);
+template void check_csr(const Csr<double, std::int64_t>&, std::size_t);
+
+}  // namespace hinge

@@ -1,0 +1,254 @@
+// vector_ops.inl: the loops themselves, included by one file per instruction set, each with its own flags.
+// Written with the vector extension of GCC and Clang: eight floats or four doubles at a time, which the baseline
+// build splits in two.  Nothing here may instantiate a template of the standard library: the linker would be free
+// to give its AVX2 version to everybody.
+#pragma GCC diagnostic ignored "-Wpsabi"  // vectors never cross a function that is not inlined
+
+namespace {
+
+using std::int32_t;
+using std::size_t;
+
+typedef double Double4 __attribute__((vector_size(32)));
+typedef long long Long4 __attribute__((vector_size(32)));
+typedef float Float8 __attribute__((vector_size(32)));
+typedef int Int8 __attribute__((vector_size(32)));
+typedef float Float4 __attribute__((vector_size(16)));
+
+template <class T>
+struct Lanes;
+template <>
+struct Lanes<double> {
+  using Vector = Double4;
+  using Bits = Long4;
+  static constexpr Bits iota = {0, 1, 2, 3};
+};
+template <>
+struct Lanes<float> {
+  using Vector = Float8;
+  using Bits = Int8;
+  static constexpr Bits iota = {0, 1, 2, 3, 4, 5, 6, 7};
+};
+
+#define HINGE_INLINE static inline __attribute__((always_inline))
+
+HINGE_INLINE void load(const double* p, Double4& v) { __builtin_memcpy(&v, p, sizeof v); }
+HINGE_INLINE void load(const float* p, Float8& v) { __builtin_memcpy(&v, p, sizeof v); }
+HINGE_INLINE void load(const float* p, Double4& v) {
+  Float4 f;
+  __builtin_memcpy(&f, p, sizeof f);
+  v = __builtin_convertvector(f, Double4);
+}
+
+// ---- one row against many -------------------------------------------------------------------------------------
+
+struct Dot {
+  template <class V, class B>
+  HINGE_INLINE void add(V& sum, const V& x, const V& z) {
+    sum += x * z;
+  }
+};
+struct Squared {
+  template <class V, class B>
+  HINGE_INLINE void add(V& sum, const V& x, const V& z) {
+    const V t = x - z;
+    sum += t * t;
+  }
+};
+struct Absolute {
+  template <class V, class B>
+  HINGE_INLINE void add(V& sum, const V& x, const V& z) {
+    const V t = x - z;
+    sum += (V)((B)t & ~(B)(-V{}));  // clears the sign bit: -V{} is all -0.0
+  }
+};
+
+// The sums over the lanes of four vectors, each by the same tree.
+HINGE_INLINE void sum_lanes(const Double4* a, double* out) {
+  const Double4 ab = __builtin_shufflevector(a[0], a[1], 0, 4, 2, 6) + __builtin_shufflevector(a[0], a[1], 1, 5, 3, 7);
+  const Double4 cd = __builtin_shufflevector(a[2], a[3], 0, 4, 2, 6) + __builtin_shufflevector(a[2], a[3], 1, 5, 3, 7);
+  const Double4 sums = __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+  __builtin_memcpy(out, &sums, sizeof sums);
+}
+HINGE_INLINE void sum_lanes(const Float8* a, float* out) {
+  const Float8 ab = __builtin_shufflevector(a[0], a[1], 0, 8, 2, 10, 4, 12, 6, 14) +
+                    __builtin_shufflevector(a[0], a[1], 1, 9, 3, 11, 5, 13, 7, 15);
+  const Float8 cd = __builtin_shufflevector(a[2], a[3], 0, 8, 2, 10, 4, 12, 6, 14) +
+                    __builtin_shufflevector(a[2], a[3], 1, 9, 3, 11, 5, 13, 7, 15);
+  const Float8 abcd = __builtin_shufflevector(ab, cd, 0, 1, 8, 9, 4, 5, 12, 13) +
+                      __builtin_shufflevector(ab, cd, 2, 3, 10, 11, 6, 7, 14, 15);
+  Float4 low, high;
+  __builtin_memcpy(&low, &abcd, sizeof low);
+  __builtin_memcpy(&high, reinterpret_cast<const char*>(&abcd) + sizeof low, sizeof high);
+  const Float4 sums = low + high;
+  __builtin_memcpy(out, &sums, sizeof sums);
+}
+
+// Four rows of z at a time; a last group of fewer repeats its last row.  The end of a row that does not fill a
+// vector is read again from the left, with what has been counted already set to zero in both.
+template <class Term, class In, class Acc>
+void against_rows(const In* x, const In* z, size_t stride, size_t d, const int32_t* columns, size_t count, Acc* out) {
+  using Vector = typename Lanes<Acc>::Vector;
+  using Bits = typename Lanes<Acc>::Bits;
+  constexpr size_t W = sizeof(Vector) / sizeof(Acc);
+  const size_t whole = d / W * W;
+  const Bits fresh = Lanes<Acc>::iota >= static_cast<int>(W - (d - whole));
+  for (size_t j = 0; j < count; j += 4) {
+    const In* row[4];
+    for (size_t c = 0; c < 4; ++c) {
+      const size_t k = j + c < count ? j + c : count - 1;
+      row[c] = z + stride * (columns ? static_cast<size_t>(columns[k]) : k);
+    }
+    Vector sum[4] = {};
+    Vector xv, zv;
+    for (size_t k = 0; k < whole; k += W) {
+      load(x + k, xv);
+      for (int c = 0; c < 4; ++c) {
+        load(row[c] + k, zv);
+        Term::template add<Vector, Bits>(sum[c], xv, zv);
+      }
+    }
+    if (whole < d) {
+      load(x + d - W, xv);
+      xv = (Vector)((Bits)xv & fresh);
+      for (int c = 0; c < 4; ++c) {
+        load(row[c] + d - W, zv);
+        zv = (Vector)((Bits)zv & fresh);
+        Term::template add<Vector, Bits>(sum[c], xv, zv);
+      }
+    }
+    if (j + 4 <= count) {
+      sum_lanes(sum, out + j);
+    } else {
+      Acc last[4];
+      sum_lanes(sum, last);
+      for (size_t c = 0; j + c < count; ++c) out[j + c] = last[c];
+    }
+  }
+}
+
+// ---- elementary functions -------------------------------------------------------------------------------------
+
+// exp(x) = 2^n exp(r), |r| <= ln(2)/2, Taylor to the last bit; 2^n in two factors so that results below the
+// smallest normal number come out rounded once.  Adding kMagic leaves n in the low bits of the mantissa.
+struct ExpDouble {
+  static constexpr double kMagic = 0x1.8p52, kLow = -746, kHigh = 710;
+  static constexpr double kLog2e = 1.4426950408889634, kLn2High = 6.93145751953125e-1;
+  static constexpr double kLn2Low = 1.42860682030941723212e-6;
+  static constexpr int kBias = 1023, kShift = 52, kTerms = 14;
+  static constexpr double kTaylor[kTerms] = {1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800,
+                                             1.0 / 362880,     1.0 / 40320,     1.0 / 5040,     1.0 / 720,
+                                             1.0 / 120,        1.0 / 24,        1.0 / 6,        0.5, 1.0, 1.0};
+};
+struct ExpFloat {
+  static constexpr float kMagic = 0x1.8p23f, kLow = -105, kHigh = 89;
+  static constexpr float kLog2e = 1.44269504f, kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
+  static constexpr int kBias = 127, kShift = 23, kTerms = 8;
+  static constexpr float kTaylor[kTerms] = {1.0f / 5040, 1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f};
+};
+template <class T>
+struct ExpOf;
+template <>
+struct ExpOf<double> : ExpDouble {};
+template <>
+struct ExpOf<float> : ExpFloat {};
+
+template <class T>
+HINGE_INLINE void exp_vector(typename Lanes<T>::Vector& x) {
+  using Vector = typename Lanes<T>::Vector;
+  using Bits = typename Lanes<T>::Bits;
+  using C = ExpOf<T>;
+  x = x < C::kLow ? Vector{} + C::kLow : x;
+  x = x > C::kHigh ? Vector{} + C::kHigh : x;
+  const Vector n = (x * C::kLog2e + C::kMagic) - C::kMagic;
+  const Vector r = (x - n * C::kLn2High) - n * C::kLn2Low;
+  Vector series = Vector{} + C::kTaylor[0];
+#pragma GCC unroll 16
+  for (int k = 1; k < C::kTerms; ++k) series = series * r + C::kTaylor[k];
+  const Vector first = n * T(0.5) + C::kMagic;
+  const Vector second = (n - (first - C::kMagic)) + C::kMagic;
+  const Vector scale1 = (Vector)(((Bits)first + C::kBias) << C::kShift);
+  const Vector scale2 = (Vector)(((Bits)second + C::kBias) << C::kShift);
+  x = series * scale1 * scale2;
+}
+
+template <class T>
+void exp_array(size_t m, T scale, const T* x, T* out) {
+  using Vector = typename Lanes<T>::Vector;
+  for (size_t j = 0; j < m; j += sizeof(Vector) / sizeof(T)) {
+    Vector v;
+    load(x + j, v);
+    v = v * scale;
+    exp_vector<T>(v);
+    __builtin_memcpy(out + j, &v, sizeof v);
+  }
+}
+
+// Below 0.625 the rational approximation of Cephes (Moshier), above it 1 - 2 / (exp(2|t|) + 1).
+template <class T>
+void tanh_array(size_t m, T gamma, T coef0, const T* x, T* out) {
+  using Vector = typename Lanes<T>::Vector;
+  using Bits = typename Lanes<T>::Bits;
+  for (size_t j = 0; j < m; j += sizeof(Vector) / sizeof(T)) {
+    Vector t;
+    load(x + j, t);
+    t = t * gamma + coef0;
+    const Bits sign = (Bits)t & (Bits)(-Vector{});
+    const Vector size = (Vector)((Bits)t ^ sign);
+    Vector large = size + size;
+    exp_vector<T>(large);
+    large = T(1) - T(2) / (large + T(1));
+    const Vector s = t * t;
+    const Vector p = (T(-9.64399179425052238628e-1) * s - T(9.92877231001918586564e1)) * s -
+                     T(1.61468768441708447952e3);
+    const Vector q = ((s + T(1.12811678491632931402e2)) * s + T(2.23548839060100448583e3)) * s +
+                     T(4.84406305325125486048e3);
+    const Vector small = t + t * s * (p / q);
+    t = size < T(0.625) ? small : (Vector)((Bits)large | sign);
+    __builtin_memcpy(out + j, &t, sizeof t);
+  }
+}
+
+template <class T>
+void power_array(size_t m, T gamma, T coef0, int degree, const T* x, T* out) {
+  using Vector = typename Lanes<T>::Vector;
+  for (size_t j = 0; j < m; j += sizeof(Vector) / sizeof(T)) {
+    Vector base, value = Vector{} + T(1);
+    load(x + j, base);
+    base = base * gamma + coef0;
+    for (int r = 0; r < degree; ++r) value *= base;
+    __builtin_memcpy(out + j, &value, sizeof value);
+  }
+}
+
+template <class T>
+void squared_from_dot_array(size_t m, T xx, const T* zz, const T* dot, T* out) {
+  using Vector = typename Lanes<T>::Vector;
+  for (size_t j = 0; j < m; j += sizeof(Vector) / sizeof(T)) {
+    Vector norm, inner;
+    load(zz + j, norm);
+    load(dot + j, inner);
+    norm = (norm + xx) - T(2) * inner;
+    norm = norm > T(0) ? norm : Vector{};
+    __builtin_memcpy(out + j, &norm, sizeof norm);
+  }
+}
+
+template <class In, class Acc>
+constexpr hinge::RowOps<In, Acc> row_ops() {
+  return {against_rows<Dot, In, Acc>, against_rows<Squared, In, Acc>, against_rows<Absolute, In, Acc>};
+}
+
+template <class T>
+constexpr hinge::ArrayOps<T> array_ops() {
+  return {exp_array<T>, tanh_array<T>, power_array<T>, squared_from_dot_array<T>};
+}
+
+constexpr hinge::VectorOps every_operation(const char* name) {
+  return {row_ops<float, float>(), row_ops<float, double>(), row_ops<double, double>(),
+          array_ops<float>(),      array_ops<double>(),      name};
+}
+
+#undef HINGE_INLINE
+
+}  // namespace

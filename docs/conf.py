@@ -1,0 +1,52 @@
+"""Sphinx configuration: `make docs`."""
+
+from importlib import metadata
+
+project = "hinge"
+author = "The hinge developers"
+copyright = "The hinge developers"
+release = metadata.version("hinge")
+version = ".".join(release.split(".")[:2])
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py"]
+templates_path = ["_templates"]
+
+myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autodoc_typehints = "none"  # types are in the numpydoc sections
+numpydoc_show_class_members = False  # the class template lists them
+numpydoc_xref_param_type = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "write_computation_times": False,
+    "plot_gallery": "True",
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"hinge {release}"
+html_show_sourcelink = False
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"index": []}

@@ -1,0 +1,96 @@
+"""`hinge demo`: breast cancer cells, told apart by an SVC that proves how good its optimum is."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer
+from sklearn.decomposition import PCA
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
+
+from hinge import __version__
+from hinge.estimators import SVC
+from hinge.plotting import Convergence, DecisionBoundary
+
+
+def demo(out: Path) -> int:
+    """Train, test, prove and draw; returns the exit code."""
+    out.mkdir(parents=True, exist_ok=True)  # first: a folder that cannot be made is said before any work
+    data = load_breast_cancer()
+    X_train, X_test, y_train, y_test = train_test_split(
+        data.data, data.target, test_size=0.25, stratify=data.target, random_state=0
+    )
+    scaler = StandardScaler().fit(X_train)
+    X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
+    n, d = data.data.shape
+    print(f"hinge {__version__} on the Wisconsin breast cancer data that comes with scikit-learn")
+    print(f"{n} samples, {d} standardised features; {len(y_train)} to learn from, {len(y_test)} held out\n")
+
+    start = time.perf_counter()
+    model = SVC(C=10.0, gamma=0.02, tol=1e-6).fit(X_train, y_train)
+    seconds = time.perf_counter() - start
+    _print_model(model, seconds, X_test, y_test, data.target_names)
+    _print_certificate(model, X_train, y_train)
+    _draw(model, X_train, y_train, data.target_names, out)
+    return 0
+
+
+def _print_model(model: SVC, seconds: float, X: Any, y: Any, names: Any) -> None:
+    right = int(np.sum(model.predict(X) == y))
+    total = int(np.sum(model.n_support_))
+    each = ", ".join(f"{count} {name}" for count, name in zip(model.n_support_, names, strict=True))
+    print(f"{model}: {getattr(model.status_, 'name', model.status_)} in {1e3 * seconds:.1f} ms")
+    _print_rows(
+        ("accuracy on held-out data", f"{right / len(y):.1%} ({right} of {len(y)})"),
+        ("support vectors", f"{total} ({each})"),
+    )
+
+
+def _print_certificate(model: SVC, X: Any, y: Any) -> None:
+    fit, again = model.certificate_, model.certify(X, y)
+    print("certificate: the optimum lies between the dual and the primal value")
+    print(f"  {'':<27}{'by fit':<20}by certify(X, y), from the data alone")
+    _print_rows(
+        ("primal value", f"{fit.primal:<20.10f}{again.primal:.10f}"),
+        ("dual value", f"{fit.dual:<20.10f}{again.dual:.10f}"),
+        ("gap", f"{fit.gap:<20.2e}{again.gap:.2e}"),
+        ("relative gap", f"{fit.relative_gap:<20.2e}{again.relative_gap:.2e}"),
+        ("KKT violation", f"{fit.kkt_violation:<20.2e}{again.kkt_violation:.2e}"),
+    )
+
+
+def _print_rows(*rows: tuple[str, str]) -> None:
+    for name, value in rows:
+        print(f"  {name:<27}{value}")
+    print()
+
+
+def _draw(model: SVC, X: Any, y: Any, names: Any, out: Path) -> None:
+    """The boundary of a second machine, on two principal components, and the convergence of the first."""
+    os.environ.setdefault("MPLBACKEND", "Agg")  # files only: a screen is neither needed nor opened
+    plane = PCA(2, random_state=0).fit_transform(X)
+    flat = SVC(C=1.0, gamma=0.04, tol=1e-6).fit(plane, y)
+    try:
+        boundary = DecisionBoundary.from_estimator(
+            flat,
+            plane,
+            y,
+            feature_names=("first principal component", "second principal component"),
+            class_names=names,
+        )
+        convergence = Convergence.from_estimator(model)
+    except ImportError as error:
+        print(f"no pictures: {error}")
+        return
+    print("pictures")
+    for display, name, what in (
+        (boundary, "decision-boundary.png", "an SVC on two principal components of the same data"),
+        (convergence, "convergence.png", "how the gap closed"),
+    ):
+        display.figure_.savefig(out / name, dpi=150)
+        print(f"  {out / name}  {what}")

@@ -1,0 +1,6 @@
+"""scikit-learn estimators: validate, formulate, solve, recover."""
+
+from hinge.estimators.classification import SVC, NuSVC
+from hinge.estimators.single import SVR, NuSVR, OneClassSVM
+
+__all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"]

@@ -1,0 +1,337 @@
+"""What the five kernel machines share: validation at the door, training, the certificate, decision values."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hinge.estimators import parameters
+from hinge.estimators.data import Data, check_weight, take
+from hinge.estimators.progress import ProgressLine
+from hinge.formulations import Formulation
+from hinge.kernels import DirectAccess, FunctionKernel, Kernel, Linear, Precomputed, cache_bytes, make_kernel, open_access
+from hinge.model import Expansion, KernelModel
+from hinge.problems import Array, Certificate, Solution, Status, certify, combine
+from hinge.solvers import choose
+
+FLOATS = [np.float64, np.float32]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One binary, regression or one-class problem: which of the kept samples, and what is asked of them."""
+
+    rows: NDArray[np.intp] | None
+    formulation: Formulation
+
+
+def _length(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+class KernelMachine(BaseEstimator):
+    """Base of `SVC`, `NuSVC`, `SVR`, `NuSVR` and `OneClassSVM`."""
+
+    _losses: ClassVar[tuple[str, ...]] = ()
+
+    # ---- validation: the only place where arguments and data are looked at ----------------------------------------
+
+    def _check_parameters(self) -> None:
+        parameters.number("tol", self.tol, 0.0, open_low=True)
+        parameters.integer("max_iter", self.max_iter, -1)
+        if self.max_time is not None:
+            parameters.number("max_time", self.max_time, 0.0, open_low=True)
+        parameters.number("degree", self.degree, 0.0)
+        parameters.number("coef0", self.coef0, -np.inf)
+        for name in ("shrinking", "warm_start", "verbose"):
+            parameters.flag(name, getattr(self, name))
+        if self._losses:
+            parameters.choice("loss", self.loss, self._losses)
+        if self.n_jobs is not None:
+            parameters.integer("n_jobs", self.n_jobs, -(2**31))
+            if self.n_jobs == 0:
+                raise ValueError("n_jobs=0 has no meaning; use 1, or -1 for all cores")
+        cache_bytes(self.cache_size)
+        self._solver()
+        self._make_kernel()
+
+    def _make_kernel(self) -> Kernel:
+        return make_kernel(self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0)
+
+    def _solver(self, max_time: float | None = None) -> Any:
+        return choose(
+            self.solver,
+            tol=self.tol,
+            shrinking=bool(self.shrinking),
+            max_iter=self.max_iter,
+            max_time=max_time,
+            cache_size=self.cache_size,
+        )
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Data:
+        """Parameters, then data; samples of weight zero are left out here.  `reset` is False for a fitted machine."""
+        self._check_parameters()
+        X, y = self._validate_arrays(X, y, reset)
+        n = _length(X)
+        weight = check_weight(sample_weight, n)
+        if reset:
+            self.shape_fit_ = X.shape if hasattr(X, "shape") else (n,)
+        elif n != self.shape_fit_[0]:
+            raise ValueError(f"X has {n} samples, but fit was given {self.shape_fit_[0]}; pass the training data")
+        rows = np.flatnonzero(weight > 0)
+        if len(rows) == n:
+            return Data(X, y, weight, rows)
+        X = X[np.ix_(rows, rows)] if self._is_precomputed() else take(X, rows)
+        return Data(X, y[rows], weight[rows], rows)
+
+    def _validate_arrays(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray[Any]]:
+        kernel = self._make_kernel()
+        if isinstance(kernel, FunctionKernel):  # a kernel function may take anything that has rows
+            if _length(X) == 0:
+                raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+            if reset and len(getattr(X, "shape", ())) == 2:
+                self.n_features_in_ = X.shape[1]
+        else:
+            if sp.issparse(X) and isinstance(kernel, Precomputed):
+                raise TypeError("Sparse precomputed kernels are not supported; pass K.toarray()")
+            X = validate_data(self, X, dtype=FLOATS, order="C", accept_sparse="csr", reset=reset)
+        y = self._validate_y(y, _length(X))
+        check_consistent_length(X, y)
+        if isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"Precomputed matrix must be a square matrix. Input is a {X.shape[0]}x{X.shape[1]} matrix."
+            )
+        return X, y
+
+    def _validate_y(self, y: Any, n: int) -> NDArray[Any]:
+        raise NotImplementedError
+
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, Precomputed) or (isinstance(self.kernel, str) and self.kernel == "precomputed")
+
+    # ---- training ---------------------------------------------------------------------------------------------
+
+    def _train(self, data: Data, machines: Sequence[Machine]) -> tuple[Kernel, list[Expansion]]:
+        """Solve every machine; certificates, statuses and histories become attributes."""
+        kernel = self._make_kernel().resolve(data.X, data.weight)
+        access_of = self._accesses(kernel, data.X)
+        starts = self._warm_starts(data, machines)
+        deadline = None if self.max_time is None else time.monotonic() + self.max_time
+        solutions: list[Solution] = []
+        certificates: list[Certificate] = []
+        expansions: list[Expansion] = []
+        with ProgressLine(type(self).__name__) if self.verbose else nullcontext() as line:
+            for machine, start in zip(machines, starts, strict=True):
+                problem = machine.formulation.build(access_of(machine.rows))
+                left = None if deadline is None else max(0.0, deadline - time.monotonic())
+                solution = self._solver(left).solve(problem, start, None if line is None else line.update)
+                if solution.error is not None and machine is not machines[-1]:
+                    raise solution.error
+                solutions.append(solution)
+                certificates.append(self._certificate(problem, solution, kernel))
+                expansions.append(machine.formulation.recover(*solution.point))
+        self._remember(machines, solutions)
+        self._tell(solutions, certificates)
+        return kernel, expansions
+
+    def _accesses(self, kernel: Kernel, X: Any) -> Callable[[NDArray[np.intp] | None], Any]:
+        """Kernel access for a subset of the samples."""
+        budget = cache_bytes(self.cache_size)
+        if isinstance(kernel, FunctionKernel):
+            whole = open_access(kernel, X, budget_bytes=budget)
+            matrix = getattr(whole, "matrix", None)
+            if matrix is None:
+                return lambda rows: whole if rows is None else open_access(kernel, take(X, rows), budget_bytes=budget)
+            kernel, X = Precomputed(), matrix
+        if isinstance(kernel, Precomputed):
+            return lambda rows: open_access(kernel, X if rows is None else X[np.ix_(rows, rows)])
+        return lambda rows: open_access(kernel, take(X, rows), budget_bytes=budget)
+
+    @staticmethod
+    def _certificate(problem: Any, solution: Solution, kernel: Kernel) -> Certificate:
+        found = certify(problem, solution.alpha, solution.mu, solution.gradient, convex=kernel.psd)
+        return found.with_history(solution.history) if solution.exact else found.unproven(solution.history)
+
+    def _tell(self, solutions: Sequence[Solution], certificates: Sequence[Certificate]) -> None:
+        """Attributes that say how training went."""
+        self.certificates_ = list(certificates)
+        self.certificate_ = combine(certificates)
+        self.status_ = max(solution.status for solution in solutions)
+        self.fit_status_ = int(self.status_ is not Status.SOLVED)
+        self._error = next((s.error for s in solutions if s.error is not None), None)
+        histories = [solution.history for solution in solutions]
+        self.history_ = histories[0] if len(histories) == 1 else histories
+        self.n_iter_ = self._iterations(np.array([s.iterations for s in solutions], dtype=np.int32))
+
+    def _iterations(self, counts: NDArray[np.int32]) -> Any:
+        return int(counts[0])
+
+    def _finish(self) -> Self:
+        """Warn about a solver that stopped early; raise what interrupted it, now that the model is in place."""
+        gap = f"the relative duality gap reached is {self.certificate_.relative_gap:.2g}"
+        scaling = "Consider pre-processing your data with StandardScaler or MinMaxScaler."
+        if self.status_ is Status.MAX_ITER:
+            text = f"Solver terminated early (max_iter={self.max_iter}).  {scaling} The model is kept; {gap}."
+        elif self.status_ is Status.TIME_LIMIT:
+            text = f"Solver terminated early (max_time={self.max_time} s).  {scaling} The model is kept; {gap}."
+        elif self.status_ is Status.NUMERICAL:
+            text = f"Rounding errors stopped the solver before tol={self.tol:g}.  {scaling} The model is kept; {gap}."
+        else:
+            text = ""
+        if text:
+            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        return self
+
+    # ---- warm starts (LwK 10.1.2) -----------------------------------------------------------------------------
+
+    def _warm_starts(self, data: Data, machines: Sequence[Machine]) -> list[Array | None]:
+        """The last solution, rescaled to the new bounds, where `warm_start` asks for it and it still fits."""
+        before = getattr(self, "_fractions", None) if self.warm_start else None
+        if before is None or len(before) != len(machines):
+            return [None] * len(machines)
+        bounds = [machine.formulation.upper for machine in machines]
+        return [f * u if f.shape == u.shape else None for f, u in zip(before, bounds, strict=True)]
+
+    def _remember(self, machines: Sequence[Machine], solutions: Sequence[Solution]) -> None:
+        """Each variable as a fraction of its upper bound."""
+        self._fractions = (
+            [s.alpha / m.formulation.upper for m, s in zip(machines, solutions, strict=True)] if self.warm_start else None
+        )
+
+    # ---- the certificate, from the data, by other code --------------------------------------------------------
+
+    def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+        """Recompute the certificate of this model from its training data.
+
+        Everything is computed anew in float64 with NumPy, from `X`, `y`, `dual_coef_` and `intercept_`; no solver code
+        takes part.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            What `fit` was given.
+
+        Returns
+        -------
+        Certificate
+            For several classes the sum over all pairs; `kkt_violation` is the largest.
+        """
+        check_is_fitted(self)
+        data = self._validate(X, y, sample_weight, reset=False)
+        machines = self._machines(data)
+        found = []
+        for machine, expansion in zip(machines, self._expansions(data, machines), strict=True):
+            problem = machine.formulation.build(DirectAccess(self.model_.kernel, data.X, machine.rows))
+            found.append(certify(problem, *machine.formulation.lift(expansion), convex=self.model_.kernel.psd))
+        return combine(found)
+
+    def _machines(self, data: Data) -> list[Machine]:
+        raise NotImplementedError
+
+    def _expansions(self, data: Data, machines: Sequence[Machine]) -> list[Expansion]:
+        raise NotImplementedError
+
+    # ---- the fitted function ----------------------------------------------------------------------------------
+
+    def _assemble(self, data: Data, kernel: Kernel, support: NDArray[np.intp], coefficients: Array, offsets: Array) -> None:
+        """Fitted attributes; `support` are positions among the kept samples, `coefficients` has a column per machine."""
+        precomputed = isinstance(kernel, Precomputed)
+        vectors = None if precomputed else take(data.X, support)
+        if not (np.isfinite(coefficients).all() and np.isfinite(offsets).all()):
+            raise ValueError(
+                "The dual coefficients or intercepts are not finite. The input data may contain large values and need "
+                "to be preprocessed."
+            )
+        self.support_ = data.rows[support].astype(np.int32)
+        self.support_vectors_ = np.empty((0, 0)) if precomputed else vectors
+        self.model_ = KernelModel(kernel, vectors, coefficients, offsets)
+        self._sparse = bool(sp.issparse(data.X))
+
+    def _decide(self, X: Any) -> Array:
+        """Decision values of all machines, (n_rows × n_machines)."""
+        check_is_fitted(self)
+        X = self._validate_for_prediction(X)
+        return self.model_.decide(X, n_threads=effective_n_jobs(self.n_jobs))
+
+    def _validate_for_prediction(self, X: Any) -> Any:
+        self._check_loaded()
+        kernel = self.model_.kernel
+        if isinstance(kernel, FunctionKernel):
+            return X
+        if isinstance(kernel, Precomputed):
+            return self._support_columns(X)
+        X = validate_data(self, X, dtype=FLOATS, order="C", accept_sparse="csr", reset=False)
+        if sp.issparse(X) and not self._sparse:
+            raise ValueError(f"cannot use sparse input in {type(self).__name__!r} trained on dense data")
+        return X
+
+    def _support_columns(self, K: Any) -> Array:
+        """A precomputed kernel at prediction: columns for all training samples, or for the support vectors only."""
+        K = check_array(K, dtype=FLOATS, order="C")
+        if K.shape[1] == self.shape_fit_[0]:
+            return np.ascontiguousarray(K[:, self.support_])
+        if K.shape[1] == len(self.support_):
+            return K
+        raise ValueError(
+            f"X.shape[1] = {K.shape[1]} should be equal to {self.shape_fit_[0]}, the number of samples at training time "
+            f"(or to {len(self.support_)}, one column per support vector)"
+        )
+
+    def _check_loaded(self) -> None:
+        """The fitted attributes belong together (they may come from a file)."""
+        vectors = self.model_.vectors
+        count = len(self.support_) if vectors is None else vectors.shape[0] if hasattr(vectors, "shape") else len(vectors)
+        wide = self.support_vectors_.shape[0] if hasattr(self.support_vectors_, "shape") else count
+        fits = (
+            count == len(self.support_) == self.model_.coefficients.shape[0] == int(np.sum(self.n_support_))
+            and self.model_.coefficients.shape[1] == len(self.model_.intercept) == len(self.intercept_)
+            and (vectors is None or wide == count)
+        )
+        if not fits:
+            raise ValueError(f"The internal representation of {type(self).__name__} was altered")
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features, for the linear kernel; one row per machine."""
+        check_is_fitted(self)
+        if not isinstance(self.model_.kernel, Linear):
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        coef = self.model_.coefficients.T @ self.model_.vectors
+        if sp.issparse(coef):
+            coef.data.flags.writeable = False
+        elif self._sparse:
+            coef = sp.csr_matrix(coef)
+            coef.data.flags.writeable = False
+        else:
+            coef.flags.writeable = False
+        return coef
+
+    def _as_dual(self, coefficients: Array) -> Any:
+        """`dual_coef_` is sparse where the training data were, as in scikit-learn."""
+        return sp.csr_matrix(coefficients) if self._sparse else coefficients
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._is_precomputed()
+        tags.input_tags.sparse = not self._is_precomputed()
+        return tags
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_error"}

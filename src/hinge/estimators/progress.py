@@ -1,0 +1,159 @@
+"""The line that `verbose=True` shows: iteration, time, violation, relative gap.  On sys.stderr only."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Protocol, TextIO
+
+from hinge.problems.certificate import relative
+
+try:
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+except ImportError:  # the extra `progress` is optional; plain text does as well
+    Console = None  # type: ignore[assignment,misc]
+
+Snapshot = Mapping[str, Any]
+
+TERMINAL_PERIOD = 0.1  # seconds between two redraws of the line on a terminal
+LOG_PERIOD = 2.0  # seconds between two lines in a file or a pipe
+
+
+def describe(label: str, snapshot: Snapshot) -> str:
+    """One snapshot of a solver as one line of text."""
+    gap = relative(snapshot["gap"], snapshot["primal"], snapshot["dual"])
+    return (
+        f"{label}  {snapshot['iteration']:>9,d} iterations  {snapshot['seconds']:7.2f} s"
+        f"  violation {snapshot['violation']:.2e}  relative gap {gap:.2e}"
+        f"  active {snapshot['active']:,d}"
+    )
+
+
+class _Screen(Protocol):
+    """Where the line is shown.  `period` is the least time between two calls of `show`."""
+
+    period: float
+
+    def show(self, line: str) -> None: ...
+
+    def close(self, line: str | None) -> None: ...
+
+
+class ProgressLine:
+    """One line about a running solver; a context manager whose `update` is cheap enough to call often.
+
+    On a terminal the line is rewritten in place (by `rich` where it is installed); elsewhere a new line is
+    written every two seconds at most.  The last snapshot is always shown, and stays.
+
+    Parameters
+    ----------
+    label : str
+        What is being fitted, e.g. ``"SVC"`` or ``"SVC (3 vs 8)"``.
+    verbose : bool, default=True
+        With False nothing is ever written.
+    """
+
+    def __init__(self, label: str, *, verbose: bool = True) -> None:
+        self.label = label
+        self.verbose = bool(verbose)
+        self._screen: _Screen | None = None
+        self._last: Snapshot | None = None
+        self._shown = 0.0
+
+    def __enter__(self) -> ProgressLine:
+        if self.verbose and sys.stderr is not None:
+            self._screen = _open_screen(sys.stderr)
+            self._last, self._shown = None, time.monotonic()
+        return self
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Take note of a snapshot, and show it if the last one has been on show for long enough."""
+        if self._screen is None:
+            return
+        self._last = snapshot
+        now = time.monotonic()
+        if now - self._shown >= self._screen.period:
+            self._shown = now
+            self._screen.show(describe(self.label, snapshot))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._screen is not None:
+            screen, self._screen = self._screen, None
+            screen.close(None if self._last is None else describe(self.label, self._last))
+
+
+def _open_screen(stream: TextIO) -> _Screen:
+    if not stream.isatty():
+        return _Log(stream)
+    return _Terminal(stream) if Console is None else _Rich(stream)
+
+
+class _Log:
+    """A file or a pipe: whole lines, few of them."""
+
+    period = LOG_PERIOD
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def show(self, line: str) -> None:
+        self.stream.write(line + "\n")
+        self.stream.flush()
+
+    def close(self, line: str | None) -> None:
+        if line is not None:
+            self.show(line)
+
+
+class _Terminal:
+    """A terminal without rich: the line is rewritten after a carriage return."""
+
+    period = TERMINAL_PERIOD
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.width = 0
+
+    def show(self, line: str) -> None:
+        self.stream.write("\r" + line.ljust(self.width))
+        self.stream.flush()
+        self.width = len(line)
+
+    def close(self, line: str | None) -> None:
+        if line is not None:
+            self.show(line)
+        if self.width:
+            self.stream.write("\n")
+            self.stream.flush()
+
+
+class _Rich:
+    """A terminal with rich: a live line without a thread of its own, cut to the width of the window."""
+
+    period = TERMINAL_PERIOD
+
+    def __init__(self, stream: TextIO) -> None:
+        self.live = Live(
+            console=Console(file=stream), auto_refresh=False, redirect_stdout=False, redirect_stderr=False
+        )
+        self.started = False
+
+    def show(self, line: str) -> None:
+        if not self.started:
+            self.live.start()
+            self.started = True
+        text = Text(line, no_wrap=True, overflow="ellipsis")
+        text.highlight_regex(r"relative gap \S+", "bold")
+        self.live.update(text, refresh=True)
+
+    def close(self, line: str | None) -> None:
+        if line is not None:
+            self.show(line)
+        if self.started:
+            self.live.stop()

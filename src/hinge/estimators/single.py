@@ -1,0 +1,334 @@
+"""`SVR`, `NuSVR` and `OneClassSVM`: one machine each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import OutlierMixin, RegressorMixin
+from sklearn.utils.validation import column_or_1d
+
+from hinge.estimators import parameters
+from hinge.estimators.data import Data
+from hinge.estimators.machine import KernelMachine, Machine
+from hinge.formulations import SVR as SVRFormulation
+from hinge.formulations import Formulation, OneClass
+from hinge.formulations import NuSVR as NuSVRFormulation
+from hinge.kernels import Kernel
+from hinge.model import Expansion
+from hinge.problems import Array
+
+
+class SingleMachine(KernelMachine):
+    """One function f(x) = Σ βᵢ k(xᵢ, x) + b."""
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        data = self._validate(X, y, sample_weight)
+        kernel, (expansion,) = self._train(data, self._machines(data))
+        self._assemble_single(data, kernel, expansion)
+        return self._finish()
+
+    def _machines(self, data: Data) -> list[Machine]:
+        return [Machine(None, self._formulation(data))]
+
+    def _formulation(self, data: Data) -> Formulation:
+        raise NotImplementedError
+
+    def _assemble_single(self, data: Data, kernel: Kernel, expansion: Expansion) -> None:
+        support = np.flatnonzero(expansion.coefficients)
+        coefficients = expansion.coefficients[support][:, None]
+        self._n_support = np.array([len(support)], dtype=np.int32)
+        self.intercept_ = np.array([expansion.intercept])
+        self._assemble(data, kernel, support, coefficients, self.intercept_)
+        self.dual_coef_ = self._as_dual(coefficients.T)
+        self._margin, self._tube = expansion.margin, expansion.tube
+
+    def _expansions(self, data: Data, machines: Sequence[Machine]) -> list[Expansion]:
+        coefficients = np.zeros(data.n)
+        coefficients[np.searchsorted(data.rows, self.support_)] = self.model_.coefficients[:, 0]
+        return [Expansion(coefficients, float(self.intercept_[0]), self._margin, self._tube)]
+
+    @property
+    def n_support_(self) -> NDArray[np.int32]:
+        """Number of support vectors."""
+        if not hasattr(self, "_n_support"):
+            raise AttributeError(f"n_support_ is there after fit; this {type(self).__name__} is not fitted yet")
+        return self._n_support
+
+
+class Regressor(RegressorMixin, SingleMachine):
+    """Regression: fit on real targets, predict f."""
+
+    def _validate_y(self, y: Any, n: int) -> NDArray[Any]:
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        y = column_or_1d(y, warn=True)
+        try:
+            y = y.astype(np.float64, copy=False)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"y must hold numbers: {error}") from None
+        if not np.isfinite(y).all():
+            raise ValueError("Input y contains NaN or infinity; every sample needs a finite target")
+        return y
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on X with targets y.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+            float32 and float64 arrays and CSR matrices are used as they are, without a copy. Kernel values for
+            ``kernel="precomputed"``.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies the cost of each sample; zero leaves it out.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
+    def predict(self, X: Any) -> Array:
+        """The value of f at each row of X."""
+        return self._decide(X).ravel()
+
+
+class SVR(Regressor):
+    """ε-support vector regression.
+
+    Minimises ½‖w‖² + Σ Cᵢ max(0, |yᵢ − f(xᵢ)| − ε), f = ⟨w, Φ⟩ + b; the certificate says how far from the minimum the
+    answer can be at most.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Price of leaving the tube. Multiplied by sample weights.
+    epsilon : float, default=0.1
+        Half the width of the tube in which errors are free.
+    loss : {"epsilon_insensitive"}, default="epsilon_insensitive"
+
+    Notes
+    -----
+    All other parameters and attributes are those of `SVC`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from hinge import SVR
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = SVR(C=100, epsilon=10).fit(X, y)
+    >>> model.certificate_.relative_gap < 1e-3
+    True
+    """
+
+    _losses: ClassVar[tuple[str, ...]] = ("epsilon_insensitive",)
+
+    def __init__(
+        self,
+        *,
+        C=1.0,
+        epsilon=0.1,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        loss="epsilon_insensitive",
+        solver="auto",
+        shrinking=True,
+        tol=1e-3,
+        max_iter=-1,
+        max_time=None,
+        cache_size="auto",
+        warm_start=False,
+        n_jobs=None,
+        verbose=False,
+    ):
+        self.C = C
+        self.epsilon = epsilon
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.loss = loss
+        self.solver = solver
+        self.shrinking = shrinking
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.cache_size = cache_size
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        parameters.number("C", self.C, 0.0, open_low=True)
+        parameters.number("epsilon", self.epsilon, 0.0)
+        super()._check_parameters()
+
+    def _formulation(self, data: Data) -> SVRFormulation:
+        return SVRFormulation(data.y, self.C * data.weight, float(self.epsilon))
+
+
+class NuSVR(Regressor):
+    """ν-support vector regression: the tube is found, ν bounds the fraction of samples outside it.
+
+    Parameters
+    ----------
+    nu : float in (0, 1], default=0.5
+        An upper bound on the fraction of samples outside the tube and a lower bound on that of support vectors.
+    C : float, default=1.0
+        Price of leaving the tube. Multiplied by sample weights.
+
+    Attributes
+    ----------
+    epsilon_ : float
+        The half width found; ``SVR(C=C, epsilon=epsilon_)`` gives the same function.
+
+    Notes
+    -----
+    All other parameters and attributes are those of `SVC`.
+    """
+
+    def __init__(
+        self,
+        *,
+        nu=0.5,
+        C=1.0,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        solver="auto",
+        shrinking=True,
+        tol=1e-3,
+        max_iter=-1,
+        max_time=None,
+        cache_size="auto",
+        warm_start=False,
+        n_jobs=None,
+        verbose=False,
+    ):
+        self.nu = nu
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.solver = solver
+        self.shrinking = shrinking
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.cache_size = cache_size
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        parameters.number("C", self.C, 0.0, open_low=True)
+        parameters.number("nu", self.nu, 0.0, 1.0, open_low=True)
+        super()._check_parameters()
+
+    def _formulation(self, data: Data) -> NuSVRFormulation:
+        return NuSVRFormulation(data.y, self.C * data.weight, float(self.nu))
+
+    def _assemble_single(self, data: Data, kernel: Kernel, expansion: Expansion) -> None:
+        super()._assemble_single(data, kernel, expansion)
+        self.epsilon_ = expansion.tube
+
+
+class OneClassSVM(OutlierMixin, SingleMachine):
+    """The support of a distribution: f is positive on most of the data, negative far from it.
+
+    Parameters
+    ----------
+    nu : float in (0, 1], default=0.5
+        An upper bound on the fraction of training samples outside and a lower bound on that of support vectors.
+
+    Attributes
+    ----------
+    offset_ : float
+        ``decision_function = score_samples - offset_``.
+
+    Notes
+    -----
+    All other parameters and attributes are those of `SVC`.
+    """
+
+    def __init__(
+        self,
+        *,
+        nu=0.5,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        solver="auto",
+        shrinking=True,
+        tol=1e-3,
+        max_iter=-1,
+        max_time=None,
+        cache_size="auto",
+        warm_start=False,
+        n_jobs=None,
+        verbose=False,
+    ):
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.solver = solver
+        self.shrinking = shrinking
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.cache_size = cache_size
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        parameters.number("nu", self.nu, 0.0, 1.0, open_low=True)
+        super()._check_parameters()
+
+    def _validate_y(self, y: Any, n: int) -> NDArray[Any]:
+        return np.ones(n)
+
+    def _formulation(self, data: Data) -> OneClass:
+        return OneClass(data.weight, float(self.nu))
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the region where most of X lies.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies the cost of each sample; zero leaves it out.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, None, sample_weight)
+
+    def _assemble_single(self, data: Data, kernel: Kernel, expansion: Expansion) -> None:
+        super()._assemble_single(data, kernel, expansion)
+        self.offset_ = -self.intercept_
+
+    def decision_function(self, X: Any) -> Array:
+        """Signed distance: positive inside, negative outside."""
+        return self._decide(X).ravel()
+
+    def score_samples(self, X: Any) -> Array:
+        """Σ αᵢ k(xᵢ, x), without the offset."""
+        return self.decision_function(X) + self.offset_
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """+1 for inliers, −1 for outliers."""
+        return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.intp)

@@ -1,0 +1,55 @@
+"""ν-regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hinge.formulations.formulation import difference, two_slots
+from hinge.kernels import Access
+from hinge.model import Expansion
+from hinge.problems import Array, Problem, Quadratic
+
+
+@dataclass(frozen=True)
+class NuSVR:
+    """min ½‖w‖² + ν ε ΣCᵢ + Σ Cᵢ max(0, |yᵢ − f(xᵢ)| − ε) over w, b and ε.            docs/math.md (13); LwK (10.4)"""
+
+    y: Array
+    cost: Array
+    nu: float
+
+    @property
+    def upper(self) -> Array:
+        """(C, C)."""
+        return np.concatenate([self.cost, self.cost])
+
+    def build(self, access: Access) -> Problem:
+        """Variables (α, α*), p = (−y, y), 1ᵀα = 1ᵀα* = ν ΣC / 2: two rows that share no variable."""
+        n = len(self.y)
+        half = 0.5 * self.nu * float(self.cost.sum())
+        rows = np.zeros((2, 2 * n))
+        rows[0, :n] = rows[1, n:] = 1.0
+        return Problem(
+            Quadratic(access, np.repeat([1.0, -1.0], n)),
+            np.concatenate([-self.y, self.y]),
+            rows,
+            np.full(2, half),
+            np.zeros(2 * n),
+            self.upper,
+        )
+
+    def recover(self, alpha: Array, mu: Array) -> Expansion:
+        """μ = (ε + b, ε − b)."""
+        return Expansion(difference(alpha), float(0.5 * (mu[0] - mu[1])), tube=float(0.5 * (mu[0] + mu[1])))
+
+    def lift(self, expansion: Expansion) -> tuple[Array, Array]:
+        """α α* = 0 may leave 1ᵀ(α + α*) short of ν ΣC: what is missing is added to both slots alike."""
+        alpha = two_slots(expansion.coefficients)
+        n = len(self.y)
+        room = self.cost - np.maximum(alpha[:n], alpha[n:])
+        missing = 0.5 * self.nu * float(self.cost.sum()) - 0.5 * float(alpha.sum())
+        before = np.concatenate([[0.0], np.cumsum(room)[:-1]])
+        alpha += np.tile(np.clip(missing - before, 0.0, np.maximum(room, 0.0)), 2)
+        return alpha, np.array([expansion.tube + expansion.intercept, expansion.tube - expansion.intercept])

@@ -1,0 +1,154 @@
+"""Values from the JSON tree of a model file; the tree is described in `hinge.io.encode`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hinge.io.arrays import check_values, read_dtype
+from hinge.io.encode import MAX_DEPTH, SCALARS, SPARSE, check_csr
+from hinge.io.flaws import NEWER, Flaw
+from hinge.io.registry import ENUMS, RECORDS, fields_of, fits
+
+T = TypeVar("T", int, str, list, dict)
+
+
+def expect(node: Any, kind: type[T], length: int | None = None) -> T:
+    """`node`, which must be of exactly this JSON type and length."""
+    if type(node) is not kind or (length is not None and len(node) != length):
+        raise Flaw(f"a value is written in a way that hinge does not write: {str(node)[:60]}")
+    return node
+
+
+def _shape(node: Any, length: int | None = None) -> tuple[int, ...]:
+    shape = tuple(expect(n, int) for n in expect(node, list, length))
+    if not all(0 <= n < 2**63 for n in shape):
+        raise Flaw(f"{str(shape)[:60]} is not the shape of an array")
+    return shape
+
+
+class Decoder:
+    """JSON → values.  Any tree that `Encoder` could not have made is a `Flaw`.
+
+    Parameters
+    ----------
+    array : callable
+        The array of a number, the same object each time.
+    """
+
+    def __init__(self, array: Callable[[int], NDArray[Any]]) -> None:
+        self._array = array
+
+    def decode(self, node: Any, depth: int = 0) -> Any:
+        """The value of a tree."""
+        if depth > MAX_DEPTH:
+            raise Flaw("its values are nested too deeply")
+        if node is None or type(node) in (bool, int, str):
+            return node
+        if type(node) is list:
+            return [self.decode(item, depth + 1) for item in node]
+        if type(node) is not dict or len(node) != 1:
+            raise Flaw(f"a value is written in a way that hinge does not write: {str(node)[:60]}")
+        ((tag, content),) = node.items()
+        read = self._READERS.get(tag)
+        if read is None:
+            raise Flaw(f"a value has the unknown type {tag[:40]!r}")
+        return read(self, content, depth)
+
+    def _float(self, content: Any, depth: int) -> float:
+        return float.fromhex(expect(content, str))
+
+    def _bytes(self, content: Any, depth: int) -> bytes:
+        return bytes.fromhex(expect(content, str))
+
+    def _tuple(self, content: Any, depth: int) -> tuple[Any, ...]:
+        return tuple(self.decode(item, depth + 1) for item in expect(content, list))
+
+    def _dict(self, content: Any, depth: int) -> dict[Any, Any]:
+        pairs = [expect(pair, list, 2) for pair in expect(content, list)]
+        values = {self._scalar_of(key): self.decode(value, depth + 1) for key, value in pairs}
+        if len(values) != len(pairs):
+            raise Flaw("a dictionary has the same key twice")
+        return values
+
+    def _scalar_of(self, node: Any) -> Any:
+        value = self.decode(node, MAX_DEPTH)
+        if not isinstance(value, SCALARS):
+            raise Flaw(f"a {type(value).__name__} stands where text or a number belongs")
+        return value
+
+    def _reference(self, content: Any, depth: int = 0) -> NDArray[Any]:
+        return self._array(expect(content, int))
+
+    def _objects(self, content: Any, depth: int) -> NDArray[Any]:
+        shape, items = expect(content, list, 2)
+        shape = _shape(shape)
+        if math.prod(shape) != len(expect(items, list)):
+            raise Flaw(f"an object array of shape {shape} has {len(items)} items")
+        flat = np.empty(len(items), dtype=object)
+        for i, item in enumerate(items):
+            flat[i] = self._scalar_of(item)
+        return flat.reshape(shape)
+
+    def _scalar(self, content: Any, depth: int) -> np.generic:
+        kind, text = (expect(part, str) for part in expect(content, list, 2))
+        if kind == "U":
+            return np.str_(text)
+        data = bytes.fromhex(text)
+        if kind == "S":
+            return np.bytes_(data)
+        dtype = read_dtype(kind)
+        if dtype.kind in "US" or len(data) != dtype.itemsize:
+            raise Flaw(f"a NumPy scalar of type {dtype} has {len(data)} bytes")
+        array = np.frombuffer(data, dtype)
+        check_values(array)
+        return array[0]
+
+    def _csr(self, content: Any, depth: int) -> Any:
+        name, shape, *pieces = expect(content, list, 5)
+        rows, columns = _shape(shape, 2)
+        if expect(name, str) not in SPARSE:
+            raise Flaw(f"a sparse matrix has the unknown type {name[:40]!r}")
+        data, indices, indptr = (self._reference(piece) for piece in pieces)
+        check_csr((rows, columns), data, indices, indptr)
+        matrix = SPARSE[name]((rows, columns), dtype=data.dtype)
+        # not through the constructor, which narrows 64-bit indices and copies
+        matrix.data, matrix.indices, matrix.indptr = data, indices, indptr
+        return matrix
+
+    def _enum(self, content: Any, depth: int) -> Any:
+        cls, name = (expect(part, str) for part in expect(content, list, 2))
+        if cls not in ENUMS or name not in ENUMS[cls].__members__:
+            raise Flaw(f"it holds {cls[:40]}.{name[:40]}, which this hinge does not know")
+        return ENUMS[cls][name]
+
+    def _record(self, content: Any, depth: int) -> Any:
+        name, nodes = expect(content, list, 2)
+        if expect(name, str) not in RECORDS:
+            raise Flaw(f"it holds an object of the unknown class {name[:40]!r}", NEWER)
+        fields = fields_of(RECORDS[name])
+        required = {field for field, (_, optional) in fields.items() if not optional}
+        if not required <= set(expect(nodes, dict)) <= set(fields):
+            raise Flaw(f"an object of class {name} has the wrong fields")
+        values = {field: self.decode(node, depth + 1) for field, node in nodes.items()}
+        for field, value in values.items():
+            if not fits(value, fields[field][0]):
+                raise Flaw(f"{name}.{field} is a {type(value).__name__}, which it cannot be")
+        return RECORDS[name](**values)
+
+    _READERS: ClassVar[dict[str, Callable[[Decoder, Any, int], Any]]] = {
+        "float": _float,
+        "bytes": _bytes,
+        "tuple": _tuple,
+        "dict": _dict,
+        "array": _reference,
+        "objects": _objects,
+        "scalar": _scalar,
+        "csr": _csr,
+        "enum": _enum,
+        "record": _record,
+    }

@@ -1,0 +1,180 @@
+"""A machine's values as a JSON tree in which arrays are references.
+
+None, truth values, integers, text and lists are themselves.  Everything else is an object with one key that
+says what it is:
+
+    {"float": "0x1.8p+1"}                     exactly, NaN and infinities included
+    {"bytes": "6869"}                         hexadecimal
+    {"tuple": [...]}
+    {"dict": [[key, value], ...]}             keys of any scalar type, in their order
+    {"array": 3}                              the entry 3.npy
+    {"objects": [shape, [item, ...]]}         an object array of scalars
+    {"scalar": ["<f8", "000000000000f03f"]}   a NumPy scalar: its type and its bytes; ["U", text], ["S", hex]
+    {"csr": ["csr_matrix", shape, data, indices, indptr]}
+    {"enum": ["Status", "SOLVED"]}
+    {"record": ["RBF", {"gamma": ...}]}       a registered dataclass
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hinge.io.arrays import is_plain
+from hinge.io.flaws import Flaw
+from hinge.io.registry import ENUMS, RECORDS, fields_of, fits, name_of
+
+#: Deeper trees are mistakes (or attacks).
+MAX_DEPTH: Final = 100
+#: Python refuses to read integers with more than 4300 digits.
+MAX_BITS: Final = 4096
+#: The sparse matrices that a file may hold.
+SPARSE: Final[dict[str, type]] = {"csr_matrix": sparse.csr_matrix, "csr_array": sparse.csr_array}
+#: Types of dictionary keys and of the items of object arrays.
+SCALARS: Final = (str, bytes, bool, int, float, np.generic, type(None))
+
+
+class Encoder:
+    """Values → JSON.  The arrays it met are in `arrays`, each of them once."""
+
+    def __init__(self) -> None:
+        self.arrays: list[NDArray[Any]] = []
+        self._seen: dict[object, int] = {}
+
+    def encode(self, value: Any, where: str, depth: int = 0) -> Any:
+        """The tree of `value`; `where` is its name in error messages."""
+        if depth > MAX_DEPTH:
+            raise TypeError(f"{where[:60]}... is nested too deeply, or contains itself: it cannot be saved")
+        kind = type(value)
+        if value is None or kind is bool or kind is str:
+            return value
+        if kind is int and value.bit_length() <= MAX_BITS:
+            return value
+        if kind is float:
+            return {"float": value.hex()}
+        if kind is bytes:
+            return {"bytes": value.hex()}
+        if kind is list or kind is tuple:
+            items = [self.encode(item, f"{where}[{i}]", depth + 1) for i, item in enumerate(value)]
+            return items if kind is list else {"tuple": items}
+        if kind is dict:
+            return {"dict": [self._pair(key, item, where, depth) for key, item in value.items()]}
+        if kind is np.ndarray or kind is np.memmap:
+            return self._array(value, where)
+        if kind in SPARSE.values() and value.ndim == 2:
+            return self._csr(value, where)
+        if isinstance(value, np.generic):
+            return _scalar(value, where)
+        if (name := name_of(kind, ENUMS)) is not None:
+            return {"enum": [name, value.name]}
+        if (name := name_of(kind, RECORDS)) is not None:
+            return {"record": [name, self._fields(value, where, depth)]}
+        raise _cannot(value, where)
+
+    def _pair(self, key: Any, value: Any, where: str, depth: int) -> list[Any]:
+        if not isinstance(key, SCALARS):
+            raise TypeError(
+                f"{where} has the key {key!r} of type {type(key).__name__}, which cannot be saved: "
+                "use keys that are text, numbers, True, False or None"
+            )
+        return [self.encode(key, f"a key of {where}"), self.encode(value, f"{where}[{key!r}]", depth + 1)]
+
+    def _fields(self, record: Any, where: str, depth: int) -> dict[str, Any]:
+        fields = {}
+        for name, (hint, _) in fields_of(type(record)).items():
+            value, place = getattr(record, name), f"{where}.{name}"
+            fields[name] = self.encode(value, place, depth + 1)
+            if not fits(value, hint):
+                raise TypeError(
+                    f"{place} is a {type(value).__name__} and cannot be saved: it should be {hint}"
+                )
+        return fields
+
+    def _array(self, value: NDArray[Any], where: str) -> dict[str, Any]:
+        if value.dtype.kind == "O":
+            if not all(isinstance(item, SCALARS) for item in value.flat):
+                raise TypeError(
+                    f"{where} is an object array of more than text, numbers, True, False and None, "
+                    "which cannot be saved: use labels of these types"
+                )
+            items = [self.encode(item, f"an item of {where}") for item in value.flat]
+            return {"objects": [list(value.shape), items]}
+        if not is_plain(value):
+            raise TypeError(
+                f"{where} is an array of type {value.dtype}, which cannot be saved: convert it to numbers"
+            )
+        return {"array": self._reference(value)}
+
+    def _reference(self, array: NDArray[Any]) -> int:
+        """The number of an array; the same memory seen in the same way is the same array."""
+        array = np.asarray(array)
+        if array.size == 0:  # the address of nothing is a coincidence
+            self.arrays.append(array)
+            return len(self.arrays) - 1
+        key = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str)
+        if key not in self._seen:
+            self._seen[key] = len(self.arrays)
+            self.arrays.append(array)
+        return self._seen[key]
+
+    def _csr(self, matrix: Any, where: str) -> dict[str, Any]:
+        count = int(matrix.indptr[-1])
+        pieces = (matrix.data[:count], matrix.indices[:count], matrix.indptr)
+        try:
+            check_csr(matrix.shape, *pieces)
+        except Flaw as flaw:
+            raise TypeError(f"{where} is not a valid sparse matrix: {flaw.what}") from None
+        return {"csr": [type(matrix).__name__, list(map(int, matrix.shape)), *map(self._reference, pieces)]}
+
+
+def check_csr(
+    shape: tuple[int, ...], data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any]
+) -> None:
+    """Refuse three arrays that are not a CSR matrix: compiled code walks them without looking."""
+    rows, columns = shape
+    if not data.ndim == indices.ndim == indptr.ndim == 1 or data.dtype.kind not in "biufc":
+        raise Flaw("a sparse matrix is not made of three vectors of numbers")
+    if indices.dtype not in (np.int32, np.int64) or indptr.dtype != indices.dtype:
+        raise Flaw(f"a sparse matrix has indices of type {indices.dtype} and {indptr.dtype}")
+    if len(indptr) != rows + 1 or indptr[0] != 0 or indptr[-1] != len(indices) or len(indices) != len(data):
+        raise Flaw(f"the pieces of a sparse matrix of shape {shape} do not fit together")
+    if np.any(indptr[1:] < indptr[:-1]):
+        raise Flaw("the rows of a sparse matrix run backwards")
+    if len(indices) and not 0 <= indices.min() <= indices.max() < columns:
+        raise Flaw(f"a sparse matrix of shape {shape} has a column outside it")
+
+
+def _scalar(value: np.generic, where: str) -> dict[str, Any]:
+    if type(value) is np.str_:
+        return {"scalar": ["U", str(value)]}
+    if type(value) is np.bytes_:
+        return {"scalar": ["S", value.hex()]}
+    array = np.asarray(value)
+    if not is_plain(array):
+        raise TypeError(f"{where} is of type {array.dtype}, which cannot be saved: use a Python number")
+    return {"scalar": [array.dtype.str, array.tobytes().hex()]}
+
+
+def _cannot(value: object, where: str) -> TypeError:
+    """Say what cannot be saved, and what to do instead."""
+    kind = type(value).__name__
+    if isinstance(value, np.random.RandomState | np.random.Generator | np.random.BitGenerator):
+        return TypeError(f"{where} is a {kind}, which cannot be saved: use None or an integer")
+    if isinstance(value, BaseException):
+        return TypeError(f"{where} is an exception ({value!r}), which cannot be saved: fit again without it")
+    if callable(value) or kind == "FunctionKernel":
+        return TypeError(
+            f"{where} is a Python function ({value!r}), and a model file holds no code: use an object of "
+            "hinge.kernels (they add and multiply), or save the support vectors and rebuild the model"
+        )
+    if sparse.issparse(value):
+        return TypeError(f"{where} is a {kind}, which cannot be saved: convert it with .tocsr()")
+    if isinstance(value, np.ndarray):
+        return TypeError(f"{where} is a {kind}, which cannot be saved: convert it with numpy.array(...)")
+    return TypeError(
+        f"{where} is a {kind}, which cannot be saved: a model file holds numbers, text, tuples, lists, "
+        "dictionaries, arrays, CSR matrices, and the kernels and solvers of hinge"
+    )

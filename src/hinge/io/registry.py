@@ -1,0 +1,82 @@
+"""Everything that a model file may name.  A file can choose among these classes and cannot name any other."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from enum import Enum
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from hinge import estimators, kernels, model, problems, solvers
+
+#: Machines: classes that `save` accepts.
+ESTIMATORS: dict[str, type] = {
+    cls.__name__: cls
+    for cls in (
+        estimators.SVC,
+        estimators.NuSVC,
+        estimators.SVR,
+        estimators.NuSVR,
+        estimators.OneClassSVM,
+    )
+}
+
+#: Dataclasses that may appear inside a machine, written field by field.
+RECORDS: dict[str, type] = {
+    cls.__name__: cls
+    for cls in (
+        kernels.Linear,
+        kernels.RBF,
+        model.KernelModel,
+        problems.Certificate,
+        problems.History,
+        solvers.SMO,
+    )
+}
+
+ENUMS: dict[str, type[Enum]] = {cls.__name__: cls for cls in (problems.Status,)}
+
+
+def name_of(cls: type, among: Mapping[str, type]) -> str | None:
+    """The name under which exactly this class (no subclass) is registered."""
+    return cls.__name__ if among.get(cls.__name__) is cls else None
+
+
+@cache
+def fields_of(record: type) -> dict[str, tuple[Any, bool]]:
+    """Constructor fields of a dataclass: {name: (type hint, whether it has a default)}."""
+    hints = typing.get_type_hints(record)
+    missing = dataclasses.MISSING
+    return {
+        field.name: (hints[field.name], field.default is not missing or field.default_factory is not missing)
+        for field in dataclasses.fields(record)
+        if field.init
+    }
+
+
+def fits(value: object, hint: Any) -> bool:
+    """Whether `value` can be what a field's type hint asks for; unclear hints accept all."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return any(fits(value, argument) for argument in arguments)
+    if origin is typing.Literal:
+        return any(type(value) is type(argument) and value == argument for argument in arguments)
+    if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
+        return isinstance(value, tuple) and all(fits(item, arguments[0]) for item in value)
+    if hint is None:
+        return value is None
+    cls = origin or hint
+    if not isinstance(cls, type) or getattr(cls, "_is_protocol", False):
+        return True
+    if cls is float:
+        return isinstance(value, float | int | np.floating | np.integer) and not isinstance(value, bool)
+    if cls is int:
+        return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if cls is bool:
+        return isinstance(value, bool | np.bool_)
+    return isinstance(value, cls)

@@ -1,0 +1,39 @@
+"""Kernels, their algebra, and access to their matrices."""
+
+from hinge.kernels.access import Access, GramAccess, cross, expand, open_access
+from hinge.kernels.algebra import Kernel, Product, Scaled, Sum
+from hinge.kernels.functions import (
+    RBF,
+    BSpline,
+    FunctionKernel,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+)
+from hinge.kernels.memory import available_bytes, cache_bytes
+from hinge.kernels.parse import make_kernel
+
+__all__ = [
+    "RBF",
+    "Access",
+    "BSpline",
+    "FunctionKernel",
+    "GramAccess",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Polynomial",
+    "Precomputed",
+    "Product",
+    "Scaled",
+    "Sigmoid",
+    "Sum",
+    "available_bytes",
+    "cache_bytes",
+    "cross",
+    "expand",
+    "make_kernel",
+    "open_access",
+]

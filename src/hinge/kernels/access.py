@@ -1,0 +1,143 @@
+"""Kernel access: the one door through which problems and solvers see the kernel matrix of the training samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hinge import _core
+from hinge.kernels.algebra import Array, Data, Kernel
+from hinge.kernels.distances import row_blocks
+from hinge.kernels.functions import Linear, Precomputed
+from hinge.kernels.memory import cache_bytes
+from hinge.kernels.samples import contiguous, view
+
+
+class Access(Protocol):
+    """An n × n kernel matrix K that need not exist in memory.  All results are float64."""
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def gram(self) -> _core.Gram:
+        """K for compiled solvers."""
+
+    def diagonal(self) -> Array:
+        """Kᵢᵢ"""
+
+    def rows(self, index: ArrayLike) -> Array:
+        """K[index, :]"""
+
+    def block(self, rows: ArrayLike, cols: ArrayLike) -> Array:
+        """K[rows][:, cols]"""
+
+    def matvec(self, v: ArrayLike) -> Array:
+        """K v"""
+
+    def factor(self) -> Data:
+        """Z with K = ZZᵀ; a ValueError where K has no factor at hand."""
+
+
+@dataclass(frozen=True)
+class GramAccess:
+    """Access through the compiled core.  ``data`` is what the matrix is computed from, or the matrix itself."""
+
+    kernel: Kernel
+    data: Data
+    gram: _core.Gram
+    threads: int = 1
+
+    @property
+    def n(self) -> int:
+        return self.gram.n
+
+    def diagonal(self) -> Array:
+        return self.gram.diagonal()
+
+    def rows(self, index: ArrayLike) -> Array:
+        return self.gram.rows(_indices(index))
+
+    def block(self, rows: ArrayLike, cols: ArrayLike) -> Array:
+        return self.gram.block(_indices(rows), _indices(cols))
+
+    def matvec(self, v: ArrayLike) -> Array:
+        return self.gram.matvec(np.ascontiguousarray(v, dtype=np.float64), self.threads)
+
+    def factor(self) -> Data:
+        if not isinstance(self.kernel, Linear):
+            raise ValueError(
+                f"{self.kernel!r} has no exact factor: use the linear kernel, or approximate it with hinge.lowrank"
+            )
+        return self.data
+
+
+def open_access(kernel: Kernel, X: Data, budget_bytes: int | None = None, threads: int = 1) -> GramAccess:
+    """Access to the kernel matrix of X, a square matrix if the kernel is precomputed.
+
+    A kernel with a Python function inside is evaluated once and for all if its matrix fits the budget (a share of
+    free memory unless given), and row by row otherwise.
+    """
+    if isinstance(kernel, Precomputed):
+        K = _square(X)
+        return GramAccess(kernel, K, _core.Gram.matrix(K), threads)
+    kernel = kernel.resolve(X)
+    nodes = kernel.nodes()
+    if nodes is not None:
+        samples = view(X)
+        return GramAccess(kernel, samples.data, _core.Gram.of(samples.native, _core.Kernel(nodes)), threads)
+    n = X.shape[0]
+    if 8 * n * n <= (cache_bytes("auto") if budget_bytes is None else budget_bytes):
+        return GramAccess(kernel, X, _core.Gram.matrix(contiguous(kernel(X))), threads)
+    row = lambda i: kernel(X[i : i + 1], X)[0]  # noqa: E731  (closes over X and the kernel only: no reference cycle)
+    return GramAccess(kernel, X, _core.Gram.callback(n, np.ascontiguousarray(kernel.diag(X)), row), threads)
+
+
+def cross(kernel: Kernel, X: Data, Z: Data | None = None, threads: int = 1) -> Array:
+    """K(X, Z), compiled where the kernel is a program; Z is left out if the kernel is precomputed."""
+    nodes = kernel.nodes()
+    if nodes is None:
+        return kernel(X, Z)
+    x = view(X)
+    z = x if Z is None else view(Z)
+    return _core.cross(x.native, z.native, _core.Kernel(nodes), threads)
+
+
+def expand(kernel: Kernel, X: Data, Z: Data | None, coef: ArrayLike, threads: int = 1) -> Array:
+    """K(X, Z) coef for coef of shape (m,) or (m, k): decision values without their intercepts.
+
+    With a precomputed kernel X is K(X, Z) itself, one column per row of coef, and Z is None.
+    """
+    coef = np.ascontiguousarray(coef, dtype=np.float64)
+    columns = coef[:, None] if coef.ndim == 1 else coef
+    nodes = kernel.nodes()
+    if nodes is not None:
+        x = view(X)
+        z = x if Z is None else view(Z)
+        out = _core.expand(x.native, z.native, _core.Kernel(nodes), columns, threads)
+    elif isinstance(kernel, Precomputed):
+        out = contiguous(X) @ columns
+    else:
+        other = X if Z is None else Z
+        blocks = (kernel(X[rows], other) @ columns for rows in row_blocks(X.shape[0], other.shape[0]))
+        out = np.concatenate([np.empty((0, columns.shape[1])), *blocks])
+    return out[:, 0] if coef.ndim == 1 else out
+
+
+def _indices(index: ArrayLike) -> np.ndarray:
+    index = np.atleast_1d(np.asarray(index))
+    if index.dtype == bool:
+        index = np.flatnonzero(index)
+    return np.ascontiguousarray(index, dtype=np.int64)
+
+
+def _square(X: Data) -> np.ndarray:
+    K = contiguous(X.toarray() if hasattr(X, "toarray") else X)
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"a precomputed kernel matrix must be square, one row and column per training sample, got shape {K.shape}"
+        )
+    return K

@@ -1,0 +1,185 @@
+"""What every kernel can do, and the kernels made of kernels: sums, products and positive multiples.
+
+A kernel computes its matrix here in NumPy, float64, straight from its formula: this room's reference, which shares
+nothing with the compiled core.  ``nodes()`` is the same formula as a postfix program for that core.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import reduce
+from math import isfinite
+from numbers import Real
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Node: TypeAlias = tuple[str, float, float, float]  # name, gamma, coef0, degree
+Array: TypeAlias = NDArray[np.float64]
+Data: TypeAlias = "np.ndarray | sparse.csr_array | sparse.csr_matrix"
+
+
+class Kernel(ABC):
+    """k(x, z), a function of two samples.
+
+    ``kernel(X, Z)`` is the matrix of its values, ``kernel.diag(X)`` the values k(xᵢ, xᵢ).
+    Kernels add and multiply: ``RBF(0.5) + 2 * Linear()``.
+    """
+
+    __array_ufunc__ = None  # so that np.float64(2) * kernel comes to __rmul__
+
+    @abstractmethod
+    def __call__(self, X: Data, Z: Data | None = None) -> Array:
+        """The matrix k(xᵢ, zⱼ) in float64; Z is X when left out."""
+
+    @abstractmethod
+    def diag(self, X: Data) -> Array:
+        """k(xᵢ, xᵢ) for every row of X."""
+
+    @property
+    @abstractmethod
+    def psd(self) -> bool | None:
+        """Is every matrix of this kernel positive semidefinite?  None: it depends, or is not known."""
+
+    @abstractmethod
+    def nodes(self) -> list[Node] | None:
+        """The kernel as a postfix program for the compiled core; None if it has a part only Python can compute."""
+
+    def resolve(self, X: Data) -> Kernel:
+        """The same kernel with gamma="scale" and gamma="auto" replaced by their numbers for X."""
+        return self
+
+    def __add__(self, other: Kernel) -> Kernel:
+        if not isinstance(other, Kernel):
+            return NotImplemented
+        return Sum((*_parts(self, Sum), *_parts(other, Sum)))
+
+    def __mul__(self, other: Kernel | float) -> Kernel:
+        if isinstance(other, Kernel):
+            return Product((*_parts(self, Product), *_parts(other, Product)))
+        if isinstance(other, Real) and not isinstance(other, bool):
+            return Scaled(float(other), self)
+        return NotImplemented
+
+    def __rmul__(self, other: float) -> Kernel:
+        return self.__mul__(other)
+
+
+class Combination(Kernel):
+    """A kernel made of others: what sums and products share."""
+
+    parts: tuple[Kernel, ...]
+    operator: str
+
+    def _check(self) -> None:
+        if len(self.parts) < 2:
+            raise ValueError(f"a {self.operator} of kernels needs at least two, got {len(self.parts)}")
+        for part in self.parts:
+            _check_operand(part)
+
+    @property
+    def psd(self) -> bool | None:
+        return True if all(part.psd for part in self.parts) else None
+
+    def nodes(self) -> list[Node] | None:
+        first, *others = (part.nodes() for part in self.parts)
+        if first is None:
+            return None
+        program = list(first)
+        for nodes in others:
+            if nodes is None:
+                return None
+            program += [*nodes, (self.operator, 0.0, 0.0, 0.0)]
+        return program
+
+
+@dataclass(frozen=True)
+class Sum(Combination):
+    """k(x, z) = Σ kₚ(x, z)"""
+
+    parts: tuple[Kernel, ...]
+    operator = "sum"
+
+    def __post_init__(self) -> None:
+        self._check()
+
+    def __call__(self, X: Data, Z: Data | None = None) -> Array:
+        return reduce(np.add, (part(X, Z) for part in self.parts))
+
+    def diag(self, X: Data) -> Array:
+        return reduce(np.add, (part.diag(X) for part in self.parts))
+
+    def resolve(self, X: Data) -> Sum:
+        return Sum(tuple(part.resolve(X) for part in self.parts))
+
+
+@dataclass(frozen=True)
+class Product(Combination):
+    """k(x, z) = Π kₚ(x, z)"""
+
+    parts: tuple[Kernel, ...]
+    operator = "product"
+
+    def __post_init__(self) -> None:
+        self._check()
+
+    def __call__(self, X: Data, Z: Data | None = None) -> Array:
+        return reduce(np.multiply, (part(X, Z) for part in self.parts))
+
+    def diag(self, X: Data) -> Array:
+        return reduce(np.multiply, (part.diag(X) for part in self.parts))
+
+    def resolve(self, X: Data) -> Product:
+        return Product(tuple(part.resolve(X) for part in self.parts))
+
+
+@dataclass(frozen=True)
+class Scaled(Kernel):
+    """k(x, z) = c k₁(x, z), c > 0"""
+
+    multiple: float
+    kernel: Kernel
+
+    def __post_init__(self) -> None:
+        _check_operand(self.kernel)
+        if isinstance(self.multiple, bool) or not isinstance(self.multiple, Real):
+            raise TypeError(f"a kernel is multiplied by a number or a kernel, got {self.multiple!r}")
+        if not (isfinite(self.multiple) and self.multiple > 0):
+            raise ValueError(
+                f"a kernel can only be multiplied by a positive, finite number, got {self.multiple!r}: "
+                "any other multiple is not a kernel; leave the term out or use a positive weight"
+            )
+
+    def __call__(self, X: Data, Z: Data | None = None) -> Array:
+        return self.multiple * self.kernel(X, Z)
+
+    def diag(self, X: Data) -> Array:
+        return self.multiple * self.kernel.diag(X)
+
+    @property
+    def psd(self) -> bool | None:
+        return self.kernel.psd
+
+    def nodes(self) -> list[Node] | None:
+        nodes = self.kernel.nodes()
+        return None if nodes is None else [*nodes, ("scale", float(self.multiple), 0.0, 0.0)]
+
+    def resolve(self, X: Data) -> Scaled:
+        return Scaled(self.multiple, self.kernel.resolve(X))
+
+
+def _parts(kernel: Kernel, kind: type[Combination]) -> tuple[Kernel, ...]:
+    return kernel.parts if isinstance(kernel, kind) else (kernel,)
+
+
+def _check_operand(part: object) -> None:
+    if not isinstance(part, Kernel):
+        raise TypeError(f"only kernels can be combined, got {part!r}; wrap a function as FunctionKernel(function)")
+    if not getattr(part, "combinable", True):
+        raise ValueError(
+            f"{part!r} has no formula and cannot be combined with other kernels: "
+            "combine the matrices yourself and pass the result as the precomputed matrix"
+        )

@@ -1,0 +1,93 @@
+"""How much memory kernel rows may take: a number of megabytes, or a share of what is free.
+
+Free memory is MemAvailable, or less if a control group (a container, a batch job) allows less.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from math import isfinite
+from numbers import Real
+
+SHARE = 0.5  # of free memory for "auto"
+FALLBACK = 1 << 30  # where the system tells nothing
+FLOOR = 1 << 24  # "auto" never gives less
+MEGABYTE = 1 << 20
+
+
+def cache_bytes(cache_size: float | str) -> int:
+    """Bytes meant by ``cache_size``: megabytes, or "auto" for half of the memory that is free now."""
+    if isinstance(cache_size, str):
+        if cache_size != "auto":
+            raise ValueError(f"cache_size must be 'auto' or a positive number of megabytes, got {cache_size!r}")
+        return max(FLOOR, int(SHARE * available_bytes()))
+    if isinstance(cache_size, bool) or not isinstance(cache_size, Real):
+        raise TypeError(f"cache_size must be 'auto' or a positive number of megabytes, got {cache_size!r}")
+    if not (isfinite(cache_size) and cache_size > 0):
+        raise ValueError(f"cache_size must be 'auto' or a positive number of megabytes, got {cache_size!r}")
+    return int(cache_size * MEGABYTE)
+
+
+def available_bytes() -> int:
+    """Memory this process could still take."""
+    free = _machine_free()
+    limits = [room for group in _groups() if (room := _group_free(*group)) is not None]
+    return max(0, min([free, *limits]))
+
+
+def _machine_free() -> int:
+    for line in _read("/proc/meminfo").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return FALLBACK
+
+
+def _group_free(limit_file: str, usage_file: str, statistics_file: str) -> int | None:
+    """Limit minus use, where cached file pages that can be dropped do not count as used; None if unlimited."""
+    try:
+        limit, usage = int(_read(limit_file)), int(_read(usage_file))
+    except ValueError:  # "max", or no such file
+        return None
+    if limit >= 1 << 60:  # version 1 writes a huge number for "unlimited"
+        return None
+    for line in _read(statistics_file).splitlines():
+        name, _, value = line.partition(" ")
+        if name in ("inactive_file", "total_inactive_file"):
+            usage -= int(value)
+    return limit - usage
+
+
+@cache
+def _groups() -> tuple[tuple[str, str, str], ...]:
+    """The files of this process's memory control groups, from its own up to the root, that set a limit at all."""
+    names = {
+        "": ("/sys/fs/cgroup", ("memory.max", "memory.current", "memory.stat")),
+        "memory": ("/sys/fs/cgroup/memory", ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat")),
+    }
+    found = []
+    for line in _read("/proc/self/cgroup").splitlines():
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        controller = "memory" if "memory" in controllers.split(",") else controllers
+        if controller not in names:
+            continue
+        root, files = names[controller]
+        parts = [part for part in path.split("/") if part not in ("", "..")]
+        for depth in range(len(parts), -1, -1):
+            folder = "/".join([root, *parts[:depth]])
+            group = tuple(f"{folder}/{file}" for file in files)
+            if _group_free(*group) is not None:
+                found.append(group)
+    return tuple(found)
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError):
+        return ""

@@ -1,0 +1,54 @@
+"""Samples as the compiled core reads them: the user's own arrays wherever they can be used, never changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from hinge import _core
+from hinge.kernels.algebra import Data
+
+
+@dataclass(frozen=True)
+class SampleView:
+    """The samples as array or CSR (``data``) and the compiled core's view on the same memory (``native``)."""
+
+    data: Data
+    native: _core.Samples
+
+    @property
+    def n(self) -> int:
+        return self.data.shape[0]
+
+
+def view(X: Data) -> SampleView:
+    """A view without a copy of C-contiguous float32 or float64 arrays and of canonical CSR; else of one copy."""
+    if sparse.issparse(X):
+        X = canonical(X)
+        index = np.result_type(X.indices, X.indptr)
+        indices, indptr = X.indices.astype(index, copy=False), X.indptr.astype(index, copy=False)
+        return SampleView(X, _core.Samples.csr(X.data, indices, indptr, X.shape[1]))
+    X = contiguous(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions (samples × features), got shape {X.shape}")
+    return SampleView(X, _core.Samples.dense(X))
+
+
+def contiguous(X: object) -> np.ndarray:
+    """float32 or float64, C order; float64 if X was anything else."""
+    X = np.asarray(X)
+    dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    return np.ascontiguousarray(X, dtype=dtype.newbyteorder("="))
+
+
+def canonical(X: Data) -> Data:
+    """CSR with sorted indices and no duplicates, float32 or float64; X itself if it is that already."""
+    csr = X.tocsr()
+    if csr.dtype not in (np.float32, np.float64):
+        csr = csr.astype(np.float64)
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    return csr

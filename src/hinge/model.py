@@ -1,0 +1,42 @@
+"""What prediction needs, nothing else: a kernel, support vectors, coefficients, offsets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hinge.kernels import Kernel, expand
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """f(x) = Σᵢ coefficients[i] k(xᵢ, x) + intercept over the training samples, and what else the machine found.
+
+    `margin` is ρ of ν-classification (coefficients are already divided by it), `tube` is ε of ν-regression.
+    """
+
+    coefficients: Array
+    intercept: float
+    margin: float = 1.0
+    tube: float = 0.0
+
+
+@dataclass(frozen=True)
+class KernelModel:
+    """Decision values K(X, vectors) @ coefficients + intercept, one column per machine.
+
+    For a precomputed kernel there are no vectors: X holds kernel values, one column per support vector.
+    """
+
+    kernel: Kernel
+    vectors: object
+    coefficients: Array
+    intercept: Array
+
+    def decide(self, X: object, n_threads: int = 1) -> Array:
+        """Decision values of the rows of X, (n_rows × n_machines)."""
+        return expand(self.kernel, X, self.vectors, self.coefficients, n_threads=n_threads) + self.intercept

@@ -1,0 +1,6 @@
+"""Pictures of machines, after scikit-learn's Display convention.  Needs matplotlib: the extra `plot`."""
+
+from hinge.plotting.boundary import DecisionBoundary
+from hinge.plotting.convergence import Convergence
+
+__all__ = ["Convergence", "DecisionBoundary"]

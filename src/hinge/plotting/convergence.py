@@ -1,0 +1,208 @@
+"""How a fit closed in on the optimum: primal from above, dual from below, and the gap between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from hinge.plotting import canvas
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FEW = 25  # snapshots up to which each one gets a dot
+
+
+class Convergence:
+    """The history of a fit: best primal and dual value, their gap, and the KKT violation against iterations.
+
+    On a figure of its own it has two panels, the bracket around the optimum above and, on a logarithmic
+    scale, the gap below; on axes that are given it draws the gap alone.  A machine with several classes has
+    one history for each pair: the gap of every pair is drawn, that of the longest stands out.  Make one with
+    :meth:`from_estimator`.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        The axes with the gap.
+    axes_ : list of matplotlib.axes.Axes
+        All panels, from top to bottom.
+    figure_ : matplotlib.figure.Figure
+        The figure of `ax_`.
+    gap_, violation_
+        The two lines of `ax_`.
+    """
+
+    ax_: Axes
+    axes_: list[Axes]
+    figure_: Figure
+    gap_: Any
+    violation_: Any
+
+    def __init__(self, *, histories: Sequence[Any], title: str = "") -> None:
+        if not histories or not any(len(history) for history in histories):
+            raise ValueError("the history is empty: nothing to draw")
+        self.histories = [history for history in histories if len(history)]
+        self.title = title
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Convergence:
+        """Draw the history of a fitted machine.
+
+        Parameters
+        ----------
+        estimator : object
+            A fitted machine with a `history_`, or a pipeline that ends in one.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw the gap; a new figure with two panels by default.
+
+        Returns
+        -------
+        Convergence
+        """
+        check_is_fitted(estimator)
+        steps = getattr(estimator, "steps", None)
+        machine = estimator if steps is None else steps[-1][1]
+        history = getattr(machine, "history_", None)
+        if history is None:
+            raise TypeError(f"{type(machine).__name__} has no history_: is it one of hinge's batch machines?")
+        histories = history if isinstance(history, list | tuple) else [history]
+        return cls(histories=histories, title=type(machine).__name__).plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> Convergence:
+        """Draw on `ax`, or on a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw the gap; a new figure with two panels by default.
+
+        Returns
+        -------
+        Convergence
+            Itself, with the attributes that end in an underscore set.
+        """
+        plt = canvas.pyplot()
+        if ax is not None:
+            self.axes_ = [ax]
+        elif len(self.histories) == 1:
+            _, panels = plt.subplots(
+                2, sharex=True, figsize=(6.8, 6.0), height_ratios=[2, 3], layout="constrained"
+            )
+            self.axes_ = list(panels)
+            self._draw_bracket(self.axes_[0])
+        else:
+            _, panel = plt.subplots(figsize=(6.8, 4.2), layout="constrained")
+            self.axes_ = [panel]
+        self.ax_ = self.axes_[-1]
+        self.figure_ = self.ax_.get_figure()  # type: ignore[assignment]
+        self._draw_gap(self.ax_)
+        return self
+
+    def _draw_bracket(self, ax: Axes) -> None:
+        """Best primal value above, best dual value below: the optimum is between them."""
+        history = self.histories[0]
+        primal, dual = _best(history)
+        x = np.asarray(history.iteration)
+        style = _dots(len(x))
+        ax.fill_between(x, dual, primal, color=canvas.PALETTE[5], alpha=0.25, linewidth=0)
+        ax.plot(x, primal, color=canvas.PALETTE[1], **style)
+        ax.plot(x, dual, color=canvas.PALETTE[0], **style)
+        low, high = _window(primal, dual)
+        ax.set_ylim(low, high)
+        for values, colour, name, up in (
+            (primal, canvas.PALETTE[1], "primal", True),
+            (dual, canvas.PALETTE[0], "dual", False),
+        ):
+            visible = np.flatnonzero((values > low) & (values < high))
+            if visible.size:
+                k = visible[np.searchsorted(x[visible], x[visible[0]] + 0.12 * (x[-1] - x[visible[0]]))]
+                ax.annotate(
+                    name, (x[k], values[k]), xytext=(4, 5 if up else -5), textcoords="offset points",
+                    color=colour, va="bottom" if up else "top", fontsize="small",
+                )  # fmt: skip
+        ax.set_ylabel("objective", color=canvas.INK)
+        canvas.tidy(ax)
+        title = f"{self.title}: the optimum lies between the dual and the primal value"
+        canvas.headline(ax, title.removeprefix(": "))
+
+    def _draw_gap(self, ax: Axes) -> None:
+        longest = max(self.histories, key=lambda history: history.iteration[-1])
+        for history in self.histories:
+            if history is not longest:
+                ax.plot(history.iteration, _positive(_gap(history)), color=canvas.PENCIL, alpha=0.45, lw=0.8)
+        x = np.asarray(longest.iteration)
+        gap, violation = _positive(_gap(longest)), _positive(longest.violation)
+        style = _dots(len(x))
+        (self.violation_,) = ax.plot(x, violation, color=canvas.PALETTE[2], **{**style, "linewidth": 1.1})
+        (self.gap_,) = ax.plot(x, gap, color=canvas.PALETTE[0], **{**style, "linewidth": 2.2})
+        ax.set_yscale("log")
+        ax.set_xlim(left=0)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.set_xlabel("iteration", color=canvas.INK)
+        ax.set_ylabel("gap, violation", color=canvas.INK)
+        canvas.tidy(ax)
+        ax.grid(axis="y", color=canvas.PENCIL, alpha=0.25, linewidth=0.6)
+        ax.set_axisbelow(True)
+        _label_ends(ax, x[-1], [(gap, "gap", canvas.PALETTE[0]), (violation, "violation", canvas.PALETTE[2])])
+        if len(self.histories) > 1:
+            title = f"{self.title}: {len(self.histories)} pairs of classes, the longest fit in colour"
+            canvas.headline(ax, title.removeprefix(": "))
+
+
+def _best(history: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The best bounds so far, LwK (10.21).  A primal value over a part of the samples is no bound."""
+    primal = np.where(history.exact, np.asarray(history.primal, dtype=float), np.nan)
+    dual = np.asarray(history.dual, dtype=float)
+    return np.fmin.accumulate(primal), np.fmax.accumulate(dual)
+
+
+def _gap(history: Any) -> NDArray[np.float64]:
+    primal, dual = _best(history)
+    return primal - dual
+
+
+def _positive(values: Any) -> NDArray[np.float64]:
+    """For a logarithmic scale: what is not a positive number is left out."""
+    values = np.asarray(values, dtype=float)
+    return np.where(np.isfinite(values) & (values > 0), values, np.nan)
+
+
+def _dots(n: int) -> dict[str, Any]:
+    return {"linewidth": 1.8, "marker": "o" if n <= FEW else "", "markersize": 3.5}
+
+
+def _window(primal: NDArray[np.float64], dual: NDArray[np.float64]) -> tuple[float, float]:
+    """Limits that show the second half of the way: first bounds are often far off."""
+    both = np.concatenate([primal, dual])
+    both = both[np.isfinite(both)]
+    if both.size == 0:
+        return 0.0, 1.0
+    low, high = float(np.min(dual[np.isfinite(dual)], initial=both.min())), float(both.max())
+    last = primal[np.isfinite(primal)]
+    if last.size:  # the primal starts anywhere: show as much above the optimum as the dual is below it
+        high = min(high, float(last[-1]) + 1.2 * (float(last[-1]) - low))
+    room = 0.06 * (high - low) or 0.5
+    return low - room, high + room
+
+
+def _label_ends(ax: Axes, x: float, lines: list[tuple[NDArray[np.float64], str, str]]) -> None:
+    """Names at the right end of the lines, kept apart when the lines end close together."""
+    ends = []
+    for values, name, colour in lines:
+        finite = values[np.isfinite(values)]
+        if finite.size:
+            ends.append((float(finite[-1]), name, colour))
+    ends.sort()
+    close = len(ends) == 2 and abs(np.log10(ends[1][0] / ends[0][0])) < 0.4
+    for k, (value, name, colour) in enumerate(ends):
+        shift = (-6 if k == 0 else 6) if close else 0
+        ax.annotate(
+            name, (x, value), xytext=(6, shift), textcoords="offset points", color=colour, va="center",
+            fontsize="small", annotation_clip=False,
+        )  # fmt: skip

@@ -1,0 +1,171 @@
+"""The certificate: how far a point can be from the optimum at most.  No solver uses this code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hinge.problems.offset import optimal_offset
+from hinge.problems.problem import Problem
+from hinge.problems.quadratic import Array
+from hinge.problems.solution import History
+
+#: A variable this close to a bound, relative to the width of its box, counts as lying on it.
+AT_BOUND = 1e-10
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Bounds on the optimal value and the violations that keep them apart.     LwK Prop. 10.1, docs/math.md (4)
+
+    Attributes
+    ----------
+    primal : float
+        Value of the primal objective (½‖w‖² plus losses): an upper bound on the optimum.
+    dual : float
+        Value of the dual objective: a lower bound on the optimum.
+    gap : float
+        primal − dual, summed from non-negative terms so that it does not cancel.
+    relative_gap : float
+        gap ÷ ((|primal| + |dual|) / 2), LwK (10.9).
+    kkt_violation : float
+        Largest violation of the optimality conditions by a single variable.
+    infeasibility : float
+        Largest violation of a constraint (equality rows, boxes, and the sign conditions of infinite bounds).
+    mu : ndarray
+        Multipliers of the equality rows: the offset b, and ρ or ε where a machine has them.
+    best_primal, best_dual : float
+        The tightest bounds seen during the run, LwK (10.21).
+    convex : bool or None
+        Whether the kernel is known to be positive semidefinite. Where it is not, the gap measures how well the
+        optimality conditions hold, but no longer bounds the distance to the optimum.
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float
+    kkt_violation: float
+    infeasibility: float
+    mu: Array
+    best_primal: float
+    best_dual: float
+    convex: bool | None = None
+
+    def proves(self, tol: float) -> bool:
+        """Whether the point is feasible, and optimal, to within `tol`."""
+        return bool(self.gap <= tol and self.infeasibility <= tol)
+
+    def with_history(self, history: History) -> Certificate:
+        """The same with the best bounds of a run; LwK (10.21)."""
+        return replace(
+            self,
+            best_primal=min(self.primal, history.best_primal),
+            best_dual=max(self.dual, history.best_dual),
+        )
+
+    def unproven(self, history: History) -> Certificate:
+        """What is left when the run was cut off before all samples were looked at: the lower bound."""
+        nothing = dict.fromkeys(("primal", "gap", "relative_gap", "kkt_violation"), np.inf)
+        return replace(self, **nothing, dual=history.best_dual).with_history(history)
+
+    def __str__(self) -> str:
+        text = (
+            f"optimum between {self.best_dual:.10g} and {self.best_primal:.10g}: gap {self.gap:.3g} "
+            f"({self.relative_gap:.2g} relative), KKT violation {self.kkt_violation:.2g}, "
+            f"infeasibility {self.infeasibility:.1g}"
+        )
+        return text if self.convex is not False else text + "; the kernel is not positive definite: no proof"
+
+
+def relative(gap: float, primal: float, dual: float) -> float:
+    """gap ÷ ((|primal| + |dual|) / 2), LwK (10.9); 0 when all are 0."""
+    scale = 0.5 * (abs(primal) + abs(dual))
+    if np.isinf(gap):
+        return np.inf
+    return gap / scale if scale > 0 else (0.0 if gap == 0 else np.inf)
+
+
+def certify(
+    problem: Problem, alpha: Array, mu: Array | None = None, gradient: Array | None = None, convex: bool | None = None
+) -> Certificate:
+    """gap = Σᵥ max_{x ∈ {lᵥ, uᵥ}} rᵥ(αᵥ − x),  r = Qα + p + Aᵀμ.            docs/math.md (4)
+
+    Parameters
+    ----------
+    problem : Problem
+    alpha : ndarray
+        The point, feasible up to rounding.
+    mu : ndarray, optional
+        Multipliers of the equality rows; the ones with the smallest gap when left out.
+    gradient : ndarray, optional
+        Qα + p where it is known; computed when left out.
+    convex : bool, optional
+        What is known of Q, passed on.
+    """
+    alpha = np.asarray(alpha, dtype=np.float64)
+    gradient = problem.gradient(alpha) if gradient is None else gradient
+    mu = optimal_offset(problem, alpha, gradient) if mu is None else np.asarray(mu, dtype=np.float64)
+    residual = gradient + mu @ problem.A if len(mu) else gradient
+
+    towards = np.where(residual > 0, problem.lower, problem.upper)
+    bounded = np.isfinite(towards)
+    gap = float(np.sum(residual[bounded] * (alpha[bounded] - towards[bounded])))
+    unbounded = float(np.max(np.abs(residual[~bounded]), initial=0.0))
+
+    dual = -problem.value(alpha, gradient)
+    primal = dual + gap
+    return Certificate(
+        primal=primal,
+        dual=dual,
+        gap=gap,
+        relative_gap=relative(gap, primal, dual),
+        kkt_violation=_kkt_violation(problem, alpha, residual),
+        infeasibility=max(_infeasibility(problem, alpha), unbounded),
+        mu=mu,
+        best_primal=primal,
+        best_dual=dual,
+        convex=convex,
+    )
+
+
+def _kkt_violation(problem: Problem, alpha: Array, residual: Array) -> float:
+    width = problem.upper - problem.lower
+    width = np.where(np.isfinite(width), width, 1.0)
+    can_rise = alpha < problem.upper - AT_BOUND * width
+    can_fall = alpha > problem.lower + AT_BOUND * width
+    rising = np.max(-residual[can_rise], initial=0.0)
+    falling = np.max(residual[can_fall], initial=0.0)
+    return float(max(rising, falling))
+
+
+def _infeasibility(problem: Problem, alpha: Array) -> float:
+    rows = np.max(np.abs(problem.A @ alpha - problem.d), initial=0.0)
+    boxes = np.max(np.maximum(problem.lower - alpha, alpha - problem.upper), initial=0.0)
+    return float(max(rows, boxes, 0.0))
+
+
+def combine(certificates: Sequence[Certificate]) -> Certificate:
+    """One certificate for several independent problems: values add up, violations do not.
+
+    `mu` holds the multipliers of all, one problem after the other.
+    """
+    if len(certificates) == 1:
+        return certificates[0]
+    primal = sum(c.primal for c in certificates)
+    dual = sum(c.dual for c in certificates)
+    gap = sum(c.gap for c in certificates)
+    return Certificate(
+        primal=primal,
+        dual=dual,
+        gap=gap,
+        relative_gap=relative(gap, primal, dual),
+        kkt_violation=max(c.kkt_violation for c in certificates),
+        infeasibility=max(c.infeasibility for c in certificates),
+        mu=np.concatenate([c.mu for c in certificates]),
+        best_primal=sum(c.best_primal for c in certificates),
+        best_dual=sum(c.best_dual for c in certificates),
+        convex=certificates[0].convex,
+    )

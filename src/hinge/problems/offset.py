@@ -1,0 +1,80 @@
+"""The multipliers of the equality rows that make the duality gap smallest.  docs/math.md (5)"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linprog
+
+from hinge.problems.problem import Problem
+from hinge.problems.quadratic import Array
+
+
+def optimal_offset(problem: Problem, alpha: Array, gradient: Array) -> Array:
+    """argmin over μ of the gap (4): one weighted median per equality row.
+
+    Rows that share variables (not the case for any machine here) are minimised together as a linear program.
+    """
+    rows = problem.A
+    if len(rows) == 2 and np.any((rows[0] != 0) & (rows[1] != 0)):
+        return _by_linear_program(problem, alpha, gradient)
+    return np.array([_weighted_median(problem, alpha, gradient, row) for row in rows], dtype=np.float64)
+
+
+def _weighted_median(problem: Problem, alpha: Array, gradient: Array, row: Array) -> float:
+    """The gap as a function of one μ is convex and piecewise linear: walk its kinks until the slope turns.
+
+    The kink of variable v is at −g_v / a_v, and there the slope grows by |a_v| (u_v − l_v).  An infinite bound
+    is a kink that must not be passed.
+    """
+    support = np.flatnonzero(row)
+    if support.size == 0:
+        return 0.0
+    a, x, g = row[support], alpha[support], gradient[support]
+    lower, upper = problem.lower[support], problem.upper[support]
+    kinks = -g / a
+    above, below = np.where(a > 0, lower, upper), np.where(a > 0, upper, lower)  # minimiser right and left of the kink
+    floor = np.max(kinks[~np.isfinite(below)], initial=-np.inf)
+    ceiling = np.min(kinks[~np.isfinite(above)], initial=np.inf)
+    if floor > ceiling:
+        return float(0.5 * (floor + ceiling))
+
+    finite = np.isfinite(above) & np.isfinite(below)
+    # a variable with one finite bound contributes a constant slope within [floor, ceiling]
+    slope = np.sum(a[finite] * (x - below)[finite])
+    slope += np.sum((a * (x - np.where(np.isfinite(above), above, below)))[np.isfinite(above) != np.isfinite(below)])
+    kinks, jumps = kinks[finite], (np.abs(a) * (upper - lower))[finite]
+    order = np.argsort(kinks, kind="stable")
+    kinks, slopes = kinks[order], slope + np.cumsum(jumps[order])
+    flat = 1e-12 * (np.sum(jumps) + abs(slope)) if len(kinks) else 0.0
+    left = kinks[np.searchsorted(slopes, -flat)] if len(kinks) and slopes[-1] >= -flat else np.inf
+    if slope >= -flat:
+        left = -np.inf
+    right_at = np.searchsorted(slopes, flat, side="right") if len(kinks) else 0
+    right = kinks[right_at] if len(kinks) and right_at < len(kinks) else np.inf
+    if slope > flat:
+        right = -np.inf
+    left, right = min(max(left, floor), ceiling), max(min(right, ceiling), floor)
+    if np.isfinite(left) and np.isfinite(right):
+        return float(0.5 * (left + right))
+    return float(left if np.isfinite(left) else right if np.isfinite(right) else 0.0)
+
+
+def _by_linear_program(problem: Problem, alpha: Array, gradient: Array) -> Array:
+    """min Σ t_v  s.t.  t_v ≥ r_v (α_v − x) for both finite bounds x,  r = g + Aᵀμ; infinite bounds fix r's sign."""
+    size, rows = problem.size, problem.A
+    cost = np.concatenate([np.zeros(len(rows)), np.ones(size)])
+    left, right = [], []
+    for bound, outward in ((problem.lower, 1.0), (problem.upper, -1.0)):
+        finite = np.isfinite(bound)
+        distance = np.where(finite, alpha - np.where(finite, bound, 0.0), 0.0)
+        block = np.hstack([(rows * distance).T, -np.eye(size)])
+        left.append(block[finite])
+        right.append(-(gradient * distance)[finite])
+        # no bound on this side: the reduced gradient must not push that way
+        left.append(np.hstack([outward * rows.T, np.zeros((size, size))])[~finite])
+        right.append(-outward * gradient[~finite])
+    bounds = [(None, None)] * len(rows) + [(0, None)] * size
+    answer = linprog(cost, A_ub=np.vstack(left), b_ub=np.concatenate(right), bounds=bounds, method="highs")
+    if answer.x is None:
+        return np.linalg.lstsq(rows.T, -gradient, rcond=None)[0]
+    return np.asarray(answer.x[: len(rows)], dtype=np.float64)

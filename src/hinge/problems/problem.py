@@ -1,0 +1,59 @@
+"""The one problem every machine becomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hinge.problems.quadratic import Array, Quadratic
+
+
+@dataclass(frozen=True)
+class Problem:
+    """min ½αᵀQα + pᵀα  s.t.  Aα = d,  lower ≤ α ≤ upper.                 docs/math.md (1)
+
+    A has zero, one or two rows; bounds may be infinite.
+    """
+
+    Q: Quadratic
+    p: Array
+    A: Array
+    d: Array
+    lower: Array
+    upper: Array
+
+    def __post_init__(self) -> None:
+        size = self.Q.size
+        for name, shape in (("p", (size,)), ("lower", (size,)), ("upper", (size,))):
+            self._set(name, shape)
+        self._set("d", np.shape(np.atleast_1d(self.d)))
+        self._set("A", (self.d.size, size))
+        if self.d.size > 2:
+            raise ValueError(f"A has {self.d.size} rows; zero, one or two equality rows are supported")
+        if not (np.isfinite(self.p).all() and np.isfinite(self.A).all() and np.isfinite(self.d).all()):
+            raise ValueError("p, A and d must be finite")
+        if np.isnan(self.lower).any() or np.isnan(self.upper).any() or np.any(self.lower > self.upper):
+            raise ValueError("lower must not exceed upper, and neither may be NaN")
+
+    def _set(self, name: str, shape: tuple[int, ...]) -> None:
+        value = np.ascontiguousarray(getattr(self, name), dtype=np.float64)
+        if value.size == 0 and 0 in shape:
+            value = value.reshape(shape)
+        if value.shape != shape:
+            raise ValueError(f"{name} has shape {value.shape}, expected {shape}")
+        object.__setattr__(self, name, value)
+
+    @property
+    def size(self) -> int:
+        """Number of variables."""
+        return self.Q.size
+
+    def gradient(self, alpha: Array) -> Array:
+        """Qα + p."""
+        return self.Q.matvec(alpha) + self.p
+
+    def value(self, alpha: Array, gradient: Array | None = None) -> float:
+        """½αᵀQα + pᵀα."""
+        gradient = self.gradient(alpha) if gradient is None else gradient
+        return float(0.5 * alpha @ (gradient + self.p))

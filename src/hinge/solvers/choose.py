@@ -1,0 +1,33 @@
+"""From the `solver` argument of an estimator to a solver object."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from hinge.problems import Array, Problem, Solution
+from hinge.solvers.smo import SMO, Monitor
+
+
+class Solver(Protocol):
+    """Frozen options and one verb."""
+
+    def solve(
+        self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
+    ) -> Solution:
+        """Solve the problem."""
+        ...
+
+
+#: Solvers by name; "auto" is the best general choice.
+BY_NAME: dict[str, type[SMO]] = {"auto": SMO, "smo": SMO}
+
+
+def choose(solver: str | Solver, **options: Any) -> Solver:
+    """The solver called `solver` with these options, or `solver` itself if it is an object with options of its own."""
+    if isinstance(solver, str):
+        if solver not in BY_NAME:
+            raise ValueError(f"solver={solver!r} is unknown; choose one of {sorted(BY_NAME)} or an object of hinge.solvers")
+        return BY_NAME[solver](**options)
+    if not hasattr(solver, "solve"):
+        raise TypeError(f"solver={solver!r} must be one of {sorted(BY_NAME)} or an object of hinge.solvers")
+    return solver

@@ -1,0 +1,63 @@
+"""Equality rows as groups of variables, and points that satisfy them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hinge.problems import Array, Problem
+
+
+def groups_of(problem: Problem) -> NDArray[np.int8]:
+    """The group of every variable: −1 for none, else the row of A it belongs to.        docs/math.md (6)
+
+    In signed coordinates each row must be constant on its support and no two rows may share a variable.
+    """
+    group = np.full(problem.size, -1, dtype=np.int8)
+    for g, row in enumerate(problem.A):
+        support = row != 0
+        signed = (row * problem.Q.sign)[support]
+        if np.any(group[support] >= 0) or (signed.size and np.any(signed != signed[0])):
+            raise ValueError(
+                "this solver needs equality rows that are constant on disjoint groups of variables "
+                "(in signed coordinates); write the rows of A so, or use an interior point method"
+            )
+        group[support] = g
+    return group
+
+
+def nearest_feasible(problem: Problem, alpha: Array | None = None) -> Array:
+    """A feasible point close to `alpha` (to the origin when left out): clip to the boxes, then fill each row.
+
+    The rows must not share variables.
+    """
+    start = np.zeros(problem.size) if alpha is None else np.array(alpha, dtype=np.float64)
+    if start.shape != (problem.size,) or not np.isfinite(start).all():
+        raise ValueError(f"a starting point needs {problem.size} finite values, got shape {start.shape}")
+    point = np.clip(start, problem.lower, problem.upper)
+    for row, target in zip(problem.A, problem.d, strict=True):
+        _fill(problem, point, row, target)
+    return point
+
+
+def _fill(problem: Problem, point: Array, row: Array, target: float) -> None:
+    """Move variables of `row`, first ones first, until rowᵀ point = target."""
+    missing = target - row @ point
+    scale = np.abs(row) @ np.abs(point) + abs(target)
+    if abs(missing) <= 1e-15 * scale:
+        return
+    support = np.flatnonzero(row)
+    rises = (row[support] > 0) == (missing > 0)
+    ends = np.where(rises, problem.upper[support], problem.lower[support])
+    room = np.abs(row[support] * (ends - point[support]))
+    before = np.concatenate([[0.0], np.cumsum(room)[:-1]])
+    with np.errstate(invalid="ignore"):
+        share = np.clip(abs(missing) - np.where(np.isfinite(before), before, np.inf), 0.0, room)
+    if share.sum() < abs(missing) - 1e-9 * scale:
+        raise ValueError(
+            f"no feasible point: an equality row must reach {target:g} but its boxes allow at most "
+            f"{row @ point + np.sign(missing) * room.sum():g}"
+        )
+    full = (share >= room) & (room > 0)
+    moved = point[support] + np.sign(missing) * share / row[support]
+    point[support] = np.where(full, ends, moved)

@@ -1,0 +1,66 @@
+"""From a nearly optimal point to an exact one, where the problem is small enough for dense algebra."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import scipy.linalg
+
+from hinge.problems import Array, Problem
+
+MAX_ROUNDS = 20
+
+
+def polish(problem: Problem, alpha: Array, gradient: Array, max_free: int = 300) -> tuple[Array, Array] | None:
+    """(alpha, gradient) with the optimality conditions solved on the free variables, or None if that fails.
+
+    A primal-dual active set iteration: guess which variables are free, solve the linear system of the
+    optimality conditions for them, move variables that left their box to the bound and free those whose multiplier
+    has the wrong sign, until the guess confirms itself.                                docs/math.md (9)
+    """
+    lower, upper = problem.lower, problem.upper
+    point, slope = alpha.copy(), gradient.copy()
+    free = (point > lower) & (point < upper)
+    noise = 1e-13 * (1.0 + float(np.max(np.abs(slope), initial=0.0)))
+    for _ in range(MAX_ROUNDS):
+        index = np.flatnonzero(free)
+        if index.size > max_free or index.size == 0:
+            return None
+        step, mu = _solve(problem, index, point, slope)
+        if step is None:
+            return None
+        moved = point[index] + step
+        inside = np.clip(moved, lower[index], upper[index])
+        point[index] = inside
+        slope = problem.gradient(point)
+        residual = slope + mu @ problem.A if len(mu) else slope
+        outside = moved != inside
+        wrong = ~free & (
+            ((point <= lower) & (point < upper) & (residual < -noise))
+            | ((point >= upper) & (point > lower) & (residual > noise))
+        )
+        if not outside.any() and not wrong.any():
+            tolerance = 1e-9 * (1.0 + abs(problem.value(alpha, gradient)))  # an indefinite Q may lead uphill
+            return (point, slope) if problem.value(point, slope) <= problem.value(alpha, gradient) + tolerance else None
+        free[index[outside]] = False
+        free |= wrong
+    return None
+
+
+def _solve(problem: Problem, index: Array, point: Array, slope: Array) -> tuple[Array | None, Array]:
+    """The step δ of the free variables and μ:  Q_FF δ + A_Fᵀμ = −g_F,  A_F δ = d − Aα."""
+    rows, size = problem.A[:, index], len(index)
+    system = np.zeros((size + len(rows), size + len(rows)))
+    system[:size, :size] = problem.Q.block(index, index)
+    system[:size, size:], system[size:, :size] = rows.T, rows
+    right = np.concatenate([-slope[index], problem.d - problem.A @ point])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", scipy.linalg.LinAlgWarning)
+        try:
+            answer = scipy.linalg.solve(system, right, assume_a="sym", check_finite=False)
+        except (scipy.linalg.LinAlgError, scipy.linalg.LinAlgWarning):
+            answer = scipy.linalg.lstsq(system, right, lapack_driver="gelsy", check_finite=False)[0]
+    if not np.isfinite(answer).all():
+        return None, answer[size:]
+    return answer[:size], answer[size:]

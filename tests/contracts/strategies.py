@@ -1,0 +1,139 @@
+"""Problems that hypothesis makes: small, often degenerate, always convex, feasible and bounded.
+
+    min ½αᵀQα + pᵀα   s.t.  Aα = d,  l ≤ α ≤ u,      Q = S K̃ S,  K̃ = K repeated over the slots
+
+Structure (rank, repeated and empty rows, groups, kinds of bounds, scales) is drawn by hypothesis and shrinks; the
+numbers come from a seeded generator, because no law depends on them being simple.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import strategies as st
+
+from hinge.kernels import Precomputed, open_access
+from hinge.problems import Problem, Quadratic
+from reference.qp import solve_by_enumeration, solve_with_clarabel
+
+
+@dataclass(frozen=True)
+class Program:
+    """A problem as plain arrays, with a feasible point it was built around."""
+
+    K: np.ndarray
+    sign: np.ndarray
+    p: np.ndarray
+    A: np.ndarray
+    d: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    feasible: np.ndarray
+
+    @property
+    def size(self):
+        return self.p.size
+
+    @property
+    def Q(self):
+        slots = self.size // len(self.K)
+        return np.tile(self.K, (slots, slots)) * np.outer(self.sign, self.sign)
+
+    @property
+    def bounded(self):
+        return bool(np.isfinite(self.lower).all() and np.isfinite(self.upper).all())
+
+    def value(self, alpha):
+        return 0.5 * alpha @ self.Q @ alpha + self.p @ alpha
+
+    def infeasibility(self, alpha):
+        """Distance to the box and to Aα = d."""
+        outside = max(np.max(self.lower - alpha, initial=0), np.max(alpha - self.upper, initial=0))
+        return max(outside, np.abs(self.A @ alpha - self.d).max(initial=0))
+
+    def optimum(self):
+        solve = solve_by_enumeration if self.size <= 5 else solve_with_clarabel
+        return solve(self.Q, self.p, self.A, self.d, self.lower, self.upper)
+
+    @property
+    def reach(self):
+        """How far the variables can be from each other: the box, or where an open one can take them."""
+        ends = np.r_[self.lower, self.upper, self.feasible]
+        far = np.abs(ends[np.isfinite(ends)]).max(initial=0)
+        if not self.bounded:
+            least = np.linalg.eigvalsh(self.Q)[0]
+            far = max(far, 2 * np.linalg.norm(self.Q @ self.feasible + self.p) / least)
+        return far or 1.0
+
+    @property
+    def steepness(self):
+        """The size of the numbers a gradient is made of: tolerances are multiples of it."""
+        return np.abs(self.p).max() + np.abs(self.K).max() * self.reach or 1.0
+
+    def problem(self):
+        """For hinge.  One slot and all signs positive also go through the dense door."""
+        if len(self.K) == self.size and (self.sign > 0).all():
+            quadratic = Quadratic.dense(self.K)
+        else:
+            quadratic = Quadratic(open_access(Precomputed(), self.K), self.sign)
+        return Problem(quadratic, self.p, self.A, self.d, self.lower, self.upper)
+
+
+@st.composite
+def programs(draw, max_samples=8, bounded=None, max_exponent=6):
+    slots = draw(st.sampled_from([1, 1, 2]))
+    n = draw(st.integers(1, max(1, max_samples // slots)))
+    size = n * slots
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    open_box = draw(st.booleans()) if bounded is None else not bounded
+    # Two slots make Q singular, and an open box needs a positive definite Q to keep the problem bounded.
+    open_box = open_box and slots == 1
+    exponent = st.integers(-max_exponent, max_exponent)
+    curvature, slope, width = (10.0 ** draw(exponent) for _ in range(3))
+
+    K = _gram(draw, rng, n, definite=open_box) * curvature
+    sign = rng.choice([-1.0, 1.0], size) if draw(st.booleans()) else np.ones(size)
+    p = rng.normal(size=size) * slope * draw(st.sampled_from([0.0, 1.0, 1.0]))
+    lower, upper = _box(draw, rng, size, width, open_box)
+
+    rows = draw(st.integers(0, 2))
+    group = rng.integers(-1 if draw(st.booleans()) else 0, rows, size) if rows else np.full(size, -1)
+    # A's rows, times sign, are constant on disjoint groups (a group may be empty)
+    A = np.array([sign * (group == g) for g in range(rows)], dtype=float).reshape(rows, size)
+    # d is what a feasible point gives: inside the box, or in a corner, where it may be the only feasible point
+    where = rng.random(size) if draw(st.booleans()) else rng.integers(0, 2, size).astype(float)
+    low, high = np.where(np.isfinite(lower), lower, -width), np.where(np.isfinite(upper), upper, width)
+    feasible = np.clip(low + where * (high - low), lower, upper)
+    return Program(K, sign, p, A, A @ feasible, lower, upper, feasible)
+
+
+def _gram(draw, rng, n, definite):
+    """Positive semidefinite of any rank, with repeated and empty samples; or well inside the definite ones."""
+    if definite:
+        F = rng.normal(size=(n, n))
+        return F @ F.T / n + 0.1 * np.eye(n)
+    F = rng.normal(size=(n, draw(st.integers(0, n))))
+    if draw(st.booleans()):
+        F = F[rng.integers(0, n, n)]
+    if draw(st.booleans()):
+        F[rng.random(n) < 0.3] = 0.0
+    return F @ F.T
+
+
+def _box(draw, rng, size, width, open_box):
+    kind = draw(st.sampled_from(["zero to C", "patterns", "anywhere"]))
+    if kind == "zero to C":
+        lower, upper = np.zeros(size), np.full(size, width)
+    elif kind == "patterns":
+        lower, upper = np.zeros(size), width * rng.uniform(0.1, 1, size)
+    else:
+        lower = width * rng.normal(size=size)
+        upper = lower + width * rng.uniform(0, 1, size)
+    if draw(st.booleans()):
+        fixed = rng.random(size) < 0.3
+        upper[fixed] = lower[fixed]
+    if open_box:
+        upper[rng.random(size) < 0.6] = np.inf
+        lower[rng.random(size) < 0.3] = -np.inf
+    return lower, upper

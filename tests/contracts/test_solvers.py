@@ -1,0 +1,164 @@
+"""What every solver of problem (1) owes: a proof, a feasible point, the right value, the same bits again.
+
+A new solver joins by a line in `every_solver`.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contracts.strategies import programs
+from hinge import Status
+from hinge.problems import certify
+from hinge.solvers import SMO
+
+RELATIVE = 1e-6  # of the steepness of the problem: what a solver is asked for
+
+
+def every_solver():
+    """name → solver of a given tolerance on the KKT violation."""
+    return {
+        "SMO": lambda tol: SMO(tol=tol),
+        "SMO without shrinking": lambda tol: SMO(tol=tol, shrinking=False),
+        "SMO with a tiny cache": lambda tol: SMO(tol=tol, cache_size=1e-3),
+    }
+
+
+solvers = pytest.mark.parametrize("make", every_solver().values(), ids=every_solver().keys())
+
+
+def tolerance(program):
+    return RELATIVE * program.steepness
+
+
+def allowance(program):
+    """A violation of at most tol in every variable can cost no more than this."""
+    return tolerance(program) * program.reach * program.size
+
+
+@solvers
+@given(program=programs())
+def test_reaches_the_optimum(make, program):
+    solution = make(tolerance(program)).solve(program.problem())
+    assert solution.status is Status.SOLVED
+    optimum = program.optimum()
+    distance = program.value(solution.alpha) - optimum.value
+    assert -allowance(program) - optimum.error <= distance <= allowance(program) + optimum.error
+
+
+@solvers
+@given(program=programs())
+def test_stays_feasible(make, program):
+    alpha = make(tolerance(program)).solve(program.problem()).alpha
+    assert np.all(alpha >= program.lower)
+    assert np.all(alpha <= program.upper)
+    assert program.infeasibility(alpha) <= 1e-12 * program.size * max(program.reach, np.abs(alpha).max())
+
+
+@solvers
+@given(program=programs(bounded=True))
+def test_proves_its_answer(make, program):
+    solution = make(tolerance(program)).solve(program.problem())
+    certificate = certify(program.problem(), *solution.point)
+    assert certificate.kkt_violation <= 1.01 * tolerance(program)
+    assert certificate.proves(2 * allowance(program))
+    assert -certificate.dual == pytest.approx(program.value(solution.alpha), rel=1e-9, abs=1e-9 * allowance(program) / RELATIVE)
+
+
+@solvers
+@given(program=programs(), seed=st.integers(0, 2**32 - 1))
+def test_any_feasible_start_leads_to_the_same_value(make, program, seed):
+    solver, problem = make(tolerance(program)), program.problem()
+    cold = solver.solve(problem)
+    # between the solution and the point the problem was built around, both feasible
+    start = cold.alpha + np.random.default_rng(seed).random() * (program.feasible - cold.alpha)
+    start = np.clip(start, program.lower, program.upper)
+    before = start.copy()
+    warm = solver.solve(problem, start=start)
+    assert warm.status is Status.SOLVED
+    assert abs(program.value(warm.alpha) - program.value(cold.alpha)) <= 2 * allowance(program)
+    np.testing.assert_array_equal(start, before)
+    assert program.infeasibility(warm.alpha) <= 1e-11 * program.size * max(program.reach, np.abs(warm.alpha).max())
+
+
+@solvers
+@given(program=programs())
+@settings(max_examples=30)
+def test_starting_at_the_solution_ends_there(make, program):
+    solver, problem = make(tolerance(program)), program.problem()
+    cold = solver.solve(problem)
+    warm = solver.solve(problem, start=cold.alpha)
+    assert warm.status is Status.SOLVED
+    assert warm.iterations <= max(2, cold.iterations // 2)
+
+
+@solvers
+@given(program=programs())
+@settings(max_examples=30)
+def test_repeats_bit_by_bit(make, program):
+    first, second = (make(tolerance(program)).solve(program.problem()) for _ in range(2))
+    assert first.alpha.tobytes() == second.alpha.tobytes()
+    assert np.asarray(first.mu).tobytes() == np.asarray(second.mu).tobytes()
+    assert first.iterations == second.iterations
+
+
+def hard_program(n=60, seed=0):
+    """Enough variables and too small a tolerance: three steps cannot be enough."""
+    from contracts.strategies import Program
+
+    rng = np.random.default_rng(seed)
+    F = rng.normal(size=(n, n))
+    sign = rng.choice([-1.0, 1.0], n)
+    return Program(F @ F.T, sign, -np.ones(n), sign[None, :], np.zeros(1), np.zeros(n), np.ones(n), np.zeros(n))
+
+
+def test_running_out_of_iterations_is_said_and_leaves_a_feasible_point():
+    program = hard_program()
+    solution = SMO(tol=1e-9, max_iter=3).solve(program.problem())
+    assert solution.status is Status.MAX_ITER
+    assert solution.iterations == 3
+    assert program.infeasibility(solution.alpha) <= 1e-12
+    assert program.value(solution.alpha) < 0
+    certificate = certify(program.problem(), *solution.point)
+    assert certificate.gap > 0
+    assert not certificate.proves(1e-9)
+
+
+def test_running_out_of_time_is_said_and_leaves_a_feasible_point():
+    program = hard_program(n=400)
+    solution = SMO(tol=1e-14, max_time=1e-4).solve(program.problem())
+    assert solution.status is Status.TIME_LIMIT
+    assert program.infeasibility(solution.alpha) <= 1e-10
+
+
+@pytest.mark.parametrize("gap", [1e-2, 1e-4, 1e-8])
+def test_stops_on_the_relative_gap_when_asked(gap):
+    program = hard_program()
+    solution = SMO(tol=gap, stop="gap").solve(program.problem())
+    assert solution.status is Status.SOLVED
+    assert certify(program.problem(), *solution.point).relative_gap <= 1.01 * gap
+
+
+def test_history_shows_the_descent():
+    program = hard_program(n=200)
+    solution = SMO(tol=1e-6).solve(program.problem())
+    assert len(solution.history) > 0
+
+
+def test_overlapping_equality_rows_are_refused_before_any_work():
+    """yᵀα = 0 and 1ᵀα = ν together are no disjoint groups (docs/decisions/0001-shape.md)."""
+    program = hard_program(n=6)
+    problem = program.problem()
+    from hinge.problems import Problem
+
+    overlapping = Problem(problem.Q, program.p, np.vstack([np.ones(6), np.arange(6.0)]), np.array([3.0, 7.5]),
+                          program.lower, program.upper)
+    with pytest.raises(ValueError, match=r"(?i)group|disjoint|row"):
+        SMO().solve(overlapping)
+
+
+def test_an_infeasible_start_is_refused():
+    program = hard_program(n=6)
+    with pytest.raises(ValueError, match="(?i)start|feasible"):
+        SMO().solve(program.problem(), start=np.full(6, 2.0))

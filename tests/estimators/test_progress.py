@@ -1,0 +1,138 @@
+"""verbose=True shows one line, on stderr, that can be captured; everything else is silence."""
+
+import contextlib
+import io
+import re
+import sys
+
+import pytest
+
+from hinge.estimators import progress
+from hinge.estimators.progress import ProgressLine, describe
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+class Clock:
+    """time.monotonic under the test's control."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def monotonic(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(progress, "time", clock)
+    return clock
+
+
+def snapshot(iteration=10, gap=0.5, primal=100.5, dual=99.5):
+    return {
+        "iteration": iteration,
+        "seconds": 0.25,
+        "violation": 0.125,
+        "primal": primal,
+        "dual": dual,
+        "gap": gap,
+        "active": 42,
+    }
+
+
+def run(stream, clock, snapshots, step, **kwargs):
+    with contextlib.redirect_stderr(stream), ProgressLine("SVC", **kwargs) as line:
+        for s in snapshots:
+            clock.now += step
+            line.update(s)
+    return stream.getvalue()
+
+
+def plain(text):
+    """Without the control sequences of a terminal."""
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+
+
+def test_line_states_iteration_time_violation_and_relative_gap():
+    text = describe("SVC", snapshot(iteration=1234))
+    assert "1,234 iterations" in text
+    assert "0.25 s" in text
+    assert "violation 1.25e-01" in text
+    assert "relative gap 5.00e-03" in text
+    assert "active 42" in text
+
+
+def test_first_snapshot_may_have_no_bound_yet():
+    assert "relative gap inf" in describe("SVC", snapshot(gap=float("inf"), dual=-1.0))
+
+
+def test_log_gets_a_line_every_two_seconds_and_the_last(clock):
+    lines = run(io.StringIO(), clock, [snapshot(i) for i in range(1, 51)], 0.125).splitlines()
+    assert [int(line.split()[1]) for line in lines] == [16, 32, 48, 50]
+
+
+def test_a_short_fit_writes_one_line_to_a_log(clock):
+    text = run(io.StringIO(), clock, [snapshot(1), snapshot(2)], 0.01)
+    assert text.count("\n") == 1
+    assert "        2 iterations" in text
+
+
+@pytest.mark.parametrize("rich", [True, False], ids=["rich", "plain"])
+def test_terminal_shows_one_line_that_is_rewritten(clock, monkeypatch, rich):
+    if rich:
+        pytest.importorskip("rich")
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setenv("COLUMNS", "140")
+    else:
+        monkeypatch.setattr(progress, "Console", None)
+    text = plain(run(Terminal(), clock, [snapshot(1), snapshot(2), snapshot(3)], 1.0))
+    assert text.count("\n") <= 1
+    assert [int(i) for i in re.findall(r"(\d+) iterations", text)][-1] == 3
+    assert text.index("1 iterations") < text.index("2 iterations")
+
+
+def test_shorter_line_wipes_the_longer_one(clock, monkeypatch):
+    monkeypatch.setattr(progress, "Console", None)
+    text = run(Terminal(), clock, [snapshot(gap=-1e-300), snapshot(gap=0.5)], 1.0)
+    first, second = text.split("\r")[1:3]
+    assert len(second) >= len(first)
+
+
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal], ids=["log", "terminal"])
+def test_no_snapshot_no_output(clock, stream):
+    assert run(stream(), clock, [], 1.0) == ""
+
+
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal], ids=["log", "terminal"])
+def test_silent_unless_verbose(clock, stream):
+    assert run(stream(), clock, [snapshot(i) for i in range(5)], 10.0, verbose=False) == ""
+
+
+def test_nothing_goes_to_stdout(clock, capfd):
+    with ProgressLine("SVC") as line:
+        clock.now += 10
+        line.update(snapshot())
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "relative gap" in err
+
+
+def test_an_interrupted_fit_leaves_its_last_state_and_a_clean_line(clock, monkeypatch):
+    monkeypatch.setattr(progress, "Console", None)
+    stream = Terminal()
+    with contextlib.redirect_stderr(stream), pytest.raises(KeyboardInterrupt), ProgressLine("SVC") as line:
+        line.update(snapshot(7))
+        raise KeyboardInterrupt
+    assert "7 iterations" in stream.getvalue()
+    assert stream.getvalue().endswith("\n")
+
+
+def test_a_process_without_stderr_is_no_error(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    with ProgressLine("SVC") as line:
+        line.update(snapshot())

@@ -1,0 +1,1 @@
+"""Slow, obviously right: what hinge's answers are compared with.  Nothing here imports hinge."""
