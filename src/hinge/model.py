@@ -39,4 +39,4 @@ class KernelModel:
 
     def decide(self, X: object, n_threads: int = 1) -> Array:
         """Decision values of the rows of X, (n_rows × n_machines)."""
-        return expand(self.kernel, X, self.vectors, self.coefficients, n_threads=n_threads) + self.intercept
+        return expand(self.kernel, X, self.vectors, self.coefficients, threads=n_threads) + self.intercept

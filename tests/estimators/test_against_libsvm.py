@@ -12,7 +12,7 @@ TOL = 1e-6
 
 def explain(case, found):
     return (f"{case.name} {case.label} {case.options}: hinge {found.value!r}, LIBSVM {found.libsvm!r}, "
-            f"clarabel {found.clarabel!r} ± {found.error:.1g}; infeasible by {found.infeasibility:.1g}")
+            f"clarabel {found.clarabel!r} ± {found.error:.1g}; infeasible by {found.infeasibility:.1g}, gap {found.gap:.1g}")
 
 
 @pytest.mark.parametrize("seed", range(200))

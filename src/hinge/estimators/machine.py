@@ -38,6 +38,21 @@ class Machine:
     formulation: Formulation
 
 
+def _rows(X: Any) -> Any:
+    """Samples for a kernel function: arrays and sparse matrices as they are, a list of anything as an array of it."""
+    if hasattr(X, "shape") and not hasattr(X, "iloc"):
+        return X
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        array = np.empty(0)
+    if array.ndim >= 2 and array.dtype.kind in "fiub":
+        return array
+    samples = np.empty(len(X), dtype=object)
+    samples[:] = list(X)
+    return samples
+
+
 def _length(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
@@ -100,6 +115,7 @@ class KernelMachine(BaseEstimator):
     def _validate_arrays(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray[Any]]:
         kernel = self._make_kernel()
         if isinstance(kernel, FunctionKernel):  # a kernel function may take anything that has rows
+            X = _rows(X)
             if _length(X) == 0:
                 raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
             if reset and len(getattr(X, "shape", ())) == 2:
@@ -150,12 +166,8 @@ class KernelMachine(BaseEstimator):
     def _accesses(self, kernel: Kernel, X: Any) -> Callable[[NDArray[np.intp] | None], Any]:
         """Kernel access for a subset of the samples."""
         budget = cache_bytes(self.cache_size)
-        if isinstance(kernel, FunctionKernel):
-            whole = open_access(kernel, X, budget_bytes=budget)
-            matrix = getattr(whole, "matrix", None)
-            if matrix is None:
-                return lambda rows: whole if rows is None else open_access(kernel, take(X, rows), budget_bytes=budget)
-            kernel, X = Precomputed(), matrix
+        if not isinstance(kernel, Precomputed) and kernel.nodes() is None and 8 * _length(X) ** 2 <= budget:
+            kernel, X = Precomputed(), kernel(X)  # a Python function is asked once for the whole matrix
         if isinstance(kernel, Precomputed):
             return lambda rows: open_access(kernel, X if rows is None else X[np.ix_(rows, rows)])
         return lambda rows: open_access(kernel, take(X, rows), budget_bytes=budget)
@@ -273,7 +285,7 @@ class KernelMachine(BaseEstimator):
         self._check_loaded()
         kernel = self.model_.kernel
         if isinstance(kernel, FunctionKernel):
-            return X
+            return _rows(X)
         if isinstance(kernel, Precomputed):
             return self._support_columns(X)
         X = validate_data(self, X, dtype=FLOATS, order="C", accept_sparse="csr", reset=False)

@@ -165,7 +165,7 @@ def _cannot(value: object, where: str) -> TypeError:
         return TypeError(f"{where} is a {kind}, which cannot be saved: use None or an integer")
     if isinstance(value, BaseException):
         return TypeError(f"{where} is an exception ({value!r}), which cannot be saved: fit again without it")
-    if callable(value) or kind == "FunctionKernel":
+    if callable(value):  # a function, a class, hinge.kernels.FunctionKernel
         return TypeError(
             f"{where} is a Python function ({value!r}), and a model file holds no code: use an object of "
             "hinge.kernels (they add and multiply), or save the support vectors and rebuild the model"

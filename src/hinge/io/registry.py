@@ -26,12 +26,20 @@ ESTIMATORS: dict[str, type] = {
     )
 }
 
-#: Dataclasses that may appear inside a machine, written field by field.
+#: Dataclasses that may appear inside a machine, written field by field.  Not FunctionKernel: it holds code.
 RECORDS: dict[str, type] = {
     cls.__name__: cls
     for cls in (
         kernels.Linear,
+        kernels.Polynomial,
         kernels.RBF,
+        kernels.Sigmoid,
+        kernels.Laplacian,
+        kernels.BSpline,
+        kernels.Precomputed,
+        kernels.Sum,
+        kernels.Product,
+        kernels.Scaled,
         model.KernelModel,
         problems.Certificate,
         problems.History,

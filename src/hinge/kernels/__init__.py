@@ -2,6 +2,7 @@
 
 from hinge.kernels.access import Access, GramAccess, cross, expand, open_access
 from hinge.kernels.algebra import Kernel, Product, Scaled, Sum
+from hinge.kernels.direct import DirectAccess
 from hinge.kernels.functions import (
     RBF,
     BSpline,
@@ -19,6 +20,7 @@ __all__ = [
     "RBF",
     "Access",
     "BSpline",
+    "DirectAccess",
     "FunctionKernel",
     "GramAccess",
     "Kernel",

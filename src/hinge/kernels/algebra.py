@@ -48,8 +48,8 @@ class Kernel(ABC):
     def nodes(self) -> list[Node] | None:
         """The kernel as a postfix program for the compiled core; None if it has a part only Python can compute."""
 
-    def resolve(self, X: Data) -> Kernel:
-        """The same kernel with gamma="scale" and gamma="auto" replaced by their numbers for X."""
+    def resolve(self, X: Data, weight: Array | None = None) -> Kernel:
+        """The same kernel with gamma="scale" and gamma="auto" replaced by their numbers for X, weighted by samples."""
         return self
 
     def __add__(self, other: Kernel) -> Kernel:
@@ -112,8 +112,8 @@ class Sum(Combination):
     def diag(self, X: Data) -> Array:
         return reduce(np.add, (part.diag(X) for part in self.parts))
 
-    def resolve(self, X: Data) -> Sum:
-        return Sum(tuple(part.resolve(X) for part in self.parts))
+    def resolve(self, X: Data, weight: Array | None = None) -> Sum:
+        return Sum(tuple(part.resolve(X, weight) for part in self.parts))
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ class Product(Combination):
     def diag(self, X: Data) -> Array:
         return reduce(np.multiply, (part.diag(X) for part in self.parts))
 
-    def resolve(self, X: Data) -> Product:
-        return Product(tuple(part.resolve(X) for part in self.parts))
+    def resolve(self, X: Data, weight: Array | None = None) -> Product:
+        return Product(tuple(part.resolve(X, weight) for part in self.parts))
 
 
 @dataclass(frozen=True)
@@ -167,8 +167,8 @@ class Scaled(Kernel):
         nodes = self.kernel.nodes()
         return None if nodes is None else [*nodes, ("scale", float(self.multiple), 0.0, 0.0)]
 
-    def resolve(self, X: Data) -> Scaled:
-        return Scaled(self.multiple, self.kernel.resolve(X))
+    def resolve(self, X: Data, weight: Array | None = None) -> Scaled:
+        return Scaled(self.multiple, self.kernel.resolve(X, weight))
 
 
 def _parts(kernel: Kernel, kind: type[Combination]) -> tuple[Kernel, ...]:

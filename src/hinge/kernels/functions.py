@@ -46,8 +46,8 @@ class _WithGamma(Kernel):
     def __post_init__(self) -> None:
         _check_gamma(self.gamma)
 
-    def resolve(self, X: Data) -> Kernel:
-        return replace(self, gamma=_resolve_gamma(self.gamma, X))  # type: ignore[type-var]
+    def resolve(self, X: Data, weight: Array | None = None) -> Kernel:
+        return replace(self, gamma=_resolve_gamma(self.gamma, X, weight))  # type: ignore[type-var]
 
     @property
     def _gamma(self) -> float:
@@ -296,15 +296,24 @@ def _check_gamma(gamma: object) -> None:
         raise ValueError(f"gamma must be 'scale', 'auto' or a number at least 0, got {gamma!r}")
 
 
-def _resolve_gamma(gamma: Gamma, X: Data) -> float:
-    """"scale" is 1/(d·Var X) over all entries (1 if they are all equal), "auto" is 1/d: scikit-learn's definitions."""
+def _resolve_gamma(gamma: Gamma, X: Data, weight: Array | None) -> float:
+    """"scale" is 1/(d·Var X) over all entries (1 if they are all equal), "auto" is 1/d: scikit-learn's definitions.
+
+    With weights the variance counts each row as often as its weight says, so that weighting is repeating.
+    """
     if not isinstance(gamma, str):
         return float(gamma)
     if gamma == "auto":
         return 1.0 / X.shape[1]
+    uniform = weight is None or bool(np.all(weight == weight[0]))
     if sparse.issparse(X):
         X = sparse.csr_array(X, dtype=np.float64)
-        variance = X.multiply(X).mean() - X.mean() ** 2
-    else:
+        means, squares = X.sum(axis=1) / X.shape[1], X.multiply(X).sum(axis=1) / X.shape[1]
+        variance = np.average(squares, weights=weight) - np.average(means, weights=weight) ** 2
+    elif uniform:
         variance = np.asarray(X).var(dtype=np.float64)
+    else:
+        X = np.asarray(X, dtype=np.float64)
+        mean = np.average(X.mean(axis=1), weights=weight)
+        variance = np.average(((X - mean) ** 2).mean(axis=1), weights=weight)
     return float(1.0 / (X.shape[1] * variance)) if variance != 0 else 1.0
