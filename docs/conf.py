@@ -13,7 +13,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # equations without a network
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py"]
@@ -50,3 +50,13 @@ html_theme_options = {
     "footer_end": [],
 }
 html_sidebars = {"index": []}
+
+
+def escape_bars(app, what, name, obj, options, lines):
+    """|x| in a docstring is an absolute value, not one of reStructuredText's substitutions."""
+    lines[:] = [line if "``" in line or ">>>" in line else line.replace("|", r"\|") for line in lines]
+
+
+def setup(app):
+    """Called by Sphinx."""
+    app.connect("autodoc-process-docstring", escape_bars)

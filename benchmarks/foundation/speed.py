@@ -2,8 +2,8 @@
 
     python benchmarks/foundation/speed.py [--repeat 7]
 
-Both libraries are timed in turn, in one process, on the same arrays; the medians and their ratio are printed, with the
-relative gap of both answers beside them (an answer that is fast and wrong is no answer).
+Both libraries are timed in turn, in one process, on the same arrays; the medians and their ratio are printed,
+with the relative gap of both answers beside them (an answer that is fast and wrong is no answer).
 """
 
 from __future__ import annotations
@@ -40,9 +40,13 @@ def main():
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--seeds", type=int, default=3)
     arguments = parser.parse_args()
-    print(f"{'fit of 2,000 x 20':34} {'seed':>4} {'hinge s':>9} {'sklearn s':>9} {'ratio':>6} {'gap':>8} {'gap sk':>8}")
-    ratios = [compare(name, options, seed, arguments.repeat) for name, options in MACHINES
-              for seed in range(arguments.seeds)]
+    print(f"{'fit of 2,000 x 20':34} {'seed':>4} {'hinge s':>9} {'sklearn s':>9}", end=" ")
+    print(f"{'ratio':>6} {'gap':>8} {'gap sk':>8}")
+    ratios = [
+        compare(name, options, seed, arguments.repeat)
+        for name, options in MACHINES
+        for seed in range(arguments.seeds)
+    ]
     print(f"\nmedian ratio {np.median(ratios):.2f}, worst {max(ratios):.2f} (below 1: hinge is faster)\n")
     slowest = max(small(name, options, arguments.repeat) for name, options in MACHINES)
     print(f"\nslowest fit of 20 samples: {slowest:.2f} ms")
@@ -83,8 +87,11 @@ def compare(name, options, seed, repeat):
     ours, theirs = getattr(hinge, name)(**options), getattr(sklearn.svm, name)(**options)
     mine, peer = median_seconds([ours, theirs], X, y, repeat)
     label = f"{name}({', '.join(f'{key}={value}' for key, value in options.items())})"
-    print(f"{label:34} {seed:4} {mine:9.4f} {peer:9.4f} {mine / peer:6.2f} {relative_gap(ours, X, y):8.1e}"
-          f" {relative_gap(theirs, X, y):8.1e}", flush=True)
+    print(
+        f"{label:34} {seed:4} {mine:9.4f} {peer:9.4f} {mine / peer:6.2f} {relative_gap(ours, X, y):8.1e}"
+        f" {relative_gap(theirs, X, y):8.1e}",
+        flush=True,
+    )
     return mine / peer
 
 

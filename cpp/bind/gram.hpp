@@ -1,5 +1,6 @@
 // bind/gram.hpp: how Python objects of the kernels room hold their C++ counterparts.
-// Each holder keeps the NumPy arrays it views alive.  A solver's binding takes `const Gram&` and uses source().
+// Each holder keeps the NumPy arrays it views alive.  A solver's binding takes `const Gram&` and uses
+// source().
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -23,7 +24,8 @@ struct Samples {
 
 class Gram {
  public:
-  Gram(std::unique_ptr<hinge::Gram> gram, Owners owners) : owners_(std::move(owners)), gram_(std::move(gram)) {}
+  Gram(std::unique_ptr<hinge::Gram> gram, Owners owners)
+      : owners_(std::move(owners)), gram_(std::move(gram)) {}
 
   const hinge::KernelSource& source() const { return *gram_; }
   const hinge::Gram& gram() const { return *gram_; }

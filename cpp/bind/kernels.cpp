@@ -6,13 +6,11 @@
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <tuple>
 
 #include "bind.hpp"
 #include "gram.hpp"
-#include "hinge/blas.hpp"
 #include "hinge/expand.hpp"
 #include "hinge/vector_ops.hpp"
 
@@ -36,7 +34,8 @@ std::shared_ptr<const void> keep(const Array& array) {
 
 NewVector new_vector(std::size_t n) {
   auto* values = new double[n]();
-  return NewVector(values, {n}, nb::capsule(values, [](void* p) noexcept { delete[] static_cast<double*>(p); }));
+  return NewVector(values, {n},
+                   nb::capsule(values, [](void* p) noexcept { delete[] static_cast<double*>(p); }));
 }
 
 NewMatrix new_matrix(std::size_t rows, std::size_t columns) {
@@ -46,39 +45,6 @@ NewMatrix new_matrix(std::size_t rows, std::size_t columns) {
 }
 
 Parallel parallel(int threads) { return {threads, check_signals}; }
-
-// ---- BLAS ----
-
-// SciPy's BLAS: the capsule's name is its C signature, where "int *" or a 64-bit name tells the width of integers.
-void* blas_function(const nb::dict& functions, const char* name, bool& wide) {
-  const nb::object capsule = functions[name];
-  const char* signature = PyCapsule_GetName(capsule.ptr());
-  if (!signature) throw nb::python_error();
-  const bool narrow = std::strstr(signature, ", int *") != nullptr;
-  wide = std::strstr(signature, ", int64_t *") != nullptr || std::strstr(signature, ", long *") != nullptr ||
-         std::strstr(signature, "blas_int *") != nullptr;
-  if (narrow == wide) {
-    throw nb::import_error(("scipy.linalg.cython_blas." + std::string(name) + " has a signature hinge does not know: " +
-                            signature)
-                               .c_str());
-  }
-  void* pointer = PyCapsule_GetPointer(capsule.ptr(), signature);
-  if (!pointer) throw nb::python_error();
-  return pointer;
-}
-
-// Under the GIL, before the first product.
-void init_blas() {
-  if (has_blas()) return;
-  const auto functions =
-      nb::cast<nb::dict>(nb::module_::import_("scipy.linalg.cython_blas").attr("__pyx_capi__"));
-  bool wide = false;
-  Blas blas;
-  blas.dgemm = blas_function(functions, "dgemm", wide);
-  blas.sgemm = blas_function(functions, "sgemm", wide);
-  blas.wide_integers = wide;
-  set_blas(blas);
-}
 
 // ---- samples ----
 
@@ -102,9 +68,11 @@ std::uintptr_t address(const Samples& samples) {
 
 // ---- kernel functions ----
 
-void make_kernel(KernelFunction* self, const std::vector<std::tuple<std::string, double, double, double>>& program) {
+void make_kernel(KernelFunction* self,
+                 const std::vector<std::tuple<std::string, double, double, double>>& program) {
   std::vector<Node> nodes;
-  for (const auto& [name, gamma, coef0, degree] : program) nodes.push_back({op_named(name), gamma, coef0, degree});
+  for (const auto& [name, gamma, coef0, degree] : program)
+    nodes.push_back({op_named(name), gamma, coef0, degree});
   new (self) KernelFunction(std::move(nodes));
 }
 
@@ -116,12 +84,13 @@ Gram gram_matrix(Matrix<T> matrix) {
   return Gram(make_gram(matrix.data(), matrix.shape(0)), {keep(matrix)});
 }
 
+std::string text(const nb::object& value) { return nb::cast<std::string>(nb::str(value)); }
+
 std::string described(nb::handle value) {
   if (nb::hasattr(value, "shape") && nb::hasattr(value, "dtype")) {
-    return "an array of shape " + std::string(nb::str(value.attr("shape")).c_str()) + " and dtype " +
-           nb::str(value.attr("dtype")).c_str();
+    return "an array of shape " + text(value.attr("shape")) + " and dtype " + text(value.attr("dtype"));
   }
-  return "a " + std::string(nb::str(value.type().attr("__name__")).c_str());
+  return "a " + text(value.type().attr("__name__"));
 }
 
 Gram gram_callback(std::size_t n, Vector<double> diagonal, nb::callable row_function) {
@@ -132,14 +101,16 @@ Gram gram_callback(std::size_t n, Vector<double> diagonal, nb::callable row_func
     nb::ndarray<const double, nb::ndim<1>, nb::device::cpu> row;
     if (!nb::try_cast(result, row, true) || row.shape(0) != out.size()) {
       throw nb::value_error(("the kernel's row " + std::to_string(i) + " must be a float64 array of shape (" +
-                             std::to_string(out.size()) + ",), but the function returned " + described(result))
+                             std::to_string(out.size()) + ",), but the function returned " +
+                             described(result))
                                 .c_str());
     }
     for (std::size_t j = 0; j < out.size(); ++j) {
       out[j] = row.data()[static_cast<std::int64_t>(j) * row.stride(0)];
       if (!std::isfinite(out[j])) {
-        throw nb::value_error(("the kernel's row " + std::to_string(i) + " must be finite, but its value at column " +
-                               std::to_string(j) + " is " + std::to_string(out[j]))
+        throw nb::value_error(("the kernel's row " + std::to_string(i) +
+                               " must be finite, but its value at column " + std::to_string(j) + " is " +
+                               std::to_string(out[j]))
                                   .c_str());
       }
     }
@@ -179,7 +150,8 @@ NewMatrix gram_rows(const Gram& gram, const Vector<std::int64_t>& index) {
   return out;
 }
 
-NewMatrix gram_block(const Gram& gram, const Vector<std::int64_t>& row_index, const Vector<std::int64_t>& col_index) {
+NewMatrix gram_block(const Gram& gram, const Vector<std::int64_t>& row_index,
+                     const Vector<std::int64_t>& col_index) {
   const auto rows = checked(row_index, gram.size()), columns = checked(col_index, gram.size());
   NewMatrix out = new_matrix(rows.size(), columns.size());
   fill_rows(gram, rows, columns, columns.size(), out.data());
@@ -187,7 +159,8 @@ NewMatrix gram_block(const Gram& gram, const Vector<std::int64_t>& row_index, co
 }
 
 nb::ndarray<nb::numpy, float, nb::ndim<1>> gram_row32(const Gram& gram, std::int64_t i) {
-  if (i < 0 || static_cast<std::size_t>(i) >= gram.size()) throw nb::index_error("row outside the kernel matrix");
+  if (i < 0 || static_cast<std::size_t>(i) >= gram.size())
+    throw nb::index_error("row outside the kernel matrix");
   auto* values = new float[gram.size()];
   const nb::capsule owner(values, [](void* p) noexcept { delete[] static_cast<float*>(p); });
   {
@@ -206,7 +179,6 @@ NewVector gram_diagonal(const Gram& gram) {
 
 NewVector gram_matvec(const Gram& gram, const Vector<double>& v, int threads) {
   if (v.shape(0) != gram.size()) throw nb::value_error("matvec: v must have one entry per sample");
-  init_blas();
   NewVector out = new_vector(gram.size());
   const nb::gil_scoped_release nogil;
   gram.gram().multiply(Span<const double>(v.data(), v.shape(0)), Span<double>(out.data(), gram.size()),
@@ -216,11 +188,10 @@ NewVector gram_matvec(const Gram& gram, const Vector<double>& v, int threads) {
 
 // ---- expansions ----
 
-NewMatrix expand_samples(const Samples& x, const Samples& z, const KernelFunction& kernel, const Matrix<double>& coef,
-                         int threads) {
+NewMatrix expand_samples(const Samples& x, const Samples& z, const KernelFunction& kernel,
+                         const Matrix<double>& coef, int threads) {
   if (coef.shape(0) != rows(z.view)) throw nb::value_error("expand: coef must have one row per sample of Z");
   const std::size_t n = rows(x.view), outputs = coef.shape(1);
-  init_blas();
   NewMatrix out = new_matrix(n, outputs);
   const nb::gil_scoped_release nogil;
   expand(x.view, z.view, kernel, Span<const double>(coef.data(), coef.size()), outputs,
@@ -230,7 +201,6 @@ NewMatrix expand_samples(const Samples& x, const Samples& z, const KernelFunctio
 
 NewMatrix cross_samples(const Samples& x, const Samples& z, const KernelFunction& kernel, int threads) {
   const std::size_t n = rows(x.view), m = rows(z.view);
-  init_blas();
   NewMatrix out = new_matrix(n, m);
   const nb::gil_scoped_release nogil;
   cross(x.view, z.view, kernel, Span<double>(out.data(), n * m), parallel(threads));
@@ -240,7 +210,8 @@ NewMatrix cross_samples(const Samples& x, const Samples& z, const KernelFunction
 }  // namespace
 
 void kernels(nb::module_& m) {
-  nb::class_<KernelFunction>(m, "Kernel", "A kernel function: a postfix program of (name, gamma, coef0, degree).")
+  nb::class_<KernelFunction>(m, "Kernel",
+                             "A kernel function: a postfix program of (name, gamma, coef0, degree).")
       .def("__init__", &make_kernel, "nodes"_a);
 
   nb::class_<Samples>(m, "Samples", "A view on a dense or CSR matrix; keeps the arrays alive.")
@@ -280,7 +251,6 @@ void kernels(nb::module_& m) {
   m.def("expand", &expand_samples, "X"_a, "Z"_a, "kernel"_a, "coef"_a.noconvert(), "threads"_a = 1,
         "K(X, Z) coef, coef of shape (m, k).");
   m.def("cross", &cross_samples, "X"_a, "Z"_a, "kernel"_a, "threads"_a = 1, "K(X, Z).");
-  m.def("init_blas", &init_blas, "Take SciPy's BLAS; done by itself before the first product.");
   m.attr("instruction_set") = vector_ops().name;
 }
 

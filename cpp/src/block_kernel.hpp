@@ -1,6 +1,9 @@
-// block_kernel.hpp: K(X, Z) for one block of rows of X and one of Z, through GEMM on panels of features.
-// A BlockKernel owns its buffers (up to 4 arrays of kRowsX × kRowsZ and two panels), one per thread.
-// Samples of any storage are packed panel by panel; dense ones of the right type are used where they lie.
+// block_kernel.hpp: K(X, Z) block by block, by matrix products on packed samples.
+// A BlockKernel owns its buffers, one per thread: the packed rows of one task of X and of one block of Z (a
+// few megabytes, whatever the number of samples) and the values of one tile.
+//
+// Squared distances are |x|² + |z|² - 2 x·z on data moved to a common centre.  The three are summed alike, so
+// the distance of equal rows is exactly 0, and a value depends on its own two rows only, not on the block.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +12,6 @@
 #include <vector>
 
 #include "hinge/kernel_function.hpp"
-#include "hinge/parallel.hpp"
 #include "hinge/samples.hpp"
 #include "hinge/vector_ops.hpp"
 
@@ -33,45 +35,87 @@ class AlignedArray {
   std::unique_ptr<T, Delete> data_;
 };
 
-std::vector<double> column_means(const Samples& samples);
-
-// The largest squared distance of a sample from the centre.
-double spread(const Samples& samples, const std::vector<double>& centre);
-
 struct Range {
   std::size_t first, last;
   std::size_t size() const { return last - first; }
 };
 
+std::vector<double> column_means(const Samples& samples);
+
+// The largest squared distance of a sample from the centre.
+double spread(const Samples& samples, const std::vector<double>& centre);
+
+inline constexpr std::size_t kPanel = 256;  // features of a product at a time: a strip of them stays in L1
+
+// How K(X, Z) is cut up; depends on the shapes only.
+struct Blocking {
+  Blocking(std::size_t rows_x, std::size_t features, std::size_t value_size);
+  static constexpr std::size_t kTile = 96;  // rows of X evaluated at a time: a multiple of kStripX
+  static constexpr std::size_t kMaxColumns = 256;
+  std::size_t task;     // rows of X packed at a time
+  std::size_t columns;  // rows of Z packed at a time, a multiple of kPad
+};
+
+// Consecutive rows of one side in the forms the kernel needs; what it does not need stays empty.
+template <class T>
+class PackedRows {
+ public:
+  PackedRows(const Samples& samples, Needs needs, const std::vector<double>& centre, std::size_t strip,
+             std::size_t capacity);
+
+  void load(Range rows, bool in_strips);  // row by row instead if not in_strips; also, where l1 is needed
+
+  std::size_t strip_stride() const { return strip_ * features_; }
+  const T* plain(std::size_t strip) const { return plain_.data() + strip * strip_stride(); }
+  const T* centred(std::size_t strip) const { return centred_.data() + strip * strip_stride(); }
+  const T* norms() const { return norms_.data(); }
+  const T* row(std::size_t i) const { return rows_ + i * row_stride_; }
+  std::size_t row_stride() const { return row_stride_; }
+  std::size_t row_width() const { return row_width_; }
+
+ private:
+  void load_strips(Range rows);
+  void load_rows(Range rows);
+
+  const Samples& samples_;
+  const Needs needs_;
+  const std::vector<double>& centre_;
+  const std::size_t strip_, capacity_, features_, row_width_;
+  AlignedArray<T> plain_, centred_, norms_;
+  std::vector<T> row_copy_;
+  const T* rows_ = nullptr;
+  std::size_t row_stride_ = 0;
+};
+
 template <class T>
 class BlockKernel {
  public:
-  static constexpr std::size_t kRowsX = 256, kRowsZ = 512;  // the largest block
-  static constexpr std::size_t kStride = kRowsZ;            // between rows of the result
+  // The kernel function, the samples and the centre must outlive this.
+  BlockKernel(const Samples& x, const Samples& z, const KernelFunction& function,
+              const std::vector<double>& centre, const Blocking& blocking);
 
-  // centre: subtracted before squared distances are taken; its values do not matter, its nearness to Z does.
-  BlockKernel(const Samples& x, const Samples& z, const KernelFunction& function, const std::vector<double>& centre);
+  void load_x(Range rows);
+  void load_z(Range rows);
 
-  // Rows of kStride values, the first z.size() of which are K; zero from there to the next multiple of kPad.
-  const T* evaluate(Range x, Range z, Pulse& pulse);
+  // K for rows [first, first + count) of what load_x loaded, first a multiple of Blocking::kTile and count at
+  // most that, and all that load_z loaded.  Rows are stride() apart; zeros fill the last vector of each.
+  const T* evaluate(std::size_t first, std::size_t count);
+  std::size_t stride() const { return stride_; }
 
  private:
-  struct Panel {
-    const T* values;
-    std::size_t stride;
-  };
+  void products(const T* (PackedRows<T>::*part)(std::size_t) const, std::size_t first, std::size_t count,
+                T* out) const;
+  void by_rows(RowOperation<T, T>* operation, std::size_t first, std::size_t count, T* out) const;
+  void squared_distances(std::size_t first, std::size_t count) const;
+  void apply_function(T* result, std::size_t count) const;
 
-  void dot_products(Range x, Range z, Pulse& pulse);
-  void squared_by_norms(Range x, Range z, Pulse& pulse);
-  void by_rows(RowOperation<T, T>* operation, T* out, Range x, Range z, Pulse& pulse);
-  Panel panel(const Samples& samples, Range rows, Range features, bool centred, const AlignedArray<T>& buffer) const;
-
-  const Samples& x_;
-  const Samples& z_;
   const KernelFunction& function_;
-  const std::vector<double>& centre_;
-  const std::size_t features_;
-  AlignedArray<T> panel_x_, panel_z_, dot_, squared_, l1_, stack_;
+  const Needs needs_;
+  const std::size_t features_, stride_;
+  PackedRows<T> x_, z_;
+  std::size_t loaded_z_ = 0;
+  bool few_rows_ = false;
+  AlignedArray<T> dot_, squared_, l1_, stack_;
 };
 
 }  // namespace hinge

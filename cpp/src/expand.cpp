@@ -28,6 +28,11 @@ class Multiply {
   }
 
   // values: K[i, first .. first + count), followed by zeros up to a multiple of kPad.
+  void take(std::size_t i, std::size_t first, std::size_t count, const float* values) const {
+    alignas(kAlignment) double wide[Blocking::kMaxColumns];
+    std::copy(values, values + padded(count), wide);
+    take(i, first, count, wide);
+  }
   void take(std::size_t i, std::size_t first, std::size_t count, const double* values) const {
     double part[kTogether];
     for (std::size_t c = 0; c < outputs_; c += kTogether) {
@@ -48,7 +53,8 @@ class Multiply {
 class Store {
  public:
   Store(std::size_t m, Span<double> out) : m_(m), out_(out) {}
-  void take(std::size_t i, std::size_t first, std::size_t count, const double* values) const {
+  template <class T>
+  void take(std::size_t i, std::size_t first, std::size_t count, const T* values) const {
     std::copy(values, values + count, out_.data() + i * m_ + first);
   }
 
@@ -58,21 +64,25 @@ class Store {
 };
 
 template <class T, class Consumer>
-void by_blocks(const Samples& x, const Samples& z, const KernelFunction& function, const std::vector<double>& centre,
-               const Consumer& consumer, const Parallel& parallel) {
-  constexpr std::size_t width = BlockKernel<T>::kRowsZ;
+void by_blocks(const Samples& x, const Samples& z, const KernelFunction& function,
+               const std::vector<double>& centre, const Consumer& consumer, const Parallel& parallel) {
   const std::size_t n = rows(x), m = rows(z);
-  const std::size_t height = std::clamp(padded(n / 8), std::size_t(32), BlockKernel<T>::kRowsX);
-  run_tasks((n + height - 1) / height, parallel, [&] {
-    return [&, kernel = BlockKernel<T>(x, z, function, centre)](std::size_t task, Pulse& pulse) mutable {
-      alignas(kAlignment) double wide[width];
-      const Range block{task * height, std::min(n, (task + 1) * height)};
-      for (std::size_t j = 0; j < m; j += width) {
-        const Range columns{j, std::min(m, j + width)};
-        const T* values = kernel.evaluate(block, columns, pulse);
-        for (std::size_t i = block.first; i < block.last; ++i, values += BlockKernel<T>::kStride) {
-          std::copy(values, values + padded(columns.size()), wide);
-          consumer.take(i, j, columns.size(), wide);
+  const Blocking blocking(n, features(x), sizeof(T));
+  run_tasks((n + blocking.task - 1) / blocking.task, parallel, [&] {
+    return [&, kernel = BlockKernel<T>(x, z, function, centre, blocking)](std::size_t task,
+                                                                          Pulse& pulse) mutable {
+      const Range block{task * blocking.task, std::min(n, (task + 1) * blocking.task)};
+      kernel.load_x(block);
+      for (std::size_t j = 0; j < m; j += blocking.columns) {
+        const std::size_t columns = std::min(m - j, blocking.columns);
+        kernel.load_z({j, j + columns});
+        for (std::size_t i = 0; i < block.size(); i += Blocking::kTile) {
+          pulse.beat();
+          const std::size_t count = std::min(block.size() - i, Blocking::kTile);
+          const T* values = kernel.evaluate(i, count);
+          for (std::size_t r = 0; r < count; ++r, values += kernel.stride()) {
+            consumer.take(block.first + i + r, j, columns, values);
+          }
         }
       }
     };
@@ -100,7 +110,8 @@ void by_rows(const Samples& x, const Samples& z, const KernelFunction& function,
   });
 }
 
-// In cycles per pair of samples, measured: a gathered nonzero costs about one, a feature in GEMM an eighth.
+// In cycles per pair of samples, measured: a gathered nonzero costs about one, a feature in a product an
+// eighth.
 bool gather_is_cheaper(const Samples& x, const Samples& z) {
   if (!is_sparse(x) && !is_sparse(z)) return false;
   const auto d = static_cast<double>(features(z));
@@ -111,7 +122,8 @@ bool gather_is_cheaper(const Samples& x, const Samples& z) {
 template <class Consumer>
 void evaluate(const Samples& x, const Samples& z, const KernelFunction& function, const Consumer& consumer,
               Precision precision, const Parallel& parallel) {
-  if (features(x) != features(z)) throw std::invalid_argument("X and Z must have the same number of features");
+  if (features(x) != features(z))
+    throw std::invalid_argument("X and Z must have the same number of features");
   if (rows(x) == 0 || rows(z) == 0) return;
   if (gather_is_cheaper(x, z)) return by_rows(x, z, function, consumer, parallel);
 
@@ -130,8 +142,10 @@ void evaluate(const Samples& x, const Samples& z, const KernelFunction& function
 
 void expand(const Samples& x, const Samples& z, const KernelFunction& function, Span<const double> coef,
             std::size_t outputs, Span<double> out, Precision precision, const Parallel& parallel) {
-  if (coef.size() != rows(z) * outputs) throw std::invalid_argument("expand: coef must have one row per sample of Z");
-  if (out.size() != rows(x) * outputs) throw std::invalid_argument("expand: out must have one row per sample of X");
+  if (coef.size() != rows(z) * outputs)
+    throw std::invalid_argument("expand: coef must have one row per sample of Z");
+  if (out.size() != rows(x) * outputs)
+    throw std::invalid_argument("expand: out must have one row per sample of X");
   evaluate(x, z, function, Multiply(coef, rows(z), outputs, out), precision, parallel);
 }
 

@@ -65,14 +65,21 @@ class MatrixGram final : public Gram {
 
 class CallbackGram final : public Gram {
  public:
-  CallbackGram(std::vector<double> diagonal, RowCallback row) : diagonal_(std::move(diagonal)), row_(std::move(row)) {}
+  CallbackGram(std::vector<double> diagonal, RowCallback row)
+      : diagonal_(std::move(diagonal)), row_(std::move(row)) {}
 
   std::size_t size() const override { return diagonal_.size(); }
 
-  void diagonal(Span<double> out) const override { std::copy(diagonal_.begin(), diagonal_.end(), out.data()); }
+  void diagonal(Span<double> out) const override {
+    std::copy(diagonal_.begin(), diagonal_.end(), out.data());
+  }
 
-  void row(std::size_t i, Span<const std::int32_t> columns, Span<double> out) const override { fill(i, columns, out); }
-  void row(std::size_t i, Span<const std::int32_t> columns, Span<float> out) const override { fill(i, columns, out); }
+  void row(std::size_t i, Span<const std::int32_t> columns, Span<double> out) const override {
+    fill(i, columns, out);
+  }
+  void row(std::size_t i, Span<const std::int32_t> columns, Span<float> out) const override {
+    fill(i, columns, out);
+  }
 
   // The callback is somebody else's code: one thread, whatever is allowed.
   void multiply(Span<const double> v, Span<double> out, const Parallel& parallel) const override {

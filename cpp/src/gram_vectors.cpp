@@ -26,7 +26,8 @@ struct Chunk {
   Base<T> base() const { return {dot, squared, l1}; }
 };
 
-// Calls fill(chunk, first, count) for every run of columns, evaluates the function, and writes the values to out.
+// Calls fill(chunk, first, count) for every run of columns, evaluates the function, and writes the values to
+// out.
 template <class T, class Out, class Fill>
 void by_chunks(const KernelFunction& function, Span<Out> out, Fill fill) {
   Chunk<T> chunk;  // uninitialised: only what is needed is touched
@@ -137,7 +138,9 @@ class SparseGram final : public VectorGram {
   void row(std::size_t i, Span<const std::int32_t> columns, Span<double> out) const override {
     fill(i, columns, out);
   }
-  void row(std::size_t i, Span<const std::int32_t> columns, Span<float> out) const override { fill(i, columns, out); }
+  void row(std::size_t i, Span<const std::int32_t> columns, Span<float> out) const override {
+    fill(i, columns, out);
+  }
 
  private:
   template <class Out>

@@ -16,9 +16,9 @@ namespace {
 constexpr int kMaxProductDegree = 64;  // beyond this std::pow is faster and no worse
 
 constexpr std::pair<std::string_view, Op> kNames[] = {
-    {"linear", Op::linear},       {"polynomial", Op::polynomial}, {"rbf", Op::rbf},
-    {"sigmoid", Op::sigmoid},     {"laplacian", Op::laplacian},   {"bspline", Op::bspline},
-    {"sum", Op::sum},             {"product", Op::product},       {"scale", Op::scale},
+    {"linear", Op::linear},   {"polynomial", Op::polynomial}, {"rbf", Op::rbf},
+    {"sigmoid", Op::sigmoid}, {"laplacian", Op::laplacian},   {"bspline", Op::bspline},
+    {"sum", Op::sum},         {"product", Op::product},       {"scale", Op::scale},
 };
 
 std::size_t operands(Op op) {
@@ -35,7 +35,8 @@ void check(const Node& node) {
     throw std::invalid_argument("kernel: gamma, coef0 and degree must be finite");
   }
   if (node.gamma < 0) throw std::invalid_argument("kernel: gamma must be at least 0");
-  if (node.op == Op::scale && node.gamma == 0) throw std::invalid_argument("kernel: a multiple must be positive");
+  if (node.op == Op::scale && node.gamma == 0)
+    throw std::invalid_argument("kernel: a multiple must be positive");
   if (node.op == Op::polynomial && node.degree < 0) {
     throw std::invalid_argument("kernel: the degree of a polynomial must be at least 0");
   }
@@ -58,7 +59,8 @@ T within(double parameter) {
 template <class T>
 void power(const Node& node, std::size_t m, const T* dot, T* out) {
   if (node.degree == std::floor(node.degree) && node.degree <= kMaxProductDegree) {
-    vector_ops().array<T>().power(m, within<T>(node.gamma), within<T>(node.coef0), static_cast<int>(node.degree), dot, out);
+    vector_ops().array<T>().power(m, within<T>(node.gamma), within<T>(node.coef0),
+                                  static_cast<int>(node.degree), dot, out);
     return;
   }
   for (std::size_t j = 0; j < m; ++j) {
@@ -83,8 +85,8 @@ Op op_named(std::string_view name) {
   throw std::invalid_argument("kernel: unknown node '" + std::string(name) + "'");
 }
 
-// Cox and de Boor: N_p(x) = (x N_{p-1}(x) + (p + 1 - x) N_{p-1}(x - 1)) / p on the integers plus one fraction.
-// Only sums of positive terms, so every value is accurate to a few units in the last place.
+// Cox and de Boor: N_p(x) = (x N_{p-1}(x) + (p + 1 - x) N_{p-1}(x - 1)) / p on the integers plus one
+// fraction. Only sums of positive terms, so every value is accurate to a few units in the last place.
 double bspline(int q, double t) {
   const double x = 0.5 * (q + 1) - std::fabs(t);  // counted from the end of the support: exactly even in t
   if (!(x > 0)) return 0;

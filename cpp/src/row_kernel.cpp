@@ -79,8 +79,15 @@ SideNorms::SideNorms(const Samples& samples, Needs needs) {
       samples);
 }
 
-RowKernel::RowKernel(const Samples& x, const Samples& z, const KernelFunction& function, const SideNorms& norms_z)
-    : x_(x), z_(z), function_(function), norms_z_(norms_z), dot_(kColumns), squared_(kColumns), l1_(kColumns),
+RowKernel::RowKernel(const Samples& x, const Samples& z, const KernelFunction& function,
+                     const SideNorms& norms_z)
+    : x_(x),
+      z_(z),
+      function_(function),
+      norms_z_(norms_z),
+      dot_(kColumns),
+      squared_(kColumns),
+      l1_(kColumns),
       stack_(kColumns * function.depth()) {
   if (is_sparse(z)) scattered_.assign(features(z), 0.0);
 }

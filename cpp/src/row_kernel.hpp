@@ -1,6 +1,6 @@
-// row_kernel.hpp: K(x_i, Z) where X or Z is too sparse for GEMM: nonzeros of one side gathered from the other.
-// Z sparse: row i of X is spread over a dense vector of d doubles (owned, one per thread).
-// Z dense, X sparse: the nonzeros of row i are looked up in the rows of Z.
+// row_kernel.hpp: K(x_i, Z) where X or Z is too sparse for GEMM: nonzeros of one side gathered from the
+// other. Z sparse: row i of X is spread over a dense vector of d doubles (owned, one per thread). Z dense, X
+// sparse: the nonzeros of row i are looked up in the rows of Z.
 #pragma once
 
 #include <cstddef>

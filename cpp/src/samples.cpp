@@ -20,8 +20,9 @@ bool is_sparse(const Samples& samples) {
 }
 
 bool is_float32(const Samples& samples) {
-  return std::visit([](const auto& s) { return std::is_same_v<typename std::decay_t<decltype(s)>::Value, float>; },
-                    samples);
+  return std::visit(
+      [](const auto& s) { return std::is_same_v<typename std::decay_t<decltype(s)>::Value, float>; },
+      samples);
 }
 
 double density(const Samples& samples) {
@@ -40,7 +41,8 @@ double density(const Samples& samples) {
 
 template <class T, class I>
 void check_csr(const Csr<T, I>& csr, std::size_t stored) {
-  if (csr.start[0] != 0 || csr.start[csr.rows] < 0 || static_cast<std::size_t>(csr.start[csr.rows]) > stored) {
+  if (csr.start[0] != 0 || csr.start[csr.rows] < 0 ||
+      static_cast<std::size_t>(csr.start[csr.rows]) > stored) {
     throw std::invalid_argument("csr: indptr must start at 0 and end within the stored values");
   }
   for (std::size_t i = 0; i < csr.rows; ++i) {
@@ -50,8 +52,9 @@ void check_csr(const Csr<T, I>& csr, std::size_t stored) {
     I previous = -1;
     for (I k = csr.start[i]; k < csr.start[i + 1]; ++k) {
       if (csr.index[k] <= previous || static_cast<std::size_t>(csr.index[k]) >= csr.features) {
-        throw std::invalid_argument("csr: the indices of row " + std::to_string(i) + " must ascend within [0, " +
-                                    std::to_string(csr.features) + "); call sort_indices and sum_duplicates");
+        throw std::invalid_argument("csr: the indices of row " + std::to_string(i) +
+                                    " must ascend within [0, " + std::to_string(csr.features) +
+                                    "); call sort_indices and sum_duplicates");
       }
       previous = csr.index[k];
     }

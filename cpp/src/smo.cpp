@@ -205,7 +205,8 @@ class Smo {
   bool out_of_precision() {
     const std::int64_t window = 10 * static_cast<std::int64_t>(std::max<std::size_t>(n_, 1000));
     if (result_.iterations < window_start_ + window) return false;
-    const bool stalled = window_gain_ <= 1e-15 * std::abs(objective_);
+    total_gain_ += window_gain_;
+    const bool stalled = window_gain_ <= 1e-15 * (std::abs(objective_) + total_gain_);
     window_start_ = result_.iterations, window_gain_ = 0;
     return stalled;
   }
@@ -487,7 +488,7 @@ class Smo {
   Stopwatch watch_;
   SmoResult result_;
   double violation_ = 0, objective_ = 0, tau_ = 0, kernel_scale_ = 0, f_scale_ = 0, drift_ = 0;
-  double gap_mode_tolerance_ = -1, largest_gradient_ = 0, window_gain_ = 0;
+  double gap_mode_tolerance_ = -1, largest_gradient_ = 0, window_gain_ = 0, total_gain_ = 0;
   double row_seconds_ = 0, row_entries_ = 0, reserve_ = 0, next_poll_ = kPollSeconds;
   std::int64_t next_snapshot_ = 0, shrink_period_ = 0, until_shrink_ = 0, recomputed_at_ = -1, window_start_ = 0;
   bool unshrunk_near_end_ = false, stop_requested_ = false;

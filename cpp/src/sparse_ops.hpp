@@ -1,6 +1,6 @@
-// sparse_ops.hpp: one CSR row against a dense vector.  Terms are added one by one in the order of the features;
-// where the vector is zero the term is exactly zero, so the sum is that over the common features of two rows,
-// whichever of them was scattered: symmetric to the last bit.  Cost: the nonzeros of the row.
+// sparse_ops.hpp: one CSR row against a dense vector.  Terms are added one by one in the order of the
+// features; where the vector is zero the term is exactly zero, so the sum is that over the common features of
+// two rows, whichever of them was scattered: symmetric to the last bit.  Cost: the nonzeros of the row.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,8 @@ double sparse_dot(const Csr<T, I>& csr, std::size_t j, const D* dense) {
   return sum;
 }
 
-// Σ of what a and b have in common: |a - b| = |a| + |b| - 2 common, common = min(|a|, |b|) if the signs agree, else 0.
+// Σ of what a and b have in common: |a - b| = |a| + |b| - 2 common, common = min(|a|, |b|) if the signs
+// agree, else 0.
 template <class T, class I, class D>
 double sparse_overlap(const Csr<T, I>& csr, std::size_t j, const D* dense) {
   double sum = 0;

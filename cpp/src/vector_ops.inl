@@ -1,7 +1,7 @@
 // vector_ops.inl: the loops themselves, included by one file per instruction set, each with its own flags.
-// Written with the vector extension of GCC and Clang: eight floats or four doubles at a time, which the baseline
-// build splits in two.  Nothing here may instantiate a template of the standard library: the linker would be free
-// to give its AVX2 version to everybody.
+// Written with the vector extension of GCC and Clang: eight floats or four doubles at a time, which the
+// baseline build splits in two.  Nothing here may instantiate a template of the standard library: the linker
+// would be free to give its AVX2 version to everybody.
 #pragma GCC diagnostic ignored "-Wpsabi"  // vectors never cross a function that is not inlined
 
 namespace {
@@ -40,7 +40,7 @@ HINGE_INLINE void load(const float* p, Double4& v) {
   v = __builtin_convertvector(f, Double4);
 }
 
-// ---- one row against many -------------------------------------------------------------------------------------
+// ---- one row against many ----
 
 struct Dot {
   template <class V, class B>
@@ -65,9 +65,12 @@ struct Absolute {
 
 // The sums over the lanes of four vectors, each by the same tree.
 HINGE_INLINE void sum_lanes(const Double4* a, double* out) {
-  const Double4 ab = __builtin_shufflevector(a[0], a[1], 0, 4, 2, 6) + __builtin_shufflevector(a[0], a[1], 1, 5, 3, 7);
-  const Double4 cd = __builtin_shufflevector(a[2], a[3], 0, 4, 2, 6) + __builtin_shufflevector(a[2], a[3], 1, 5, 3, 7);
-  const Double4 sums = __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+  const Double4 ab =
+      __builtin_shufflevector(a[0], a[1], 0, 4, 2, 6) + __builtin_shufflevector(a[0], a[1], 1, 5, 3, 7);
+  const Double4 cd =
+      __builtin_shufflevector(a[2], a[3], 0, 4, 2, 6) + __builtin_shufflevector(a[2], a[3], 1, 5, 3, 7);
+  const Double4 sums =
+      __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
   __builtin_memcpy(out, &sums, sizeof sums);
 }
 HINGE_INLINE void sum_lanes(const Float8* a, float* out) {
@@ -84,10 +87,11 @@ HINGE_INLINE void sum_lanes(const Float8* a, float* out) {
   __builtin_memcpy(out, &sums, sizeof sums);
 }
 
-// Four rows of z at a time; a last group of fewer repeats its last row.  The end of a row that does not fill a
-// vector is read again from the left, with what has been counted already set to zero in both.
+// Four rows of z at a time; a last group of fewer repeats its last row.  The end of a row that does not fill
+// a vector is read again from the left, with what has been counted already set to zero in both.
 template <class Term, class In, class Acc>
-void against_rows(const In* x, const In* z, size_t stride, size_t d, const int32_t* columns, size_t count, Acc* out) {
+void against_rows(const In* x, const In* z, size_t stride, size_t d, const int32_t* columns, size_t count,
+                  Acc* out) {
   using Vector = typename Lanes<Acc>::Vector;
   using Bits = typename Lanes<Acc>::Bits;
   constexpr size_t W = sizeof(Vector) / sizeof(Acc);
@@ -127,7 +131,47 @@ void against_rows(const In* x, const In* z, size_t stride, size_t d, const int32
   }
 }
 
-// ---- elementary functions -------------------------------------------------------------------------------------
+// ---- matrix products ----
+
+// Twelve vectors of sums stay in registers while the features go by.
+template <class T>
+void strip_product(size_t strips, size_t d, const T* x, size_t stride_x, const T* z, bool accumulate, T* c,
+                   size_t stride_c) {
+  using Vector = typename Lanes<T>::Vector;
+  constexpr size_t W = sizeof(Vector) / sizeof(T), R = hinge::kStripX;
+  for (size_t s = 0; s < strips; ++s, x += stride_x, c += R * stride_c) {
+    Vector sum[R][2] = {};
+    const T* left = x;
+    const T* right = z;
+    for (size_t f = 0; f < d; ++f, left += R, right += 2 * W) {
+      Vector z0, z1;
+      load(right, z0);
+      load(right + W, z1);
+#pragma GCC unroll 6
+      for (size_t r = 0; r < R; ++r) {
+        sum[r][0] += z0 * left[r];
+        sum[r][1] += z1 * left[r];
+      }
+    }
+#pragma GCC unroll 6
+    for (size_t r = 0; r < R; ++r) {
+      Vector* const out = reinterpret_cast<Vector*>(c + r * stride_c);
+      out[0] = accumulate ? out[0] + sum[r][0] : sum[r][0];
+      out[1] = accumulate ? out[1] + sum[r][1] : sum[r][1];
+    }
+  }
+}
+
+template <class T>
+void strip_norms(size_t width, size_t d, const T* strip, bool accumulate, T* norms) {
+  for (size_t r = 0; r < width; ++r) {
+    T sum = 0;
+    for (size_t f = 0; f < d; ++f) sum += strip[f * width + r] * strip[f * width + r];
+    norms[r] = accumulate ? norms[r] + sum : sum;
+  }
+}
+
+// ---- elementary functions ----
 
 // exp(x) = 2^n exp(r), |r| <= ln(2)/2, Taylor to the last bit; 2^n in two factors so that results below the
 // smallest normal number come out rounded once.  Adding kMagic leaves n in the low bits of the mantissa.
@@ -136,15 +180,16 @@ struct ExpDouble {
   static constexpr double kLog2e = 1.4426950408889634, kLn2High = 6.93145751953125e-1;
   static constexpr double kLn2Low = 1.42860682030941723212e-6;
   static constexpr int kBias = 1023, kShift = 52, kTerms = 14;
-  static constexpr double kTaylor[kTerms] = {1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800,
-                                             1.0 / 362880,     1.0 / 40320,     1.0 / 5040,     1.0 / 720,
-                                             1.0 / 120,        1.0 / 24,        1.0 / 6,        0.5, 1.0, 1.0};
+  static constexpr double kTaylor[kTerms] = {
+      1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
+      1.0 / 720,        1.0 / 120,       1.0 / 24,       1.0 / 6,       0.5,          1.0,         1.0};
 };
 struct ExpFloat {
   static constexpr float kMagic = 0x1.8p23f, kLow = -105, kHigh = 89;
   static constexpr float kLog2e = 1.44269504f, kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
   static constexpr int kBias = 127, kShift = 23, kTerms = 8;
-  static constexpr float kTaylor[kTerms] = {1.0f / 5040, 1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f};
+  static constexpr float kTaylor[kTerms] = {1.0f / 5040, 1.0f / 720, 1.0f / 120, 1.0f / 24,
+                                            1.0f / 6,    0.5f,       1.0f,       1.0f};
 };
 template <class T>
 struct ExpOf;
@@ -199,8 +244,8 @@ void tanh_array(size_t m, T gamma, T coef0, const T* x, T* out) {
     exp_vector<T>(large);
     large = T(1) - T(2) / (large + T(1));
     const Vector s = t * t;
-    const Vector p = (T(-9.64399179425052238628e-1) * s - T(9.92877231001918586564e1)) * s -
-                     T(1.61468768441708447952e3);
+    const Vector p =
+        (T(-9.64399179425052238628e-1) * s - T(9.92877231001918586564e1)) * s - T(1.61468768441708447952e3);
     const Vector q = ((s + T(1.12811678491632931402e2)) * s + T(2.23548839060100448583e3)) * s +
                      T(4.84406305325125486048e3);
     const Vector small = t + t * s * (p / q);
@@ -240,13 +285,18 @@ constexpr hinge::RowOps<In, Acc> row_ops() {
 }
 
 template <class T>
+constexpr hinge::StripOps<T> strip_ops() {
+  return {strip_product<T>, strip_norms<T>};
+}
+
+template <class T>
 constexpr hinge::ArrayOps<T> array_ops() {
   return {exp_array<T>, tanh_array<T>, power_array<T>, squared_from_dot_array<T>};
 }
 
 constexpr hinge::VectorOps every_operation(const char* name) {
-  return {row_ops<float, float>(), row_ops<float, double>(), row_ops<double, double>(),
-          array_ops<float>(),      array_ops<double>(),      name};
+  return {row_ops<float, float>(), row_ops<float, double>(), row_ops<double, double>(), strip_ops<float>(),
+          strip_ops<double>(),     array_ops<float>(),       array_ops<double>(),       name};
 }
 
 #undef HINGE_INLINE

@@ -2,8 +2,8 @@
 
     min ½αᵀQα + pᵀα   s.t.  Aα = d,  l ≤ α ≤ u,      Q = S K̃ S,  K̃ = K repeated over the slots
 
-Structure (rank, repeated and empty rows, groups, kinds of bounds, scales) is drawn by hypothesis and shrinks; the
-numbers come from a seeded generator, because no law depends on them being simple.
+Structure (rank, repeated and empty rows, groups, kinds of bounds, scales) is drawn by hypothesis and shrinks;
+the numbers come from a seeded generator, because no law depends on them being simple.
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ def programs(draw, max_samples=8, bounded=None, max_exponent=6):
     group = rng.integers(-1 if draw(st.booleans()) else 0, rows, size) if rows else np.full(size, -1)
     # A's rows, times sign, are constant on disjoint groups (a group may be empty)
     A = np.array([sign * (group == g) for g in range(rows)], dtype=float).reshape(rows, size)
-    # d is what a feasible point gives: inside the box, or in a corner, where it may be the only feasible point
+    # d is what a feasible point gives: inside the box, or in a corner, where it may be the only feasible
+    # point
     where = rng.random(size) if draw(st.booleans()) else rng.integers(0, 2, size).astype(float)
     low, high = np.where(np.isfinite(lower), lower, -width), np.where(np.isfinite(upper), upper, width)
     feasible = np.clip(low + where * (high - low), lower, upper)
@@ -109,7 +110,7 @@ def programs(draw, max_samples=8, bounded=None, max_exponent=6):
 
 
 def _gram(draw, rng, n, definite):
-    """Positive semidefinite of any rank, with repeated and empty samples; or well inside the definite ones."""
+    """Positive semidefinite of any rank, with repeated and empty samples; or safely positive definite."""
     if definite:
         F = rng.normal(size=(n, n))
         return F @ F.T / n + 0.1 * np.eye(n)

@@ -1,4 +1,5 @@
-"""What every machine owes, whatever solves it: the textbook's optimum, and a certificate with the textbook's figures."""
+"""What every machine owes, whatever solves it: the textbook's optimum, and a certificate with the textbook's
+figures."""
 
 import warnings
 
@@ -19,7 +20,8 @@ every_machine = pytest.mark.parametrize("name", NAMES)
 
 @st.composite
 def cases(draw, name):
-    """Small data with duplicates, constant columns, weights and zero weights, and parameters over many decades."""
+    """Small data with duplicates, constant columns, weights and zero weights, and parameters over many
+    decades."""
     n, features = draw(st.integers(4, 20)), draw(st.integers(1, 3))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     X = rng.normal(size=(n, features)) * 10.0 ** draw(st.integers(-2, 2))
@@ -27,7 +29,11 @@ def cases(draw, name):
         X = X[rng.integers(0, n, n)]
     if draw(st.booleans()):
         X[:, 0] = 1.0
-    y = rng.integers(0, 2, n) if name in CLASSIFIERS else rng.normal(size=n) * 10.0 ** draw(st.integers(-2, 2))
+    y = (
+        rng.integers(0, 2, n)
+        if name in CLASSIFIERS
+        else rng.normal(size=n) * 10.0 ** draw(st.integers(-2, 2))
+    )
     y[:2] = 0, 1
     weight = rng.uniform(0.2, 3, n) if draw(st.booleans()) else None
     if weight is not None and draw(st.booleans()):
@@ -51,12 +57,12 @@ def cases(draw, name):
 @given(choice=st.data())
 def test_reaches_the_textbook_optimum(name, choice):
     case = choice.draw(cases(name))
-    _, found = agree(case, hinge, tol=1e-6)
+    _, found = agree(case, hinge, tol=1e-6, max_time=5.0)
     assert found.holds(1e-6), found
 
 
 def unfinished(name, steps, seed=0):
-    """A fit that was stopped early: its gap is anything but zero, so a formula that is off by a term shows."""
+    """A fit that was stopped early: its gap is anything but zero, so a wrong term in a formula shows."""
     X, y = data(name, seed=seed)
     weight = np.random.default_rng(seed).uniform(0.3, 2, len(y))
     model = getattr(hinge, name)(gamma=0.5, solver=SMO(tol=1e-9, max_iter=steps), **PARAMETERS[name])
@@ -113,7 +119,7 @@ def test_a_gap_that_was_asked_for_is_reached(name, gap):
 
 @every_machine
 def test_certificate_of_wrong_data_is_no_proof(name):
-    """`certify` reads the data: noise in X, other labels or other weights open the gap or break feasibility."""
+    """`certify` reads the data: noise in X, other labels, other weights open the gap or break feasibility."""
     X, y = data(name)
     model = getattr(hinge, name)(gamma=0.5, tol=1e-6, **PARAMETERS[name]).fit(X, y)
     assert model.certify(X, y).proves(1e-3)

@@ -82,7 +82,9 @@ def test_any_feasible_start_leads_to_the_same_value(make, program, seed):
     assert warm.status is Status.SOLVED
     assert abs(program.value(warm.alpha) - program.value(cold.alpha)) <= 2 * allowance(program)
     np.testing.assert_array_equal(start, before)
-    assert program.infeasibility(warm.alpha) <= 1e-11 * program.size * max(program.reach, np.abs(warm.alpha).max())
+    assert program.infeasibility(warm.alpha) <= 1e-11 * program.size * max(
+        program.reach, np.abs(warm.alpha).max()
+    )
 
 
 @solvers
@@ -111,7 +113,9 @@ def hard_program(n=60, seed=0):
     rng = np.random.default_rng(seed)
     F = rng.normal(size=(n, n))
     sign = rng.choice([-1.0, 1.0], n)
-    return Program(F @ F.T, sign, -np.ones(n), sign[None, :], np.zeros(1), np.zeros(n), np.ones(n), np.zeros(n))
+    return Program(
+        F @ F.T, sign, -np.ones(n), sign[None, :], np.zeros(1), np.zeros(n), np.ones(n), np.zeros(n)
+    )
 
 
 def test_running_out_of_iterations_is_said_and_leaves_a_feasible_point():
@@ -151,8 +155,14 @@ def test_overlapping_equality_rows_are_refused_before_any_work():
     """yᵀα = 0 and 1ᵀα = ν together are no disjoint groups (docs/decisions/0001-shape.md)."""
     program = hard_program(n=6)
     problem = program.problem()
-    overlapping = Problem(problem.Q, program.p, np.vstack([np.ones(6), np.arange(6.0)]), np.array([3.0, 7.5]),
-                          program.lower, program.upper)
+    overlapping = Problem(
+        problem.Q,
+        program.p,
+        np.vstack([np.ones(6), np.arange(6.0)]),
+        np.array([3.0, 7.5]),
+        program.lower,
+        program.upper,
+    )
     with pytest.raises(ValueError, match=r"(?i)group|disjoint|row"):
         SMO().solve(overlapping)
 

@@ -2,9 +2,9 @@
 
     python tests/estimators/sklearn_suite.py [options of pytest]
 
-As a pytest plugin this module puts hinge's classes into `sklearn.svm` before the tests import them, and marks every
-test of `EXCEPTIONS` as one that must fail: an exception that would pass, or whose test is gone, is an error, so the
-list cannot rot.
+As a pytest plugin this module puts hinge's classes into `sklearn.svm` before the tests import them, and marks
+every test of `EXCEPTIONS` as one that must fail: an exception that would pass, or whose test is gone, is an
+error, so the list cannot rot.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ EXCEPTIONS = {
     "test_svm.py::test_tweak_params": "writes to the private _dual_coef_",
     "test_svm.py::test_svc_raises_error_internal_representation": "writes to the private _n_support",
     "test_svm.py::test_gamma_scale": "reads the private _gamma",
-    "test_svm.py::test_svr_errors": "fits with a callable kernel of the wrong shape, which hinge refuses at once",
+    "test_svm.py::test_svr_errors": "fits on a callable kernel of the wrong shape, which hinge refuses",
 }
 
 
@@ -59,9 +59,24 @@ def run(arguments=(), **options):
     """Run the two modules in a fresh interpreter; returns the completed process."""
     with tempfile.TemporaryDirectory() as folder:
         here = Path(__file__).resolve()
-        start = f"import sys; sys.path.insert(0, {str(here.parent)!r}); import pytest; sys.exit(pytest.main(sys.argv[1:]))"
-        command = [sys.executable, "-c", start, "-p", here.stem, "-p", "no:cacheprovider", "-c", f"{folder}/pytest.ini",
-                   "-q", "-rfE", "--pyargs", *MODULES, *arguments]
+        start = f"import sys; sys.path.insert(0, {str(here.parent)!r}); import pytest; "
+        start += "sys.exit(pytest.main(sys.argv[1:]))"
+        command = [
+            sys.executable,
+            "-c",
+            start,
+            "-p",
+            here.stem,
+            "-p",
+            "no:cacheprovider",
+            "-c",
+            f"{folder}/pytest.ini",
+            "-q",
+            "-rfE",
+            "--pyargs",
+            *MODULES,
+            *arguments,
+        ]
         Path(folder, "pytest.ini").write_text("[pytest]\n")
         return subprocess.run(command, cwd=folder, check=False, **options)
 

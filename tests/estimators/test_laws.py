@@ -1,4 +1,5 @@
-"""Laws of the estimators: what must not change the answer does not, and what must change it in a known way does.
+"""Laws of the estimators: what must not change the answer does not, and what must change it in a known way
+does.
 
 All comparisons are of decision values at a tight tolerance: the solutions of these problems are unique.
 """
@@ -82,8 +83,10 @@ class TestWeights:
     def test_a_common_factor_leaves_nu_classification_alone(self, factor):
         X, y = data("NuSVC")
         weight = random_weights(len(y))
-        fits = [machine("NuSVC", tol=t).fit(X, y, sample_weight=w)
-                for t, w in [(1e-7, weight), (1e-7 * min(factor, 1), factor * weight)]]
+        fits = [
+            machine("NuSVC", tol=t).fit(X, y, sample_weight=w)
+            for t, w in [(1e-7, weight), (1e-7 * min(factor, 1), factor * weight)]
+        ]
         assert_same(*fits, X)
 
     @pytest.mark.parametrize("factor", [1e-2, 3.0, 1e3])
@@ -206,8 +209,10 @@ class TestForms:
     """One set of numbers, however it is stored."""
 
     @every_machine
-    @pytest.mark.parametrize("kernel", (*KERNELS, "laplacian"))
-    @pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
+    @pytest.mark.parametrize("kernel", [*KERNELS, "laplacian"])
+    @pytest.mark.parametrize(
+        "form", [sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix, sparse.coo_array]
+    )
     def test_sparse_is_dense(self, name, kernel, form):
         X, y = data(name, classes=3)
         X = np.where(np.abs(X) < 0.5, 0.0, X)
@@ -257,8 +262,18 @@ class TestForms:
         np.testing.assert_allclose(values(model, frame), values(machine(name).fit(X, y), X), **CLOSE)
 
     @every_classifier
-    @pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [-7.0, 3.0], [2**40, 2**41],
-                                        np.array(["b", "a"], dtype=object), np.array(["x", "yy"])], ids=repr)
+    @pytest.mark.parametrize(
+        "labels",
+        [
+            ["no", "yes"],
+            [False, True],
+            [-7.0, 3.0],
+            [2**40, 2**41],
+            np.array(["b", "a"], dtype=object),
+            np.array(["x", "yy"]),
+        ],
+        ids=repr,
+    )
     def test_any_labels(self, name, labels):
         X, y = data(name)
         y_named = np.array(labels)[y] if not isinstance(labels, np.ndarray) else labels[y]
@@ -286,7 +301,9 @@ class TestKernels:
         X, y = data(name, classes=3)
         named = machine(name).fit(X, y)
         K = rbf_kernel(X, gamma=0.5)
-        np.testing.assert_allclose(values(machine(name, kernel="precomputed").fit(K, y), K), values(named, X), **CLOSE)
+        np.testing.assert_allclose(
+            values(machine(name, kernel="precomputed").fit(K, y), K), values(named, X), **CLOSE
+        )
         own = machine(name, kernel=lambda A, B: rbf_kernel(A, B, gamma=0.5)).fit(X, y)
         assert_same(named, own, X)
 
@@ -337,7 +354,12 @@ class TestSettings:
     def test_shrinking_and_cache(self, name):
         X, y = data(name, n=150, classes=3)
         plain = machine(name).fit(X, y)
-        for options in (dict(shrinking=False), dict(cache_size=0.01), dict(solver="smo"), dict(cache_size=500)):
+        for options in (
+            dict(shrinking=False),
+            dict(cache_size=0.01),
+            dict(solver="smo"),
+            dict(cache_size=500),
+        ):
             assert_same(plain, machine(name, **options).fit(X, y), X)
 
     @every_machine
@@ -350,7 +372,9 @@ class TestSettings:
         if "C" in PARAMETERS[name]:
             for C in (0.3, 20.0):
                 assert_same(machine(name, C=C).fit(X, y), warm.set_params(C=C).fit(X, y), X)
-        assert_same(machine(name, gamma=0.2).fit(X, y), warm.set_params(**PARAMETERS[name], gamma=0.2).fit(X, y), X)
+        assert_same(
+            machine(name, gamma=0.2).fit(X, y), warm.set_params(**PARAMETERS[name], gamma=0.2).fit(X, y), X
+        )
 
     @every_machine
     def test_warm_start_survives_other_data(self, name):
@@ -384,7 +408,7 @@ class TestNu:
 
     @pytest.mark.parametrize("nu", [0.2, 0.5, 0.7])
     def test_nu_classification_is_c_classification(self, nu):
-        """With C = 1/ρ in LIBSVM's scaling, 1/(mρ) in the tutorial's; and back with ν = Σα/(mC) (Prop. 2, 3)."""
+        """C = 1/ρ in LIBSVM's scaling, 1/(mρ) in the tutorial's; back with ν = Σα/(mC) (Prop. 2, 3)."""
         X, y = data("NuSVC")
         by_nu = machine("NuSVC", nu=nu).fit(X, y)
         rho = nu * len(y) / np.abs(by_nu.dual_coef_).sum()
@@ -408,4 +432,6 @@ class TestNu:
         for nu in (0.1, 0.5, 1.0):
             model = machine("OneClassSVM", nu=nu).fit(X)
             assert model.dual_coef_.sum() == pytest.approx(nu * len(X), rel=1e-9)
-            np.testing.assert_allclose(model.decision_function(X), model.score_samples(X) - model.offset_, atol=1e-12)
+            np.testing.assert_allclose(
+                model.decision_function(X), model.score_samples(X) - model.offset_, atol=1e-12
+            )

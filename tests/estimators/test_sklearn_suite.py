@@ -1,4 +1,5 @@
-"""scikit-learn's own tests of its SVMs pass with ours; see `sklearn_suite.py` for the command and the exceptions."""
+"""scikit-learn's own tests of its SVMs pass with ours; see `sklearn_suite.py` for the command and the
+exceptions."""
 
 from estimators import sklearn_suite
 

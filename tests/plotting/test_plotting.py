@@ -172,7 +172,11 @@ class TestConvergence:
         assert display.figure_.axes == display.axes_
         assert len(display.axes_) == 2
         assert {text.get_text() for text in display.axes_[0].texts} == {"primal", "dual"}
-        assert {text.get_text() for text in display.ax_.texts} == {"gap", "violation"}
+        assert {text.get_text() for text in display.ax_.texts} == {
+            "gap",
+            "violation",
+            f"certified in the end: gap {moons[2].certificate_.gap:.1e}",
+        }
         assert display.ax_.get_xlabel() == "iteration"
 
     def test_given_axes_get_the_gap_alone(self, moons):
@@ -187,7 +191,14 @@ class TestConvergence:
 
     def test_a_bound_for_some_of_the_samples_is_no_bound(self):
         h = history([9, 4, 1, 3], [0, 2, 2, 2.5], exact=[True, True, False, True])
-        assert list(Convergence(histories=[h]).plot().gap_.get_ydata()) == [9, 2, 2, 0.5]
+        display = Convergence(histories=[h]).plot()
+        assert list(display.gap_.get_ydata()) == [9, 2, 2, 0.5]
+
+    def test_while_samples_are_set_aside_the_dotted_line_follows_the_others(self):
+        h = history([9, 4, 2.75, 3], [0, 2, 2.5, 2.5], exact=[True, True, False, True])
+        display = Convergence(histories=[h]).plot()
+        assert list(display.estimate_.get_ydata()) == [9, 2, 0.25, 0.5]
+        assert list(display.gap_.get_ydata()) == [9, 2, 1.5, 0.5]
 
     def test_what_has_no_logarithm_is_left_out(self):
         h = history([np.inf, 4, 2, 2], [0, 1, 2, 2], violation=[np.nan, 1, 0.5, 0])
@@ -201,7 +212,7 @@ class TestConvergence:
         assert len(model.history_) == 3
         display = Convergence.from_estimator(model)
         assert len(display.axes_) == 1
-        assert len(display.ax_.lines) == 3 + 1
+        assert len(display.ax_.lines) == 3 + 2
         assert display.gap_.get_xdata()[-1] == max(h.iteration[-1] for h in model.history_)
 
     def test_one_snapshot_is_enough(self):

@@ -1,8 +1,8 @@
 """Comparing machines by the value of their dual: random cases, LIBSVM and clarabel as witnesses.
 
-A dual value is read off the fitted coefficients with a float64 kernel matrix, by the same textbook formula for
-every library.  The larger value (of a feasible point) is the better one; where LIBSVM and hinge differ, clarabel's
-proven optimum decides.
+A dual value is read off the fitted coefficients with a float64 kernel matrix, by the same textbook formula
+for every library.  The larger value (of a feasible point) is the better one; where LIBSVM and hinge differ,
+clarabel's proven optimum decides.
 """
 
 from __future__ import annotations
@@ -107,9 +107,9 @@ def infeasibility(machine, coef):
     return max(box, sums)
 
 
-def agree(case, library, tol=1e-6):
+def agree(case, library, tol=1e-6, **options):
     """Fit `case` with `library` at `tol`, and with both witnesses."""
-    model = case.fit(library, tol=tol)
+    model = case.fit(library, tol=tol, **options)
     machine = describe(model, case.kernel_matrix(), case.y, case.weight)
     coef = coefficients(model, machine)
     with warnings.catch_warnings():
@@ -132,8 +132,9 @@ def _libsvm_coefficients(case, machine):
     part = replace(case, X=case.X[kept], y=case.y[kept], weight=weight)
     peer = part.fit(sklearn.svm, tol=LIBSVM_TOL, max_iter=500_000, cache_size=500)
     coef = np.zeros(len(case.y))
-    coef[kept[peer.support_]] = np.asarray(peer.dual_coef_.todense() if sparse.issparse(peer.dual_coef_)
-                                           else peer.dual_coef_)[0]
+    coef[kept[peer.support_]] = np.asarray(
+        peer.dual_coef_.todense() if sparse.issparse(peer.dual_coef_) else peer.dual_coef_
+    )[0]
     return coef * machine.mass / np.abs(coef).sum() if isinstance(machine, NuSVC) else coef
 
 

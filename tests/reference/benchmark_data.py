@@ -1,4 +1,5 @@
-"""The small sets of the shared benchmark folder (../shared/data beside the repository), as cases for comparison."""
+"""The small sets of the shared benchmark folder (../shared/data beside the repository), as cases for
+comparison."""
 
 from __future__ import annotations
 
@@ -9,8 +10,21 @@ from scipy import sparse
 
 from .agreement import Case
 
-BINARY = ("australian", "breast_cancer", "colon_cancer", "diabetes", "fourclass", "german_numer", "heart", "ionosphere",
-          "liver_disorders", "pima_raw", "rcv1_small", "sonar", "splice")
+BINARY = (
+    "australian",
+    "breast_cancer",
+    "colon_cancer",
+    "diabetes",
+    "fourclass",
+    "german_numer",
+    "heart",
+    "ionosphere",
+    "liver_disorders",
+    "pima_raw",
+    "rcv1_small",
+    "sonar",
+    "splice",
+)
 MULTICLASS = ("glass", "iris", "svmguide2", "vehicle", "vowel", "wine")
 REGRESSION = ("beer", "boston_raw", "diabetes_progression", "housing")
 
@@ -23,7 +37,8 @@ def data_folder():
 
 
 def load(name):
-    """(X, y) of the training part; dense float64 (the largest of these is 1000 × 47118, and sparse: kept sparse)."""
+    """(X, y) of the training part; dense float64 (the largest of these is 1000 × 47118, and sparse: kept
+    sparse)."""
     with np.load(data_folder() / f"{name}.npz", allow_pickle=False) as arrays:
         y = arrays["y"]
         if "X" in arrays:
@@ -33,10 +48,11 @@ def load(name):
 
 
 def small_cases():
-    """Every set with n ≤ 1000, for every machine it suits: classifiers on two classes, regressors on y, one-class on X.
+    """Every set with n ≤ 1000, for every machine it suits: classifiers on two classes, regressors on y, one-
+    class on X.
 
-    A multi-class set is asked as its largest class against the rest; labels serve as regression targets too, so
-    that the regressors meet every kind of X.
+    A multi-class set is asked as its largest class against the rest; labels serve as regression targets too,
+    so that the regressors meet every kind of X.
     """
     if data_folder() is None:
         return []

@@ -1,4 +1,5 @@
-"""The five machines, written out: duals as explicit quadratic programs, primals with explicit slacks, gaps as printed.
+"""The five machines, written out: duals as explicit quadratic programs, primals with explicit slacks, gaps as
+printed.
 
 Conventions are LIBSVM's (and scikit-learn's), with weights w and C_i = C w_i:
 
@@ -8,8 +9,8 @@ Conventions are LIBSVM's (and scikit-learn's), with weights w and C_i = C w_i:
     ν-SVR      min ½‖w‖² + Σ C_i (ξ_i + ξ*_i) + CνWε          the same, Σ(α + α*) = CνW
     one-class  min ½‖w‖² + Σ w_i ξ_i − νWρ                    0 ≤ α ≤ w_i,  Σα = νW             W = Σw
 
-A machine is described by its expansion coefficients `coef` (f(x) = Σ coef_i k(x_i, x) + b, before LIBSVM divides a
-ν-classifier by ρ).  Primal values are least over the free offsets b, ρ, ε; LwK (10.3)–(10.8).
+A machine is described by its expansion coefficients `coef` (f(x) = Σ coef_i k(x_i, x) + b, before LIBSVM
+divides a ν-classifier by ρ).  Primal values are least over the free offsets b, ρ, ε; LwK (10.3)–(10.8).
 """
 
 from __future__ import annotations
@@ -74,14 +75,21 @@ class CSVC(Machine):
         return np.ones(self.y.size)
 
     def program(self):
-        return dict(fold=sparse.diags(self.y), p=-np.ones(self.y.size), A=self.y[None, :], d=[0.0],
-                    lower=np.zeros(self.y.size), upper=self.bounds())
+        return dict(
+            fold=sparse.diags(self.y),
+            p=-np.ones(self.y.size),
+            A=self.y[None, :],
+            d=[0.0],
+            lower=np.zeros(self.y.size),
+            upper=self.bounds(),
+        )
 
     def dual(self, coef):
         return np.sum(self.y * coef) - self.regularizer(coef)
 
     def best_offsets(self, coef):
-        """b minimises Σ C_i max(0, 1 − y_i (g_i + b)): positives fall until 1 − g_i, negatives rise after −1 − g_i."""
+        """b minimises Σ C_i max(0, 1 − y_i (g_i + b)): positives fall until 1 − g_i, negatives rise after −1
+        − g_i."""
         knots = self.y - self.K @ coef
         # max(0, knot − b) = max(0, b − knot) − (b − knot) turns falling hinges into rising ones and a slope
         falling = self.bounds()[self.y > 0].sum()
@@ -116,8 +124,14 @@ class NuSVC(Machine):
 
     def program(self):
         n = self.y.size
-        return dict(fold=sparse.diags(self.y), p=np.zeros(n), A=np.vstack([self.y > 0, self.y < 0]).astype(float),
-                    d=[self.mass / 2, self.mass / 2], lower=np.zeros(n), upper=self.weight)
+        return dict(
+            fold=sparse.diags(self.y),
+            p=np.zeros(n),
+            A=np.vstack([self.y > 0, self.y < 0]).astype(float),
+            d=[self.mass / 2, self.mass / 2],
+            lower=np.zeros(n),
+            upper=self.weight,
+        )
 
     def dual(self, coef):
         return -self.regularizer(coef)
@@ -158,8 +172,14 @@ class OneClass(Machine):
 
     def program(self):
         n = self.weight.size
-        return dict(fold=sparse.identity(n), p=np.zeros(n), A=np.ones((1, n)), d=[self.mass], lower=np.zeros(n),
-                    upper=self.weight)
+        return dict(
+            fold=sparse.identity(n),
+            p=np.zeros(n),
+            A=np.ones((1, n)),
+            d=[self.mass],
+            lower=np.zeros(n),
+            upper=self.weight,
+        )
 
     def dual(self, coef):
         return -self.regularizer(coef)
@@ -192,9 +212,14 @@ class SVR(Machine):
 
     def program(self):
         n = self.y.size
-        return dict(fold=sparse.hstack([sparse.identity(n), -sparse.identity(n)]),
-                    p=np.r_[self.epsilon - self.y, self.epsilon + self.y], A=np.r_[np.ones(n), -np.ones(n)][None, :],
-                    d=[0.0], lower=np.zeros(2 * n), upper=np.r_[self.bounds(), self.bounds()])
+        return dict(
+            fold=sparse.hstack([sparse.identity(n), -sparse.identity(n)]),
+            p=np.r_[self.epsilon - self.y, self.epsilon + self.y],
+            A=np.r_[np.ones(n), -np.ones(n)][None, :],
+            d=[0.0],
+            lower=np.zeros(2 * n),
+            upper=np.r_[self.bounds(), self.bounds()],
+        )
 
     def dual(self, coef):
         return self.y @ coef - self.epsilon * np.abs(coef).sum() - self.regularizer(coef)
@@ -235,9 +260,14 @@ class NuSVR(Machine):
     def program(self):
         n = self.y.size
         one, none = np.ones(n), np.zeros(n)
-        return dict(fold=sparse.hstack([sparse.identity(n), -sparse.identity(n)]), p=np.r_[-self.y, self.y],
-                    A=np.vstack([np.r_[one, none], np.r_[none, one]]), d=[self.mass / 2, self.mass / 2],
-                    lower=np.zeros(2 * n), upper=np.r_[self.bounds(), self.bounds()])
+        return dict(
+            fold=sparse.hstack([sparse.identity(n), -sparse.identity(n)]),
+            p=np.r_[-self.y, self.y],
+            A=np.vstack([np.r_[one, none], np.r_[none, one]]),
+            d=[self.mass / 2, self.mass / 2],
+            lower=np.zeros(2 * n),
+            upper=np.r_[self.bounds(), self.bounds()],
+        )
 
     def dual(self, coef):
         return self.y @ coef - self.regularizer(coef)
@@ -258,8 +288,8 @@ class NuSVR(Machine):
         return self.regularizer(coef) + self.bounds() @ (above + below) + self.mass * epsilon
 
     def textbook_gap(self, coef, b, epsilon):
-        """(10.8) with ε a variable.  α and α* that were both positive show only their difference in coef: the common
-        part, which the mass constraint demands, is put back wherever the box has room."""
+        """(10.8) with ε a variable.  α and α* that were both positive show only their difference in coef: the
+        common part, which the mass constraint demands, is put back wherever the box has room."""
         missing = (self.mass - np.abs(coef).sum()) / 2
         room = np.maximum(self.bounds() - np.abs(coef), 0.0)
         filled = np.clip(missing - np.r_[0.0, np.cumsum(room)[:-1]], 0.0, room)
@@ -269,12 +299,16 @@ class NuSVR(Machine):
 def _regression_gap(machine, alpha, alpha_star, b, epsilon):
     f = machine.K @ (alpha - alpha_star) + b
     above, below = np.maximum(0, machine.y - f - epsilon), np.maximum(0, f - machine.y - epsilon)
-    return np.sum(machine.bounds() * (above + below) + alpha * (epsilon + f - machine.y)
-                  + alpha_star * (epsilon - f + machine.y))
+    return np.sum(
+        machine.bounds() * (above + below)
+        + alpha * (epsilon + f - machine.y)
+        + alpha_star * (epsilon - f + machine.y)
+    )
 
 
 def describe(estimator, K, y=None, sample_weight=None):
-    """The machine an estimator (ours or scikit-learn's) was asked to fit, binary or regression, by its class name."""
+    """The machine an estimator (ours or scikit-learn's) was asked to fit, binary or regression, by its class
+    name."""
     weight = np.ones(len(K)) if sample_weight is None else np.maximum(np.asarray(sample_weight, float), 0.0)
     name = type(estimator).__name__
     if name in ("SVC", "NuSVC"):
@@ -293,7 +327,8 @@ def describe(estimator, K, y=None, sample_weight=None):
 
 
 def coefficients(estimator, machine):
-    """The fitted expansion in the machine's own scale: LIBSVM divides a ν-classifier by its ρ, which is undone here."""
+    """The fitted expansion in the machine's own scale: LIBSVM divides a ν-classifier by its ρ, which is
+    undone here."""
     dual_coef = estimator.dual_coef_
     dual_coef = dual_coef.toarray() if sparse.issparse(dual_coef) else np.asarray(dual_coef)
     coef = np.zeros(len(machine.K))

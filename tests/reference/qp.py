@@ -1,8 +1,8 @@
 """Two solvers of  min ½xᵀQx + pᵀx  s.t.  Ax = d, l ≤ x ≤ u  that share nothing with hinge.
 
-`solve_with_clarabel` is an interior-point method of other people, `solve_by_enumeration` tries every active set
-(at most 8 variables).  Both return an `Optimum`, whose `error` is a proven bound on the distance of `value` from
-the true minimum: weak duality at the multipliers found, or an exhaustive search.
+`solve_with_clarabel` is an interior-point method of other people, `solve_by_enumeration` tries every active
+set (at most 8 variables).  Both return an `Optimum`, whose `error` is a proven bound on the distance of
+`value` from the true minimum: weak duality at the multipliers found, or an exhaustive search.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Optimum:
 def solve_with_clarabel(Q, p, A, d, lower, upper, fold=None, tol=1e-11, rounds=4):
     """Interior point.  With `fold` (n × N) the quadratic form is foldᵀ Q fold and Q is only n × n.
 
-    A box far larger than the solution costs digits, so the problem is solved again in units of the solution found,
-    and the answer with the smallest proven error is returned.
+    A box far larger than the solution costs digits, so the problem is solved again in units of the solution
+    found, and the answer with the smallest proven error is returned.
     """
     Q, p, A, d, lower, upper = _floats(Q, p, A, d, lower, upper)
     fold = sparse.identity(p.size, format="csr") if fold is None else sparse.csr_matrix(fold)
@@ -56,8 +56,12 @@ def _clarabel(Q, fold, p, A, d, lower, upper, unit, tol):
     norm = np.abs(A[keep]).max(axis=1, keepdims=True) if keep.any() else np.ones((0, 1))
     up, low = np.isfinite(upper), np.isfinite(lower)
     eye = sparse.hstack([sparse.identity(N), sparse.csr_matrix((N, n))], format="csr")
-    rows = [sparse.csr_matrix(np.c_[A[keep] / norm, np.zeros((keep.sum(), n))]),
-            sparse.hstack([fold, -sparse.identity(n)]), eye[up], -eye[low]]
+    rows = [
+        sparse.csr_matrix(np.c_[A[keep] / norm, np.zeros((keep.sum(), n))]),
+        sparse.hstack([fold, -sparse.identity(n)]),
+        eye[up],
+        -eye[low],
+    ]
     sides = [d[keep] / norm.ravel() / unit, np.zeros(n), upper[up] / unit, -lower[low] / unit]
     cones = [clarabel.ZeroConeT(int(keep.sum()) + n), clarabel.NonnegativeConeT(int(up.sum() + low.sum()))]
 
@@ -65,8 +69,9 @@ def _clarabel(Q, fold, p, A, d, lower, upper, unit, tol):
     settings.verbose = False
     settings.max_iter = 200
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
-    result = clarabel.DefaultSolver(P, q, sparse.vstack(rows, format="csc"), np.concatenate(sides), cones,
-                                    settings).solve()
+    result = clarabel.DefaultSolver(
+        P, q, sparse.vstack(rows, format="csc"), np.concatenate(sides), cones, settings
+    ).solve()
     mu = np.zeros(len(A))
     mu[keep] = np.asarray(result.z[: int(keep.sum())]) * (size / unit) / norm.ravel()
     return np.clip(np.asarray(result.x[:N]) * unit, lower, upper), mu
@@ -75,9 +80,9 @@ def _clarabel(Q, fold, p, A, d, lower, upper, unit, tol):
 def solve_by_enumeration(Q, p, A, d, lower, upper):
     """Every assignment of {at lower, at upper, free}: the best feasible stationary point is the minimum.
 
-    Some optimal face of a convex problem has a unique stationary point (walk along the null space of a singular one
-    until a bound is met), so solutions of singular systems need no care.  A free variable has a two-sided choice of
-    bounds only if it has bounds.
+    Some optimal face of a convex problem has a unique stationary point (walk along the null space of a
+    singular one until a bound is met), so solutions of singular systems need no care.  A free variable has a
+    two-sided choice of bounds only if it has bounds.
     """
     Q, p, A, d, lower, upper = _floats(Q, p, A, d, lower, upper)
     N, m = p.size, len(A)

@@ -20,10 +20,14 @@ ASKED = {
 def fitted(name, seed, tol):
     rng = np.random.default_rng(seed)
     X, weight = rng.normal(size=(40, 3)), rng.uniform(0.5, 2, 40)
-    y = np.sign(X[:, 0] + 0.7 * rng.normal(size=40)) if name.endswith("SVC") else X[:, 0] + rng.normal(size=40)
+    y = (
+        np.sign(X[:, 0] + 0.7 * rng.normal(size=40))
+        if name.endswith("SVC")
+        else X[:, 0] + rng.normal(size=40)
+    )
     model = getattr(sklearn.svm, name)(gamma=0.5, tol=tol, **ASKED[name]).fit(X, y, sample_weight=weight)
     machine = describe(model, rbf_kernel(X, gamma=0.5), y, weight)
-    return machine, coefficients(model, machine), model
+    return machine, coefficients(model, machine)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -46,7 +50,7 @@ def test_clarabel_and_enumeration_agree(seed):
 def test_gap_as_printed_is_primal_minus_dual(name):
     """LwK (10.6)–(10.8) against the difference of the two objectives, far from the optimum and near it."""
     for tol in (1.0, 1e-6):
-        machine, coef, _ = fitted(name, seed=3, tol=tol)
+        machine, coef = fitted(name, seed=3, tol=tol)
         difference = machine.primal(coef) - machine.dual(coef)
         assert machine.gap(coef) == pytest.approx(difference, rel=1e-9, abs=1e-10)
         assert difference >= -1e-10
@@ -54,7 +58,7 @@ def test_gap_as_printed_is_primal_minus_dual(name):
 
 @pytest.mark.parametrize("name", ASKED)
 def test_offsets_are_the_best(name):
-    machine, coef, _ = fitted(name, seed=5, tol=0.3)
+    machine, coef = fitted(name, seed=5, tol=0.3)
     best = np.array(machine.best_offsets(coef))
     least = machine.primal_at(coef, *best)
     rng = np.random.default_rng(0)
@@ -65,7 +69,7 @@ def test_offsets_are_the_best(name):
 @pytest.mark.parametrize("name", ASKED)
 def test_libsvm_reaches_the_reference_optimum(name):
     """The conventions (weights, ν, the division by ρ) are LIBSVM's."""
-    machine, coef, model = fitted(name, seed=7, tol=1e-8)
+    machine, coef = fitted(name, seed=7, tol=1e-8)
     optimum, error = machine.optimum()
     assert error <= 1e-9 * abs(optimum)
     assert machine.dual(coef) == pytest.approx(optimum, rel=1e-8)

@@ -1,10 +1,11 @@
 // expand.hpp: kernel expansions, out = K(X, Z) coef, and kernel blocks K(X, Z), for prediction and products.
 // X is n × d, Z is m × d, in any storage; all other arrays are row-major and the caller's.
 //
-// Dense samples, and sparse ones with enough nonzeros, go block by block through GEMM; squared distances come from
-// the norms trick on data centred on the mean of Z.  Sparser samples are gathered row by row.
-// Memory: a few blocks per thread (some 10 MB), never a dense copy of the samples.
-// Results do not depend on the number of threads.
+// Dense samples, and sparse ones with enough nonzeros, go block by block through matrix products of our own:
+// they run on the threads given here and on no others, as SciPy's BLAS would not.  Squared distances come
+// from the norms trick on data centred on the mean of Z, and are exactly 0 for equal rows.  Sparser samples
+// are gathered row by row. Memory: some 20 MB per thread, never a dense copy of the samples. Results do not
+// depend on the number of threads.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +17,8 @@
 
 namespace hinge {
 
-// full: all arithmetic in double.  samples: kernel values in float where X and Z both are float, and where gamma times
-// the spread of Z is small enough for them to keep six digits; sums are in double all the same.
+// full: all arithmetic in double.  samples: kernel values in float where X and Z both are float, and where
+// gamma times the spread of Z is small enough for them to keep six digits; sums are in double all the same.
 enum class Precision { full, samples };
 
 // coef is m × outputs, out n × outputs.  Throws std::invalid_argument if sizes do not fit.

@@ -1,11 +1,11 @@
-// gram.hpp: the kernel matrix of n samples as a KernelSource: computed from vectors, stored, or asked of a callback.
-// A Gram views its samples or matrix (the caller keeps them alive) and owns its kernel function and a few vectors of
-// length n.  Calls from several threads are safe; those on sparse samples take turns.
+// gram.hpp: the kernel matrix of n samples as a KernelSource: computed from vectors, stored, or asked of a
+// callback. A Gram views its samples or matrix (the caller keeps them alive) and owns its kernel function and
+// a few vectors of length n.  Calls from several threads are safe; those on sparse samples take turns.
 //
-// Costs of one row: dense n·d multiply-adds and n kernel values, sparse one pass over all nonzeros, matrix a copy.
-// Dense squared distances are summed from differences: no cancellation, whatever the origin.
-// Arithmetic is double, and float where both the samples and the row are float.
-// K[i, j] and K[j, i] have the same bits; equal rows have distance exactly 0.
+// Costs of one row: dense n·d multiply-adds and n kernel values, sparse one pass over all nonzeros, matrix a
+// copy. Dense squared distances are summed from differences: no cancellation, whatever the origin. Arithmetic
+// is double, and float where both the samples and the row are float. K[i, j] and K[j, i] have the same bits;
+// equal rows have distance exactly 0.
 #pragma once
 
 #include <cstddef>

@@ -1,12 +1,12 @@
-// kernel_function.hpp: k(x, z) as a program in postfix order: leaves are kernels, operators combine the two values
-// (scale: the one value) before them.  RBF(g) + 2 Linear() is [rbf g] [linear] [scale 2] [sum].
-// Owns its nodes, immutable.  Evaluated over a run of columns from dot products, squared and l1 distances, of which
-// only those some leaf needs are computed.  Cost per value: one pass of vector arithmetic per node.
+// kernel_function.hpp: k(x, z) as a program in postfix order: leaves are kernels, operators combine the two
+// values (scale: the one value) before them.  RBF(g) + 2 Linear() is [rbf g] [linear] [scale 2] [sum]. Owns
+// its nodes, immutable.  Evaluated over a run of columns from dot products, squared and l1 distances, of
+// which only those some leaf needs are computed.  Cost per value: one pass of vector arithmetic per node.
 //
 //   linear      x·z                           rbf         exp(-gamma |x - z|²)
 //   polynomial  (gamma x·z + coef0)^degree    laplacian   exp(-gamma |x - z|_1)
-//   sigmoid     tanh(gamma x·z + coef0)       bspline     B(sqrt(gamma) |x - z|), B the centred B-spline of odd degree
-//   sum, product, scale (by gamma)
+//   sigmoid     tanh(gamma x·z + coef0)       bspline     B(sqrt(gamma) |x - z|), B the centred B-spline of
+//   odd degree sum, product, scale (by gamma)
 #pragma once
 
 #include <cstddef>
@@ -49,7 +49,8 @@ class KernelFunction {
   std::size_t depth() const { return depth_; }
   double sharpness() const { return sharpness_; }  // the largest gamma that multiplies a squared distance
 
-  // m is a multiple of kPad, all arrays are aligned; stack has depth() * m places, the values end in its first m.
+  // m is a multiple of kPad, all arrays are aligned; stack has depth() * m places, the values end in its
+  // first m.
   template <class T>
   void evaluate(const Base<T>& base, std::size_t m, T* stack) const;
 

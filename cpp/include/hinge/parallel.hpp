@@ -1,6 +1,6 @@
-// parallel.hpp: a fixed list of tasks shared by a few threads.  The calling thread works too, and it alone polls.
-// Tasks are the same whatever the number of threads, so results are too.  The first exception stops everybody and is
-// rethrown to the caller.  Starting a thread costs some 30 µs: one task means no thread.
+// parallel.hpp: a fixed list of tasks shared by a few threads.  The calling thread works too, and it alone
+// polls. Tasks are the same whatever the number of threads, so results are too.  The first exception stops
+// everybody and is rethrown to the caller.  Starting a thread costs some 30 µs: one task means no thread.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +45,8 @@ class Pulse {
   Clock::time_point last_;
 };
 
-// Each thread calls make_task() once and then the task it got as task(index, pulse), indices from 0 to count - 1.
+// Each thread calls make_task() once and then the task it got as task(index, pulse), indices from 0 to count
+// - 1.
 template <class MakeTask>
 void run_tasks(std::size_t count, const Parallel& parallel, MakeTask make_task) {
   std::atomic<std::size_t> next{0};

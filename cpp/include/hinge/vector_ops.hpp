@@ -2,9 +2,9 @@
 // Plain functions on plain pointers: no allocation, no state.  vector_ops() is the set this processor runs;
 // the choice is made once and never changes, so results are bitwise the same for the life of the process.
 //
-// Row operations compare one row x with many rows of z.  Each result is a sum in an order that depends on d only,
-// so op(x, z) == op(z, x) bit for bit, and the distance of equal rows is exactly 0.  They need d >= kLanes<Acc>.
-// Array operations need 64-byte aligned arrays and a length that is a multiple of kPad.
+// Row operations compare one row x with many rows of z.  Each result is a sum in an order that depends on d
+// only, so op(x, z) == op(z, x) bit for bit, and the distance of equal rows is exactly 0.  They need d >=
+// kLanes<Acc>. Array operations need 64-byte aligned arrays and a length that is a multiple of kPad.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace hinge {
 
-inline constexpr std::size_t kPad = 16;         // array lengths are multiples of this
+inline constexpr std::size_t kPad = 16;        // array lengths are multiples of this
 inline constexpr std::size_t kAlignment = 64;  // bytes
 
 template <class T>
@@ -22,8 +22,8 @@ inline constexpr std::size_t padded(std::size_t n) { return (n + kPad - 1) / kPa
 
 // out[j] = op(x, row j of z), j < count; row j starts at z + stride * (columns ? columns[j] : j).
 template <class In, class Acc>
-using RowOperation = void(const In* x, const In* z, std::size_t stride, std::size_t d, const std::int32_t* columns,
-                          std::size_t count, Acc* out);
+using RowOperation = void(const In* x, const In* z, std::size_t stride, std::size_t d,
+                          const std::int32_t* columns, std::size_t count, Acc* out);
 
 template <class In, class Acc>
 struct RowOps {
@@ -32,18 +32,38 @@ struct RowOps {
   RowOperation<In, Acc>* l1;       // Σ |x - z|
 };
 
+// Matrix products work on strips: kStripX or kStripZ<T> rows side by side, feature by feature,
+// strip[f * width + r] = row r, feature f.
+inline constexpr std::size_t kStripX = 6;
+template <class T>
+inline constexpr std::size_t kStripZ = 2 * kLanes<T>;
+
+template <class T>
+struct StripOps {
+  // C = X Zᵀ (+ C) over d features, for `strips` strips of X (stride_x apart) and one of Z.  C has rows of
+  // stride_c, aligned.  Every entry is summed feature by feature, in order, one rounding each with FMA and
+  // two without.
+  void (*product)(std::size_t strips, std::size_t d, const T* x, std::size_t stride_x, const T* z,
+                  bool accumulate, T* c, std::size_t stride_c);
+  // norms[r] (+)= Σ_f x_rf², summed as in product: what product gives for two equal rows, bit for bit.
+  void (*norms)(std::size_t width, std::size_t d, const T* strip, bool accumulate, T* norms);
+};
+
 template <class T>
 struct ArrayOps {
-  void (*exp)(std::size_t m, T scale, const T* x, T* out);                              // exp(scale x)
-  void (*tanh)(std::size_t m, T gamma, T coef0, const T* x, T* out);                    // tanh(gamma x + coef0)
-  void (*power)(std::size_t m, T gamma, T coef0, int degree, const T* x, T* out);       // (gamma x + coef0)^degree
-  void (*squared_from_dot)(std::size_t m, T xx, const T* zz, const T* dot, T* out);     // max(0, xx + zz - 2 dot)
+  void (*exp)(std::size_t m, T scale, const T* x, T* out);                         // exp(scale x)
+  void (*tanh)(std::size_t m, T gamma, T coef0, const T* x, T* out);               // tanh(gamma x + coef0)
+  void (*power)(std::size_t m, T gamma, T coef0, int degree, const T* x, T* out);  // (gamma x + coef0)^degree
+  void (*squared_from_dot)(std::size_t m, T xx, const T* zz, const T* dot,
+                           T* out);  // max(0, xx + zz - 2 dot)
 };
 
 struct VectorOps {
   RowOps<float, float> rows_ff;
   RowOps<float, double> rows_fd;
   RowOps<double, double> rows_dd;
+  StripOps<float> strips_f;
+  StripOps<double> strips_d;
   ArrayOps<float> array_f;
   ArrayOps<double> array_d;
   const char* name;
@@ -56,6 +76,14 @@ struct VectorOps {
       return rows_fd;
     } else {
       return rows_ff;
+    }
+  }
+  template <class T>
+  const StripOps<T>& strips() const {
+    if constexpr (sizeof(T) == 8) {
+      return strips_d;
+    } else {
+      return strips_f;
     }
   }
   template <class T>

@@ -1,6 +1,3 @@
 """The compiled core: kernel rows, SMO, prediction.  Everything here works on arrays and knows no labels."""
 
 from hinge._core.native import *  # noqa: F403
-from hinge._core.native import init_blas
-
-init_blas()

@@ -92,13 +92,17 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
 
     def _machines(self, data: Data) -> list[Machine]:
         members = self._members(data)
-        cost = data.weight * self.class_weight_[np.searchsorted(self.classes_, data.y)]
+        cost = self._costs(data)
         machines = []
         for first, second in combinations(range(len(members)), 2):
             rows = np.concatenate([members[first], members[second]])
             sign = np.repeat([1.0, -1.0], [len(members[first]), len(members[second])])
             machines.append(Machine(rows, self._formulation(sign, cost[rows])))
         return machines
+
+    def _costs(self, data: Data) -> Array:
+        """Sample weight times class weight."""
+        return data.weight * self.class_weight_[np.searchsorted(self.classes_, data.y)]
 
     def _formulation(self, sign: Array, cost: Array) -> Formulation:
         raise NotImplementedError
@@ -318,6 +322,10 @@ class NuSVC(PairwiseClassifier):
         "class" weighs both classes of a pair alike, "min" raises all costs to those of the smaller class; with either,
         every ν up to 1 is admissible (ν tutorial §8).
 
+    class_weight : dict or "balanced", optional
+        ν fixes C = 1/ρ without them; then the class weights multiply this C, as in `SVC`.  (As bounds of the ν-dual
+        they would change the admissible ν instead of the boundary.)
+
     Attributes
     ----------
     margin_ : ndarray
@@ -382,15 +390,36 @@ class NuSVC(PairwiseClassifier):
     def _one_class_left(self, n_classes: int) -> str:
         return "specified nu is infeasible: " + super()._one_class_left(n_classes)
 
+    def _costs(self, data: Data) -> Array:
+        """Sample weights only: class weights come in with `_reweighted`."""
+        return data.weight
+
     def _formulation(self, sign: Array, cost: Array) -> NuSVCFormulation:
         return NuSVCFormulation(sign, cost, float(self.nu), self.balance)
+
+    def _train(self, data: Data, machines: Sequence[Machine]) -> tuple[Kernel, list[Expansion]]:
+        kernel, expansions = super()._train(data, machines)
+        self.margin_ = np.array([expansion.margin for expansion in expansions])
+        self.equivalent_C_ = np.array([equivalent_C(margin) for margin in self.margin_])
+        if self.class_weight is None or np.any(self.margin_ <= 0):
+            return kernel, expansions
+        return super()._train(data, self._reweighted(data))
+
+    def _reweighted(self, data: Data) -> list[Machine]:
+        """The equivalent C-machines with the class weights on their costs."""
+        pairs = zip(super()._machines(data), self.equivalent_C_, strict=True)
+        cost = super()._costs(data)
+        return [Machine(m.rows, CSVC(m.formulation.y, C * cost[m.rows])) for m, C in pairs]
+
+    def _trained_machines(self, data: Data) -> list[Machine]:
+        if self.class_weight is None or np.any(self.margin_ <= 0):
+            return self._machines(data)
+        return self._reweighted(data)
 
     def _assemble_pairs(
         self, data: Data, kernel: Kernel, machines: Sequence[Machine], expansions: Sequence[Expansion]
     ) -> None:
         super()._assemble_pairs(data, kernel, machines, expansions)
-        self.margin_ = self._margins
-        self.equivalent_C_ = np.array([equivalent_C(margin) for margin in self.margin_])
         if np.any(self.margin_ <= 0):
             warnings.warn(
                 f"nu={self.nu:g} is not above the smallest admissible value for this kernel (the margin is "

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,8 +24,13 @@ from hinge.estimators.progress import ProgressLine
 from hinge.formulations import Formulation
 from hinge.kernels import DirectAccess, FunctionKernel, Kernel, Linear, Precomputed, cache_bytes, make_kernel, open_access
 from hinge.model import Expansion, KernelModel
-from hinge.problems import Array, Certificate, Solution, Status, certify, combine
-from hinge.solvers import choose
+from hinge.problems import Array, Certificate, Problem, Solution, Status, certify, combine
+from hinge.solvers import Monitor, choose
+
+#: ν-classification refines its tolerance in proportion to its margin, down to this; and it gives up on a margin that is
+#: not yet distinguishable from zero at this fraction of the tolerance.
+FINEST_TOL = 1e-12
+UNCLEAR_MARGIN = 1e-4
 
 FLOATS = [np.float64, np.float32]
 
@@ -152,8 +157,7 @@ class KernelMachine(BaseEstimator):
         with ProgressLine(type(self).__name__) if self.verbose else nullcontext() as line:
             for machine, start in zip(machines, starts, strict=True):
                 problem = machine.formulation.build(access_of(machine.rows))
-                left = None if deadline is None else max(0.0, deadline - time.monotonic())
-                solution = self._solver(left).solve(problem, start, None if line is None else line.update)
+                solution = self._solve(problem, machine.formulation, start, deadline, None if line is None else line.update)
                 if solution.error is not None and machine is not machines[-1]:
                     raise solution.error
                 solutions.append(solution)
@@ -162,6 +166,25 @@ class KernelMachine(BaseEstimator):
         self._remember(machines, solutions)
         self._tell(solutions, certificates)
         return kernel, expansions
+
+    def _solve(
+        self, problem: Problem, formulation: Formulation, start: Any, deadline: float | None, monitor: Monitor | None
+    ) -> Solution:
+        """`tol` is meant in the units of the function: where recovering divides by ρ, solve until ρ · tol is reached."""
+        tol = getattr(self._solver(), "tol", self.tol)
+        finest, iterations = tol, 0
+        while True:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            solver = self._solver(left)
+            if finest < tol:
+                solver = replace(solver, tol=finest)
+            solution = solver.solve(problem, start, monitor)
+            iterations += solution.iterations
+            unit = formulation.unit(solution.mu)
+            wanted = unit * tol if unit > finest else 0.01 * finest if finest > UNCLEAR_MARGIN * tol else finest
+            if solution.status is not Status.SOLVED or finest <= max(wanted, FINEST_TOL):
+                return replace(solution, iterations=iterations)
+            finest, start = max(wanted, FINEST_TOL), solution
 
     def _accesses(self, kernel: Kernel, X: Any) -> Callable[[NDArray[np.intp] | None], Any]:
         """Kernel access for a subset of the samples."""
@@ -246,7 +269,7 @@ class KernelMachine(BaseEstimator):
         """
         check_is_fitted(self)
         data = self._validate(X, y, sample_weight, reset=False)
-        machines = self._machines(data)
+        machines = self._trained_machines(data)
         found = []
         for machine, expansion in zip(machines, self._expansions(data, machines), strict=True):
             problem = machine.formulation.build(DirectAccess(self.model_.kernel, data.X, machine.rows))
@@ -254,7 +277,12 @@ class KernelMachine(BaseEstimator):
         return combine(found)
 
     def _machines(self, data: Data) -> list[Machine]:
+        """What is to be solved."""
         raise NotImplementedError
+
+    def _trained_machines(self, data: Data) -> list[Machine]:
+        """What was solved."""
+        return self._machines(data)
 
     def _expansions(self, data: Data, machines: Sequence[Machine]) -> list[Expansion]:
         raise NotImplementedError

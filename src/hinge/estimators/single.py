@@ -21,6 +21,10 @@ from hinge.model import Expansion
 from hinge.problems import Array
 
 
+#: Decision values of `OneClassSVM` below this fraction of its offset are zero.
+ON_BOUNDARY = 1e-12
+
+
 class SingleMachine(KernelMachine):
     """One function f(x) = Σ βᵢ k(xᵢ, x) + b."""
 
@@ -322,8 +326,14 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         self.offset_ = -self.intercept_
 
     def decision_function(self, X: Any) -> Array:
-        """Signed distance: positive inside, negative outside."""
-        return self._decide(X).ravel()
+        """Signed distance: positive inside, negative outside, zero on the boundary.
+
+        Values below the rounding error of their own sum are zero, so that support vectors on the boundary are inliers
+        whatever the order of summation was.
+        """
+        values = self._decide(X).ravel()
+        values[np.abs(values) <= ON_BOUNDARY * abs(self.offset_[0])] = 0.0
+        return values
 
     def score_samples(self, X: Any) -> Array:
         """Σ αᵢ k(xᵢ, x), without the offset."""

@@ -37,6 +37,10 @@ class CSVC:
         """β = y ∘ α, b = μ."""
         return Expansion(self.y * alpha, float(mu[0]) if self.bias else 0.0)
 
+    def unit(self, mu: Array) -> float:
+        """The function is in the problem's units."""
+        return 1.0
+
     def lift(self, expansion: Expansion) -> tuple[Array, Array]:
         """α = y ∘ β."""
         return self.y * expansion.coefficients, np.array([expansion.intercept] if self.bias else [])

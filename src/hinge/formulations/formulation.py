@@ -27,6 +27,10 @@ class Formulation(Protocol):
         """The function a solution stands for."""
         ...
 
+    def unit(self, mu: Array) -> float:
+        """What 1 in the recovered function is in the problem's own units: ρ of ν-classification, else 1."""
+        ...
+
     def lift(self, expansion: Expansion) -> tuple[Array, Array]:
         """(alpha, mu) of the problem from the function: the inverse of `recover`, for certificates."""
         ...

@@ -77,6 +77,10 @@ class NuSVC:
         divisor = margin if margin > 0 else 1.0
         return Expansion(self.y * alpha / divisor, float(offset / divisor), margin=float(margin))
 
+    def unit(self, mu: Array) -> float:
+        """ρ: the function is divided by it."""
+        return float(-0.5 * (mu[0] + mu[1]))
+
     def lift(self, expansion: Expansion) -> tuple[Array, Array]:
         """Multiplied by ρ again."""
         margin = expansion.margin

@@ -44,6 +44,10 @@ class NuSVR:
         """μ = (ε + b, ε − b)."""
         return Expansion(difference(alpha), float(0.5 * (mu[0] - mu[1])), tube=float(0.5 * (mu[0] + mu[1])))
 
+    def unit(self, mu: Array) -> float:
+        """The function is in the problem's units."""
+        return 1.0
+
     def lift(self, expansion: Expansion) -> tuple[Array, Array]:
         """α α* = 0 may leave 1ᵀ(α + α*) short of ν ΣC: what is missing is added to both slots alike."""
         alpha = two_slots(expansion.coefficients)

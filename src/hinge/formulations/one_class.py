@@ -36,6 +36,10 @@ class OneClass:
         """β = α, ρ = −μ."""
         return Expansion(alpha, float(mu[0]), margin=-float(mu[0]))
 
+    def unit(self, mu: Array) -> float:
+        """The function is in the problem's units."""
+        return 1.0
+
     def lift(self, expansion: Expansion) -> tuple[Array, Array]:
         """α = β."""
         return expansion.coefficients, np.array([expansion.intercept])

@@ -42,6 +42,10 @@ class SVR:
         """β = α − α*, b = μ."""
         return Expansion(difference(alpha), float(mu[0]) if self.bias else 0.0, tube=self.epsilon)
 
+    def unit(self, mu: Array) -> float:
+        """The function is in the problem's units."""
+        return 1.0
+
     def lift(self, expansion: Expansion) -> tuple[Array, Array]:
         """α and α* are the positive and negative parts of β."""
         return two_slots(expansion.coefficients), np.array([expansion.intercept] if self.bias else [])

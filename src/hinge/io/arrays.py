@@ -81,7 +81,7 @@ def check_values(array: NDArray[Any]) -> None:
 
 def _fill(stream: IO[bytes], array: NDArray[Any]) -> None:
     """Read straight into the array's own memory."""
-    memory = memoryview(array.ravel(order="K").view(np.uint8))
+    memory = array.ravel(order="K").view(np.uint8).data
     done = 0
     while done < len(memory):
         piece = stream.read(min(CHUNK, len(memory) - done))

@@ -14,12 +14,13 @@ from hinge.io.encode import MAX_DEPTH, SCALARS, SPARSE, check_csr
 from hinge.io.flaws import NEWER, Flaw
 from hinge.io.registry import ENUMS, RECORDS, fields_of, fits
 
-T = TypeVar("T", int, str, list, dict)
+T = TypeVar("T")
 
 
 def expect(node: Any, kind: type[T], length: int | None = None) -> T:
     """`node`, which must be of exactly this JSON type and length."""
-    if type(node) is not kind or (length is not None and len(node) != length):
+    found: Any = node  # else mypy takes the length of a T
+    if type(node) is not kind or (length is not None and len(found) != length):
         raise Flaw(f"a value is written in a way that hinge does not write: {str(node)[:60]}")
     return node
 

@@ -83,8 +83,9 @@ class Encoder:
         return [self.encode(key, f"a key of {where}"), self.encode(value, f"{where}[{key!r}]", depth + 1)]
 
     def _fields(self, record: Any, where: str, depth: int) -> dict[str, Any]:
+        cls: type = type(record)
         fields = {}
-        for name, (hint, _) in fields_of(type(record)).items():
+        for name, (hint, _) in fields_of(cls).items():
             value, place = getattr(record, name), f"{where}.{name}"
             fields[name] = self.encode(value, place, depth + 1)
             if not fits(value, hint):
@@ -149,7 +150,7 @@ def check_csr(
 
 def _scalar(value: np.generic, where: str) -> dict[str, Any]:
     if type(value) is np.str_:
-        return {"scalar": ["U", str(value)]}
+        return {"scalar": ["U", str.__str__(value)]}  # str(value) loses trailing zeros
     if type(value) is np.bytes_:
         return {"scalar": ["S", value.hex()]}
     array = np.asarray(value)

@@ -86,5 +86,5 @@ def fits(value: object, hint: Any) -> bool:
     if cls is int:
         return isinstance(value, int | np.integer) and not isinstance(value, bool)
     if cls is bool:
-        return isinstance(value, bool | np.bool_)
+        return isinstance(value, bool | np.bool_ | int)
     return isinstance(value, cls)

@@ -1,4 +1,4 @@
-"""Kernel access: the one door through which problems and solvers see the kernel matrix of the training samples."""
+"""Kernel access: the one door through which problems and solvers see a kernel matrix."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Access(Protocol):
 
 @dataclass(frozen=True)
 class GramAccess:
-    """Access through the compiled core.  ``data`` is what the matrix is computed from, or the matrix itself."""
+    """Access through the compiled core.  ``data``: what the matrix is computed from, or the matrix itself."""
 
     kernel: Kernel
     data: Data
@@ -70,7 +70,8 @@ class GramAccess:
     def factor(self) -> Data:
         if not isinstance(self.kernel, Linear):
             raise ValueError(
-                f"{self.kernel!r} has no exact factor: use the linear kernel, or approximate it with hinge.lowrank"
+                f"{self.kernel!r} has no exact factor: "
+                "use the linear kernel, or approximate it with hinge.lowrank"
             )
         return self.data
 
@@ -78,8 +79,8 @@ class GramAccess:
 def open_access(kernel: Kernel, X: Data, budget_bytes: int | None = None, threads: int = 1) -> GramAccess:
     """Access to the kernel matrix of X, a square matrix if the kernel is precomputed.
 
-    A kernel with a Python function inside is evaluated once and for all if its matrix fits the budget (a share of
-    free memory unless given), and row by row otherwise.
+    A kernel with a Python function inside is evaluated once and for all if its matrix fits the budget (a
+    share of free memory unless given), and row by row otherwise.
     """
     if isinstance(kernel, Precomputed):
         K = _square(X)
@@ -138,6 +139,7 @@ def _square(X: Data) -> np.ndarray:
     K = contiguous(X.toarray() if hasattr(X, "toarray") else X)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(
-            f"a precomputed kernel matrix must be square, one row and column per training sample, got shape {K.shape}"
+            "a precomputed kernel matrix must be square, one row and column per training sample, "
+            f"got shape {K.shape}"
         )
     return K

@@ -1,7 +1,7 @@
 """What every kernel can do, and the kernels made of kernels: sums, products and positive multiples.
 
-A kernel computes its matrix here in NumPy, float64, straight from its formula: this room's reference, which shares
-nothing with the compiled core.  ``nodes()`` is the same formula as a postfix program for that core.
+A kernel computes its matrix here in NumPy, float64, straight from its formula: this room's reference, which
+shares nothing with the compiled core.  ``nodes()`` is the same formula as a postfix program for that core.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class Kernel(ABC):
 
     @abstractmethod
     def nodes(self) -> list[Node] | None:
-        """The kernel as a postfix program for the compiled core; None if it has a part only Python can compute."""
+        """The kernel as a postfix program for the compiled core; None if a part is for Python only."""
 
     def resolve(self, X: Data, weight: Array | None = None) -> Kernel:
-        """The same kernel with gamma="scale" and gamma="auto" replaced by their numbers for X, weighted by samples."""
+        """The same kernel with gamma="scale" and gamma="auto" replaced by their numbers for (weighted) X."""
         return self
 
     def __add__(self, other: Kernel) -> Kernel:
@@ -177,7 +177,7 @@ def _parts(kernel: Kernel, kind: type[Combination]) -> tuple[Kernel, ...]:
 
 def _check_operand(part: object) -> None:
     if not isinstance(part, Kernel):
-        raise TypeError(f"only kernels can be combined, got {part!r}; wrap a function as FunctionKernel(function)")
+        raise TypeError(f"only kernels can be combined, got {part!r}; wrap a function in FunctionKernel(...)")
     if not getattr(part, "combinable", True):
         raise ValueError(
             f"{part!r} has no formula and cannot be combined with other kernels: "

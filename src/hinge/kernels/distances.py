@@ -1,7 +1,8 @@
 """Inner products and distances between the rows of two matrices, dense or CSR, in NumPy and float64.
 
-Squared distances use ‖x − z‖² = ‖x‖² + ‖z‖² − 2x·z, dense ones after moving the origin to the mean of Z, so that
-what cancels is of the size of the data's spread and not of its offset.  Row blocks keep temporaries small.
+Squared distances use ‖x − z‖² = ‖x‖² + ‖z‖² − 2x·z, dense ones after moving the origin to the mean of Z, so
+that what cancels is of the size of the data's spread, not of its offset; where most of it cancels, the sum is
+taken over differences instead.  Row blocks keep temporaries small.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from scipy.spatial.distance import cdist
 from hinge.kernels.algebra import Array, Data
 
 BLOCK_BYTES = 1 << 26  # of a temporary
+NEAR = 1e-4  # of ‖x‖² + ‖z‖²: squared distances below it are summed from differences
 FEATURES = 256  # of sparse samples made dense at a time
 
 
@@ -50,22 +52,28 @@ def squared_norms(X: Data) -> Array:
 
 def squared_distances(X: Data, Z: Data) -> Array:
     """‖xᵢ − zⱼ‖²"""
-    same = X is Z
-    if not sparse.issparse(X) and not sparse.issparse(Z) and Z.shape[0]:
-        centre = Z.mean(axis=0)
-        X, Z = X - centre, Z - centre
-    norms = squared_norms(Z)
+    same, dense = X is Z, not sparse.issparse(X) and not sparse.issparse(Z)
+    centre = Z.mean(axis=0) if dense and Z.shape[0] else 0.0
+    moved = Z - centre if dense else Z
+    norms = squared_norms(moved)
     out = np.empty((X.shape[0], Z.shape[0]))
     for rows in row_blocks(*out.shape):
-        part = out[rows]
-        part[:] = dots(X[rows], Z)
-        part *= -2.0
-        part += norms
-        part += squared_norms(X[rows])[:, None]
-    np.maximum(out, 0.0, out=out)
+        block = X[rows] - centre if dense else X[rows]
+        sums = norms + squared_norms(block)[:, None]
+        out[rows] = sums - 2.0 * dots(block, moved)
+        near = out[rows] <= NEAR * sums
+        if same:
+            near[np.arange(rows.stop - rows.start), np.arange(rows.start, rows.stop)] = False
+        out[rows][near] = _from_differences(X[rows], Z, *np.nonzero(near))
     if same:
         np.fill_diagonal(out, 0.0)
     return out
+
+
+def _from_differences(X: Data, Z: Data, i: np.ndarray, j: np.ndarray) -> Array:
+    """‖xᵢ − zⱼ‖² for pairs of indices, without cancellation."""
+    blocks = row_blocks(len(i), X.shape[1])
+    return np.concatenate([np.empty(0), *(squared_norms(X[i[some]] - Z[j[some]]) for some in blocks)])
 
 
 def l1_distances(X: Data, Z: Data) -> Array:

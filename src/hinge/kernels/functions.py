@@ -67,7 +67,7 @@ class _OfDistance(_WithGamma):
 class Polynomial(_WithGamma):
     """k(x, z) = (γ x·z + c₀)ᵈ, homogeneous when c₀ = 0.
 
-    Positive semidefinite for integer d and c₀ ≥ 0.  A fractional d is allowed where γ x·z + c₀ stays positive.
+    Positive semidefinite for integer d and c₀ ≥ 0.  A fractional d is allowed if γ x·z + c₀ stays positive.
     """
 
     degree: float = 3
@@ -163,7 +163,7 @@ class BSpline(_WithGamma):
         B_q(t) = 1/q! Σₖ (−1)ᵏ C(q+1, k) (t + (q+1)/2 − k)₊^q,   0 ≤ k ≤ q + 1.
 
     The tutorial counts "2n + 1" for both; its Fourier argument asks for an even number of boxes, for then the
-    transform sinc^{q+1} is nowhere negative.  So q is odd here: 1 (a triangle), 3 (the cubic spline), ..., 15.
+    transform sinc^{q+1} is nowhere negative.  So q is odd: 1 (a triangle), 3 (the cubic spline), ..., 15.
 
     With one feature the kernel is positive semidefinite.  With more, a radial B-spline in general is not, and
     ``psd`` is None.  B_q(0) is not 1: the diagonal is 1 for q = 1, ⅔ for q = 3.
@@ -199,8 +199,8 @@ class BSpline(_WithGamma):
 class Precomputed(Kernel):
     """k(i, j) = Kᵢⱼ: what is given in place of samples is the kernel matrix itself.
 
-    Training takes the square matrix of all pairs of samples, prediction one row per new sample and one column per
-    training sample.
+    Training takes the square matrix of all pairs of samples, prediction one row per new sample and one column
+    per training sample.
     """
 
     combinable = False
@@ -227,7 +227,7 @@ class Precomputed(Kernel):
 
 @dataclass(frozen=True)
 class FunctionKernel(Kernel):
-    """k(x, z) by a function of one's own: ``function(X, Z)`` returns the matrix of its values, as in scikit-learn."""
+    """k(x, z) by a function of one's own: ``function(X, Z)`` is the matrix of values, as in scikit-learn."""
 
     function: Callable[[Data, Data], Array]
 
@@ -240,21 +240,21 @@ class FunctionKernel(Kernel):
         name = getattr(self.function, "__name__", repr(self.function))
         expected = (X.shape[0], Z.shape[0])
         values = self.function(X, Z)
-        try:
-            matrix = np.asarray(values.toarray() if sparse.issparse(values) else values, dtype=np.float64)
-        except (TypeError, ValueError):
+        matrix = values.toarray() if sparse.issparse(values) else values
+        if not (isinstance(matrix, np.ndarray) and matrix.dtype.kind in "biuf"):
+            dtype = f" of dtype {matrix.dtype}" if isinstance(matrix, np.ndarray) else ""
             raise ValueError(
-                f"the kernel function {name} must return a numeric matrix of shape {expected}, "
-                f"but it returned {type(values).__name__} that does not convert to float"
-            ) from None
+                f"the kernel function {name} must return a real array of shape {expected}, "
+                f"but it returned {type(values).__name__}{dtype}"
+            )
         if matrix.shape != expected:
             raise ValueError(
                 f"the kernel function {name} must return a matrix of shape {expected}, "
                 f"one row per row of X and one column per row of Z, but it returned shape {matrix.shape}"
             )
         if not np.isfinite(matrix).all():
-            raise ValueError(f"the kernel function {name} must return finite values, but it returned NaN or infinity")
-        return matrix
+            raise ValueError(f"the kernel function {name} must return finite values, not NaN or infinity")
+        return matrix.astype(np.float64, copy=False)
 
     def diag(self, X: Data) -> Array:
         blocks = (X[k : k + DIAGONAL_BLOCK] for k in range(0, X.shape[0], DIAGONAL_BLOCK))
@@ -269,7 +269,7 @@ class FunctionKernel(Kernel):
 
 
 def _bspline(q: int, t: Array) -> Array:
-    """B_q by its closed form, taken from the nearer end of the support so that at most half of the terms count."""
+    """B_q by its closed form, from the nearer end of the support so that at most half of the terms count."""
     out = np.empty_like(t)
     flat, flat_out = t.reshape(-1, 1), out.reshape(-1)
     k = np.arange((q + 1) // 2)
@@ -297,7 +297,7 @@ def _check_gamma(gamma: object) -> None:
 
 
 def _resolve_gamma(gamma: Gamma, X: Data, weight: Array | None) -> float:
-    """"scale" is 1/(d·Var X) over all entries (1 if they are all equal), "auto" is 1/d: scikit-learn's definitions.
+    """scikit-learn's definitions: "scale" is 1/(d·Var X) over all entries, 1 if these are equal, "auto" 1/d.
 
     With weights the variance counts each row as often as its weight says, so that weighting is repeating.
     """

@@ -18,14 +18,15 @@ MEGABYTE = 1 << 20
 
 def cache_bytes(cache_size: float | str) -> int:
     """Bytes meant by ``cache_size``: megabytes, or "auto" for half of the memory that is free now."""
+    refusal = f"cache_size must be 'auto' or a positive number of megabytes, got {cache_size!r}"
     if isinstance(cache_size, str):
         if cache_size != "auto":
-            raise ValueError(f"cache_size must be 'auto' or a positive number of megabytes, got {cache_size!r}")
+            raise ValueError(refusal)
         return max(FLOOR, int(SHARE * available_bytes()))
     if isinstance(cache_size, bool) or not isinstance(cache_size, Real):
-        raise TypeError(f"cache_size must be 'auto' or a positive number of megabytes, got {cache_size!r}")
+        raise TypeError(refusal)
     if not (isfinite(cache_size) and cache_size > 0):
-        raise ValueError(f"cache_size must be 'auto' or a positive number of megabytes, got {cache_size!r}")
+        raise ValueError(refusal)
     return int(cache_size * MEGABYTE)
 
 
@@ -47,7 +48,7 @@ def _machine_free() -> int:
 
 
 def _group_free(limit_file: str, usage_file: str, statistics_file: str) -> int | None:
-    """Limit minus use, where cached file pages that can be dropped do not count as used; None if unlimited."""
+    """Limit minus use, not counting cached file pages that can be dropped; None if unlimited."""
     try:
         limit, usage = int(_read(limit_file)), int(_read(usage_file))
     except ValueError:  # "max", or no such file
@@ -63,11 +64,10 @@ def _group_free(limit_file: str, usage_file: str, statistics_file: str) -> int |
 
 @cache
 def _groups() -> tuple[tuple[str, str, str], ...]:
-    """The files of this process's memory control groups, from its own up to the root, that set a limit at all."""
-    names = {
-        "": ("/sys/fs/cgroup", ("memory.max", "memory.current", "memory.stat")),
-        "memory": ("/sys/fs/cgroup/memory", ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat")),
-    }
+    """The files of this process's memory control groups, from its own up to the root, that set a limit."""
+    version1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat")
+    version2 = ("memory.max", "memory.current", "memory.stat")
+    names = {"": ("/sys/fs/cgroup", version2), "memory": ("/sys/fs/cgroup/memory", version1)}
     found = []
     for line in _read("/proc/self/cgroup").splitlines():
         _, _, rest = line.partition(":")

@@ -42,4 +42,5 @@ def make_kernel(kernel: object, degree: float = 3, gamma: Gamma = "scale", coef0
             return BSpline(degree=degree, gamma=gamma)  # type: ignore[arg-type]
         case "precomputed":
             return Precomputed()
-    raise ValueError(f"kernel must be one of {', '.join(map(repr, NAMES))}, a function or a Kernel, got {kernel!r}")
+    choices = ", ".join(map(repr, NAMES))
+    raise ValueError(f"kernel must be one of {choices}, a function or a Kernel, got {kernel!r}")

@@ -24,7 +24,7 @@ class SampleView:
 
 
 def view(X: Data) -> SampleView:
-    """A view without a copy of C-contiguous float32 or float64 arrays and of canonical CSR; else of one copy."""
+    """A view on C-contiguous float32 or float64 arrays and canonical CSR as they are; on a copy of others."""
     if sparse.issparse(X):
         X = canonical(X)
         index = np.result_type(X.indices, X.indptr)
@@ -39,8 +39,7 @@ def view(X: Data) -> SampleView:
 def contiguous(X: object) -> np.ndarray:
     """float32 or float64, C order; float64 if X was anything else."""
     X = np.asarray(X)
-    dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-    return np.ascontiguousarray(X, dtype=dtype.newbyteorder("="))
+    return np.ascontiguousarray(X, dtype=X.dtype.type if X.dtype in (np.float32, np.float64) else np.float64)
 
 
 def canonical(X: Data) -> Data:

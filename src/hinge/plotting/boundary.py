@@ -67,7 +67,7 @@ class DecisionBoundary:
     def from_estimator(
         cls,
         estimator: Any,
-        X: ArrayLike,
+        X: Any,
         y: ArrayLike | None = None,
         *,
         ax: Axes | None = None,
@@ -117,7 +117,7 @@ class DecisionBoundary:
         grid = _grid(points, grid_resolution, margin)
         plane: Any = np.column_stack([axis.ravel() for axis in grid])
         if columns is not None:
-            plane = type(X)(plane, columns=columns)  # type: ignore[call-arg]
+            plane = type(X)(plane, columns=columns)
         classes = getattr(estimator, "classes_", None)
         response = np.asarray(estimator.decision_function(plane), dtype=float)
         if classes is not None and len(classes) > 2:
@@ -215,8 +215,9 @@ class DecisionBoundary:
         self.rings_ = None
         if self.support_vectors is not None and len(self.support_vectors):
             self.rings_ = ax.scatter(
-                *self.support_vectors.T, s=54, facecolors="none", edgecolors=canvas.INK, linewidths=0.7,
-                zorder=4, label=f"{len(self.support_vectors)} support vectors",
+                self.support_vectors[:, 0], self.support_vectors[:, 1], s=54, facecolors="none",
+                edgecolors=canvas.INK, linewidths=0.7, zorder=4,
+                label=f"{len(self.support_vectors)} support vectors",
             )  # fmt: skip
 
     def _label(self, ax: Axes) -> None:

@@ -22,9 +22,10 @@ class Convergence:
     """The history of a fit: best primal and dual value, their gap, and the KKT violation against iterations.
 
     On a figure of its own it has two panels, the bracket around the optimum above and, on a logarithmic
-    scale, the gap below; on axes that are given it draws the gap alone.  A machine with several classes has
-    one history for each pair: the gap of every pair is drawn, that of the longest stands out.  Make one with
-    :meth:`from_estimator`.
+    scale, the gap below; on axes that are given it draws the gap alone.  While a solver has samples set aside
+    (shrinking) it has no new primal value: a thin dotted line then follows the gap of the others.  A machine
+    with several classes has one history for each pair: the gap of every pair is drawn, that of the longest
+    stands out.  Make one with :meth:`from_estimator`.
 
     Attributes
     ----------
@@ -34,8 +35,8 @@ class Convergence:
         All panels, from top to bottom.
     figure_ : matplotlib.figure.Figure
         The figure of `ax_`.
-    gap_, violation_
-        The two lines of `ax_`.
+    gap_, violation_, estimate_
+        The lines of `ax_`: proved gap, violation, gap of the samples not set aside.
     """
 
     ax_: Axes
@@ -43,12 +44,14 @@ class Convergence:
     figure_: Figure
     gap_: Any
     violation_: Any
+    estimate_: Any
 
-    def __init__(self, *, histories: Sequence[Any], title: str = "") -> None:
+    def __init__(self, *, histories: Sequence[Any], title: str = "", final_gap: float | None = None) -> None:
         if not histories or not any(len(history) for history in histories):
             raise ValueError("the history is empty: nothing to draw")
         self.histories = [history for history in histories if len(history)]
         self.title = title
+        self.final_gap = final_gap
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Convergence:
@@ -72,7 +75,9 @@ class Convergence:
         if history is None:
             raise TypeError(f"{type(machine).__name__} has no history_: is it one of hinge's batch machines?")
         histories = history if isinstance(history, list | tuple) else [history]
-        return cls(histories=histories, title=type(machine).__name__).plot(ax=ax)
+        certificate = getattr(machine, "certificate_", None)
+        final_gap = None if certificate is None else float(certificate.gap)
+        return cls(histories=histories, title=type(machine).__name__, final_gap=final_gap).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Convergence:
         """Draw on `ax`, or on a new figure.
@@ -139,17 +144,24 @@ class Convergence:
         x = np.asarray(longest.iteration)
         gap, violation = _positive(_gap(longest)), _positive(longest.violation)
         style = _dots(len(x))
+        raw = np.where(longest.exact, gap, _positive(longest.gap))
+        (self.estimate_,) = ax.plot(x, raw, color=canvas.PALETTE[0], linewidth=1.0, linestyle=":")
         (self.violation_,) = ax.plot(x, violation, color=canvas.PALETTE[2], **{**style, "linewidth": 1.1})
         (self.gap_,) = ax.plot(x, gap, color=canvas.PALETTE[0], **{**style, "linewidth": 2.2})
         ax.set_yscale("log")
         ax.set_xlim(left=0)
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.locator_params(axis="x", integer=True)
         ax.set_xlabel("iteration", color=canvas.INK)
         ax.set_ylabel("gap, violation", color=canvas.INK)
         canvas.tidy(ax)
         ax.grid(axis="y", color=canvas.PENCIL, alpha=0.25, linewidth=0.6)
         ax.set_axisbelow(True)
         _label_ends(ax, x[-1], [(gap, "gap", canvas.PALETTE[0]), (violation, "violation", canvas.PALETTE[2])])
+        if self.final_gap is not None:
+            ax.annotate(
+                f"certified in the end: gap {self.final_gap:.1e}", (1, 1), xytext=(0, -4), xycoords="axes fraction",
+                textcoords="offset points", ha="right", va="top", fontsize="small", color=canvas.INK,
+            )  # fmt: skip
         if len(self.histories) > 1:
             title = f"{self.title}: {len(self.histories)} pairs of classes, the longest fit in colour"
             canvas.headline(ax, title.removeprefix(": "))

@@ -1,0 +1,23 @@
+"""A machine without mathematics, to carry any value through a file."""
+
+import pytest
+from sklearn.base import BaseEstimator
+
+from hinge.io import registry
+
+
+class Carrier(BaseEstimator):
+    def __init__(self, value=None):
+        self.value = value
+
+
+@pytest.fixture
+def carrier(monkeypatch):
+    """The class `Carrier`, registered for the length of a test."""
+    monkeypatch.setitem(registry.ESTIMATORS, "Carrier", Carrier)
+    return Carrier
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.hinge"

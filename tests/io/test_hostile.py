@@ -1,0 +1,420 @@
+"""Archives made by hand, with good checksums and bad intentions: a ModelFileError, and nothing else."""
+
+import io
+import json
+import os
+import pickle
+import re
+import struct
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pytest
+
+import hinge
+from hinge.io import ModelFileError, archive
+
+
+def npy(array, **header):
+    """The bytes of an array, with a header that lies."""
+    stream = io.BytesIO()
+    truth = {"descr": array.dtype.str, "fortran_order": False, "shape": array.shape}
+    np.lib.format.write_array_header_1_0(stream, {**truth, **header})
+    return stream.getvalue() + array.tobytes()
+
+
+def forge(path, manifest=None, entries=(), compression=zipfile.ZIP_STORED, **parts):
+    """Write an archive with a manifest of one's own."""
+    honest = {"format": "hinge model", "version": 1, "hinge": "0", "class": "Carrier"}
+    honest.update({"parameters": {}, "state": {}})
+    text = json.dumps({**honest, **parts}) if manifest is None else manifest
+    with zipfile.ZipFile(path, "w", compression) as file:
+        file.writestr("hinge.json", text)
+        for name, content in entries:
+            file.writestr(name, content)
+
+
+def refused(path, message=None):
+    with pytest.raises(ModelFileError, match=message) as caught:
+        hinge.load(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert re.search(r"; (restore|load reads only|upgrade)", str(caught.value))
+
+
+@pytest.mark.usefixtures("carrier")
+class TestContainer:
+    @pytest.mark.parametrize(
+        "name",
+        ["../0.npy", "/etc/passwd", "a/0.npy", "00.npy", "0.npy/", "-1.npy", "x", "0.NPY", "٣.npy", ".."],
+    )
+    def test_names(self, path, name):
+        forge(path, entries=[(name, npy(np.zeros(2)))], parameters={"value": {"array": 0}})
+        refused(path, "entry that hinge does not write")
+
+    @pytest.mark.filterwarnings("ignore:Duplicate name")
+    @pytest.mark.parametrize("name", ["0.npy", "hinge.json"])
+    def test_twice(self, path, name):
+        forge(path, entries=[("0.npy", npy(np.zeros(2)))], parameters={"value": {"array": 0}})
+        with zipfile.ZipFile(path) as file:
+            content = file.read(name)
+        with zipfile.ZipFile(path, "a") as file:
+            file.writestr(name, content)
+        refused(path, "twice")
+
+    def test_missing(self, path):
+        forge(path, parameters={"value": {"array": 0}})
+        refused(path, "array 0 is missing")
+
+    def test_extra(self, path):
+        forge(path, entries=[("0.npy", npy(np.zeros(2)))])
+        refused(path, "belong to nothing")
+
+    def test_bomb(self, path):
+        bomb = npy(np.zeros(50_000_000, dtype=np.int8))
+        forge(
+            path,
+            entries=[("0.npy", bomb)],
+            parameters={"value": {"array": 0}},
+            compression=zipfile.ZIP_DEFLATED,
+        )
+        assert path.stat().st_size < 100_000
+        tracemalloc.start()
+        refused(path, "compressed")
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+        tracemalloc.stop()
+
+    def test_overlapping_entries(self, path):
+        """Many names for the same bytes."""
+        size, count = 100_000, 50
+        parameters = {"value": [{"array": i} for i in range(count)]}
+        forge(path, entries=[("0.npy", npy(np.zeros(size, dtype=np.int8)))], parameters=parameters)
+        content = path.read_bytes()
+        start = content.index(b"PK\x01\x02")
+        first = content.index(b"PK\x01\x02", start + 1)
+        end = content.index(b"PK\x05\x06")
+        one, record = content[first:end], bytearray(content[end:])
+        directory = content[start:first] + b"".join(
+            one.replace(b"0.npy", f"{i:05}"[-1].encode() + b".npy") for i in range(count)
+        )
+        struct.pack_into("<HHII", record, 8, count + 1, count + 1, len(directory), start)
+        path.write_bytes(content[:start] + directory + bytes(record))
+        refused(path, "twice|more bytes than the file")
+
+    def test_sizes_that_lie(self, path):
+        forge(path, entries=[("0.npy", npy(np.zeros(4)))], parameters={"value": {"array": 0}})
+        content = bytearray(path.read_bytes())
+        entry = content.index(b"PK\x01\x02", content.index(b"PK\x01\x02") + 1)
+        struct.pack_into("<II", content, entry + 20, 2**31, 2**31)
+        path.write_bytes(bytes(content))
+        refused(path, "claims 2147483648 bytes")
+
+    def test_encrypted(self, path):
+        forge(path, entries=[("0.npy", npy(np.zeros(4)))], parameters={"value": {"array": 0}})
+        content = bytearray(path.read_bytes())
+        entry = content.index(b"PK\x01\x02", content.index(b"PK\x01\x02") + 1)
+        content[entry + 8] |= 1
+        path.write_bytes(bytes(content))
+        refused(path, "encrypted")
+
+    def test_large_manifest(self, path, monkeypatch):
+        monkeypatch.setattr(archive, "MAX_MANIFEST", 1000)
+        forge(path, parameters={"value": "a" * 1000})
+        refused(path, "at most 1000 are possible")
+
+
+class Launch:
+    """Leaves a trace when it is unpickled."""
+
+    def __reduce__(self):
+        return os.system, ("touch launched",)
+
+
+@pytest.mark.usefixtures("carrier")
+class TestArrays:
+    def load(self, path, content):
+        forge(path, entries=[("0.npy", content)], parameters={"value": {"array": 0}})
+        return hinge.load(path).value
+
+    def test_honest(self, path):
+        assert self.load(path, npy(np.arange(3))).tolist() == [0, 1, 2]
+
+    def test_pickled_objects(self, path, monkeypatch, tmp_path):
+        monkeypatch.chdir(tmp_path)
+        stream = io.BytesIO()
+        np.lib.format.write_array(stream, np.array([Launch()], dtype=object), allow_pickle=True)
+        for content in (stream.getvalue(), pickle.dumps(Launch()), npy(np.zeros(2), descr="|O")):
+            with pytest.raises(ModelFileError, match="array"):
+                self.load(path, content)
+        assert not (tmp_path / "launched").exists()
+
+    @pytest.mark.parametrize(
+        "header",
+        [
+            {"shape": (10**18,)},
+            {"shape": (2**62, 2**62)},
+            {"shape": (2**63, 0)},
+            {"shape": (0, 2**62, 2**62)},
+            {"shape": (-2,)},
+            {"shape": (True, 2)},
+            {"shape": (1.0, 2)},
+            {"shape": (3,)},
+            {"shape": (1,)},
+            {"shape": (1,) * 65 + (2,)},
+            {"descr": "<f4"},
+            {"descr": "|V16"},
+            {"descr": "<U0"},
+            {"descr": "<f3"},
+            {"descr": "<U4294967295"},
+            {"descr": [("a", "<f8")]},
+            {"descr": "f8,f8"},
+            {"descr": "<M8[xy]"},
+            {"descr": ("<f8", (2,))},
+            {"fortran_order": 1},
+        ],
+        ids=str,
+    )
+    def test_headers(self, path, header):
+        with pytest.raises(ModelFileError):
+            self.load(path, npy(np.zeros(2), **header))
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            b"{" * 5000,
+            b"-" * 9000 + b"1",
+            b"__import__('os').system('touch launched')",
+            b"{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }" + b"\n\n",
+            b"{'descr': '<f8', 'fortran_order': False, 'shape': (%s,), }\n" % (b"9" * 5000),
+            b"\xff\x00",
+            b"",
+        ],
+        ids=range(7),
+    )
+    def test_header_texts(self, path, text):
+        content = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + bytes(16)
+        with pytest.raises(ModelFileError, match="header"):
+            self.load(path, content)
+
+    @pytest.mark.parametrize(
+        "change", [lambda c: c[:-1], lambda c: c + b"\0", lambda c: c[:5], lambda c: b""]
+    )
+    def test_lengths(self, path, change):
+        with pytest.raises(ModelFileError):
+            self.load(path, change(npy(np.zeros(2))))
+
+    @pytest.mark.parametrize("version", [b"\x02\x00", b"\x03\x00", b"\x09\x00"])
+    def test_versions(self, path, version):
+        content = npy(np.zeros(2))
+        with pytest.raises(ModelFileError, match=r"version 1\.0"):
+            self.load(path, content[:6] + version + content[8:])
+
+    def test_values_that_do_not_exist(self, path):
+        with pytest.raises(ModelFileError, match="truth values"):
+            self.load(path, npy(np.array([0, 1, 255], dtype=np.uint8), descr="|b1"))
+        for order in "<>":
+            with pytest.raises(ModelFileError, match="character"):
+                self.load(path, npy(np.array([65, 2**31], dtype=f"{order}u4"), descr=f"{order}U1"))
+
+    def test_huge_shape_allocates_nothing(self, path):
+        tracemalloc.start()
+        with pytest.raises(ModelFileError, match="needs 8000000000128 bytes but has 144"):
+            self.load(path, npy(np.zeros(2), shape=(10**12,)))
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+        tracemalloc.stop()
+
+    def test_memory_is_that_of_the_array(self, carrier, path):
+        value = np.arange(4_000_000, dtype=np.float64)
+        tracemalloc.start()
+        hinge.save(carrier(value), path)
+        saving = tracemalloc.get_traced_memory()[1]
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        loaded = hinge.load(path)
+        loading = tracemalloc.get_traced_memory()[1] - before
+        tracemalloc.stop()
+        np.testing.assert_array_equal(loaded.value, value)
+        assert saving < 0.8 * value.nbytes  # NumPy writes in pieces of 16 MiB
+        assert loading < 1.2 * value.nbytes
+
+
+def nested(depth):
+    return "[" * depth + "]" * depth
+
+
+@pytest.mark.usefixtures("carrier")
+class TestTree:
+    @pytest.mark.parametrize(
+        ("parts", "message"),
+        [
+            ({"version": 2, "hinge": "9.1"}, r"newer hinge \(9.1.*upgrade hinge"),
+            ({"version": 10**30}, "newer hinge"),
+            ({"version": 0}, "missing or too many"),
+            ({"version": True}, "does not write"),
+            ({"version": "1"}, "does not write"),
+            ({"version": None}, "does not write"),
+            ({"format": "other"}, "does not say"),
+            ({"more": 1}, "missing or too many"),
+            ({"hinge": 3}, "does not write"),
+            ({"class": "RandomForest"}, "none of.*upgrade"),
+            ({"class": "os.system"}, "none of"),
+            ({"class": "RBF"}, "none of"),
+            ({"class": "__class__"}, "none of"),
+            ({"class": ["SVC"]}, "does not write"),
+            ({"parameters": []}, "does not write"),
+            ({"parameters": {"unheard": 1}}, "no parameter 'unheard'.*upgrade"),
+            ({"parameters": {"self": 1}}, "no parameter 'self'"),
+            ({"state": 3}, "does not write"),
+            ({"state": {"__class__": 1}}, "cannot be an attribute"),
+            ({"state": {"__dict__": 1}}, "cannot be an attribute"),
+            ({"state": {"get_params": 1}}, "cannot be an attribute"),
+            ({"state": {"value": 1}}, "cannot be an attribute"),
+            ({"state": {"not a name": 1}}, "cannot be an attribute"),
+            ({"class": "SVC", "state": {"n_support_": 1}}, "cannot be an attribute"),
+            ({"class": "SVC", "state": {"coef_": 1}}, "cannot be an attribute"),
+            ({"class": "SVC", "state": {"classes_": 1}}, "do not fit together"),
+        ],
+        ids=str,
+    )
+    def test_descriptions(self, path, parts, message):
+        forge(path, **parts)
+        refused(path, message)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "[]",
+            "null",
+            "{",
+            '{"format": "hinge model"}',
+            '{"format": "hinge model", "format": "hinge model"}',
+            '{"format": NaN}',
+            '{"format": 1.5}',
+            b"\xff\xfe\x00",
+            nested(100_000),
+            '{"a":' * 100_000,
+            '{"version": ' + "9" * 5000 + "}",
+        ],
+        ids=range(12),
+    )
+    def test_texts(self, path, text):
+        forge(path, manifest=text)
+        refused(path)
+
+    @pytest.mark.parametrize(
+        "node",
+        [
+            {},
+            {"float": "0x1p0", "tuple": []},
+            {"float": 1},
+            {"float": "a lot"},
+            {"float": "0x1p99999"},
+            {"bytes": "xyz"},
+            {"bytes": [1]},
+            {"tuple": {}},
+            {"dict": {"a": 1}},
+            {"dict": [["a"]]},
+            {"dict": [["a", 1], ["a", 2]]},
+            {"dict": [[1, 1], [True, 2]]},
+            {"dict": [[[], 2]]},
+            {"dict": [[{"tuple": []}, 2]]},
+            {"dict": [[{"array": 0}, 2]]},
+            {"array": -1},
+            {"array": True},
+            {"array": "0"},
+            {"array": "../0"},
+            {"array": 10**30},
+            {"array": None},
+            {"objects": [[2], ["a"]]},
+            {"objects": [[-1], ["a"]]},
+            {"objects": [[1], [["a"]]]},
+            {"objects": [[1], [{"record": ["Linear", {}]}]]},
+            {"objects": [[True], ["a"]]},
+            {"objects": [[2**64, 0], []]},
+            {"objects": [[1] * 100, ["a"]]},
+            {"objects": ["a"]},
+            {"scalar": ["<f8", "00"]},
+            {"scalar": ["|O", "00" * 8]},
+            {"scalar": ["<U1", "00" * 4]},
+            {"scalar": ["|b1", "07"]},
+            {"scalar": ["|V8", "00" * 8]},
+            {"scalar": ["<f8"]},
+            {"scalar": [3, 4]},
+            {"enum": ["Status", "MEDIOCRE"]},
+            {"enum": ["Status", "__class__"]},
+            {"enum": ["Signals", "SIGKILL"]},
+            {"enum": ["Status", 0]},
+            {"record": ["Popen", {"args": "touch launched"}]},
+            {"record": ["FunctionKernel", {"function": "print"}]},
+            {"record": ["RBF", {"gamma": -1}]},
+            {"record": ["RBF", {"gamma": "wide"}]},
+            {"record": ["RBF", {"gamma": [1]}]},
+            {"record": ["RBF", {"gamma": True}]},
+            {"record": ["RBF", {"delta": 1}]},
+            {"record": ["RBF", []]},
+            {"record": ["Sum", {}]},
+            {"record": ["Sum", {"parts": {"tuple": [1, 2]}}]},
+            {"record": ["Scaled", {"multiple": 1, "kernel": "rbf"}]},
+            {"record": ["KernelModel", {"kernel": None, "vectors": None, "coefficients": 1, "intercept": 2}]},
+            {"record": ["SMO", {"tol": "small"}]},
+            {"csr": ["csr_matrix", [1, 1], 0, 0]},
+            {"eval": "print(1)"},
+            {"object": ["os.system", "ls"]},
+        ],
+        ids=str,
+    )
+    def test_nodes(self, path, node):
+        forge(path, parameters={"value": node}, entries=[("0.npy", npy(np.zeros(1)))])
+        refused(path)
+
+    def test_depth(self, path):
+        kernel = {"record": ["Linear", {}]}
+        for _ in range(150):
+            kernel = {"record": ["Scaled", {"multiple": 1, "kernel": kernel}]}
+        for node in (json.loads(nested(200)), kernel):
+            forge(path, parameters={"value": node})
+            refused(path, "nested too deeply")
+
+    @pytest.mark.parametrize(
+        ("shape", "data", "indices", "indptr"),
+        [
+            ([2, 3], [1.0, 2.0], [0, 3], [0, 1, 2]),
+            ([2, 3], [1.0, 2.0], [0, -1], [0, 1, 2]),
+            ([2, 3], [1.0, 2.0], [0, 1], [0, 2, 1]),
+            ([2, 3], [1.0, 2.0], [0, 1], [0, 5, 2]),
+            ([2, 3], [1.0, 2.0], [0, 1], [0, -5, 2]),
+            ([2, 3], [1.0, 2.0], [0, 1], [1, 1, 2]),
+            ([2, 3], [1.0, 2.0], [0, 1], [0, 1, 3]),
+            ([2, 3], [1.0, 2.0], [0, 1], [0, 2]),
+            ([2, 3], [1.0, 2.0], [0, 1], []),
+            ([2, 3], [1.0], [0, 1], [0, 1, 2]),
+            ([2, 3], [1.0, 2.0], [0.0, 1.0], [0, 1, 2]),
+            ([2, 3], [[1.0, 2.0]], [0, 1], [0, 1, 2]),
+            ([2, 3], ["a", "b"], [0, 1], [0, 1, 2]),
+            ([2**60, 3], [1.0, 2.0], [0, 1], [0, 1, 2]),
+            ([2**70, 3], [1.0, 2.0], [0, 1], [0, 1, 2]),
+            ([-1, 3], [], [], []),
+            ([2, -3], [], [], [0, 0, 0]),
+            ([2], [], [], [0, 0, 0]),
+            ([2, 3, 4], [], [], [0, 0, 0]),
+        ],
+    )
+    def test_sparse(self, path, shape, data, indices, indptr):
+        integers = [
+            np.array(part, dtype=np.int64 if not part or type(part[0]) is int else None)
+            for part in (indices, indptr)
+        ]
+        pieces = [np.array(data, dtype=None if data else float), *integers]
+        entries = [(f"{i}.npy", npy(piece)) for i, piece in enumerate(pieces)]
+        forge(path, parameters={"value": {"csr": ["csr_matrix", shape, 0, 1, 2]}}, entries=entries)
+        refused(path, "sparse matrix|shape of an array|does not write")
+
+    @pytest.mark.parametrize(
+        "types", [(np.int32, np.int64), (np.int64, np.int32), (np.uint32,) * 2, (bool,) * 2]
+    )
+    def test_sparse_index_types(self, path, types):
+        pieces = [np.ones(1), np.zeros(1, types[0]), np.array([0, 1], types[1])]
+        entries = [(f"{i}.npy", npy(piece)) for i, piece in enumerate(pieces)]
+        forge(path, parameters={"value": {"csr": ["csr_array", [1, 1], 0, 1, 2]}}, entries=entries)
+        refused(path, "indices of type")
