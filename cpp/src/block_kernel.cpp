@@ -11,14 +11,15 @@ constexpr std::size_t kFewRows = 4;  // so few rows of X do not pay for packing 
 }  // namespace
 
 template <class T>
-BlockKernel<T>::BlockKernel(const Samples& x, const Samples& z, const KernelFunction& function,
-                            const std::vector<double>& centre, const Blocking& blocking)
+BlockKernel<T>::BlockKernel(const Samples& x, const Samples& z, RowList list_z,
+                            const KernelFunction& function, const std::vector<double>& centre,
+                            const Blocking& blocking)
     : function_(function),
       needs_(function.needs()),
       features_(features(x)),
       stride_(blocking.columns),
-      x_(x, needs_, centre, kStripX, blocking.task),
-      z_(z, needs_, centre, kStripZ<T>, blocking.columns) {
+      x_(x, RowList(rows(x)), needs_, centre, kStripX, blocking.task),
+      z_(z, list_z, needs_, centre, kStripZ<T>, blocking.columns) {
   const std::size_t tile = Blocking::kTile * stride_;
   if (needs_.dot) dot_ = AlignedArray<T>(tile);
   if (needs_.squared) squared_ = AlignedArray<T>(tile);

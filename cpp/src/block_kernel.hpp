@@ -40,6 +40,20 @@ struct Range {
   std::size_t size() const { return last - first; }
 };
 
+// Which rows of a side take part, in which order: all of them, or those listed.
+class RowList {
+ public:
+  explicit RowList(std::size_t all) : size_(all) {}
+  explicit RowList(const std::vector<std::size_t>& list) : list_(list.data()), size_(list.size()) {}
+  std::size_t size() const { return size_; }
+  bool all() const { return list_ == nullptr; }
+  std::size_t operator[](std::size_t k) const { return list_ ? list_[k] : k; }
+
+ private:
+  const std::size_t* list_ = nullptr;
+  std::size_t size_;
+};
+
 std::vector<double> column_means(const Samples& samples);
 
 // The largest squared distance of a sample from the centre.
@@ -56,12 +70,13 @@ struct Blocking {
   std::size_t columns;  // rows of Z packed at a time, a multiple of kPad
 };
 
-// Consecutive rows of one side in the forms the kernel needs; what it does not need stays empty.
+// Consecutive rows of one side (of its list) in the forms the kernel needs; what it does not need stays
+// empty.
 template <class T>
 class PackedRows {
  public:
-  PackedRows(const Samples& samples, Needs needs, const std::vector<double>& centre, std::size_t strip,
-             std::size_t capacity);
+  PackedRows(const Samples& samples, RowList list, Needs needs, const std::vector<double>& centre,
+             std::size_t strip, std::size_t capacity);
 
   void load(Range rows, bool in_strips);  // row by row instead if not in_strips; also, where l1 is needed
 
@@ -78,6 +93,7 @@ class PackedRows {
   void load_rows(Range rows);
 
   const Samples& samples_;
+  const RowList list_;
   const Needs needs_;
   const std::vector<double>& centre_;
   const std::size_t strip_, capacity_, features_, row_width_;
@@ -91,7 +107,7 @@ template <class T>
 class BlockKernel {
  public:
   // The kernel function, the samples and the centre must outlive this.
-  BlockKernel(const Samples& x, const Samples& z, const KernelFunction& function,
+  BlockKernel(const Samples& x, const Samples& z, RowList list_z, const KernelFunction& function,
               const std::vector<double>& centre, const Blocking& blocking);
 
   void load_x(Range rows);

@@ -16,13 +16,23 @@ namespace {
 // Float keeps gamma |x - z|² to about this times 1e-7 (absolute) after centring; above it, double is used.
 constexpr double kFloatSpread = 16;
 
+// The samples of Z that have a coefficient other than zero.
+std::vector<std::size_t> used_rows(Span<const double> coef, std::size_t m, std::size_t outputs) {
+  std::vector<std::size_t> used;
+  for (std::size_t j = 0; j < m; ++j) {
+    const double* const row = coef.data() + j * outputs;
+    if (std::any_of(row, row + outputs, [](double value) { return value != 0; })) used.push_back(j);
+  }
+  return used;
+}
+
 // Takes rows of kernel values and adds K coef to out; coef is stored transposed and filled up with zeros.
 class Multiply {
  public:
-  Multiply(Span<const double> coef, std::size_t m, std::size_t outputs, Span<double> out)
-      : outputs_(outputs), stride_(padded(m)), transposed_(outputs * stride_, 0.0), out_(out) {
-    for (std::size_t j = 0; j < m; ++j) {
-      for (std::size_t c = 0; c < outputs; ++c) transposed_[c * stride_ + j] = coef[j * outputs + c];
+  Multiply(Span<const double> coef, RowList list, std::size_t outputs, Span<double> out)
+      : outputs_(outputs), stride_(padded(list.size())), transposed_(outputs * stride_, 0.0), out_(out) {
+    for (std::size_t j = 0; j < list.size(); ++j) {
+      for (std::size_t c = 0; c < outputs; ++c) transposed_[c * stride_ + j] = coef[list[j] * outputs + c];
     }
     std::fill(out.begin(), out.end(), 0.0);
   }
@@ -64,13 +74,13 @@ class Store {
 };
 
 template <class T, class Consumer>
-void by_blocks(const Samples& x, const Samples& z, const KernelFunction& function,
+void by_blocks(const Samples& x, const Samples& z, RowList list, const KernelFunction& function,
                const std::vector<double>& centre, const Consumer& consumer, const Parallel& parallel) {
-  const std::size_t n = rows(x), m = rows(z);
+  const std::size_t n = rows(x), m = list.size();
   const Blocking blocking(n, features(x), sizeof(T));
   run_tasks((n + blocking.task - 1) / blocking.task, parallel, [&] {
-    return [&, kernel = BlockKernel<T>(x, z, function, centre, blocking)](std::size_t task,
-                                                                          Pulse& pulse) mutable {
+    return [&, kernel = BlockKernel<T>(x, z, list, function, centre, blocking)](std::size_t task,
+                                                                                Pulse& pulse) mutable {
       const Range block{task * blocking.task, std::min(n, (task + 1) * blocking.task)};
       kernel.load_x(block);
       for (std::size_t j = 0; j < m; j += blocking.columns) {
@@ -90,13 +100,13 @@ void by_blocks(const Samples& x, const Samples& z, const KernelFunction& functio
 }
 
 template <class Consumer>
-void by_rows(const Samples& x, const Samples& z, const KernelFunction& function, const Consumer& consumer,
-             const Parallel& parallel) {
+void by_rows(const Samples& x, const Samples& z, RowList list, const KernelFunction& function,
+             const Consumer& consumer, const Parallel& parallel) {
   constexpr std::size_t height = 16, width = RowKernel::kColumns;
-  const std::size_t n = rows(x), m = rows(z);
+  const std::size_t n = rows(x), m = list.size();
   const SideNorms norms(z, function.needs());
   run_tasks((n + height - 1) / height, parallel, [&] {
-    return [&, kernel = RowKernel(x, z, function, norms)](std::size_t task, Pulse& pulse) mutable {
+    return [&, kernel = RowKernel(x, z, list, function, norms)](std::size_t task, Pulse& pulse) mutable {
       for (std::size_t i = task * height; i < std::min(n, (task + 1) * height); ++i) {
         kernel.open(i);
         for (std::size_t j = 0; j < m; j += width) {
@@ -120,21 +130,21 @@ bool gather_is_cheaper(const Samples& x, const Samples& z) {
 }
 
 template <class Consumer>
-void evaluate(const Samples& x, const Samples& z, const KernelFunction& function, const Consumer& consumer,
-              Precision precision, const Parallel& parallel) {
+void evaluate(const Samples& x, const Samples& z, RowList list, const KernelFunction& function,
+              const Consumer& consumer, Precision precision, const Parallel& parallel) {
   if (features(x) != features(z))
     throw std::invalid_argument("X and Z must have the same number of features");
-  if (rows(x) == 0 || rows(z) == 0) return;
-  if (gather_is_cheaper(x, z)) return by_rows(x, z, function, consumer, parallel);
+  if (rows(x) == 0 || list.size() == 0) return;
+  if (gather_is_cheaper(x, z)) return by_rows(x, z, list, function, consumer, parallel);
 
   const bool squared = function.needs().squared;
   const std::vector<double> centre = squared ? column_means(z) : std::vector<double>{};
   const bool floats = precision == Precision::samples && is_float32(x) && is_float32(z) &&
                       (!squared || function.sharpness() * spread(z, centre) <= kFloatSpread);
   if (floats) {
-    by_blocks<float>(x, z, function, centre, consumer, parallel);
+    by_blocks<float>(x, z, list, function, centre, consumer, parallel);
   } else {
-    by_blocks<double>(x, z, function, centre, consumer, parallel);
+    by_blocks<double>(x, z, list, function, centre, consumer, parallel);
   }
 }
 
@@ -146,13 +156,15 @@ void expand(const Samples& x, const Samples& z, const KernelFunction& function, 
     throw std::invalid_argument("expand: coef must have one row per sample of Z");
   if (out.size() != rows(x) * outputs)
     throw std::invalid_argument("expand: out must have one row per sample of X");
-  evaluate(x, z, function, Multiply(coef, rows(z), outputs, out), precision, parallel);
+  const std::vector<std::size_t> used = used_rows(coef, rows(z), outputs);
+  const RowList list = used.size() < rows(z) ? RowList(used) : RowList(rows(z));
+  evaluate(x, z, list, function, Multiply(coef, list, outputs, out), precision, parallel);
 }
 
 void cross(const Samples& x, const Samples& z, const KernelFunction& function, Span<double> out,
            const Parallel& parallel) {
   if (out.size() != rows(x) * rows(z)) throw std::invalid_argument("cross: out must be n × m");
-  evaluate(x, z, function, Store(rows(z), out), Precision::full, parallel);
+  evaluate(x, z, RowList(rows(z)), function, Store(rows(z), out), Precision::full, parallel);
 }
 
 }  // namespace hinge

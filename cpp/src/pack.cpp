@@ -23,11 +23,12 @@ void for_each(const Csr<In, I>& csr, std::size_t i, Use use) {
   }
 }
 
-// A strip of Width rows from `first`; what stands in the rows from `count` on does not matter.
+// A strip of Width rows; what stands in its rows from `count` on does not matter.
 template <std::size_t Width, class In, class T>
-void pack_strip(const Dense<In>& dense, std::size_t first, std::size_t count, const double* centre, T* out) {
+void pack_strip(const Dense<In>& dense, RowList list, std::size_t first, std::size_t count,
+                const double* centre, T* out) {
   std::array<const In*, Width> row;
-  for (std::size_t r = 0; r < Width; ++r) row[r] = dense.row(first + std::min(r, count - 1));
+  for (std::size_t r = 0; r < Width; ++r) row[r] = dense.row(list[first + std::min(r, count - 1)]);
   for (std::size_t f = 0; f < dense.features; ++f, out += Width) {
     if (centre) {
       for (std::size_t r = 0; r < Width; ++r)
@@ -38,25 +39,27 @@ void pack_strip(const Dense<In>& dense, std::size_t first, std::size_t count, co
   }
 }
 template <std::size_t Width, class In, class I, class T>
-void pack_strip(const Csr<In, I>& csr, std::size_t first, std::size_t count, const double* centre, T* out) {
+void pack_strip(const Csr<In, I>& csr, RowList list, std::size_t first, std::size_t count,
+                const double* centre, T* out) {
   for (std::size_t f = 0; f < csr.features; ++f) {
     std::fill(out + f * Width, out + (f + 1) * Width, static_cast<T>(centre ? -centre[f] : 0.0));
   }
   for (std::size_t r = 0; r < count; ++r) {
-    for_each(csr, first + r, [&](std::size_t f, double value) {
+    for_each(csr, list[first + r], [&](std::size_t f, double value) {
       out[f * Width + r] = static_cast<T>(centre ? value - centre[f] : value);
     });
   }
 }
 
 template <class T, class Storage>
-void pack_strips(const Storage& s, Range rows, std::size_t width, const double* centre, T* out) {
+void pack_strips(const Storage& s, RowList list, Range rows, std::size_t width, const double* centre,
+                 T* out) {
   for (std::size_t i = rows.first; i < rows.last; i += width, out += width * s.features) {
     const std::size_t count = std::min(width, rows.last - i);
     if (width == kStripX) {
-      pack_strip<kStripX>(s, i, count, centre, out);
+      pack_strip<kStripX>(s, list, i, count, centre, out);
     } else {
-      pack_strip<kStripZ<T>>(s, i, count, centre, out);
+      pack_strip<kStripZ<T>>(s, list, i, count, centre, out);
     }
   }
 }
@@ -103,9 +106,10 @@ Blocking::Blocking(std::size_t rows_x, std::size_t features, std::size_t value_s
 }
 
 template <class T>
-PackedRows<T>::PackedRows(const Samples& samples, Needs needs, const std::vector<double>& centre,
-                          std::size_t strip, std::size_t capacity)
+PackedRows<T>::PackedRows(const Samples& samples, RowList list, Needs needs,
+                          const std::vector<double>& centre, std::size_t strip, std::size_t capacity)
     : samples_(samples),
+      list_(list),
       needs_(needs),
       centre_(centre),
       strip_(strip),
@@ -128,8 +132,8 @@ void PackedRows<T>::load_strips(Range rows) {
   }
   std::visit(
       [&](const auto& s) {
-        if (needs_.dot) pack_strips(s, rows, strip_, nullptr, plain_.data());
-        if (needs_.squared) pack_strips(s, rows, strip_, centre_.data(), centred_.data());
+        if (needs_.dot) pack_strips(s, list_, rows, strip_, nullptr, plain_.data());
+        if (needs_.squared) pack_strips(s, list_, rows, strip_, centre_.data(), centred_.data());
       },
       samples_);
   if (!needs_.squared) return;
@@ -144,7 +148,7 @@ void PackedRows<T>::load_strips(Range rows) {
 template <class T>
 void PackedRows<T>::load_rows(Range rows) {
   const auto* const dense = std::get_if<Dense<T>>(&samples_);
-  if (dense && dense->features == row_width_) {
+  if (dense && list_.all() && dense->features == row_width_) {
     rows_ = dense->row(rows.first);
     row_stride_ = dense->features;
     return;
@@ -155,7 +159,8 @@ void PackedRows<T>::load_rows(Range rows) {
       [&](const auto& s) {
         for (std::size_t i = 0; i < rows.size(); ++i) {
           T* const out = row_copy_.data() + i * row_width_;
-          for_each(s, rows.first + i, [&](std::size_t f, double value) { out[f] = static_cast<T>(value); });
+          for_each(s, list_[rows.first + i],
+                   [&](std::size_t f, double value) { out[f] = static_cast<T>(value); });
         }
       },
       samples_);

@@ -79,10 +79,11 @@ SideNorms::SideNorms(const Samples& samples, Needs needs) {
       samples);
 }
 
-RowKernel::RowKernel(const Samples& x, const Samples& z, const KernelFunction& function,
+RowKernel::RowKernel(const Samples& x, const Samples& z, RowList list_z, const KernelFunction& function,
                      const SideNorms& norms_z)
     : x_(x),
       z_(z),
+      list_z_(list_z),
       function_(function),
       norms_z_(norms_z),
       dot_(kColumns),
@@ -114,7 +115,7 @@ const double* RowKernel::evaluate(std::size_t first, std::size_t count) {
   double *const dot = dot_.data(), *const squared = squared_.data(), *const l1 = l1_.data();
   with_products(x_, z_, row_, scattered_.data(), [&](auto dot_with, auto overlap_with) {
     for (std::size_t c = 0; c < count; ++c) {
-      const std::size_t j = first + c;
+      const std::size_t j = list_z_[first + c];
       if (needs.dot || needs.squared) dot[c] = dot_with(j);
       if (needs.squared) squared[c] = std::max(0.0, squared_x_ + norms_z_.squared[j] - 2 * dot[c]);
       if (needs.l1) l1[c] = std::max(0.0, l1_x_ + norms_z_.l1[j] - 2 * overlap_with(j));

@@ -22,17 +22,20 @@ class RowKernel {
  public:
   static constexpr std::size_t kColumns = 256;
 
-  RowKernel(const Samples& x, const Samples& z, const KernelFunction& function, const SideNorms& norms_z);
+  RowKernel(const Samples& x, const Samples& z, RowList list_z, const KernelFunction& function,
+            const SideNorms& norms_z);
 
   void open(std::size_t i);  // row i of X until close()
   void close();
 
-  // K(x_i, z_j) for first <= j < first + count <= first + kColumns, then zeros up to a multiple of kPad.
+  // K(x_i, z_j), j in the list of Z, for first <= j < first + count <= first + kColumns, then zeros up to a
+  // multiple of kPad.
   const double* evaluate(std::size_t first, std::size_t count);
 
  private:
   const Samples& x_;
   const Samples& z_;
+  const RowList list_z_;
   const KernelFunction& function_;
   const SideNorms& norms_z_;
   std::size_t row_ = 0;

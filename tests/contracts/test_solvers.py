@@ -15,15 +15,16 @@ from hinge import Status
 from hinge.problems import Problem, certify
 from hinge.solvers import SMO
 
+SECONDS = 2.0  # a dozen variables: more is a hang
 RELATIVE = 1e-6  # of the steepness of the problem: what a solver is asked for
 
 
 def every_solver():
     """name → solver of a given tolerance on the KKT violation."""
     return {
-        "SMO": lambda tol: SMO(tol=tol),
-        "SMO without shrinking": lambda tol: SMO(tol=tol, shrinking=False),
-        "SMO with a tiny cache": lambda tol: SMO(tol=tol, cache_size=1e-3),
+        "SMO": lambda tol: SMO(tol=tol, max_time=SECONDS),
+        "SMO without shrinking": lambda tol: SMO(tol=tol, shrinking=False, max_time=SECONDS),
+        "SMO with a tiny cache": lambda tol: SMO(tol=tol, cache_size=1e-3, max_time=SECONDS),
     }
 
 

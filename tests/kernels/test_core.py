@@ -57,6 +57,21 @@ def test_cross_and_expand(kernel, left, right):
         close(expand(kernel, x, z, coef[:, 0]), K @ coef[:, 0], tolerance)
 
 
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("kernel", [RBF(0.3), Linear() * Laplacian(0.1)], ids=repr)
+def test_samples_without_a_coefficient_do_not_count(storage, kernel):
+    for n, d, density in [(90, 5, 0.6), (90, 12, 0.6), (40, 700, 0.02)]:
+        X = stored(values(n, d, density), storage)
+        K = cross(kernel, X)
+        for used in (0, 1, n // 3, n - 1):
+            coef = np.zeros((n, 2))
+            coef[np.random.default_rng(used).permutation(n)[:used]] = [1.0, -0.5]
+            tolerance = 2e-5 if "32" in storage else 1e-12
+            close(expand(kernel, X, X, coef), K @ coef, tolerance)
+            close(expand(kernel, X[:2], X, coef), K[:2] @ coef, tolerance)
+            close(open_access(kernel, X).matvec(coef[:, 0]), K @ coef[:, 0], 1e-12)
+
+
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize("storage", STORAGES)
 def test_matrices_are_symmetric_to_the_last_bit(kernel, storage):

@@ -31,7 +31,7 @@ def solve_with_clarabel(Q, p, A, d, lower, upper, fold=None, tol=1e-11, rounds=4
     """
     Q, p, A, d, lower, upper = _floats(Q, p, A, d, lower, upper)
     fold = sparse.identity(p.size, format="csr") if fold is None else sparse.csr_matrix(fold)
-    best, unit = None, _box_size(lower, upper, Q, p)
+    best, unit = None, _box_size(lower, upper, Q, p, A, d)
     for _ in range(rounds):
         x, mu = _clarabel(Q, fold, p, A, d, lower, upper, unit, tol)
         found = _prove(Q, fold, p, A, d, lower, upper, x, mu)
@@ -88,7 +88,7 @@ def solve_by_enumeration(Q, p, A, d, lower, upper):
     N, m = p.size, len(A)
     if N > 8:
         raise ValueError(f"{N} variables are too many to enumerate")
-    s = _box_size(lower, upper, Q, p)
+    s = _box_size(lower, upper, Q, p, A, d)
     size = max(np.abs(Q).max(initial=0) * s * s, np.abs(p).max(initial=0) * s) or 1.0
     norm = np.abs(A).max(axis=1, initial=0)
     norm[norm == 0] = 1.0
@@ -145,13 +145,15 @@ def _possible(where, low, high):
     return where == "free" or np.isfinite(high)
 
 
-def _box_size(lower, upper, Q, p):
+def _box_size(lower, upper, Q, p, A, d):
     finite = np.abs(np.r_[lower[np.isfinite(lower)], upper[np.isfinite(upper)]])
     if finite.size == 2 * p.size and finite.max(initial=0) > 0:
         return finite.max()
     curvature = np.abs(Q).max(initial=0)
     guess = np.abs(p).max(initial=0) / curvature if curvature > 0 else 0.0
-    return max(finite.max(initial=0), guess) or 1.0
+    steepest = np.abs(A).max(axis=1, initial=0)
+    sums = np.abs(d[steepest > 0] / steepest[steepest > 0]).max(initial=0)
+    return max(finite.max(initial=0), guess, sums) or 1.0
 
 
 def _floats(*arrays):

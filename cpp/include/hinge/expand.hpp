@@ -21,7 +21,8 @@ namespace hinge {
 // gamma times the spread of Z is small enough for them to keep six digits; sums are in double all the same.
 enum class Precision { full, samples };
 
-// coef is m × outputs, out n × outputs.  Throws std::invalid_argument if sizes do not fit.
+// coef is m × outputs, out n × outputs; samples of Z whose coefficients are all 0 cost nothing.  Throws
+// std::invalid_argument if sizes do not fit.
 void expand(const Samples& x, const Samples& z, const KernelFunction& function, Span<const double> coef,
             std::size_t outputs, Span<double> out, Precision precision, const Parallel& parallel);
 

@@ -296,7 +296,7 @@ class SVC(PairwiseClassifier):
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        parameters.number("C", self.C, 0.0, open_low=True)
+        parameters.number("C", self.C, 0.0, open_low=True, finite=False)
         super()._check_parameters()
 
     def _formulation(self, sign: Array, cost: Array) -> CSVC:

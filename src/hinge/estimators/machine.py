@@ -43,6 +43,12 @@ class Machine:
     formulation: Formulation
 
 
+def _unit(machine: Machine) -> Array:
+    """The upper bound of every variable, or 1 where there is none."""
+    upper = machine.formulation.upper
+    return np.where(np.isfinite(upper), upper, 1.0)
+
+
 def _rows(X: Any) -> Any:
     """Samples for a kernel function: arrays and sparse matrices as they are, a list of anything as an array of it."""
     if hasattr(X, "shape") and not hasattr(X, "iloc"):
@@ -240,14 +246,13 @@ class KernelMachine(BaseEstimator):
         before = getattr(self, "_fractions", None) if self.warm_start else None
         if before is None or len(before) != len(machines):
             return [None] * len(machines)
-        bounds = [machine.formulation.upper for machine in machines]
-        return [f * u if f.shape == u.shape else None for f, u in zip(before, bounds, strict=True)]
+        units = [_unit(machine) for machine in machines]
+        return [f * u if f.shape == u.shape else None for f, u in zip(before, units, strict=True)]
 
     def _remember(self, machines: Sequence[Machine], solutions: Sequence[Solution]) -> None:
         """Each variable as a fraction of its upper bound."""
-        self._fractions = (
-            [s.alpha / m.formulation.upper for m, s in zip(machines, solutions, strict=True)] if self.warm_start else None
-        )
+        pairs = zip(machines, solutions, strict=True)
+        self._fractions = [s.alpha / _unit(m) for m, s in pairs] if self.warm_start else None
 
     # ---- the certificate, from the data, by other code --------------------------------------------------------
 

@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 
-def number(name: str, value: Any, low: float, high: float = np.inf, *, open_low: bool = False) -> None:
-    """`value` is a finite number in [low, high], or (low, high] where `open_low`."""
+def number(
+    name: str, value: Any, low: float, high: float = np.inf, *, open_low: bool = False, finite: bool = True
+) -> None:
+    """`value` is a number in [low, high], or (low, high] where `open_low`; infinity only where not `finite`."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise TypeError(f"{name}={value!r} must be a number, not {type(value).__name__}")
-    inside = (value > low if open_low else value >= low) and value <= high and np.isfinite(value)
+    inside = (value > low if open_low else value >= low) and value <= high and (np.isfinite(value) or not finite)
     if not inside:
-        bracket = "(" if open_low else "["
-        raise ValueError(f"{name}={value!r} must lie in {bracket}{low:g}, {'inf)' if np.isinf(high) else f'{high:g}]'}")
+        left, right = "(" if open_low else "[", "inf)" if finite and np.isinf(high) else f"{high:g}]"
+        raise ValueError(f"{name}={value!r} must lie in {left}{low:g}, {right}")
 
 
 def integer(name: str, value: Any, low: int) -> None:

@@ -168,7 +168,7 @@ class SVR(Regressor):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
-        parameters.number("C", self.C, 0.0, open_low=True)
+        parameters.number("C", self.C, 0.0, open_low=True, finite=False)
         parameters.number("epsilon", self.epsilon, 0.0)
         super()._check_parameters()
 

@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from functools import reduce
 from math import isfinite
 from numbers import Real
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 Node: TypeAlias = tuple[str, float, float, float]  # name, gamma, coef0, degree
 Array: TypeAlias = NDArray[np.float64]
-Data: TypeAlias = "np.ndarray | sparse.csr_array | sparse.csr_matrix"
+Data: TypeAlias = Any  # a NumPy array or a SciPy sparse matrix; SciPy carries no types
 
 
 class Kernel(ABC):

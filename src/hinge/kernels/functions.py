@@ -229,7 +229,7 @@ class Precomputed(Kernel):
 class FunctionKernel(Kernel):
     """k(x, z) by a function of one's own: ``function(X, Z)`` is the matrix of values, as in scikit-learn."""
 
-    function: Callable[[Data, Data], Array]
+    function: Callable[[Data, Data], Data]
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -316,4 +316,9 @@ def _resolve_gamma(gamma: Gamma, X: Data, weight: Array | None) -> float:
         X = np.asarray(X, dtype=np.float64)
         mean = np.average(X.mean(axis=1), weights=weight)
         variance = np.average(((X - mean) ** 2).mean(axis=1), weights=weight)
+    if not np.isfinite(variance):
+        raise ValueError(
+            "gamma='scale' needs the variance of X, which overflows: The dual coefficients or intercepts are not finite "
+            "for such data. Scale it, for example with StandardScaler, or pass a number"
+        )
     return float(1.0 / (X.shape[1] * variance)) if variance != 0 else 1.0

@@ -79,9 +79,9 @@ def _groups() -> tuple[tuple[str, str, str], ...]:
         parts = [part for part in path.split("/") if part not in ("", "..")]
         for depth in range(len(parts), -1, -1):
             folder = "/".join([root, *parts[:depth]])
-            group = tuple(f"{folder}/{file}" for file in files)
-            if _group_free(*group) is not None:
-                found.append(group)
+            limit, usage, statistics = (f"{folder}/{file}" for file in files)
+            if _group_free(limit, usage, statistics) is not None:
+                found.append((limit, usage, statistics))
     return tuple(found)
 
 

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 
 from hinge.problems import Array, Problem
 
@@ -48,19 +49,27 @@ def polish(problem: Problem, alpha: Array, gradient: Array, max_free: int = 300)
     return None
 
 
-def _solve(problem: Problem, index: Array, point: Array, slope: Array) -> tuple[Array | None, Array]:
-    """The step δ of the free variables and μ:  Q_FF δ + A_Fᵀμ = −g_F,  A_F δ = d − Aα."""
+def _solve(problem: Problem, index: NDArray[np.intp], point: Array, slope: Array) -> tuple[Array | None, Array]:
+    """The step δ of the free variables and μ:  Q_FF δ + A_Fᵀμ = −g_F,  A_F δ = d − Aα.
+
+    Where the system is singular (duplicates) the answer is the one with the smallest α_F: it does not depend on the
+    point one came from.
+    """
     rows, size = problem.A[:, index], len(index)
     system = np.zeros((size + len(rows), size + len(rows)))
     system[:size, :size] = problem.Q.block(index, index)
     system[:size, size:], system[size:, :size] = rows.T, rows
     right = np.concatenate([-slope[index], problem.d - problem.A @ point])
+    here = np.concatenate([point[index], np.zeros(len(rows))])
     with warnings.catch_warnings():
         warnings.simplefilter("error", scipy.linalg.LinAlgWarning)
         try:
             answer = scipy.linalg.solve(system, right, assume_a="sym", check_finite=False)
         except (scipy.linalg.LinAlgError, scipy.linalg.LinAlgWarning):
-            answer = scipy.linalg.lstsq(system, right, lapack_driver="gelsy", check_finite=False)[0]
+            cutoff = 1e-12
+            smallest = scipy.linalg.lstsq(system, right + system @ here, cond=cutoff, lapack_driver="gelsy")[0]
+            answer = smallest - here
+            answer += scipy.linalg.lstsq(system, right - system @ answer, cond=cutoff, lapack_driver="gelsy")[0]
     if not np.isfinite(answer).all():
         return None, answer[size:]
     return answer[:size], answer[size:]
