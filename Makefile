@@ -15,7 +15,7 @@ CORE := CMakeLists.txt pyproject.toml $(shell find cpp)
 PIP  := $(BIN)/python -m pip --disable-pip-version-check install -qq
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types imports pytest test-slow sanitize sanitize-core sanitize-module docs wheel clean
+.PHONY: help demo test lint types imports pytest test-slow sanitize sanitize-build docs wheel clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -99,24 +99,19 @@ SANTESTS := $(wildcard tests/kernels tests/solvers tests/contracts)
 SANENV    = LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
             ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc
 
-sanitize: sanitize-core sanitize-module  ## the core under ASan and UBSan
+sanitize: sanitize-build  ## the core under ASan and UBSan
+	@$(BIN)/ctest --test-dir $(SAN)/build --output-on-failure --no-tests=ignore
+	@$(SANENV) $(SAN)/venv/bin/python -m pytest --hypothesis-profile=sanitize --capture=sys -p no:cacheprovider \
+	  $(SANTESTS) $(ARGS)
 
-sanitize-core: $(VENV)/.base  # the C++ test programs
-	@echo "C++ tests under $(SANITIZE)"
-	@$(BIN)/cmake -S . -B $(SAN)/core -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) --log-level=WARNING \
-	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DHINGE_PYTHON=OFF -DHINGE_CPP_TESTS=ON \
-	  -DHINGE_SANITIZE=$(SANITIZE) -DHINGE_WERROR=$(WERROR) > /dev/null
-	@$(BIN)/cmake --build $(SAN)/core -- --quiet
-	@$(BIN)/ctest --test-dir $(SAN)/core --output-on-failure
-
-# A second environment that borrows the packages of the first, but has its own, sanitized, hinge.
-sanitize-module: $(VENV)/.extra-test
-	@echo "the module under $(SANITIZE)"
+# A second environment that borrows the packages of the first but has its own, sanitized, hinge; the C++ test
+# programs are compiled in the same build.
+sanitize-build: $(VENV)/.extra-test
+	@echo "building hinge under $(SANITIZE)"
 	@test -x $(SAN)/venv/bin/python || $(PYTHON) -m venv --without-pip $(SAN)/venv
 	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
 	  > "$$($(SAN)/venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/borrowed.pth"
 	@$(SAN)/venv/bin/python -m pip --disable-pip-version-check install -qq --no-build-isolation --no-deps \
-	  -C build-dir=$(SAN)/module -C cmake.build-type=RelWithDebInfo -C install.strip=false \
-	  -C cmake.define.HINGE_SANITIZE=$(SANITIZE) -C cmake.define.HINGE_WERROR=$(WERROR) .
-	@$(SANENV) $(SAN)/venv/bin/python -m pytest --hypothesis-profile=sanitize --capture=sys -p no:cacheprovider \
-	  $(SANTESTS) $(ARGS)
+	  -C build-dir=$(SAN)/build -C cmake.build-type=Debug -C install.strip=false \
+	  -C cmake.define.HINGE_SANITIZE=$(SANITIZE) -C cmake.define.HINGE_CPP_TESTS=ON \
+	  -C cmake.define.HINGE_WERROR=$(WERROR) .

@@ -62,7 +62,11 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
         """
         data = self._validate(X, y, sample_weight)
         self.classes_ = self._classes(data, y)
-        self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=data.y)
+        self.class_weight_ = (
+            np.ones(len(self.classes_))
+            if self.class_weight is None
+            else compute_class_weight(self.class_weight, classes=self.classes_, y=data.y)
+        )
         machines = self._machines(data)
         kernel, expansions = self._train(data, machines)
         self._assemble_pairs(data, kernel, machines, expansions)
@@ -141,6 +145,9 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
             Expansion(by_pair[machine.rows, column], flip * float(self.intercept_[column]), float(self._margins[column]))
             for column, machine in enumerate(machines)
         ]
+
+    def _n_machines(self) -> int:
+        return len(self.classes_) * (len(self.classes_) - 1) // 2
 
     def _iterations(self, counts: NDArray[np.int32]) -> NDArray[np.int32]:
         return counts

@@ -22,7 +22,17 @@ from hinge.estimators import parameters
 from hinge.estimators.data import Data, check_weight, take
 from hinge.estimators.progress import ProgressLine
 from hinge.formulations import Formulation
-from hinge.kernels import DirectAccess, FunctionKernel, Kernel, Linear, Precomputed, cache_bytes, make_kernel, open_access
+from hinge.kernels import (
+    DirectAccess,
+    FunctionKernel,
+    Kernel,
+    Linear,
+    Precomputed,
+    cache_bytes,
+    check_cache_size,
+    make_kernel,
+    open_access,
+)
 from hinge.model import Expansion, KernelModel
 from hinge.problems import Array, Certificate, Problem, Solution, Status, certify, combine
 from hinge.solvers import Monitor, choose
@@ -90,7 +100,7 @@ class KernelMachine(BaseEstimator):
             parameters.integer("n_jobs", self.n_jobs, -(2**31))
             if self.n_jobs == 0:
                 raise ValueError("n_jobs=0 has no meaning; use 1, or -1 for all cores")
-        cache_bytes(self.cache_size)
+        check_cache_size(self.cache_size)
         self._solver()
         self._make_kernel()
 
@@ -194,9 +204,11 @@ class KernelMachine(BaseEstimator):
 
     def _accesses(self, kernel: Kernel, X: Any) -> Callable[[NDArray[np.intp] | None], Any]:
         """Kernel access for a subset of the samples."""
-        budget = cache_bytes(self.cache_size)
-        if not isinstance(kernel, Precomputed) and kernel.nodes() is None and 8 * _length(X) ** 2 <= budget:
-            kernel, X = Precomputed(), kernel(X)  # a Python function is asked once for the whole matrix
+        budget = None
+        if not isinstance(kernel, Precomputed) and kernel.nodes() is None:
+            budget = cache_bytes(self.cache_size)
+            if 8 * _length(X) ** 2 <= budget:
+                kernel, X = Precomputed(), kernel(X)  # a Python function is asked once for the whole matrix
         if isinstance(kernel, Precomputed):
             return lambda rows: open_access(kernel, X if rows is None else X[np.ix_(rows, rows)])
         return lambda rows: open_access(kernel, take(X, rows), budget_bytes=budget)
@@ -339,17 +351,25 @@ class KernelMachine(BaseEstimator):
         )
 
     def _check_loaded(self) -> None:
-        """The fitted attributes belong together (they may come from a file)."""
-        vectors = self.model_.vectors
-        count = len(self.support_) if vectors is None else vectors.shape[0] if hasattr(vectors, "shape") else len(vectors)
-        wide = self.support_vectors_.shape[0] if hasattr(self.support_vectors_, "shape") else count
+        """The fitted attributes belong together (they may come from a file, or have been written to)."""
+        model, count = self.model_, len(self.support_)
+        vectors = model.vectors
         fits = (
-            count == len(self.support_) == self.model_.coefficients.shape[0] == int(np.sum(self.n_support_))
-            and self.model_.coefficients.shape[1] == len(self.model_.intercept) == len(self.intercept_)
-            and (vectors is None or wide == count)
+            count == _length(model.coefficients) == int(np.sum(self.n_support_))
+            and np.ndim(model.coefficients) == 2
+            and model.coefficients.shape[1] == self._n_machines() == len(model.intercept) == len(self.intercept_)
+            and model.coefficients.dtype == model.intercept.dtype == np.float64
+            and np.ndim(model.intercept) == 1
+            and self.support_.dtype.kind == "i"
+            and (count == 0 or (0 <= int(self.support_.min()) and int(self.support_.max()) < self.shape_fit_[0]))
+            and (isinstance(model.kernel, Precomputed) or _length(vectors) == _length(self.support_vectors_) == count)
+            and (model.kernel.nodes() is None or vectors.shape[1] == self.n_features_in_)
         )
         if not fits:
             raise ValueError(f"The internal representation of {type(self).__name__} was altered")
+
+    def _n_machines(self) -> int:
+        return 1
 
     @property
     def coef_(self) -> Any:

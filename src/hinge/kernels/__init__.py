@@ -13,7 +13,7 @@ from hinge.kernels.functions import (
     Precomputed,
     Sigmoid,
 )
-from hinge.kernels.memory import available_bytes, cache_bytes
+from hinge.kernels.memory import available_bytes, cache_bytes, check_cache_size
 from hinge.kernels.parse import make_kernel
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "Sum",
     "available_bytes",
     "cache_bytes",
+    "check_cache_size",
     "cross",
     "expand",
     "make_kernel",

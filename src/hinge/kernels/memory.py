@@ -16,17 +16,24 @@ FLOOR = 1 << 24  # "auto" never gives less
 MEGABYTE = 1 << 20
 
 
-def cache_bytes(cache_size: float | str) -> int:
-    """Bytes meant by ``cache_size``: megabytes, or "auto" for half of the memory that is free now."""
+def check_cache_size(cache_size: float | str) -> None:
+    """``cache_size`` is "auto" or a positive number of megabytes."""
     refusal = f"cache_size must be 'auto' or a positive number of megabytes, got {cache_size!r}"
     if isinstance(cache_size, str):
         if cache_size != "auto":
             raise ValueError(refusal)
-        return max(FLOOR, int(SHARE * available_bytes()))
+        return
     if isinstance(cache_size, bool) or not isinstance(cache_size, Real):
         raise TypeError(refusal)
     if not (isfinite(cache_size) and cache_size > 0):
         raise ValueError(refusal)
+
+
+def cache_bytes(cache_size: float | str) -> int:
+    """Bytes meant by ``cache_size``: megabytes, or "auto" for half of the memory that is free now."""
+    check_cache_size(cache_size)
+    if isinstance(cache_size, str):
+        return max(FLOOR, int(SHARE * available_bytes()))
     return int(cache_size * MEGABYTE)
 
 
