@@ -2,8 +2,9 @@
 Boundary, margins, support vectors, and a proof
 ===============================================
 
-Two half moons and a machine that tells them apart.  The rings are the support vectors: the only samples the model
-keeps.  Solid is the boundary, where the decision function f is zero; dashed are the margins, where f is ±1.
+Two half moons and a machine that tells them apart.  The rings are the support vectors: the only samples
+the model keeps.  Solid is the boundary, where the decision function f is zero; dashed are the margins,
+where f is ±1.
 """
 
 # %%
@@ -40,7 +41,7 @@ print(model.certify(X, y))
 # How it got there
 # ----------------
 #
-# Above: the bracket around the optimum closes from both sides.  Below: its width, on a logarithmic scale, beside the
-# largest violation of the optimality conditions, which is what ``tol`` bounds.
+# Above: the bracket around the optimum closes from both sides.  Below: its width, on a logarithmic scale,
+# beside the largest violation of the optimality conditions, which is what ``tol`` bounds.
 
 Convergence.from_estimator(model)

@@ -158,6 +158,22 @@ NewMatrix gram_block(const Gram& gram, const Vector<std::int64_t>& row_index,
   return out;
 }
 
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<2>> gram_block_rows(const Gram& gram, const Vector<std::int64_t>& index,
+                                                       int threads) {
+  const auto which = checked(index, gram.size());
+  const std::size_t n = gram.size();
+  auto* values = new T[which.size() * n];
+  const nb::capsule owner(values, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+  std::vector<T*> rows;
+  for (std::size_t k = 0; k < which.size(); ++k) rows.push_back(values + k * n);
+  {
+    const nb::gil_scoped_release nogil;
+    gram.source().block_rows(which, Span<T* const>(rows.data(), rows.size()), parallel(threads));
+  }
+  return nb::ndarray<nb::numpy, T, nb::ndim<2>>(values, {which.size(), n}, owner);
+}
+
 nb::ndarray<nb::numpy, float, nb::ndim<1>> gram_row32(const Gram& gram, std::int64_t i) {
   if (i < 0 || static_cast<std::size_t>(i) >= gram.size())
     throw nb::index_error("row outside the kernel matrix");
@@ -245,6 +261,10 @@ void kernels(nb::module_& m) {
       .def("diagonal", &gram_diagonal)
       .def("rows", &gram_rows, "index"_a.noconvert(), "K[index, :] in float64.")
       .def("row32", &gram_row32, "i"_a, "K[i, :] in float32, as solvers cache it.")
+      .def("block_rows", &gram_block_rows<double>, "index"_a.noconvert(), "threads"_a = 1,
+           "K[index, :] in float64, made as one block where that is faster.")
+      .def("block_rows32", &gram_block_rows<float>, "index"_a.noconvert(), "threads"_a = 1,
+           "K[index, :] in float32, made as one block where that is faster.")
       .def("block", &gram_block, "rows"_a.noconvert(), "cols"_a.noconvert(), "K[rows][:, cols] in float64.")
       .def("matvec", &gram_matvec, "v"_a.noconvert(), "threads"_a = 1, "K v.");
 

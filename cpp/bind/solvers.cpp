@@ -7,6 +7,7 @@
 #include "bind.hpp"
 #include "gram.hpp"
 #include "hinge/smo.hpp"
+#include "hinge/working_set.hpp"
 #include "monitor.hpp"
 
 namespace hinge::bind {
@@ -20,6 +21,23 @@ using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 Span<T> span(const Vector<T>& v) {
   return {v.data(), v.size()};
+}
+
+nb::dict report(const SmoResult& result, std::vector<double>&& f, const PyMonitor& monitor) {
+  nb::dict out;
+  out["status"] = static_cast<int>(result.status);
+  out["exact"] = result.exact;
+  out["iterations"] = result.iterations;
+  out["violation"] = result.violation;
+  out["objective"] = result.objective;
+  out["row_hits"] = result.row_hits;
+  out["row_misses"] = result.row_misses;
+  out["reconstructions"] = result.reconstructions;
+  out["recomputations"] = result.recomputations;
+  out["f"] = to_numpy(std::move(f));
+  out["history"] = monitor.history();
+  out["error"] = monitor.error();
+  return out;
 }
 
 nb::dict smo(const Gram& gram, Vector<const double> linear, Vector<const double> lower, Vector<const double> upper,
@@ -41,20 +59,30 @@ nb::dict smo(const Gram& gram, Vector<const double> linear, Vector<const double>
     result = double_rows ? solve_smo<double>(kernel, problem, options, span(beta), f, monitor)
                          : solve_smo<float>(kernel, problem, options, span(beta), f, monitor);
   }
-  nb::dict out;
-  out["status"] = static_cast<int>(result.status);
-  out["exact"] = result.exact;
-  out["iterations"] = result.iterations;
-  out["violation"] = result.violation;
-  out["objective"] = result.objective;
-  out["row_hits"] = result.row_hits;
-  out["row_misses"] = result.row_misses;
-  out["reconstructions"] = result.reconstructions;
-  out["recomputations"] = result.recomputations;
-  out["f"] = to_numpy(std::move(f));
-  out["history"] = monitor.history();
-  out["error"] = monitor.error();
-  return out;
+  return report(result, std::move(f), monitor);
+}
+
+nb::dict working_set(const Gram& gram, Vector<const double> linear, Vector<const double> lower,
+                     Vector<const double> upper, Vector<const std::int8_t> group, std::size_t slots,
+                     Vector<double> beta, double tolerance, bool stop_on_gap, std::int64_t max_iterations,
+                     double max_seconds, std::size_t cache_bytes, std::size_t size, int threads, bool double_rows,
+                     nb::object progress) {
+  const KernelSource& kernel = gram.source();
+  const std::size_t variables = slots * kernel.size();
+  if (linear.size() != variables || lower.size() != variables || upper.size() != variables ||
+      group.size() != variables || beta.size() != variables)
+    throw std::invalid_argument("working_set: every vector needs slots · n entries");
+  const SignedProblem problem{span(linear), span(lower), span(upper), span(group), slots};
+  const WorkingSetOptions options{tolerance, stop_on_gap, max_iterations, max_seconds, cache_bytes, size, threads};
+  PyMonitor monitor(std::move(progress));
+  std::vector<double> f(kernel.size());
+  SmoResult result;
+  {
+    nb::gil_scoped_release nogil;
+    result = double_rows ? solve_working_set<double>(kernel, problem, options, span(beta), f, monitor)
+                         : solve_working_set<float>(kernel, problem, options, span(beta), f, monitor);
+  }
+  return report(result, std::move(f), monitor);
 }
 
 }  // namespace
@@ -64,6 +92,10 @@ void solvers(nb::module_& m) {
         "group"_a.noconvert(), "slots"_a, "beta"_a.noconvert(), "tolerance"_a, "stop_on_gap"_a, "shrinking"_a,
         "max_iterations"_a, "max_seconds"_a, "cache_bytes"_a, "double_rows"_a, "progress"_a.none() = nb::none(),
         "Minimise ½ βᵀKβ + cᵀβ over groups of variables; beta is changed in place.  See smo.hpp.");
+  m.def("working_set", &working_set, "gram"_a, "linear"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(),
+        "group"_a.noconvert(), "slots"_a, "beta"_a.noconvert(), "tolerance"_a, "stop_on_gap"_a, "max_iterations"_a,
+        "max_seconds"_a, "cache_bytes"_a, "size"_a, "threads"_a, "double_rows"_a, "progress"_a.none() = nb::none(),
+        "The same problem by working sets.  See working_set.hpp.");
 }
 
 }  // namespace hinge::bind

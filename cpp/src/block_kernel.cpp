@@ -4,21 +4,15 @@
 #include <algorithm>
 
 namespace hinge {
-namespace {
-
-constexpr std::size_t kFewRows = 4;  // so few rows of X do not pay for packing Z into strips
-
-}  // namespace
-
 template <class T>
-BlockKernel<T>::BlockKernel(const Samples& x, const Samples& z, RowList list_z,
+BlockKernel<T>::BlockKernel(const Samples& x, RowList list_x, const Samples& z, RowList list_z,
                             const KernelFunction& function, const std::vector<double>& centre,
                             const Blocking& blocking)
     : function_(function),
       needs_(function.needs()),
       features_(features(x)),
       stride_(blocking.columns),
-      x_(x, RowList(rows(x)), needs_, centre, kStripX, blocking.task),
+      x_(x, list_x, needs_, centre, kStripX, blocking.task),
       z_(z, list_z, needs_, centre, kStripZ<T>, blocking.columns) {
   const std::size_t tile = Blocking::kTile * stride_;
   if (needs_.dot) dot_ = AlignedArray<T>(tile);

@@ -59,6 +59,11 @@ std::vector<double> column_means(const Samples& samples);
 // The largest squared distance of a sample from the centre.
 double spread(const Samples& samples, const std::vector<double>& centre);
 
+// Float keeps gamma |x - z|² of centred data to about 1e-7 times gamma times their spread: is that enough?
+inline bool float_keeps(double gamma_times_spread) { return gamma_times_spread <= 16; }
+
+// So few rows of X do not pay for packing Z into strips: their distances are summed from differences.
+inline constexpr std::size_t kFewRows = 4;
 inline constexpr std::size_t kPanel = 256;  // features of a product at a time: a strip of them stays in L1
 
 // How K(X, Z) is cut up; depends on the shapes only.
@@ -107,8 +112,8 @@ template <class T>
 class BlockKernel {
  public:
   // The kernel function, the samples and the centre must outlive this.
-  BlockKernel(const Samples& x, const Samples& z, RowList list_z, const KernelFunction& function,
-              const std::vector<double>& centre, const Blocking& blocking);
+  BlockKernel(const Samples& x, RowList list_x, const Samples& z, RowList list_z,
+              const KernelFunction& function, const std::vector<double>& centre, const Blocking& blocking);
 
   void load_x(Range rows);
   void load_z(Range rows);

@@ -13,9 +13,6 @@
 namespace hinge {
 namespace {
 
-// Float keeps gamma |x - z|² to about this times 1e-7 (absolute) after centring; above it, double is used.
-constexpr double kFloatSpread = 16;
-
 // The samples of Z that have a coefficient other than zero.
 std::vector<std::size_t> used_rows(Span<const double> coef, std::size_t m, std::size_t outputs) {
   std::vector<std::size_t> used;
@@ -79,8 +76,8 @@ void by_blocks(const Samples& x, const Samples& z, RowList list, const KernelFun
   const std::size_t n = rows(x), m = list.size();
   const Blocking blocking(n, features(x), sizeof(T));
   run_tasks((n + blocking.task - 1) / blocking.task, parallel, [&] {
-    return [&, kernel = BlockKernel<T>(x, z, list, function, centre, blocking)](std::size_t task,
-                                                                                Pulse& pulse) mutable {
+    return [&, kernel = BlockKernel<T>(x, RowList(n), z, list, function, centre, blocking)](
+               std::size_t task, Pulse& pulse) mutable {
       const Range block{task * blocking.task, std::min(n, (task + 1) * blocking.task)};
       kernel.load_x(block);
       for (std::size_t j = 0; j < m; j += blocking.columns) {
@@ -120,15 +117,6 @@ void by_rows(const Samples& x, const Samples& z, RowList list, const KernelFunct
   });
 }
 
-// In cycles per pair of samples, measured: a gathered nonzero costs about one, a feature in a product an
-// eighth.
-bool gather_is_cheaper(const Samples& x, const Samples& z) {
-  if (!is_sparse(x) && !is_sparse(z)) return false;
-  const auto d = static_cast<double>(features(z));
-  const double nonzeros = d * (is_sparse(z) ? density(z) : density(x));
-  return 6 + nonzeros < d / 8;
-}
-
 template <class Consumer>
 void evaluate(const Samples& x, const Samples& z, RowList list, const KernelFunction& function,
               const Consumer& consumer, Precision precision, const Parallel& parallel) {
@@ -137,10 +125,10 @@ void evaluate(const Samples& x, const Samples& z, RowList list, const KernelFunc
   if (rows(x) == 0 || list.size() == 0) return;
   if (gather_is_cheaper(x, z)) return by_rows(x, z, list, function, consumer, parallel);
 
-  const bool squared = function.needs().squared;
-  const std::vector<double> centre = squared ? column_means(z) : std::vector<double>{};
+  const bool by_norms = function.needs().squared && rows(x) > kFewRows;
+  const std::vector<double> centre = by_norms ? column_means(z) : std::vector<double>{};
   const bool floats = precision == Precision::samples && is_float32(x) && is_float32(z) &&
-                      (!squared || function.sharpness() * spread(z, centre) <= kFloatSpread);
+                      (!by_norms || float_keeps(function.sharpness() * spread(z, centre)));
   if (floats) {
     by_blocks<float>(x, z, list, function, centre, consumer, parallel);
   } else {

@@ -8,6 +8,7 @@
 #include "hinge/expand.hpp"
 #include "hinge/gram.hpp"
 #include "hinge/vector_ops.hpp"
+#include "kernel_rows.hpp"
 #include "sparse_ops.hpp"
 
 namespace hinge {
@@ -62,6 +63,15 @@ class VectorGram : public Gram {
     });
   }
 
+  void block_rows(Span<const std::int32_t> which, Span<double* const> out,
+                  const Parallel& parallel) const override {
+    many_rows().compute(which, out, parallel);
+  }
+  void block_rows(Span<const std::int32_t> which, Span<float* const> out,
+                  const Parallel& parallel) const override {
+    many_rows().compute(which, out, parallel);
+  }
+
   void multiply(Span<const double> v, Span<double> out, const Parallel& parallel) const override {
     expand(samples_, samples_, function_, v, 1, out, Precision::full, parallel);
   }
@@ -72,6 +82,17 @@ class VectorGram : public Gram {
   const Samples samples_;
   const KernelFunction function_;
   const std::size_t size_;
+
+ private:
+  // Prepared when first asked for: one pass over the samples.
+  const KernelRows& many_rows() const {
+    std::call_once(prepared_,
+                   [this] { many_rows_ = std::make_unique<const KernelRows>(samples_, function_); });
+    return *many_rows_;
+  }
+
+  mutable std::once_flag prepared_;
+  mutable std::unique_ptr<const KernelRows> many_rows_;
 };
 
 template <class In>

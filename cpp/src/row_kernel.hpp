@@ -12,6 +12,9 @@
 
 namespace hinge {
 
+// Whether gathering beats packing and multiplying.
+bool gather_is_cheaper(const Samples& x, const Samples& z);
+
 // The norms of all samples that distances are made of; empty where not needed.
 struct SideNorms {
   SideNorms(const Samples& samples, Needs needs);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,10 +34,10 @@ class KernelModel:
     """
 
     kernel: Kernel
-    vectors: object
+    vectors: Any
     coefficients: Array
     intercept: Array
 
-    def decide(self, X: object, n_threads: int = 1) -> Array:
+    def decide(self, X: Any, n_threads: int = 1) -> Array:
         """Decision values of the rows of X, (n_rows × n_machines)."""
         return expand(self.kernel, X, self.vectors, self.coefficients, threads=n_threads) + self.intercept

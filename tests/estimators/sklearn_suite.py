@@ -32,8 +32,8 @@ EXCEPTIONS = {
     "test_svm.py::test_negative_weights_svc_leave_just_one_label": NEGATIVE,
     "test_svm.py::test_negative_weights_svc_leave_two_labels[partial-mask-label-1": NEGATIVE,
     "test_svm.py::test_negative_weight_equal_coeffs[partial-mask-label-1": NEGATIVE,
-    "test_svm.py::test_custom_kernel_not_array_input[SVC": "its kernel function is right only between two equal lists; hinge "
-    "asks for the support vectors' columns",
+    "test_svm.py::test_custom_kernel_not_array_input[SVC": "its kernel is right between equal lists "
+    "only; hinge asks for the columns of the support vectors",
     "test_svm.py::test_svr_errors": "fits on a callable kernel of the wrong shape, which hinge refuses",
 }
 
@@ -53,7 +53,11 @@ def pytest_collection_modifyitems(config, items):
     unseen = set(EXCEPTIONS)
     for item in items:
         name = f"{item.path.name}::{item.name}"
-        for test in (test for test in EXCEPTIONS if name == test or name.startswith((f"{test}[", f"{test}-", f"{test}]"))):
+        for test in (
+            test
+            for test in EXCEPTIONS
+            if name == test or name.startswith((f"{test}[", f"{test}-", f"{test}]"))
+        ):
             unseen.discard(test)
             item.add_marker(pytest.mark.xfail(reason=EXCEPTIONS[test], strict=True))
     if unseen and not config.option.keyword:

@@ -240,6 +240,13 @@ class TestWeights:
             machine(name).fit(X, y, sample_weight=weight)
 
     @every_machine
+    def test_negative(self, name):
+        """Unlike scikit-learn, which leaves such samples out without a word."""
+        X, y = data(name)
+        with refused("(?i)sample_weight.*negative"):
+            machine(name).fit(X, y, sample_weight=np.where(np.arange(len(y)) == 7, -0.5, 1.0))
+
+    @every_machine
     @pytest.mark.parametrize("constant", [0.0, -1.0])
     def test_nothing_left(self, name, constant):
         X, y = data(name)

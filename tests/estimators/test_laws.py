@@ -62,15 +62,6 @@ class TestWeights:
         X, y = data(name)
         assert_same(machine(name).fit(X, y), machine(name).fit(X, y, sample_weight=np.ones(len(y))), X)
 
-    @every_machine
-    def test_negative_is_removed(self, name):
-        """As in scikit-learn, whose tests ask for it."""
-        X, y = data(name)
-        weight = random_weights(len(y))
-        weight[::5] = -weight[::5]
-        with_negative = machine(name).fit(X, y, sample_weight=weight)
-        assert_same(with_negative, machine(name).fit(X, y, sample_weight=np.maximum(weight, 0)), X)
-
     @pytest.mark.parametrize("name", ["SVC", "SVR", "NuSVR"])
     @pytest.mark.parametrize("factor", [1e-2, 3.0, 1e3])
     def test_a_common_factor_is_a_factor_of_C(self, name, factor):

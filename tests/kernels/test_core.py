@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -20,7 +23,7 @@ SHAPES = [(1, 1), (2, 1), (19, 3), (40, 7), (33, 20), (30, 65), (12, 600)]
 
 
 def close(actual, expected, tolerance):
-    size = 1 + np.abs(expected).max()
+    size = 1 + np.abs(expected).max(initial=0.0)
     np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance * size)
 
 
@@ -55,6 +58,21 @@ def test_cross_and_expand(kernel, left, right):
         tolerance = 2e-5 if "32" in left and "32" in right else 1e-12
         close(expand(kernel, x, z, coef), K @ coef, tolerance)
         close(expand(kernel, x, z, coef[:, 0]), K @ coef[:, 0], tolerance)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("storage", STORAGES)
+def test_rows_made_as_a_block(kernel, storage):
+    for n, d, density in [(1, 1, 1.0), (20, 3, 0.6), (300, 7, 0.6), (520, 20, 0.6), (40, 700, 0.02)]:
+        X = values(n, d, density)
+        gram = open_access(kernel, stored(X, storage)).gram
+        K = kernel(X)
+        for count in {0, 1, 3, min(n, 30), n}:
+            which = np.random.default_rng(count).permutation(n)[:count]
+            close(gram.block_rows(which), K[which], 1e-12)
+            close(gram.block_rows32(which), K[which], 5e-5)
+            np.testing.assert_array_equal(gram.block_rows(which, 3), gram.block_rows(which, 1))
+            np.testing.assert_array_equal(gram.block_rows32(which, 3), gram.block_rows32(which, 1))
 
 
 @pytest.mark.parametrize("storage", STORAGES)
@@ -170,6 +188,31 @@ def test_one_gram_may_be_used_from_several_threads():
     for worker in workers:
         worker.join()
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda X: open_access(RBF(0.01), X, threads=2).matvec(np.ones(len(X))),
+        lambda X: open_access(RBF(0.01), X).rows(np.arange(5000)),
+        lambda X: cross(Laplacian(0.01), X[:5000], X, threads=2),
+    ],
+    ids=["matvec", "rows", "cross"],
+)
+def test_control_c_stops_the_work_soon(work):
+    X = np.random.default_rng(0).normal(size=(20000, 300))
+    sent = []
+
+    def interrupt():
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(0.2, interrupt)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        work(X)
+    assert time.perf_counter() - sent[0] < 1.0  # 0.1 on a machine of one's own
+    timer.join()
 
 
 # ---- memory: what is copied and what is not ----

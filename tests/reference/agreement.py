@@ -41,6 +41,14 @@ class Case:
             return polynomial_kernel(self.X, gamma=gamma, degree=3, coef0=self.options.get("coef0", 0.0))
         return rbf_kernel(self.X, gamma=gamma)
 
+    def unit(self):
+        """Tolerances are on the gradient.  Where it has no linear term to give it a size near one, its size
+        is that of the kernel values: a tolerance above it would stop any solver before it starts."""
+        if self.name not in ("NuSVC", "OneClassSVM"):
+            return 1.0
+        mass = self.options["nu"] * (len(self.y) if self.weight is None else np.sum(self.weight))
+        return min(1.0, mass * np.abs(self.kernel_matrix()).mean())
+
     def fit(self, library, **options):
         model = getattr(library, self.name)(**{**self.options, **options})
         return model.fit(self.X, self.y, sample_weight=self.weight)
@@ -56,10 +64,10 @@ class Agreement:
     clarabel: float
     error: float
     gap: float
-    scale: float
+    floor: float
 
     def _relative(self, other):
-        return (other - self.value) / max(abs(other), abs(self.value), self.scale)
+        return (other - self.value) / max(abs(other), abs(self.value), self.floor)
 
     @property
     def to_libsvm(self):
@@ -72,12 +80,12 @@ class Agreement:
     @property
     def clarabel_error(self):
         """How much of the distance may be clarabel's."""
-        return self.error / max(abs(self.clarabel), abs(self.value), self.scale)
+        return self.error / max(abs(self.clarabel), abs(self.value), self.floor)
 
     @property
     def proven(self):
         """The textbook gap of hinge's point, by weak duality no less than its distance from the optimum."""
-        return self.gap / max(abs(self.value), self.scale)
+        return self.gap / max(abs(self.value), self.floor)
 
     def holds(self, tol):
         """Equal to LIBSVM's value, or, if that is off, to the optimum.
@@ -109,28 +117,30 @@ def infeasibility(machine, coef):
 
 def agree(case, library, tol=1e-6, **options):
     """Fit `case` with `library` at `tol`, and with both witnesses."""
-    model = case.fit(library, tol=tol, **options)
+    model = case.fit(library, tol=tol * case.unit(), **options)
     machine = describe(model, case.kernel_matrix(), case.y, case.weight)
     coef = coefficients(model, machine)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
             libsvm = machine.dual(_libsvm_coefficients(case, machine))
-        except ValueError:  # LIBSVM divides a ν-classifier by ρ = 0
+        except ValueError:  # no witness: LIBSVM divides a ν-classifier by ρ = 0, or see below
             libsvm = np.nan
     optimum, error = machine.optimum()
-    # Below this the value is nothing but cancelled terms: rounding, not disagreement.
-    scale = 1e-8 * machine.scale
     value, gap = machine.dual(coef), machine.gap(coef)
-    return model, Agreement(value, infeasibility(machine, coef), libsvm, optimum, error, gap, scale)
+    return model, Agreement(value, infeasibility(machine, coef), libsvm, optimum, error, gap, machine.floor)
 
 
 def _libsvm_coefficients(case, machine):
     """scikit-learn counts `support_` among the samples of positive weight only, so it is given no others."""
+    if isinstance(machine, OneClass) and machine.nu > 1 - 1e-9:
+        raise ValueError(
+            "scikit-learn's LIBSVM writes past its arrays for nu=1 (rounding in solve_one_class)"
+        )
     kept = np.flatnonzero(machine.weight > 0)
     weight = None if case.weight is None else case.weight[kept]
     part = replace(case, X=case.X[kept], y=case.y[kept], weight=weight)
-    peer = part.fit(sklearn.svm, tol=LIBSVM_TOL, max_iter=500_000, cache_size=500)
+    peer = part.fit(sklearn.svm, tol=LIBSVM_TOL * case.unit(), max_iter=500_000, cache_size=500)
     coef = np.zeros(len(case.y))
     coef[kept[peer.support_]] = np.asarray(
         peer.dual_coef_.todense() if sparse.issparse(peer.dual_coef_) else peer.dual_coef_

@@ -56,11 +56,22 @@ class Machine:
         return -found.value, found.error
 
     @property
-    def scale(self):
-        """The size of the numbers the dual value is made of: below its rounding nothing can be told apart."""
-        bound = self.bounds()
-        bound = np.minimum(bound, 1e300)
-        return max(np.abs(self.linear() * bound).max(), 1e-300)
+    def floor(self):
+        """Dual values below this are cancelled terms, and are compared with it instead of with themselves."""
+        return 1e-8 * max(np.abs(self.linear() * np.minimum(self.bounds(), 1e300)).max(), 1e-300)
+
+
+class _NoLinearTerm:
+    """The dual is −½‖w‖²: where classes (or the data and the origin) cannot be told apart its optimum is 0,
+    and "relative" needs another measure: what a point spread over all samples would give."""
+
+    @property
+    def mass(self):
+        return self.nu * self.weight.sum()
+
+    @property
+    def floor(self):
+        return 1e-4 * 0.5 * self.mass**2 * max(np.abs(self.K).mean(), 1e-300)
 
 
 @dataclass(frozen=True)
@@ -108,19 +119,12 @@ class CSVC(Machine):
 
 
 @dataclass(frozen=True)
-class NuSVC(Machine):
+class NuSVC(_NoLinearTerm, Machine):
     y: np.ndarray
     nu: float
 
     def bounds(self):
         return self.weight
-
-    def linear(self):
-        return np.abs(self.K).max() * np.full(self.y.size, self.nu * self.weight.sum())
-
-    @property
-    def mass(self):
-        return self.nu * self.weight.sum()
 
     def program(self):
         n = self.y.size
@@ -157,18 +161,11 @@ class NuSVC(Machine):
 
 
 @dataclass(frozen=True)
-class OneClass(Machine):
+class OneClass(_NoLinearTerm, Machine):
     nu: float
 
     def bounds(self):
         return self.weight
-
-    def linear(self):
-        return np.abs(self.K).max() * np.full(self.weight.size, self.mass)
-
-    @property
-    def mass(self):
-        return self.nu * self.weight.sum()
 
     def program(self):
         n = self.weight.size

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from hinge.estimators import parameters
 from hinge.estimators.data import Data
 from hinge.estimators.machine import KernelMachine, Machine
-from hinge.formulations import BALANCES, CSVC, Formulation, equivalent_C
+from hinge.formulations import BALANCES, CSVC, Formulation, equivalent_C, equivalent_nu
 from hinge.formulations import NuSVC as NuSVCFormulation
 from hinge.kernels import Kernel
 from hinge.model import Expansion
@@ -95,14 +95,15 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
         return [np.flatnonzero(data.y == label) for label in self.classes_]
 
     def _machines(self, data: Data) -> list[Machine]:
-        members = self._members(data)
         cost = self._costs(data)
-        machines = []
-        for first, second in combinations(range(len(members)), 2):
-            rows = np.concatenate([members[first], members[second]])
-            sign = np.repeat([1.0, -1.0], [len(members[first]), len(members[second])])
-            machines.append(Machine(rows, self._formulation(sign, cost[rows])))
-        return machines
+        return [Machine(rows, self._formulation(sign, cost[rows])) for rows, sign in self._pairs(data)]
+
+    def _pairs(self, data: Data) -> list[tuple[NDArray[np.intp], Array]]:
+        """Samples and signs of every pair of classes."""
+        return [
+            (np.concatenate([first, second]), np.repeat([1.0, -1.0], [len(first), len(second)]))
+            for first, second in combinations(self._members(data), 2)
+        ]
 
     def _costs(self, data: Data) -> Array:
         """Sample weight times class weight."""
@@ -120,7 +121,7 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
         by_pair = np.zeros((data.n, len(machines)))
         for column, (machine, expansion) in enumerate(zip(machines, expansions, strict=True)):
             by_pair[machine.rows, column] = expansion.coefficients
-        used = by_pair.any(axis=1)
+        used: NDArray[np.bool_] = np.any(by_pair != 0, axis=1)
         counts = [int(used[rows].sum()) for rows in members]
         support = np.concatenate([rows[used[rows]] for rows in members])
         offsets = np.array([expansion.intercept for expansion in expansions])
@@ -141,8 +142,9 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
         by_pair = np.zeros((data.n, len(machines)))
         flip = -1.0 if len(self.classes_) == 2 else 1.0
         by_pair[np.searchsorted(data.rows, self.support_)] = flip * self.model_.coefficients
+        offsets = flip * self.intercept_
         return [
-            Expansion(by_pair[machine.rows, column], flip * float(self.intercept_[column]), float(self._margins[column]))
+            Expansion(by_pair[machine.rows, column], float(offsets[column]), float(self._margins[column]))
             for column, machine in enumerate(machines)
         ]
 
@@ -174,7 +176,7 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
         return _ovr_decision_function(values < 0, -values, len(self.classes_))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row: the class with most votes, ties to the first (or by confidence with ``break_ties``)."""
+        """The label of each row: the class with most votes, ties to the first (by confidence with ``break_ties``)."""
         check_is_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
@@ -214,7 +216,7 @@ class SVC(PairwiseClassifier):
         "auto", "smo", or an object of `hinge.solvers`, whose own options then count.
     shrinking : bool, default=True
     tol : float, default=1e-3
-        Largest violation of the optimality conditions. To stop on the duality gap: ``solver=SMO(tol=1e-4, stop="gap")``.
+        Largest violation of the optimality conditions. To stop on the gap: ``solver=SMO(tol=1e-4, stop="gap")``.
     max_iter : int, default=-1
         Steps per pair of classes; −1 for no limit.
     max_time : float, optional
@@ -313,12 +315,13 @@ class SVC(PairwiseClassifier):
         self, data: Data, kernel: Kernel, machines: Sequence[Machine], expansions: Sequence[Expansion]
     ) -> None:
         super()._assemble_pairs(data, kernel, machines, expansions)
-        pairs = zip(machines, expansions, strict=True)
-        self.equivalent_nu_ = np.array([m.formulation.equivalent_nu(m.formulation.lift(e)[0]) for m, e in pairs])
+        costs = [machine.formulation.upper for machine in machines]
+        pairs = zip(expansions, costs, strict=True)
+        self.equivalent_nu_ = np.array([equivalent_nu(np.abs(e.coefficients), cost) for e, cost in pairs])
 
 
 class NuSVC(PairwiseClassifier):
-    """ν-support vector classification: ν bounds the fraction of margin errors from above, of support vectors from below.
+    """ν-support vector classification: ν bounds the share of margin errors from above, of support vectors from below.
 
     Parameters
     ----------
@@ -414,9 +417,9 @@ class NuSVC(PairwiseClassifier):
 
     def _reweighted(self, data: Data) -> list[Machine]:
         """The equivalent C-machines with the class weights on their costs."""
-        pairs = zip(super()._machines(data), self.equivalent_C_, strict=True)
         cost = super()._costs(data)
-        return [Machine(m.rows, CSVC(m.formulation.y, C * cost[m.rows])) for m, C in pairs]
+        pairs = zip(self._pairs(data), self.equivalent_C_, strict=True)
+        return [Machine(rows, CSVC(sign, C * cost[rows])) for (rows, sign), C in pairs]
 
     def _trained_machines(self, data: Data) -> list[Machine]:
         if self.class_weight is None or np.any(self.margin_ <= 0):

@@ -171,9 +171,10 @@ class KernelMachine(BaseEstimator):
         certificates: list[Certificate] = []
         expansions: list[Expansion] = []
         with ProgressLine(type(self).__name__) if self.verbose else nullcontext() as line:
+            monitor = None if line is None else line.update
             for machine, start in zip(machines, starts, strict=True):
                 problem = machine.formulation.build(access_of(machine.rows))
-                solution = self._solve(problem, machine.formulation, start, deadline, None if line is None else line.update)
+                solution = self._solve(problem, machine.formulation, start, deadline, monitor)
                 if solution.error is not None and machine is not machines[-1]:
                     raise solution.error
                 solutions.append(solution)
@@ -186,8 +187,8 @@ class KernelMachine(BaseEstimator):
     def _solve(
         self, problem: Problem, formulation: Formulation, start: Any, deadline: float | None, monitor: Monitor | None
     ) -> Solution:
-        """`tol` is meant in the units of the function: where recovering divides by ρ, solve until ρ · tol is reached."""
-        tol = getattr(self._solver(), "tol", self.tol)
+        """`tol` is meant in the units of the function: where recovering divides by ρ, go on until ρ · tol is reached."""
+        tol: float = getattr(self._solver(), "tol", 0.0) or 0.0
         finest, iterations = tol, 0
         while True:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
@@ -306,8 +307,10 @@ class KernelMachine(BaseEstimator):
 
     # ---- the fitted function ----------------------------------------------------------------------------------
 
-    def _assemble(self, data: Data, kernel: Kernel, support: NDArray[np.intp], coefficients: Array, offsets: Array) -> None:
-        """Fitted attributes; `support` are positions among the kept samples, `coefficients` has a column per machine."""
+    def _assemble(
+        self, data: Data, kernel: Kernel, support: NDArray[np.intp], coefficients: Array, offsets: Array
+    ) -> None:
+        """Fitted attributes; `support`: positions among the kept samples, `coefficients`: a column per machine."""
         precomputed = isinstance(kernel, Precomputed)
         vectors = None if precomputed else take(data.X, support)
         if not (np.isfinite(coefficients).all() and np.isfinite(offsets).all()):
@@ -346,8 +349,8 @@ class KernelMachine(BaseEstimator):
         if K.shape[1] == len(self.support_):
             return K
         raise ValueError(
-            f"X.shape[1] = {K.shape[1]} should be equal to {self.shape_fit_[0]}, the number of samples at training time "
-            f"(or to {len(self.support_)}, one column per support vector)"
+            f"X.shape[1] = {K.shape[1]} should be equal to {self.shape_fit_[0]}, the number of samples at training "
+            f"time (or to {len(self.support_)}, one column per support vector)"
         )
 
     def _check_loaded(self) -> None:
@@ -361,7 +364,7 @@ class KernelMachine(BaseEstimator):
             and model.coefficients.dtype == model.intercept.dtype == np.float64
             and np.ndim(model.intercept) == 1
             and self.support_.dtype.kind == "i"
-            and (count == 0 or (0 <= int(self.support_.min()) and int(self.support_.max()) < self.shape_fit_[0]))
+            and (count == 0 or (int(self.support_.min()) >= 0 and int(self.support_.max()) < self.shape_fit_[0]))
             and (isinstance(model.kernel, Precomputed) or _length(vectors) == _length(self.support_vectors_) == count)
             and (model.kernel.nodes() is None or vectors.shape[1] == self.n_features_in_)
         )

@@ -15,6 +15,7 @@ def number(
     """`value` is a number in [low, high], or (low, high] where `open_low`; infinity only where not `finite`."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise TypeError(f"{name}={value!r} must be a number, not {type(value).__name__}")
+    value = float(value)
     inside = (value > low if open_low else value >= low) and value <= high and (np.isfinite(value) or not finite)
     if not inside:
         left, right = "(" if open_low else "[", "inf)" if finite and np.isinf(high) else f"{high:g}]"

@@ -20,7 +20,6 @@ from hinge.kernels import Kernel
 from hinge.model import Expansion
 from hinge.problems import Array
 
-
 #: Decision values of `OneClassSVM` below this fraction of its offset are zero.
 ON_BOUNDARY = 1e-12
 

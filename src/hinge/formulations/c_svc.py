@@ -45,6 +45,7 @@ class CSVC:
         """α = y ∘ β."""
         return self.y * expansion.coefficients, np.array([expansion.intercept] if self.bias else [])
 
-    def equivalent_nu(self, alpha: Array) -> float:
-        """The ν for which ν-classification gives the same function: Σα / ΣC.       ν tutorial Prop. 3"""
-        return float(np.sum(alpha) / np.sum(self.cost))
+
+def equivalent_nu(alpha: Array, cost: Array) -> float:
+    """The ν for which ν-classification gives the same function as C-classification: Σα / ΣC.     ν tutorial Prop. 3"""
+    return float(np.sum(alpha) / np.sum(cost))

@@ -318,7 +318,7 @@ def _resolve_gamma(gamma: Gamma, X: Data, weight: Array | None) -> float:
         variance = np.average(((X - mean) ** 2).mean(axis=1), weights=weight)
     if not np.isfinite(variance):
         raise ValueError(
-            "gamma='scale' needs the variance of X, which overflows: The dual coefficients or intercepts are not finite "
-            "for such data. Scale it, for example with StandardScaler, or pass a number"
+            "gamma='scale' needs the variance of X, which overflows: The dual coefficients or intercepts are not "
+            "finite for such data. Scale it, for example with StandardScaler, or pass a number"
         )
     return float(1.0 / (X.shape[1] * variance)) if variance != 0 else 1.0

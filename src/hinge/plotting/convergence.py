@@ -159,8 +159,9 @@ class Convergence:
         _label_ends(ax, x[-1], [(gap, "gap", canvas.PALETTE[0]), (violation, "violation", canvas.PALETTE[2])])
         if self.final_gap is not None:
             ax.annotate(
-                f"certified in the end: gap {self.final_gap:.1e}", (1, 1), xytext=(0, -4), xycoords="axes fraction",
-                textcoords="offset points", ha="right", va="top", fontsize="small", color=canvas.INK,
+                f"certified in the end: gap {self.final_gap:.1e}", (1, 1), xycoords="axes fraction",
+                xytext=(0, -4), textcoords="offset points", ha="right", va="top", fontsize="small",
+                color=canvas.INK,
             )  # fmt: skip
         if len(self.histories) > 1:
             title = f"{self.title}: {len(self.histories)} pairs of classes, the longest fit in colour"

@@ -68,8 +68,9 @@ class Certificate:
 
     def unproven(self, history: History) -> Certificate:
         """What is left when the run was cut off before all samples were looked at: the lower bound."""
-        nothing = dict.fromkeys(("primal", "gap", "relative_gap", "kkt_violation"), np.inf)
-        return replace(self, **nothing, dual=history.best_dual).with_history(history)
+        none = np.inf
+        cut = replace(self, primal=none, gap=none, relative_gap=none, kkt_violation=none, dual=history.best_dual)
+        return cut.with_history(history)
 
     def __str__(self) -> str:
         text = (

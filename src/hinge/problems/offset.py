@@ -76,5 +76,5 @@ def _by_linear_program(problem: Problem, alpha: Array, gradient: Array) -> Array
     bounds = [(None, None)] * len(rows) + [(0, None)] * size
     answer = linprog(cost, A_ub=np.vstack(left), b_ub=np.concatenate(right), bounds=bounds, method="highs")
     if answer.x is None:
-        return np.linalg.lstsq(rows.T, -gradient, rcond=None)[0]
+        return np.asarray(np.linalg.lstsq(rows.T, -gradient, rcond=None)[0], dtype=np.float64)
     return np.asarray(answer.x[: len(rows)], dtype=np.float64)

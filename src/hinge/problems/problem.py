@@ -27,7 +27,7 @@ class Problem:
         size = self.Q.size
         for name, shape in (("p", (size,)), ("lower", (size,)), ("upper", (size,))):
             self._set(name, shape)
-        self._set("d", np.shape(np.atleast_1d(self.d)))
+        self._set("d", (np.size(self.d),))
         self._set("A", (self.d.size, size))
         if self.d.size > 2:
             raise ValueError(f"A has {self.d.size} rows; zero, one or two equality rows are supported")
@@ -35,6 +35,8 @@ class Problem:
             raise ValueError("p, A and d must be finite")
         if np.isnan(self.lower).any() or np.isnan(self.upper).any() or np.any(self.lower > self.upper):
             raise ValueError("lower must not exceed upper, and neither may be NaN")
+        if np.any(self.lower == np.inf) or np.any(self.upper == -np.inf):
+            raise ValueError("lower = +inf or upper = -inf leaves no finite value for a variable")
 
     def _set(self, name: str, shape: tuple[int, ...]) -> None:
         value = np.ascontiguousarray(getattr(self, name), dtype=np.float64)

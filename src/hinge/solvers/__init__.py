@@ -1,6 +1,9 @@
 """Solvers: frozen options and one verb, `solve(problem) -> Solution`.  They know no labels and no data."""
 
+from hinge.solvers.auto import Auto
 from hinge.solvers.choose import Solver, choose
-from hinge.solvers.smo import SMO, Monitor
+from hinge.solvers.interior_point import InteriorPoint
+from hinge.solvers.monitor import Monitor
+from hinge.solvers.smo import SMO
 
-__all__ = ["SMO", "Monitor", "Solver", "choose"]
+__all__ = ["SMO", "Auto", "InteriorPoint", "Monitor", "Solver", "choose"]

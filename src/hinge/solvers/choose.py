@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from hinge.problems import Array, Problem, Solution
-from hinge.solvers.smo import SMO, Monitor
+from hinge.solvers.auto import Auto
+from hinge.solvers.interior_point import InteriorPoint
+from hinge.solvers.monitor import Monitor
+from hinge.solvers.smo import SMO
 
 
 class Solver(Protocol):
@@ -19,15 +22,19 @@ class Solver(Protocol):
 
 
 #: Solvers by name; "auto" is the best general choice.
-BY_NAME: dict[str, type[SMO]] = {"auto": SMO, "smo": SMO}
+BY_NAME: dict[str, type[SMO] | type[InteriorPoint]] = {"auto": Auto, "smo": SMO, "interior_point": InteriorPoint}
 
 
 def choose(solver: str | Solver, **options: Any) -> Solver:
     """The solver called `solver` with these options, or `solver` itself if it is an object with options of its own."""
     if isinstance(solver, str):
         if solver not in BY_NAME:
-            raise ValueError(f"solver={solver!r} is unknown; choose one of {sorted(BY_NAME)} or an object of hinge.solvers")
-        return BY_NAME[solver](**options)
+            names = ", ".join(map(repr, sorted(BY_NAME)))
+            raise ValueError(f"solver={solver!r} is unknown; choose one of {names} or an object of hinge.solvers")
+        kind = BY_NAME[solver]
+        if kind is InteriorPoint:  # its tolerance is a relative gap, and it needs no cache
+            options = {name: options[name] for name in ("max_iter", "max_time") if name in options}
+        return kind(**options)
     if not hasattr(solver, "solve"):
         raise TypeError(f"solver={solver!r} must be one of {sorted(BY_NAME)} or an object of hinge.solvers")
     return solver

@@ -8,25 +8,36 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from hinge.problems import Array, Problem
+from hinge.problems import Array, Problem, optimal_offset
 
 MAX_ROUNDS = 20
 
 
-def polish(problem: Problem, alpha: Array, gradient: Array, max_free: int = 300) -> tuple[Array, Array] | None:
+def polish(
+    problem: Problem,
+    alpha: Array,
+    gradient: Array,
+    known: Array | None = None,
+    known_gradient: Array | None = None,
+    max_free: int = 300,
+) -> tuple[Array, Array] | None:
     """(alpha, gradient) with the optimality conditions solved on the free variables, or None if that fails.
 
     A primal-dual active set iteration: guess which variables are free, solve the linear system of the
     optimality conditions for them, move variables that left their box to the bound and free those whose multiplier
     has the wrong sign, until the guess confirms itself.                                docs/math.md (9)
+
+    The answer's objective must not be above that of `known`, a feasible point (`alpha` itself when left out).
     """
     lower, upper = problem.lower, problem.upper
+    value = problem.value(alpha, gradient) if known is None else problem.value(known, known_gradient)
     point, slope = alpha.copy(), gradient.copy()
     free = (point > lower) & (point < upper)
     noise = 1e-13 * (1.0 + float(np.max(np.abs(slope), initial=0.0)))
+    mass = 1.0 + float(np.max(np.abs(problem.d), initial=0.0))
     for _ in range(MAX_ROUNDS):
         index = np.flatnonzero(free)
-        if index.size > max_free or index.size == 0:
+        if index.size > max_free:
             return None
         step, mu = _solve(problem, index, point, slope)
         if step is None:
@@ -42,8 +53,10 @@ def polish(problem: Problem, alpha: Array, gradient: Array, max_free: int = 300)
             | ((point >= upper) & (point > lower) & (residual > noise))
         )
         if not outside.any() and not wrong.any():
-            tolerance = 1e-9 * (1.0 + abs(problem.value(alpha, gradient)))  # an indefinite Q may lead uphill
-            return (point, slope) if problem.value(point, slope) <= problem.value(alpha, gradient) + tolerance else None
+            if np.max(np.abs(problem.A @ point - problem.d), initial=0.0) > 1e-9 * mass:
+                return None
+            uphill = problem.value(point, slope) > value + 1e-9 * (1.0 + abs(value))  # an indefinite Q may lead there
+            return None if uphill else (point, slope)
         free[index[outside]] = False
         free |= wrong
     return None
@@ -55,6 +68,8 @@ def _solve(problem: Problem, index: NDArray[np.intp], point: Array, slope: Array
     Where the system is singular (duplicates) the answer is the one with the smallest α_F: it does not depend on the
     point one came from.
     """
+    if index.size == 0:
+        return np.zeros(0), optimal_offset(problem, point, slope)
     rows, size = problem.A[:, index], len(index)
     system = np.zeros((size + len(rows), size + len(rows)))
     system[:size, :size] = problem.Q.block(index, index)

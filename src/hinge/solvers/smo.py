@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,9 +10,8 @@ from hinge import _core
 from hinge.kernels import cache_bytes
 from hinge.problems import Array, History, Problem, Solution, Status, optimal_offset
 from hinge.solvers.groups import groups_of, nearest_feasible
+from hinge.solvers.monitor import Monitor
 from hinge.solvers.polish import polish
-
-Monitor = Callable[[dict[str, Any]], bool | None]
 
 #: Up to this many samples the answer is polished.
 POLISHED_N = 1000

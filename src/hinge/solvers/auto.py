@@ -1,0 +1,46 @@
+"""The default: the quick method first, the certain one where the quick one does not get there."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+from hinge.problems import Array, Problem, Solution, Status
+from hinge.solvers.interior_point import InteriorPoint
+from hinge.solvers.monitor import Monitor
+from hinge.solvers.smo import SMO
+
+#: Up to this many samples the kernel matrix is small enough for an interior point method.
+DENSE_N = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Auto(SMO):
+    """SMO; on small problems that it does not solve within some hundred steps per sample, interior point.
+
+    Badly scaled data and large C make SMO creep. An interior point method does not mind, but costs O(n³).
+    """
+
+    def solve(
+        self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
+    ) -> Solution:
+        """Solve `problem`."""
+        patience = 200 * problem.Q.n + 20_000
+        if problem.Q.n > DENSE_N or 0 <= self.max_iter <= patience:
+            return super().solve(problem, start, monitor)
+        began = time.monotonic()
+        first = replace(self, max_iter=patience)._smo().solve(problem, start, monitor)
+        if first.status is not Status.MAX_ITER:
+            return first
+        second = InteriorPoint(max_time=self._left(began)).solve(problem, None, monitor)
+        if second.status is Status.SOLVED or second.error is not None:
+            return replace(second, iterations=first.iterations + second.iterations)
+        limit = -1 if self.max_iter < 0 else self.max_iter - patience
+        rest = replace(self, max_iter=limit, max_time=self._left(began))._smo().solve(problem, first, monitor)
+        return replace(rest, iterations=first.iterations + rest.iterations)
+
+    def _smo(self) -> SMO:
+        return SMO(**vars(self))
+
+    def _left(self, began: float) -> float | None:
+        return None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))

@@ -1,0 +1,387 @@
+"""The certificate against the textbook: formula (4) is LwK (10.6)–(10.8), and its bounds are bounds."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contracts.strategies import programs
+from hinge import formulations
+from hinge.kernels import Precomputed, open_access
+from hinge.problems import Certificate, History, Problem, Quadratic, certify, combine
+from hinge.problems.certificate import relative
+from reference import machines
+
+MACHINES = ("CSVC", "NuSVC", "SVR", "NuSVR", "OneClass")
+
+every_machine = pytest.mark.parametrize("name", MACHINES)
+seeds = st.integers(0, 2**32 - 1)
+
+
+def with_sum(shares, upper, total):
+    """α = min(upper, t · shares) with the t for which Σα = total; by bisection."""
+    low, high = 0.0, 1.0
+    while np.minimum(upper, high * shares).sum() < total:
+        high *= 2
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if np.minimum(upper, middle * shares).sum() < total else (low, middle)
+    return np.minimum(upper, high * shares)
+
+
+def random_machine(name, rng, n=14):
+    """(formulation of hinge, machine of the textbook, a random feasible α, its coefficients)."""
+    F = rng.normal(size=(n, 5))
+    K, weight = F @ F.T, rng.uniform(0.3, 2, n)
+    y, C = np.where(np.arange(n) < 5, 1.0, -1.0), 10.0 ** rng.uniform(-2, 2)
+    shares = rng.uniform(0.1, 1, n) * (rng.random(n) < 0.7) + 1e-3
+    if name == "CSVC":
+        total = C * rng.uniform(0.05, 0.9) * min(weight[y > 0].sum(), weight[y < 0].sum())
+        alpha = np.empty(n)
+        for side in (y > 0, y < 0):
+            alpha[side] = with_sum(shares[side], C * weight[side], total)
+        ours, theirs = formulations.CSVC(y, C * weight), machines.CSVC(K, weight, y, C)
+        return ours, theirs, alpha, y * alpha
+    if name == "NuSVC":
+        nu = rng.uniform(0.1, 0.95) * 2 * min(weight[y > 0].sum(), weight[y < 0].sum()) / weight.sum()
+        ours, theirs = formulations.NuSVC(y, weight, nu), machines.NuSVC(K, weight, y, nu)
+        alpha = np.empty(n)
+        for side in (y > 0, y < 0):
+            alpha[side] = with_sum(shares[side], weight[side], theirs.mass / 2)
+        return ours, theirs, alpha, y * alpha
+    if name == "OneClass":
+        nu = rng.uniform(0.1, 0.95)
+        ours, theirs = formulations.OneClass(weight, nu), machines.OneClass(K, weight, nu)
+        alpha = with_sum(shares, weight, theirs.mass)
+        return ours, theirs, alpha, alpha
+    target, up = rng.normal(size=n), rng.random(n) < 0.5
+    up[:2] = True, False
+    if name == "SVR":
+        epsilon = rng.uniform(0, 0.5)
+        ours = formulations.SVR(target, C * weight, epsilon)
+        theirs = machines.SVR(K, weight, target, C, epsilon)
+        total = C * rng.uniform(0.05, 0.9) * min(weight[up].sum(), weight[~up].sum())
+    else:
+        nu = rng.uniform(0.1, 0.95) * min(1.0, 2 * min(weight[up].sum(), weight[~up].sum()) / weight.sum())
+        ours, theirs = formulations.NuSVR(target, C * weight, nu), machines.NuSVR(K, weight, target, C, nu)
+        total = theirs.mass / 2
+    alpha = np.zeros(2 * n)
+    alpha[:n][up] = with_sum(shares[up], C * weight[up], total)
+    alpha[n:][~up] = with_sum(shares[~up], C * weight[~up], total)
+    return ours, theirs, alpha, alpha[:n] - alpha[n:]
+
+
+def multipliers(name, rng):
+    """(textbook offsets, the same as μ); docs/math.md (10)–(14)."""
+    b, other = rng.normal(size=2)
+    return {
+        "CSVC": ((b,), [b]),
+        "SVR": ((b,), [b]),
+        "NuSVC": ((b, other), [b - other, -b - other]),
+        "NuSVR": ((b, other), [other + b, other - b]),
+        "OneClass": ((other,), [-other]),
+    }[name]
+
+
+class TestTextbook:
+    @every_machine
+    @given(seed=seeds)
+    def test_gap_is_the_printed_formula_at_any_offset(self, name, seed):
+        """(4) at a random feasible α and random b, ρ, ε, against (10.6), (10.7), (10.8)."""
+        rng = np.random.default_rng(seed)
+        ours, theirs, alpha, coef = random_machine(name, rng)
+        offsets, mu = multipliers(name, rng)
+        problem = ours.build(open_access(Precomputed(), theirs.K))
+        found = certify(problem, alpha, np.array(mu))
+        assert found.gap == pytest.approx(theirs.textbook_gap(coef, *offsets), rel=1e-9)
+        assert found.dual == pytest.approx(theirs.dual(coef), rel=1e-9, abs=1e-9 * found.gap)
+        assert found.primal == pytest.approx(
+            theirs.primal_at(coef, *offsets), rel=1e-9, abs=1e-9 * found.gap
+        )
+
+    @every_machine
+    @given(seed=seeds)
+    def test_gap_is_the_printed_formula_at_the_best_offset(self, name, seed):
+        rng = np.random.default_rng(seed)
+        ours, theirs, alpha, coef = random_machine(name, rng)
+        found = certify(ours.build(open_access(Precomputed(), theirs.K)), alpha)
+        assert found.gap == pytest.approx(theirs.gap(coef), rel=1e-9)
+        assert found.primal == pytest.approx(theirs.primal(coef), rel=1e-9, abs=1e-9 * found.gap)
+        assert found.infeasibility <= 1e-12 * (1 + np.abs(alpha).sum())
+
+    def test_both_variables_of_a_sample_may_be_positive(self):
+        """(10.8) with α and α* at once, which no solution has but a point on the way may."""
+        rng = np.random.default_rng(0)
+        F = rng.normal(size=(6, 3))
+        K, y, epsilon, b = F @ F.T, rng.normal(size=6), 0.2, 0.3
+        alpha, star = rng.uniform(0, 2, (2, 6))
+        star *= alpha.sum() / star.sum()
+        C = 1.1 * max(alpha.max(), star.max())
+        problem = formulations.SVR(y, np.full(6, C), epsilon).build(open_access(Precomputed(), K))
+        f = K @ (alpha - star) + b
+        printed = np.sum(
+            C * np.maximum(0, y - f - epsilon)
+            + C * np.maximum(0, f - y - epsilon)
+            + alpha * (epsilon + f - y)
+            + star * (epsilon - f + y)
+        )
+        assert certify(problem, np.r_[alpha, star], np.array([b])).gap == pytest.approx(printed, rel=1e-12)
+
+
+class TestBounds:
+    @given(program=programs(bounded=True, max_exponent=3), seed=seeds)
+    def test_weak_duality(self, program, seed):
+        """dual ≤ optimum ≤ primal at any feasible point, whatever the multipliers."""
+        rng = np.random.default_rng(seed)
+        problem, optimum = program.problem(), program.optimum()
+        slack = optimum.error + 1e-9 * program.steepness * program.reach * program.size
+        between = optimum.x + rng.random() * (program.feasible - optimum.x)
+        for alpha in (program.feasible, between, optimum.x):
+            for mu in (None, rng.normal(size=len(program.A)) * program.steepness):
+                found = certify(problem, np.clip(alpha, program.lower, program.upper), mu)
+                assert found.dual <= -optimum.value + slack
+                assert found.primal >= -optimum.value - slack
+                assert found.gap >= -slack
+
+    @given(program=programs(bounded=True, max_exponent=3))
+    def test_gap_is_primal_minus_dual_and_dual_is_minus_the_value(self, program):
+        found = certify(program.problem(), program.feasible)
+        rounding = 1e-12 * program.steepness * program.reach * program.size
+        assert found.primal - found.dual == pytest.approx(found.gap, abs=rounding)
+        assert found.dual == pytest.approx(-program.value(program.feasible), abs=rounding)
+        assert (found.best_primal, found.best_dual) == (found.primal, found.dual)
+
+    @given(program=programs(bounded=True, max_exponent=2))
+    def test_gap_closes_at_the_optimum(self, program):
+        optimum = program.optimum()
+        found = certify(program.problem(), optimum.x)
+        scale = program.steepness * program.reach * program.size
+        assert found.gap <= optimum.error + 1e-7 * scale
+        assert found.proves(optimum.error + 1e-7 * max(scale, program.reach))
+
+    def test_gap_is_zero_at_an_optimum_in_closed_form(self):
+        """min ½(α₁² + α₂²) − α₁ − α₂, α₁ = α₂ in [0, C]: α = min(1, C), b = 0."""
+        for C, alpha in ((3.0, 1.0), (0.25, 0.25)):
+            y = np.array([1.0, -1.0])
+            problem = formulations.CSVC(y, np.full(2, C)).build(open_access(Precomputed(), np.eye(2)))
+            found = certify(problem, np.full(2, alpha))
+            assert found.gap == 0
+            assert found.relative_gap == 0
+            assert found.kkt_violation == 0
+            assert found.mu[0] == 0
+            assert found.primal == found.dual == 2 * alpha - alpha**2
+
+    def test_a_given_gradient_is_used(self):
+        problem = Problem(Quadratic.dense(np.eye(2)), [0, 0], np.empty((0, 2)), [], [0, 0], [1, 1])
+        alpha = np.array([0.5, 0.5])
+        assert certify(problem, alpha).gap == 0.5
+        assert certify(problem, alpha, gradient=np.array([2.0, 0.0])).gap == 1.0
+
+
+class TestViolations:
+    def problem(self, lower, upper, p=(0.0, 0.0), A=((1.0, 1.0),), d=(1.0,)):
+        return Problem(
+            Quadratic.dense(np.zeros((2, 2))), p, np.array(A).reshape(len(d), 2), list(d), lower, upper
+        )
+
+    @pytest.mark.parametrize(
+        ("alpha", "expected"),
+        [([0.5, 0.5], 0.0), ([0.5, 0.75], 0.25), ([1.25, -0.25], 0.25), ([1.0, 0.0], 0.0), ([3.0, 0.0], 2.0)],
+        ids=str,
+    )
+    def test_infeasibility_is_the_largest_violation_of_a_row_or_a_box(self, alpha, expected):
+        found = certify(self.problem([0, 0], [1, 1]), np.array(alpha))
+        assert found.infeasibility == pytest.approx(expected)
+        assert found.proves(1e-9) == (expected == 0)
+
+    @pytest.mark.parametrize(
+        ("alpha", "residual", "expected"),
+        [
+            ([0.0, 1.0], [3.0, -2.0], 0.0),  # pushed against their bounds
+            ([0.0, 1.0], [-3.0, 2.0], 3.0),  # both want to leave
+            ([0.5, 1.0], [0.25, -2.0], 0.25),  # a free variable with a slope
+            ([0.5, 1.0], [-0.25, -2.0], 0.25),
+            ([1e-12, 1.0], [3.0, -2.0], 0.0),  # at the bound up to rounding
+        ],
+        ids=str,
+    )
+    def test_kkt_violation(self, alpha, residual, expected):
+        problem = self.problem([0, 0], [1, 1], p=residual, A=(), d=())
+        assert certify(problem, np.array(alpha)).kkt_violation == pytest.approx(expected)
+
+    @pytest.mark.parametrize(("residual", "pushed"), [(-0.125, np.inf), (0.125, -np.inf)])
+    def test_a_slope_towards_infinity_is_an_infeasibility(self, residual, pushed):
+        """The bound (3) would be −∞; the gap speaks of the others only, and nothing is proven."""
+        lower, upper = np.zeros(2), np.ones(2)
+        (upper if pushed > 0 else lower)[0] = pushed
+        problem = self.problem(lower, upper, p=(residual, 0.5), A=(), d=())
+        found = certify(problem, np.array([0.25, 0.5]))
+        assert found.infeasibility == 0.125
+        assert found.gap == 0.25
+        assert not found.proves(0.12)
+        assert not found.proves(0.2)
+        assert found.proves(0.25)
+
+    def test_no_slope_towards_infinity_is_none(self):
+        problem = self.problem([0, -np.inf], [np.inf, np.inf], p=(0.5, 0.0), A=(), d=())
+        found = certify(problem, np.array([0.0, 7.0]))
+        assert found.infeasibility == 0
+        assert found.gap == 0
+        assert found.proves(0.0)
+
+    def test_no_number_is_no_proof(self):
+        problem = self.problem([0, 0], [1, 1], A=(), d=())
+        for found in (
+            certify(problem, np.array([np.nan, 0.5])),
+            certify(problem, np.array([0.5, 0.5]), gradient=np.array([np.nan, 0.0])),
+        ):
+            assert not found.proves(np.inf)
+            assert not found.relative_gap < 1
+
+    def test_both_gap_and_feasibility_count(self):
+        parts = dict(primal=1.0, dual=0.5, relative_gap=0.6, kkt_violation=0.1, mu=np.zeros(1))
+        parts |= dict(best_primal=1.0, best_dual=0.5)
+        assert Certificate(gap=0.5, infeasibility=0.25, **parts).proves(0.5)
+        assert not Certificate(gap=0.5, infeasibility=0.25, **parts).proves(0.3)
+        assert not Certificate(gap=0.2, infeasibility=0.5, **parts).proves(0.3)
+        assert isinstance(Certificate(gap=0.5, infeasibility=0.25, **parts).proves(0.5), bool)
+
+
+class TestRelative:
+    """LwK (10.9)."""
+
+    @pytest.mark.parametrize(
+        ("gap", "primal", "dual", "expected"),
+        [
+            (1.0, 3.0, 2.0, 0.4),
+            (1.0, -2.0, -3.0, 0.4),
+            (2.0, 1.0, -1.0, 2.0),
+            (0.0, 0.0, 0.0, 0.0),
+            (1e-9, 0.0, 0.0, np.inf),
+            (np.inf, np.inf, 3.0, np.inf),
+            (np.inf, np.inf, -np.inf, np.inf),
+        ],
+    )
+    def test_values(self, gap, primal, dual, expected):
+        assert relative(gap, primal, dual) == pytest.approx(expected)
+
+    @given(program=programs(bounded=True, max_exponent=3))
+    def test_is_what_a_certificate_has(self, program):
+        found = certify(program.problem(), program.feasible)
+        scale = (abs(found.primal) + abs(found.dual)) / 2
+        assert found.relative_gap == (found.gap / scale if scale > 0 else 0)
+
+    @given(program=programs(bounded=True, max_exponent=2), power=st.integers(-20, 20))
+    def test_does_not_depend_on_the_unit_of_the_objective(self, program, power):
+        """Q and p times a power of two: exact, so that the relative gap keeps every bit."""
+        scaled = Problem(
+            Quadratic(open_access(Precomputed(), 2.0**power * program.K), program.sign),
+            2.0**power * program.p,
+            program.A,
+            program.d,
+            program.lower,
+            program.upper,
+        )
+        one, other = certify(program.problem(), program.feasible), certify(scaled, program.feasible)
+        assert other.relative_gap == one.relative_gap
+        assert other.gap == 2.0**power * one.gap
+
+
+def history(primal, dual, exact=None):
+    n = len(primal)
+    return History(
+        iteration=np.arange(n),
+        seconds=np.zeros(n),
+        violation=np.ones(n),
+        primal=np.array(primal),
+        dual=np.array(dual),
+        gap=np.subtract(primal, dual),
+        active=np.full(n, 5),
+        exact=np.ones(n, bool) if exact is None else np.array(exact),
+    )
+
+
+def certificate(primal=4.0, dual=3.0, infeasibility=0.0, kkt=0.5, mu=(0.0,), convex=True):
+    gap = primal - dual
+    return Certificate(
+        primal,
+        dual,
+        gap,
+        relative(gap, primal, dual),
+        kkt,
+        infeasibility,
+        np.array(mu),
+        primal,
+        dual,
+        convex,
+    )
+
+
+class TestHistory:
+    """The best bounds of a run, LwK (10.21)."""
+
+    def test_the_best_of_the_run_and_the_end_are_taken(self):
+        better = certificate().with_history(history([9.0, 3.5, 6.0], [0.0, 2.0, 3.25]))
+        assert (better.best_primal, better.best_dual) == (3.5, 3.25)
+        worse = certificate().with_history(history([9.0, 4.5], [0.0, 2.0]))
+        assert (worse.best_primal, worse.best_dual) == (4.0, 3.0)
+        assert (better.primal, better.dual, better.gap) == (4.0, 3.0, 1.0)
+
+    def test_a_primal_value_of_some_samples_is_no_bound(self):
+        found = certificate().with_history(history([1.0, 3.5], [0.0, 3.25], exact=[False, True]))
+        assert found.best_primal == 3.5
+
+    def test_a_run_without_snapshots_changes_nothing(self):
+        found = certificate().with_history(history([], []))
+        assert (found.best_primal, found.best_dual) == (4.0, 3.0)
+
+    def test_a_run_cut_off_proves_a_lower_bound_only(self):
+        found = certificate().unproven(history([9.0, 5.0], [0.0, 2.0], exact=[True, False]))
+        assert found.dual == found.best_dual == 2.0
+        assert found.primal == found.gap == found.relative_gap == found.kkt_violation == np.inf
+        assert found.best_primal == 9.0
+        assert not found.proves(1e300)
+
+
+class TestCombine:
+    def test_values_add_up_and_violations_do_not(self):
+        one = certificate(4.0, 3.0, infeasibility=0.1, kkt=0.5, mu=(1.0, 2.0)).with_history(
+            history([3.5], [3.25])
+        )
+        two = certificate(10.0, 6.0, infeasibility=0.2, kkt=0.25, mu=(3.0,))
+        both = combine([one, two])
+        assert (both.primal, both.dual, both.gap) == (14.0, 9.0, 5.0)
+        assert both.relative_gap == relative(5.0, 14.0, 9.0)
+        assert (both.kkt_violation, both.infeasibility) == (0.5, 0.2)
+        assert (both.best_primal, both.best_dual) == (13.5, 9.25)
+        np.testing.assert_array_equal(both.mu, [1.0, 2.0, 3.0])
+
+    def test_one_is_itself(self):
+        one = certificate()
+        assert combine([one]) is one
+
+    def test_one_without_proof_leaves_none(self):
+        cut_off = certificate().unproven(history([], [1.0][:0]))
+        both = combine([certificate(), cut_off])
+        assert both.gap == both.relative_gap == np.inf
+        assert not both.proves(1e300)
+
+
+class TestText:
+    def test_says_what_is_known_in_one_line(self):
+        text = str(certificate(4.0, 3.0, infeasibility=1e-17, kkt=0.5).with_history(history([3.5], [3.25])))
+        assert "\n" not in text
+        assert re.search(r"between 3\.25 and 3\.5\b", text)
+        assert re.search(r"gap 1 \(0\.29 relative\)", text)
+        assert "KKT violation 0.5" in text
+        assert "infeasibility 1e-17" in text
+        assert "no proof" not in text
+
+    @pytest.mark.parametrize(("convex", "warned"), [(True, False), (None, False), (False, True)])
+    def test_says_when_it_is_no_proof(self, convex, warned):
+        assert ("not positive definite: no proof" in str(certificate(convex=convex))) == warned
+
+    def test_infinite_values_are_readable(self):
+        assert "gap inf" in str(certificate().unproven(history([], [])))
