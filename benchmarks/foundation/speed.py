@@ -43,9 +43,7 @@ def main():
     print(f"{'fit of 2,000 x 20':34} {'seed':>4} {'hinge s':>9} {'sklearn s':>9}", end=" ")
     print(f"{'ratio':>6} {'gap':>8} {'gap sk':>8}")
     ratios = [
-        compare(name, options, seed, arguments.repeat)
-        for name, options in MACHINES
-        for seed in range(arguments.seeds)
+        compare(name, options, seed, arguments.repeat) for name, options in MACHINES for seed in range(arguments.seeds)
     ]
     print(f"\nmedian ratio {np.median(ratios):.2f}, worst {max(ratios):.2f} (below 1: hinge is faster)\n")
     slowest = max(small(name, options, arguments.repeat) for name, options in MACHINES)

@@ -90,16 +90,19 @@ class PairSteps {
     }
   }
 
+  // f += a · row.
+  void add(const T* row, double a) { update(row, a, row, 0.0); }
+
   struct Step {
     double decrease = 0;  // of the objective; 0: β cannot be changed in floating point, or the problem is unbounded
     double length = 0;
   };
 
   // One step on the worst family.  row(k) gives the kernel row of the k-th sample over the samples here; it stays
-  // valid while one other row is fetched.  tau: the smallest curvature taken at its word.
+  // valid while one other row is fetched.  tau: the smallest curvature in gains; flat: curvature below it is none.
   template <class Row>
-  Step step(Row&& row, double tau) {
-    return worst_->moves_alone ? step_single(row, tau) : step_pair(row, tau);
+  Step step(Row&& row, double tau, double flat) {
+    return worst_->moves_alone ? step_single(row, tau, flat) : step_pair(row, tau, flat);
   }
 
  private:
@@ -110,7 +113,7 @@ class PairSteps {
 
   // The most violating variable that can rise, and the partner with the largest second-order gain; LwK 10.5.1.
   template <class Row>
-  Step step_pair(Row& row, double tau) {
+  Step step_pair(Row& row, double tau, double flat) {
     const std::size_t m = samples();
     Family& family = *worst_;
     const std::size_t i = first_to_rise(family);
@@ -124,9 +127,10 @@ class PairSteps {
 
     const T* row_j = row(j % m);
     const double slope = family.up + gradient(j);
-    const double curvature = diagonal[i % m] + diagonal[j % m] - 2 * static_cast<double>(row_i[j % m]);
+    // All of it from the rows: where they are rounded, a step still descends on the problem that they describe.
+    const double curvature = double(row_i[i % m]) + double(row_j[j % m]) - 2 * double(row_i[j % m]);
     const double room_i = upper[i] - beta[i], room_j = beta[j] - lower[j], room = std::min(room_i, room_j);
-    const double length = curvature > tau ? std::min(slope / curvature, room) : room;
+    const double length = curvature > flat ? std::min(slope / curvature, room) : room;
     if (!std::isfinite(length)) return {};  // a direction of descent without end: the problem is unbounded
     const double old_i = beta[i], old_j = beta[j];
     beta[i] = length >= room_i ? upper[i] : old_i + length;
@@ -139,7 +143,7 @@ class PairSteps {
 
   // No equality row: one variable at a time.
   template <class Row>
-  Step step_single(Row& row, double tau) {
+  Step step_single(Row& row, double tau, double flat) {
     const std::size_t m = samples();
     Family& family = *worst_;
     double best = 0;
@@ -152,15 +156,15 @@ class PairSteps {
         if (value > best) best = value, i = offset + k;
       }
     if (i == size()) return {};
-    const double g = gradient(i), curvature = diagonal[i % m];
+    const T* row_i = row(i % m);
+    const double g = gradient(i), curvature = double(row_i[i % m]);
     const double room = g < 0 ? upper[i] - beta[i] : beta[i] - lower[i];
-    const double length = curvature > tau ? std::min(std::abs(g) / curvature, room) : room;
+    const double length = curvature > flat ? std::min(std::abs(g) / curvature, room) : room;
     if (!std::isfinite(length)) return {};
     const double old = beta[i];
     beta[i] = length >= room ? (g < 0 ? upper[i] : lower[i]) : (g < 0 ? old + length : old - length);
     if (beta[i] == old) return {};
     mark(family, i);
-    const T* row_i = row(i % m);
     update(row_i, beta[i] - old, row_i, 0.0);
     return {length * std::abs(g) - 0.5 * curvature * length * length, length};
   }

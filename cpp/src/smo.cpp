@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "hinge/row_cache.hpp"
-#include "smo_loops.hpp"
+#include "pair_steps.hpp"
 
 namespace hinge {
 namespace {
@@ -17,19 +17,6 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kUnitRoundoff = std::numeric_limits<double>::epsilon() / 2;
 constexpr double kPollSeconds = 0.05;
 constexpr double kSnapshotGrowth = 1.15;  // snapshots thin out geometrically: some 150 of them in 10⁹ steps
-
-// Variables that exchange mass with each other (one equality row), or that move alone (no row).
-struct Family {
-  std::int8_t group;
-  bool moves_alone;
-  std::vector<double> can_rise, can_fall;  // 0 or +inf, see smo_loops.hpp
-  double up = -kInf, low = kInf;           // Keerthi's thresholds: optimal when up ≤ low
-
-  double violation() const {
-    if (moves_alone) return std::max({up, -low, 0.0});
-    return up > -kInf && low < kInf ? up - low : 0.0;
-  }
-};
 
 template <class T>
 class Smo {
@@ -46,7 +33,7 @@ class Smo {
         shrink();
         continue;
       }
-      if (family_->moves_alone ? step_single() : step_pair()) continue;
+      if (step()) continue;
       if (recomputed_at_ == result_.iterations) {  // f is exact and still no step changes β in floating point
         result_.status = Status::numerical;
         break;
@@ -66,15 +53,14 @@ class Smo {
     for (double d : diagonal_all_) largest = std::max(largest, std::abs(d));
     kernel_scale_ = largest;
     tau_ = 1e-12 * (largest > 0 ? largest : 1.0);
-    for (std::int8_t g : {std::int8_t{0}, std::int8_t{1}, std::int8_t{-1}})
-      if (std::find(problem_.group.begin(), problem_.group.end(), g) != problem_.group.end())
-        families_.push_back(Family{g, g < 0, {}, {}, -kInf, kInf});
+    flat_ = 8 * kUnitRoundoff * largest;
+    active_.families = families_of(problem_);
     samples_.resize(n_);
     std::iota(samples_.begin(), samples_.end(), 0);
     gather_active();
-    exact_f();
+    result_.exact = exact_f();
     objective_ = quadratic_value();
-    shrink_period_ = until_shrink_ = static_cast<std::int64_t>(std::min<std::size_t>(n_, 1000));
+    shrink_period_ = until_shrink_ = static_cast<std::int64_t>(std::clamp<std::size_t>(n_, 10, 1000));
   }
 
   void leave() {
@@ -84,12 +70,13 @@ class Smo {
         scatter_active();
       } else {
         reconstruct();
+        if (!result_.exact) result_.status = Status::interrupted;
       }
     }
     scatter_active();
-    select();
+    active_.select();
     if (result_.exact) record(snapshot());
-    result_.violation = violation_;
+    result_.violation = violation();
     result_.objective = objective_;
     result_.row_hits = cache_.hits();
     result_.row_misses = cache_.misses();
@@ -97,73 +84,29 @@ class Smo {
 
   bool shrunk() const { return samples_.size() < n_; }
   std::size_t active() const { return samples_.size(); }
+  double violation() const { return active_.violation(); }
 
-  // Copies of everything the loops read, for the active samples only: slot s of active sample k is at s·active + k.
-  void gather_active() {
-    const std::size_t m = active(), size = slots_ * m;
-    f_.resize(m), diagonal_.resize(m), beta_.resize(size), c_.resize(size), lower_.resize(size), upper_.resize(size);
-    gain_.resize(size);
-    for (std::size_t k = 0; k < m; ++k) {
-      f_[k] = full_f_[sample(k)];
-      diagonal_[k] = diagonal_all_[sample(k)];
-    }
-    for (std::size_t s = 0; s < slots_; ++s)
-      for (std::size_t k = 0; k < m; ++k) {
-        const std::size_t v = s * m + k, w = s * n_ + sample(k);
-        beta_[v] = full_beta_[w], c_[v] = problem_.linear[w];
-        lower_[v] = problem_.lower[w], upper_[v] = problem_.upper[w];
-      }
-    for (Family& family : families_) {
-      family.can_rise.assign(size, kInf), family.can_fall.assign(size, kInf);
-      for (std::size_t s = 0; s < slots_; ++s)
-        for (std::size_t k = 0; k < m; ++k)
-          if (problem_.group[s * n_ + sample(k)] == family.group) mark(family, s * m + k);
-    }
-  }
+  void gather_active() { active_.gather(problem_, samples_, full_beta_, full_f_, diagonal_all_); }
 
   void scatter_active() {
     const std::size_t m = active();
-    for (std::size_t k = 0; k < m; ++k) full_f_[sample(k)] = f_[k];
+    for (std::size_t k = 0; k < m; ++k) full_f_[sample(k)] = active_.f[k];
     for (std::size_t s = 0; s < slots_; ++s)
-      for (std::size_t k = 0; k < m; ++k) full_beta_[s * n_ + sample(k)] = beta_[s * m + k];
+      for (std::size_t k = 0; k < m; ++k) full_beta_[s * n_ + sample(k)] = active_.beta[s * m + k];
   }
 
   std::size_t sample(std::size_t k) const { return static_cast<std::size_t>(samples_[k]); }
 
-  void mark(Family& family, std::size_t v) {
-    family.can_rise[v] = beta_[v] < upper_[v] ? 0.0 : kInf;
-    family.can_fall[v] = beta_[v] > lower_[v] ? 0.0 : kInf;
-  }
-
-  // ---- selection -----------------------------------------------------------------------------------------------
-
-  // Thresholds of every family; family_ becomes the one that violates most.
-  void select() {
-    violation_ = 0;
-    family_ = families_.empty() ? nullptr : &families_.front();
-    const std::size_t m = active();
-    for (Family& family : families_) {
-      family.up = -kInf, family.low = kInf;
-      for (std::size_t s = 0; s < slots_; ++s) {
-        const Thresholds t = loops_.thresholds(f_.data(), c_.data() + s * m, family.can_rise.data() + s * m,
-                                               family.can_fall.data() + s * m, m);
-        family.up = std::max(family.up, t.up), family.low = std::min(family.low, t.low);
-      }
-      if (family.violation() > violation_) violation_ = family.violation(), family_ = &family;
-    }
-  }
-
-  double gradient(std::size_t v) const { return f_[v % active()] + c_[v]; }
+  // ---- when to stop --------------------------------------------------------------------------------------------
 
   bool finished() {
-    select();
-    if (violation_ <= kkt_tolerance() && settled()) return true;
+    active_.select();
+    if (result_.exact && violation() <= kkt_tolerance() && settled()) return true;
     const double now = watch_.seconds();
+    if (interrupted(now)) return stop(Status::interrupted);
+    if (!result_.exact || out_of_time(now)) return stop(Status::time_limit);
     if (options_.max_iterations >= 0 && result_.iterations >= options_.max_iterations)
       return stop(Status::max_iter);
-    if (options_.max_seconds >= 0 && now + reserve_ >= options_.max_seconds)
-      return stop(Status::time_limit);
-    if (interrupted(now)) return stop(Status::interrupted);
     if (out_of_precision()) return stop(Status::numerical);
     if (result_.iterations >= next_snapshot_) {
       record(snapshot());
@@ -174,6 +117,8 @@ class Smo {
     return false;
   }
 
+  bool out_of_time(double now) const { return options_.max_seconds >= 0 && now + reserve_ >= options_.max_seconds; }
+
   bool stop(Status status) {
     result_.status = status;
     return true;
@@ -181,15 +126,19 @@ class Smo {
 
   // The active problem is solved.  Is the whole one?
   bool settled() {
+    for (double value : active_.f)
+      if (!std::isfinite(value)) return stop(Status::numerical);  // NaN violates nothing
     if (shrunk()) {
       reconstruct();
       until_shrink_ = shrink_period_;
-      select();
-      if (violation_ > kkt_tolerance() || !result_.exact) return false;
+      active_.select();
+      if (violation() > kkt_tolerance() || !result_.exact) return false;
     }
     if (!options_.stop_on_gap) return true;
     const Snapshot now = snapshot();
-    if (now.gap <= options_.tolerance * (std::abs(now.primal) + std::abs(now.dual)) / 2) return true;
+    if (now.gap <= options_.tolerance * (std::abs(now.primal) + std::abs(now.dual)) / 2 &&
+        open_slope_ <= options_.tolerance)
+      return true;
     gap_mode_tolerance_ *= 0.25;
     if (gap_mode_tolerance_ > 1e-15 * (1 + largest_gradient_)) return false;
     return stop(Status::numerical);
@@ -197,7 +146,7 @@ class Smo {
 
   double kkt_tolerance() {
     if (!options_.stop_on_gap) return options_.tolerance;
-    if (gap_mode_tolerance_ < 0) gap_mode_tolerance_ = 0.1 * violation_, largest_gradient_ = violation_;
+    if (gap_mode_tolerance_ < 0) gap_mode_tolerance_ = largest_gradient_ = violation();  // a start may be good enough
     return gap_mode_tolerance_;
   }
 
@@ -213,97 +162,14 @@ class Smo {
 
   // ---- steps ---------------------------------------------------------------------------------------------------
 
-  // The most violating variable that can rise, and the partner with the largest second-order gain; LwK 10.5.1.
-  bool step_pair() {
-    const std::size_t m = active(), size = slots_ * m;
-    Family& family = *family_;
-    const std::size_t i = first_to_rise(family);
-    if (i == size) return false;
-    const T* row_i = row(i % m);
-    double best = 0;
-    for (std::size_t s = 0; s < slots_; ++s)
-      best = std::max(best, gains(row_i, family, s * m, diagonal_[i % m]));
-    const std::size_t j = static_cast<std::size_t>(std::find(gain_.begin(), gain_.end(), best) - gain_.begin());
-    if (j == size || !(best > 0)) return false;
-
-    const T* row_j = row(j % m);
-    const double slope = family.up + gradient(j);
-    const double curvature = diagonal_[i % m] + diagonal_[j % m] - 2 * static_cast<double>(row_i[j % m]);
-    const double room_i = upper_[i] - beta_[i], room_j = beta_[j] - lower_[j];
-    const double room = std::min(room_i, room_j);
-    const double step = curvature > tau_ ? std::min(slope / curvature, room) : room;
-    if (step == kInf) return false;  // a direction of descent without end: the problem is unbounded
-    const double old_i = beta_[i], old_j = beta_[j];
-    beta_[i] = step >= room_i ? upper_[i] : old_i + step;
-    beta_[j] = step >= room_j ? lower_[j] : old_j - step;
-    if (beta_[i] == old_i && beta_[j] == old_j) return false;
-    mark(family, i), mark(family, j);
-    apply(step, step * slope - 0.5 * curvature * step * step);
-    update(row_i, beta_[i] - old_i, row_j, beta_[j] - old_j);
-    return true;
-  }
-
-  std::size_t first_to_rise(const Family& family) const {
-    const std::size_t m = active();
-    for (std::size_t s = 0; s < slots_; ++s) {
-      const double *c = c_.data() + s * m, *can_rise = family.can_rise.data() + s * m;
-      for (std::size_t k = 0; k < m; ++k)
-        if (-(f_[k] + c[k]) - can_rise[k] == family.up) return s * m + k;
-    }
-    return slots_ * m;
-  }
-
-  // No equality row: one variable at a time (slides; LwK without bias).
-  bool step_single() {
-    const std::size_t m = active(), size = slots_ * m;
-    Family& family = *family_;
-    double best = 0;
-    std::size_t i = size;
-    for (std::size_t s = 0; s < slots_; ++s)
-      for (std::size_t k = 0; k < m; ++k) {
-        const std::size_t v = s * m + k;
-        const double g = f_[k] + c_[v];
-        const double pull = g < 0 ? -g - family.can_rise[v] : g - family.can_fall[v];
-        const double value = pull > 0 ? pull * pull / std::max(diagonal_[k], tau_) : 0;
-        if (value > best) best = value, i = v;
-      }
-    if (i == size) return false;
-    const double g = gradient(i), curvature = diagonal_[i % m];
-    const double room = g < 0 ? upper_[i] - beta_[i] : beta_[i] - lower_[i];
-    const double step = curvature > tau_ ? std::min(std::abs(g) / curvature, room) : room;
-    if (step == kInf) return false;
-    const double old = beta_[i];
-    beta_[i] = step >= room ? (g < 0 ? upper_[i] : lower_[i]) : (g < 0 ? old + step : old - step);
-    if (beta_[i] == old) return false;
-    mark(family, i);
-    apply(step, step * std::abs(g) - 0.5 * curvature * step * step);
-    const T* row_i = row(i % m);
-    update(row_i, beta_[i] - old, row_i, 0.0);
-    return true;
-  }
-
-  void apply(double step, double decrease) {
+  bool step() {
+    const auto taken = active_.step([this](std::size_t k) { return row(k); }, tau_, flat_);
+    if (!(taken.length > 0)) return false;
     ++result_.iterations;
-    objective_ -= decrease;
-    window_gain_ += decrease;
-    drift_ += kUnitRoundoff * (f_scale_ + 2 * step * kernel_scale_);
-  }
-
-  double gains(const T* row, const Family& family, std::size_t offset, double diagonal_i) {
-    const double* fall = family.can_fall.data() + offset;
-    if constexpr (sizeof(T) == sizeof(float))
-      return loops_.gains_f32(f_.data(), c_.data() + offset, fall, diagonal_.data(), row, family.up, diagonal_i, tau_,
-                              gain_.data() + offset, active());
-    else
-      return loops_.gains_f64(f_.data(), c_.data() + offset, fall, diagonal_.data(), row, family.up, diagonal_i, tau_,
-                              gain_.data() + offset, active());
-  }
-
-  void update(const T* x, double a, const T* y, double b) {
-    if constexpr (sizeof(T) == sizeof(float))
-      loops_.update_f32(f_.data(), x, a, y, b, active());
-    else
-      loops_.update_f64(f_.data(), x, a, y, b, active());
+    objective_ -= taken.decrease;
+    window_gain_ += taken.decrease;
+    drift_ += kUnitRoundoff * (f_scale_ + 2 * taken.length * kernel_scale_);
+    return true;
   }
 
   const T* row(std::size_t k) {
@@ -325,36 +191,38 @@ class Smo {
     return sum;
   }
 
-  // f = K β from scratch over all samples; only while not shrunk.
-  void exact_f() {
-    std::fill(f_.begin(), f_.end(), 0.0);
-    drift_ = 0;
-    recomputed_at_ = result_.iterations;
+  // f = K β from scratch over all samples; only while not shrunk.  False, and f as it was, where there is no time for it.
+  bool exact_f() {
+    std::vector<double> before(n_, 0.0);
+    before.swap(active_.f);
     for (std::size_t i = 0; i < n_; ++i) {
       const double b = coefficient(i);
       if (b == 0) continue;
       const T* x = row(i);
-      update(x, b, x, 0.0);
-      if (interrupted(watch_.seconds())) {
-        result_.exact = false;
-        return;
+      active_.add(x, b);
+      const double now = watch_.seconds();
+      if (interrupted(now) || out_of_time(now)) {
+        before.swap(active_.f);
+        return false;
       }
     }
+    drift_ = 0;
+    recomputed_at_ = result_.iterations;
+    return true;
   }
 
   void recompute() {
     if (shrunk()) reconstruct();
     scatter_active();
     ++result_.recomputations;
-    exact_f();
-    objective_ = quadratic_value();
-    select();
+    if (exact_f()) objective_ = quadratic_value();
+    active_.select();
   }
 
   double quadratic_value() const {
     double sum = 0;
     const std::size_t m = active();
-    for (std::size_t v = 0; v < slots_ * m; ++v) sum += beta_[v] * (0.5 * f_[v % m] + c_[v]);
+    for (std::size_t v = 0; v < slots_ * m; ++v) sum += active_.beta[v] * (0.5 * active_.f[v % m] + active_.c[v]);
     return sum;
   }
 
@@ -362,27 +230,27 @@ class Smo {
 
   // At a bound and pushed against it: cannot be part of a violating pair now.
   bool at_rest(const Family& family, std::size_t v) const {
-    const double descent = -gradient(v);
-    const double up = family.moves_alone ? violation_ : family.up, low = family.moves_alone ? -violation_ : family.low;
-    if (beta_[v] >= upper_[v] && beta_[v] <= lower_[v]) return true;
-    if (beta_[v] >= upper_[v]) return descent > up;
-    if (beta_[v] <= lower_[v]) return descent < low;
+    const double descent = -active_.gradient(v);
+    const double up = family.moves_alone ? violation() : family.up, low = family.moves_alone ? -violation() : family.low;
+    if (active_.beta[v] >= active_.upper[v] && active_.beta[v] <= active_.lower[v]) return true;
+    if (active_.beta[v] >= active_.upper[v]) return descent > up;
+    if (active_.beta[v] <= active_.lower[v]) return descent < low;
     return false;
   }
 
   void shrink() {
     until_shrink_ = shrink_period_;
-    if (!unshrunk_near_end_ && violation_ <= 10 * kkt_tolerance()) {
+    if (!unshrunk_near_end_ && violation() <= 10 * kkt_tolerance()) {
       unshrunk_near_end_ = true;
       if (shrunk()) reconstruct();
-      select();
+      active_.select();
     }
     const std::size_t m = active();
     std::vector<std::int32_t> kept;
     for (std::size_t k = 0; k < m; ++k) {
       bool rest = true;
       for (std::size_t s = 0; s < slots_ && rest; ++s)
-        for (const Family& family : families_)
+        for (const Family& family : active_.families)
           if (problem_.group[s * n_ + sample(k)] == family.group) rest = rest && at_rest(family, s * m + k);
       if (!rest) kept.push_back(static_cast<std::int32_t>(k));
     }
@@ -397,7 +265,7 @@ class Smo {
     for (std::size_t k = 0; k < kept.size(); ++k) samples_[k] = samples_[static_cast<std::size_t>(kept[k])];
     samples_.resize(kept.size());
     gather_active();
-    select();
+    active_.select();
   }
 
   // All samples active again: f of the resting ones is the reference plus what has changed since.
@@ -432,7 +300,7 @@ class Smo {
   double reconstruction_seconds() const {
     if (!shrunk() || row_entries_ == 0) return 0;
     std::size_t changed = 0;
-    for (double b : beta_) changed += b != 0;
+    for (double b : active_.beta) changed += b != 0;
     return row_seconds_ / row_entries_ * double(changed) * double(n_ - active());
   }
 
@@ -451,9 +319,9 @@ class Smo {
   Snapshot snapshot() {
     const std::size_t m = active();
     double gap = 0;
-    f_scale_ = 0;
-    for (double value : f_) f_scale_ = std::max(f_scale_, std::abs(value));
-    for (const Family& family : families_) {
+    f_scale_ = open_slope_ = 0;
+    for (double value : active_.f) f_scale_ = std::max(f_scale_, std::abs(value));
+    for (const Family& family : active_.families) {
       double offset = 0;
       if (!family.moves_alone) {
         if (family.up > -kInf && family.low < kInf) offset = 0.5 * (family.up + family.low);
@@ -462,11 +330,12 @@ class Smo {
       }
       for (std::size_t v = 0; v < slots_ * m; ++v) {
         if (problem_.group[(v / m) * n_ + sample(v % m)] != family.group) continue;
-        const double r = gradient(v) + offset, towards = r > 0 ? lower_[v] : upper_[v];
-        if (std::isfinite(towards)) gap += r * (beta_[v] - towards);
+        const double r = active_.gradient(v) + offset, towards = r > 0 ? active_.lower[v] : active_.upper[v];
+        if (std::isfinite(towards)) gap += r * (active_.beta[v] - towards);
+        else open_slope_ = std::max(open_slope_, std::abs(r));
       }
     }
-    return {result_.iterations, watch_.seconds(), violation_, -objective_ + gap, -objective_, gap,
+    return {result_.iterations, watch_.seconds(), violation(), -objective_ + gap, -objective_, gap,
             static_cast<std::int64_t>(m), !shrunk()};
   }
 
@@ -481,15 +350,13 @@ class Smo {
   RowCache<T> cache_;
   std::vector<double> diagonal_all_, reference_f_, reference_coefficient_;
   std::vector<std::int32_t> samples_;
-  std::vector<double> f_, diagonal_, beta_, c_, lower_, upper_, gain_;
-  std::vector<Family> families_;
-  Family* family_ = nullptr;
-  const SmoLoops& loops_ = smo_loops();
+  PairSteps<T> active_;
   Stopwatch watch_;
   SmoResult result_;
-  double violation_ = 0, objective_ = 0, tau_ = 0, kernel_scale_ = 0, f_scale_ = 0, drift_ = 0;
-  double gap_mode_tolerance_ = -1, largest_gradient_ = 0, window_gain_ = 0, total_gain_ = 0;
-  double row_seconds_ = 0, row_entries_ = 0, reserve_ = 0, next_poll_ = kPollSeconds;
+  double objective_ = 0, kernel_scale_ = 0, f_scale_ = 0, drift_ = 0;
+  double tau_ = 0, flat_ = 0;  // the least curvature in a gain, and the least that is no rounding error
+  double gap_mode_tolerance_ = -1, largest_gradient_ = 0, open_slope_ = 0;
+  double window_gain_ = 0, total_gain_ = 0, row_seconds_ = 0, row_entries_ = 0, reserve_ = 0, next_poll_ = kPollSeconds;
   std::int64_t next_snapshot_ = 0, shrink_period_ = 0, until_shrink_ = 0, recomputed_at_ = -1, window_start_ = 0;
   bool unshrunk_near_end_ = false, stop_requested_ = false;
 };

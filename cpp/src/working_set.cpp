@@ -212,7 +212,7 @@ class Engine {
     double decrease = 0;
     for (inner_.select(); inner_.violation() > goal && steps < limit; inner_.select()) {
       if (options_.max_iterations >= 0 && result_.iterations + steps >= options_.max_iterations) break;
-      const auto step = inner_.step([&](std::size_t k) { return block_.data() + k * m; }, tau_);
+      const auto step = inner_.step([&](std::size_t k) { return block_.data() + k * m; }, tau_, tau_);
       if (!(step.length > 0)) break;
       ++steps, decrease += step.decrease;
     }

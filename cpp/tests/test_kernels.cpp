@@ -233,6 +233,29 @@ void test_rows_follow_the_formula() {
   }
 }
 
+void test_blocks_of_rows() {
+  const Data data(300, 29, 0.5, 6);
+  std::vector<std::int32_t> which;
+  for (std::int32_t k = 0; k < 290; ++k) which.push_back((k * 7) % 300);
+  for (const Node& leaf : kLeaves) {
+    for (const Samples& samples : {data.as_dense(), data.as_dense32(), data.as_csr()}) {
+      const auto gram = make_gram(samples, KernelFunction({leaf}));
+      std::vector<double> block(290 * 300), row(300);
+      std::vector<double*> out;
+      for (std::size_t k = 0; k < 290; ++k) out.push_back(block.data() + k * 300);
+      gram->block_rows(which, Span<double* const>(out.data(), out.size()), {2, {}});
+      double worst = 0;
+      for (std::size_t k = 0; k < 290; ++k) {
+        gram->row(static_cast<std::size_t>(which[k]), {}, row);
+        for (std::size_t j = 0; j < 300; ++j) {
+          worst = std::max(worst, std::fabs(out[k][j] - row[j]) / (1 + std::fabs(row[j])));
+        }
+      }
+      expect(worst < 1e-12, "blocks of rows equal single rows: " + std::to_string(worst));
+    }
+  }
+}
+
 void test_expansions() {
   const Data x(300, 29, 0.5, 1), z(531, 29, 0.5, 2), thin_x(40, 600, 0.02, 3), thin_z(70, 600, 0.02, 4);
   for (const auto& [left, right] : {std::pair{&x, &z}, std::pair{&thin_x, &thin_z}}) {
@@ -369,6 +392,7 @@ int main() {
   test_both_sets_of_loops_agree();
   test_strips_multiply();
   test_rows_follow_the_formula();
+  test_blocks_of_rows();
   test_expansions();
   test_equal_rows_and_translation();
   test_splines();

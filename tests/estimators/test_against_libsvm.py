@@ -36,6 +36,6 @@ def test_random_problems(seed):
 @pytest.mark.skipif(data_folder() is None, reason="the shared data sets are not beside the repository")
 @pytest.mark.parametrize("case", small_cases(), ids=lambda case: f"{case.label}-{case.name}")
 def test_small_data_sets(case):
-    model, found = agree(case, hinge, tol=TOL, max_time=100 * SECONDS)
+    model, found = agree(case, hinge, tol=TOL, max_time=12 * SECONDS)
     assert found.holds(TOL), explain(case, found)
     assert np.isfinite(model.certificate_.gap)

@@ -34,7 +34,6 @@ def polish(
     point, slope = alpha.copy(), gradient.copy()
     free = (point > lower) & (point < upper)
     noise = 1e-13 * (1.0 + float(np.max(np.abs(slope), initial=0.0)))
-    mass = 1.0 + float(np.max(np.abs(problem.d), initial=0.0))
     for _ in range(MAX_ROUNDS):
         index = np.flatnonzero(free)
         if index.size > max_free:
@@ -53,13 +52,33 @@ def polish(
             | ((point >= upper) & (point > lower) & (residual > noise))
         )
         if not outside.any() and not wrong.any():
-            if np.max(np.abs(problem.A @ point - problem.d), initial=0.0) > 1e-9 * mass:
+            if not _balance(problem, point, index):
                 return None
-            uphill = problem.value(point, slope) > value + 1e-9 * (1.0 + abs(value))  # an indefinite Q may lead there
+            slope = problem.gradient(point)
+            rounding = 1e-12 * float(np.abs(point) @ (np.abs(slope) + np.abs(problem.p)))
+            uphill = problem.value(point, slope) > value + rounding  # where an indefinite Q may lead
             return None if uphill else (point, slope)
         free[index[outside]] = False
         free |= wrong
     return None
+
+
+def _balance(problem: Problem, point: Array, index: NDArray[np.intp]) -> bool:
+    """Give what rounding left missing in each row to the free variable with most room; False if that is too much."""
+    for row, target in zip(problem.A, problem.d, strict=True):
+        missing = target - row @ point
+        scale = np.abs(row) @ np.abs(point) + abs(target)
+        if abs(missing) <= 1e-15 * scale:
+            continue
+        members = index[row[index] != 0]
+        if members.size == 0 or abs(missing) > 1e-9 * scale:
+            return False
+        room = np.minimum(point[members] - problem.lower[members], problem.upper[members] - point[members])
+        roomy = members[np.argmax(room)]
+        point[roomy] += missing / row[roomy]
+        if not problem.lower[roomy] <= point[roomy] <= problem.upper[roomy]:
+            return False
+    return True
 
 
 def _solve(problem: Problem, index: NDArray[np.intp], point: Array, slope: Array) -> tuple[Array | None, Array]:
