@@ -30,11 +30,7 @@ def cases(draw, name):
         X = X[rng.integers(0, n, n)]
     if draw(st.booleans()):
         X[:, 0] = 1.0
-    y = (
-        rng.integers(0, 2, n)
-        if name in CLASSIFIERS
-        else rng.normal(size=n) * 10.0 ** draw(st.integers(-2, 2))
-    )
+    y = rng.integers(0, 2, n) if name in CLASSIFIERS else rng.normal(size=n) * 10.0 ** draw(st.integers(-2, 2))
     y[:2] = 0, 1
     weight = rng.uniform(0.2, 3, n) if draw(st.booleans()) else None
     if weight is not None and draw(st.booleans()):

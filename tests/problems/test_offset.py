@@ -62,7 +62,7 @@ class TestOneRow:
         """A convex, piecewise linear function that does not fall for ever has its minimum at a kink."""
         problem, alpha, gradient = point
         kinks = kinks_of(problem.A[0], gradient)
-        best = min((gap(problem, alpha, gradient, [kink]) for kink in kinks), default=0.0)
+        best = min(gap(problem, alpha, gradient, [kink]) for kink in [*kinks, 0.0])
         mu = optimal_offset(problem, alpha, gradient)
         assert mu.shape == (1,)
         assert np.isfinite(mu).all()

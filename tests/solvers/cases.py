@@ -52,9 +52,10 @@ def formulation(name, n, seed=0, C=1.0, features=3):
     }[name.split()[0]]()
 
 
-def machine_problem(name, n, seed=0, C=1.0, kernel=RBF(0.5), **options):
+def machine_problem(name, n, seed=0, C=1.0, kernel=None, **options):
+    """With RBF(0.5) unless another kernel is given."""
     X, machine = formulation(name, n, seed, C, **options)
-    return machine.build(open_access(kernel, X))
+    return machine.build(open_access(RBF(0.5) if kernel is None else kernel, X))
 
 
 def certified(problem, solution):

@@ -12,8 +12,7 @@ import pytest
 from hinge import SVC, NuSVC, OneClassSVM, Status
 from hinge.estimators.progress import ProgressLine
 from hinge.formulations import CSVC, OneClass
-from hinge.kernels import RBF, open_access
-from hinge.problems import certify
+from hinge.kernels import FunctionKernel, open_access
 from hinge.solvers import SMO
 from solvers.cases import PATIENCE, certified, endless, machine_problem, slow_access
 
@@ -206,8 +205,6 @@ class TestKernelErrors:
                 raise Asked("row")
             return np.exp(-np.square(A[:, None] - B[None]).sum(axis=2))
 
-        from hinge.kernels import FunctionKernel
-
         X = np.random.default_rng(0).normal(size=(60, 2))
         y = np.where(np.arange(60) % 2, 1.0, -1.0)
         access = open_access(FunctionKernel(broken), X, budget_bytes=0)
@@ -220,8 +217,13 @@ class TestEstimators:
 
     @pytest.fixture
     def raising(self, monkeypatch):
+        """The progress line raises, once."""
+        calls = []
+
         def update(self, snapshot):
-            raise Asked("from the progress line")
+            calls.append(snapshot)
+            if len(calls) == 1:
+                raise Asked("from the progress line")
 
         monkeypatch.setattr(ProgressLine, "update", update)
 

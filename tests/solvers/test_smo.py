@@ -95,6 +95,35 @@ class TestTheWayDoesNotMatter:
         assert certified(problem, single).kkt_violation <= 1.01e-4 + 2 * rounding
         np.testing.assert_allclose(single.gradient, problem.gradient(single.alpha), atol=rounding + 1e-9)
 
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @pytest.mark.parametrize("shift", [1e2, 1e4])
+    @pytest.mark.parametrize("stop", ["kkt", "gap"])
+    def test_rows_too_coarse_for_the_tolerance(self, dtype, shift, stop):
+        """⟨x, z⟩ = 4·10⁸ has no decimals in float32: what those rows call optimal is not, and that is noticed."""
+        X, machine = formulation("CSVC", 200)
+        problem = machine.build(open_access(Linear(), (np.repeat(X[::2], 2, axis=0) + shift).astype(dtype)))
+        solution = SMO(tol=1e-3, stop=stop, precision="float32", polish=False, max_time=10.0).solve(problem)
+        assert solution.status is Status.SOLVED
+        found = certified(problem, solution)
+        assert (found.kkt_violation if stop == "kkt" else found.relative_gap) <= 1.001e-3
+        assert solution.history.best_dual <= found.primal * (1 + 1e-6)
+        assert certify(problem, *solution.point, solution.gradient).dual == pytest.approx(found.dual, rel=1e-6)
+
+    @pytest.mark.parametrize(("limit", "exact"), [(dict(max_iter=20), True), (dict(max_time=1e-4), False)])
+    def test_rows_too_coarse_and_no_time_left(self, limit, exact):
+        """Nothing is claimed that was not computed."""
+        X, machine = formulation("CSVC", 800)
+        problem = machine.build(open_access(Linear(), X + 1e5))
+        solution = SMO(tol=1e-6, precision="float32", **limit).solve(problem)
+        assert solution.status is (Status.MAX_ITER if "max_iter" in limit else Status.TIME_LIMIT)
+        assert solution.exact == exact
+        assert solution.history.best_dual == -np.inf
+        if exact:
+            scale = np.abs(solution.alpha).sum() * 4e10
+            np.testing.assert_allclose(
+                solution.gradient, problem.gradient(solution.alpha), atol=1e-14 * scale
+            )
+
     def test_small_problems_are_solved_in_double_precision(self):
         problem = machine_problem("CSVC", 100, C=3.0)
         runs = {p: SMO(precision=p, polish=False).solve(problem) for p in ("auto", "float32", "float64")}

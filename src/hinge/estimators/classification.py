@@ -31,7 +31,10 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
         super()._check_parameters()
         parameters.choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         parameters.flag("break_ties", self.break_ties)
-        if self.class_weight is not None and not isinstance(self.class_weight, dict):
+        if isinstance(self.class_weight, dict):
+            for label, weight in self.class_weight.items():
+                parameters.number(f"class_weight[{label!r}]", weight, 0.0)
+        elif self.class_weight is not None:
             parameters.choice("class_weight", self.class_weight, ("balanced",))
 
     def _validate_y(self, y: Any, n: int) -> NDArray[Any]:

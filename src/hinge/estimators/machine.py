@@ -37,10 +37,10 @@ from hinge.model import Expansion, KernelModel
 from hinge.problems import Array, Certificate, Problem, Solution, Status, certify, combine
 from hinge.solvers import Monitor, choose
 
-#: ν-classification refines its tolerance in proportion to its margin, down to this; and it gives up on a margin that is
-#: not yet distinguishable from zero at this fraction of the tolerance.
+#: ν-classification refines its tolerance in proportion to its margin, down to this; a margin that cannot be told from
+#: zero at the second tolerance is taken for zero.
 FINEST_TOL = 1e-12
-UNCLEAR_MARGIN = 1e-4
+UNCLEAR_TOL = 1e-9
 
 FLOATS = [np.float64, np.float32]
 
@@ -144,6 +144,8 @@ class KernelMachine(BaseEstimator):
         else:
             if sp.issparse(X) and isinstance(kernel, Precomputed):
                 raise TypeError("Sparse precomputed kernels are not supported; pass K.toarray()")
+            if sp.issparse(X) and X.format in ("csr", "csc"):
+                X.check_format(full_check=True)  # a damaged matrix must not reach compiled code
             X = validate_data(self, X, dtype=FLOATS, order="C", accept_sparse="csr", reset=reset)
         y = self._validate_y(y, _length(X))
         check_consistent_length(X, y)
@@ -174,6 +176,11 @@ class KernelMachine(BaseEstimator):
             monitor = None if line is None else line.update
             for machine, start in zip(machines, starts, strict=True):
                 problem = machine.formulation.build(access_of(machine.rows))
+                if not np.isfinite(problem.Q.diagonal()).all():
+                    raise ValueError(
+                        "kernel values of these data are not finite: they overflow. Scale the data, for example with "
+                        "StandardScaler"
+                    )
                 solution = self._solve(problem, machine.formulation, start, deadline, monitor)
                 if solution.error is not None and machine is not machines[-1]:
                     raise solution.error
@@ -198,8 +205,8 @@ class KernelMachine(BaseEstimator):
             solution = solver.solve(problem, start, monitor)
             iterations += solution.iterations
             unit = formulation.unit(solution.mu)
-            wanted = unit * tol if unit > finest else 0.01 * finest if finest > UNCLEAR_MARGIN * tol else finest
-            if solution.status is not Status.SOLVED or finest <= max(wanted, FINEST_TOL):
+            wanted = unit * tol if unit > finest else max(finest * 1e-6, UNCLEAR_TOL)
+            if solution.status is not Status.SOLVED or solution.polished or finest <= max(wanted, FINEST_TOL):
                 return replace(solution, iterations=iterations)
             finest, start = max(wanted, FINEST_TOL), solution
 
@@ -336,6 +343,8 @@ class KernelMachine(BaseEstimator):
             return _rows(X)
         if isinstance(kernel, Precomputed):
             return self._support_columns(X)
+        if sp.issparse(X) and X.format in ("csr", "csc"):
+            X.check_format(full_check=True)
         X = validate_data(self, X, dtype=FLOATS, order="C", accept_sparse="csr", reset=False)
         if sp.issparse(X) and not self._sparse:
             raise ValueError(f"cannot use sparse input in {type(self).__name__!r} trained on dense data")

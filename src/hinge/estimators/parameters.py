@@ -40,3 +40,5 @@ def flag(name: str, value: Any) -> None:
     """`value` is a truth value (0 and 1 are accepted)."""
     if not isinstance(value, bool | np.bool_ | Integral):
         raise TypeError(f"{name}={value!r} must be True or False, not {type(value).__name__}")
+    if value not in (0, 1):
+        raise ValueError(f"{name}={value!r} must be True or False")

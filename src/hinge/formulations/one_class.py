@@ -37,8 +37,8 @@ class OneClass:
         return Expansion(alpha, float(mu[0]), margin=-float(mu[0]))
 
     def unit(self, mu: Array) -> float:
-        """The function is in the problem's units."""
-        return 1.0
+        """ρ, where it is below 1: the sign of ⟨w, Φ(x)⟩ − ρ is what counts."""
+        return min(1.0, abs(float(mu[0])))
 
     def lift(self, expansion: Expansion) -> tuple[Array, Array]:
         """α = β."""

@@ -50,7 +50,12 @@ class History:
 
 @dataclass(frozen=True)
 class Solution:
-    """A point of problem (1) and its story."""
+    """A point of problem (1) and its story.
+
+    `exact`: the gradient is that of alpha (False when a run was cut off before all samples were looked at).
+    `polished`: the optimality conditions hold to rounding, whatever the tolerance was.
+    `error`: what interrupted the run, for the caller to raise.
+    """
 
     alpha: Array
     mu: Array
@@ -59,6 +64,7 @@ class Solution:
     iterations: int
     history: History
     exact: bool = True
+    polished: bool = False
     error: BaseException | None = None
     counters: Mapping[str, int] = field(default_factory=dict)
 

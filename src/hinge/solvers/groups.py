@@ -37,6 +37,7 @@ def nearest_feasible(problem: Problem, alpha: Array | None = None) -> Array:
     point = np.clip(start, problem.lower, problem.upper)
     for row, target in zip(problem.A, problem.d, strict=True):
         _fill(problem, point, row, target)
+        _fill(problem, point, row, target)  # what rounding has left, where the way was long
     return point
 
 

@@ -8,13 +8,21 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 
 from hinge.problems import Array, History, Problem, Solution, Status, optimal_offset
+from hinge.solvers.groups import nearest_feasible
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.polish import polish
 
 #: How far to go towards the boundary.
 FRACTION = 0.995
+
+#: A relative gap that is accepted where rounding allows no further step.
+ROUNDING_TOL = 1e-8
+
+#: Slacks are at least this fraction of the width of their box.
+SMALLEST_SLACK = 1e-15
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +71,7 @@ class InteriorPoint:
                 status, error = Status.INTERRUPTED, interruption
                 break
             if not moved:
-                status = Status.NUMERICAL
+                status = Status.SOLVED if state.is_optimal(ROUNDING_TOL) else Status.NUMERICAL
                 break
         return state.solution(status, records, error)
 
@@ -75,26 +83,29 @@ class _State:
         self.problem = problem
         Q = problem.Q
         self.K = Q.access.block(np.arange(Q.n), np.arange(Q.n))
-        self.moves = problem.lower < problem.upper
+        fixed, values = _forced(problem)
+        self.moves = (problem.lower < problem.upper) & ~fixed
         self.has_lower = np.isfinite(problem.lower) & self.moves
         self.has_upper = np.isfinite(problem.upper) & self.moves
         lower = np.where(np.isfinite(problem.lower), problem.lower, 0.0)
         upper = np.where(np.isfinite(problem.upper), problem.upper, 0.0)
         both = self.has_lower & self.has_upper
         one_sided = np.where(self.has_lower, lower + 1.0, np.where(self.has_upper, upper - 1.0, 0.0))
-        self.alpha = np.where(both | ~self.moves, 0.5 * (lower + upper), one_sided)
+        self.alpha = np.where(fixed, values, np.where(both | ~self.moves, 0.5 * (lower + upper), one_sided))
         self.mu = np.zeros(len(problem.d))
         self.gradient = self._gradient(self.alpha)
-        size = max(1.0, float(np.max(np.abs(self.gradient[self.moves]), initial=0.0)))
-        self.z, self.w = np.where(self.has_lower, size, 0.0), np.where(self.has_upper, size, 0.0)
+        self.first_force = self._force() or 1.0
+        self.first_value = self.first_force * float(np.sum(np.abs(self.alpha))) or 1.0
+        self.z, self.w = self.first_force * self.has_lower, self.first_force * self.has_upper
 
     def _gradient(self, alpha: Array) -> Array:
         Q = self.problem.Q
         return Q.spread(self.K @ Q.coefficients(alpha)) + self.problem.p
 
     def _slacks(self) -> tuple[Array, Array]:
-        s = np.where(self.has_lower, self.alpha - self.problem.lower, 1.0)
-        t = np.where(self.has_upper, self.problem.upper - self.alpha, 1.0)
+        least = SMALLEST_SLACK * _width(self.problem)
+        s = np.where(self.has_lower, np.maximum(self.alpha - self.problem.lower, least), 1.0)
+        t = np.where(self.has_upper, np.maximum(self.problem.upper - self.alpha, least), 1.0)
         return s, t
 
     # ---- measures ---------------------------------------------------------------------------------------------
@@ -121,22 +132,28 @@ class _State:
     def is_optimal(self, tol: float) -> bool:
         dual, primal = self._residuals()
         value, gap = abs(self.problem.value(self.alpha, self.gradient)), self._gap()
-        forces = 1.0 + float(np.max(np.abs(self.problem.p), initial=0.0))
-        masses = 1.0 + float(np.max(np.abs(self.problem.d), initial=0.0))
+        forces = max(self._force(), 1e-3 * self.first_force)
+        masses = np.abs(self.problem.A) @ np.abs(self.alpha) + np.abs(self.problem.d)
         balanced = np.max(np.abs(dual), initial=0.0) <= 1e-8 * forces
-        feasible = np.max(np.abs(primal), initial=0.0) <= 1e-9 * masses
-        return bool(balanced and feasible and gap <= tol * max(value, 1e-12 * forces * masses))
+        feasible = np.all(np.abs(primal) <= 1e-10 * masses)
+        return bool(balanced and feasible and gap <= tol * max(value, 1e-4 * self.first_value))
+
+    def _force(self) -> float:
+        """How large gradients are."""
+        return float(np.max(np.abs(self.gradient) + np.abs(self.problem.p), initial=0.0))
 
     # ---- a step -----------------------------------------------------------------------------------------------
 
     def advance(self) -> bool:
         """Predict along the tangent, correct back to the path; False when no step is left in floating point."""
-        s, t = self._slacks()
-        D = np.where(self.moves, self.z / s + self.w / t, 1.0)
         try:
-            solve = self._factor(D)
-        except (scipy.linalg.LinAlgError, ValueError):
+            return self._advance()
+        except (scipy.linalg.LinAlgError, ValueError):  # not positive definite, or not finite
             return False
+
+    def _advance(self) -> bool:
+        s, t = self._slacks()
+        solve = self._factor(np.where(self.moves, self.z / s + self.w / t, 1.0))
         bounds = int(self.has_lower.sum() + self.has_upper.sum())
         target = self._gap() / max(bounds, 1)
         predictor = self._direction(solve, s, t, 0.0, np.zeros_like(s), np.zeros_like(t))
@@ -161,7 +178,8 @@ class _State:
         (D + E K Eᵀ)⁻¹ = D⁻¹ − D⁻¹ E M^-½ (I − (I + M^½ K M^½)⁻¹) M^-½ Eᵀ D⁻¹.                docs/math.md (18)
         """
         Q = self.problem.Q
-        inverse = np.where(self.moves, 1.0 / D, 0.0)
+        least = 1e-12 * float(np.max(np.abs(np.diagonal(self.K)), initial=0.0))  # a variable without bounds has D = 0
+        inverse = np.where(self.moves, 1.0 / np.maximum(D, least if least > 0 else 1e-12), 0.0)
         root = np.sqrt(inverse.reshape(Q.slots, Q.n).sum(axis=0))
         B = root[:, None] * self.K * root[None, :]
         B[np.diag_indices_from(B)] += 1.0
@@ -215,12 +233,15 @@ class _State:
         """Variables next to a bound go onto it; then the answer is polished."""
         problem = self.problem
         s, t = self._slacks()
-        alpha = np.where(self.has_lower & (s * 1e3 < self.z * _width(problem)) & (s < t), problem.lower, self.alpha)
-        alpha = np.where(self.has_upper & (t * 1e3 < self.w * _width(problem)) & (t <= s), problem.upper, alpha)
+        width, force = _width(problem), self._force()
+        alpha = np.where(self.has_lower & (s * force < self.z * width) & (self.z >= self.w), problem.lower, self.alpha)
+        alpha = np.where(self.has_upper & (t * force < self.w * width) & (self.w > self.z), problem.upper, alpha)
         better = None
-        if status is Status.SOLVED:
+        if status is not Status.INTERRUPTED:
             better = polish(problem, alpha, self._gradient(alpha), self.alpha, self.gradient, max_free=problem.size)
-        alpha, gradient = better or (self.alpha, self.gradient)
+        alpha, gradient = better or self._repaired()
+        if better is not None:  # exact, even where the path was not followed to its end
+            status = Status.SOLVED
         columns = {name: np.array([record[name] for record in records]) for name in records[0]}
         return Solution(
             alpha=alpha,
@@ -230,7 +251,32 @@ class _State:
             iterations=len(records) - 1,
             history=History.from_columns(columns),
             error=error,
+            polished=better is not None,
         )
+
+    def _repaired(self) -> tuple[Array, Array]:
+        """The point itself if it is feasible to rounding, else one close by that is."""
+        missing = np.abs(self.problem.A @ self.alpha - self.problem.d)
+        masses = np.abs(self.problem.A) @ np.abs(self.alpha) + np.abs(self.problem.d)
+        shared = np.any(np.count_nonzero(self.problem.A, axis=0) > 1)
+        if np.all(missing <= 1e-14 * masses) or shared:
+            return self.alpha, self.gradient
+        alpha = nearest_feasible(self.problem, self.alpha)
+        return alpha, self._gradient(alpha)
+
+
+def _forced(problem: Problem) -> tuple[NDArray[np.bool_], Array]:
+    """Variables of a row that asks for the least or the most its boxes allow: they have no interior to speak of."""
+    fixed, values = np.zeros(problem.size, dtype=bool), np.zeros(problem.size)
+    for row, target in zip(problem.A, problem.d, strict=True):
+        used = row != 0
+        least = np.where(row > 0, problem.lower, problem.upper)[used]
+        most = np.where(row > 0, problem.upper, problem.lower)[used]
+        for ends in (least, most):
+            scale = np.abs(row[used]) @ np.abs(ends) + abs(target)
+            if np.isfinite(scale) and abs(row[used] @ ends - target) <= 1e-13 * scale:
+                fixed[used], values[used] = True, ends
+    return fixed, values
 
 
 def _width(problem: Problem) -> Array:

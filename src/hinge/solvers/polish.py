@@ -12,6 +12,9 @@ from hinge.problems import Array, Problem, optimal_offset
 
 MAX_ROUNDS = 20
 
+#: Rounds in which the guess gets no better before it is given up: those that succeed never have more than one.
+MAX_IDLE = 3
+
 
 def polish(
     problem: Problem,
@@ -34,6 +37,7 @@ def polish(
     point, slope = alpha.copy(), gradient.copy()
     free = (point > lower) & (point < upper)
     noise = 1e-13 * (1.0 + float(np.max(np.abs(slope), initial=0.0)))
+    fewest, idle_rounds = problem.size + 1, 0
     for _ in range(MAX_ROUNDS):
         index = np.flatnonzero(free)
         if index.size > max_free:
@@ -45,6 +49,9 @@ def polish(
         inside = np.clip(moved, lower[index], upper[index])
         point[index] = inside
         slope = problem.gradient(point)
+        idle = ~np.any(problem.A[:, index] != 0, axis=1)  # rows without a free variable have a choice of multipliers
+        if idle.any():
+            mu[idle] = optimal_offset(problem, point, slope)[idle]
         residual = slope + mu @ problem.A if len(mu) else slope
         outside = moved != inside
         wrong = ~free & (
@@ -58,6 +65,10 @@ def polish(
             rounding = 1e-12 * float(np.abs(point) @ (np.abs(slope) + np.abs(problem.p)))
             uphill = problem.value(point, slope) > value + rounding  # where an indefinite Q may lead
             return None if uphill else (point, slope)
+        mistakes = int(outside.sum() + wrong.sum())
+        fewest, idle_rounds = (mistakes, 0) if mistakes < fewest else (fewest, idle_rounds + 1)
+        if idle_rounds == MAX_IDLE:
+            return None
         free[index[outside]] = False
         free |= wrong
     return None
@@ -87,13 +98,15 @@ def _solve(problem: Problem, index: NDArray[np.intp], point: Array, slope: Array
     Where the system is singular (duplicates) the answer is the one with the smallest α_F: it does not depend on the
     point one came from.
     """
-    if index.size == 0:
-        return np.zeros(0), optimal_offset(problem, point, slope)
-    rows, size = problem.A[:, index], len(index)
+    mu, size = np.zeros(len(problem.A)), len(index)
+    if size == 0:
+        return np.zeros(0), mu
+    used = np.any(problem.A[:, index] != 0, axis=1)
+    rows = problem.A[used][:, index]
     system = np.zeros((size + len(rows), size + len(rows)))
     system[:size, :size] = problem.Q.block(index, index)
     system[:size, size:], system[size:, :size] = rows.T, rows
-    right = np.concatenate([-slope[index], problem.d - problem.A @ point])
+    right = np.concatenate([-slope[index], (problem.d - problem.A @ point)[used]])
     here = np.concatenate([point[index], np.zeros(len(rows))])
     with warnings.catch_warnings():
         warnings.simplefilter("error", scipy.linalg.LinAlgWarning)
@@ -104,6 +117,5 @@ def _solve(problem: Problem, index: NDArray[np.intp], point: Array, slope: Array
             smallest = scipy.linalg.lstsq(system, right + system @ here, cond=cutoff, lapack_driver="gelsy")[0]
             answer = smallest - here
             answer += scipy.linalg.lstsq(system, right - system @ answer, cond=cutoff, lapack_driver="gelsy")[0]
-    if not np.isfinite(answer).all():
-        return None, answer[size:]
-    return answer[:size], answer[size:]
+    mu[used] = answer[size:]
+    return answer[:size] if np.isfinite(answer).all() else None, mu

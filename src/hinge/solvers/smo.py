@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +21,9 @@ POLISHED_N = 1000
 #: Up to this many samples, and for tolerances below FINE_TOL, kernel rows are kept in float64.
 SMALL_N = 4096
 FINE_TOL = 1e-4
+
+#: On so many samples, after a run in single precision, the outcome is compared with kernel rows in double precision.
+PROBES = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +48,9 @@ class SMO:
     cache_size : float or "auto"
         Megabytes for kernel rows.
     precision : {"auto", "float32", "float64"}
-        How kernel rows are kept. "auto": float64 for small problems and fine tolerances, float32 otherwise.
+        How kernel rows are kept. "auto": float64 for small problems and fine tolerances, float32 otherwise. Where
+        float32 turns out to be too coarse for `tol` (kernel values far larger than their differences), the run goes
+        on in float64.
     polish : bool
         Small problems (up to 1,000 samples) end with an exact solve on the free variables: the answer is then right
         to rounding whatever `tol` was.
@@ -72,33 +79,20 @@ class SMO:
         self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
     ) -> Solution:
         """Solve `problem` from `start` (made feasible where it is not), telling `monitor` how it goes."""
+        began = time.monotonic()
         Q = problem.Q
-        group = groups_of(problem)
-        point = nearest_feasible(problem, start.alpha if isinstance(start, Solution) else start)
-        low, high = Q.sign * problem.lower, Q.sign * problem.upper
-        beta = Q.sign * point
-        run = _core.smo(
-            Q.access.gram,
-            linear=Q.sign * problem.p,
-            lower=np.minimum(low, high),
-            upper=np.maximum(low, high),
-            group=group,
-            slots=Q.slots,
-            beta=beta,
-            tolerance=self.tol,
-            stop_on_gap=self.stop == "gap",
-            shrinking=self.shrinking,
-            max_iterations=self.max_iter,
-            max_seconds=-1.0 if self.max_time is None else self.max_time,
-            cache_bytes=cache_bytes(self.cache_size),
-            double_rows=self._wants_double(Q.n),
-            progress=monitor,
-        )
+        beta = Q.sign * nearest_feasible(problem, start.alpha if isinstance(start, Solution) else start)
+        double = self._wants_double(Q.n)
+        run = self._run(problem, beta, double, monitor)
+        if not double and not self._rows_were_good_enough(problem, beta, run):
+            run = self._again_in_double(problem, beta, run, time.monotonic() - began, monitor)
         alpha = Q.sign * beta
         gradient = Q.spread(run["f"]) + problem.p
         status = Status(run["status"])
+        better = None
         if self.polish and status is Status.SOLVED and Q.n <= POLISHED_N:
-            alpha, gradient = polish(problem, alpha, gradient) or (alpha, gradient)
+            better = polish(problem, alpha, gradient)
+            alpha, gradient = better or (alpha, gradient)
         counters = ("row_hits", "row_misses", "reconstructions", "recomputations")
         return Solution(
             alpha=alpha,
@@ -108,9 +102,61 @@ class SMO:
             iterations=run["iterations"],
             history=History.from_columns(run["history"]),
             exact=run["exact"],
+            polished=better is not None,
             error=run["error"],
             counters={name: run[name] for name in counters},
         )
+
+    def _run(self, problem: Problem, beta: Array, double: bool, monitor: Monitor | None) -> dict[str, Any]:
+        """Improve `beta` in place."""
+        Q = problem.Q
+        low, high = Q.sign * problem.lower, Q.sign * problem.upper
+        return _core.smo(
+            Q.access.gram,
+            linear=Q.sign * problem.p,
+            lower=np.minimum(low, high),
+            upper=np.maximum(low, high),
+            group=groups_of(problem),
+            slots=Q.slots,
+            beta=beta,
+            tolerance=self.tol,
+            stop_on_gap=self.stop == "gap",
+            shrinking=self.shrinking,
+            max_iterations=self.max_iter,
+            max_seconds=-1.0 if self.max_time is None else self.max_time,
+            cache_bytes=cache_bytes(self.cache_size),
+            double_rows=double,
+            progress=monitor,
+        )
+
+    def _rows_were_good_enough(self, problem: Problem, beta: Array, run: dict[str, Any]) -> bool:
+        """Whether f from rows in single precision is right to within the tolerance, by some rows in double."""
+        Q = problem.Q
+        coefficients = beta.reshape(Q.slots, Q.n).sum(axis=0)
+        used, probes = np.flatnonzero(coefficients), np.unique(np.linspace(0, Q.n - 1, PROBES).astype(np.intp))
+        error = np.max(np.abs(Q.access.block(probes, used) @ coefficients[used] - run["f"][probes]))
+        if self.stop == "kkt":
+            return bool(error <= 0.5 * self.tol)
+        width = problem.upper - problem.lower
+        return bool(error * np.sum(width[np.isfinite(width)]) <= 0.5 * self.tol * abs(run["objective"]))
+
+    def _again_in_double(
+        self, problem: Problem, beta: Array, run: dict[str, Any], seconds: float, monitor: Monitor | None
+    ) -> dict[str, Any]:
+        """The rest of the way with rows in double precision; where there is none left, an honest end of this one."""
+        status, Q = Status(run["status"]), problem.Q
+        nothing = {name: column[:0] for name, column in run["history"].items()}
+        if status in (Status.TIME_LIMIT, Status.INTERRUPTED):
+            return {**run, "exact": False, "history": nothing}
+        if status is Status.MAX_ITER:
+            return {**run, "f": Q.access.matvec(beta.reshape(Q.slots, Q.n).sum(axis=0)), "history": nothing}
+        finer = replace(
+            self,
+            max_iter=-1 if self.max_iter < 0 else max(0, self.max_iter - run["iterations"]),
+            max_time=None if self.max_time is None else max(0.0, self.max_time - seconds),
+        )
+        rest = finer._run(problem, beta, True, monitor)
+        return {**rest, "iterations": run["iterations"] + rest["iterations"]}
 
     def _wants_double(self, n: int) -> bool:
         if self.precision == "auto":
