@@ -194,7 +194,7 @@ class KernelMachine(BaseEstimator):
     def _solve(
         self, problem: Problem, formulation: Formulation, start: Any, deadline: float | None, monitor: Monitor | None
     ) -> Solution:
-        """`tol` is meant in the units of the function: where recovering divides by ρ, go on until ρ · tol is reached."""
+        """`tol` is in the units of the function: where recovering divides by ρ, go on until ρ · tol is reached."""
         tol: float = getattr(self._solver(), "tol", 0.0) or 0.0
         finest, iterations = tol, 0
         while True:

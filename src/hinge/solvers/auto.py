@@ -16,7 +16,7 @@ DENSE_N = 2000
 #: Below this tolerance a small problem goes to the interior point method at once.
 PRECISE_TOL = 1e-8
 
-#: Where the interior point method fails too (a kernel that is not positive semidefinite), SMO gets this many times more.
+#: Where the interior point method fails too (a kernel that is not positive semidefinite), SMO gets so many times more.
 LAST_PATIENCE = 5
 
 
