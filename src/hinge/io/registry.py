@@ -44,6 +44,8 @@ RECORDS: dict[str, type] = {
         problems.Certificate,
         problems.History,
         solvers.SMO,
+        solvers.Auto,
+        solvers.InteriorPoint,
     )
 }
 
@@ -79,7 +81,7 @@ def fits(value: object, hint: Any) -> bool:
     if hint is None:
         return value is None
     cls = origin or hint
-    if not isinstance(cls, type) or getattr(cls, "_is_protocol", False):
+    if cls is Any or not isinstance(cls, type) or getattr(cls, "_is_protocol", False):
         return True
     if cls is float:
         return isinstance(value, float | int | np.floating | np.integer) and not isinstance(value, bool)

@@ -1,0 +1,33 @@
+// expect.hpp: what a test program needs: a check that counts failures, and the verdict.
+#pragma once
+
+#include <cstdio>
+#include <exception>
+#include <string>
+
+namespace hinge::test {
+
+inline int failures = 0;
+
+inline void expect(bool ok, const std::string& what) {
+  if (ok) return;
+  ++failures;
+  std::printf("FAILED: %s\n", what.c_str());
+}
+
+template <class Call>
+bool throws(Call call) {
+  try {
+    call();
+  } catch (const std::exception&) {
+    return true;
+  }
+  return false;
+}
+
+inline int verdict(const char* program) {
+  std::printf("%s: %s\n", program, failures ? "FAILED" : "passed");
+  return failures != 0;
+}
+
+}  // namespace hinge::test
