@@ -18,7 +18,7 @@ class RowStore {
  public:
   RowStore(const KernelSource& kernel, std::size_t budget_bytes)
       : kernel_(kernel), n_(kernel.size()), place_(n_, -1), stamp_(n_, 0),
-        capacity_(std::min(n_, std::max<std::size_t>(4, budget_bytes / (sizeof(T) * std::max<std::size_t>(1, n_))))) {}
+        capacity_(std::min(std::max<std::size_t>(n_, 2), std::max<std::size_t>(4, budget_bytes / (sizeof(T) * std::max<std::size_t>(1, n_))))) {}
 
   std::size_t capacity() const { return capacity_; }
   std::int64_t hits() const { return hits_; }

@@ -335,6 +335,7 @@ class Smo {
         else open_slope_ = std::max(open_slope_, std::abs(r));
       }
     }
+    if (open_slope_ > options_.tolerance) gap = kInf;  // (3) is no bound while a slope points to an infinite bound
     return {result_.iterations, watch_.seconds(), violation(), -objective_ + gap, -objective_, gap,
             static_cast<std::int64_t>(m), !shrunk()};
   }

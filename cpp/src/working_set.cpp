@@ -15,7 +15,10 @@ namespace hinge {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr std::size_t kSize = 1024;     // samples of a working set
 constexpr std::size_t kColumns = 2048;  // of f brought up to date at a time: they stay in the first-level cache
+
+constexpr int kIdle = 10;               // outer steps without gain: rounding has the last word
 
 struct StopRequest {
   Status status;
@@ -28,8 +31,8 @@ class Engine {
          Span<double> f, Monitor& monitor)
       : kernel_(kernel), problem_(problem), options_(options), monitor_(monitor), beta_(beta), f_(f),
         n_(kernel.size()), store_(kernel, options.cache_bytes), diagonal_(n_), chosen_(n_, 0) {
-    const std::size_t wanted = options.size ? options.size : 512;
-    q_ = std::max<std::size_t>(2, std::min({wanted, n_, store_.capacity()}));
+    const std::size_t wanted = options.size ? options.size : kSize;
+    q_ = std::max<std::size_t>(2, std::min({wanted, std::max<std::size_t>(n_, 2), store_.capacity()}));
     parallel_.threads = options.threads;
     parallel_.poll = [this] { poll(); };
     inner_.families = families_ = families_of(problem);
@@ -76,6 +79,7 @@ class Engine {
     }
     objective_ = 0;
     for (std::size_t v = 0; v < beta_.size(); ++v) objective_ += beta_[v] * (0.5 * f_[v % n_] + problem_.linear[v]);
+    last_objective_ = objective_;
   }
 
   double coefficient(std::size_t i) const {
@@ -116,10 +120,20 @@ class Engine {
     monitor_.record(now);
     if (monitor_.wants_progress() && !monitor_.progress(now)) throw StopRequest{Status::interrupted};
     if (violation_ <= kkt_tolerance() && solved(now)) return true;
+    if (!std::isfinite(now.gap) || stalled()) throw StopRequest{Status::numerical};
     if (options_.max_iterations >= 0 && result_.iterations >= options_.max_iterations)
       throw StopRequest{Status::max_iter};
     poll();
     return false;
+  }
+
+  // Outer steps still go on, but they no longer lower the objective in floating point.
+  bool stalled() {
+    const double gain = last_objective_ - objective_;
+    total_gain_ += std::max(gain, 0.0);
+    last_objective_ = objective_;
+    idle_ = gain > 1e-15 * (std::abs(objective_) + total_gain_) || result_.iterations == 0 ? 0 : idle_ + 1;
+    return idle_ >= kIdle;
   }
 
   bool solved(const Snapshot& now) {
@@ -145,19 +159,26 @@ class Engine {
 
   // ---- choosing the working set --------------------------------------------------------------------------------
 
-  // Up to half of the last set stays, free variables first; the rest are the worst violators of either side.
+  // Up to half of the last set stays, free variables first; the rest are the worst violators of either side, beginning
+  // with the worst family: the pair that violates most is always among them.
   void choose() {
     std::vector<std::int32_t> kept;
     for (const bool free : {true, false})
       for (std::int32_t i : set_)
-        if (kept.size() < q_ / 2 && is_free(static_cast<std::size_t>(i)) == free) kept.push_back(i);
+        if (kept.size() < std::min(q_ / 2, q_ - 2) && is_free(static_cast<std::size_t>(i)) == free) kept.push_back(i);
     std::fill(chosen_.begin(), chosen_.end(), 0);
     for (std::int32_t i : kept) chosen_[static_cast<std::size_t>(i)] = 1;
     set_ = std::move(kept);
-    const std::size_t room = q_ - set_.size(), sides = 2 * families_.size();
-    for (std::size_t side = 0; side < sides; ++side) {
-      const std::size_t share = (q_ - set_.size()) / (sides - side);
-      add_violators(families_[side / 2], side % 2 == 0, std::min(share, room));
+    std::vector<const Family*> order;
+    for (const Family& family : families_)
+      if (family.violation() > 0) order.push_back(&family);
+    std::stable_sort(order.begin(), order.end(),
+                     [](const Family* a, const Family* b) { return a->violation() > b->violation(); });
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      const std::size_t room = q_ - set_.size(), share = std::min(room, std::max<std::size_t>(2, room / (order.size() - k)));
+      const std::size_t before = set_.size();
+      add_violators(*order[k], true, (share + 1) / 2);
+      add_violators(*order[k], false, share - (set_.size() - before));
     }
     std::sort(set_.begin(), set_.end());
   }
@@ -248,7 +269,8 @@ class Engine {
       return [&](std::size_t task, Pulse&) {
         const std::size_t first = task * kColumns, count = std::min(kColumns, n_ - first);
         double* const out = f_.data() + first;
-        for (std::size_t k = 0; k + 1 < rows.size(); k += 2) axpy2(out, rows[k] + first, change[k], rows[k + 1] + first, change[k + 1], count);
+        for (std::size_t k = 0; k + 1 < rows.size(); k += 2)
+          axpy2(out, rows[k] + first, change[k], rows[k + 1] + first, change[k + 1], count);
         if (rows.size() % 2) axpy2(out, rows.back() + first, change.back(), rows.back() + first, 0.0, count);
       };
     });
@@ -304,6 +326,8 @@ class Engine {
   Stopwatch watch_;
   SmoResult result_;
   double tau_ = 0, violation_ = 0, objective_ = 0, next_poll_ = 0.05, gap_mode_tolerance_ = -1, first_violation_ = 0;
+  double last_objective_ = 0, total_gain_ = 0;
+  int idle_ = 0;
 };
 
 }  // namespace

@@ -190,6 +190,14 @@ class TestCertify:
         assert told.gap == pytest.approx(found.gap, abs=1e-6 * found.primal)
         assert told.best_dual <= told.best_primal * (1 + 1e-9)
 
+    def test_hard_margins_are_bounded_from_both_sides(self):
+        X, y = data("SVC", n=60)
+        model = machine("SVC", C=np.inf, gamma=2.0, tol=1e-5).fit(X, y)
+        told, found = model.certificate_, model.certify(X, y)
+        assert found.infeasibility <= 1e-5
+        assert told.best_dual <= told.best_primal * (1 + 1e-4)
+        assert told.best_primal == pytest.approx(found.primal, rel=1e-3)
+
     @pytest.mark.parametrize("name", CLASSIFIERS)
     def test_several_classes(self, name):
         X, y = data(name, n=90, classes=3)

@@ -170,6 +170,7 @@ class TestRangeOfNu:
             y, w = self.signs(7, 13), rng.uniform(0.1, 3, 20)
             machine = NuSVC(y, w, NuSVC(y, w, 1e-3, balance).nu_max, balance)
             problem = machine.build(open_access(RBF(0.5), rng.normal(size=(20, 2))))
+            assert all(row @ problem.upper >= target for row, target in zip(problem.A, problem.d, strict=True))
             solution = SMO(tol=1e-6).solve(problem)
             assert infeasibility(problem, solution.alpha) <= 1e-12 * 20
 

@@ -173,7 +173,7 @@ class TestTwoRows:
         expected = [*optimal_offset(first, alpha, g), *optimal_offset(second, beta, h)]
         np.testing.assert_array_equal(mu, expected)
 
-    @given(point=points(rows=2, max_size=5, unbounded=False))
+    @given(point=points(rows=2, max_size=5))
     def test_no_crossing_of_kinks_is_better(self, point):
         """Rows that share variables: the minimum is where two lines of kinks cross, or anywhere on one."""
         problem, alpha, gradient = point
@@ -183,7 +183,9 @@ class TestTwoRows:
             candidates.append(np.linalg.lstsq(lines, levels, rcond=None)[0])
         best = min(gap(problem, alpha, gradient, mu) for mu in candidates)
         mu = optimal_offset(problem, alpha, gradient)
-        assert gap(problem, alpha, gradient, mu) <= best + 1e-8
+        assert np.isfinite(mu).all()
+        if np.isfinite(best):
+            assert gap(problem, alpha, gradient, mu, zero=1e-7) <= best + 1e-7
 
     @pytest.mark.parametrize("seed", range(3))
     def test_overlapping_rows_against_a_fine_grid(self, seed):
@@ -214,7 +216,7 @@ class TestTwoRows:
         """Two hard margins of each class and both rows over all: b and ρ are held by the open ends."""
         y = np.array([1.0, 1.0, -1.0, -1.0])
         problem = problem_of([y, np.ones(4)], np.zeros(4), np.zeros(4), np.full(4, INFINITE))
-        gradient = np.array([1.0, 2.0, -1.0, 3.0])
+        gradient = np.array([-5.0, 2.0, -1.0, 3.0])
         mu = optimal_offset(problem, np.zeros(4), gradient)
         assert np.min(gradient + mu @ problem.A) >= -1e-9
         assert certify(problem, np.zeros(4), mu, gradient).proves(1e-9)

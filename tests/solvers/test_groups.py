@@ -121,9 +121,22 @@ class TestNearestFeasible:
         np.testing.assert_array_equal(nearest_feasible(problem), [5, 0])
 
     def test_full_variables_are_at_their_bounds_to_the_bit(self):
-        upper = np.array([0.1, 0.2, 0.3, 0.7])
-        problem = dense(np.eye(4), np.zeros(4), np.ones(4), 0.1 + 0.2 + 0.3, upper=upper)
-        np.testing.assert_array_equal(nearest_feasible(problem)[:2], upper[:2])
+        """start + (end − start) is not always the end."""
+        rng = np.random.default_rng(0)
+        odd = 0
+        for start, upper in rng.random((200, 2)) * [-10.0, 1.0]:
+            problem = dense(
+                np.eye(2), np.zeros(2), np.ones(2), upper + 0.25, np.array([-10.0, 0.0]), np.array([upper, 1.0])
+            )
+            assert nearest_feasible(problem, np.array([start, 0.0]))[0] == upper
+            odd += start + (upper - start) != upper
+        assert odd > 10, "the test tests nothing"
+
+    def test_a_long_way_leaves_no_rounding_behind(self):
+        """From 10⁹ down to 0.1 the last digits of the way are gone; a second look finds them."""
+        problem = dense(np.eye(1), np.zeros(1), [1.0], -0.1, -np.inf, np.inf)
+        for start in (1.23456789e9, -7.7e5, 31.4):
+            assert nearest_feasible(problem, np.array([start]))[0] == pytest.approx(-0.1, rel=1e-15)
 
     @given(
         ends=st.tuples(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3)), share=st.floats(0, 1), where=st.floats(0, 1)

@@ -362,6 +362,17 @@ class TestUnbounded:
         assert np.isfinite(solution.alpha).all()
         assert not certify(problem, *solution.point).proves(1e-3)
 
+    @pytest.mark.xfail(strict=True, reason="each pair has a minimum, all together have none: steps without end")
+    @pytest.mark.parametrize("rows", [0, 1])
+    def test_ends_where_no_single_step_is_unbounded(self, rows):
+        """Hard margins on classes that overlap: SVC(C=inf) on any data that are not separable."""
+        if rows:
+            X, machine = formulation("CSVC", 60)
+            problem = CSVC(machine.y, np.full(60, np.inf)).build(open_access(Linear(), X))
+        else:
+            problem = dense([[1.0, -1.0], [-1.0, 1.0]], [-1.0, -1.0], upper=np.inf)
+        assert SMO(max_time=0.5).solve(problem).status is Status.NUMERICAL
+
     def test_a_bounded_direction_among_infinite_bounds_is_followed(self):
         problem = dense(np.diag([1.0, 2.0]), [-1.0, -1.0], upper=np.inf)
         np.testing.assert_allclose(SMO(tol=1e-9).solve(problem).alpha, [1.0, 0.5], rtol=1e-12)
@@ -432,6 +443,17 @@ class TestHistory:
         slack = optimum.error + 1e-9 * abs(optimum.value)
         assert h.best_dual <= -optimum.value + slack
         assert h.best_primal >= -optimum.value - slack
+
+    def test_hard_margins_have_no_upper_bound_before_they_hold(self):
+        """C = ∞: while a margin is violated, (3) is −∞; a primal value of 0 at the start would be no bound."""
+        rng = np.random.default_rng(0)
+        y = np.repeat([1.0, -1.0], 40)
+        problem = CSVC(y, np.full(80, np.inf)).build(open_access(RBF(2.0), rng.normal(size=(80, 2))))
+        solution = SMO(tol=1e-4).solve(problem)
+        h, optimum = solution.history, -problem.value(solution.alpha)
+        assert h.primal[0] == np.inf
+        assert h.best_primal >= optimum * (1 - 1e-3)
+        assert h.best_dual <= optimum * (1 + 1e-9)
 
     def test_counters(self):
         problem = machine_problem("CSVC", 200, C=20.0)

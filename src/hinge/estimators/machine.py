@@ -110,6 +110,7 @@ class KernelMachine(BaseEstimator):
     def _solver(self, max_time: float | None = None) -> Any:
         return choose(
             self.solver,
+            threads=effective_n_jobs(self.n_jobs),
             tol=self.tol,
             shrinking=bool(self.shrinking),
             max_iter=self.max_iter,

@@ -46,6 +46,7 @@ RECORDS: dict[str, type] = {
         solvers.SMO,
         solvers.Auto,
         solvers.InteriorPoint,
+        solvers.WorkingSet,
     )
 }
 

@@ -5,5 +5,6 @@ from hinge.solvers.choose import Solver, choose
 from hinge.solvers.interior_point import InteriorPoint
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.smo import SMO
+from hinge.solvers.working_set import WorkingSet
 
-__all__ = ["SMO", "Auto", "InteriorPoint", "Monitor", "Solver", "choose"]
+__all__ = ["SMO", "Auto", "InteriorPoint", "Monitor", "Solver", "WorkingSet", "choose"]

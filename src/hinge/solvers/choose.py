@@ -9,6 +9,7 @@ from hinge.solvers.auto import Auto
 from hinge.solvers.interior_point import InteriorPoint
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.smo import SMO
+from hinge.solvers.working_set import WorkingSet
 
 
 class Solver(Protocol):
@@ -22,10 +23,15 @@ class Solver(Protocol):
 
 
 #: Solvers by name; "auto" is the best general choice.
-BY_NAME: dict[str, type[SMO] | type[InteriorPoint]] = {"auto": Auto, "smo": SMO, "interior_point": InteriorPoint}
+BY_NAME: dict[str, type[SMO] | type[InteriorPoint]] = {
+    "auto": Auto,
+    "smo": SMO,
+    "working_set": WorkingSet,
+    "interior_point": InteriorPoint,
+}
 
 
-def choose(solver: str | Solver, **options: Any) -> Solver:
+def choose(solver: str | Solver, threads: int = 1, **options: Any) -> Solver:
     """The solver called `solver` with these options, or `solver` itself if it is an object with options of its own."""
     if isinstance(solver, str):
         if solver not in BY_NAME:
@@ -34,6 +40,8 @@ def choose(solver: str | Solver, **options: Any) -> Solver:
         kind = BY_NAME[solver]
         if kind is InteriorPoint:  # its tolerance is a relative gap, and it needs no cache
             options = {name: options[name] for name in ("max_iter", "max_time") if name in options}
+        if kind is WorkingSet:
+            options["threads"] = threads
         return kind(**options)
     if not hasattr(solver, "solve"):
         raise TypeError(f"solver={solver!r} must be one of {sorted(BY_NAME)} or an object of hinge.solvers")

@@ -26,6 +26,12 @@ FINE_TOL = 1e-4
 PROBES = 64
 
 
+def signed_bounds(problem: Problem) -> tuple[Array, Array]:
+    """The boxes of β = sign ∘ α."""
+    low, high = problem.Q.sign * problem.lower, problem.Q.sign * problem.upper
+    return np.minimum(low, high), np.maximum(low, high)
+
+
 @dataclass(frozen=True, kw_only=True)
 class SMO:
     """Two variables at a time, the pair with the largest second-order gain.    LwK §10.5, docs/math.md (6)–(9)
@@ -110,12 +116,12 @@ class SMO:
     def _run(self, problem: Problem, beta: Array, double: bool, monitor: Monitor | None) -> dict[str, Any]:
         """Improve `beta` in place."""
         Q = problem.Q
-        low, high = Q.sign * problem.lower, Q.sign * problem.upper
+        lower, upper = signed_bounds(problem)
         return _core.smo(
             Q.access.gram,
             linear=Q.sign * problem.p,
-            lower=np.minimum(low, high),
-            upper=np.maximum(low, high),
+            lower=lower,
+            upper=upper,
             group=groups_of(problem),
             slots=Q.slots,
             beta=beta,
