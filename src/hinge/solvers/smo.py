@@ -58,8 +58,8 @@ class SMO:
         float32 turns out to be too coarse for `tol` (kernel values far larger than their differences), the run goes
         on in float64.
     polish : bool
-        Small problems (up to 1,000 samples) end with an exact solve on the free variables: the answer is then right
-        to rounding whatever `tol` was.
+        Small problems (up to 1,000 samples) end with an exact solve on the free variables. Where it succeeds, as
+        `Solution.polished` says, the answer is right to rounding whatever `tol` was.
     """
 
     tol: float = 1e-3
