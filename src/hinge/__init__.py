@@ -1,6 +1,8 @@
 """hinge: support vector machines with a proof in every answer."""
 
+from importlib import import_module
 from importlib.metadata import version
+from typing import Any
 
 from hinge import kernels, solvers
 from hinge.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
@@ -24,3 +26,10 @@ __all__ = [
     "save",
     "solvers",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`hinge.plotting` is imported when it is first asked for: it needs matplotlib."""
+    if name == "plotting":
+        return import_module("hinge.plotting")
+    raise AttributeError(f"module 'hinge' has no attribute {name!r}")

@@ -75,6 +75,17 @@ def test_proves_its_answer(make, program):
 
 
 @solvers
+@given(program=programs(bounded=True))
+def test_best_bounds_are_bounds(make, program):
+    """LwK (10.21): whatever a run has seen, the optimum lies between."""
+    history = make(tolerance(program)).solve(program.problem()).history
+    optimum = -program.optimum().value
+    rounding = 1e-9 * program.steepness * program.reach * program.size + program.optimum().error
+    assert history.best_dual <= optimum + rounding
+    assert history.best_primal >= optimum - rounding
+
+
+@solvers
 @given(program=programs(), seed=st.integers(0, 2**32 - 1))
 def test_any_feasible_start_leads_to_the_same_value(make, program, seed):
     solver, problem = make(tolerance(program)), program.problem()

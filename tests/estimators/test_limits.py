@@ -35,16 +35,7 @@ class TestWarnings:
         assert stated > 1e-4
         assert model.fit_status_ == 1
 
-    @pytest.mark.parametrize(
-        "name",
-        [
-            *CLASSIFIERS,
-            *(
-                pytest.param(name, marks=pytest.mark.xfail(strict=True, reason="one frame too near: single.py"))
-                for name in ("SVR", "NuSVR", "OneClassSVM")
-            ),
-        ],
-    )
+    @pytest.mark.parametrize("name", [*CLASSIFIERS, "SVR", "NuSVR", "OneClassSVM"])
     def test_point_at_the_caller(self, name):
         X, y = data(name, n=200)
         with warnings.catch_warnings(record=True) as caught:
@@ -71,7 +62,6 @@ class TestWarnings:
         assert np.all(model.n_iter_ <= 3)
         assert len(model.certificates_) == len(model.history_) == 6
 
-    @pytest.mark.xfail(strict=True, reason="a margin nobody has computed yet is taken for a margin of zero")
     def test_say_nothing_about_nu_before_it_is_known(self):
         """Stopped before the first step: there is nothing to be said of the smallest admissible ν."""
         X, y = data("NuSVC", n=200)
@@ -237,7 +227,6 @@ class TestCertifyRefuses:
         with pytest.raises(ValueError, match="y"):
             machine(name).fit(X, y).certify(X)
 
-    @pytest.mark.xfail(strict=True, reason="SVC: IndexError; NuSVC: the sample is left out in silence")
     @pytest.mark.parametrize("name", CLASSIFIERS)
     def test_a_label_that_was_not_there(self, name):
         X, y = data(name)
@@ -246,7 +235,6 @@ class TestCertifyRefuses:
         with pytest.raises(ValueError, match=r"label|class"):
             model.certify(X, y)
 
-    @pytest.mark.xfail(strict=True, reason="coefficients move to other samples in silence (np.searchsorted)")
     @every_machine
     def test_support_vectors_without_weight(self, name):
         """A sample that carries the function cannot have been left out."""

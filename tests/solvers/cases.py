@@ -66,6 +66,14 @@ def certified(problem, solution):
     return certify(stranger, *solution.point)
 
 
+def assert_feasible(problem, alpha):
+    """In the boxes to the bit, on the rows to rounding."""
+    assert np.all(alpha >= problem.lower)
+    assert np.all(alpha <= problem.upper)
+    missing = np.abs(problem.A @ alpha - problem.d)
+    assert np.all(missing <= 1e-12 * (np.abs(problem.A) @ np.abs(alpha) + np.abs(problem.d)) + 1e-300)
+
+
 def clarabel(problem):
     """The optimum by other people's code."""
     return solve_with_clarabel(

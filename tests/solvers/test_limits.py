@@ -14,7 +14,7 @@ from hinge.estimators.progress import ProgressLine
 from hinge.formulations import CSVC, OneClass
 from hinge.kernels import FunctionKernel, open_access
 from hinge.solvers import SMO
-from solvers.cases import PATIENCE, SANITIZED, certified, endless, machine_problem, slow_access
+from solvers.cases import PATIENCE, certified, endless, machine_problem, slow_access
 
 ATTEMPTS = 4  # at a measurement of time on a busy machine
 
@@ -240,9 +240,6 @@ class TestEstimators:
         assert set(model.predict(X[:10])) <= {0, 1}
         assert model.certificate_.best_dual > 0
 
-    @pytest.mark.xfail(
-        strict=not SANITIZED, reason="NuSVC trains again with class weights and forgets what interrupted it"
-    )
     def test_an_exception_is_not_forgotten_by_a_second_round(self, raising):
         X, y = self.data()
         model = NuSVC(kernel="linear", nu=0.9, class_weight={0: 2.0}, verbose=True, max_time=1.0)

@@ -112,15 +112,6 @@ class TestDuplicates:
             np.bincount(place.ravel(), other), np.bincount(place.ravel(), one), atol=1e-9
         )
 
-    @pytest.mark.xfail(
-        strict=True,
-        reason="the smallest coefficients are taken among the free variables only, "
-        "and which of several equal samples are free depends on the order",
-    )
-    def test_coefficients_do_not_depend_on_the_order(self):
-        _, one, other = self.both("OneClass", order=0)
-        np.testing.assert_allclose(other, one, atol=1e-9)
-
 
 class TestRefusals:
     def test_nothing_free(self):

@@ -1,7 +1,5 @@
 """SMO, option by option: the same answer whatever the way, and less work where less is needed."""
 
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,21 +7,14 @@ from hypothesis import strategies as st
 
 from hinge import Status
 from hinge.formulations import CSVC, NuSVC, OneClass
-from hinge.kernels import RBF, Linear, Polynomial, Precomputed, Sigmoid, open_access
-from hinge.problems import Problem, Quadratic, certify
+from hinge.kernels import RBF, Linear, open_access
+from hinge.problems import certify
 from hinge.solvers import SMO
-from solvers.cases import MACHINES, certified, clarabel, dense, formulation, machine_problem
+from solvers.cases import MACHINES, assert_feasible, certified, clarabel, dense, formulation, machine_problem
 
 every_machine = pytest.mark.parametrize("name", MACHINES)
 
 seeds = st.integers(0, 2**32 - 1)
-
-
-def assert_feasible(problem, alpha):
-    assert np.all(alpha >= problem.lower)
-    assert np.all(alpha <= problem.upper)
-    missing = np.abs(problem.A @ alpha - problem.d)
-    assert np.all(missing <= 1e-12 * (np.abs(problem.A) @ np.abs(alpha) + np.abs(problem.d)) + 1e-300)
 
 
 class TestOptions:
@@ -109,8 +100,8 @@ class TestTheWayDoesNotMatter:
         assert solution.history.best_dual <= found.primal * (1 + 1e-6)
         assert certify(problem, *solution.point, solution.gradient).dual == pytest.approx(found.dual, rel=1e-6)
 
-    @pytest.mark.parametrize(("limit", "exact"), [(dict(max_iter=20), True), (dict(max_time=2e-3), False)])
-    def test_rows_too_coarse_and_no_time_left(self, limit, exact):
+    @pytest.mark.parametrize("limit", [dict(max_iter=20), dict(max_time=2e-3)], ids=str)
+    def test_rows_too_coarse_and_no_time_left(self, limit):
         """Nothing is claimed that was not computed."""
         X, machine = formulation("CSVC", 800)
         problem = machine.build(open_access(Linear(), X + 1e5))
@@ -118,9 +109,9 @@ class TestTheWayDoesNotMatter:
         assert solution.status is (Status.MAX_ITER if "max_iter" in limit else Status.TIME_LIMIT)
         if not solution.alpha.any():
             return  # a slow machine (or a sanitizer): not one step, and f = 0 is exact
-        assert solution.exact == exact
         assert solution.history.best_dual == -np.inf
-        if exact:
+        assert solution.exact or "max_time" in limit
+        if solution.exact:
             scale = np.abs(solution.alpha).sum() * 4e10
             np.testing.assert_allclose(
                 solution.gradient, problem.gradient(solution.alpha), atol=1e-14 * scale
@@ -257,153 +248,6 @@ class TestWarmStart:
         other = SMO().solve(machine_problem("CSVC", 20))
         with pytest.raises(ValueError, match="30"):
             SMO().solve(problem, start=other)
-
-
-class TestIndefinite:
-    """A point where nothing small helps any more, and an end."""
-
-    @pytest.mark.parametrize("kernel", [Sigmoid(0.5, -1.0), Sigmoid(2.0, -3.0), Sigmoid(0.1, 0.5)], ids=repr)
-    @pytest.mark.parametrize("name", ["CSVC", "CSVC without bias", "SVR", "SVR without bias", "NuSVC"])
-    def test_tanh(self, kernel, name):
-        problem = machine_problem(name, 100, C=2.0, kernel=kernel)
-        assert np.linalg.eigvalsh(problem.Q.to_dense())[0] < -1e-6, "the kernel is definite after all"
-        for shrinking in (True, False):
-            solution = SMO(tol=1e-5, max_time=10.0, shrinking=shrinking).solve(problem)
-            assert solution.status is Status.SOLVED
-            assert_feasible(problem, solution.alpha)
-            assert certify(problem, *solution.point).kkt_violation <= 1.001e-5
-
-    @pytest.mark.parametrize("rows", [0, 1, 2])
-    @given(seed=seeds)
-    @settings(max_examples=40)
-    def test_random_matrices(self, rows, seed):
-        rng = np.random.default_rng(seed)
-        n = int(rng.integers(2, 12))
-        F = rng.normal(size=(n, n))
-        group = rng.integers(0, max(rows, 1), n)
-        A = np.array([group == g for g in range(rows)], dtype=float).reshape(rows, n)
-        start = rng.random(n)
-        problem = Problem(
-            Quadratic.dense(F + F.T), rng.normal(size=n), A, A @ start, np.zeros(n), np.ones(n)
-        )
-        solution = SMO(tol=1e-6, max_time=2.0).solve(problem, start=start)
-        assert solution.status is Status.SOLVED
-        assert_feasible(problem, solution.alpha)
-        assert problem.value(solution.alpha) <= problem.value(start) + 1e-9
-        assert certify(problem, *solution.point).kkt_violation <= 1.001e-6
-
-    def test_a_concave_problem_ends_in_a_corner(self):
-        problem = dense(-np.eye(4), [0.1, 0.2, -0.3, 0.0], np.ones(4), 2.0)
-        alpha = SMO(tol=1e-6).solve(problem).alpha
-        assert set(alpha) <= {0.0, 1.0}
-        assert alpha.sum() == 2
-
-
-class TestZeroCurvature:
-    @every_machine
-    @pytest.mark.parametrize(
-        ("what", "kernel"),
-        [
-            ("one point, many times", RBF(0.5)),
-            ("one point, many times", Linear()),
-            ("zeros", Linear()),
-            ("zeros", RBF(0.5)),
-            ("few points, many times", RBF(0.5)),
-            ("anything", RBF(0.0)),
-            ("anything", Polynomial(degree=0, gamma=1.0)),
-        ],
-        ids=lambda value: value if isinstance(value, str) else repr(value),
-    )
-    def test_reaches_the_optimum(self, name, what, kernel):
-        """Pairs without curvature go to the end of their box."""
-        X, machine = formulation(name, 30, C=2.0)
-        if what == "zeros":
-            X = np.zeros_like(X)
-        elif what == "one point, many times":
-            X = np.repeat(X[:1], 30, axis=0)
-        elif what == "few points, many times":
-            X = X[np.arange(30) % 4]
-        problem = machine.build(open_access(kernel, X))
-        solution = SMO(tol=1e-6, max_time=5.0).solve(problem)
-        assert solution.status is Status.SOLVED
-        assert_feasible(problem, solution.alpha)
-        optimum = clarabel(problem)
-        scale = 1e-7 * (1 + abs(optimum.value))
-        assert problem.value(solution.alpha) == pytest.approx(optimum.value, abs=optimum.error + scale)
-
-    @pytest.mark.parametrize("C", [1e6, 1e12, 1e14, np.inf])
-    def test_nearly_none_is_not_none(self, C):
-        """Two points a millionth apart: the minimum along the pair is far, but inside the box."""
-        distance = 4e-13  # K₁₁ + K₂₂ − 2K₁₂
-        K = np.array([[1.0, 1.0 - distance / 2], [1.0 - distance / 2, 1.0]])
-        problem = CSVC(np.array([1.0, -1.0]), np.full(2, C)).build(open_access(Precomputed(), K))
-        solution = SMO(tol=1e-6, max_time=2.0, polish=False).solve(problem)
-        expected = min(C, 2 / (2.0 - 2 * K[0, 1]))
-        assert solution.status is Status.SOLVED
-        np.testing.assert_allclose(solution.alpha, expected, rtol=1e-9)
-
-
-class TestUnbounded:
-    """No minimum: an end that says so, not a hang."""
-
-    @pytest.mark.parametrize(
-        "parts",
-        [
-            (np.zeros((3, 3)), -np.ones(3), None, (), 0.0, np.inf),
-            (np.zeros((3, 3)), [1.0, -1.0, 0.0], np.ones(3), 1.0, -np.inf, np.inf),
-            (np.zeros((2, 2)), [1.0, -1.0], [1.0, 1.0], 0.0, -np.inf, np.inf),
-            (-np.eye(3), [1.0, -1.0, 0.0], None, (), -np.inf, np.inf),
-            (-np.eye(3), [1.0, -1.0, 0.0], np.ones(3), 0.0, -np.inf, np.inf),
-        ],
-        ids=["linear", "linear, a row", "linear, two variables", "concave", "concave, a row"],
-    )
-    def test_ends(self, parts):
-        problem = dense(*parts)
-        solution = SMO(tol=1e-6, max_time=5.0).solve(problem)
-        assert solution.status is Status.NUMERICAL
-        assert np.isfinite(solution.alpha).all()
-        assert not certify(problem, *solution.point).proves(1e-3)
-
-    @pytest.mark.xfail(strict=True, reason="each pair has a minimum, all together have none: steps without end")
-    @pytest.mark.parametrize("rows", [0, 1])
-    def test_ends_where_no_single_step_is_unbounded(self, rows):
-        """Hard margins on classes that overlap: SVC(C=inf) on any data that are not separable."""
-        if rows:
-            X, machine = formulation("CSVC", 60)
-            problem = CSVC(machine.y, np.full(60, np.inf)).build(open_access(Linear(), X))
-        else:
-            problem = dense([[1.0, -1.0], [-1.0, 1.0]], [-1.0, -1.0], upper=np.inf)
-        assert SMO(max_time=0.5).solve(problem).status is Status.NUMERICAL
-
-    def test_a_bounded_direction_among_infinite_bounds_is_followed(self):
-        problem = dense(np.diag([1.0, 2.0]), [-1.0, -1.0], upper=np.inf)
-        np.testing.assert_allclose(SMO(tol=1e-9).solve(problem).alpha, [1.0, 0.5], rtol=1e-12)
-
-
-class TestNumbersThatAreNone:
-    @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-    @pytest.mark.parametrize("rows", [0, 1])
-    def test_a_matrix_with_them_is_not_solved(self, bad, rows):
-        """A comparison with NaN is false: it must not pass for optimality."""
-        K = np.eye(4)
-        K[1, 2] = K[2, 1] = bad
-        A = np.array([[1.0, 1.0, -1.0, -1.0]])[:rows]
-        problem = dense(K, -np.ones(4), A, np.zeros(rows))
-        problem = Problem(
-            Quadratic(problem.Q.access, np.array([1.0, 1.0, -1.0, -1.0])),
-            problem.p,
-            problem.A,
-            problem.d,
-            problem.lower,
-            problem.upper,
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            try:
-                solution = SMO(tol=1e-6, max_time=2.0).solve(problem)
-            except ValueError:
-                return
-            assert solution.status is Status.NUMERICAL
 
 
 class TestHistory:

@@ -31,6 +31,11 @@ def take(X: Any, rows: NDArray[np.intp] | None) -> Any:
     return X if rows is None else X[rows]
 
 
+def everyone(rows: NDArray[np.intp] | None) -> NDArray[np.intp] | slice:
+    """An index for the samples of a machine: None stands for all."""
+    return slice(None) if rows is None else rows
+
+
 def check_weight(sample_weight: Any, n: int) -> Array:
     """Sample weights as an array: ones when None; never negative, not all zero."""
     if sample_weight is None:
@@ -58,3 +63,18 @@ def check_weight(sample_weight: Any, n: int) -> Array:
             "(zero leaves a sample out)"
         )
     return weight
+
+
+def check_symmetric(K: Array) -> None:
+    """K is a square matrix, and symmetric up to rounding (looked at in blocks: no copy)."""
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(f"Precomputed matrix must be a square matrix. Input is a {K.shape[0]}x{K.shape[1]} matrix.")
+    allowed, block = 1e-5 * float(np.max(np.abs(np.diagonal(K)), initial=0.0)), 512
+    for first in range(0, len(K), block):
+        rows = slice(first, first + block)
+        strip = np.abs(K[rows, first:] - K[first:, rows].T)
+        if np.any(strip > np.maximum(allowed, 1e-5 * np.abs(K[rows, first:]))):
+            raise ValueError(
+                "Precomputed matrix must be symmetric: K[i, j] and K[j, i] differ. Pass (K + K.T) / 2 if they "
+                "differ by rounding only"
+            )

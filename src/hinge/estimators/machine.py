@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -19,7 +19,7 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hinge.estimators import parameters
-from hinge.estimators.data import Data, check_weight, take
+from hinge.estimators.data import Data, check_symmetric, check_weight, take
 from hinge.estimators.progress import ProgressLine
 from hinge.formulations import Formulation
 from hinge.kernels import (
@@ -61,7 +61,9 @@ def _unit(machine: Machine) -> Array:
 
 def _rows(X: Any) -> Any:
     """Samples for a kernel function: arrays and sparse matrices as they are, a list of anything as an array of it."""
-    if hasattr(X, "shape") and not hasattr(X, "iloc"):
+    if hasattr(X, "iloc"):
+        X = X.to_numpy()
+    if hasattr(X, "shape"):
         return X
     try:
         array = np.asarray(X)
@@ -148,28 +150,38 @@ class KernelMachine(BaseEstimator):
             if sp.issparse(X) and X.format in ("csr", "csc"):
                 X.check_format(full_check=True)  # a damaged matrix must not reach compiled code
             X = validate_data(self, X, dtype=FLOATS, order="C", accept_sparse="csr", reset=reset)
-        y = self._validate_y(y, _length(X))
+        y = self._validate_y(y, _length(X), reset)
         check_consistent_length(X, y)
-        if isinstance(kernel, Precomputed) and X.shape[0] != X.shape[1]:
-            raise ValueError(
-                f"Precomputed matrix must be a square matrix. Input is a {X.shape[0]}x{X.shape[1]} matrix."
-            )
+        if isinstance(kernel, Precomputed):
+            check_symmetric(X)
         return X, y
 
-    def _validate_y(self, y: Any, n: int) -> NDArray[Any]:
+    def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
         raise NotImplementedError
 
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, Precomputed) or (isinstance(self.kernel, str) and self.kernel == "precomputed")
 
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """An error while fitting leaves the estimator as it was."""
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
     # ---- training ---------------------------------------------------------------------------------------------
 
-    def _train(self, data: Data, machines: Sequence[Machine]) -> tuple[Kernel, list[Expansion]]:
+    def _train(
+        self, data: Data, machines: Sequence[Machine], deadline: float | None
+    ) -> tuple[Kernel, list[Expansion]]:
         """Solve every machine; certificates, statuses and histories become attributes."""
         kernel = self._make_kernel().resolve(data.X, data.weight)
         access_of = self._accesses(kernel, data.X)
         starts = self._warm_starts(data, machines)
-        deadline = None if self.max_time is None else time.monotonic() + self.max_time
         solutions: list[Solution] = []
         certificates: list[Certificate] = []
         expansions: list[Expansion] = []
@@ -185,6 +197,8 @@ class KernelMachine(BaseEstimator):
                 solution = self._solve(problem, machine.formulation, start, deadline, monitor)
                 if solution.error is not None and machine is not machines[-1]:
                     raise solution.error
+                if monitor is not None and len(solution.history):
+                    monitor(solution.history.last())
                 solutions.append(solution)
                 certificates.append(self._certificate(problem, solution, kernel))
                 expansions.append(machine.formulation.recover(*solution.point))
@@ -192,12 +206,15 @@ class KernelMachine(BaseEstimator):
         self._tell(solutions, certificates)
         return kernel, expansions
 
+    def _deadline(self) -> float | None:
+        return None if self.max_time is None else time.monotonic() + self.max_time
+
     def _solve(
         self, problem: Problem, formulation: Formulation, start: Any, deadline: float | None, monitor: Monitor | None
     ) -> Solution:
         """`tol` is in the units of the function: where recovering divides by ρ, go on until ρ · tol is reached."""
         tol: float = getattr(self._solver(), "tol", 0.0) or 0.0
-        finest, iterations = tol, 0
+        finest, story, iterations = tol, None, 0
         while True:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             solver = self._solver(left)
@@ -205,10 +222,11 @@ class KernelMachine(BaseEstimator):
                 solver = replace(solver, tol=finest)
             solution = solver.solve(problem, start, monitor)
             iterations += solution.iterations
+            story = solution.history if story is None else story.then(solution.history)
             unit = formulation.unit(solution.mu)
             wanted = unit * tol if unit > finest else max(finest * 1e-6, UNCLEAR_TOL)
             if solution.status is not Status.SOLVED or solution.polished or finest <= max(wanted, FINEST_TOL):
-                return replace(solution, iterations=iterations)
+                return replace(solution, iterations=iterations, history=story)
             finest, start = max(wanted, FINEST_TOL), solution
 
     def _accesses(self, kernel: Kernel, X: Any) -> Callable[[NDArray[np.intp] | None], Any]:
@@ -243,21 +261,28 @@ class KernelMachine(BaseEstimator):
 
     def _finish(self) -> Self:
         """Warn about a solver that stopped early; raise what interrupted it, now that the model is in place."""
-        gap = f"the relative duality gap reached is {self.certificate_.relative_gap:.2g}"
-        scaling = "Consider pre-processing your data with StandardScaler or MinMaxScaler."
-        if self.status_ is Status.MAX_ITER:
-            text = f"Solver terminated early (max_iter={self.max_iter}).  {scaling} The model is kept; {gap}."
-        elif self.status_ is Status.TIME_LIMIT:
-            text = f"Solver terminated early (max_time={self.max_time} s).  {scaling} The model is kept; {gap}."
-        elif self.status_ is Status.NUMERICAL:
-            text = f"Rounding errors stopped the solver before tol={self.tol:g}.  {scaling} The model is kept; {gap}."
-        else:
-            text = ""
-        if text:
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)
         error, self._error = self._error, None
         if error is not None:
             raise error
+        if self.status_ is Status.NUMERICAL and np.isinf(getattr(self, "C", 1.0)):
+            raise ValueError(
+                "C=inf asks for a function without any error, and with this kernel there is none: the problem is "
+                "unbounded. Use a finite C"
+            )
+        max_iter = getattr(self._solver(), "max_iter", self.max_iter)
+        reasons = {
+            Status.MAX_ITER: f"Solver terminated early (max_iter={max_iter}).",
+            Status.TIME_LIMIT: f"Solver terminated early (max_time={self.max_time} s).",
+            Status.NUMERICAL: f"Rounding errors stopped the solver before tol={self.tol:g}.",
+            Status.INTERRUPTED: "Solver was stopped by its monitor.",
+        }
+        if self.status_ in reasons:
+            warnings.warn(
+                f"{reasons[self.status_]}  Consider pre-processing your data with StandardScaler or MinMaxScaler. The "
+                f"model is kept; the relative duality gap reached is {self.certificate_.relative_gap:.2g}.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         return self
 
     # ---- warm starts (LwK 10.1.2) -----------------------------------------------------------------------------
@@ -295,6 +320,8 @@ class KernelMachine(BaseEstimator):
         """
         check_is_fitted(self)
         data = self._validate(X, y, sample_weight, reset=False)
+        if not np.isin(self.support_, data.rows).all():
+            raise ValueError("sample_weight is zero for a support vector; pass the weights that fit was given")
         machines = self._trained_machines(data)
         found = []
         for machine, expansion in zip(machines, self._expansions(data, machines), strict=True):
@@ -363,6 +390,13 @@ class KernelMachine(BaseEstimator):
             f"time (or to {len(self.support_)}, one column per support vector)"
         )
 
+    @property
+    def n_support_(self) -> NDArray[np.int32]:
+        """Number of support vectors: of each class for classifiers."""
+        if not hasattr(self, "_n_support"):
+            raise AttributeError(f"n_support_ is there after fit; this {type(self).__name__} is not fitted yet")
+        return self._n_support
+
     def _check_loaded(self) -> None:
         """The fitted attributes belong together (they may come from a file, or have been written to)."""
         model, count = self.model_, len(self.support_)
@@ -409,7 +443,3 @@ class KernelMachine(BaseEstimator):
         tags.input_tags.pairwise = self._is_precomputed()
         tags.input_tags.sparse = not self._is_precomputed()
         return tags
-
-    def __getstate__(self) -> Any:
-        state = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_error"}

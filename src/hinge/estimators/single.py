@@ -28,10 +28,11 @@ class SingleMachine(KernelMachine):
     """One function f(x) = Σ βᵢ k(xᵢ, x) + b."""
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        data = self._validate(X, y, sample_weight)
-        kernel, (expansion,) = self._train(data, self._machines(data))
-        self._assemble_single(data, kernel, expansion)
-        return self._finish()
+        with self._all_or_nothing():
+            data = self._validate(X, y, sample_weight)
+            kernel, (expansion,) = self._train(data, self._machines(data), self._deadline())
+            self._assemble_single(data, kernel, expansion)
+        return self
 
     def _machines(self, data: Data) -> list[Machine]:
         return [Machine(None, self._formulation(data))]
@@ -53,18 +54,11 @@ class SingleMachine(KernelMachine):
         coefficients[np.searchsorted(data.rows, self.support_)] = self.model_.coefficients[:, 0]
         return [Expansion(coefficients, float(self.intercept_[0]), self._margin, self._tube)]
 
-    @property
-    def n_support_(self) -> NDArray[np.int32]:
-        """Number of support vectors."""
-        if not hasattr(self, "_n_support"):
-            raise AttributeError(f"n_support_ is there after fit; this {type(self).__name__} is not fitted yet")
-        return self._n_support
-
 
 class Regressor(RegressorMixin, SingleMachine):
     """Regression: fit on real targets, predict f."""
 
-    def _validate_y(self, y: Any, n: int) -> NDArray[Any]:
+    def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         y = column_or_1d(y, warn=True)
@@ -92,7 +86,7 @@ class Regressor(RegressorMixin, SingleMachine):
         -------
         self
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight)._finish()
 
     def predict(self, X: Any) -> Array:
         """The value of f at each row of X."""
@@ -298,7 +292,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         parameters.number("nu", self.nu, 0.0, 1.0, open_low=True)
         super()._check_parameters()
 
-    def _validate_y(self, y: Any, n: int) -> NDArray[Any]:
+    def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
         return np.ones(n)
 
     def _formulation(self, data: Data) -> OneClass:
@@ -318,7 +312,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         -------
         self
         """
-        return self._fit(X, None, sample_weight)
+        return self._fit(X, None, sample_weight)._finish()
 
     def _assemble_single(self, data: Data, kernel: Kernel, expansion: Expansion) -> None:
         super()._assemble_single(data, kernel, expansion)

@@ -26,6 +26,10 @@ class Access(Protocol):
     def gram(self) -> _core.Gram:
         """K for compiled solvers."""
 
+    @property
+    def quick(self) -> bool:
+        """Whether K v is a matter of compiled code alone, not of a Python function."""
+
     def diagonal(self) -> Array:
         """Kᵢᵢ"""
 
@@ -55,6 +59,10 @@ class GramAccess:
     def n(self) -> int:
         return self.gram.n
 
+    @property
+    def quick(self) -> bool:
+        return isinstance(self.kernel, Precomputed) or self.kernel.nodes() is not None
+
     def diagonal(self) -> Array:
         return self.gram.diagonal()
 
@@ -70,8 +78,7 @@ class GramAccess:
     def factor(self) -> Data:
         if not isinstance(self.kernel, Linear):
             raise ValueError(
-                f"{self.kernel!r} has no exact factor: "
-                "use the linear kernel, or approximate it with hinge.lowrank"
+                f"{self.kernel!r} has no exact factor; only the linear kernel has one"
             )
         return self.data
 

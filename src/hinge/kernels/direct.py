@@ -42,6 +42,10 @@ class DirectAccess:
         """Not for solvers."""
         raise TypeError("DirectAccess is for certificates; solvers need open_access(kernel, X)")
 
+    @property
+    def quick(self) -> bool:
+        return False
+
     def diagonal(self) -> Array:
         if isinstance(self.kernel, Precomputed):
             return np.diagonal(self._samples).astype(np.float64)

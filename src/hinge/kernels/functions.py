@@ -17,6 +17,7 @@ from hinge.kernels.distances import dots, l1_distances, pair, row_blocks, square
 Gamma: TypeAlias = float | Literal["scale", "auto"]
 
 MAX_SPLINE_DEGREE = 15
+SMALL_SIZE, VARIANCE_ROWS = 1 << 20, 1024  # entries up to which, and rows by which, a variance is computed
 DIAGONAL_BLOCK = 64  # samples per call of a user's function when only the diagonal is wanted
 
 
@@ -310,15 +311,22 @@ def _resolve_gamma(gamma: Gamma, X: Data, weight: Array | None) -> float:
         X = sparse.csr_array(X, dtype=np.float64)
         means, squares = X.sum(axis=1) / X.shape[1], X.multiply(X).sum(axis=1) / X.shape[1]
         variance = np.average(squares, weights=weight) - np.average(means, weights=weight) ** 2
-    elif uniform:
-        variance = np.asarray(X).var(dtype=np.float64)
     else:
-        X = np.asarray(X, dtype=np.float64)
-        mean = np.average(X.mean(axis=1), weights=weight)
-        variance = np.average(((X - mean) ** 2).mean(axis=1), weights=weight)
+        variance = _variance(np.asarray(X), None if uniform else weight)
     if not np.isfinite(variance):
         raise ValueError(
             "gamma='scale' needs the variance of X, which overflows: The dual coefficients or intercepts are not "
             "finite for such data. Scale it, for example with StandardScaler, or pass a number"
         )
     return float(1.0 / (X.shape[1] * variance)) if variance != 0 else 1.0
+
+
+def _variance(X: Array, weight: Array | None) -> float:
+    """Of all entries, each row counted with its weight; in float64, block by block, without a copy of X."""
+    if weight is None and X.size <= SMALL_SIZE:
+        return float(X.var(dtype=np.float64))
+    w = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
+    blocks = [slice(k, k + VARIANCE_ROWS) for k in range(0, len(X), VARIANCE_ROWS)]
+    total = float(w.sum()) * X.shape[1]
+    mean = sum(float(w[b] @ X[b].sum(axis=1, dtype=np.float64)) for b in blocks) / total
+    return sum(float(w[b] @ ((X[b].astype(np.float64) - mean) ** 2).sum(axis=1)) for b in blocks) / total

@@ -55,11 +55,13 @@ class Certificate:
     convex: bool | None = None
 
     def proves(self, tol: float) -> bool:
-        """Whether the point is feasible, and optimal, to within `tol`."""
-        return bool(self.gap <= tol and self.infeasibility <= tol)
+        """Whether the point is feasible, and optimal, to within `tol`; never for a kernel known to be indefinite."""
+        return bool(self.gap <= tol and self.infeasibility <= tol and self.convex is not False)
 
     def with_history(self, history: History) -> Certificate:
-        """The same with the best bounds of a run; LwK (10.21)."""
+        """The same with the best bounds of a run; LwK (10.21).  Without convexity there are none."""
+        if self.convex is False:
+            return self
         return replace(
             self,
             best_primal=min(self.primal, history.best_primal),

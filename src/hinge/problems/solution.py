@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,8 @@ from hinge.problems.status import Status
 class History:
     """Snapshots of a run, as columns.
 
-    `exact` is False where the solver had set samples aside: primal and gap then speak of the others only.
+    `exact` is False where the solver had set samples aside: primal and gap then speak of the others only. Where a
+    solver was at a point that is not feasible, primal, dual and gap are NaN.
     """
 
     iteration: Array
@@ -40,12 +41,26 @@ class History:
     @property
     def best_primal(self) -> float:
         """The smallest upper bound seen; LwK (10.21)."""
-        return float(np.min(self.primal[self.exact], initial=np.inf))
+        return float(np.fmin.reduce(self.primal[self.exact], initial=np.inf))
 
     @property
     def best_dual(self) -> float:
         """The largest lower bound seen; LwK (10.21)."""
-        return float(np.max(self.dual, initial=-np.inf))
+        return float(np.fmax.reduce(self.dual, initial=-np.inf))
+
+    def last(self) -> dict[str, Any]:
+        """The last snapshot."""
+        return {f.name: getattr(self, f.name)[-1].item() for f in fields(self)}
+
+    def then(self, later: History) -> History:
+        """This run followed by another that went on from its end."""
+        if len(self) == 0 or len(later) == 0:
+            return self if len(later) == 0 else later
+        shifts = {"iteration": self.iteration[-1], "seconds": self.seconds[-1]}
+        columns = {f.name: (getattr(self, f.name), getattr(later, f.name)) for f in fields(self)}
+        return History(
+            **{name: np.concatenate([a, b + shifts[name] if name in shifts else b]) for name, (a, b) in columns.items()}
+        )
 
 
 @dataclass(frozen=True)

@@ -32,37 +32,46 @@ class Auto(SMO):
         self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
     ) -> Solution:
         """Solve `problem`."""
-        patience = 200 * problem.Q.n + 20_000
-        if problem.Q.n > DENSE_N or 0 <= self.max_iter <= patience:
+        n = problem.Q.n
+        patience = 20_000 + n * n // 4  # about as long as an interior point method would take
+        if n > DENSE_N or 0 <= self.max_iter <= patience:
             return super().solve(problem, start, monitor)
         began = time.monotonic()
         if self.tol < PRECISE_TOL and start is None:
             precise = self._interior(problem, began, monitor, patience)
-            if precise.status is not Status.NUMERICAL:
+            if precise.status is Status.SOLVED or precise.error is not None:
                 return precise
-        first = replace(self, max_iter=patience)._smo().solve(problem, start, monitor)
+        first = self._smo(patience, began).solve(problem, start, monitor)
         if first.status is not Status.MAX_ITER:
             return first
         second = self._interior(problem, began, monitor, patience)
-        if second.status is not Status.NUMERICAL:
-            return replace(second, iterations=first.iterations + second.iterations)
+        if second.status is Status.SOLVED:
+            return _after(first, second)
+        if second.status in (Status.TIME_LIMIT, Status.INTERRUPTED):  # half-way an interior point is of no use
+            return replace(first, status=second.status, error=second.error)
         limit = LAST_PATIENCE * patience if self.max_iter < 0 else self.max_iter - patience
-        rest = replace(self, max_iter=limit, max_time=self._left(began))._smo().solve(problem, first, monitor)
-        hopeless = rest.status is Status.MAX_ITER and self.max_iter < 0
-        status = Status.NUMERICAL if hopeless else rest.status
-        return replace(rest, iterations=first.iterations + rest.iterations, status=status)
+        rest = self._smo(limit, began).solve(problem, first, monitor)
+        if rest.status is Status.MAX_ITER and self.max_iter < 0:
+            rest = replace(rest, status=Status.NUMERICAL)
+        return _after(first, rest)
 
     def _interior(self, problem: Problem, began: float, monitor: Monitor | None, patience: int) -> Solution:
         """Interior point; where its answer could not be polished, SMO carries it from the interior to the bounds."""
         inside = InteriorPoint(max_time=self._left(began)).solve(problem, None, monitor)
         if inside.status is not Status.SOLVED or inside.polished:
             return inside
-        outside = replace(self, max_iter=patience, max_time=self._left(began))._smo().solve(problem, inside, monitor)
-        iterations = inside.iterations + outside.iterations
-        return replace(outside if outside.status is Status.SOLVED else inside, iterations=iterations)
+        outside = self._smo(patience, began).solve(problem, inside, monitor)
+        return _after(inside, outside) if outside.status is Status.SOLVED or outside.error is not None else inside
 
-    def _smo(self) -> SMO:
-        return SMO(**vars(self))
+    def _smo(self, max_iter: int, began: float) -> SMO:
+        options = {**vars(self), "max_iter": max_iter, "max_time": self._left(began)}
+        return SMO(**options)
 
     def _left(self, began: float) -> float | None:
         return None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
+
+
+def _after(first: Solution, second: Solution) -> Solution:
+    """The second solution with the story of both."""
+    iterations = first.iterations + second.iterations
+    return replace(second, iterations=iterations, history=first.history.then(second.history))

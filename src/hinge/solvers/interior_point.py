@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import scipy.linalg
@@ -14,12 +14,15 @@ from hinge.problems import Array, History, Problem, Solution, Status, optimal_of
 from hinge.solvers.groups import nearest_feasible
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.polish import polish
+from hinge.solvers.single_thread import single_thread
 
 #: How far to go towards the boundary.
 FRACTION = 0.995
 
 #: A relative gap that is accepted where rounding allows no further step.
 ROUNDING_TOL = 1e-8
+
+EMPTY = {name: np.empty(0) for name in (f.name for f in fields(History))}
 
 #: Slacks are at least this fraction of the width of their box.
 SMALLEST_SLACK = 1e-15
@@ -50,29 +53,34 @@ class InteriorPoint:
         self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
     ) -> Solution:
         """Solve `problem`; a start is of no use to an interior point method and is ignored."""
+        with single_thread():
+            return self._follow(problem, monitor)
+
+    def _follow(self, problem: Problem, monitor: Monitor | None) -> Solution:
         began = time.monotonic()
+        deadline = None if self.max_time is None else began + self.max_time
         state = _State(problem)
         records: list[dict[str, float]] = []
         status, error = Status.MAX_ITER, None
-        for iteration in range(100 if self.max_iter < 0 else self.max_iter):
-            records.append(state.snapshot(iteration, time.monotonic() - began))
-            if state.is_optimal(self.tol):
-                status = Status.SOLVED
-                break
-            if self.max_time is not None and time.monotonic() - began > self.max_time:
-                status = Status.TIME_LIMIT
-                break
-            try:
+        try:
+            for iteration in range(100 if self.max_iter < 0 else self.max_iter):
+                records.append(state.snapshot(iteration, time.monotonic() - began))
+                if state.is_optimal(self.tol):
+                    status = Status.SOLVED
+                    break
+                if deadline is not None and time.monotonic() > deadline:
+                    status = Status.TIME_LIMIT
+                    break
                 if monitor is not None and monitor(records[-1]) is False:
                     status = Status.INTERRUPTED
                     break
-                moved = state.advance()
-            except KeyboardInterrupt as interruption:
-                status, error = Status.INTERRUPTED, interruption
-                break
-            if not moved:
-                status = Status.SOLVED if state.is_optimal(ROUNDING_TOL) else Status.NUMERICAL
-                break
+                if not state.advance():
+                    status = Status.SOLVED if state.is_optimal(ROUNDING_TOL) else Status.NUMERICAL
+                    break
+            if status in (Status.SOLVED, Status.NUMERICAL, Status.MAX_ITER) and state.polish(deadline):
+                status = Status.SOLVED  # exact, even where the path was not followed to its end
+        except (KeyboardInterrupt, Exception) as interruption:  # a signal, or what the monitor raised
+            status, error = Status.INTERRUPTED, interruption
         return state.solution(status, records, error)
 
 
@@ -97,6 +105,7 @@ class _State:
         self.first_force = self._force() or 1.0
         self.first_value = self.first_force * float(np.sum(np.abs(self.alpha))) or 1.0
         self.z, self.w = self.first_force * self.has_lower, self.first_force * self.has_upper
+        self.polished: tuple[Array, Array] | None = None
 
     def _gradient(self, alpha: Array) -> Array:
         Q = self.problem.Q
@@ -121,12 +130,22 @@ class _State:
         return np.where(self.moves, dual, 0.0), d - A @ self.alpha
 
     def snapshot(self, iteration: int, seconds: float) -> dict[str, float]:
+        """Bounds only where they are bounds: at a feasible point, with the gap (4) of the multipliers μ at hand."""
+        problem = self.problem
         dual, primal = self._residuals()
-        value, gap = -self.problem.value(self.alpha, self.gradient), self._gap()
+        residual = self.gradient + self.mu @ problem.A
+        towards = np.where(residual > 0, problem.lower, problem.upper)
+        finite = np.isfinite(towards)
+        gap = float(np.sum(residual[finite] * (self.alpha - towards)[finite]))
+        value = -problem.value(self.alpha, self.gradient)
+        masses = np.abs(problem.A) @ np.abs(self.alpha) + np.abs(problem.d)
+        feasible = bool(np.all(np.abs(primal) <= 1e-13 * masses))
+        bounded = feasible and not np.any(residual[~finite] != 0)
         worst = float(max(np.max(np.abs(dual), initial=0.0), np.max(np.abs(primal), initial=0.0)))
         return {
-            "iteration": iteration, "seconds": seconds, "violation": worst, "primal": value + gap, "dual": value,
-            "gap": gap, "active": self.problem.Q.n, "exact": worst < 1e-6 * (1.0 + abs(value)),
+            "iteration": iteration, "seconds": seconds, "violation": worst,
+            "primal": value + gap if bounded else np.nan, "dual": value if feasible else np.nan,
+            "gap": gap if bounded else np.nan, "active": problem.Q.n, "exact": True,
         }  # fmt: skip
 
     def is_optimal(self, tol: float) -> bool:
@@ -229,29 +248,31 @@ class _State:
 
     # ---- the end ----------------------------------------------------------------------------------------------
 
-    def solution(self, status: Status, records: list[dict[str, float]], error: BaseException | None) -> Solution:
-        """Variables next to a bound go onto it; then the answer is polished."""
+    def polish(self, deadline: float | None) -> bool:
+        """Put variables next to a bound onto it and solve for the others exactly; whether that worked."""
         problem = self.problem
         s, t = self._slacks()
         width, force = _width(problem), self._force()
         alpha = np.where(self.has_lower & (s * force < self.z * width) & (self.z >= self.w), problem.lower, self.alpha)
         alpha = np.where(self.has_upper & (t * force < self.w * width) & (self.w > self.z), problem.upper, alpha)
-        better = None
-        if status is not Status.INTERRUPTED:
-            better = polish(problem, alpha, self._gradient(alpha), self.alpha, self.gradient, max_free=problem.size)
-        alpha, gradient = better or self._repaired()
-        if better is not None:  # exact, even where the path was not followed to its end
-            status = Status.SOLVED
-        columns = {name: np.array([record[name] for record in records]) for name in records[0]}
+        self.polished = polish(
+            problem, alpha, self._gradient(alpha), self.alpha, self.gradient, max_free=problem.size, deadline=deadline
+        )
+        return self.polished is not None
+
+    def solution(self, status: Status, records: list[dict[str, float]], error: BaseException | None) -> Solution:
+        """The polished point if there is one, else the last one, made feasible."""
+        alpha, gradient = self.polished or self._repaired()
+        columns = {name: np.array([record[name] for record in records]) for name in records[0]} if records else EMPTY
         return Solution(
             alpha=alpha,
-            mu=optimal_offset(problem, alpha, gradient),
+            mu=optimal_offset(self.problem, alpha, gradient),
             gradient=gradient,
             status=status,
-            iterations=len(records) - 1,
+            iterations=max(0, len(records) - 1),
             history=History.from_columns(columns),
             error=error,
-            polished=better is not None,
+            polished=self.polished is not None,
         )
 
     def _repaired(self) -> tuple[Array, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 
 import numpy as np
@@ -11,6 +12,9 @@ from numpy.typing import NDArray
 from hinge.problems import Array, Problem, optimal_offset
 
 MAX_ROUNDS = 20
+
+#: Singular systems up to this size are solved by least squares; larger ones are given up.
+MAX_SINGULAR = 600
 
 #: Rounds in which the guess gets no better before it is given up: those that succeed never have more than one.
 MAX_IDLE = 3
@@ -23,6 +27,7 @@ def polish(
     known: Array | None = None,
     known_gradient: Array | None = None,
     max_free: int = 300,
+    deadline: float | None = None,
 ) -> tuple[Array, Array] | None:
     """(alpha, gradient) with the optimality conditions solved on the free variables, or None if that fails.
 
@@ -40,7 +45,7 @@ def polish(
     fewest, idle_rounds = problem.size + 1, 0
     for _ in range(MAX_ROUNDS):
         index = np.flatnonzero(free)
-        if index.size > max_free:
+        if index.size > max_free or (deadline is not None and time.monotonic() > deadline):
             return None
         step, mu = _solve(problem, index, point, slope)
         if step is None:
@@ -113,6 +118,8 @@ def _solve(problem: Problem, index: NDArray[np.intp], point: Array, slope: Array
         try:
             answer = scipy.linalg.solve(system, right, assume_a="sym", check_finite=False)
         except (scipy.linalg.LinAlgError, scipy.linalg.LinAlgWarning):
+            if size > MAX_SINGULAR:
+                return None, right[size:]
             cutoff = 1e-12
             smallest = scipy.linalg.lstsq(system, right + system @ here, cond=cutoff, lapack_driver="gelsy")[0]
             answer = smallest - here
