@@ -120,7 +120,7 @@ class Engine {
     monitor_.record(now);
     if (monitor_.wants_progress() && !monitor_.progress(now)) throw StopRequest{Status::interrupted};
     if (violation_ <= kkt_tolerance() && solved(now)) return true;
-    if (!std::isfinite(now.gap) || stalled()) throw StopRequest{Status::numerical};
+    if (std::isnan(now.gap) || std::isnan(violation_) || stalled()) throw StopRequest{Status::numerical};
     if (options_.max_iterations >= 0 && result_.iterations >= options_.max_iterations)
       throw StopRequest{Status::max_iter};
     poll();
@@ -146,7 +146,7 @@ class Engine {
 
   double kkt_tolerance() {
     if (!options_.stop_on_gap) return options_.tolerance;
-    if (gap_mode_tolerance_ < 0) gap_mode_tolerance_ = 0.1 * violation_, first_violation_ = violation_;
+    if (gap_mode_tolerance_ < 0) gap_mode_tolerance_ = first_violation_ = violation_;  // a start may be good enough
     return gap_mode_tolerance_;
   }
 
@@ -283,23 +283,24 @@ class Engine {
       loops_.update_f64(out, x, a, y, b, count);
   }
 
-  Snapshot snapshot() const {
-    double gap = 0;
+  // The gap with the offset midway between the thresholds; docs/math.md (4).
+  Snapshot snapshot() {
+    double gap = 0, open_slope = 0;
     for (std::size_t v = 0; v < beta_.size(); ++v) {
-      const Family* family = &families_.front();
-      for (const Family& other : families_)
-        if (other.group == problem_.group[v]) family = &other;
-      double offset = 0;
-      if (!family->moves_alone) {
-        if (family->up > -kInf && family->low < kInf) offset = 0.5 * (family->up + family->low);
-        else if (family->up > -kInf) offset = family->up;
-        else if (family->low < kInf) offset = family->low;
-      }
-      const double r = offset - descent(v), towards = r > 0 ? problem_.lower[v] : problem_.upper[v];
+      const double r = offset_of(family_of(v)) - descent(v), towards = r > 0 ? problem_.lower[v] : problem_.upper[v];
       if (std::isfinite(towards)) gap += r * (beta_[v] - towards);
+      else open_slope = std::max(open_slope, std::abs(r));
     }
+    if (open_slope > options_.tolerance) gap = kInf;  // (3) is no bound while a slope points to an infinite bound
     return {result_.iterations, watch_.seconds(), violation_, -objective_ + gap, -objective_, gap,
             static_cast<std::int64_t>(n_), true};
+  }
+
+  static double offset_of(const Family& family) {
+    if (family.moves_alone) return 0;
+    if (family.up > -kInf && family.low < kInf) return 0.5 * (family.up + family.low);
+    if (family.up > -kInf) return family.up;
+    return family.low < kInf ? family.low : 0;
   }
 
   struct Candidate {

@@ -134,7 +134,7 @@ def test_precomputed_matrices_must_be_square(K):
 def test_the_linear_kernel_is_its_own_factor():
     X = values(6, 3)
     assert open_access(Linear(), X).factor() is X
-    with pytest.raises(ValueError, match="lowrank"):
+    with pytest.raises(ValueError, match="only the linear kernel"):
         open_access(RBF(1.0), X).factor()
 
 

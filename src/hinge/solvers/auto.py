@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from hinge.problems import Array, Problem, Solution, Status
 from hinge.solvers.interior_point import InteriorPoint
 from hinge.solvers.monitor import Monitor
@@ -34,8 +36,8 @@ class Auto(SMO):
         """Solve `problem`."""
         n = problem.Q.n
         patience = 20_000 + n * n // 4  # about as long as an interior point method would take
-        if n > DENSE_N or 0 <= self.max_iter <= patience:
-            return super().solve(problem, start, monitor)
+        if n > DENSE_N or 0 <= self.max_iter <= patience or not np.isfinite(problem.upper - problem.lower).all():
+            return self._patient(problem, start, monitor)
         began = time.monotonic()
         if self.tol < PRECISE_TOL and start is None:
             precise = self._interior(problem, began, monitor, patience)
@@ -54,6 +56,15 @@ class Auto(SMO):
         if rest.status is Status.MAX_ITER and self.max_iter < 0:
             rest = replace(rest, status=Status.NUMERICAL)
         return _after(first, rest)
+
+    def _patient(self, problem: Problem, start: Solution | Array | None, monitor: Monitor | None) -> Solution:
+        """SMO alone; without bounds a problem may have no solution, and then there must be an end."""
+        bounded = np.isfinite(problem.upper - problem.lower).all()
+        if bounded or self.max_iter >= 0:
+            return super().solve(problem, start, monitor)
+        limit = LAST_PATIENCE * (20_000 + 200 * problem.Q.n)
+        solution = self._smo(limit, time.monotonic()).solve(problem, start, monitor)
+        return replace(solution, status=Status.NUMERICAL) if solution.status is Status.MAX_ITER else solution
 
     def _interior(self, problem: Problem, began: float, monitor: Monitor | None, patience: int) -> Solution:
         """Interior point; where its answer could not be polished, SMO carries it from the interior to the bounds."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hinge.problems import Array, History, Problem, Solution, Status, optimal_offset
 from hinge.solvers.groups import nearest_feasible
 from hinge.solvers.monitor import Monitor
-from hinge.solvers.polish import polish
+from hinge.solvers.polish import balance, polish
 from hinge.solvers.single_thread import single_thread
 
 #: How far to go towards the boundary.
@@ -32,8 +32,8 @@ SMALLEST_SLACK = 1e-15
 class InteriorPoint:
     """Predictor-corrector steps along the central path.     LwK §10.3, SVR tutorial app. A; docs/math.md (16)–(18)
 
-    For a positive semidefinite Q.  An iteration costs one Cholesky factorisation of size n (not of the number of
-    variables); some 10 to 40 iterations give ten digits, whatever C and the scale of the data are.
+    For a positive semidefinite Q and finite bounds.  An iteration costs one Cholesky factorisation of size n (not of the
+    number of variables); some 10 to 40 iterations give ten digits, whatever C and the scale of the data are.
 
     Parameters
     ----------
@@ -53,6 +53,8 @@ class InteriorPoint:
         self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
     ) -> Solution:
         """Solve `problem`; a start is of no use to an interior point method and is ignored."""
+        if not (np.isfinite(problem.lower).all() and np.isfinite(problem.upper).all()):
+            raise ValueError("the interior point method needs finite bounds; use SMO for a problem without them")
         with single_thread():
             return self._follow(problem, monitor)
 
@@ -98,7 +100,8 @@ class _State:
         lower = np.where(np.isfinite(problem.lower), problem.lower, 0.0)
         upper = np.where(np.isfinite(problem.upper), problem.upper, 0.0)
         both = self.has_lower & self.has_upper
-        one_sided = np.where(self.has_lower, lower + 1.0, np.where(self.has_upper, upper - 1.0, 0.0))
+        reach = float(np.max(np.abs(problem.d), initial=0.0)) or 1.0  # how far from an only bound to begin
+        one_sided = np.where(self.has_lower, lower + reach, np.where(self.has_upper, upper - reach, 0.0))
         self.alpha = np.where(fixed, values, np.where(both | ~self.moves, 0.5 * (lower + upper), one_sided))
         self.mu = np.zeros(len(problem.d))
         self.gradient = self._gradient(self.alpha)
@@ -258,7 +261,20 @@ class _State:
         self.polished = polish(
             problem, alpha, self._gradient(alpha), self.alpha, self.gradient, max_free=problem.size, deadline=deadline
         )
+        if self.polished is None:
+            self._take_bounds(alpha)
         return self.polished is not None
+
+    def _take_bounds(self, alpha: Array) -> None:
+        """Without an exact solution: stay on the bounds found, if that costs nothing."""
+        problem = self.problem
+        inside = np.flatnonzero((alpha > problem.lower) & (alpha < problem.upper))
+        if not balance(problem, alpha, inside):
+            return
+        gradient = self._gradient(alpha)
+        before = problem.value(self.alpha, self.gradient)
+        if problem.value(alpha, gradient) <= before + 1e-9 * max(abs(before), 1e-4 * self.first_value):
+            self.alpha, self.gradient = alpha, gradient
 
     def solution(self, status: Status, records: list[dict[str, float]], error: BaseException | None) -> Solution:
         """The polished point if there is one, else the last one, made feasible."""

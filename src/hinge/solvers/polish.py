@@ -64,7 +64,16 @@ def polish(
             | ((point >= upper) & (point > lower) & (residual > noise))
         )
         if not outside.any() and not wrong.any():
-            if not _balance(problem, point, index):
+            sloping = np.where(free, np.abs(residual), 0.0)
+            steepest = int(np.argmax(sloping))
+            if sloping[steepest] > 1e4 * noise:  # no curvature, no stationary point: to the end with it
+                point[steepest] = (lower if residual[steepest] > 0 else upper)[steepest]
+                if not np.isfinite(point[steepest]):
+                    return None
+                free[steepest] = False
+                slope = problem.gradient(point)
+                continue
+            if not balance(problem, point, index):
                 return None
             slope = problem.gradient(point)
             rounding = 1e-12 * float(np.abs(point) @ (np.abs(slope) + np.abs(problem.p)))
@@ -79,7 +88,7 @@ def polish(
     return None
 
 
-def _balance(problem: Problem, point: Array, index: NDArray[np.intp]) -> bool:
+def balance(problem: Problem, point: Array, index: NDArray[np.intp]) -> bool:
     """Give what rounding left missing in each row to the free variable with most room; False if that is too much."""
     for row, target in zip(problem.A, problem.d, strict=True):
         missing = target - row @ point
