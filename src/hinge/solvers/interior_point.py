@@ -32,7 +32,7 @@ SMALLEST_SLACK = 1e-15
 class InteriorPoint:
     """Predictor-corrector steps along the central path.     LwK §10.3, SVR tutorial app. A; docs/math.md (16)–(18)
 
-    For a positive semidefinite Q and finite bounds.  An iteration costs one Cholesky factorisation of size n (not of the
+    For a positive semidefinite Q and finite bounds. An iteration costs one Cholesky factorisation of size n (not of the
     number of variables); some 10 to 40 iterations give ten digits, whatever C and the scale of the data are.
 
     Parameters
