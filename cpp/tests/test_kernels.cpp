@@ -14,6 +14,7 @@
 #include "hinge/expand.hpp"
 #include "hinge/gram.hpp"
 #include "hinge/kernel_function.hpp"
+#include "expect.hpp"
 #include "hinge/parallel.hpp"
 #include "hinge/samples.hpp"
 #include "hinge/vector_ops.hpp"
@@ -26,23 +27,7 @@ namespace {
 
 using namespace hinge;
 
-int failures = 0;
-
-void expect(bool ok, const std::string& what) {
-  if (ok) return;
-  ++failures;
-  std::printf("FAILED: %s\n", what.c_str());
-}
-
-template <class Call>
-bool throws(Call call) {
-  try {
-    call();
-  } catch (const std::exception&) {
-    return true;
-  }
-  return false;
-}
+using namespace hinge::test;
 
 struct Data {
   std::size_t n, d;

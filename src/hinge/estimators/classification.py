@@ -1,196 +1,22 @@
-"""`SVC` and `NuSVC`: one machine per pair of classes."""
+"""`SVC` and `NuSVC`."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from itertools import combinations
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
-from sklearn.utils import compute_class_weight
-from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hinge.estimators import parameters
 from hinge.estimators.data import Data, everyone
-from hinge.estimators.machine import KernelMachine, Machine
-from hinge.formulations import BALANCES, CSVC, Formulation, equivalent_C, equivalent_nu
+from hinge.estimators.machine import Machine
+from hinge.estimators.pairs import PairwiseClassifier
+from hinge.formulations import BALANCES, CSVC, equivalent_C, equivalent_nu
 from hinge.formulations import NuSVC as NuSVCFormulation
 from hinge.kernels import Kernel
 from hinge.model import Expansion
 from hinge.problems import Array, Status
-
-
-class PairwiseClassifier(ClassifierMixin, KernelMachine):
-    """One against one: a binary machine for every pair of classes, the first of the pair positive."""
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        parameters.choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
-        parameters.flag("break_ties", self.break_ties)
-        if isinstance(self.class_weight, dict):
-            for label, weight in self.class_weight.items():
-                parameters.number(f"class_weight[{label!r}]", weight, 0.0, open_low=True)
-        elif self.class_weight is not None:
-            parameters.choice("class_weight", self.class_weight, ("balanced",))
-
-    def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        if hasattr(self, "classes_") and not reset and not np.isin(y, self.classes_).all():
-            raise ValueError(f"y has labels that fit was not given; the classes are {list(self.classes_)}")
-        if y.dtype.kind == "f" and not np.isfinite(y).all():
-            raise ValueError("Input y contains NaN or infinity; every sample needs a label")
-        return y
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on X with labels y.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-            float32 and float64 arrays and CSR matrices are used as they are, without a copy. Kernel values for
-            ``kernel="precomputed"``.
-        y : array-like of shape (n_samples,)
-            Labels of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Multiplies the cost of each sample; zero leaves it out.
-
-        Returns
-        -------
-        self
-        """
-        with self._all_or_nothing():
-            data = self._validate(X, y, sample_weight)
-            self.classes_ = self._classes(data, y)
-            self.class_weight_ = (
-                np.ones(len(self.classes_))
-                if self.class_weight is None
-                else compute_class_weight(self.class_weight, classes=self.classes_, y=data.y)
-            )
-            machines = self._machines(data)
-            kernel, expansions = self._train(data, machines, self._deadline())
-            self._assemble_pairs(data, kernel, machines, expansions)
-        return self._finish()
-
-    def _classes(self, data: Data, y: Any) -> NDArray[Any]:
-        classes = np.unique(data.y)
-        if len(classes) < 2:
-            everyone = np.unique(column_or_1d(y))
-            if len(everyone) >= 2:
-                raise ValueError(self._one_class_left(len(everyone)))
-            raise ValueError(
-                f"The number of classes has to be greater than one; got {len(classes)} class: every sample is "
-                f"labelled {classes[0]!r}"
-            )
-        return classes
-
-    def _one_class_left(self, n_classes: int) -> str:
-        return (
-            "Invalid input - all samples with positive weights belong to the same class; give some samples of "
-            f"another of the {n_classes} classes a positive sample_weight"
-        )
-
-    def _members(self, data: Data) -> list[NDArray[np.intp]]:
-        """Positions of every class among the kept samples."""
-        return [np.flatnonzero(data.y == label) for label in self.classes_]
-
-    def _machines(self, data: Data) -> list[Machine]:
-        cost = self._costs(data)
-        return [Machine(rows, self._formulation(sign, cost[everyone(rows)])) for rows, sign in self._pairs(data)]
-
-    def _pairs(self, data: Data) -> list[tuple[NDArray[np.intp] | None, Array]]:
-        """Samples and signs of every pair of classes; with two classes all samples, in their order: no copy."""
-        if len(self.classes_) == 2:
-            return [(None, np.where(data.y == self.classes_[0], 1.0, -1.0))]
-        return [
-            (np.concatenate([first, second]), np.repeat([1.0, -1.0], [len(first), len(second)]))
-            for first, second in combinations(self._members(data), 2)
-        ]
-
-    def _costs(self, data: Data) -> Array:
-        """Sample weight times class weight."""
-        return data.weight * self.class_weight_[np.searchsorted(self.classes_, data.y)]
-
-    def _formulation(self, sign: Array, cost: Array) -> Formulation:
-        raise NotImplementedError
-
-    def _assemble_pairs(
-        self, data: Data, kernel: Kernel, machines: Sequence[Machine], expansions: Sequence[Expansion]
-    ) -> None:
-        """LIBSVM's layout: support vectors by class; in row r of `dual_coef_` the coefficients against the r-th of the
-        other classes.  With two classes the signs are turned so that positive means `classes_[1]`."""
-        members, n_classes = self._members(data), len(self.classes_)
-        by_pair = np.zeros((data.n, len(machines)))
-        for column, (machine, expansion) in enumerate(zip(machines, expansions, strict=True)):
-            by_pair[everyone(machine.rows), column] = expansion.coefficients
-        used: NDArray[np.bool_] = np.any(by_pair != 0, axis=1)
-        counts = [int(used[rows].sum()) for rows in members]
-        support = np.concatenate([rows[used[rows]] for rows in members])
-        offsets = np.array([expansion.intercept for expansion in expansions])
-        flip = -1.0 if n_classes == 2 else 1.0
-        self._n_support = np.array(counts, dtype=np.int32)
-        self._assemble(data, kernel, support, flip * by_pair[support], flip * offsets)
-        self.intercept_ = flip * offsets
-        layout = np.zeros((n_classes - 1, len(support)))
-        starts = np.concatenate([[0], np.cumsum(counts)])
-        for column, (first, second) in enumerate(combinations(range(n_classes), 2)):
-            of_first, of_second = slice(*starts[first : first + 2]), slice(*starts[second : second + 2])
-            layout[second - 1, of_first] = by_pair[support[of_first], column]
-            layout[first, of_second] = by_pair[support[of_second], column]
-        self.dual_coef_ = self._as_dual(flip * layout)
-        self._margins = np.array([expansion.margin for expansion in expansions])
-
-    def _expansions(self, data: Data, machines: Sequence[Machine]) -> list[Expansion]:
-        by_pair = np.zeros((data.n, len(machines)))
-        flip = -1.0 if len(self.classes_) == 2 else 1.0
-        by_pair[np.searchsorted(data.rows, self.support_)] = flip * self.model_.coefficients
-        offsets = flip * self.intercept_
-        return [
-            Expansion(by_pair[everyone(machine.rows), column], float(offsets[column]), float(self._margins[column]))
-            for column, machine in enumerate(machines)
-        ]
-
-    def _n_machines(self) -> int:
-        return len(self.classes_) * (len(self.classes_) - 1) // 2
-
-    def _iterations(self, counts: NDArray[np.int32]) -> NDArray[np.int32]:
-        return counts
-
-    def decision_function(self, X: Any) -> Array:
-        """Signed distances: positive means ``classes_[1]`` with two classes.
-
-        With more, one column per class (``decision_function_shape="ovr"``: votes and a confidence below ½) or one per
-        pair of classes ("ovo", positive for the first of the pair).
-        """
-        values = self._decide(X)
-        if len(self.classes_) == 2:
-            return values.ravel()
-        return self._per_class(values) if self.decision_function_shape == "ovr" else values
-
-    def _per_class(self, values: Array) -> Array:
-        return _ovr_decision_function(values < 0, -values, len(self.classes_))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row: the class with most votes, ties to the first (by confidence with ``break_ties``)."""
-        check_is_fitted(self)
-        if self.break_ties and self.decision_function_shape == "ovo":
-            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
-        values = self._decide(X)
-        if len(self.classes_) == 2:
-            return self.classes_[(values.ravel() > 0).astype(np.intp)]
-        if self.break_ties:
-            return self.classes_[np.argmax(self._per_class(values), axis=1)]
-        votes = np.zeros((len(values), len(self.classes_)), dtype=np.int32)
-        for column, (first, second) in enumerate(combinations(range(len(self.classes_)), 2)):
-            votes[:, first] += values[:, column] > 0
-            votes[:, second] += values[:, column] <= 0
-        return self.classes_[np.argmax(votes, axis=1)]
 
 
 class SVC(PairwiseClassifier):

@@ -78,3 +78,24 @@ def check_symmetric(K: Array) -> None:
                 "Precomputed matrix must be symmetric: K[i, j] and K[j, i] differ. Pass (K + K.T) / 2 if they "
                 "differ by rounding only"
             )
+
+
+def rows_of(X: Any) -> Any:
+    """Samples for a kernel function: arrays and sparse matrices as they are, a list of anything as an array of it."""
+    if hasattr(X, "iloc"):
+        X = X.to_numpy()
+    if hasattr(X, "shape"):
+        return X
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        array = np.empty(0)
+    if array.ndim >= 2 and array.dtype.kind in "fiub":
+        return array
+    samples = np.empty(len(X), dtype=object)
+    samples[:] = list(X)
+    return samples
+
+
+def length(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)

@@ -15,25 +15,25 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hinge.estimators import parameters
-from hinge.estimators.data import Data, check_symmetric, check_weight, take
+from hinge.estimators.data import Data, check_symmetric, check_weight, length, rows_of, take
+from hinge.estimators.fitted import FLOATS, FittedFunction
 from hinge.estimators.progress import ProgressLine
 from hinge.formulations import Formulation
 from hinge.kernels import (
     DirectAccess,
     FunctionKernel,
     Kernel,
-    Linear,
     Precomputed,
     cache_bytes,
     check_cache_size,
     make_kernel,
     open_access,
 )
-from hinge.model import Expansion, KernelModel
+from hinge.model import Expansion
 from hinge.problems import Array, Certificate, Problem, Solution, Status, certify, combine
 from hinge.solvers import Monitor, choose
 
@@ -41,8 +41,6 @@ from hinge.solvers import Monitor, choose
 #: zero at the second tolerance is taken for zero.
 FINEST_TOL = 1e-12
 UNCLEAR_TOL = 1e-9
-
-FLOATS = [np.float64, np.float32]
 
 
 @dataclass(frozen=True)
@@ -59,28 +57,7 @@ def _unit(machine: Machine) -> Array:
     return np.where(np.isfinite(upper), upper, 1.0)
 
 
-def _rows(X: Any) -> Any:
-    """Samples for a kernel function: arrays and sparse matrices as they are, a list of anything as an array of it."""
-    if hasattr(X, "iloc"):
-        X = X.to_numpy()
-    if hasattr(X, "shape"):
-        return X
-    try:
-        array = np.asarray(X)
-    except ValueError:
-        array = np.empty(0)
-    if array.ndim >= 2 and array.dtype.kind in "fiub":
-        return array
-    samples = np.empty(len(X), dtype=object)
-    samples[:] = list(X)
-    return samples
-
-
-def _length(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
-class KernelMachine(BaseEstimator):
+class KernelMachine(FittedFunction, BaseEstimator):
     """Base of `SVC`, `NuSVC`, `SVR`, `NuSVR` and `OneClassSVM`."""
 
     _losses: ClassVar[tuple[str, ...]] = ()
@@ -124,7 +101,7 @@ class KernelMachine(BaseEstimator):
         """Parameters, then data; samples of weight zero are left out here.  `reset` is False for a fitted machine."""
         self._check_parameters()
         X, y = self._validate_arrays(X, y, reset)
-        n = _length(X)
+        n = length(X)
         weight = check_weight(sample_weight, n)
         if reset:
             self.shape_fit_ = X.shape if hasattr(X, "shape") else (n,)
@@ -139,8 +116,8 @@ class KernelMachine(BaseEstimator):
     def _validate_arrays(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray[Any]]:
         kernel = self._make_kernel()
         if isinstance(kernel, FunctionKernel):  # a kernel function may take anything that has rows
-            X = _rows(X)
-            if _length(X) == 0:
+            X = rows_of(X)
+            if length(X) == 0:
                 raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
             if reset and len(getattr(X, "shape", ())) == 2:
                 self.n_features_in_ = X.shape[1]
@@ -150,7 +127,7 @@ class KernelMachine(BaseEstimator):
             if sp.issparse(X) and X.format in ("csr", "csc"):
                 X.check_format(full_check=True)  # a damaged matrix must not reach compiled code
             X = validate_data(self, X, dtype=FLOATS, order="C", accept_sparse="csr", reset=reset)
-        y = self._validate_y(y, _length(X), reset)
+        y = self._validate_y(y, length(X), reset)
         check_consistent_length(X, y)
         if isinstance(kernel, Precomputed):
             check_symmetric(X)
@@ -234,7 +211,7 @@ class KernelMachine(BaseEstimator):
         budget = None
         if not isinstance(kernel, Precomputed) and kernel.nodes() is None:
             budget = cache_bytes(self.cache_size)
-            if 8 * _length(X) ** 2 <= budget:
+            if 8 * length(X) ** 2 <= budget:
                 kernel, X = Precomputed(), kernel(X)  # a Python function is asked once for the whole matrix
         if isinstance(kernel, Precomputed):
             return lambda rows: open_access(kernel, X if rows is None else X[np.ix_(rows, rows)])
@@ -339,104 +316,6 @@ class KernelMachine(BaseEstimator):
 
     def _expansions(self, data: Data, machines: Sequence[Machine]) -> list[Expansion]:
         raise NotImplementedError
-
-    # ---- the fitted function ----------------------------------------------------------------------------------
-
-    def _assemble(
-        self, data: Data, kernel: Kernel, support: NDArray[np.intp], coefficients: Array, offsets: Array
-    ) -> None:
-        """Fitted attributes; `support`: positions among the kept samples, `coefficients`: a column per machine."""
-        precomputed = isinstance(kernel, Precomputed)
-        vectors = None if precomputed else take(data.X, support)
-        if not (np.isfinite(coefficients).all() and np.isfinite(offsets).all()):
-            raise ValueError(
-                "The dual coefficients or intercepts are not finite. The input data may contain large values and need "
-                "to be preprocessed."
-            )
-        self.support_ = data.rows[support].astype(np.int32)
-        self.support_vectors_ = np.empty((0, 0)) if precomputed else vectors
-        self.model_ = KernelModel(kernel, vectors, coefficients, offsets)
-        self._sparse = bool(sp.issparse(data.X))
-
-    def _decide(self, X: Any) -> Array:
-        """Decision values of all machines, (n_rows × n_machines)."""
-        check_is_fitted(self)
-        X = self._validate_for_prediction(X)
-        return self.model_.decide(X, n_threads=effective_n_jobs(self.n_jobs))
-
-    def _validate_for_prediction(self, X: Any) -> Any:
-        self._check_loaded()
-        kernel = self.model_.kernel
-        if isinstance(kernel, FunctionKernel):
-            return _rows(X)
-        if isinstance(kernel, Precomputed):
-            return self._support_columns(X)
-        if sp.issparse(X) and X.format in ("csr", "csc"):
-            X.check_format(full_check=True)
-        X = validate_data(self, X, dtype=FLOATS, order="C", accept_sparse="csr", reset=False)
-        if sp.issparse(X) and not self._sparse:
-            raise ValueError(f"cannot use sparse input in {type(self).__name__!r} trained on dense data")
-        return X
-
-    def _support_columns(self, K: Any) -> Array:
-        """A precomputed kernel at prediction: columns for all training samples, or for the support vectors only."""
-        K = check_array(K, dtype=FLOATS, order="C")
-        if K.shape[1] == self.shape_fit_[0]:
-            return np.ascontiguousarray(K[:, self.support_])
-        if K.shape[1] == len(self.support_):
-            return K
-        raise ValueError(
-            f"X.shape[1] = {K.shape[1]} should be equal to {self.shape_fit_[0]}, the number of samples at training "
-            f"time (or to {len(self.support_)}, one column per support vector)"
-        )
-
-    @property
-    def n_support_(self) -> NDArray[np.int32]:
-        """Number of support vectors: of each class for classifiers."""
-        if not hasattr(self, "_n_support"):
-            raise AttributeError(f"n_support_ is there after fit; this {type(self).__name__} is not fitted yet")
-        return self._n_support
-
-    def _check_loaded(self) -> None:
-        """The fitted attributes belong together (they may come from a file, or have been written to)."""
-        model, count = self.model_, len(self.support_)
-        vectors = model.vectors
-        fits = (
-            count == _length(model.coefficients) == int(np.sum(self.n_support_))
-            and np.ndim(model.coefficients) == 2
-            and model.coefficients.shape[1] == self._n_machines() == len(model.intercept) == len(self.intercept_)
-            and model.coefficients.dtype == model.intercept.dtype == np.float64
-            and np.ndim(model.intercept) == 1
-            and self.support_.dtype.kind == "i"
-            and (count == 0 or (int(self.support_.min()) >= 0 and int(self.support_.max()) < self.shape_fit_[0]))
-            and (isinstance(model.kernel, Precomputed) or _length(vectors) == _length(self.support_vectors_) == count)
-            and (model.kernel.nodes() is None or vectors.shape[1] == self.n_features_in_)
-        )
-        if not fits:
-            raise ValueError(f"The internal representation of {type(self).__name__} was altered")
-
-    def _n_machines(self) -> int:
-        return 1
-
-    @property
-    def coef_(self) -> Any:
-        """Weights of the features, for the linear kernel; one row per machine."""
-        check_is_fitted(self)
-        if not isinstance(self.model_.kernel, Linear):
-            raise AttributeError("coef_ is only available when using a linear kernel")
-        coef = self.model_.coefficients.T @ self.model_.vectors
-        if sp.issparse(coef):
-            coef.data.flags.writeable = False
-        elif self._sparse:
-            coef = sp.csr_matrix(coef)
-            coef.data.flags.writeable = False
-        else:
-            coef.flags.writeable = False
-        return coef
-
-    def _as_dual(self, coefficients: Array) -> Any:
-        """`dual_coef_` is sparse where the training data were, as in scikit-learn."""
-        return sp.csr_matrix(coefficients) if self._sparse else coefficients
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
