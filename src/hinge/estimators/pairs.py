@@ -39,7 +39,8 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
+        if y.dtype.kind not in "biuSU" and not (y.dtype.kind == "f" and np.all(y == np.rint(y))):
+            check_classification_targets(y)  # whole numbers and text are labels; about others scikit-learn decides
         if hasattr(self, "classes_") and not reset and not np.isin(y, self.classes_).all():
             raise ValueError(f"y has labels that fit was not given; the classes are {list(self.classes_)}")
         if y.dtype.kind == "f" and not np.isfinite(y).all():

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-import warnings
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from hinge.problems import Array, Problem, optimal_offset
 
@@ -122,16 +122,22 @@ def _solve(problem: Problem, index: NDArray[np.intp], point: Array, slope: Array
     system[:size, size:], system[size:, :size] = rows.T, rows
     right = np.concatenate([-slope[index], (problem.d - problem.A @ point)[used]])
     here = np.concatenate([point[index], np.zeros(len(rows))])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", scipy.linalg.LinAlgWarning)
-        try:
-            answer = scipy.linalg.solve(system, right, assume_a="sym", check_finite=False)
-        except (scipy.linalg.LinAlgError, scipy.linalg.LinAlgWarning):
-            if size > MAX_SINGULAR:
-                return None, right[size:]
-            cutoff = 1e-12
-            smallest = scipy.linalg.lstsq(system, right + system @ here, cond=cutoff, lapack_driver="gelsy")[0]
-            answer = smallest - here
-            answer += scipy.linalg.lstsq(system, right - system @ answer, cond=cutoff, lapack_driver="gelsy")[0]
+    answer = _symmetric_solve(system, right)
+    if answer is None:
+        if size > MAX_SINGULAR:
+            return None, mu
+        cutoff = 1e-12
+        smallest = scipy.linalg.lstsq(system, right + system @ here, cond=cutoff, lapack_driver="gelsy")[0]
+        answer = smallest - here
+        answer += scipy.linalg.lstsq(system, right - system @ answer, cond=cutoff, lapack_driver="gelsy")[0]
     mu[used] = answer[size:]
     return answer[:size] if np.isfinite(answer).all() else None, mu
+
+
+def _symmetric_solve(system: Array, right: Array) -> Array | None:
+    """The solution by LAPACK's symmetric factorisation; None where the system is singular to rounding."""
+    factor, pivots, answer, info = lapack.dsysv(system, right, lower=1)
+    if info != 0:
+        return None
+    reciprocal, info = lapack.dsycon(factor, pivots, float(np.max(np.sum(np.abs(system), axis=0))), lower=1)
+    return np.asarray(answer).ravel() if info == 0 and reciprocal > np.finfo(float).eps else None
