@@ -1,0 +1,58 @@
+"""Working sets: the same answer as SMO, the same bits for any number of threads, any budget."""
+
+import numpy as np
+import pytest
+
+from hinge import Status
+from hinge.formulations import CSVC, SVR
+from hinge.kernels import RBF, open_access
+from hinge.problems import certify
+from hinge.solvers import SMO, WorkingSet
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(1500, 6))
+y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=len(X)) > 0, 1.0, -1.0)
+
+
+def problem(kind):
+    cost = np.full(len(X), 5.0)
+    formulation = CSVC(y, cost) if kind == "SVC" else SVR(X[:, 0] * X[:, 1], cost, 0.1)
+    return formulation.build(open_access(RBF(0.3), X))
+
+
+@pytest.mark.parametrize("kind", ["SVC", "SVR"])
+@pytest.mark.parametrize("size", [2, 50, 0])
+def test_reaches_the_value_of_smo(kind, size):
+    task = problem(kind)
+    smo = SMO(tol=1e-4, polish=False).solve(task)
+    found = WorkingSet(tol=1e-4, size=size, polish=False).solve(task)
+    assert found.status is Status.SOLVED
+    assert task.value(found.alpha) == pytest.approx(task.value(smo.alpha), rel=1e-5)
+    assert certify(task, *found.point).kkt_violation <= 1.01e-4
+
+
+@pytest.mark.parametrize("kind", ["SVC", "SVR"])
+def test_bits_do_not_depend_on_threads(kind):
+    one, two = (WorkingSet(threads=threads, polish=False).solve(problem(kind)) for threads in (1, 2))
+    assert one.alpha.tobytes() == two.alpha.tobytes()
+    assert one.gradient.tobytes() == two.gradient.tobytes()
+
+
+def test_a_tiny_budget_costs_rows_not_digits():
+    rich, poor = (WorkingSet(cache_size=size, polish=False).solve(problem("SVC")) for size in (100, 0.1))
+    assert poor.counters["row_misses"] > rich.counters["row_misses"]
+    task = problem("SVC")
+    assert task.value(poor.alpha) == pytest.approx(task.value(rich.alpha), rel=1e-4)
+
+
+def test_limits_are_kept_and_said():
+    stopped = WorkingSet(max_iter=7, size=10, polish=False).solve(problem("SVC"))
+    assert stopped.status is Status.MAX_ITER
+    assert stopped.iterations == 7
+    assert WorkingSet(max_time=0.0, polish=False).solve(problem("SVC")).status is Status.TIME_LIMIT
+
+
+@pytest.mark.parametrize("options", [{"size": 1}, {"size": -3}, {"threads": 0}])
+def test_bad_options_are_named(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        WorkingSet(**options)
