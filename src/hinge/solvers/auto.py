@@ -24,7 +24,7 @@ LAST_PATIENCE = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(SMO):
-    """SMO; on small problems that it does not solve within some hundred steps per sample, or that are to be solved very
+    """SMO; on small problems that it does not solve within a fair number of steps, or that are to be solved very
     precisely, interior point.
 
     Badly scaled data and large C make SMO creep. An interior point method does not mind, but costs O(n³).
