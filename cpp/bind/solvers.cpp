@@ -23,6 +23,15 @@ Span<T> span(const Vector<T>& v) {
   return {v.data(), v.size()};
 }
 
+SignedProblem signed_problem(const KernelSource& kernel, const Vector<const double>& linear,
+                             const Vector<const double>& lower, const Vector<const double>& upper,
+                             const Vector<const std::int8_t>& group, std::size_t slots, const Vector<double>& beta) {
+  const std::size_t size = slots * kernel.size();
+  for (std::size_t given : {linear.size(), lower.size(), upper.size(), group.size(), beta.size()})
+    if (given != size) throw std::invalid_argument("every vector needs slots · n entries");
+  return {span(linear), span(lower), span(upper), span(group), slots};
+}
+
 nb::dict report(const SmoResult& result, std::vector<double>&& f, const PyMonitor& monitor) {
   nb::dict out;
   out["status"] = static_cast<int>(result.status);
@@ -45,11 +54,7 @@ nb::dict smo(const Gram& gram, Vector<const double> linear, Vector<const double>
              bool stop_on_gap, bool shrinking, std::int64_t max_iterations, double max_seconds, std::size_t cache_bytes,
              bool double_rows, nb::object progress) {
   const KernelSource& kernel = gram.source();
-  const std::size_t size = slots * kernel.size();
-  if (linear.size() != size || lower.size() != size || upper.size() != size || group.size() != size ||
-      beta.size() != size)
-    throw std::invalid_argument("smo: every vector needs slots · n entries");
-  const SignedProblem problem{span(linear), span(lower), span(upper), span(group), slots};
+  const SignedProblem problem = signed_problem(kernel, linear, lower, upper, group, slots, beta);
   const SmoOptions options{tolerance, stop_on_gap, shrinking, max_iterations, max_seconds, cache_bytes};
   PyMonitor monitor(std::move(progress));
   std::vector<double> f(kernel.size());
@@ -68,11 +73,7 @@ nb::dict working_set(const Gram& gram, Vector<const double> linear, Vector<const
                      double max_seconds, std::size_t cache_bytes, std::size_t size, int threads, bool double_rows,
                      nb::object progress) {
   const KernelSource& kernel = gram.source();
-  const std::size_t variables = slots * kernel.size();
-  if (linear.size() != variables || lower.size() != variables || upper.size() != variables ||
-      group.size() != variables || beta.size() != variables)
-    throw std::invalid_argument("working_set: every vector needs slots · n entries");
-  const SignedProblem problem{span(linear), span(lower), span(upper), span(group), slots};
+  const SignedProblem problem = signed_problem(kernel, linear, lower, upper, group, slots, beta);
   const WorkingSetOptions options{tolerance, stop_on_gap, max_iterations, max_seconds, cache_bytes, size, threads};
   PyMonitor monitor(std::move(progress));
   std::vector<double> f(kernel.size());

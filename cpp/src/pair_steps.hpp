@@ -29,6 +29,14 @@ struct Family {
     if (moves_alone) return std::max({up, -low, 0.0});
     return up > -kInf && low < kInf ? up - low : 0.0;
   }
+
+  // Midway between the thresholds: the multiplier with which snapshots state the gap.
+  double offset() const {
+    if (moves_alone) return 0;
+    if (up > -kInf && low < kInf) return 0.5 * (up + low);
+    if (up > -kInf) return up;
+    return low < kInf ? low : 0;
+  }
 };
 
 inline std::vector<Family> families_of(const SignedProblem& problem) {

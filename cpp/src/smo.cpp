@@ -322,12 +322,7 @@ class Smo {
     f_scale_ = open_slope_ = 0;
     for (double value : active_.f) f_scale_ = std::max(f_scale_, std::abs(value));
     for (const Family& family : active_.families) {
-      double offset = 0;
-      if (!family.moves_alone) {
-        if (family.up > -kInf && family.low < kInf) offset = 0.5 * (family.up + family.low);
-        else if (family.up > -kInf) offset = family.up;
-        else if (family.low < kInf) offset = family.low;
-      }
+      const double offset = family.offset();
       for (std::size_t v = 0; v < slots_ * m; ++v) {
         if (problem_.group[(v / m) * n_ + sample(v % m)] != family.group) continue;
         const double r = active_.gradient(v) + offset, towards = r > 0 ? active_.lower[v] : active_.upper[v];

@@ -287,20 +287,13 @@ class Engine {
   Snapshot snapshot() {
     double gap = 0, open_slope = 0;
     for (std::size_t v = 0; v < beta_.size(); ++v) {
-      const double r = offset_of(family_of(v)) - descent(v), towards = r > 0 ? problem_.lower[v] : problem_.upper[v];
+      const double r = family_of(v).offset() - descent(v), towards = r > 0 ? problem_.lower[v] : problem_.upper[v];
       if (std::isfinite(towards)) gap += r * (beta_[v] - towards);
       else open_slope = std::max(open_slope, std::abs(r));
     }
     if (open_slope > options_.tolerance) gap = kInf;  // (3) is no bound while a slope points to an infinite bound
     return {result_.iterations, watch_.seconds(), violation_, -objective_ + gap, -objective_, gap,
             static_cast<std::int64_t>(n_), true};
-  }
-
-  static double offset_of(const Family& family) {
-    if (family.moves_alone) return 0;
-    if (family.up > -kInf && family.low < kInf) return 0.5 * (family.up + family.low);
-    if (family.up > -kInf) return family.up;
-    return family.low < kInf ? family.low : 0;
   }
 
   struct Candidate {

@@ -1,7 +1,7 @@
 """Linear algebra on one thread.
 
-BLAS libraries bring threads of their own that spin while they wait for each other: on a busy machine a factorisation
-that takes 10 ms on one thread was seen to take 200 ms on two.
+BLAS libraries bring threads of their own that spin while they wait for each other: beside one other busy process on two
+cores, an interior point fit of 569 samples took 0.2 s with one BLAS thread and 1.6 to 3.9 s with two (three fits each).
 """
 
 from __future__ import annotations
