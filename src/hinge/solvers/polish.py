@@ -26,7 +26,7 @@ def polish(
     gradient: Array,
     known: Array | None = None,
     known_gradient: Array | None = None,
-    max_free: int = 300,
+    max_free: int = 1000,
     deadline: float | None = None,
 ) -> tuple[Array, Array] | None:
     """(alpha, gradient) with the optimality conditions solved on the free variables, or None if that fails.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from hinge.problems import Array, History, Problem, Solution, Status, optimal_of
 from hinge.solvers.groups import groups_of, nearest_feasible
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.polish import polish
+from hinge.solvers.single_thread import single_thread
 
 #: Up to this many samples the answer is polished.
 POLISHED_N = 1000
@@ -99,7 +101,8 @@ class SMO:
         status = Status(run["status"])
         better = None
         if self.polish and status is Status.SOLVED and Q.n <= POLISHED_N:
-            better = polish(problem, alpha, gradient)
+            with single_thread() if Q.n > 100 else nullcontext():  # below that BLAS does not think of threads
+                better = polish(problem, alpha, gradient)
             alpha, gradient = better or (alpha, gradient)
         counters = ("row_hits", "row_misses", "reconstructions", "recomputations")
         return Solution(
