@@ -109,7 +109,10 @@ class TestTheWayDoesNotMatter:
         assert solution.status is (Status.MAX_ITER if "max_iter" in limit else Status.TIME_LIMIT)
         if not solution.alpha.any():
             return  # a slow machine (or a sanitizer): not one step, and f = 0 is exact
-        assert solution.history.best_dual == -np.inf
+        # the rounds in single precision leave no history; a quick machine may have begun one in double, which is true
+        true = certified(problem, solution).dual
+        assert solution.history.best_dual <= true + 1e-6 * abs(true)
+        assert "max_iter" not in limit or solution.history.best_dual == -np.inf
         assert solution.exact or "max_time" in limit
         if solution.exact:
             scale = np.abs(solution.alpha).sum() * 4e10
