@@ -169,7 +169,7 @@ nb::ndarray<nb::numpy, T, nb::ndim<2>> gram_block_rows(const Gram& gram, const V
   for (std::size_t k = 0; k < which.size(); ++k) rows.push_back(values + k * n);
   {
     const nb::gil_scoped_release nogil;
-    gram.source().block_rows(which, Span<T* const>(rows.data(), rows.size()), parallel(threads));
+    gram.source().block_rows(which, *gram.source().columns({}, 0), Span<T* const>(rows.data(), rows.size()), parallel(threads));
   }
   return nb::ndarray<nb::numpy, T, nb::ndim<2>>(values, {which.size(), n}, owner);
 }

@@ -50,16 +50,18 @@ class PyMonitor final : public Monitor {
   // With the GIL held: the exception that asked us to stop, or None.
   nb::object error() const { return error_.is_valid() ? error_ : nb::none(); }
 
-  nb::dict history() const {
+  nb::dict history() const { return as_columns(history_); }
+
+  static nb::dict as_columns(const std::vector<Snapshot>& history) {
     nb::dict out;
-    out["iteration"] = column<std::int64_t>([](const Snapshot& s) { return s.iteration; });
-    out["seconds"] = column<double>([](const Snapshot& s) { return s.seconds; });
-    out["violation"] = column<double>([](const Snapshot& s) { return s.violation; });
-    out["primal"] = column<double>([](const Snapshot& s) { return s.primal; });
-    out["dual"] = column<double>([](const Snapshot& s) { return s.dual; });
-    out["gap"] = column<double>([](const Snapshot& s) { return s.gap; });
-    out["active"] = column<std::int64_t>([](const Snapshot& s) { return s.active; });
-    out["exact"] = column<std::uint8_t>([](const Snapshot& s) { return std::uint8_t{s.exact}; });
+    out["iteration"] = column<std::int64_t>(history, [](const Snapshot& s) { return s.iteration; });
+    out["seconds"] = column<double>(history, [](const Snapshot& s) { return s.seconds; });
+    out["violation"] = column<double>(history, [](const Snapshot& s) { return s.violation; });
+    out["primal"] = column<double>(history, [](const Snapshot& s) { return s.primal; });
+    out["dual"] = column<double>(history, [](const Snapshot& s) { return s.dual; });
+    out["gap"] = column<double>(history, [](const Snapshot& s) { return s.gap; });
+    out["active"] = column<std::int64_t>(history, [](const Snapshot& s) { return s.active; });
+    out["exact"] = column<std::uint8_t>(history, [](const Snapshot& s) { return std::uint8_t{s.exact}; });
     return out;
   }
 
@@ -73,10 +75,10 @@ class PyMonitor final : public Monitor {
   }
 
   template <class T, class Field>
-  nb::ndarray<nb::numpy, T, nb::ndim<1>> column(Field field) const {
+  static nb::ndarray<nb::numpy, T, nb::ndim<1>> column(const std::vector<Snapshot>& history, Field field) {
     std::vector<T> values;
-    values.reserve(history_.size());
-    for (const Snapshot& s : history_) values.push_back(field(s));
+    values.reserve(history.size());
+    for (const Snapshot& s : history) values.push_back(field(s));
     return to_numpy(std::move(values));
   }
 

@@ -1,12 +1,17 @@
-// solvers.cpp: SMO as Python sees it.
+// solvers.cpp: SMO and the working-set engine as Python sees them.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
+#include <numeric>
 #include <stdexcept>
+#include <tuple>
 
 #include "bind.hpp"
 #include "gram.hpp"
 #include "hinge/smo.hpp"
+#include "hinge/many.hpp"
 #include "hinge/working_set.hpp"
 #include "monitor.hpp"
 
@@ -23,19 +28,20 @@ Span<T> span(const Vector<T>& v) {
   return {v.data(), v.size()};
 }
 
-SignedProblem signed_problem(const KernelSource& kernel, const Vector<const double>& linear,
+SignedProblem signed_problem(std::size_t samples, const Vector<const double>& linear,
                              const Vector<const double>& lower, const Vector<const double>& upper,
                              const Vector<const std::int8_t>& group, std::size_t slots, const Vector<double>& beta) {
-  const std::size_t size = slots * kernel.size();
+  const std::size_t size = slots * samples;
   for (std::size_t given : {linear.size(), lower.size(), upper.size(), group.size(), beta.size()})
     if (given != size) throw std::invalid_argument("every vector needs slots · n entries");
   return {span(linear), span(lower), span(upper), span(group), slots};
 }
 
-nb::dict report(const SmoResult& result, std::vector<double>&& f, const PyMonitor& monitor) {
+nb::dict report(const SmoResult& result, std::vector<double>&& f, nb::dict history, nb::object error) {
   nb::dict out;
   out["status"] = static_cast<int>(result.status);
   out["exact"] = result.exact;
+  out["rough"] = result.rough;
   out["iterations"] = result.iterations;
   out["violation"] = result.violation;
   out["objective"] = result.objective;
@@ -44,8 +50,8 @@ nb::dict report(const SmoResult& result, std::vector<double>&& f, const PyMonito
   out["reconstructions"] = result.reconstructions;
   out["recomputations"] = result.recomputations;
   out["f"] = to_numpy(std::move(f));
-  out["history"] = monitor.history();
-  out["error"] = monitor.error();
+  out["history"] = history;
+  out["error"] = error;
   return out;
 }
 
@@ -54,7 +60,7 @@ nb::dict smo(const Gram& gram, Vector<const double> linear, Vector<const double>
              bool stop_on_gap, bool shrinking, std::int64_t max_iterations, double max_seconds, std::size_t cache_bytes,
              bool double_rows, nb::object progress) {
   const KernelSource& kernel = gram.source();
-  const SignedProblem problem = signed_problem(kernel, linear, lower, upper, group, slots, beta);
+  const SignedProblem problem = signed_problem(kernel.size(), linear, lower, upper, group, slots, beta);
   const SmoOptions options{tolerance, stop_on_gap, shrinking, max_iterations, max_seconds, cache_bytes};
   PyMonitor monitor(std::move(progress));
   std::vector<double> f(kernel.size());
@@ -64,26 +70,48 @@ nb::dict smo(const Gram& gram, Vector<const double> linear, Vector<const double>
     result = double_rows ? solve_smo<double>(kernel, problem, options, span(beta), f, monitor)
                          : solve_smo<float>(kernel, problem, options, span(beta), f, monitor);
   }
-  return report(result, std::move(f), monitor);
+  return report(result, std::move(f), monitor.history(), monitor.error());
 }
 
-nb::dict working_set(const Gram& gram, Vector<const double> linear, Vector<const double> lower,
-                     Vector<const double> upper, Vector<const std::int8_t> group, std::size_t slots,
-                     Vector<double> beta, double tolerance, bool stop_on_gap, std::int64_t max_iterations,
-                     double max_seconds, std::size_t cache_bytes, std::size_t size, int threads, bool double_rows,
+using Part = std::tuple<nb::object, Vector<const double>, Vector<const double>, Vector<const double>,
+                        Vector<const std::int8_t>, std::size_t, Vector<double>, bool, std::int64_t>;
+
+// Every part: (samples or None for all, linear, lower, upper, group, slots, beta, double_rows, max_iterations).
+nb::list working_set(const Gram& gram, const std::vector<Part>& given, double tolerance, bool stop_on_gap,
+                     bool shrinking, double max_seconds, std::size_t cache_bytes, std::size_t size, int threads,
                      nb::object progress) {
   const KernelSource& kernel = gram.source();
-  const SignedProblem problem = signed_problem(kernel, linear, lower, upper, group, slots, beta);
-  const WorkingSetOptions options{tolerance, stop_on_gap, max_iterations, max_seconds, cache_bytes, size, threads};
+  std::vector<std::int32_t> everybody(kernel.size());
+  std::iota(everybody.begin(), everybody.end(), 0);
+  std::vector<ProblemPart> parts;
+  std::vector<std::vector<double>> f;
+  std::vector<Vector<const std::int32_t>> lists;  // kept alive
+  for (const auto& [list, linear, lower, upper, group, slots, beta, double_rows, max_iterations] : given) {
+    Span<const std::int32_t> samples(everybody);
+    if (!list.is_none()) {
+      lists.push_back(nb::cast<Vector<const std::int32_t>>(list, false));
+      samples = span(lists.back());
+      for (std::int32_t i : samples)
+        if (i < 0 || static_cast<std::size_t>(i) >= kernel.size())
+          throw std::invalid_argument("samples must be rows of the kernel matrix");
+    }
+    f.emplace_back(samples.size());
+    parts.push_back({samples, signed_problem(samples.size(), linear, lower, upper, group, slots, beta), span(beta),
+                     f.back(), double_rows, max_iterations});
+  }
+  const WorkingSetOptions options{tolerance, stop_on_gap, -1, max_seconds, cache_bytes, size, threads, shrinking};
   PyMonitor monitor(std::move(progress));
-  std::vector<double> f(kernel.size());
-  SmoResult result;
+  std::vector<PartResult> results;
   {
     nb::gil_scoped_release nogil;
-    result = double_rows ? solve_working_set<double>(kernel, problem, options, span(beta), f, monitor)
-                         : solve_working_set<float>(kernel, problem, options, span(beta), f, monitor);
+    results = solve_many(kernel, parts, options, monitor);
   }
-  return report(result, std::move(f), monitor);
+  nb::list out;
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    if (!results[k].begun) results[k].result.status = Status::interrupted, results[k].result.exact = false;
+    out.append(report(results[k].result, std::move(f[k]), PyMonitor::as_columns(results[k].history), monitor.error()));
+  }
+  return out;
 }
 
 }  // namespace
@@ -93,10 +121,9 @@ void solvers(nb::module_& m) {
         "group"_a.noconvert(), "slots"_a, "beta"_a.noconvert(), "tolerance"_a, "stop_on_gap"_a, "shrinking"_a,
         "max_iterations"_a, "max_seconds"_a, "cache_bytes"_a, "double_rows"_a, "progress"_a.none() = nb::none(),
         "Minimise ½ βᵀKβ + cᵀβ over groups of variables; beta is changed in place.  See smo.hpp.");
-  m.def("working_set", &working_set, "gram"_a, "linear"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(),
-        "group"_a.noconvert(), "slots"_a, "beta"_a.noconvert(), "tolerance"_a, "stop_on_gap"_a, "max_iterations"_a,
-        "max_seconds"_a, "cache_bytes"_a, "size"_a, "threads"_a, "double_rows"_a, "progress"_a.none() = nb::none(),
-        "The same problem by working sets.  See working_set.hpp.");
+  m.def("working_set", &working_set, "gram"_a, "parts"_a, "tolerance"_a, "stop_on_gap"_a, "shrinking"_a,
+        "max_seconds"_a, "cache_bytes"_a, "size"_a, "threads"_a, "progress"_a.none() = nb::none(),
+        "Such problems over some of the samples each, by working sets.  See working_set.hpp and many.hpp.");
 }
 
 }  // namespace hinge::bind

@@ -3,16 +3,23 @@
 
 #include <algorithm>
 
+#include "sparse_rows.hpp"
+
 namespace hinge {
 template <class T>
 BlockKernel<T>::BlockKernel(const Samples& x, RowList list_x, const Samples& z, RowList list_z,
                             const KernelFunction& function, const std::vector<double>& centre,
-                            const Blocking& blocking)
+                            const Blocking& blocking, const SparseRows<T>* sparse_z, const PackedRows<T>* packed_z,
+                            Distances distances)
     : function_(function),
       needs_(function.needs()),
       features_(features(x)),
       stride_(blocking.columns),
-      x_(x, list_x, needs_, centre, kStripX, blocking.task),
+      sparse_z_(sparse_z),
+      list_z_(list_z),
+      packed_z_(packed_z),
+      distances_(distances),
+      x_(x, list_x, needs_, centre, sparse_z ? kPanelWidth<T> : kStripX, blocking.task),
       z_(z, list_z, needs_, centre, kStripZ<T>, blocking.columns) {
   const std::size_t tile = Blocking::kTile * stride_;
   if (needs_.dot) dot_ = AlignedArray<T>(tile);
@@ -23,19 +30,35 @@ BlockKernel<T>::BlockKernel(const Samples& x, RowList list_x, const Samples& z, 
 
 template <class T>
 void BlockKernel<T>::load_x(Range rows) {
-  few_rows_ = rows.size() <= kFewRows;
+  few_rows_ = rows.size() <= kFewRows && !sparse_z_ && !packed_z_;
   x_.load(rows, !few_rows_);
 }
 
 template <class T>
 void BlockKernel<T>::load_z(Range rows) {
+  first_z_ = packed_z_ ? rows.first : 0;
   loaded_z_ = rows.size();
-  z_.load(rows, !few_rows_);
+  if (sparse_z_) {
+    load_sparse_z(rows);
+  } else if (!packed_z_) {
+    z_.load(rows, !few_rows_);
+  }
+}
+
+template <class T>
+void BlockKernel<T>::load_sparse_z(Range rows) {
+  begin_z_.resize(stride_), end_z_.resize(stride_);
+  if (!norms_z_.data()) norms_z_ = AlignedArray<T>(stride_);
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const std::size_t j = list_z_[rows.first + k];
+    begin_z_[k] = sparse_z_->start()[j], end_z_[k] = sparse_z_->start()[j + 1];
+    norms_z_.data()[k] = sparse_z_->norms()[j];
+  }
 }
 
 // One strip of Z against all strips of X, panel after panel of features.
 template <class T>
-void BlockKernel<T>::products(const T* (PackedRows<T>::*part)(std::size_t) const, std::size_t first,
+void BlockKernel<T>::products(Product product, const T* (PackedRows<T>::*part)(std::size_t) const, std::size_t first,
                               std::size_t count, T* out) const {
   constexpr std::size_t width = kStripZ<T>;
   const std::size_t strips = (count + kStripX - 1) / kStripX;
@@ -43,9 +66,18 @@ void BlockKernel<T>::products(const T* (PackedRows<T>::*part)(std::size_t) const
   for (std::size_t f = 0; f < features_; f += kPanel) {
     const std::size_t d = std::min(kPanel, features_ - f);
     for (std::size_t s = 0; s * width < loaded_z_; ++s) {
-      vector_ops().strips<T>().product(strips, d, x + f * kStripX, x_.strip_stride(),
-                                       (z_.*part)(s) + f * width, f > 0, out + s * width, stride_);
+      product(strips, d, x + f * kStripX, x_.strip_stride(),
+              (packed_z().*part)(first_z_ / width + s) + f * width, f > 0, out + s * width, stride_);
     }
+  }
+}
+
+template <class T>
+void BlockKernel<T>::sparse_products(std::size_t first, std::size_t count, T* out) const {
+  constexpr std::size_t width = kPanelWidth<T>;
+  for (std::size_t r = 0; r < count; r += width) {
+    vector_ops().panels<T>().product(x_.panel((first + r) / width), begin_z_.data(), end_z_.data(),
+                                     sparse_z_->index(), sparse_z_->values(), loaded_z_, out + r * stride_, stride_);
   }
 }
 
@@ -53,17 +85,24 @@ template <class T>
 void BlockKernel<T>::by_rows(RowOperation<T, T>* operation, std::size_t first, std::size_t count,
                              T* out) const {
   for (std::size_t i = 0; i < count; ++i) {
-    operation(x_.row(first + i), z_.row(0), z_.row_stride(), z_.row_width(), nullptr, loaded_z_,
-              out + i * stride_);
+    operation(x_.row(first + i), packed_z().row(first_z_), packed_z().row_stride(), packed_z().row_width(), nullptr,
+              loaded_z_, out + i * stride_);
   }
 }
 
 template <class T>
 void BlockKernel<T>::squared_distances(std::size_t first, std::size_t count) const {
-  products(&PackedRows<T>::centred, first, count, squared_.data());
+  if (distances_ == Distances::by_differences)
+    return products(vector_ops().strips<T>().squared, &PackedRows<T>::centred, first, count, squared_.data());
+  if (sparse_z_) {
+    sparse_products(first, count, squared_.data());
+  } else {
+    products(vector_ops().strips<T>().product, &PackedRows<T>::centred, first, count, squared_.data());
+  }
+  const T* const norms = sparse_z_ ? norms_z_.data() : packed_z().norms() + first_z_;
   for (std::size_t i = 0; i < count; ++i) {
     T* const row = squared_.data() + i * stride_;
-    vector_ops().array<T>().squared_from_dot(padded(loaded_z_), x_.norms()[first + i], z_.norms(), row, row);
+    vector_ops().array<T>().squared_from_dot(padded(loaded_z_), x_.norms()[first + i], norms, row, row);
   }
 }
 
@@ -94,7 +133,11 @@ const T* BlockKernel<T>::evaluate(std::size_t first, std::size_t count) {
     if (needs_.dot) by_rows(rows.dot, first, count, dot_.data());
     if (needs_.squared) by_rows(rows.squared, first, count, squared_.data());
   } else {
-    if (needs_.dot) products(&PackedRows<T>::plain, first, count, dot_.data());
+    if (needs_.dot && sparse_z_) {
+      sparse_products(first, count, dot_.data());
+    } else if (needs_.dot) {
+      products(vector_ops().strips<T>().product, &PackedRows<T>::plain, first, count, dot_.data());
+    }
     if (needs_.squared) squared_distances(first, count);
   }
   if (needs_.l1) by_rows(rows.l1, first, count, l1_.data());

@@ -59,8 +59,15 @@ std::vector<double> column_means(const Samples& samples);
 // The largest squared distance of a sample from the centre.
 double spread(const Samples& samples, const std::vector<double>& centre);
 
-// Float keeps gamma |x - z|² of centred data to about 1e-7 times gamma times their spread: is that enough?
-inline bool float_keeps(double gamma_times_spread) { return gamma_times_spread <= 16; }
+// How squared distances are made: |x|² + |z|² - 2 x·z, or term by term.
+enum class Distances { by_norms, by_differences };
+
+// Float keeps gamma |x - z|² of centred data to about 1e-7 times gamma times their spread if it comes from norms, and
+// to 1e-7 times the square root of that, weighted with the kernel's value, if it comes from differences of rounded
+// features.  Is that enough?  The same 2e-6 of error in both cases.
+inline bool float_keeps(double gamma_times_spread, Distances distances = Distances::by_norms) {
+  return gamma_times_spread <= (distances == Distances::by_norms ? 16 : 1600);
+}
 
 // So few rows of X do not pay for packing Z into strips: their distances are summed from differences.
 inline constexpr std::size_t kFewRows = 4;
@@ -84,10 +91,12 @@ class PackedRows {
              std::size_t strip, std::size_t capacity);
 
   void load(Range rows, bool in_strips);  // row by row instead if not in_strips; also, where l1 is needed
+  static std::size_t bytes(std::size_t rows, std::size_t features, Needs needs);  // of so many of them, about
 
   std::size_t strip_stride() const { return strip_ * features_; }
   const T* plain(std::size_t strip) const { return plain_.data() + strip * strip_stride(); }
   const T* centred(std::size_t strip) const { return centred_.data() + strip * strip_stride(); }
+  const T* panel(std::size_t k) const { return needs_.squared ? centred(k) : plain(k); }
   const T* norms() const { return norms_.data(); }
   const T* row(std::size_t i) const { return rows_ + i * row_stride_; }
   std::size_t row_stride() const { return row_stride_; }
@@ -95,6 +104,7 @@ class PackedRows {
 
  private:
   void load_strips(Range rows);
+  bool in_panels() const { return strip_ == kPanelWidth<T>; }  // then the centre is a shift that dot products allow
   void load_rows(Range rows);
 
   const Samples& samples_;
@@ -109,14 +119,20 @@ class PackedRows {
 };
 
 template <class T>
+class SparseRows;
+
+template <class T>
 class BlockKernel {
  public:
-  // The kernel function, the samples and the centre must outlive this.
-  BlockKernel(const Samples& x, RowList list_x, const Samples& z, RowList list_z,
-              const KernelFunction& function, const std::vector<double>& centre, const Blocking& blocking);
+  // The kernel function, the samples, the centre and the sparse rows must outlive this.  With sparse rows, which are
+  // those of Z shifted by the centre, products are panels of X against them; without, strips against strips.  Packed
+  // rows, if given, are all of list_z; without, every block of them is packed when it is loaded.
+  BlockKernel(const Samples& x, RowList list_x, const Samples& z, RowList list_z, const KernelFunction& function,
+              const std::vector<double>& centre, const Blocking& blocking, const SparseRows<T>* sparse_z = nullptr,
+              const PackedRows<T>* packed_z = nullptr, Distances distances = Distances::by_norms);
 
   void load_x(Range rows);
-  void load_z(Range rows);
+  void load_z(Range rows);  // the first a multiple of Blocking::columns
 
   // K for rows [first, first + count) of what load_x loaded, first a multiple of Blocking::kTile and count at
   // most that, and all that load_z loaded.  Rows are stride() apart; zeros fill the last vector of each.
@@ -124,8 +140,12 @@ class BlockKernel {
   std::size_t stride() const { return stride_; }
 
  private:
-  void products(const T* (PackedRows<T>::*part)(std::size_t) const, std::size_t first, std::size_t count,
-                T* out) const;
+  using Product = decltype(StripOps<T>::product);
+  void products(Product product, const T* (PackedRows<T>::*part)(std::size_t) const, std::size_t first,
+                std::size_t count, T* out) const;
+  const PackedRows<T>& packed_z() const { return packed_z_ ? *packed_z_ : z_; }
+  void load_sparse_z(Range rows);
+  void sparse_products(std::size_t first, std::size_t count, T* out) const;
   void by_rows(RowOperation<T, T>* operation, std::size_t first, std::size_t count, T* out) const;
   void squared_distances(std::size_t first, std::size_t count) const;
   void apply_function(T* result, std::size_t count) const;
@@ -133,8 +153,14 @@ class BlockKernel {
   const KernelFunction& function_;
   const Needs needs_;
   const std::size_t features_, stride_;
+  const SparseRows<T>* const sparse_z_;
+  const RowList list_z_;
+  std::vector<std::size_t> begin_z_, end_z_;  // nonzeros of the loaded sparse rows
+  AlignedArray<T> norms_z_;
+  const PackedRows<T>* const packed_z_;
+  const Distances distances_;
   PackedRows<T> x_, z_;
-  std::size_t loaded_z_ = 0;
+  std::size_t first_z_ = 0, loaded_z_ = 0;  // among the packed rows, and how many
   bool few_rows_ = false;
   AlignedArray<T> dot_, squared_, l1_, stack_;
 };

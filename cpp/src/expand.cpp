@@ -9,9 +9,12 @@
 #include "block_kernel.hpp"
 #include "hinge/vector_ops.hpp"
 #include "row_kernel.hpp"
+#include "sparse_rows.hpp"
 
 namespace hinge {
 namespace {
+
+constexpr std::size_t kPanelRows = 16;  // fewer rows of X do not fill a panel
 
 // The samples of Z that have a coefficient other than zero.
 std::vector<std::size_t> used_rows(Span<const double> coef, std::size_t m, std::size_t outputs) {
@@ -72,11 +75,12 @@ class Store {
 
 template <class T, class Consumer>
 void by_blocks(const Samples& x, const Samples& z, RowList list, const KernelFunction& function,
-               const std::vector<double>& centre, const Consumer& consumer, const Parallel& parallel) {
+               const std::vector<double>& centre, const SparseRows<T>* sparse_z, const Consumer& consumer,
+               const Parallel& parallel) {
   const std::size_t n = rows(x), m = list.size();
   const Blocking blocking(n, features(x), sizeof(T));
   run_tasks((n + blocking.task - 1) / blocking.task, parallel, [&] {
-    return [&, kernel = BlockKernel<T>(x, RowList(n), z, list, function, centre, blocking)](
+    return [&, kernel = BlockKernel<T>(x, RowList(n), z, list, function, centre, blocking, sparse_z)](
                std::size_t task, Pulse& pulse) mutable {
       const Range block{task * blocking.task, std::min(n, (task + 1) * blocking.task)};
       kernel.load_x(block);
@@ -123,6 +127,13 @@ void evaluate(const Samples& x, const Samples& z, RowList list, const KernelFunc
   if (features(x) != features(z))
     throw std::invalid_argument("X and Z must have the same number of features");
   if (rows(x) == 0 || list.size() == 0) return;
+  if (rows(x) >= kPanelRows) {
+    const std::vector<double> shift = sparsifying_shift(z, function.needs());
+    if (!shift.empty()) {
+      const SparseRows<double> sparse_z(z, shift);
+      return by_blocks<double>(x, z, list, function, shift, &sparse_z, consumer, parallel);
+    }
+  }
   if (gather_is_cheaper(x, z)) return by_rows(x, z, list, function, consumer, parallel);
 
   const bool by_norms = function.needs().squared && rows(x) > kFewRows;
@@ -130,9 +141,9 @@ void evaluate(const Samples& x, const Samples& z, RowList list, const KernelFunc
   const bool floats = precision == Precision::samples && is_float32(x) && is_float32(z) &&
                       (!by_norms || float_keeps(function.sharpness() * spread(z, centre)));
   if (floats) {
-    by_blocks<float>(x, z, list, function, centre, consumer, parallel);
+    by_blocks<float>(x, z, list, function, centre, nullptr, consumer, parallel);
   } else {
-    by_blocks<double>(x, z, list, function, centre, consumer, parallel);
+    by_blocks<double>(x, z, list, function, centre, nullptr, consumer, parallel);
   }
 }
 

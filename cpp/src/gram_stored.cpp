@@ -69,6 +69,7 @@ class CallbackGram final : public Gram {
       : diagonal_(std::move(diagonal)), row_(std::move(row)) {}
 
   std::size_t size() const override { return diagonal_.size(); }
+  bool concurrent() const override { return false; }
 
   void diagonal(Span<double> out) const override {
     std::copy(diagonal_.begin(), diagonal_.end(), out.data());

@@ -63,13 +63,26 @@ class VectorGram : public Gram {
     });
   }
 
-  void block_rows(Span<const std::int32_t> which, Span<double* const> out,
-                  const Parallel& parallel) const override {
-    many_rows().compute(which, out, parallel);
+  std::unique_ptr<const Columns> columns(Span<const std::int32_t> list, std::size_t bytes) const override {
+    return std::make_unique<PackedColumns>(size_, list, bytes);
   }
-  void block_rows(Span<const std::int32_t> which, Span<float* const> out,
+
+  void block_rows(Span<const std::int32_t> which, const Columns& columns, Span<double* const> out,
                   const Parallel& parallel) const override {
-    many_rows().compute(which, out, parallel);
+    many_rows().compute(which, static_cast<const PackedColumns&>(columns), out, parallel);
+  }
+  void block_rows(Span<const std::int32_t> which, const Columns& columns, Span<float* const> out,
+                  const Parallel& parallel) const override {
+    many_rows().compute(which, static_cast<const PackedColumns&>(columns), out, parallel);
+  }
+
+  void add_rows(Span<const std::int32_t> which, Span<const double> coef, const Columns& columns, float,
+                Span<double> out, const Parallel& parallel) const override {
+    many_rows().add<float>(which, coef, static_cast<const PackedColumns&>(columns), out, parallel);
+  }
+  void add_rows(Span<const std::int32_t> which, Span<const double> coef, const Columns& columns, double,
+                Span<double> out, const Parallel& parallel) const override {
+    many_rows().add<double>(which, coef, static_cast<const PackedColumns&>(columns), out, parallel);
   }
 
   void multiply(Span<const double> v, Span<double> out, const Parallel& parallel) const override {

@@ -118,6 +118,7 @@ KernelFunction::KernelFunction(std::vector<Node> nodes) : nodes_(std::move(nodes
       case Op::bspline:
         needs_.squared = true;
         sharpness_ = std::max(sharpness_, node.gamma);
+        has_kink_ = has_kink_ || (node.op == Op::bspline && node.degree <= 1);
         break;
       case Op::laplacian: needs_.l1 = true; break;
       default: break;

@@ -3,31 +3,97 @@
 #include "kernel_rows.hpp"
 
 #include <algorithm>
+#include <array>
 #include <type_traits>
 #include <utility>
 
 #include "block_kernel.hpp"
+#include "smo_loops.hpp"
 
 namespace hinge {
+namespace {
+
+// So few values are there before a second thread is.
+constexpr std::size_t kAlone = 100'000;
+
+Parallel few(const Parallel& parallel, std::size_t values) {
+  return {values < kAlone ? 1 : parallel.threads, parallel.poll};
+}
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<const PackedRows<T>> PackedColumns::pack(const Samples& samples, Needs needs,
+                                                         const std::vector<double>& centre) const {
+  if (PackedRows<T>::bytes(size(), features(samples), needs) > bytes_) return nullptr;
+  auto packed = std::make_unique<PackedRows<T>>(samples, rows(), needs, centre, kStripZ<T>, padded(size()));
+  packed->load({0, size()}, true);
+  return packed;
+}
+
+template <>
+const PackedRows<float>* PackedColumns::packed<float>(const Samples& samples, Needs needs,
+                                                      const std::vector<double>& centre) const {
+  std::call_once(made_float_, [&] { float_ = pack<float>(samples, needs, centre); });
+  return float_.get();
+}
+
+template <>
+const PackedRows<double>* PackedColumns::packed<double>(const Samples& samples, Needs needs,
+                                                        const std::vector<double>& centre) const {
+  std::call_once(made_double_, [&] { double_ = pack<double>(samples, needs, centre); });
+  return double_.get();
+}
 
 KernelRows::KernelRows(const Samples& samples, const KernelFunction& function)
     : samples_(samples),
       function_(function),
-      gather_(gather_is_cheaper(samples, samples)),
-      centre_(!gather_ && function.needs().squared ? column_means(samples) : std::vector<double>{}),
-      float_keeps_(centre_.empty() || float_keeps(function.sharpness() * spread(samples, centre_))),
-      norms_(samples, gather_ ? function.needs() : Needs{}) {}
+      shift_(sparsifying_shift(samples, function.needs())),
+      gather_(shift_.empty() && gather_is_cheaper(samples, samples)),
+      centre_(shift_.empty() && !gather_ && function.needs().squared ? column_means(samples) : std::vector<double>{}),
+      norms_(samples, gather_ ? function.needs() : Needs{}) {
+  if (!shift_.empty()) {
+    float_keeps_ = float_keeps(function.sharpness() * spread(samples, shift_));
+  } else {
+    const double reach = centre_.empty() ? 0.0 : function.sharpness() * spread(samples, centre_);
+    if (!float_keeps(reach)) distances_ = Distances::by_differences;
+    float_keeps_ = float_keeps(reach, distances_);
+  }
+  float_keeps_ = float_keeps_ && !function.has_kink();
+}
 
-template <class T, class Out>
-void KernelRows::by_products(Span<const std::int32_t> which, Out* const* out,
-                             const Parallel& parallel) const {
-  const std::size_t n = rows(samples_);
+template <>
+const SparseRows<float>& KernelRows::sparse<float>() const {
+  std::call_once(made_float_, [this] {
+    sparse_float_ = std::make_unique<const SparseRows<float>>(samples_, shift_);
+  });
+  return *sparse_float_;
+}
+
+template <>
+const SparseRows<double>& KernelRows::sparse<double>() const {
+  std::call_once(made_double_, [this] {
+    sparse_double_ = std::make_unique<const SparseRows<double>>(samples_, shift_);
+  });
+  return *sparse_double_;
+}
+
+template <class T, class Take>
+void KernelRows::by_products(Span<const std::int32_t> which, const PackedColumns& columns, const Parallel& parallel,
+                             Take take) const {
+  const std::size_t n = columns.size();
+  const RowList columns_z = columns.rows();
+  const SparseRows<T>* const sparse_z = shift_.empty() ? nullptr : &sparse<T>();
+  const PackedRows<T>* const packed_z =
+      shift_.empty() ? columns.packed<T>(samples_, function_.needs(), centre_) : nullptr;
+  const std::vector<double>& centre = shift_.empty() ? centre_ : shift_;
   const Blocking blocking(8 * which.size(), features(samples_), sizeof(T));
-  for (std::size_t start = 0; start < which.size(); start += blocking.task, out += blocking.task) {
+  for (std::size_t start = 0; start < which.size(); start += blocking.task) {
     const auto some = which.subspan(start, std::min(blocking.task, which.size() - start));
     const std::vector<std::size_t> list(some.begin(), some.end());
-    run_tasks((n + blocking.columns - 1) / blocking.columns, parallel, [&] {
-      BlockKernel<T> kernel(samples_, RowList(list), samples_, RowList(n), function_, centre_, blocking);
+    run_tasks((n + blocking.columns - 1) / blocking.columns, few(parallel, list.size() * n), [&] {
+      BlockKernel<T> kernel(samples_, RowList(list), samples_, columns_z, function_, centre, blocking, sparse_z,
+                            packed_z, sizeof(T) == sizeof(float) ? distances_ : Distances::by_norms);
       kernel.load_x({0, list.size()});
       return [&, kernel = std::move(kernel)](std::size_t task, Pulse& pulse) mutable {
         const std::size_t first = task * blocking.columns, count = std::min(blocking.columns, n - first);
@@ -35,10 +101,7 @@ void KernelRows::by_products(Span<const std::int32_t> which, Out* const* out,
         for (std::size_t i = 0; i < list.size(); i += Blocking::kTile) {
           pulse.beat();
           const std::size_t height = std::min(Blocking::kTile, list.size() - i);
-          const T* values = kernel.evaluate(i, height);
-          for (std::size_t r = 0; r < height; ++r, values += kernel.stride()) {
-            std::copy(values, values + count, out[i + r] + first);
-          }
+          take(start + i, first, count, kernel.evaluate(i, height), height, kernel.stride());
         }
       };
     });
@@ -46,12 +109,12 @@ void KernelRows::by_products(Span<const std::int32_t> which, Out* const* out,
 }
 
 template <class Out>
-void KernelRows::by_gathering(Span<const std::int32_t> which, Span<Out* const> out,
+void KernelRows::by_gathering(Span<const std::int32_t> which, RowList columns, Span<Out* const> out,
                               const Parallel& parallel) const {
   constexpr std::size_t width = RowKernel::kColumns;
-  const std::size_t n = rows(samples_);
+  const std::size_t n = columns.size();
   run_tasks(which.size(), parallel, [&] {
-    RowKernel kernel(samples_, samples_, RowList(n), function_, norms_);
+    RowKernel kernel(samples_, samples_, columns, function_, norms_);
     return [&, kernel = std::move(kernel)](std::size_t k, Pulse& pulse) mutable {
       kernel.open(static_cast<std::size_t>(which[k]));
       for (std::size_t j = 0; j < n; j += width) {
@@ -66,18 +129,64 @@ void KernelRows::by_gathering(Span<const std::int32_t> which, Span<Out* const> o
 }
 
 template <class Out>
-void KernelRows::compute(Span<const std::int32_t> which, Span<Out* const> out,
+void KernelRows::compute(Span<const std::int32_t> which, const PackedColumns& columns, Span<Out* const> out,
                          const Parallel& parallel) const {
+  const auto store = [&](std::size_t k, std::size_t first, std::size_t count, const auto* values, std::size_t height,
+                         std::size_t stride) {
+    for (std::size_t r = 0; r < height; ++r, values += stride) std::copy(values, values + count, out[k + r] + first);
+  };
   if (gather_) {
-    by_gathering(which, out, parallel);
-  } else if (std::is_same_v<Out, float> && is_float32(samples_) && float_keeps_) {
-    by_products<float>(which, out.data(), parallel);
+    by_gathering(which, columns.rows(), out, parallel);
+  } else if (std::is_same_v<Out, float> && float_keeps_) {
+    by_products<float>(which, columns, parallel, store);
   } else {
-    by_products<double>(which, out.data(), parallel);
+    by_products<double>(which, columns, parallel, store);
   }
 }
 
-template void KernelRows::compute(Span<const std::int32_t>, Span<float* const>, const Parallel&) const;
-template void KernelRows::compute(Span<const std::int32_t>, Span<double* const>, const Parallel&) const;
+namespace {
+
+void add_tile(double* out, const float* const* rows, const double* coef, std::size_t height, std::size_t count) {
+  smo_loops().add_f32(out, rows, coef, height, 0, count);
+}
+void add_tile(double* out, const double* const* rows, const double* coef, std::size_t height, std::size_t count) {
+  smo_loops().add_f64(out, rows, coef, height, 0, count);
+}
+
+}  // namespace
+
+template <class T>
+void KernelRows::add(Span<const std::int32_t> which, Span<const double> coef, const PackedColumns& columns,
+                     Span<double> out, const Parallel& parallel) const {
+  if (gather_) {
+    std::vector<double> row(columns.size());
+    double* const rows[] = {row.data()};
+    for (std::size_t k = 0; k < which.size(); ++k) {
+      by_gathering(which.subspan(k, 1), columns.rows(), Span<double* const>(rows, 1), parallel);
+      add_tile(out.data(), rows, &coef[k], 1, row.size());
+    }
+    return;
+  }
+  const auto multiply = [&](std::size_t k, std::size_t first, std::size_t count, const auto* values,
+                            std::size_t height, std::size_t stride) {
+    std::array<decltype(values), Blocking::kTile> rows;
+    for (std::size_t r = 0; r < height; ++r) rows[r] = values + r * stride;
+    add_tile(out.data() + first, rows.data(), &coef[k], height, count);
+  };
+  if (std::is_same_v<T, float> && float_keeps_) {
+    by_products<float>(which, columns, parallel, multiply);
+  } else {
+    by_products<double>(which, columns, parallel, multiply);
+  }
+}
+
+template void KernelRows::compute(Span<const std::int32_t>, const PackedColumns&, Span<float* const>,
+                                  const Parallel&) const;
+template void KernelRows::compute(Span<const std::int32_t>, const PackedColumns&, Span<double* const>,
+                                  const Parallel&) const;
+template void KernelRows::add<float>(Span<const std::int32_t>, Span<const double>, const PackedColumns&, Span<double>,
+                                     const Parallel&) const;
+template void KernelRows::add<double>(Span<const std::int32_t>, Span<const double>, const PackedColumns&,
+                                      Span<double>, const Parallel&) const;
 
 }  // namespace hinge

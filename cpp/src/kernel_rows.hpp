@@ -1,42 +1,89 @@
-// kernel_rows.hpp: several whole rows of the kernel matrix of n samples at once, as one product.
+// kernel_rows.hpp: several rows of the kernel matrix of n samples at once, as one product.
 // Every block of columns is packed once and met by all rows: for a handful of rows and more this is several
 // times faster than row after row, which is bound by memory.  Some megabytes per thread while it works.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <vector>
 
+#include "block_kernel.hpp"
 #include "hinge/kernel_function.hpp"
+#include "hinge/kernel_source.hpp"
 #include "hinge/parallel.hpp"
 #include "hinge/samples.hpp"
 #include "hinge/span.hpp"
 #include "row_kernel.hpp"
+#include "sparse_rows.hpp"
 
 namespace hinge {
+
+// Columns with their samples packed for products, if there is room for them.
+class PackedColumns final : public Columns {
+ public:
+  PackedColumns(std::size_t all, Span<const std::int32_t> list, std::size_t bytes)
+      : Columns(all, list), rows_(list.begin(), list.end()), bytes_(bytes) {}
+
+  RowList rows() const { return rows_.empty() ? RowList(size()) : RowList(rows_); }
+  // Packed when first asked for; null if that takes too much memory.
+  template <class T>
+  const PackedRows<T>* packed(const Samples& samples, Needs needs, const std::vector<double>& centre) const;
+
+ private:
+  template <class T>
+  std::unique_ptr<const PackedRows<T>> pack(const Samples& samples, Needs needs,
+                                            const std::vector<double>& centre) const;
+
+  std::vector<std::size_t> rows_;
+  std::size_t bytes_;
+  mutable std::once_flag made_float_, made_double_;
+  mutable std::unique_ptr<const PackedRows<float>> float_;
+  mutable std::unique_ptr<const PackedRows<double>> double_;
+};
 
 class KernelRows {
  public:
   // One pass over the samples, which must outlive this.
   KernelRows(const Samples& samples, const KernelFunction& function);
 
-  // out[k] receives the n values of row which[k].  Arithmetic as for single rows: float only for float
-  // samples and float rows, and then only where it keeps six digits of the distances.
+  // out[k] receives row which[k] over the given columns.  Float rows are computed in float where that keeps six
+  // digits of the distances, and in double otherwise.
   template <class Out>
-  void compute(Span<const std::int32_t> which, Span<Out* const> out, const Parallel& parallel) const;
+  void compute(Span<const std::int32_t> which, const PackedColumns& columns, Span<Out* const> out,
+               const Parallel& parallel) const;
+
+  // out += Σ_k coef[k] · row which[k], with rows as they would be in precision T.
+  template <class T>
+  void add(Span<const std::int32_t> which, Span<const double> coef, const PackedColumns& columns, Span<double> out,
+           const Parallel& parallel) const;
 
  private:
-  template <class T, class Out>
-  void by_products(Span<const std::int32_t> which, Out* const* out, const Parallel& parallel) const;
+  // Calls take(k, first, count, values, height, stride) for every tile: rows which[k .. k + height), columns
+  // [first, first + count).  Tiles of the same columns come one after the other, in order, on one thread.
+  template <class T, class Take>
+  void by_products(Span<const std::int32_t> which, const PackedColumns& columns, const Parallel& parallel,
+                   Take take) const;
   template <class Out>
-  void by_gathering(Span<const std::int32_t> which, Span<Out* const> out, const Parallel& parallel) const;
+  void by_gathering(Span<const std::int32_t> which, RowList columns, Span<Out* const> out,
+                    const Parallel& parallel) const;
+  template <class T>
+  const SparseRows<T>& sparse() const;
 
   const Samples& samples_;
   const KernelFunction& function_;
+  const std::vector<double> shift_;  // not empty: panels against sparse rows
   const bool gather_;
-  const std::vector<double> centre_;  // of squared distances, in products
-  const bool float_keeps_;
+  const std::vector<double> centre_;  // of squared distances, in strips
+  bool float_keeps_;
+  Distances distances_ = Distances::by_norms;  // of float
   const SideNorms norms_;  // in gathering
+
+  // Made when first asked for.
+  mutable std::once_flag made_float_, made_double_;
+  mutable std::unique_ptr<const SparseRows<float>> sparse_float_;
+  mutable std::unique_ptr<const SparseRows<double>> sparse_double_;
 };
 
 }  // namespace hinge

@@ -58,6 +58,8 @@ void pack_strips(const Storage& s, RowList list, Range rows, std::size_t width, 
     const std::size_t count = std::min(width, rows.last - i);
     if (width == kStripX) {
       pack_strip<kStripX>(s, list, i, count, centre, out);
+    } else if (width == kPanelWidth<T>) {
+      pack_strip<kPanelWidth<T>>(s, list, i, count, centre, out);
     } else {
       pack_strip<kStripZ<T>>(s, list, i, count, centre, out);
     }
@@ -118,6 +120,11 @@ PackedRows<T>::PackedRows(const Samples& samples, RowList list, Needs needs,
       row_width_(std::max(features_, kLanes<float>)) {}
 
 template <class T>
+std::size_t PackedRows<T>::bytes(std::size_t rows, std::size_t features, Needs needs) {
+  return sizeof(T) * (rows + kStripZ<T>) * features * (needs.dot + needs.squared + needs.l1);
+}
+
+template <class T>
 void PackedRows<T>::load(Range rows, bool in_strips) {
   if (in_strips) load_strips(rows);
   if (!in_strips || needs_.l1) load_rows(rows);
@@ -125,19 +132,24 @@ void PackedRows<T>::load(Range rows, bool in_strips) {
 
 template <class T>
 void PackedRows<T>::load_strips(Range rows) {
-  if (needs_.dot && !plain_.data()) plain_ = AlignedArray<T>(capacity_ * features_);
+  const bool plain = needs_.dot && !(in_panels() && needs_.squared);
+  if (plain && !plain_.data()) plain_ = AlignedArray<T>(capacity_ * features_);
   if (needs_.squared && !centred_.data()) {
     centred_ = AlignedArray<T>(capacity_ * features_);
     norms_ = AlignedArray<T>(padded(capacity_));
   }
   std::visit(
       [&](const auto& s) {
-        if (needs_.dot) pack_strips(s, list_, rows, strip_, nullptr, plain_.data());
+        if (plain) pack_strips(s, list_, rows, strip_, nullptr, plain_.data());
         if (needs_.squared) pack_strips(s, list_, rows, strip_, centre_.data(), centred_.data());
       },
       samples_);
   if (!needs_.squared) return;
   for (std::size_t s = 0; s * strip_ < rows.size(); ++s) {
+    if (in_panels()) {
+      vector_ops().panels<T>().norms(features_, centred(s), norms_.data() + s * strip_);
+      continue;
+    }
     for (std::size_t f = 0; f < features_; f += kPanel) {
       vector_ops().strips<T>().norms(strip_, std::min(kPanel, features_ - f), centred(s) + f * strip_, f > 0,
                                      norms_.data() + s * strip_);

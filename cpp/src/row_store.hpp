@@ -1,13 +1,17 @@
-// row_store.hpp: whole kernel rows within a memory budget, fetched in blocks; the least recently used make room.
-// Owns its rows.  A fetch costs the missing rows, computed as one block.
+// row_store.hpp: kernel rows within a memory budget, fetched in blocks; the least recently used make room.
+// Rows are over all samples, or over some columns only: a store for fewer columns holds more rows.  Owns its rows, in
+// large pieces of memory (a page fault costs as much as computing what is on the page).  A fetch costs the missing
+// rows, computed as one block.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
+#include "arena.hpp"
 #include "hinge/kernel_source.hpp"
 #include "hinge/parallel.hpp"
 
@@ -17,14 +21,48 @@ template <class T>
 class RowStore {
  public:
   RowStore(const KernelSource& kernel, std::size_t budget_bytes)
-      : kernel_(kernel), n_(kernel.size()), place_(n_, -1), stamp_(n_, 0),
-        capacity_(std::min(std::max<std::size_t>(n_, 2), std::max<std::size_t>(4, budget_bytes / (sizeof(T) * std::max<std::size_t>(1, n_))))) {}
+      : kernel_(kernel), budget_(budget_bytes), n_(kernel.size()), place_(n_, -1), stamp_(n_, 0) {
+    open({});
+  }
 
   std::size_t capacity() const { return capacity_; }
+  std::size_t stored() const { return stored_.size(); }
   std::int64_t hits() const { return hits_; }
   std::int64_t misses() const { return misses_; }
   bool holds(std::size_t i) const { return place_[i] >= 0; }
-  const T* row(std::size_t i) const { return rows_[static_cast<std::size_t>(place_[i])].get(); }
+  const T* row(std::size_t i) const { return rows_[static_cast<std::size_t>(place_[i])]; }
+
+  const Columns& columns() const { return *columns_; }
+
+  // Forget all rows; from now on they are over these columns (all if empty).
+  void open(Span<const std::int32_t> columns) {
+    for (std::int32_t i : stored_) place_[static_cast<std::size_t>(i)] = -1;
+    stored_.clear(), rows_.clear(), free_.clear();
+    columns_ = kernel_.columns(columns, budget_ / 4);
+    arena_.reshape(columns_->size());
+    capacity_ = capacity_for(columns_->size());
+  }
+
+  // From now on only the columns at these positions (ascending) of the present ones, which are `columns`, and only
+  // their samples have rows.  Those that are there are shortened and move together within the memory they have.
+  void narrow(const std::vector<std::int32_t>& positions, const std::vector<std::int32_t>& columns) {
+    std::vector<std::int32_t> kept;
+    for (std::int32_t i : columns)
+      if (holds(static_cast<std::size_t>(i))) kept.push_back(i);
+    std::sort(kept.begin(), kept.end(), [this](std::int32_t a, std::int32_t b) {
+      return place_[static_cast<std::size_t>(a)] < place_[static_cast<std::size_t>(b)];
+    });
+    std::vector<const T*> old;
+    for (std::int32_t i : kept) old.push_back(row(static_cast<std::size_t>(i)));
+    open(columns);
+    for (std::size_t k = 0; k < kept.size(); ++k) {
+      T* const out = arena_.row();  // never behind old[k]: rows before it were longer, too
+      for (std::size_t c = 0; c < positions.size(); ++c) out[c] = old[k][static_cast<std::size_t>(positions[c])];
+      rows_.push_back(out);
+      place_[static_cast<std::size_t>(kept[k])] = static_cast<std::int32_t>(k);
+      stored_.push_back(kept[k]);
+    }
+  }
 
   // Afterwards row(i) is there for every i of the list, which is no longer than capacity().
   void fetch(Span<const std::int32_t> list, const Parallel& parallel) {
@@ -39,20 +77,32 @@ class RowStore {
     if (missing.empty()) return;
     make_room(missing.size());
     std::vector<T*> out;
-    for (std::size_t k = 0; k < missing.size(); ++k) out.push_back(rows_[free_[free_.size() - 1 - k]].get());
-    kernel_.block_rows(missing, Span<T* const>(out.data(), out.size()), parallel);  // may throw: nothing is stored then
-    for (std::int32_t i : missing) {
-      place_[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(free_.back());
-      stored_.push_back(i);
-      free_.pop_back();
-    }
+    for (std::size_t k = 0; k < missing.size(); ++k) out.push_back(rows_[free_[free_.size() - 1 - k]]);
+    kernel_.block_rows(missing, *columns_, Span<T* const>(out.data(), out.size()), parallel);  // may throw: none stored
+    for (std::int32_t i : missing) put(i);
   }
 
+  void use(std::size_t i) { stamp_[i] = now_; }
+
+  // Rather than more rows than this, use the memory of old ones again: fresh memory is not cheaper than computing.
+  void limit(std::size_t rows) { wanted_ = std::max<std::size_t>(rows, 4); }
+
  private:
+  std::size_t capacity_for(std::size_t length) const {
+    return std::clamp<std::size_t>(budget_ / (sizeof(T) * std::max<std::size_t>(1, length)), 4,
+                                   std::max<std::size_t>(length, 4));
+  }
+
+  void put(std::int32_t i) {
+    place_[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(free_.back());
+    stored_.push_back(i);
+    free_.pop_back();
+  }
+
   void make_room(std::size_t wanted) {
-    while (free_.size() < wanted && rows_.size() < capacity_) {
+    while (free_.size() < wanted && rows_.size() < std::max(std::min(capacity_, wanted_), wanted)) {
       free_.push_back(rows_.size());
-      rows_.emplace_back(new T[n_]);
+      rows_.push_back(arena_.row());
     }
     if (free_.size() >= wanted) return;
     // Drop the oldest; a few more than needed, so that not every fetch has to look for them.
@@ -77,11 +127,13 @@ class RowStore {
   }
 
   const KernelSource& kernel_;
-  std::size_t n_;
+  const std::size_t budget_, n_;
+  std::size_t capacity_ = 0, wanted_ = std::numeric_limits<std::size_t>::max();
+  std::unique_ptr<const Columns> columns_;
   std::vector<std::int32_t> place_;
   std::vector<std::int64_t> stamp_;
-  std::size_t capacity_;
-  std::vector<std::unique_ptr<T[]>> rows_;
+  Arena<T> arena_{0};
+  std::vector<T*> rows_;
   std::vector<std::size_t> free_;
   std::vector<std::int32_t> stored_;
   std::int64_t now_ = 0, hits_ = 0, misses_ = 0;

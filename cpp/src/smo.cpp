@@ -195,11 +195,12 @@ class Smo {
   bool exact_f() {
     std::vector<double> before(n_, 0.0);
     before.swap(active_.f);
+    active_.touch();
     for (std::size_t i = 0; i < n_; ++i) {
       const double b = coefficient(i);
       if (b == 0) continue;
       const T* x = row(i);
-      active_.add(x, b);
+      active_.add(&x, &b, 1, 0, active());
       const double now = watch_.seconds();
       if (interrupted(now) || out_of_time(now)) {
         before.swap(active_.f);

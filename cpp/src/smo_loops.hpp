@@ -1,6 +1,7 @@
-// smo_loops.hpp: the four loops in which SMO spends its time, compiled once for any x86-64 and once for AVX2.
-// `can_rise` and `can_fall` are 0 where the variable may move that way and +inf where it may not, so that the loops
-// have no branches: a variable that cannot move never wins a comparison.
+// smo_loops.hpp: the loops in which SMO spends its time, compiled once for any x86-64 and once for AVX2.
+//
+// rise[k] is what the linear term costs if sample k rises: +inf where it cannot; fall[k] if it falls: -inf where it
+// cannot.  So the loops have no branches, and a sample that cannot move never wins a comparison.
 #pragma once
 
 #include <cstddef>
@@ -8,20 +9,32 @@
 namespace hinge {
 
 struct Thresholds {
-  double up, low;  // max of −g over variables that can rise, min of −g over those that can fall
+  double up, low;      // max of -(f + rise), min of -(f + fall)
+  std::size_t at;      // the first sample that attains up; n if none can rise
+};
+
+struct Partner {
+  double gain;     // 0 if there is none
+  std::size_t at;  // the first sample that attains it
 };
 
 struct SmoLoops {
-  Thresholds (*thresholds)(const double* f, const double* c, const double* can_rise, const double* can_fall,
-                           std::size_t n);
-  // gain[v] = (up + g_v)²₊ / max(d_i + d_v − 2 K_iv, tau) over variables that can fall; returns the largest
-  double (*gains_f32)(const double* f, const double* c, const double* can_fall, const double* diagonal,
-                      const float* row, double up, double diagonal_i, double tau, double* gain, std::size_t n);
-  double (*gains_f64)(const double* f, const double* c, const double* can_fall, const double* diagonal,
-                      const double* row, double up, double diagonal_i, double tau, double* gain, std::size_t n);
-  // f += a·x + b·y
-  void (*update_f32)(double* f, const float* x, double a, const float* y, double b, std::size_t n);
-  void (*update_f64)(double* f, const double* x, double a, const double* y, double b, std::size_t n);
+  Thresholds (*select)(const double* f, const double* rise, const double* fall, std::size_t n);
+  // f += a·x + b·y, then select.
+  Thresholds (*step_f32)(double* f, const float* x, double a, const float* y, double b, const double* rise,
+                         const double* fall, std::size_t n);
+  Thresholds (*step_f64)(double* f, const double* x, double a, const double* y, double b, const double* rise,
+                         const double* fall, std::size_t n);
+  // The largest (up + f_k + fall_k)²₊ / max(d_i + d_k − 2 K_ik, tau), in the precision of the row.
+  Partner (*partner_f32)(const double* f, const double* fall, const float* diagonal, const float* row, double up,
+                         double diagonal_i, double tau, std::size_t n);
+  Partner (*partner_f64)(const double* f, const double* fall, const double* diagonal, const double* row, double up,
+                         double diagonal_i, double tau, std::size_t n);
+  // f += Σ_r a_r x_r over `rows` rows, from their column `first` on.
+  void (*add_f32)(double* f, const float* const* x, const double* a, std::size_t rows, std::size_t first,
+                  std::size_t n);
+  void (*add_f64)(double* f, const double* const* x, const double* a, std::size_t rows, std::size_t first,
+                  std::size_t n);
 };
 
 extern const SmoLoops smo_loops_base;

@@ -3,6 +3,6 @@
 
 namespace hinge {
 
-const SmoLoops smo_loops_avx2{thresholds, gains<float>, gains<double>, update<float>, update<double>};
+const SmoLoops smo_loops_avx2{select, step<float>, step<double>, partner, partner, add<float>, add<double>};
 
 }  // namespace hinge

@@ -3,6 +3,6 @@
 
 namespace hinge {
 
-const SmoLoops smo_loops_base{thresholds, gains<float>, gains<double>, update<float>, update<double>};
+const SmoLoops smo_loops_base{select, step<float>, step<double>, partner, partner, add<float>, add<double>};
 
 }  // namespace hinge

@@ -133,8 +133,22 @@ void against_rows(const In* x, const In* z, size_t stride, size_t d, const int32
 
 // ---- matrix products ----
 
+struct Times {
+  template <class V, class T>
+  HINGE_INLINE void add(V& sum, const V& z, T x) {
+    sum += z * x;
+  }
+};
+struct Distance {
+  template <class V, class T>
+  HINGE_INLINE void add(V& sum, const V& z, T x) {
+    const V t = z - x;
+    sum += t * t;
+  }
+};
+
 // Twelve vectors of sums stay in registers while the features go by.
-template <class T>
+template <class Term, class T>
 void strip_product(size_t strips, size_t d, const T* x, size_t stride_x, const T* z, bool accumulate, T* c,
                    size_t stride_c) {
   using Vector = typename Lanes<T>::Vector;
@@ -149,8 +163,8 @@ void strip_product(size_t strips, size_t d, const T* x, size_t stride_x, const T
       load(right + W, z1);
 #pragma GCC unroll 6
       for (size_t r = 0; r < R; ++r) {
-        sum[r][0] += z0 * left[r];
-        sum[r][1] += z1 * left[r];
+        Term::add(sum[r][0], z0, left[r]);
+        Term::add(sum[r][1], z1, left[r]);
       }
     }
 #pragma GCC unroll 6
@@ -169,6 +183,97 @@ void strip_norms(size_t width, size_t d, const T* strip, bool accumulate, T* nor
     for (size_t f = 0; f < d; ++f) sum += strip[f * width + r] * strip[f * width + r];
     norms[r] = accumulate ? norms[r] + sum : sum;
   }
+}
+
+// ---- panels against sparse rows ----
+
+HINGE_INLINE void transpose(Double4* a) {
+  const Double4 t0 = __builtin_shufflevector(a[0], a[1], 0, 4, 2, 6), t1 = __builtin_shufflevector(a[0], a[1], 1, 5, 3, 7);
+  const Double4 t2 = __builtin_shufflevector(a[2], a[3], 0, 4, 2, 6), t3 = __builtin_shufflevector(a[2], a[3], 1, 5, 3, 7);
+  a[0] = __builtin_shufflevector(t0, t2, 0, 1, 4, 5);
+  a[1] = __builtin_shufflevector(t1, t3, 0, 1, 4, 5);
+  a[2] = __builtin_shufflevector(t0, t2, 2, 3, 6, 7);
+  a[3] = __builtin_shufflevector(t1, t3, 2, 3, 6, 7);
+}
+HINGE_INLINE void transpose(Float8* a) {
+  Float8 t[8], u[8];
+#pragma GCC unroll 4
+  for (int k = 0; k < 8; k += 2) {
+    t[k] = __builtin_shufflevector(a[k], a[k + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    t[k + 1] = __builtin_shufflevector(a[k], a[k + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+  }
+#pragma GCC unroll 2
+  for (int k = 0; k < 8; k += 4) {
+    u[k] = __builtin_shufflevector(t[k], t[k + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+    u[k + 1] = __builtin_shufflevector(t[k], t[k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    u[k + 2] = __builtin_shufflevector(t[k + 1], t[k + 3], 0, 1, 8, 9, 4, 5, 12, 13);
+    u[k + 3] = __builtin_shufflevector(t[k + 1], t[k + 3], 2, 3, 10, 11, 6, 7, 14, 15);
+  }
+#pragma GCC unroll 4
+  for (int k = 0; k < 4; ++k) {
+    a[k] = __builtin_shufflevector(u[k], u[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    a[k + 4] = __builtin_shufflevector(u[k], u[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+}
+
+// Twelve vectors of sums stay in registers while the nonzeros of a row go by; as many rows as a vector has lanes are
+// collected and turned, so that c is written row by row.
+template <class T>
+void panel_product(const T* panel, const size_t* begin, const size_t* end, const int32_t* index, const T* values,
+                   size_t count, T* c, size_t stride_c) {
+  using Vector = typename Lanes<T>::Vector;
+  constexpr size_t W = sizeof(Vector) / sizeof(T), V = hinge::kPanelWidth<T> / W;
+  Vector turned[V][W];
+  for (size_t j = 0; j < count; j += W) {
+    for (size_t k = 0; k < W; ++k) {
+      Vector sum[V] = {};
+      if (j + k < count) {
+        for (size_t e = begin[j + k]; e < end[j + k]; ++e) {
+          const T* const x = panel + static_cast<size_t>(index[e]) * hinge::kPanelWidth<T>;
+          const Vector value = Vector{} + values[e];
+#pragma GCC unroll 12
+          for (size_t v = 0; v < V; ++v) {
+            Vector xv;
+            load(x + v * W, xv);
+            sum[v] += xv * value;
+          }
+        }
+      }
+#pragma GCC unroll 12
+      for (size_t v = 0; v < V; ++v) turned[v][k] = sum[v];
+    }
+    for (size_t v = 0; v < V; ++v) {
+      transpose(turned[v]);
+      for (size_t r = 0; r < W; ++r) *reinterpret_cast<Vector*>(c + (v * W + r) * stride_c + j) = turned[v][r];
+    }
+  }
+}
+
+template <class T>
+void panel_norms(size_t d, const T* panel, T* norms) {
+  using Vector = typename Lanes<T>::Vector;
+  constexpr size_t W = sizeof(Vector) / sizeof(T), V = hinge::kPanelWidth<T> / W;
+  Vector sum[V] = {};
+  for (size_t f = 0; f < d; ++f, panel += hinge::kPanelWidth<T>) {
+#pragma GCC unroll 12
+    for (size_t v = 0; v < V; ++v) {
+      Vector x;
+      load(panel + v * W, x);
+      sum[v] += x * x;
+    }
+  }
+  __builtin_memcpy(norms, sum, sizeof sum);
+}
+
+template <class T>
+T row_norm(const T* values, size_t count) {
+  using Vector = typename Lanes<T>::Vector;
+  Vector sum = {};  // one lane would do, but this is contracted as the others are
+  for (size_t e = 0; e < count; ++e) {
+    const Vector value = Vector{} + values[e];
+    sum += value * value;
+  }
+  return sum[0];
 }
 
 // ---- elementary functions ----
@@ -286,7 +391,12 @@ constexpr hinge::RowOps<In, Acc> row_ops() {
 
 template <class T>
 constexpr hinge::StripOps<T> strip_ops() {
-  return {strip_product<T>, strip_norms<T>};
+  return {strip_product<Times, T>, strip_product<Distance, T>, strip_norms<T>};
+}
+
+template <class T>
+constexpr hinge::PanelOps<T> panel_ops() {
+  return {panel_product<T>, panel_norms<T>, row_norm<T>};
 }
 
 template <class T>
@@ -296,7 +406,8 @@ constexpr hinge::ArrayOps<T> array_ops() {
 
 constexpr hinge::VectorOps every_operation(const char* name) {
   return {row_ops<float, float>(), row_ops<float, double>(), row_ops<double, double>(), strip_ops<float>(),
-          strip_ops<double>(),     array_ops<float>(),       array_ops<double>(),       name};
+          strip_ops<double>(),     panel_ops<float>(),       panel_ops<double>(),       array_ops<float>(),
+          array_ops<double>(),     name};
 }
 
 #undef HINGE_INLINE

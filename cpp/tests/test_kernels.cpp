@@ -228,7 +228,7 @@ void test_blocks_of_rows() {
       std::vector<double> block(290 * 300), row(300);
       std::vector<double*> out;
       for (std::size_t k = 0; k < 290; ++k) out.push_back(block.data() + k * 300);
-      gram->block_rows(which, Span<double* const>(out.data(), out.size()), {2, {}});
+      gram->block_rows(which, *gram->columns({}, 0), Span<double* const>(out.data(), out.size()), {2, {}});
       double worst = 0;
       for (std::size_t k = 0; k < 290; ++k) {
         gram->row(static_cast<std::size_t>(which[k]), {}, row);

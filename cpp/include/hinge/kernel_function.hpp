@@ -48,6 +48,7 @@ class KernelFunction {
   Needs needs() const { return needs_; }
   std::size_t depth() const { return depth_; }
   double sharpness() const { return sharpness_; }  // the largest gamma that multiplies a squared distance
+  bool has_kink() const { return has_kink_; }      // at distance 0: a small error of the square is a large one
 
   // m is a multiple of kPad, all arrays are aligned; stack has depth() * m places, the values end in its
   // first m.
@@ -59,6 +60,7 @@ class KernelFunction {
   Needs needs_;
   std::size_t depth_ = 0;
   double sharpness_ = 0;
+  bool has_kink_ = false;
 };
 
 // The centred B-spline of degree q (q + 1 unit boxes joined by q convolutions), 0 outside |t| < (q + 1) / 2.

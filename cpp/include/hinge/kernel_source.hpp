@@ -1,14 +1,31 @@
 // kernel_source.hpp: the one door through which every solver sees the kernel matrix.
-// A source owns no cache; a row costs what its kernel costs.  One thread at a time.
+// A source owns no cache; a row costs what its kernel costs.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "hinge/parallel.hpp"
 #include "hinge/span.hpp"
 
 namespace hinge {
+
+// Columns of the matrix that many blocks of rows will be asked for.  A source may keep in it what it needs for them
+// (samples in the order in which products read them).
+class Columns {
+ public:
+  Columns(std::size_t all, Span<const std::int32_t> list) : list_(list.begin(), list.end()), all_(all) {}
+  virtual ~Columns() = default;
+
+  std::size_t size() const { return list_.empty() ? all_ : list_.size(); }
+  Span<const std::int32_t> list() const { return list_; }  // empty: all
+
+ private:
+  std::vector<std::int32_t> list_;
+  std::size_t all_;
+};
 
 class KernelSource {
  public:
@@ -18,27 +35,60 @@ class KernelSource {
   virtual ~KernelSource() = default;
 
   virtual std::size_t size() const = 0;  // number of samples n
+  virtual bool concurrent() const { return true; }  // whether blocks may be asked for by several threads at a time
 
   virtual void diagonal(Span<double> out) const = 0;  // K_ii for all i
 
-  // K[i, columns]; an empty list of columns means all n.  out.size() is the number of columns.
+  // K[i, columns]; an empty list of columns means all n.  out.size() is the number of columns.  One thread at a time.
   virtual void row(std::size_t i, Span<const std::int32_t> columns, Span<double> out) const = 0;
   virtual void row(std::size_t i, Span<const std::int32_t> columns, Span<float> out) const = 0;
 
-  // Whole rows, out[k] receiving row which[k].  Sources that gain from it make them as one block, on all threads.
-  virtual void block_rows(Span<const std::int32_t> which, Span<double* const> out, const Parallel& parallel) const {
-    one_by_one(which, out, parallel);
+  // An empty list means all n.  What is kept beyond the list takes at most `bytes`.
+  virtual std::unique_ptr<const Columns> columns(Span<const std::int32_t> list, std::size_t bytes) const {
+    (void)bytes;
+    return std::make_unique<Columns>(size(), list);
   }
-  virtual void block_rows(Span<const std::int32_t> which, Span<float* const> out, const Parallel& parallel) const {
-    one_by_one(which, out, parallel);
+
+  // K[which, columns], out[k] receiving row which[k].  Sources that gain from it make them as one block, on all threads.
+  virtual void block_rows(Span<const std::int32_t> which, const Columns& columns, Span<double* const> out,
+                          const Parallel& parallel) const {
+    one_by_one(which, columns, out, parallel);
+  }
+  virtual void block_rows(Span<const std::int32_t> which, const Columns& columns, Span<float* const> out,
+                          const Parallel& parallel) const {
+    one_by_one(which, columns, out, parallel);
+  }
+
+  // out += Σ_k coef[k] K[which[k], columns], the values computed in the precision of T and forgotten at once.
+  virtual void add_rows(Span<const std::int32_t> which, Span<const double> coef, const Columns& columns, float,
+                        Span<double> out, const Parallel& parallel) const {
+    add_one_by_one<float>(which, coef, columns, out, parallel);
+  }
+  virtual void add_rows(Span<const std::int32_t> which, Span<const double> coef, const Columns& columns, double,
+                        Span<double> out, const Parallel& parallel) const {
+    add_one_by_one<double>(which, coef, columns, out, parallel);
   }
 
  private:
   template <class T>
-  void one_by_one(Span<const std::int32_t> which, Span<T* const> out, const Parallel& parallel) const {
+  void add_one_by_one(Span<const std::int32_t> which, Span<const double> coef, const Columns& columns,
+                      Span<double> out, const Parallel& parallel) const {
+    std::vector<T> values(columns.size());
+    T* const row[] = {values.data()};
+    for (std::size_t k = 0; k < which.size(); ++k) {
+      block_rows(which.subspan(k, 1), columns, Span<T* const>(row, 1), parallel);
+      for (std::size_t j = 0; j < values.size(); ++j) out[j] += coef[k] * static_cast<double>(values[j]);
+    }
+  }
+
+  template <class T>
+  void one_by_one(Span<const std::int32_t> which, const Columns& columns, Span<T* const> out,
+                  const Parallel& parallel) const {
     const Parallel alone{1, parallel.poll};  // a source may not be safe for several threads
     run_tasks(which.size(), alone, [&] {
-      return [&](std::size_t k, Pulse&) { row(static_cast<std::size_t>(which[k]), {}, Span<T>(out[k], size())); };
+      return [&](std::size_t k, Pulse&) {
+        row(static_cast<std::size_t>(which[k]), columns.list(), Span<T>(out[k], columns.size()));
+      };
     });
   }
 };

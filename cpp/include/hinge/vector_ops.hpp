@@ -45,8 +45,26 @@ struct StripOps {
   // two without.
   void (*product)(std::size_t strips, std::size_t d, const T* x, std::size_t stride_x, const T* z,
                   bool accumulate, T* c, std::size_t stride_c);
+  // The same with (x - z)² instead of x z: no cancellation, at twice the price.
+  void (*squared)(std::size_t strips, std::size_t d, const T* x, std::size_t stride_x, const T* z, bool accumulate,
+                  T* c, std::size_t stride_c);
   // norms[r] (+)= Σ_f x_rf², summed as in product: what product gives for two equal rows, bit for bit.
   void (*norms)(std::size_t width, std::size_t d, const T* strip, bool accumulate, T* norms);
+};
+
+// Sparse products work on panels: kPanelWidth<T> rows of X side by side, feature by feature, like a wide strip.
+template <class T>
+inline constexpr std::size_t kPanelWidth = 12 * kLanes<T>;
+
+template <class T>
+struct PanelOps {
+  // c[r * stride_c + j] = x_r · z_j for the rows of one panel and `count` sparse rows: row j has the nonzeros
+  // [begin[j], end[j]).  Summed over the nonzeros in order; rows of c are aligned and padded to whole vectors.
+  void (*product)(const T* panel, const std::size_t* begin, const std::size_t* end, const std::int32_t* index,
+                  const T* values, std::size_t count, T* c, std::size_t stride_c);
+  // What product gives for equal rows, bit for bit: of all rows of a panel, and of one sparse row.
+  void (*norms)(std::size_t d, const T* panel, T* norms);
+  T (*row_norm)(const T* values, std::size_t count);
 };
 
 template <class T>
@@ -64,6 +82,8 @@ struct VectorOps {
   RowOps<double, double> rows_dd;
   StripOps<float> strips_f;
   StripOps<double> strips_d;
+  PanelOps<float> panels_f;
+  PanelOps<double> panels_d;
   ArrayOps<float> array_f;
   ArrayOps<double> array_d;
   const char* name;
@@ -84,6 +104,14 @@ struct VectorOps {
       return strips_d;
     } else {
       return strips_f;
+    }
+  }
+  template <class T>
+  const PanelOps<T>& panels() const {
+    if constexpr (sizeof(T) == 8) {
+      return panels_d;
+    } else {
+      return panels_f;
     }
   }
   template <class T>

@@ -25,6 +25,7 @@ struct WorkingSetOptions {
   std::size_t cache_bytes = std::size_t{200} << 20;
   std::size_t size = 0;  // samples of the working set; 0: chosen
   int threads = 1;
+  bool shrinking = true;
 };
 
 template <class T>

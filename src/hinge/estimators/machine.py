@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -26,6 +26,7 @@ from hinge.formulations import Formulation
 from hinge.kernels import (
     DirectAccess,
     FunctionKernel,
+    GramAccess,
     Kernel,
     Precomputed,
     cache_bytes,
@@ -49,6 +50,10 @@ class Machine:
 
     rows: NDArray[np.intp] | None
     formulation: Formulation
+
+
+def _left(deadline: float | None) -> float | None:
+    return None if deadline is None else max(0.0, deadline - time.monotonic())
 
 
 def _unit(machine: Machine) -> Array:
@@ -157,47 +162,70 @@ class KernelMachine(FittedFunction, BaseEstimator):
     ) -> tuple[Kernel, list[Expansion]]:
         """Solve every machine; certificates, statuses and histories become attributes."""
         kernel = self._make_kernel().resolve(data.X, data.weight)
-        access_of = self._accesses(kernel, data.X)
-        starts = self._warm_starts(data, machines)
-        solutions: list[Solution] = []
-        certificates: list[Certificate] = []
-        expansions: list[Expansion] = []
+        access = self._access(kernel, data.X)
+        if not np.isfinite(access.diagonal()).all():
+            raise ValueError(
+                "kernel values of these data are not finite: they overflow. Scale the data, for example with "
+                "StandardScaler"
+            )
+        problems = [
+            machine.formulation.build(access if machine.rows is None else access.subset(machine.rows))
+            for machine in machines
+        ]
         with ProgressLine(type(self).__name__) if self.verbose else nullcontext() as line:
             monitor = None if line is None else line.update
-            for machine, start in zip(machines, starts, strict=True):
-                problem = machine.formulation.build(access_of(machine.rows))
-                if not np.isfinite(problem.Q.diagonal()).all():
-                    raise ValueError(
-                        "kernel values of these data are not finite: they overflow. Scale the data, for example with "
-                        "StandardScaler"
-                    )
-                solution = self._solve(problem, machine.formulation, start, deadline, monitor)
-                if solution.error is not None and machine is not machines[-1]:
-                    raise solution.error
-                if monitor is not None and len(solution.history):
-                    monitor(solution.history.last())
-                solutions.append(solution)
-                certificates.append(self._certificate(problem, solution, kernel))
-                expansions.append(machine.formulation.recover(*solution.point))
+            solutions = self._solve_all(problems, machines, self._warm_starts(data, machines), deadline, monitor)
+            if monitor is not None and len(solutions[-1].history):
+                monitor(solutions[-1].history.last())
         self._remember(machines, solutions)
-        self._tell(solutions, certificates)
-        return kernel, expansions
+        pairs = zip(problems, solutions, strict=True)
+        self._tell(solutions, [self._certificate(problem, solution, kernel) for problem, solution in pairs])
+        return kernel, [m.formulation.recover(*s.point) for m, s in zip(machines, solutions, strict=True)]
+
+    def _solve_all(
+        self,
+        problems: Sequence[Problem],
+        machines: Sequence[Machine],
+        starts: Sequence[Array | None],
+        deadline: float | None,
+        monitor: Monitor | None,
+    ) -> list[Solution]:
+        """All at once where the solver can; then, one by one, those that need a finer tolerance."""
+        together: list[Solution | None] = [None] * len(problems)
+        solver = self._solver(_left(deadline))
+        if len(problems) > 1 and hasattr(solver, "solve_many"):
+            together = solver.solve_many(problems, starts, monitor)
+        solutions: list[Solution] = []
+        for problem, machine, start, first in zip(problems, machines, starts, together, strict=True):
+            solution = self._solve(problem, machine.formulation, start, deadline, monitor, first)
+            if solution.error is not None and len(problems) > 1:
+                raise solution.error
+            solutions.append(solution)
+        return solutions
 
     def _deadline(self) -> float | None:
         return None if self.max_time is None else time.monotonic() + self.max_time
 
     def _solve(
-        self, problem: Problem, formulation: Formulation, start: Any, deadline: float | None, monitor: Monitor | None
+        self,
+        problem: Problem,
+        formulation: Formulation,
+        start: Any,
+        deadline: float | None,
+        monitor: Monitor | None,
+        first: Solution | None = None,
     ) -> Solution:
         """`tol` is in the units of the function: where recovering divides by ρ, go on until ρ · tol is reached."""
         tol: float = getattr(self._solver(), "tol", 0.0) or 0.0
         finest, story, iterations = tol, None, 0
         while True:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            solver = self._solver(left)
-            if finest < tol:
-                solver = replace(solver, tol=finest)
-            solution = solver.solve(problem, start, monitor)
+            if first is None:
+                solver = self._solver(_left(deadline))
+                if finest < tol:
+                    solver = replace(solver, tol=finest)
+                solution = solver.solve(problem, start, monitor)
+            else:
+                solution, first = first, None
             iterations += solution.iterations
             story = solution.history if story is None else story.then(solution.history)
             unit = formulation.unit(solution.mu)
@@ -206,16 +234,11 @@ class KernelMachine(FittedFunction, BaseEstimator):
                 return replace(solution, iterations=iterations, history=story)
             finest, start = max(wanted, FINEST_TOL), solution
 
-    def _accesses(self, kernel: Kernel, X: Any) -> Callable[[NDArray[np.intp] | None], Any]:
-        """Kernel access for a subset of the samples."""
-        budget = None
-        if not isinstance(kernel, Precomputed) and kernel.nodes() is None:
-            budget = cache_bytes(self.cache_size)
-            if 8 * length(X) ** 2 <= budget:
-                kernel, X = Precomputed(), kernel(X)  # a Python function is asked once for the whole matrix
-        if isinstance(kernel, Precomputed):
-            return lambda rows: open_access(kernel, X if rows is None else X[np.ix_(rows, rows)])
-        return lambda rows: open_access(kernel, take(X, rows), budget_bytes=budget)
+    def _access(self, kernel: Kernel, X: Any) -> GramAccess:
+        """Kernel access for all samples."""
+        if isinstance(kernel, Precomputed) or kernel.nodes() is not None:
+            return open_access(kernel, X)
+        return open_access(kernel, X, budget_bytes=cache_bytes(self.cache_size))
 
     @staticmethod
     def _certificate(problem: Any, solution: Solution, kernel: Kernel) -> Certificate:

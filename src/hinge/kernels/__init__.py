@@ -1,6 +1,6 @@
 """Kernels, their algebra, and access to their matrices."""
 
-from hinge.kernels.access import Access, GramAccess, cross, expand, open_access
+from hinge.kernels.access import Access, GramAccess, SubsetAccess, cross, expand, open_access
 from hinge.kernels.algebra import Kernel, Product, Scaled, Sum
 from hinge.kernels.direct import DirectAccess
 from hinge.kernels.functions import (
@@ -31,6 +31,7 @@ __all__ = [
     "Product",
     "Scaled",
     "Sigmoid",
+    "SubsetAccess",
     "Sum",
     "available_bytes",
     "cache_bytes",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -81,6 +82,57 @@ class GramAccess:
                 f"{self.kernel!r} has no exact factor; only the linear kernel has one"
             )
         return self.data
+
+    def subset(self, index: ArrayLike) -> SubsetAccess:
+        """The same for some of the samples: K[index][:, index]."""
+        return SubsetAccess(self, np.ascontiguousarray(index, dtype=np.int32))
+
+
+@dataclass(frozen=True)
+class SubsetAccess:
+    """Some rows and columns of another matrix, which is shared: solvers may work on several subsets at once."""
+
+    whole: GramAccess
+    index: np.ndarray
+
+    @property
+    def n(self) -> int:
+        return len(self.index)
+
+    @property
+    def quick(self) -> bool:
+        return self.whole.quick
+
+    @cached_property
+    def gram(self) -> _core.Gram:
+        return self._alone.gram
+
+    @cached_property
+    def _alone(self) -> GramAccess:
+        """The subset as a matrix of its own, for those who cannot share."""
+        whole = self.whole
+        if isinstance(whole.kernel, Precomputed) or whole.kernel.nodes() is None:
+            K = whole.gram.block(_indices(self.index), _indices(self.index))
+            return GramAccess(whole.kernel, K, _core.Gram.matrix(K), whole.threads)
+        samples = view(whole.data[self.index])
+        return GramAccess(
+            whole.kernel, samples.data, _core.Gram.of(samples.native, _core.Kernel(whole.kernel.nodes())), whole.threads
+        )
+
+    def diagonal(self) -> Array:
+        return self.whole.diagonal()[self.index]
+
+    def rows(self, index: ArrayLike) -> Array:
+        return self.whole.block(self.index[_indices(index)], self.index)
+
+    def block(self, rows: ArrayLike, cols: ArrayLike) -> Array:
+        return self.whole.block(self.index[_indices(rows)], self.index[_indices(cols)])
+
+    def matvec(self, v: ArrayLike) -> Array:
+        return self._alone.matvec(v)
+
+    def factor(self) -> Data:
+        return self.whole.factor()[self.index]
 
 
 def open_access(kernel: Kernel, X: Data, budget_bytes: int | None = None, threads: int = 1) -> GramAccess:

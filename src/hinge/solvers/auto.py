@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from hinge.problems import Array, Problem, Solution, Status
+from hinge.problems import Problem, Solution, Status
 from hinge.solvers.interior_point import InteriorPoint
 from hinge.solvers.monitor import Monitor
-from hinge.solvers.smo import SMO
+from hinge.solvers.working_set import Start, WorkingSet
 
 #: Up to this many samples the kernel matrix is small enough for an interior point method.
 DENSE_N = 2000
@@ -23,63 +24,81 @@ LAST_PATIENCE = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Auto(SMO):
-    """SMO; on small problems that it does not solve within a fair number of steps, or that are to be solved very
-    precisely, interior point.
+class Auto(WorkingSet):
+    """Working sets; on small problems that they do not solve within a fair number of steps, or that are to be solved
+    very precisely, interior point.
 
     Badly scaled data and large C make SMO creep. An interior point method does not mind, but costs O(n³).
     """
 
-    def solve(
-        self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
-    ) -> Solution:
-        """Solve `problem`."""
-        n = problem.Q.n
-        patience = 20_000 + n * n // 4  # about as long as an interior point method would take
-        if n > DENSE_N or 0 <= self.max_iter <= patience or not np.isfinite(problem.upper - problem.lower).all():
-            return self._patient(problem, start, monitor)
+    def solve_many(
+        self, problems: Sequence[Problem], starts: Sequence[Start] | None = None, monitor: Monitor | None = None
+    ) -> list[Solution]:
+        """Solve problems, side by side where they share a kernel matrix."""
         began = time.monotonic()
-        if self.tol < PRECISE_TOL and start is None:
-            precise = self._interior(problem, began, monitor, patience)
-            if precise.status is Status.SOLVED or precise.error is not None:
-                return precise
-        first = self._smo(patience, began).solve(problem, start, monitor)
-        if first.status is not Status.MAX_ITER:
-            return first
-        second = self._interior(problem, began, monitor, patience)
+        starts = starts or [None] * len(problems)
+        found: dict[int, Solution] = {}
+        for k, (problem, start) in enumerate(zip(problems, starts, strict=True)):
+            if start is None and self.tol < PRECISE_TOL and self._may_be_dense(problem):
+                precise = self._interior(problem, began, monitor)
+                if precise.status is Status.SOLVED or precise.error is not None:
+                    found[k] = precise
+        rest = [k for k in range(len(problems)) if k not in found]
+        limits = [self._limit(problems[k]) for k in rest]
+        engine = self._engine(self.max_iter, began)
+        first = engine._solve_many([problems[k] for k in rest], [starts[k] for k in rest], monitor, limits)
+        for k, limit, solution in zip(rest, limits, first, strict=True):
+            impatient = solution.status is Status.MAX_ITER and limit != self.max_iter
+            found[k] = self._insist(problems[k], solution, began, monitor) if impatient else solution
+        return [found[k] for k in range(len(problems))]
+
+    def _may_be_dense(self, problem: Problem) -> bool:
+        bounded = bool(np.isfinite(problem.upper - problem.lower).all())
+        return bounded and problem.Q.n <= DENSE_N and not 0 <= self.max_iter <= _patience(problem)
+
+    def _limit(self, problem: Problem) -> int:
+        """Steps after which something else is tried.  Without bounds there may be no solution: then that is the end."""
+        if self._may_be_dense(problem):
+            return _patience(problem)
+        if self.max_iter < 0 and not np.isfinite(problem.upper - problem.lower).all():
+            return LAST_PATIENCE * (20_000 + 200 * problem.Q.n)
+        return self.max_iter
+
+    def _insist(self, problem: Problem, first: Solution, began: float, monitor: Monitor | None) -> Solution:
+        """Working sets have not got there."""
+        if not self._may_be_dense(problem):
+            return replace(first, status=Status.NUMERICAL)
+        second = self._interior(problem, began, monitor)
         if second.status is Status.SOLVED:
             return _after(first, second)
         if second.status in (Status.TIME_LIMIT, Status.INTERRUPTED):  # half-way an interior point is of no use
             return replace(first, status=second.status, error=second.error)
+        patience = _patience(problem)
         limit = LAST_PATIENCE * patience if self.max_iter < 0 else self.max_iter - patience
-        rest = self._smo(limit, began).solve(problem, first, monitor)
+        rest = self._engine(limit, began).solve(problem, first, monitor)
         if rest.status is Status.MAX_ITER and self.max_iter < 0:
             rest = replace(rest, status=Status.NUMERICAL)
         return _after(first, rest)
 
-    def _patient(self, problem: Problem, start: Solution | Array | None, monitor: Monitor | None) -> Solution:
-        """SMO alone; without bounds a problem may have no solution, and then there must be an end."""
-        bounded = np.isfinite(problem.upper - problem.lower).all()
-        if bounded or self.max_iter >= 0:
-            return super().solve(problem, start, monitor)
-        limit = LAST_PATIENCE * (20_000 + 200 * problem.Q.n)
-        solution = self._smo(limit, time.monotonic()).solve(problem, start, monitor)
-        return replace(solution, status=Status.NUMERICAL) if solution.status is Status.MAX_ITER else solution
-
-    def _interior(self, problem: Problem, began: float, monitor: Monitor | None, patience: int) -> Solution:
+    def _interior(self, problem: Problem, began: float, monitor: Monitor | None) -> Solution:
         """Interior point; where its answer could not be polished, SMO carries it from the interior to the bounds."""
         inside = InteriorPoint(max_time=self._left(began)).solve(problem, None, monitor)
         if inside.status is not Status.SOLVED or inside.polished:
             return inside
-        outside = self._smo(patience, began).solve(problem, inside, monitor)
+        outside = self._engine(_patience(problem), began).solve(problem, inside, monitor)
         return _after(inside, outside) if outside.status is Status.SOLVED or outside.error is not None else inside
 
-    def _smo(self, max_iter: int, began: float) -> SMO:
-        options = {**vars(self), "max_iter": max_iter, "max_time": self._left(began)}
-        return SMO(**options)
+    def _engine(self, max_iter: int, began: float) -> WorkingSet:
+        options = {field.name: getattr(self, field.name) for field in fields(WorkingSet)}
+        return WorkingSet(**{**options, "max_iter": max_iter, "max_time": self._left(began)})
 
     def _left(self, began: float) -> float | None:
         return None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
+
+
+def _patience(problem: Problem) -> int:
+    """About as many steps as an interior point method would take time."""
+    return 20_000 + problem.Q.n**2 // 4
 
 
 def _after(first: Solution, second: Solution) -> Solution:

@@ -40,7 +40,7 @@ def choose(solver: str | Solver, threads: int = 1, **options: Any) -> Solver:
         kind = BY_NAME[solver]
         if kind is InteriorPoint:  # its tolerance is a relative gap, and it needs no cache
             options = {name: options[name] for name in ("max_iter", "max_time") if name in options}
-        if kind is WorkingSet:
+        if issubclass(kind, WorkingSet):
             options["threads"] = threads
         return kind(**options)
     if not hasattr(solver, "solve"):

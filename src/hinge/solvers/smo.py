@@ -21,7 +21,7 @@ from hinge.solvers.single_thread import single_thread
 POLISHED_N = 1000
 
 #: Up to this many samples, and for tolerances below FINE_TOL, kernel rows are kept in float64.
-SMALL_N = 4096
+SMALL_N = 512
 FINE_TOL = 1e-4
 
 #: On so many samples, after a run in single precision, the outcome is compared with kernel rows in double precision.
@@ -88,12 +88,20 @@ class SMO:
     ) -> Solution:
         """Solve `problem` from `start` (made feasible where it is not), telling `monitor` how it goes."""
         began = time.monotonic()
-        Q = problem.Q
-        beta = Q.sign * nearest_feasible(problem, start.alpha if isinstance(start, Solution) else start)
-        double = self._wants_double(Q.n)
+        beta = self._begin(problem, start)
+        double = self._wants_double(problem.Q.n)
         run = self._run(problem, beta, double, monitor)
         if not double and not self._rows_were_good_enough(problem, beta, run):
             run = self._again_in_double(problem, beta, run, time.monotonic() - began, monitor)
+        return self._conclude(problem, beta, run)
+
+    def _begin(self, problem: Problem, start: Solution | Array | None) -> Array:
+        """A feasible point in signed coordinates."""
+        return problem.Q.sign * nearest_feasible(problem, start.alpha if isinstance(start, Solution) else start)
+
+    def _conclude(self, problem: Problem, beta: Array, run: dict[str, Any]) -> Solution:
+        """What the compiled run left, polished where that is possible."""
+        Q = problem.Q
         if not run["exact"] and Status(run["status"]) is Status.TIME_LIMIT and Q.access.quick:  # worth a certificate
             run = {**run, "exact": True, "f": Q.access.matvec(beta.reshape(Q.slots, Q.n).sum(axis=0))}
         alpha = Q.sign * beta

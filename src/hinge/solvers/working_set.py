@@ -1,30 +1,36 @@
-"""Working sets: SMO on some hundred samples at a time, kernel rows in blocks."""
+"""The training engine: SMO on working sets, kernel rows in blocks, several problems at once."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from hinge import _core
-from hinge.kernels import cache_bytes
-from hinge.problems import Array, Problem
+from hinge.kernels import SubsetAccess, cache_bytes
+from hinge.problems import Array, Problem, Solution, Status
 from hinge.solvers.groups import groups_of
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.smo import SMO, signed_bounds
+
+Start = Solution | Array | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkingSet(SMO):
     """The worst violators of either side, solved together by SMO, again and again.      LwK §10.4; docs/math.md (6)–(8)
 
-    Kernel rows are made by the block, with matrix products on all threads, and the block of the working set stays in
-    the processor's cache. Better than `SMO` where rows are dear (many features, many threads), worse where they are
-    cheap. It does not shrink.
+    Kernel rows are made by the block, with matrix products on all threads. Where the active samples are few, all of
+    them are the working set. Rows in single precision are corrected in double where `tol` asks for more than they can
+    tell. Several problems over the same kernel matrix are solved side by side.
 
     Parameters
     ----------
     size : int
-        Samples of a working set; 0 for the default (1,024).
+        Samples of a working set; 0 for the default (1,024, and more where more variables are free).
     threads : int
         For kernel rows and for bringing the gradient up to date. The answer is the same, bit by bit, for any number.
 
@@ -43,23 +49,90 @@ class WorkingSet(SMO):
         if self.threads < 1:
             raise ValueError(f"threads={self.threads!r} must be at least 1")
 
+    def solve(self, problem: Problem, start: Start = None, monitor: Monitor | None = None) -> Solution:
+        """Solve `problem` from `start` (made feasible where it is not), telling `monitor` how it goes."""
+        return self.solve_many([problem], [start], monitor)[0]
+
+    def solve_many(
+        self, problems: Sequence[Problem], starts: Sequence[Start] | None = None, monitor: Monitor | None = None
+    ) -> list[Solution]:
+        """Solve problems, side by side where they share a kernel matrix; every answer is the one it has alone."""
+        return self._solve_many(problems, starts or [None] * len(problems), monitor, [self.max_iter] * len(problems))
+
+    def _solve_many(
+        self, problems: Sequence[Problem], starts: Sequence[Start], monitor: Monitor | None, limits: Sequence[int]
+    ) -> list[Solution]:
+        began = time.monotonic()
+        points = [self._begin(problem, start) for problem, start in zip(problems, starts, strict=True)]
+        runs = self._run_shared(problems, points, limits, monitor)
+        for k, (problem, point, run) in enumerate(zip(problems, points, runs, strict=True)):
+            if run["rough"]:
+                runs[k] = self._again_in_double(problem, point, run, time.monotonic() - began, monitor)
+        return [self._conclude(*each) for each in zip(problems, points, runs, strict=True)]
+
+    def _run_shared(
+        self, problems: Sequence[Problem], points: Sequence[Array], limits: Sequence[int], monitor: Monitor | None
+    ) -> list[dict[str, Any]]:
+        """Improve the points in place; one call for all problems that share a matrix."""
+        runs: dict[int, dict[str, Any]] = {}
+        began, stopped = time.monotonic(), None
+        for gram, members in _by_matrix(problems):
+            left = None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
+            parts = [
+                self._part(problems[k], points[k], self._wants_double(problems[k].Q.n), limits[k], len(members) > 1)
+                for k in members
+            ]
+            found = self._call(gram, parts, left, monitor)
+            stopped = stopped or next((run["error"] for run in found if run["error"] is not None), None)
+            runs.update(zip(members, found, strict=True))
+            if stopped is not None:
+                break
+        if stopped is not None and len(runs) < len(problems):
+            raise stopped
+        return [runs[k] for k in range(len(problems))]
+
     def _run(self, problem: Problem, beta: Array, double: bool, monitor: Monitor | None) -> dict[str, Any]:
+        part = self._part(problem, beta, double, self.max_iter, False)
+        return self._call(problem.Q.access.gram, [part], self.max_time, monitor)[0]
+
+    def _part(self, problem: Problem, beta: Array, double: bool, limit: int, shared: bool) -> tuple[Any, ...]:
+        """A problem as the core wants it."""
+        Q = problem.Q
         lower, upper = signed_bounds(problem)
-        return _core.working_set(
-            problem.Q.access.gram,
-            linear=problem.Q.sign * problem.p,
-            lower=lower,
-            upper=upper,
-            group=groups_of(problem),
-            slots=problem.Q.slots,
-            beta=beta,
+        samples = Q.access.index if shared and isinstance(Q.access, SubsetAccess) else None
+        return (samples, Q.sign * problem.p, lower, upper, groups_of(problem), Q.slots, beta, double, limit)
+
+    def _call(
+        self, gram: _core.Gram, parts: list[tuple[Any, ...]], max_time: float | None, monitor: Monitor | None
+    ) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = _core.working_set(
+            gram,
+            parts,
             tolerance=self.tol,
             stop_on_gap=self.stop == "gap",
-            max_iterations=self.max_iter,
-            max_seconds=-1.0 if self.max_time is None else self.max_time,
+            shrinking=self.shrinking,
+            max_seconds=-1.0 if max_time is None else max_time,
             cache_bytes=cache_bytes(self.cache_size),
             size=self.size,
             threads=self.threads,
-            double_rows=double,
             progress=monitor,
         )
+        return found
+
+    def _rows_were_good_enough(self, problem: Problem, beta: Array, run: dict[str, Any]) -> bool:
+        return not run["rough"]
+
+
+def _by_matrix(problems: Sequence[Problem]) -> list[tuple[_core.Gram, list[int]]]:
+    """Problems by the matrix they are a part of; one that is alone gets a matrix of its own."""
+    shared: dict[int, list[int]] = {}
+    for k, problem in enumerate(problems):
+        access = problem.Q.access
+        whole = access.whole if isinstance(access, SubsetAccess) else access
+        shared.setdefault(id(whole), []).append(k)
+    groups = []
+    for members in shared.values():
+        access = problems[members[0]].Q.access
+        alone = len(members) == 1 or not isinstance(access, SubsetAccess)
+        groups.append((access.gram if alone else access.whole.gram, members))
+    return groups
