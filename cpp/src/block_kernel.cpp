@@ -91,19 +91,43 @@ void BlockKernel<T>::by_rows(RowOperation<T, T>* operation, std::size_t first, s
 }
 
 template <class T>
-void BlockKernel<T>::squared_distances(std::size_t first, std::size_t count) const {
-  if (distances_ == Distances::by_differences)
-    return products(vector_ops().strips<T>().squared, &PackedRows<T>::centred, first, count, squared_.data());
+const T* BlockKernel<T>::norms_z() const {
+  return sparse_z_ ? norms_z_.data() : packed_z().norms() + first_z_;
+}
+
+template <class T>
+void BlockKernel<T>::centred_products(std::size_t first, std::size_t count) const {
   if (sparse_z_) {
     sparse_products(first, count, squared_.data());
   } else {
     products(vector_ops().strips<T>().product, &PackedRows<T>::centred, first, count, squared_.data());
   }
-  const T* const norms = sparse_z_ ? norms_z_.data() : packed_z().norms() + first_z_;
+}
+
+template <class T>
+void BlockKernel<T>::squared_distances(std::size_t first, std::size_t count) const {
+  if (distances_ == Distances::by_differences)
+    return products(vector_ops().strips<T>().squared, &PackedRows<T>::centred, first, count, squared_.data());
+  centred_products(first, count);
   for (std::size_t i = 0; i < count; ++i) {
     T* const row = squared_.data() + i * stride_;
-    vector_ops().array<T>().squared_from_dot(padded(loaded_z_), x_.norms()[first + i], norms, row, row);
+    vector_ops().array<T>().squared_from_dot(padded(loaded_z_), x_.norms()[first + i], norms_z(), row, row);
   }
+}
+
+// The most frequent kernel in fewer passes.
+template <class T>
+const T* BlockKernel<T>::gaussian(std::size_t first, std::size_t count) const {
+  centred_products(first, count);
+  const std::size_t m = padded(loaded_z_);
+  for (std::size_t i = 0; i < count; ++i) {
+    T* const row = squared_.data() + i * stride_;
+    std::fill(row + loaded_z_, row + m, T(0));
+    vector_ops().array<T>().gaussian_from_dot(m, -static_cast<T>(function_.sharpness()), x_.norms()[first + i],
+                                              norms_z(), row, row);
+    std::fill(row + loaded_z_, row + m, T(0));
+  }
+  return squared_.data();
 }
 
 // Row by row; a program of one leaf works in place.
@@ -129,6 +153,7 @@ void BlockKernel<T>::apply_function(T* result, std::size_t count) const {
 template <class T>
 const T* BlockKernel<T>::evaluate(std::size_t first, std::size_t count) {
   const RowOps<T, T>& rows = vector_ops().rows<T, T>();
+  if (function_.is_gaussian() && !few_rows_ && distances_ == Distances::by_norms) return gaussian(first, count);
   if (few_rows_) {
     if (needs_.dot) by_rows(rows.dot, first, count, dot_.data());
     if (needs_.squared) by_rows(rows.squared, first, count, squared_.data());

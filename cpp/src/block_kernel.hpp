@@ -79,7 +79,7 @@ struct Blocking {
   static constexpr std::size_t kTile = 96;  // rows of X evaluated at a time: a multiple of kStripX
   static constexpr std::size_t kMaxColumns = 256;
   std::size_t task;     // rows of X packed at a time
-  std::size_t columns;  // rows of Z packed at a time, a multiple of kPad
+  std::size_t columns;  // rows of Z packed at a time, a power of two from kPad to kMaxColumns
 };
 
 // Consecutive rows of one side (of its list) in the forms the kernel needs; what it does not need stays
@@ -147,7 +147,10 @@ class BlockKernel {
   void load_sparse_z(Range rows);
   void sparse_products(std::size_t first, std::size_t count, T* out) const;
   void by_rows(RowOperation<T, T>* operation, std::size_t first, std::size_t count, T* out) const;
+  const T* norms_z() const;
+  void centred_products(std::size_t first, std::size_t count) const;
   void squared_distances(std::size_t first, std::size_t count) const;
+  const T* gaussian(std::size_t first, std::size_t count) const;
   void apply_function(T* result, std::size_t count) const;
 
   const KernelFunction& function_;

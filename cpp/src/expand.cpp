@@ -26,18 +26,36 @@ std::vector<std::size_t> used_rows(Span<const double> coef, std::size_t m, std::
   return used;
 }
 
-// Takes rows of kernel values and adds K coef to out; coef is stored transposed and filled up with zeros.
+// Takes rows of kernel values and adds K coef to out.  In every run of columns only the outputs count that have a
+// coefficient there (of a one-against-one classifier: the pairs with that class); theirs are stored one output after
+// the other, filled up with zeros.
 class Multiply {
  public:
-  Multiply(Span<const double> coef, RowList list, std::size_t outputs, Span<double> out)
-      : outputs_(outputs), stride_(padded(list.size())), transposed_(outputs * stride_, 0.0), out_(out) {
-    for (std::size_t j = 0; j < list.size(); ++j) {
-      for (std::size_t c = 0; c < outputs; ++c) transposed_[c * stride_ + j] = coef[list[j] * outputs + c];
+  Multiply(Span<const double> coef, RowList list, std::size_t outputs, Span<double> out) : outputs_(outputs), out_(out) {
+    for (std::size_t first = 0; first < list.size(); first += kRun) {
+      const std::size_t count = std::min(kRun, list.size() - first);
+      Run run{{}, padded(count), {}};
+      for (std::size_t c = 0; c < outputs; ++c) {
+        const std::size_t start = run.coef.size();
+        run.coef.resize(start + run.stride, 0.0);
+        bool used = false;
+        for (std::size_t j = 0; j < count; ++j) {
+          const double value = coef[list[first + j] * outputs + c];
+          run.coef[start + j] = value;
+          used = used || value != 0;
+        }
+        if (used) {
+          run.outputs.push_back(c);
+        } else {
+          run.coef.resize(start);
+        }
+      }
+      runs_.push_back(std::move(run));
     }
     std::fill(out.begin(), out.end(), 0.0);
   }
 
-  // values: K[i, first .. first + count), followed by zeros up to a multiple of kPad.
+  // values: K[i, first .. first + count), followed by zeros up to a multiple of kPad; no run begins within them.
   void take(std::size_t i, std::size_t first, std::size_t count, const float* values) const {
     alignas(kAlignment) double wide[Blocking::kMaxColumns];
     std::copy(values, values + padded(count), wide);
@@ -45,18 +63,26 @@ class Multiply {
   }
   void take(std::size_t i, std::size_t first, std::size_t count, const double* values) const {
     double part[kTogether];
-    for (std::size_t c = 0; c < outputs_; c += kTogether) {
-      const std::size_t some = std::min(kTogether, outputs_ - c);
-      const double* const coef = transposed_.data() + c * stride_ + first;
-      vector_ops().rows_dd.dot(values, coef, stride_, padded(count), nullptr, some, part);
-      for (std::size_t k = 0; k < some; ++k) out_[i * outputs_ + c + k] += part[k];
+    const Run& run = runs_[first / kRun];
+    for (std::size_t c = 0; c < run.outputs.size(); c += kTogether) {
+      const std::size_t some = std::min(kTogether, run.outputs.size() - c);
+      const double* const coef = run.coef.data() + c * run.stride + first % kRun;
+      vector_ops().rows_dd.dot(values, coef, run.stride, padded(count), nullptr, some, part);
+      for (std::size_t k = 0; k < some; ++k) out_[i * outputs_ + run.outputs[c + k]] += part[k];
     }
   }
 
  private:
   static constexpr std::size_t kTogether = 16;
-  const std::size_t outputs_, stride_;
-  std::vector<double> transposed_;
+  static constexpr std::size_t kRun = Blocking::kMaxColumns;  // blocks of columns divide it
+  struct Run {
+    std::vector<std::size_t> outputs;
+    std::size_t stride;
+    std::vector<double> coef;
+  };
+
+  const std::size_t outputs_;
+  std::vector<Run> runs_;
   const Span<double> out_;
 };
 

@@ -104,7 +104,7 @@ double spread(const Samples& samples, const std::vector<double>& centre) {
 Blocking::Blocking(std::size_t rows_x, std::size_t features, std::size_t value_size) {
   const std::size_t fit = kPackedBytes / (value_size * std::max<std::size_t>(1, features));
   task = std::clamp(std::min(rows_x / 8, fit), std::size_t(24), 4 * kTile);  // some eight tasks at least
-  columns = std::clamp(fit / kPad * kPad, kPad, kMaxColumns);
+  for (columns = kMaxColumns; columns > std::max(kPad, fit);) columns /= 2;
 }
 
 template <class T>

@@ -281,7 +281,7 @@ T row_norm(const T* values, size_t count) {
 // exp(x) = 2^n exp(r), |r| <= ln(2)/2, Taylor to the last bit; 2^n in two factors so that results below the
 // smallest normal number come out rounded once.  Adding kMagic leaves n in the low bits of the mantissa.
 struct ExpDouble {
-  static constexpr double kMagic = 0x1.8p52, kLow = -746, kHigh = 710;
+  static constexpr double kMagic = 0x1.8p52, kLow = -746, kLowNormal = -708, kHigh = 710;
   static constexpr double kLog2e = 1.4426950408889634, kLn2High = 6.93145751953125e-1;
   static constexpr double kLn2Low = 1.42860682030941723212e-6;
   static constexpr int kBias = 1023, kShift = 52, kTerms = 14;
@@ -290,7 +290,7 @@ struct ExpDouble {
       1.0 / 720,        1.0 / 120,       1.0 / 24,       1.0 / 6,       0.5,          1.0,         1.0};
 };
 struct ExpFloat {
-  static constexpr float kMagic = 0x1.8p23f, kLow = -105, kHigh = 89;
+  static constexpr float kMagic = 0x1.8p23f, kLow = -105, kLowNormal = -87, kHigh = 89;
   static constexpr float kLog2e = 1.44269504f, kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
   static constexpr int kBias = 127, kShift = 23, kTerms = 8;
   static constexpr float kTaylor[kTerms] = {1.0f / 5040, 1.0f / 720, 1.0f / 120, 1.0f / 24,
@@ -384,6 +384,37 @@ void squared_from_dot_array(size_t m, T xx, const T* zz, const T* dot, T* out) {
   }
 }
 
+// exp for arguments up to 0: one factor 2^n is enough.
+template <class T>
+HINGE_INLINE void exp_negative(typename Lanes<T>::Vector& x) {
+  using Vector = typename Lanes<T>::Vector;
+  using Bits = typename Lanes<T>::Bits;
+  using C = ExpOf<T>;
+  const Bits normal = x > C::kLowNormal;
+  const Vector shifted = x * C::kLog2e + C::kMagic;
+  const Vector n = shifted - C::kMagic;
+  const Vector r = (x - n * C::kLn2High) - n * C::kLn2Low;
+  Vector series = Vector{} + C::kTaylor[0];
+#pragma GCC unroll 16
+  for (int k = 1; k < C::kTerms; ++k) series = series * r + C::kTaylor[k];
+  const Vector scale = (Vector)(((Bits)shifted + C::kBias) << C::kShift);
+  x = (Vector)((Bits)(series * scale) & normal);
+}
+
+template <class T>
+void gaussian_from_dot_array(size_t m, T scale, T xx, const T* zz, const T* dot, T* out) {
+  using Vector = typename Lanes<T>::Vector;
+  for (size_t j = 0; j < m; j += sizeof(Vector) / sizeof(T)) {
+    Vector v, inner;
+    load(zz + j, v);
+    load(dot + j, inner);
+    v = (v + xx) - T(2) * inner;
+    v = v > T(0) ? v * scale : Vector{};
+    exp_negative<T>(v);
+    __builtin_memcpy(out + j, &v, sizeof v);
+  }
+}
+
 template <class In, class Acc>
 constexpr hinge::RowOps<In, Acc> row_ops() {
   return {against_rows<Dot, In, Acc>, against_rows<Squared, In, Acc>, against_rows<Absolute, In, Acc>};
@@ -401,7 +432,7 @@ constexpr hinge::PanelOps<T> panel_ops() {
 
 template <class T>
 constexpr hinge::ArrayOps<T> array_ops() {
-  return {exp_array<T>, tanh_array<T>, power_array<T>, squared_from_dot_array<T>};
+  return {exp_array<T>, tanh_array<T>, power_array<T>, squared_from_dot_array<T>, gaussian_from_dot_array<T>};
 }
 
 constexpr hinge::VectorOps every_operation(const char* name) {

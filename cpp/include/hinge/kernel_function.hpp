@@ -48,6 +48,7 @@ class KernelFunction {
   Needs needs() const { return needs_; }
   std::size_t depth() const { return depth_; }
   double sharpness() const { return sharpness_; }  // the largest gamma that multiplies a squared distance
+  bool is_gaussian() const { return nodes_.size() == 1 && nodes_.front().op == Op::rbf; }  // of width sharpness()
   bool has_kink() const { return has_kink_; }      // at distance 0: a small error of the square is a large one
 
   // m is a multiple of kPad, all arrays are aligned; stack has depth() * m places, the values end in its

@@ -74,6 +74,8 @@ struct ArrayOps {
   void (*power)(std::size_t m, T gamma, T coef0, int degree, const T* x, T* out);  // (gamma x + coef0)^degree
   void (*squared_from_dot)(std::size_t m, T xx, const T* zz, const T* dot,
                            T* out);  // max(0, xx + zz - 2 dot)
+  // exp(scale max(0, xx + zz - 2 dot)), scale <= 0, in one pass; below the smallest normal number: 0.
+  void (*gaussian_from_dot)(std::size_t m, T scale, T xx, const T* zz, const T* dot, T* out);
 };
 
 struct VectorOps {

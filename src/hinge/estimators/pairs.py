@@ -125,24 +125,31 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
         """LIBSVM's layout: support vectors by class; in row r of `dual_coef_` the coefficients against the r-th of the
         other classes.  With two classes the signs are turned so that positive means `classes_[1]`."""
         members, n_classes = self._members(data), len(self.classes_)
-        by_pair = np.zeros((data.n, len(machines)))
-        for column, (machine, expansion) in enumerate(zip(machines, expansions, strict=True)):
-            by_pair[everyone(machine.rows), column] = expansion.coefficients
-        used: NDArray[np.bool_] = np.any(by_pair != 0, axis=1)
+        everybody = np.arange(data.n)
+        used = np.zeros(data.n, dtype=bool)
+        touched: list[tuple[NDArray[np.intp], Array]] = []  # of every pair: samples, coefficients
+        for machine, expansion in zip(machines, expansions, strict=True):
+            inside = np.flatnonzero(expansion.coefficients)
+            rows = (everybody if machine.rows is None else machine.rows)[inside]
+            touched.append((rows, expansion.coefficients[inside]))
+            used[rows] = True
         counts = [int(used[rows].sum()) for rows in members]
         support = np.concatenate([rows[used[rows]] for rows in members])
-        offsets = np.array([expansion.intercept for expansion in expansions])
+        place = np.empty(data.n, dtype=np.intp)
+        place[support] = np.arange(len(support))
+        owner = np.repeat(np.arange(n_classes), counts)
         flip = -1.0 if n_classes == 2 else 1.0
-        self._n_support = np.array(counts, dtype=np.int32)
-        self._assemble(data, kernel, support, flip * by_pair[support], flip * offsets)
-        self.intercept_ = flip * offsets
+        coefficients = np.zeros((len(support), len(machines)))
         layout = np.zeros((n_classes - 1, len(support)))
-        starts = np.concatenate([[0], np.cumsum(counts)])
         for column, (first, second) in enumerate(combinations(range(n_classes), 2)):
-            of_first, of_second = slice(*starts[first : first + 2]), slice(*starts[second : second + 2])
-            layout[second - 1, of_first] = by_pair[support[of_first], column]
-            layout[first, of_second] = by_pair[support[of_second], column]
-        self.dual_coef_ = self._as_dual(flip * layout)
+            at, values = place[touched[column][0]], flip * touched[column][1]
+            coefficients[at, column] = values
+            layout[np.where(owner[at] == first, second - 1, first), at] = values
+        offsets = flip * np.array([expansion.intercept for expansion in expansions])
+        self._n_support = np.array(counts, dtype=np.int32)
+        self._assemble(data, kernel, support, coefficients, offsets)
+        self.intercept_ = offsets
+        self.dual_coef_ = self._as_dual(layout)
         self._margins = np.array([expansion.margin for expansion in expansions])
 
     def _expansions(self, data: Data, machines: Sequence[Machine]) -> list[Expansion]:
