@@ -79,7 +79,7 @@ using Part = std::tuple<nb::object, Vector<const double>, Vector<const double>, 
 // Every part: (samples or None for all, linear, lower, upper, group, slots, beta, double_rows, max_iterations).
 nb::list working_set(const Gram& gram, const std::vector<Part>& given, double tolerance, bool stop_on_gap,
                      bool shrinking, double max_seconds, std::size_t cache_bytes, std::size_t size, int threads,
-                     nb::object progress) {
+                     int selection, nb::object progress) {
   const KernelSource& kernel = gram.source();
   std::vector<std::int32_t> everybody(kernel.size());
   std::iota(everybody.begin(), everybody.end(), 0);
@@ -99,7 +99,8 @@ nb::list working_set(const Gram& gram, const std::vector<Part>& given, double to
     parts.push_back({samples, signed_problem(samples.size(), linear, lower, upper, group, slots, beta), span(beta),
                      f.back(), double_rows, max_iterations});
   }
-  const WorkingSetOptions options{tolerance, stop_on_gap, -1, max_seconds, cache_bytes, size, threads, shrinking};
+  const WorkingSetOptions options{tolerance, stop_on_gap, -1,        max_seconds, cache_bytes,
+                                  size,      threads,     shrinking, static_cast<Selection>(selection)};
   PyMonitor monitor(std::move(progress));
   std::vector<PartResult> results;
   {
@@ -122,7 +123,8 @@ void solvers(nb::module_& m) {
         "max_iterations"_a, "max_seconds"_a, "cache_bytes"_a, "double_rows"_a, "progress"_a.none() = nb::none(),
         "Minimise ½ βᵀKβ + cᵀβ over groups of variables; beta is changed in place.  See smo.hpp.");
   m.def("working_set", &working_set, "gram"_a, "parts"_a, "tolerance"_a, "stop_on_gap"_a, "shrinking"_a,
-        "max_seconds"_a, "cache_bytes"_a, "size"_a, "threads"_a, "progress"_a.none() = nb::none(),
+        "max_seconds"_a, "cache_bytes"_a, "size"_a, "threads"_a, "selection"_a,
+        "progress"_a.none() = nb::none(),
         "Such problems over some of the samples each, by working sets.  See working_set.hpp and many.hpp.");
 }
 

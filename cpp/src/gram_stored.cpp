@@ -70,6 +70,7 @@ class CallbackGram final : public Gram {
 
   std::size_t size() const override { return diagonal_.size(); }
   bool concurrent() const override { return false; }
+  double cost() const override { return 1e6; }
 
   void diagonal(Span<double> out) const override {
     std::copy(diagonal_.begin(), diagonal_.end(), out.data());

@@ -54,6 +54,7 @@ class VectorGram : public Gram {
       : samples_(samples), function_(function), size_(rows(samples)) {}
 
   std::size_t size() const override { return size_; }
+  double cost() const override { return many_rows().cost(); }
 
   void diagonal(Span<double> out) const override {
     by_chunks<double>(function_, out, [this](Chunk<double>& chunk, std::size_t first, std::size_t count) {

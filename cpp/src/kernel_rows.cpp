@@ -48,7 +48,7 @@ const PackedRows<double>* PackedColumns::packed<double>(const Samples& samples, 
 KernelRows::KernelRows(const Samples& samples, const KernelFunction& function)
     : samples_(samples),
       function_(function),
-      shift_(sparsifying_shift(samples, function.needs())),
+      shift_(sparsifying_shift(samples, function.needs(), &density_)),
       gather_(shift_.empty() && gather_is_cheaper(samples, samples)),
       centre_(shift_.empty() && !gather_ && function.needs().squared ? column_means(samples) : std::vector<double>{}),
       norms_(samples, gather_ ? function.needs() : Needs{}) {

@@ -48,6 +48,9 @@ class KernelRows {
   // One pass over the samples, which must outlive this.
   KernelRows(const Samples& samples, const KernelFunction& function);
 
+  // Multiplications of a value: features, or nonzeros.
+  double cost() const { return 8 + static_cast<double>(features(samples_)) * (shift_.empty() ? 1.0 : density_); }
+
   // out[k] receives row which[k] over the given columns.  Float rows are computed in float where that keeps six
   // digits of the distances, and in double otherwise.
   template <class Out>
@@ -73,6 +76,7 @@ class KernelRows {
 
   const Samples& samples_;
   const KernelFunction& function_;
+  double density_ = 1;               // of the samples, shifted
   const std::vector<double> shift_;  // not empty: panels against sparse rows
   const bool gather_;
   const std::vector<double> centre_;  // of squared distances, in strips

@@ -60,12 +60,13 @@ void for_each(const Csr<In, I>& csr, std::size_t i, const std::vector<double>&, 
 
 }  // namespace
 
-std::vector<double> sparsifying_shift(const Samples& samples, Needs needs) {
+std::vector<double> sparsifying_shift(const Samples& samples, Needs needs, double* density) {
   const std::size_t d = features(samples);
   if (needs.l1 || d == 0 || d * kPanelWidth<float> * sizeof(float) > kPanelBytes) return {};
   double nonzeros = 0;
   std::vector<double> shift =
       std::visit([&](const auto& s) { return frequent_values(s, !needs.dot, &nonzeros); }, samples);
+  if (density) *density = nonzeros / static_cast<double>(d);
   if (nonzeros + 4 > kWorthwhile * static_cast<double>(d)) return {};
   return shift;
 }

@@ -17,7 +17,8 @@ namespace hinge {
 
 // The value that each feature has most often (among some rows), if taking it off makes the samples sparse enough for
 // panels to beat strips; else empty.  Only distances allow a shift: where dot products are needed it is all zero.
-std::vector<double> sparsifying_shift(const Samples& samples, Needs needs);
+// density, if asked for: the share of features that differ from it.
+std::vector<double> sparsifying_shift(const Samples& samples, Needs needs, double* density = nullptr);
 
 template <class T>
 class SparseRows {

@@ -37,6 +37,9 @@ class KernelSource {
   virtual std::size_t size() const = 0;  // number of samples n
   virtual bool concurrent() const { return true; }  // whether blocks may be asked for by several threads at a time
 
+  // About how many multiplications a kernel value costs; 0 if it is only read.
+  virtual double cost() const { return 0; }
+
   virtual void diagonal(Span<double> out) const = 0;  // K_ii for all i
 
   // K[i, columns]; an empty list of columns means all n.  out.size() is the number of columns.  One thread at a time.

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from hinge import _core
 from hinge.kernels import SubsetAccess, cache_bytes
-from hinge.problems import Array, Problem, Solution, Status
+from hinge.problems import Array, Problem, Solution
 from hinge.solvers.groups import groups_of
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.smo import SMO, signed_bounds
 
 Start = Solution | Array | None
+
+#: How the samples of a working set are chosen, in the order of the core's `Selection`.
+RULES = ("gradient", "gap", "multiplier")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +32,10 @@ class WorkingSet(SMO):
     ----------
     size : int
         Samples of a working set; 0 for the default (1,024, and more where more variables are free).
+    rule : {"gradient", "gap", "multiplier"}
+        Which samples are the worst (LwK Table 10.1): those with the largest gradient, those that contribute most to the
+        duality gap, or those whose multiplier is farthest from where the gradient pushes it. In every case as many that
+        would rise as would fall, and the pair with the largest gradients among them.
     threads : int
         For kernel rows and for bringing the gradient up to date. The answer is the same, bit by bit, for any number.
 
@@ -40,12 +45,15 @@ class WorkingSet(SMO):
     """
 
     size: int = 0
+    rule: str = "gradient"
     threads: int = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.size < 0 or self.size == 1:
             raise ValueError(f"size={self.size!r} must be 0 (chosen) or at least 2")
+        if self.rule not in RULES:
+            raise ValueError(f"rule={self.rule!r} must be one of {', '.join(map(repr, RULES))}")
         if self.threads < 1:
             raise ValueError(f"threads={self.threads!r} must be at least 1")
 
@@ -115,6 +123,7 @@ class WorkingSet(SMO):
             cache_bytes=cache_bytes(self.cache_size),
             size=self.size,
             threads=self.threads,
+            selection=RULES.index(self.rule),
             progress=monitor,
         )
         return found

@@ -1,0 +1,68 @@
+// run_control.hpp: when a run must end: out of time, out of steps, a signal, a wish of the monitor.
+#pragma once
+
+#include <functional>
+
+#include "hinge/monitor.hpp"
+
+namespace hinge {
+
+struct StopRequest {
+  Status status;
+};
+
+class RunControl {
+ public:
+  // reserve(): seconds that the end of the run will take; snapshot(): what to show.
+  RunControl(Monitor& monitor, double max_seconds, std::function<double()> reserve, std::function<Snapshot()> snapshot)
+      : monitor_(monitor), max_seconds_(max_seconds), reserve_(std::move(reserve)), snapshot_(std::move(snapshot)) {}
+
+  double seconds() const { return watch_.seconds(); }
+
+  // Looks at the clock, and every 50 ms at the rest.
+  bool wants_to_stop() {
+    if (stop_ == Status::interrupted) return true;
+    const double now = seconds();
+    if (max_seconds_ >= 0 && now + reserved_ >= max_seconds_) stop_ = Status::time_limit;
+    if (now >= next_look_) {
+      next_look_ = now + 0.05;
+      reserved_ = reserve_();
+      const bool shows = !unstoppable_ && monitor_.wants_progress();
+      if (monitor_.interrupted() || (shows && !monitor_.progress(snapshot_()))) stop_ = Status::interrupted;
+    }
+    return stop_ != Status::solved;
+  }
+
+  void poll() {
+    if (wants_to_stop() && !(unstoppable_ && stop_ == Status::time_limit)) throw StopRequest{stop_};
+  }
+
+  // β has changed and f has not yet, or f is being made anew: until it is there only a signal may end the run, and
+  // `exact` is false if it does.
+  class Unstoppable {
+   public:
+    Unstoppable(RunControl& control, bool& exact) : control_(control), exact_(exact) {
+      control.unstoppable_ = true, exact = false;
+    }
+    ~Unstoppable() { control_.unstoppable_ = false; }
+    Unstoppable(const Unstoppable&) = delete;
+    Unstoppable& operator=(const Unstoppable&) = delete;
+    void done() { exact_ = true; }
+
+   private:
+    RunControl& control_;
+    bool& exact_;
+  };
+
+ private:
+  Monitor& monitor_;
+  const double max_seconds_;
+  const std::function<double()> reserve_;
+  const std::function<Snapshot()> snapshot_;
+  Stopwatch watch_;
+  double next_look_ = 0.05, reserved_ = 0;
+  Status stop_ = Status::solved;
+  bool unstoppable_ = false;
+};
+
+}  // namespace hinge
