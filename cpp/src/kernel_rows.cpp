@@ -91,6 +91,7 @@ void KernelRows::by_products(Span<const std::int32_t> which, const PackedColumns
   for (std::size_t start = 0; start < which.size(); start += blocking.task) {
     const auto some = which.subspan(start, std::min(blocking.task, which.size() - start));
     const std::vector<std::size_t> list(some.begin(), some.end());
+    if (start > 0 && parallel.poll) parallel.poll();  // tasks of less than 50 ms never do
     run_tasks((n + blocking.columns - 1) / blocking.columns, few(parallel, list.size() * n), [&] {
       BlockKernel<T> kernel(samples_, RowList(list), samples_, columns_z, function_, centre, blocking, sparse_z,
                             packed_z, sizeof(T) == sizeof(float) ? distances_ : Distances::by_norms);

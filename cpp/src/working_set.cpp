@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "active_set.hpp"
@@ -16,6 +17,7 @@
 namespace hinge {
 namespace {
 
+constexpr double kUnitRoundoff = std::numeric_limits<double>::epsilon() / 2;
 constexpr std::size_t kSize = 1024;           // samples of a working set, at least
 constexpr std::size_t kLargest = 4096;        // and at most, where many variables are free
 constexpr std::size_t kWhole = 6000;          // so many active samples are one working set
@@ -73,6 +75,7 @@ class Engine {
     double largest = 0;
     for (double d : active_.diagonal()) largest = std::max(largest, std::abs(d));
     tau_ = 1e-12 * (largest > 0 ? largest : 1.0);
+    flat_ = 8 * kUnitRoundoff * largest;
     active_.gather();
     add_exactly(active_.coefficients(), store_.columns(), steps().f);
     steps().touch();
@@ -202,7 +205,7 @@ class Engine {
     store_.limit(active_.size());
     for (steps().select(); count < kBetweenLooks && steps().violation() > kkt_tolerance(); ++count) {
       if (out_of_steps(count) || (count % 64 == 63 && control_.wants_to_stop())) break;
-      const auto step = steps().step(row, tau_, tau_);
+      const auto step = steps().step(row, tau_, flat_);
       if (!(step.length > 0)) break;
       objective_ -= step.decrease;
     }
@@ -304,7 +307,7 @@ class Engine {
     double decrease = 0;
     for (inner_.select(); inner_.violation() > goal && count < limit; ++count) {
       if (out_of_steps(count) || (count % 256 == 255 && control_.wants_to_stop())) break;
-      const auto step = inner_.step([this](std::size_t k) { return block_.row(k); }, tau_, tau_);
+      const auto step = inner_.step([this](std::size_t k) { return block_.row(k); }, tau_, flat_);
       if (!(step.length > 0)) break;
       decrease += step.decrease;
     }
@@ -449,7 +452,8 @@ class Engine {
   SmoResult result_;
   std::vector<std::int32_t> set_, last_set_;  // positions, samples
   std::size_t size_ = 0, free_ = 0;
-  double tau_ = 0, objective_ = 0, last_objective_ = 0, total_gain_ = 0, value_seconds_ = 0, values_ = 0;
+  double tau_ = 0, flat_ = 0;  // the least curvature in a gain, and the least that is no rounding error
+  double objective_ = 0, last_objective_ = 0, total_gain_ = 0, value_seconds_ = 0, values_ = 0;
   double gap_mode_tolerance_ = -1, first_violation_ = 0;
   std::int64_t next_snapshot_ = 0, stepless_at_ = -1, passed_ = 0;
   std::int32_t last_row_ = -1;

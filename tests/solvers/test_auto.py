@@ -8,7 +8,7 @@ import pytest
 from hinge import Status
 from hinge.formulations import CSVC
 from hinge.kernels import Linear, open_access
-from hinge.solvers import SMO, Auto, InteriorPoint
+from hinge.solvers import SMO, Auto, InteriorPoint, WorkingSet
 
 rng = np.random.default_rng(0)
 X = 100 * rng.normal(size=(18, 3))
@@ -33,7 +33,7 @@ def test_goes_on_where_smo_creeps():
 def test_an_interior_point_cut_short_does_not_replace_smo(monkeypatch, status):
     problem = creeping()
     patience = 20_000 + len(y) ** 2 // 4
-    by_smo = SMO(tol=1e-6, max_iter=patience).solve(problem)
+    by_smo = WorkingSet(tol=1e-6, max_iter=patience).solve(problem)
 
     def cut_short(self, problem, start=None, monitor=None):
         return replace(by_smo, alpha=np.zeros_like(by_smo.alpha), status=status)

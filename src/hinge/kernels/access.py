@@ -65,7 +65,13 @@ class GramAccess:
         return isinstance(self.kernel, Precomputed) or self.kernel.nodes() is not None
 
     def diagonal(self) -> Array:
-        return self.gram.diagonal()
+        return self._diagonal
+
+    @cached_property
+    def _diagonal(self) -> Array:
+        values = self.gram.diagonal()
+        values.flags.writeable = False
+        return values
 
     def rows(self, index: ArrayLike) -> Array:
         return self.gram.rows(_indices(index))

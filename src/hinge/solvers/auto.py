@@ -19,6 +19,9 @@ DENSE_N = 2000
 #: Below this tolerance a small problem goes to the interior point method at once.
 PRECISE_TOL = 1e-8
 
+#: An interior point method costs about as much as so many steps for every sample: who allows these allows it.
+STEPS_PER_SAMPLE = 20
+
 #: Where the interior point method fails too (a kernel that is not positive semidefinite), SMO gets so many times more.
 LAST_PATIENCE = 5
 
@@ -48,18 +51,24 @@ class Auto(WorkingSet):
         engine = self._engine(self.max_iter, began)
         first = engine._solve_many([problems[k] for k in rest], [starts[k] for k in rest], monitor, limits)
         for k, limit, solution in zip(rest, limits, first, strict=True):
-            impatient = solution.status is Status.MAX_ITER and limit != self.max_iter
+            impatient = solution.status is Status.MAX_ITER and (limit != self.max_iter or self._may_be_dense(problems[k]))
             found[k] = self._insist(problems[k], solution, began, monitor) if impatient else solution
         return [found[k] for k in range(len(problems))]
 
     def _may_be_dense(self, problem: Problem) -> bool:
         bounded = bool(np.isfinite(problem.upper - problem.lower).all())
-        return bounded and problem.Q.n <= DENSE_N and not 0 <= self.max_iter <= _patience(problem)
+        allowed = self.max_iter < 0 or self.max_iter >= STEPS_PER_SAMPLE * problem.Q.n
+        return bounded and problem.Q.n <= DENSE_N and allowed
+
+    def _patience(self, problem: Problem) -> int:
+        """Steps to try before an interior point method, which would take about as long."""
+        steps = 20_000 + problem.Q.n**2 // 4
+        return steps if self.max_iter < 0 else min(steps, self.max_iter)
 
     def _limit(self, problem: Problem) -> int:
         """Steps after which something else is tried.  Without bounds there may be no solution: then that is the end."""
         if self._may_be_dense(problem):
-            return _patience(problem)
+            return self._patience(problem)
         if self.max_iter < 0 and not np.isfinite(problem.upper - problem.lower).all():
             return LAST_PATIENCE * (20_000 + 200 * problem.Q.n)
         return self.max_iter
@@ -73,7 +82,7 @@ class Auto(WorkingSet):
             return _after(first, second)
         if second.status in (Status.TIME_LIMIT, Status.INTERRUPTED):  # half-way an interior point is of no use
             return replace(first, status=second.status, error=second.error)
-        patience = _patience(problem)
+        patience = self._patience(problem)
         limit = LAST_PATIENCE * patience if self.max_iter < 0 else self.max_iter - patience
         rest = self._engine(limit, began).solve(problem, first, monitor)
         if rest.status is Status.MAX_ITER and self.max_iter < 0:
@@ -85,7 +94,7 @@ class Auto(WorkingSet):
         inside = InteriorPoint(max_time=self._left(began)).solve(problem, None, monitor)
         if inside.status is not Status.SOLVED or inside.polished:
             return inside
-        outside = self._engine(_patience(problem), began).solve(problem, inside, monitor)
+        outside = self._engine(self._patience(problem), began).solve(problem, inside, monitor)
         return _after(inside, outside) if outside.status is Status.SOLVED or outside.error is not None else inside
 
     def _engine(self, max_iter: int, began: float) -> WorkingSet:
@@ -94,11 +103,6 @@ class Auto(WorkingSet):
 
     def _left(self, began: float) -> float | None:
         return None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
-
-
-def _patience(problem: Problem) -> int:
-    """About as many steps as an interior point method would take time."""
-    return 20_000 + problem.Q.n**2 // 4
 
 
 def _after(first: Solution, second: Solution) -> Solution:

@@ -20,9 +20,11 @@ from hinge.solvers.single_thread import single_thread
 #: Up to this many samples the answer is polished.
 POLISHED_N = 1000
 
-#: Up to this many samples, and for tolerances below FINE_TOL, kernel rows are kept in float64.
+#: Up to this many samples, for tolerances below FINE_TOL, and where the rounding error of one kernel value times the
+#: largest coefficient is beyond half the tolerance, kernel rows are kept in float64.
 SMALL_N = 512
 FINE_TOL = 1e-4
+FLOAT32 = float(np.finfo(np.float32).eps) / 2
 
 #: On so many samples, after a run in single precision, the outcome is compared with kernel rows in double precision.
 PROBES = 64
@@ -89,7 +91,7 @@ class SMO:
         """Solve `problem` from `start` (made feasible where it is not), telling `monitor` how it goes."""
         began = time.monotonic()
         beta = self._begin(problem, start)
-        double = self._wants_double(problem.Q.n)
+        double = self._wants_double(problem)
         run = self._run(problem, beta, double, monitor)
         if not double and not self._rows_were_good_enough(problem, beta, run):
             run = self._again_in_double(problem, beta, run, time.monotonic() - began, monitor)
@@ -177,7 +179,11 @@ class SMO:
         rest = finer._run(problem, beta, True, monitor)
         return {**rest, "iterations": run["iterations"] + rest["iterations"]}
 
-    def _wants_double(self, n: int) -> bool:
-        if self.precision == "auto":
-            return n <= SMALL_N or self.tol < FINE_TOL
-        return self.precision == "float64"
+    def _wants_double(self, problem: Problem) -> bool:
+        if self.precision != "auto":
+            return self.precision == "float64"
+        if problem.Q.n <= SMALL_N or self.tol < FINE_TOL:
+            return True
+        width = problem.upper - problem.lower
+        largest = np.max(width[np.isfinite(width)], initial=1.0)
+        return bool(FLOAT32 * np.max(np.abs(problem.Q.access.diagonal())) * largest > 0.5 * self.tol)

@@ -87,7 +87,7 @@ class WorkingSet(SMO):
         for gram, members in _by_matrix(problems):
             left = None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
             parts = [
-                self._part(problems[k], points[k], self._wants_double(problems[k].Q.n), limits[k], len(members) > 1)
+                self._part(problems[k], points[k], self._wants_double(problems[k]), limits[k], len(members) > 1)
                 for k in members
             ]
             found = self._call(gram, parts, left, monitor)
