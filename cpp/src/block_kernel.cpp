@@ -15,6 +15,7 @@ BlockKernel<T>::BlockKernel(const Samples& x, RowList list_x, const Samples& z, 
       needs_(function.needs()),
       features_(features(x)),
       stride_(blocking.columns),
+      same_samples_(&x == &z),
       sparse_z_(sparse_z),
       list_z_(list_z),
       packed_z_(packed_z),
@@ -31,7 +32,11 @@ BlockKernel<T>::BlockKernel(const Samples& x, RowList list_x, const Samples& z, 
 template <class T>
 void BlockKernel<T>::load_x(Range rows) {
   few_rows_ = rows.size() <= kFewRows && !sparse_z_ && !packed_z_;
-  x_.load(rows, !few_rows_);
+  if (sparse_z_ && same_samples_) {
+    x_.load(*sparse_z_, rows);
+  } else {
+    x_.load(rows, !few_rows_);
+  }
 }
 
 template <class T>
@@ -76,8 +81,9 @@ template <class T>
 void BlockKernel<T>::sparse_products(std::size_t first, std::size_t count, T* out) const {
   constexpr std::size_t width = kPanelWidth<T>;
   for (std::size_t r = 0; r < count; r += width) {
-    vector_ops().panels<T>().product(x_.panel((first + r) / width), begin_z_.data(), end_z_.data(),
-                                     sparse_z_->index(), sparse_z_->values(), loaded_z_, out + r * stride_, stride_);
+    vector_ops().panels<T>().product(std::min(width, count - r), x_.panel((first + r) / width), begin_z_.data(),
+                                     end_z_.data(), sparse_z_->index(), sparse_z_->values(), loaded_z_,
+                                     out + r * stride_, stride_);
   }
 }
 
@@ -118,13 +124,22 @@ void BlockKernel<T>::squared_distances(std::size_t first, std::size_t count) con
 // The most frequent kernel in fewer passes.
 template <class T>
 const T* BlockKernel<T>::gaussian(std::size_t first, std::size_t count) const {
-  centred_products(first, count);
   const std::size_t m = padded(loaded_z_);
+  const T scale = -static_cast<T>(function_.sharpness());
+  const bool by_norms = distances_ == Distances::by_norms;
+  if (by_norms) {
+    centred_products(first, count);
+  } else {
+    squared_distances(first, count);
+  }
   for (std::size_t i = 0; i < count; ++i) {
     T* const row = squared_.data() + i * stride_;
     std::fill(row + loaded_z_, row + m, T(0));
-    vector_ops().array<T>().gaussian_from_dot(m, -static_cast<T>(function_.sharpness()), x_.norms()[first + i],
-                                              norms_z(), row, row);
+    if (by_norms) {
+      vector_ops().array<T>().gaussian_from_dot(m, scale, x_.norms()[first + i], norms_z(), row, row);
+    } else {
+      vector_ops().array<T>().gaussian(m, scale, row, row);
+    }
     std::fill(row + loaded_z_, row + m, T(0));
   }
   return squared_.data();
@@ -153,7 +168,7 @@ void BlockKernel<T>::apply_function(T* result, std::size_t count) const {
 template <class T>
 const T* BlockKernel<T>::evaluate(std::size_t first, std::size_t count) {
   const RowOps<T, T>& rows = vector_ops().rows<T, T>();
-  if (function_.is_gaussian() && !few_rows_ && distances_ == Distances::by_norms) return gaussian(first, count);
+  if (function_.is_gaussian() && !few_rows_) return gaussian(first, count);
   if (few_rows_) {
     if (needs_.dot) by_rows(rows.dot, first, count, dot_.data());
     if (needs_.squared) by_rows(rows.squared, first, count, squared_.data());

@@ -17,15 +17,13 @@
 
 namespace hinge {
 
-// Zeroed memory on a vector boundary.
+// Memory on a vector boundary, not initialised.
 template <class T>
 class AlignedArray {
  public:
   AlignedArray() = default;
   explicit AlignedArray(std::size_t size)
-      : data_(static_cast<T*>(::operator new(size * sizeof(T), std::align_val_t{kAlignment}))) {
-    for (std::size_t k = 0; k < size; ++k) data_.get()[k] = T(0);
-  }
+      : data_(static_cast<T*>(::operator new(size * sizeof(T), std::align_val_t{kAlignment}))) {}
   T* data() const { return data_.get(); }
 
  private:
@@ -82,6 +80,9 @@ struct Blocking {
   std::size_t columns;  // rows of Z packed at a time, a power of two from kPad to kMaxColumns
 };
 
+template <class T>
+class SparseRows;
+
 // Consecutive rows of one side (of its list) in the forms the kernel needs; what it does not need stays
 // empty.
 template <class T>
@@ -90,6 +91,7 @@ class PackedRows {
   PackedRows(const Samples& samples, RowList list, Needs needs, const std::vector<double>& centre,
              std::size_t strip, std::size_t capacity);
 
+  void load(const SparseRows<T>& sparse, Range rows);  // in panels, from the same samples shifted by the centre
   void load(Range rows, bool in_strips);  // row by row instead if not in_strips; also, where l1 is needed
   static std::size_t bytes(std::size_t rows, std::size_t features, Needs needs);  // of so many of them, about
 
@@ -119,14 +121,12 @@ class PackedRows {
 };
 
 template <class T>
-class SparseRows;
-
-template <class T>
 class BlockKernel {
  public:
   // The kernel function, the samples, the centre and the sparse rows must outlive this.  With sparse rows, which are
-  // those of Z shifted by the centre, products are panels of X against them; without, strips against strips.  Packed
-  // rows, if given, are all of list_z; without, every block of them is packed when it is loaded.
+  // those of Z shifted by the centre, products are panels of X against them; without, strips against strips.  (If X and
+  // Z are the same samples, panels are made from them, too.)  Packed rows, if given, are all of list_z; without, every
+  // block of them is packed when it is loaded.
   BlockKernel(const Samples& x, RowList list_x, const Samples& z, RowList list_z, const KernelFunction& function,
               const std::vector<double>& centre, const Blocking& blocking, const SparseRows<T>* sparse_z = nullptr,
               const PackedRows<T>* packed_z = nullptr, Distances distances = Distances::by_norms);
@@ -156,6 +156,7 @@ class BlockKernel {
   const KernelFunction& function_;
   const Needs needs_;
   const std::size_t features_, stride_;
+  const bool same_samples_;
   const SparseRows<T>* const sparse_z_;
   const RowList list_z_;
   std::vector<std::size_t> begin_z_, end_z_;  // nonzeros of the loaded sparse rows

@@ -15,6 +15,7 @@ namespace {
 
 // So few values are there before a second thread is.
 constexpr std::size_t kAlone = 100'000;
+constexpr std::size_t kFewColumns = 256;
 
 Parallel few(const Parallel& parallel, std::size_t values) {
   return {values < kAlone ? 1 : parallel.threads, parallel.poll};
@@ -50,16 +51,14 @@ KernelRows::KernelRows(const Samples& samples, const KernelFunction& function)
       function_(function),
       shift_(sparsifying_shift(samples, function.needs(), &density_)),
       gather_(shift_.empty() && gather_is_cheaper(samples, samples)),
-      centre_(shift_.empty() && !gather_ && function.needs().squared ? column_means(samples) : std::vector<double>{}),
       norms_(samples, gather_ ? function.needs() : Needs{}) {
-  if (!shift_.empty()) {
-    float_keeps_ = float_keeps(function.sharpness() * spread(samples, shift_));
-  } else {
-    const double reach = centre_.empty() ? 0.0 : function.sharpness() * spread(samples, centre_);
-    if (!float_keeps(reach)) distances_ = Distances::by_differences;
-    float_keeps_ = float_keeps(reach, distances_);
-  }
-  float_keeps_ = float_keeps_ && !function.has_kink();
+  float_panels_ = !shift_.empty() && !function.has_kink() && float_keeps(function.sharpness() * spread(samples, shift_));
+  float_keeps_ = float_panels_;
+  if (float_panels_ || gather_) return;
+  if (function.needs().squared) centre_ = column_means(samples_);
+  const double reach = centre_.empty() ? 0.0 : function.sharpness() * spread(samples, centre_);
+  if (!float_keeps(reach)) distances_ = Distances::by_differences;
+  float_keeps_ = float_keeps(reach, distances_) && !function.has_kink();
 }
 
 template <>
@@ -82,11 +81,13 @@ template <class T, class Take>
 void KernelRows::by_products(Span<const std::int32_t> which, const PackedColumns& columns, const Parallel& parallel,
                              Take take) const {
   const std::size_t n = columns.size();
+  if (which.empty() || n == 0) return;
   const RowList columns_z = columns.rows();
-  const SparseRows<T>* const sparse_z = shift_.empty() ? nullptr : &sparse<T>();
-  const PackedRows<T>* const packed_z =
-      shift_.empty() ? columns.packed<T>(samples_, function_.needs(), centre_) : nullptr;
-  const std::vector<double>& centre = shift_.empty() ? centre_ : shift_;
+  // Lists of double are not made for a few columns.
+  const bool panels = !shift_.empty() && (sizeof(T) == sizeof(float) ? float_panels_ : n > kFewColumns);
+  const std::vector<double>& centre = panels || centre_.empty() ? shift_ : centre_;
+  const SparseRows<T>* const sparse_z = panels ? &sparse<T>() : nullptr;
+  const PackedRows<T>* const packed_z = panels ? nullptr : columns.packed<T>(samples_, function_.needs(), centre);
   const Blocking blocking(8 * which.size(), features(samples_), sizeof(T));
   for (std::size_t start = 0; start < which.size(); start += blocking.task) {
     const auto some = which.subspan(start, std::min(blocking.task, which.size() - start));
@@ -94,7 +95,7 @@ void KernelRows::by_products(Span<const std::int32_t> which, const PackedColumns
     if (start > 0 && parallel.poll) parallel.poll();  // tasks of less than 50 ms never do
     run_tasks((n + blocking.columns - 1) / blocking.columns, few(parallel, list.size() * n), [&] {
       BlockKernel<T> kernel(samples_, RowList(list), samples_, columns_z, function_, centre, blocking, sparse_z,
-                            packed_z, sizeof(T) == sizeof(float) ? distances_ : Distances::by_norms);
+                            packed_z, sizeof(T) == sizeof(float) && !panels ? distances_ : Distances::by_norms);
       kernel.load_x({0, list.size()});
       return [&, kernel = std::move(kernel)](std::size_t task, Pulse& pulse) mutable {
         const std::size_t first = task * blocking.columns, count = std::min(blocking.columns, n - first);

@@ -79,9 +79,10 @@ class KernelRows {
   double density_ = 1;               // of the samples, shifted
   const std::vector<double> shift_;  // not empty: panels against sparse rows
   const bool gather_;
-  const std::vector<double> centre_;  // of squared distances, in strips
-  bool float_keeps_;
-  Distances distances_ = Distances::by_norms;  // of float
+  std::vector<double> centre_;        // of squared distances, in strips
+  bool float_panels_ = false;         // whether panels in float keep enough digits
+  bool float_keeps_ = false;          // whether panels or strips do
+  Distances distances_ = Distances::by_norms;  // of float, in strips
   const SideNorms norms_;  // in gathering
 
   // Made when first asked for.

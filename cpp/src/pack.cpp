@@ -3,6 +3,7 @@
 #include <array>
 
 #include "block_kernel.hpp"
+#include "sparse_rows.hpp"
 
 namespace hinge {
 namespace {
@@ -128,6 +129,22 @@ template <class T>
 void PackedRows<T>::load(Range rows, bool in_strips) {
   if (in_strips) load_strips(rows);
   if (!in_strips || needs_.l1) load_rows(rows);
+}
+
+template <class T>
+void PackedRows<T>::load(const SparseRows<T>& sparse, Range rows) {
+  AlignedArray<T>& panels = needs_.squared ? centred_ : plain_;
+  if (!panels.data()) panels = AlignedArray<T>(capacity_ * features_);
+  if (needs_.squared && !norms_.data()) norms_ = AlignedArray<T>(padded(capacity_));
+  const std::size_t used = (rows.size() + strip_ - 1) / strip_ * strip_;
+  std::fill(panels.data(), panels.data() + used * features_, T(0));
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const std::size_t i = list_[rows.first + k];
+    T* const out = panels.data() + k / strip_ * strip_stride() + k % strip_;
+    for (std::size_t e = sparse.start()[i]; e < sparse.start()[i + 1]; ++e)
+      out[static_cast<std::size_t>(sparse.index()[e]) * strip_] = sparse.values()[e];
+    if (needs_.squared) norms_.data()[k] = sparse.norms()[i];
+  }
 }
 
 template <class T>

@@ -91,7 +91,7 @@ SparseRows<T>::SparseRows(const Samples& samples, const std::vector<double>& shi
         }
       },
       samples);
-  norms_ = AlignedArray<T>(padded(n));
+  norms_ = AlignedArray<T>(n);
   for (std::size_t k = 0; k < n; ++k) {
     norms_.data()[k] = vector_ops().panels<T>().row_norm(values_.data() + start_[k], start_[k + 1] - start_[k]);
     spread_ = std::max(spread_, static_cast<double>(norms_.data()[k]));

@@ -216,13 +216,13 @@ HINGE_INLINE void transpose(Float8* a) {
   }
 }
 
-// Twelve vectors of sums stay in registers while the nonzeros of a row go by; as many rows as a vector has lanes are
-// collected and turned, so that c is written row by row.
-template <class T>
-void panel_product(const T* panel, const size_t* begin, const size_t* end, const int32_t* index, const T* values,
+// Up to twelve vectors of sums stay in registers while the nonzeros of a row go by; as many rows as a vector has lanes
+// are collected and turned, so that c is written row by row.
+template <class T, size_t V>
+void panel_vectors(const T* panel, const size_t* begin, const size_t* end, const int32_t* index, const T* values,
                    size_t count, T* c, size_t stride_c) {
   using Vector = typename Lanes<T>::Vector;
-  constexpr size_t W = sizeof(Vector) / sizeof(T), V = hinge::kPanelWidth<T> / W;
+  constexpr size_t W = sizeof(Vector) / sizeof(T);
   Vector turned[V][W];
   for (size_t j = 0; j < count; j += W) {
     for (size_t k = 0; k < W; ++k) {
@@ -247,6 +247,20 @@ void panel_product(const T* panel, const size_t* begin, const size_t* end, const
       for (size_t r = 0; r < W; ++r) *reinterpret_cast<Vector*>(c + (v * W + r) * stride_c + j) = turned[v][r];
     }
   }
+}
+
+template <class T>
+void panel_product(size_t rows, const T* panel, const size_t* begin, const size_t* end, const int32_t* index,
+                   const T* values, size_t count, T* c, size_t stride_c) {
+  const size_t vectors = (rows + sizeof(Double4) / sizeof(T) - 1) / (sizeof(Double4) / sizeof(T));
+  auto* const product = vectors <= 1   ? panel_vectors<T, 1>
+                        : vectors <= 2 ? panel_vectors<T, 2>
+                        : vectors <= 4 ? panel_vectors<T, 4>
+                        : vectors <= 6 ? panel_vectors<T, 6>
+                        : vectors <= 8 ? panel_vectors<T, 8>
+                        : vectors <= 10 ? panel_vectors<T, 10>
+                                        : panel_vectors<T, 12>;
+  product(panel, begin, end, index, values, count, c, stride_c);
 }
 
 template <class T>
@@ -415,6 +429,18 @@ void gaussian_from_dot_array(size_t m, T scale, T xx, const T* zz, const T* dot,
   }
 }
 
+template <class T>
+void gaussian_array(size_t m, T scale, const T* squared, T* out) {
+  using Vector = typename Lanes<T>::Vector;
+  for (size_t j = 0; j < m; j += sizeof(Vector) / sizeof(T)) {
+    Vector v;
+    load(squared + j, v);
+    v = v * scale;
+    exp_negative<T>(v);
+    __builtin_memcpy(out + j, &v, sizeof v);
+  }
+}
+
 template <class In, class Acc>
 constexpr hinge::RowOps<In, Acc> row_ops() {
   return {against_rows<Dot, In, Acc>, against_rows<Squared, In, Acc>, against_rows<Absolute, In, Acc>};
@@ -432,7 +458,8 @@ constexpr hinge::PanelOps<T> panel_ops() {
 
 template <class T>
 constexpr hinge::ArrayOps<T> array_ops() {
-  return {exp_array<T>, tanh_array<T>, power_array<T>, squared_from_dot_array<T>, gaussian_from_dot_array<T>};
+  return {exp_array<T>, tanh_array<T>, power_array<T>, squared_from_dot_array<T>, gaussian_from_dot_array<T>,
+          gaussian_array<T>};
 }
 
 constexpr hinge::VectorOps every_operation(const char* name) {

@@ -18,9 +18,10 @@ namespace hinge {
 namespace {
 
 constexpr double kUnitRoundoff = std::numeric_limits<double>::epsilon() / 2;
-constexpr std::size_t kSize = 1024;           // samples of a working set, at least
-constexpr std::size_t kLargest = 4096;        // and at most, where many variables are free
-constexpr std::size_t kWhole = 6000;          // so many active samples are one working set
+constexpr std::size_t kSmallest = 256;        // samples of a working set: a sixteenth of the active ones,
+constexpr std::size_t kSize = 1024;           // from the one to the other,
+constexpr std::size_t kLargest = 4096;        // and more where many variables are free
+constexpr std::size_t kWhole = 1000;          // so many active samples are one working set
 constexpr std::size_t kAhead = 96;            // rows fetched together with one that is missing
 constexpr std::size_t kColumns = 2048;        // of f brought up to date at a time: they stay in the first-level cache
 constexpr double kGoal = 0.1;                 // of the violation is what an inner solve leaves
@@ -293,7 +294,8 @@ class Engine {
     for (std::size_t k = 0; k < active_.size(); ++k) free_ += active_.is_free(k);
     if (options_.size) return std::clamp<std::size_t>(options_.size, 2, std::max<std::size_t>(2, active_.size()));
     const auto fits = static_cast<std::size_t>(std::sqrt(double(options_.cache_bytes) / (8.0 * sizeof(T))));
-    size_ = std::max(size_, std::clamp(3 * free_ / 2, kSize, kLargest));
+    const std::size_t usual = std::clamp(active_.size() / 16, kSmallest, kSize);
+    size_ = std::max(size_, std::clamp(3 * free_ / 2, usual, kLargest));
     return std::max<std::size_t>(2, std::min({size_, fits, active_.size()}));
   }
 

@@ -58,10 +58,10 @@ inline constexpr std::size_t kPanelWidth = 12 * kLanes<T>;
 
 template <class T>
 struct PanelOps {
-  // c[r * stride_c + j] = x_r · z_j for the rows of one panel and `count` sparse rows: row j has the nonzeros
-  // [begin[j], end[j]).  Summed over the nonzeros in order; rows of c are aligned and padded to whole vectors.
-  void (*product)(const T* panel, const std::size_t* begin, const std::size_t* end, const std::int32_t* index,
-                  const T* values, std::size_t count, T* c, std::size_t stride_c);
+  // c[r * stride_c + j] = x_r · z_j for the first `rows` rows of one panel (and some more, to fill vectors) and `count`
+  // sparse rows: row j has the nonzeros [begin[j], end[j]).  Summed over the nonzeros in order; rows of c are aligned and padded to whole vectors.
+  void (*product)(std::size_t rows, const T* panel, const std::size_t* begin, const std::size_t* end,
+                  const std::int32_t* index, const T* values, std::size_t count, T* c, std::size_t stride_c);
   // What product gives for equal rows, bit for bit: of all rows of a panel, and of one sparse row.
   void (*norms)(std::size_t d, const T* panel, T* norms);
   T (*row_norm)(const T* values, std::size_t count);
@@ -76,6 +76,7 @@ struct ArrayOps {
                            T* out);  // max(0, xx + zz - 2 dot)
   // exp(scale max(0, xx + zz - 2 dot)), scale <= 0, in one pass; below the smallest normal number: 0.
   void (*gaussian_from_dot)(std::size_t m, T scale, T xx, const T* zz, const T* dot, T* out);
+  void (*gaussian)(std::size_t m, T scale, const T* squared, T* out);  // exp(scale squared), as above
 };
 
 struct VectorOps {

@@ -17,7 +17,7 @@ from hinge.solvers.monitor import Monitor
 from hinge.solvers.polish import polish
 from hinge.solvers.single_thread import single_thread
 
-#: Up to this many samples the answer is polished.
+#: Up to this many samples the answer is polished; that of one of several problems up to half as many.
 POLISHED_N = 1000
 
 #: Up to this many samples, for tolerances below FINE_TOL, and where the rounding error of one kernel value times the
@@ -101,7 +101,9 @@ class SMO:
         """A feasible point in signed coordinates."""
         return problem.Q.sign * nearest_feasible(problem, start.alpha if isinstance(start, Solution) else start)
 
-    def _conclude(self, problem: Problem, beta: Array, run: dict[str, Any]) -> Solution:
+    def _conclude(
+        self, problem: Problem, beta: Array, run: dict[str, Any], polished_n: int = POLISHED_N
+    ) -> Solution:
         """What the compiled run left, polished where that is possible."""
         Q = problem.Q
         if not run["exact"] and Status(run["status"]) is Status.TIME_LIMIT and Q.access.quick:  # worth a certificate
@@ -110,7 +112,7 @@ class SMO:
         gradient = Q.spread(run["f"]) + problem.p
         status = Status(run["status"])
         better = None
-        if self.polish and status is Status.SOLVED and Q.n <= POLISHED_N:
+        if self.polish and status is Status.SOLVED and Q.n <= polished_n:
             with single_thread() if Q.n > 100 else nullcontext():  # below that BLAS does not think of threads
                 better = polish(problem, alpha, gradient)
             alpha, gradient = better or (alpha, gradient)

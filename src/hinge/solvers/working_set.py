@@ -12,7 +12,7 @@ from hinge.kernels import SubsetAccess, cache_bytes
 from hinge.problems import Array, Problem, Solution
 from hinge.solvers.groups import groups_of
 from hinge.solvers.monitor import Monitor
-from hinge.solvers.smo import SMO, signed_bounds
+from hinge.solvers.smo import POLISHED_N, SMO, signed_bounds
 
 Start = Solution | Array | None
 
@@ -76,7 +76,8 @@ class WorkingSet(SMO):
         for k, (problem, point, run) in enumerate(zip(problems, points, runs, strict=True)):
             if run["rough"]:
                 runs[k] = self._again_in_double(problem, point, run, time.monotonic() - began, monitor)
-        return [self._conclude(*each) for each in zip(problems, points, runs, strict=True)]
+        polished_n = POLISHED_N if len(problems) == 1 else POLISHED_N // 2
+        return [self._conclude(*each, polished_n) for each in zip(problems, points, runs, strict=True)]
 
     def _run_shared(
         self, problems: Sequence[Problem], points: Sequence[Array], limits: Sequence[int], monitor: Monitor | None
