@@ -271,7 +271,9 @@ class KernelMachine(FittedFunction, BaseEstimator):
             )
         max_iter = getattr(self._solver(), "max_iter", self.max_iter)
         reasons = {
-            Status.MAX_ITER: f"Solver terminated early (max_iter={max_iter}).",
+            Status.MAX_ITER: f"Solver terminated early (max_iter={max_iter})."
+            if max_iter >= 0
+            else f"The solver gave up after {np.max(self.n_iter_)} steps.",
             Status.TIME_LIMIT: f"Solver terminated early (max_time={self.max_time} s).",
             Status.NUMERICAL: f"Rounding errors stopped the solver before tol={self.tol:g}.",
             Status.INTERRUPTED: "Solver was stopped by its monitor.",

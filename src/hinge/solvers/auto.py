@@ -26,12 +26,18 @@ STEPS_PER_SAMPLE = 20
 LAST_PATIENCE = 5
 
 
+#: Where nothing else says when to stop: so many steps, or so many for every sample if that is more.
+ENOUGH = 10_000_000
+ENOUGH_PER_SAMPLE = 100
+
+
 @dataclass(frozen=True, kw_only=True)
 class Auto(WorkingSet):
     """Working sets; on small problems that they do not solve within a fair number of steps, or that are to be solved
     very precisely, interior point.
 
-    Badly scaled data and large C make SMO creep. An interior point method does not mind, but costs O(n³).
+    Badly scaled data and large C make SMO creep. An interior point method does not mind, but costs O(n³). A large problem
+    that is not solved after ten million steps (100 n, if that is more) is given up, with `Status.MAX_ITER`.
     """
 
     def solve_many(
@@ -71,12 +77,13 @@ class Auto(WorkingSet):
             return self._patience(problem)
         if self.max_iter < 0 and not np.isfinite(problem.upper - problem.lower).all():
             return LAST_PATIENCE * (20_000 + 200 * problem.Q.n)
-        return self.max_iter
+        return max(ENOUGH, ENOUGH_PER_SAMPLE * problem.Q.n) if self.max_iter < 0 else self.max_iter
 
     def _insist(self, problem: Problem, first: Solution, began: float, monitor: Monitor | None) -> Solution:
         """Working sets have not got there."""
         if not self._may_be_dense(problem):
-            return replace(first, status=Status.NUMERICAL)
+            unbounded = not np.isfinite(problem.upper - problem.lower).all()
+            return replace(first, status=Status.NUMERICAL) if unbounded else first
         second = self._interior(problem, began, monitor)
         if second.status is Status.SOLVED:
             return _after(first, second)
