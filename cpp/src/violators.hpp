@@ -18,15 +18,21 @@ class Violators {
  public:
   Violators(const ActiveSet<T>& active, Selection rule) : active_(active), rule_(rule) {}
 
-  // Positions of the `count` worst that could rise (or fall) in this family and are wanted, in no order.
+  // Positions of the `count` worst that could rise (or fall) in this family and are wanted, in no order.  The extreme
+  // one of the side is always among them: without the extreme pair a set might allow no step.
   template <class Wanted>
   const std::vector<std::int32_t>& worst(const Family& family, bool rising, std::size_t count, Wanted wanted) {
     const PairSteps<T>& steps = active_.steps;
+    const bool by_gradient = rule_ == Selection::gradient;
+    const double other = !by_gradient ? family.offset() : family.moves_alone ? 0.0 : rising ? family.low : family.up;
     candidates_.clear();
-    const double other = family.moves_alone ? 0.0 : rising ? family.low : family.up;
     for (std::size_t k = 0; k < steps.samples(); ++k) {
-      const double excess = rising ? -steps.f[k] - family.rise[k] - other : other + steps.f[k] + family.fall[k];
-      if (excess > 0 && wanted(k)) candidates_.push_back({score(family, rising, k, excess), lot(k), position(k)});
+      const double x = rising ? -steps.f[k] - family.rise[k] : -steps.f[k] - family.fall[k];
+      const double excess = rising ? x - other : other - x;
+      if (!(excess > 0) || !wanted(k)) continue;
+      const bool extreme = x == (rising ? family.up : family.low);
+      const double score = by_gradient ? excess : extreme ? Family::kInf : this->score(family, rising, k, excess);
+      candidates_.push_back({score, lot(k), position(k)});
     }
     if (candidates_.size() > count) {
       std::nth_element(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(count),
@@ -51,12 +57,9 @@ class Violators {
   static std::int32_t position(std::size_t k) { return static_cast<std::int32_t>(k); }
   std::uint32_t lot(std::size_t k) const { return static_cast<std::uint32_t>(active_.sample(k)) * 2654435761u; }
 
-  // The extreme pair of a family always comes first: without it a step might not descend.
+  // LwK Table 10.1: the share of the gap, or how far the multiplier is from where the gradient pushes it.
   double score(const Family& family, bool rising, std::size_t k, double excess) const {
-    if (rule_ == Selection::gradient) return excess;
     const PairSteps<T>& steps = active_.steps;
-    const double largest = family.moves_alone ? family.violation() : family.up - family.low;
-    if (excess >= largest) return Family::kInf;
     double room = 0;
     for (std::size_t v = k; v < steps.size(); v += steps.samples())
       if (steps.group[v] == family.group)

@@ -28,7 +28,6 @@ constexpr double kGoal = 0.1;                 // of the violation is what an inn
 constexpr double kShrunk = 0.7;               // of the active samples: shrinking to less than that is worth the copying
 constexpr std::int64_t kBetweenLooks = 1000;  // steps
 constexpr double kSnapshotGrowth = 1.15;      // snapshots thin out geometrically: some 150 of them in 10⁹ steps
-constexpr int kIdle = 10;                     // looks without gain: rounding has the last word
 constexpr std::size_t kProbes = 64;           // samples at which f is compared with what it should be
 constexpr std::int64_t kRefinements = 5;
 constexpr std::size_t kRowBytes = std::size_t(64) << 20;  // of stored rows of a cheap kernel; up to 16 times that
@@ -80,7 +79,7 @@ class Engine {
     active_.gather();
     add_exactly(active_.coefficients(), store_.columns(), steps().f);
     steps().touch();
-    objective_ = last_objective_ = active_.quadratic_value();
+    objective_ = window_objective_ = active_.quadratic_value();
     result_.exact = true;
   }
 
@@ -142,13 +141,17 @@ class Engine {
     return options_.max_iterations >= 0 && result_.iterations + more >= options_.max_iterations;
   }
 
-  // Steps still go on, but they no longer lower the objective in floating point.
+  // Steps still go on, but together they no longer lower the objective in floating point.
   bool stalled() {
-    const double gain = last_objective_ - objective_;
+    const std::int64_t window = 10 * static_cast<std::int64_t>(std::max<std::size_t>(f_.size(), 1000));
+    if (result_.iterations < window_start_ + window) return false;
+    const double gain = window_objective_ - objective_;
     total_gain_ += std::max(gain, 0.0);
-    last_objective_ = objective_;
-    idle_ = gain > 1e-15 * (std::abs(objective_) + total_gain_) || result_.iterations == 0 ? 0 : idle_ + 1;
-    return idle_ >= kIdle;
+    window_start_ = result_.iterations, window_objective_ = objective_;
+    if (gain > 1e-15 * (std::abs(objective_) + total_gain_)) return false;
+    if (!active_.shrunk()) return true;
+    reconstruct();  // perhaps those that rest have something to say
+    return false;
   }
 
   // The KKT conditions hold.  Is that all that was asked for?
@@ -258,11 +261,10 @@ class Engine {
     } else {
       no_step();
     }
-    last_set_.swap(samples);
   }
 
-  // Up to half of the last set stays, free variables first; the rest are the worst violators of either side, beginning
-  // with the worst family: the pair that violates most is always among them.
+  // Up to half of the last set stays, free variables first, and of these the last to come; the rest are the worst
+  // violators of either side, beginning with the worst family: the pair that violates most is always among them.
   void choose() {
     const std::size_t q = set_size();
     set_.clear();
@@ -272,6 +274,7 @@ class Engine {
       for (std::int32_t i : last_set_)
         if (const std::int32_t k = active_.position(i); k >= 0 && set_.size() < std::min(q / 2, q - 2))
           if (active_.is_free(static_cast<std::size_t>(k)) == free) take(k);
+    const std::size_t stay = set_.size();
     std::vector<const Family*> order;
     for (const Family& family : steps().families)
       if (family.violation() > 0) order.push_back(&family);
@@ -284,6 +287,9 @@ class Engine {
       for (std::int32_t l : violators_.worst(*order[k], true, (share + 1) / 2, wanted)) take(l);
       for (std::int32_t l : violators_.worst(*order[k], false, share - (set_.size() - before), wanted)) take(l);
     }
+    std::rotate(set_.begin(), set_.begin() + static_cast<std::ptrdiff_t>(stay), set_.end());
+    last_set_.clear();
+    for (std::int32_t k : set_) last_set_.push_back(active_.samples()[static_cast<std::size_t>(k)]);
     std::sort(set_.begin(), set_.end());
   }
 
@@ -430,7 +436,7 @@ class Engine {
     steps().f.swap(values);
     steps().touch();
     steps().select();
-    objective_ = last_objective_ = active_.quadratic_value();
+    objective_ = window_objective_ = active_.quadratic_value();
   }
 
   Snapshot snapshot() {
@@ -452,14 +458,13 @@ class Engine {
   RunControl control_;
   Parallel parallel_;
   SmoResult result_;
-  std::vector<std::int32_t> set_, last_set_;  // positions, samples
+  std::vector<std::int32_t> set_, last_set_;  // positions; samples, the last to come first
   std::size_t size_ = 0, free_ = 0;
   double tau_ = 0, flat_ = 0;  // the least curvature in a gain, and the least that is no rounding error
-  double objective_ = 0, last_objective_ = 0, total_gain_ = 0, value_seconds_ = 0, values_ = 0;
+  double objective_ = 0, window_objective_ = 0, total_gain_ = 0, value_seconds_ = 0, values_ = 0;
   double gap_mode_tolerance_ = -1, first_violation_ = 0;
-  std::int64_t next_snapshot_ = 0, stepless_at_ = -1, passed_ = 0;
+  std::int64_t next_snapshot_ = 0, stepless_at_ = -1, passed_ = 0, window_start_ = 0;
   std::int32_t last_row_ = -1;
-  int idle_ = 0;
 };
 
 }  // namespace
