@@ -43,11 +43,11 @@ SETS = {
     "spambase": ("spambase", None, standardise, _first, 0.02, (1.0, 100.0), None),
     "satimage 1-vs-rest": ("satimage", None, None, lambda y: _binary(y, 1), 1.0, (1.0, 16.0), None),
     "ijcnn1": ("ijcnn1", 10_000, None, _first, 2.0, (1.0, 32.0), None),
+    "abalone": ("abalone", None, minmax, None, 1.0, (1.0, 100.0), 0.5),
+    "cpusmall": ("cpusmall", None, standardise, None, 0.1, (1.0, 10.0), 0.5),
     "a9a": ("a9a", 10_000, None, _first, 0.05, (1.0, 10.0), None),
     "w8a": ("w8a", 10_000, None, _first, 0.05, (1.0, 10.0), None),
     "mnist odd": ("mnist", 6_000, per_255, lambda y: _binary(odd(y), 1), 0.02, (1.0, 10.0), None),
-    "abalone": ("abalone", None, minmax, None, 1.0, (1.0, 100.0), 0.5),
-    "cpusmall": ("cpusmall", None, standardise, None, 0.1, (1.0, 10.0), 0.5),
 }
 
 

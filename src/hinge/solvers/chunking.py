@@ -28,6 +28,9 @@ IDLE = 10
 #: Seconds between two words to the monitor.
 SILENCE = 0.1
 
+#: Of a product, to tell from it what a row costs.
+ENOUGH_ROWS = 256
+
 COLUMNS = tuple(field.name for field in fields(History))
 COUNTERS = ("row_hits", "row_misses", "reconstructions", "recomputations")
 
@@ -248,9 +251,9 @@ class _State:
         rows = np.flatnonzero(change)
         began = time.monotonic()
         product = self._product(change, rows)
-        if rows.size:
+        if rows.size >= ENOUGH_ROWS:
             self.seconds_per_row = (time.monotonic() - began) / rows.size
-            self.counters["row_misses"] += int(rows.size)
+        self.counters["row_misses"] += int(rows.size)
         self.fresh = anew or not self.multiplied.any() or (self.fresh and not rows.size)
         self.f = product if anew else self.f + product
         self.multiplied, self.exact = beta, True
@@ -273,7 +276,7 @@ class _State:
         """What a row of a product costs; tried where time is limited and it is not known."""
         if self.options.max_time is not None and self.seconds_per_row == 0 and self.problem.Q.access.quick:
             few = np.zeros(self.problem.Q.n)
-            few[:64] = 1.0
+            few[:ENOUGH_ROWS] = 1.0
             began = time.monotonic()
             self.problem.Q.access.gram.matvec(few, self.options.threads)
             self.seconds_per_row = (time.monotonic() - began) / np.count_nonzero(few)
