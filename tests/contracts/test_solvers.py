@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from contracts.strategies import Program, programs
 from hinge import Status
 from hinge.problems import Problem, certify
-from hinge.solvers import SMO, Auto, InteriorPoint, WorkingSet
+from hinge.solvers import SMO, Auto, Chunking, InteriorPoint, WorkingSet
 
 SECONDS = 2.0  # a dozen variables: more is a hang
 RELATIVE = 1e-6  # of the steepness of the problem: what a solver is asked for
@@ -35,6 +35,8 @@ def every_solver():
         "SMO with a tiny cache": lambda tol: SMO(tol=tol, cache_size=1e-3, max_time=SECONDS),
         "WorkingSet of 2": lambda tol: WorkingSet(tol=tol, size=2, max_time=SECONDS),
         "WorkingSet on 2 threads": lambda tol: WorkingSet(tol=tol, size=5, threads=2, max_time=SECONDS),
+        "Chunking": lambda tol: Chunking(tol=tol, max_time=SECONDS),
+        "Chunking by 2": lambda tol: Chunking(tol=tol, size=2, rule="gap", max_time=SECONDS),
         "Auto": lambda tol: Auto(tol=tol, max_time=SECONDS),
         "InteriorPoint": lambda tol: Boxed(max_time=SECONDS),  # its tol is on the relative gap
     }

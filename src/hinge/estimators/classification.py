@@ -40,7 +40,8 @@ class SVC(PairwiseClassifier):
         Constant of "poly" and "sigmoid".
     loss : {"hinge"}, default="hinge"
     solver : str or solver object, default="auto"
-        "auto", "smo", "working_set", "interior_point", or an object of `hinge.solvers`, whose own options then count.
+        "auto", "smo", "working_set", "chunking", "interior_point", or an object of `hinge.solvers`, whose own options
+        then count.
     shrinking : bool, default=True
     tol : float, default=1e-3
         Largest violation of the optimality conditions. To stop on the gap: ``solver=SMO(tol=1e-4, stop="gap")``.

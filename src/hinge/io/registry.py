@@ -47,6 +47,7 @@ RECORDS: dict[str, type] = {
         solvers.Auto,
         solvers.InteriorPoint,
         solvers.WorkingSet,
+        solvers.Chunking,
     )
 }
 

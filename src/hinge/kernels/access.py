@@ -140,6 +140,10 @@ class SubsetAccess:
     def factor(self) -> Data:
         return self.whole.factor()[self.index]
 
+    def subset(self, index: ArrayLike) -> SubsetAccess:
+        """Some of these samples."""
+        return self.whole.subset(self.index[_indices(index)])
+
 
 def open_access(kernel: Kernel, X: Data, budget_bytes: int | None = None, threads: int = 1) -> GramAccess:
     """Access to the kernel matrix of X, a square matrix if the kernel is precomputed.

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from hinge.problems import Array, Problem, Solution
 from hinge.solvers.auto import Auto
+from hinge.solvers.chunking import Chunking
 from hinge.solvers.interior_point import InteriorPoint
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.smo import SMO
@@ -27,6 +28,7 @@ BY_NAME: dict[str, type[SMO] | type[InteriorPoint]] = {
     "auto": Auto,
     "smo": SMO,
     "working_set": WorkingSet,
+    "chunking": Chunking,
     "interior_point": InteriorPoint,
 }
 

@@ -88,8 +88,8 @@ class WorkingSet(SMO):
         for gram, members in _by_matrix(problems):
             left = None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
             parts = [
-                self._part(problems[k], points[k], self._wants_double(problems[k]), limits[k], len(members) > 1)
-                for k in members
+                self._part(task, points[k], self._wants_double(task), limits[k], _is_part(task, gram))
+                for k, task in ((k, problems[k]) for k in members)
             ]
             found = self._call(gram, parts, left, monitor)
             stopped = stopped or next((run["error"] for run in found if run["error"] is not None), None)
@@ -134,7 +134,7 @@ class WorkingSet(SMO):
 
 
 def _by_matrix(problems: Sequence[Problem]) -> list[tuple[_core.Gram, list[int]]]:
-    """Problems by the matrix they are a part of; one that is alone gets a matrix of its own."""
+    """Problems by the matrix they are a part of; one that is alone gets a matrix of its own, where that is cheap."""
     shared: dict[int, list[int]] = {}
     for k, problem in enumerate(problems):
         access = problem.Q.access
@@ -143,6 +143,11 @@ def _by_matrix(problems: Sequence[Problem]) -> list[tuple[_core.Gram, list[int]]
     groups = []
     for members in shared.values():
         access = problems[members[0]].Q.access
-        alone = len(members) == 1 or not isinstance(access, SubsetAccess)
-        groups.append((access.gram if alone else access.whole.gram, members))
+        part = isinstance(access, SubsetAccess) and (len(members) > 1 or access.whole.kernel.nodes() is None)
+        groups.append((access.whole.gram if part else access.gram, members))
     return groups
+
+
+def _is_part(problem: Problem, gram: _core.Gram) -> bool:
+    access = problem.Q.access
+    return isinstance(access, SubsetAccess) and gram is access.whole.gram
