@@ -90,8 +90,9 @@ double best_offset(const LadderPart& part, const Stand& stand) {
   const auto kink = [&](std::size_t v) { return -(stand.f[v % n] + part.linear[v]); };
   double up = -inf, low = inf;
   for (std::size_t v = 0; v < size; ++v) {
-    if (beta[v] < stand.upper[v]) up = std::max(up, kink(v));
-    if (beta[v] > stand.lower[v]) low = std::min(low, kink(v));
+    const double least = 1e-12 * (stand.upper[v] - stand.lower[v]);  // a bound missed by rounding is a bound
+    if (beta[v] < stand.upper[v] - least) up = std::max(up, kink(v));
+    if (beta[v] > stand.lower[v] + least) low = std::min(low, kink(v));
   }
   if (up == -inf || low == inf) return up > -inf ? up : low < inf ? low : 0.0;
   if (up <= low) return 0.5 * (up + low);
