@@ -59,7 +59,7 @@ def test_scores_are_those_of_scikit_learn(data):
     assert_like_theirs(ours, theirs, y)
     assert ours.complete_
     assert np.mean(ours.predict(X) == theirs.predict(X)) > 0.99
-    assert ours.best_estimator_.C == ours.best_params_["C"]
+    assert ours.best_estimator_.get_params()["C"] == ours.best_params_["C"]
 
 
 def test_weights_and_class_weights():
