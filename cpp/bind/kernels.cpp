@@ -174,6 +174,15 @@ nb::ndarray<nb::numpy, T, nb::ndim<2>> gram_block_rows(const Gram& gram, const V
   return nb::ndarray<nb::numpy, T, nb::ndim<2>>(values, {which.size(), n}, owner);
 }
 
+// All of K, from its upper triangle, into memory the caller has.
+template <class T>
+void gram_fill(const Gram& gram, nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu> out, int threads) {
+  if (out.shape(0) != gram.size() || out.shape(1) != gram.size())
+    throw nb::value_error("Gram.fill: the matrix must be n × n");
+  const nb::gil_scoped_release nogil;
+  fill(gram.source(), out.data(), parallel(threads));
+}
+
 nb::ndarray<nb::numpy, float, nb::ndim<1>> gram_row32(const Gram& gram, std::int64_t i) {
   if (i < 0 || static_cast<std::size_t>(i) >= gram.size())
     throw nb::index_error("row outside the kernel matrix");
@@ -265,6 +274,8 @@ void kernels(nb::module_& m) {
            "K[index, :] in float64, made as one block where that is faster.")
       .def("block_rows32", &gram_block_rows<float>, "index"_a.noconvert(), "threads"_a = 1,
            "K[index, :] in float32, made as one block where that is faster.")
+      .def("fill", &gram_fill<float>, "K"_a.noconvert(), "threads"_a = 1, "Write all of K to an n × n array.")
+      .def("fill", &gram_fill<double>, "K"_a.noconvert(), "threads"_a = 1, "Write all of K to an n × n array.")
       .def("block", &gram_block, "rows"_a.noconvert(), "cols"_a.noconvert(), "K[rows][:, cols] in float64.")
       .def("matvec", &gram_matvec, "v"_a.noconvert(), "threads"_a = 1, "K v.");
 

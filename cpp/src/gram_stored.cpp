@@ -1,5 +1,6 @@
 // gram_stored.cpp: kernel matrices that exist already, in memory or behind a callback.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "hinge/gram.hpp"
@@ -106,7 +107,43 @@ class CallbackGram final : public Gram {
   const RowCallback row_;
 };
 
+constexpr std::size_t kBand = 512;  // rows made as one block
+constexpr std::size_t kTile = 32;   // of a transposition
+
+// K[i, j] = K[j, i] for rows i from `last` on and columns j of [first, last).
+template <class T>
+void mirror(T* out, std::size_t n, std::size_t first, std::size_t last, const Parallel& parallel) {
+  run_tasks((n - last + kTile - 1) / kTile, parallel, [&] {
+    return [&](std::size_t task, Pulse&) {
+      const std::size_t begin = last + task * kTile, end = std::min(n, begin + kTile);
+      for (std::size_t j = first; j < last; j += kTile)
+        for (std::size_t i = begin; i < end; ++i)
+          for (std::size_t c = j; c < std::min(last, j + kTile); ++c) out[i * n + c] = out[c * n + i];
+    };
+  });
+}
+
+template <class T>
+void fill_by_bands(const KernelSource& source, T* out, const Parallel& parallel) {
+  const std::size_t n = source.size();
+  std::vector<std::int32_t> everyone(n);
+  std::iota(everyone.begin(), everyone.end(), 0);
+  const Span<const std::int32_t> all(everyone);
+  std::vector<T*> rows;
+  for (std::size_t first = 0; first < n; first += kBand) {
+    const std::size_t last = std::min(n, first + kBand);
+    rows.clear();
+    for (std::size_t i = first; i < last; ++i) rows.push_back(out + i * n + first);
+    const auto columns = source.columns(all.subspan(first, n - first), std::size_t{64} << 20);
+    source.block_rows(all.subspan(first, last - first), *columns, Span<T* const>(rows.data(), rows.size()), parallel);
+    mirror(out, n, first, last, parallel);
+  }
+}
+
 }  // namespace
+
+void fill(const KernelSource& source, float* out, const Parallel& parallel) { fill_by_bands(source, out, parallel); }
+void fill(const KernelSource& source, double* out, const Parallel& parallel) { fill_by_bands(source, out, parallel); }
 
 std::unique_ptr<Gram> make_gram(const float* matrix, std::size_t n) {
   return std::make_unique<MatrixGram<float>>(matrix, n);

@@ -4,7 +4,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from hinge import kernels, solvers
+from hinge import kernels, selection, solvers
 from hinge.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from hinge.io import ModelFileError, load, save
 from hinge.problems import Certificate, Status, certify
@@ -24,6 +24,7 @@ __all__ = [
     "kernels",
     "load",
     "save",
+    "selection",
     "solvers",
 ]
 

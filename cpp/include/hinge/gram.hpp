@@ -37,4 +37,8 @@ std::unique_ptr<Gram> make_gram(const double* matrix, std::size_t n);
 using RowCallback = std::function<void(std::size_t, Span<double>)>;
 std::unique_ptr<Gram> make_gram(std::vector<double> diagonal, RowCallback row);
 
+// All of K, row-major, n × n: the upper triangle in blocks, the lower one its mirror image.
+void fill(const KernelSource& source, float* out, const Parallel& parallel);
+void fill(const KernelSource& source, double* out, const Parallel& parallel);
+
 }  // namespace hinge

@@ -1,0 +1,121 @@
+"""What is trained and predicted in one split, for all costs: pairs of classes, or one regression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hinge.formulations import CSVC, SVR, Formulation
+from hinge.problems import Array
+
+Index = NDArray[np.intp]
+Expand = Callable[[Array, Index, Index], Array]  # coefficients (functions × train), train, test → functions × test
+
+
+@dataclass(frozen=True)
+class Part:
+    """One problem: samples, and boxes for C = 1."""
+
+    samples: Index
+    linear: Array
+    lower: Array
+    upper: Array
+    formulation: Callable[[float], Formulation]
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A part's solutions: coefficients (costs × samples), offsets (costs)."""
+
+    coefficients: Array
+    offsets: Array
+
+
+class Fold(Protocol):
+    """Problems in, decision values out."""
+
+    @property
+    def test(self) -> Index: ...
+
+    def parts(self) -> list[Part]: ...
+
+    def decide(self, solved: list[Solved], expand: Expand, run: Callable[..., Any]) -> Array:
+        """Decision values (machines × costs × test samples); `run` maps a function, on several threads."""
+        ...
+
+
+@dataclass(frozen=True)
+class PairFold:
+    """One against one, the first class of a pair positive."""
+
+    test: Index
+    members: list[Index]  # training samples of every class
+    cost: Array  # of every sample, for C = 1
+
+    def parts(self) -> list[Part]:
+        return [self._part(first, second) for first, second in combinations(self.members, 2)]
+
+    def _part(self, first: Index, second: Index) -> Part:
+        samples = np.concatenate([first, second])
+        sign = np.repeat([1.0, -1.0], [len(first), len(second)])
+        bound = sign * self.cost[samples]
+        lower, upper = np.minimum(bound, 0.0), np.maximum(bound, 0.0)
+        return Part(samples, -sign, lower, upper, lambda C: CSVC(sign, C * self.cost[samples]))
+
+    def decide(self, solved: list[Solved], expand: Expand, run: Callable[..., Any]) -> Array:
+        """Every class multiplies its kernel values with its coefficients in all pairs and for all costs at once."""
+        costs, classes = len(solved[0].offsets), len(self.members)
+        pairs = list(combinations(range(classes), 2))
+
+        def of_class(a: int) -> Array:
+            size, rows = len(self.members[a]), []
+            for (first, second), pair in zip(pairs, solved, strict=True):
+                if a in (first, second):
+                    rows.append(pair.coefficients[:, :size] if a == first else pair.coefficients[:, -size:])
+            return expand(np.concatenate(rows), self.members[a], self.test).reshape(classes - 1, costs, -1)
+
+        shares = list(run(of_class, range(classes)))
+        values = np.empty((len(pairs), costs, len(self.test)))
+        for k, ((first, second), pair) in enumerate(zip(pairs, solved, strict=True)):
+            np.add(shares[first][second - 1], shares[second][first], out=values[k])
+            values[k] += pair.offsets[:, None]
+        return values
+
+
+@dataclass(frozen=True)
+class RegressionFold:
+    """ε-regression."""
+
+    test: Index
+    train: Index
+    y: Array
+    cost: Array
+    epsilon: float
+
+    def parts(self) -> list[Part]:
+        y, cost = self.y[self.train], self.cost[self.train]
+        zero = np.zeros(len(y))
+        linear = np.concatenate([self.epsilon - y, -(self.epsilon + y)])
+        lower, upper = np.concatenate([zero, -cost]), np.concatenate([cost, zero])
+        return [Part(self.train, linear, lower, upper, lambda C: SVR(y, C * cost, self.epsilon))]
+
+    def decide(self, solved: list[Solved], expand: Expand, run: Callable[..., Any]) -> Array:
+        values = np.asarray(expand(solved[0].coefficients, self.train, self.test), dtype=np.float64)
+        return (values + solved[0].offsets[:, None])[None]
+
+
+def votes(values: Array, n_classes: int) -> NDArray[np.intp]:
+    """The class with most votes, ties to the first; values (pairs × ...), positive for the first of the pair."""
+    if n_classes == 2:
+        return (values[0] < 0).astype(np.intp)
+    count = np.zeros((n_classes, *values.shape[1:]), dtype=np.int16)
+    for k, (first, second) in enumerate(combinations(range(n_classes), 2)):
+        won = values[k] > 0
+        count[first] += won
+        count[second] += ~won
+    return np.argmax(count, axis=0)

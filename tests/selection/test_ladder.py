@@ -1,0 +1,71 @@
+"""Every solution of a ladder is proven, for every cost, by somebody who did not solve it."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from hinge.kernels import RBF, open_access
+from hinge.problems import certify, optimal_offset
+from hinge.selection.folds import PairFold, RegressionFold
+from hinge.selection.ladder import Ladder, Limits
+
+COSTS = np.array([1000.0, 100.0, 10.0, 1.0, 0.1, 0.01])
+
+
+def folds():
+    X, y = load_iris(return_X_y=True)
+    X = np.concatenate([X, X[:20]])  # duplicates, and some of them contradict each other
+    y = np.concatenate([y, 2 - y[:20]])
+    rows = np.arange(len(y))
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    yield X, PairFold(rows[::5], [rows[y == c] for c in range(3)], weight)
+    yield X, RegressionFold(rows[::5], rows, X[:, 3] + 0.1 * y, weight, 0.05)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("tol", [1e-3, 1e-7])
+@pytest.mark.parametrize("case", [0, 1], ids=["pairs", "regression"])
+def test_every_rung_is_proven(case, tol, threads):
+    X, fold = list(folds())[case]
+    access = open_access(RBF(0.3), X)
+    ladder = Ladder([fold], COSTS, Limits(tol, -1, 1 << 30, threads))
+    ladder.climb(access, None)
+    assert np.all(ladder.status == 0)
+    for p, part in enumerate(ladder.parts):
+        solved = ladder.solved(p)
+        for c, cost in enumerate(COSTS):
+            formulation = part.formulation(cost)
+            problem = formulation.build(access.subset(part.samples))
+            beta = solved.coefficients[c]
+            n = len(beta)
+            alpha = np.abs(beta) if problem.size == n else np.concatenate([np.maximum(beta, 0), np.maximum(-beta, 0)])
+            found = certify(problem, alpha, solved.offsets[c : c + 1])
+            assert found.gap <= tol * np.sum(problem.upper) + 1e-9
+            best = certify(problem, alpha, optimal_offset(problem, alpha, problem.gradient(alpha)))
+            rounding = 1e-5 if tol >= 1e-4 else 1e-10  # of f, from rows in single or double precision
+            assert found.gap <= best.gap + rounding * np.sum(problem.upper)
+
+
+def test_a_limit_on_steps_is_told():
+    X, fold = next(folds())
+    ladder = Ladder([fold], COSTS, Limits(1e-3, 1, 1 << 30, 1))
+    ladder.climb(open_access(RBF(0.3), X), None)
+    assert np.any(ladder.status == 1)
+    assert np.all(ladder.iterations <= 1)
+
+
+def test_no_time_means_no_answer():
+    X, fold = next(folds())
+    ladder = Ladder([fold], COSTS, Limits(1e-3, -1, 1 << 30, 1))
+    ladder.climb(open_access(RBF(0.3), X), 0.0)
+    assert not ladder.finished([0, 1, 2]).any()
+
+
+def test_the_matrix_is_filled_from_its_upper_triangle():
+    X = np.random.default_rng(0).normal(size=(1100, 3))
+    gram = open_access(RBF(0.3), X).gram
+    for dtype, precision in ((np.float32, 1e-6), (np.float64, 1e-13)):
+        K = np.full((1100, 1100), np.nan, dtype)
+        gram.fill(K, 2)
+        assert np.allclose(K, RBF(0.3)(X), atol=precision, rtol=0)
+        assert np.array_equal(K[:512, 512:], K[512:, :512].T)
