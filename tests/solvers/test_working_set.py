@@ -8,6 +8,7 @@ from hinge.formulations import CSVC, SVR
 from hinge.kernels import RBF, open_access
 from hinge.problems import certify
 from hinge.solvers import SMO, WorkingSet
+from solvers.cases import dense
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(1500, 6))
@@ -56,3 +57,25 @@ def test_limits_are_kept_and_said():
 def test_bad_options_are_named(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         WorkingSet(**options)
+
+
+@pytest.mark.parametrize(("rule", "second"), [("gradient", 1), ("gap", 2), ("multiplier", 3)])
+def test_rules_choose_what_table_10_1_says(rule, second):
+    """Σα fixed, Q = I, offset 0. Samples 0 and 4 have the largest gradients and are always chosen.
+
+    Beside them the set has room for one more of either side: the one with the next gradient (2, room 0.2), the largest
+    gradient · room (1 · 1), or the most room (1.1, gradient 0.5).
+    """
+    gradient = np.array([-3.0, -2.0, -1.0, -0.5, 3.0, 2.0, 1.0, 0.5])
+    room = np.array([0.1, 0.2, 1.0, 1.1] * 2)
+    start = np.where(gradient < 0, 2.0 - room, room)
+    task = dense(np.eye(8), gradient - start, np.ones((1, 8)), start.sum(), upper=2.0)
+    found = WorkingSet(tol=1e-9, size=4, rule=rule, max_iter=2, shrinking=False, polish=False).solve(task, start=start)
+    moved = np.flatnonzero(np.abs(found.alpha - start) > 1e-12)
+    assert set(moved) == {0, second, 4, 4 + second}
+
+
+@pytest.mark.parametrize("rule", ["gap", "multiplier"])
+def test_a_set_of_two_is_the_extreme_pair_for_every_rule(rule):
+    by_rule, plain = (WorkingSet(size=2, rule=r, polish=False).solve(problem("SVC")) for r in (rule, "gradient"))
+    assert by_rule.alpha.tobytes() == plain.alpha.tobytes()

@@ -269,10 +269,10 @@ class KernelMachine(FittedFunction, BaseEstimator):
                 "C=inf asks for a function without any error, and with this kernel there is none: the problem is "
                 "unbounded. Use a finite C"
             )
-        max_iter = getattr(self._solver(), "max_iter", self.max_iter)
+        max_iter: int | None = getattr(self._solver(), "max_iter", self.max_iter)
         reasons = {
             Status.MAX_ITER: f"Solver terminated early (max_iter={max_iter})."
-            if max_iter >= 0
+            if max_iter is not None and max_iter >= 0
             else f"The solver gave up after {np.max(self.n_iter_)} steps.",
             Status.TIME_LIMIT: f"Solver terminated early (max_time={self.max_time} s).",
             Status.NUMERICAL: f"Rounding errors stopped the solver before tol={self.tol:g}.",

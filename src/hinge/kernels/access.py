@@ -117,13 +117,13 @@ class SubsetAccess:
     def _alone(self) -> GramAccess:
         """The subset as a matrix of its own, for those who cannot share."""
         whole = self.whole
-        if isinstance(whole.kernel, Precomputed) or whole.kernel.nodes() is None:
+        nodes = whole.kernel.nodes()
+        if nodes is None:
             K = whole.gram.block(_indices(self.index), _indices(self.index))
             return GramAccess(whole.kernel, K, _core.Gram.matrix(K), whole.threads)
         samples = view(whole.data[self.index])
-        return GramAccess(
-            whole.kernel, samples.data, _core.Gram.of(samples.native, _core.Kernel(whole.kernel.nodes())), whole.threads
-        )
+        gram = _core.Gram.of(samples.native, _core.Kernel(nodes))
+        return GramAccess(whole.kernel, samples.data, gram, whole.threads)
 
     def diagonal(self) -> Array:
         return self.whole.diagonal()[self.index]

@@ -36,8 +36,8 @@ class Auto(WorkingSet):
     """Working sets; on small problems that they do not solve within a fair number of steps, or that are to be solved
     very precisely, interior point.
 
-    Badly scaled data and large C make SMO creep. An interior point method does not mind, but costs O(n³). A large problem
-    that is not solved after ten million steps (100 n, if that is more) is given up, with `Status.MAX_ITER`.
+    Badly scaled data and large C make SMO creep. An interior point method does not mind, but costs O(n³). A large
+    problem that is not solved after ten million steps (100 n, if that is more) is given up, with `Status.MAX_ITER`.
     """
 
     def solve_many(
@@ -57,7 +57,8 @@ class Auto(WorkingSet):
         engine = self._engine(self.max_iter, began)
         first = engine._solve_many([problems[k] for k in rest], [starts[k] for k in rest], monitor, limits)
         for k, limit, solution in zip(rest, limits, first, strict=True):
-            impatient = solution.status is Status.MAX_ITER and (limit != self.max_iter or self._may_be_dense(problems[k]))
+            more = limit != self.max_iter or self._may_be_dense(problems[k])
+            impatient = more and solution.status is Status.MAX_ITER
             found[k] = self._insist(problems[k], solution, began, monitor) if impatient else solution
         return [found[k] for k in range(len(problems))]
 

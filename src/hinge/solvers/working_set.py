@@ -143,8 +143,10 @@ def _by_matrix(problems: Sequence[Problem]) -> list[tuple[_core.Gram, list[int]]
     groups = []
     for members in shared.values():
         access = problems[members[0]].Q.access
-        part = isinstance(access, SubsetAccess) and (len(members) > 1 or access.whole.kernel.nodes() is None)
-        groups.append((access.whole.gram if part else access.gram, members))
+        if isinstance(access, SubsetAccess) and (len(members) > 1 or access.whole.kernel.nodes() is None):
+            groups.append((access.whole.gram, members))
+        else:
+            groups.append((access.gram, members))
     return groups
 
 
