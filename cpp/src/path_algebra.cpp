@@ -123,6 +123,8 @@ double ActiveSet::Engine::violation() const {
     const double r = residual(v);
     const double bad = place[v] == Place::margin ? std::abs(r) : place[v] == Place::lower ? -r : r;
     worst = std::max(worst, bad);
+    if (place[v] == Place::margin)
+      worst = std::max(worst, k_scale_ * std::max(now.lower[v] - beta[v], beta[v] - now.upper[v]));
   }
   return worst / scale_;
 }
@@ -298,7 +300,8 @@ void ActiveSet::Engine::direction(Frame& frame) {
   }
 }
 
-// One Newton step on the margin: residuals and totals back to zero.  False if there was nothing to do.
+// One Newton step on the margin: residuals and totals back to zero.  False if there was nothing to do, or if the step
+// would leave the box: then what is left is for a repair, which stays inside.
 bool ActiveSet::Engine::correct() {
   const std::size_t m = margin.size();
   std::vector<double> missing(now.total), error(m), shift;
@@ -311,8 +314,13 @@ bool ActiveSet::Engine::correct() {
     error[i] = -residual(static_cast<std::size_t>(margin[i]));
     worst = std::max(worst, std::abs(error[i]));
   }
-  if (worst <= r_noise_ && largest(missing) <= b_noise_) return false;
+  if (worst <= 4 * r_noise_ && largest(missing) <= b_noise_) return false;
   solve_kkt(error, missing, shift);
+  for (std::size_t i = 0; i < m; ++i) {
+    const std::size_t v = static_cast<std::size_t>(margin[i]);
+    const double to = beta[v] + error[i], slack = 4 * b_noise_;
+    if (to < std::min(now.lower[v], beta[v]) - slack || to > std::max(now.upper[v], beta[v]) + slack) return false;
+  }
   path_loops().combine(error.data(), rows_.data(), m, f.data(), n);
   for (std::size_t i = 0; i < m; ++i) beta[static_cast<std::size_t>(margin[i])] += error[i];
   for (std::size_t g = 0; g < G; ++g) mu[g] += shift[g];
