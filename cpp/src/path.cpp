@@ -95,7 +95,14 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
     Status status = Status::solved;
     if (stop_asked(run, status)) return status;
     scales();
-    if (!settle_groups(frame, result)) return Status::numerical;
+    if (!settle_groups(frame, result)) {
+      // At the very end all variables may have come to rest together, a rounding before it.
+      if (!result.infeasible || frame.span - frame.t > 1e-11 * frame.span) return Status::numerical;
+      result.infeasible = false;
+      move_data(frame, frame.span);
+      if (!inner) result.reached = run.origin + frame.t;
+      return Status::solved;
+    }
     direction(frame);
     const Event event = next_event(frame);
     const double left = frame.span - frame.t;

@@ -1,0 +1,24 @@
+"""Paths: the exact solution as a function of C, weights, ε, ν or λ; adding and removing samples."""
+
+from hinge.paths.engine import Counts, PathError
+from hinge.paths.motion import Motion
+from hinge.paths.path import PathModel, SolutionPath
+from hinge.paths.pieces import Pieces
+from hinge.paths.regularization import epsilon_path, nu_path, regularization_path, weight_path
+from hinge.paths.validation import Best, PiecewiseQuadratic, StepFunction
+
+__all__ = [
+    "Best",
+    "Counts",
+    "Motion",
+    "PathError",
+    "PathModel",
+    "Pieces",
+    "PiecewiseQuadratic",
+    "SolutionPath",
+    "StepFunction",
+    "epsilon_path",
+    "nu_path",
+    "regularization_path",
+    "weight_path",
+]
