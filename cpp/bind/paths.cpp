@@ -107,6 +107,21 @@ class Follower {
     return nb::make_tuple(report(result, monitor), recorded);
   }
 
+  void grow(nb::object gram, const Vector<const std::int8_t>& group, const Numbers& linear, const Numbers& lower,
+            const Numbers& upper, const Numbers& total) {
+    const Gram& source = nb::cast<const Gram&>(gram);
+    const std::size_t size = group.size();
+    if (source.size() == 0 || size % source.size() != 0 || size < set_->size())
+      throw std::invalid_argument("group needs slots · n entries, and no fewer than before");
+    PathData values{copied(linear, size, "linear"), copied(lower, size, "lower"), copied(upper, size, "upper"),
+                    copied(total, set_->groups(), "total")};
+    {
+      nb::gil_scoped_release nogil;
+      set_->grow(source.gram(), Span<const std::int8_t>(group.data(), size), std::move(values));
+    }
+    gram_ = std::move(gram);
+  }
+
   nb::object beta() const { return nb::cast(to_numpy(set_->beta())); }
   nb::object mu() const { return nb::cast(to_numpy(set_->mu())); }
   nb::object f() const { return nb::cast(to_numpy(std::vector<double>(set_->f()))); }
@@ -136,6 +151,7 @@ void paths(nb::module_& m) {
            "max_events"_a, "progress"_a.none() = nb::none())
       .def("follow", &Follower::follow, "linear"_a, "lower"_a, "upper"_a, "total"_a, "origin"_a, "span"_a, "record"_a,
            "max_seconds"_a, "max_events"_a, "progress"_a.none() = nb::none())
+      .def("grow", &Follower::grow, "gram"_a, "group"_a, "linear"_a, "lower"_a, "upper"_a, "total"_a)
       .def_prop_ro("beta", &Follower::beta)
       .def_prop_ro("mu", &Follower::mu)
       .def_prop_ro("f", &Follower::f)

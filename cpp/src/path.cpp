@@ -13,6 +13,7 @@ namespace {
 constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr double kRepair = 1e-11;           // relative violations above this are repaired
 constexpr std::int64_t kRefresh = 400;      // events after which f is computed anew
+constexpr std::int64_t kSettled = 100;      // events after which f is computed anew at the end of a path
 constexpr std::int64_t kStuck = 400;        // events without progress before the data are moved apart
 constexpr std::int64_t kHopeless = 40;      // so often
 
@@ -225,10 +226,8 @@ PathResult ActiveSet::Engine::follow(const PathData& rate, double origin, double
     for (std::size_t v = 0; v < N; ++v) now.linear[v] = base.linear[v] + frame.t * rate.linear[v];
   }
   scales();
-  if (result.events > 0) {
-    refresh_f();
-    correct();
-  }
+  if (since_refresh_ > kSettled) refresh_f();
+  correct();
   double bad = violation();
   if (bad > kRepair && result.status == Status::solved) {
     ++result.repairs;
@@ -364,6 +363,9 @@ PathResult ActiveSet::start(Span<const double> beta, PathData data, const PathOp
 PathResult ActiveSet::follow(const PathData& rate, double origin, double span, PathRecord* record,
                              const PathOptions& options, Monitor& monitor) {
   return engine_->follow(rate, origin, span, record, options, monitor);
+}
+void ActiveSet::grow(const Gram& bigger, Span<const std::int8_t> group, PathData data) {
+  engine_->grow(bigger, group, std::move(data));
 }
 std::size_t ActiveSet::size() const { return engine_->N; }
 std::size_t ActiveSet::groups() const { return engine_->G; }

@@ -31,11 +31,11 @@ std::size_t count_groups(Span<const std::int8_t> group) {
 
 ActiveSet::Engine::Engine(const Gram& source, std::size_t slots, Span<const std::int8_t> groups,
                           std::size_t cache_bytes, int threads)
-    : gram(source), n(source.size()), N(slots * source.size()), G(count_groups(groups)),
+    : gram(&source), n(source.size()), N(slots * source.size()), G(count_groups(groups)),
       group(groups.begin(), groups.end()), place(N, Place::lower), beta(N, 0.0), mu(G, 0.0), f(n, 0.0),
       store_(source, cache_bytes), count_(G, 0), diagonal_(n), parallel_{threads, {}}, border_(G),
       border_matrix_(G * G), dmu_(G), df_(n) {
-  gram.diagonal(diagonal_);
+  gram->diagonal(diagonal_);
   k_scale_ = std::max(largest(diagonal_), std::numeric_limits<double>::min());
   kappa_ = k_scale_;
 }
@@ -44,7 +44,18 @@ ActiveSet::Engine::Engine(const Gram& source, std::size_t slots, Span<const std:
 void ActiveSet::Engine::product(const std::vector<double>& per_variable, std::vector<double>& out) {
   std::vector<double> coefficients(n, 0.0);
   for (std::size_t v = 0; v < N; ++v) coefficients[sample(v)] += per_variable[v];
-  gram.multiply(coefficients, out, parallel_);
+  std::vector<std::size_t> used;
+  for (std::size_t i = 0; i < n; ++i)
+    if (coefficients[i] != 0) used.push_back(i);
+  if (used.size() * 16 > n + 64) {
+    gram->multiply(coefficients, out, parallel_);
+    return;
+  }
+  std::fill(out.begin(), out.end(), 0.0);
+  for (std::size_t i : used) {
+    path_loops().axpy(coefficients[i], store_.pin(i), out.data(), n);
+    store_.unpin(i);
+  }
 }
 
 void ActiveSet::Engine::refresh_f() {
@@ -327,6 +338,43 @@ bool ActiveSet::Engine::correct() {
   return true;
 }
 
+// More samples, after those there are; their variables begin on a bound, with a box of width zero or not.
+void ActiveSet::Engine::grow(const Gram& bigger, Span<const std::int8_t> groups, PathData data) {
+  const std::size_t old_n = n, slots = N / n, new_n = bigger.size();
+  const auto moved = [&](std::size_t v) { return v / old_n * new_n + v % old_n; };
+  std::vector<double> coefficients(new_n, 0.0);
+  for (std::size_t v = 0; v < N; ++v) coefficients[sample(v)] += value(v);
+  std::vector<Place> places(slots * new_n, Place::lower);
+  std::vector<double> values(slots * new_n, 0.0);
+  for (std::size_t v = 0; v < N; ++v) {
+    places[moved(v)] = place[v];
+    values[moved(v)] = beta[v];
+  }
+  for (std::int32_t& v : margin) v = static_cast<std::int32_t>(moved(static_cast<std::size_t>(v)));
+  store_.widen(bigger);
+  gram = &bigger;
+  n = new_n;
+  N = slots * new_n;
+  group.assign(groups.begin(), groups.end());
+  place = std::move(places);
+  beta = std::move(values);
+  now = std::move(data);
+  df_.assign(n, 0.0);
+  diagonal_.resize(n);
+  gram->diagonal(diagonal_);
+  k_scale_ = std::max(largest(diagonal_), std::numeric_limits<double>::min());
+  f.resize(n);
+  for (std::size_t i = old_n; i < n; ++i) {
+    f[i] = path_loops().dot(store_.pin(i), coefficients.data(), n);
+    store_.unpin(i);
+  }
+  for (std::size_t i = 0; i < margin.size(); ++i) {  // rows may have moved
+    const std::size_t v = static_cast<std::size_t>(margin[i]);
+    rows_[i] = store_.pin(sample(v));
+    store_.unpin(sample(v));
+  }
+}
+
 // The factor from scratch, most interior variables first; what has become dependent goes to its nearer bound.
 void ActiveSet::Engine::refactor() {
   std::vector<std::int32_t> order = margin;
@@ -363,3 +411,4 @@ void ActiveSet::Engine::refactor() {
 }
 
 }  // namespace hinge
+

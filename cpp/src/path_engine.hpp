@@ -26,10 +26,11 @@ class ActiveSet::Engine {
   PathResult follow(const PathData& rate, double origin, double span, PathRecord* record, const PathOptions& options,
                     Monitor& monitor);
   void restore(const Snapshot& snapshot);
+  void grow(const Gram& bigger, Span<const std::int8_t> groups, PathData data);
 
   // ---- state ----
-  const Gram& gram;
-  const std::size_t n, N, G;
+  const Gram* gram;
+  std::size_t n, N, G;
   std::vector<std::int8_t> group;
   std::vector<Place> place;
   std::vector<std::int32_t> margin;  // in the order of the factor

@@ -15,8 +15,35 @@ namespace hinge {
 class PinnedRows {
  public:
   PinnedRows(const KernelSource& kernel, std::size_t budget_bytes)
-      : kernel_(kernel), n_(kernel.size()), slots_(n_),
-        capacity_(std::max<std::size_t>(16, budget_bytes / (sizeof(double) * std::max<std::size_t>(1, n_)))) {}
+      : kernel_(&kernel), n_(kernel.size()), width_(n_ + n_ / 8 + 16), budget_(budget_bytes), slots_(n_) {
+    capacity_ = std::max<std::size_t>(16, budget_ / (sizeof(double) * width_));
+  }
+
+  // A source with the same samples first, and more after them.
+  void widen(const KernelSource& kernel) {
+    const std::size_t old = n_;
+    kernel_ = &kernel;
+    n_ = kernel.size();
+    slots_.resize(n_);
+    const bool tight = n_ > width_;
+    if (tight) {
+      width_ = n_ + n_ / 8 + 16;
+      capacity_ = std::max<std::size_t>(16, budget_ / (sizeof(double) * width_));
+    }
+    std::vector<std::int32_t> added;
+    for (std::size_t j = old; j < n_; ++j) added.push_back(static_cast<std::int32_t>(j));
+    if (added.empty()) return;
+    for (std::size_t i = 0; i < old; ++i) {
+      Slot& slot = slots_[i];
+      if (!slot.row) continue;
+      if (tight) {
+        std::unique_ptr<double[]> wider(new double[width_]);
+        std::copy(slot.row.get(), slot.row.get() + old, wider.get());
+        slot.row = std::move(wider);
+      }
+      kernel_->row(i, added, Span<double>(slot.row.get() + old, n_ - old));
+    }
+  }
 
   // The row of a sample; it stays until as many calls of unpin.
   const double* pin(std::size_t i) {
@@ -52,17 +79,17 @@ class PinnedRows {
       oldest.waiting = false;
       row = std::move(oldest.row);
     } else {
-      row.reset(new double[n_]);
+      row.reset(new double[width_]);
       ++stored_;
     }
-    kernel_.row(i, {}, Span<double>(row.get(), n_));
+    kernel_->row(i, {}, Span<double>(row.get(), n_));
     slots_[i].row = std::move(row);
   }
 
-  const KernelSource& kernel_;
-  std::size_t n_;
+  const KernelSource* kernel_;
+  std::size_t n_, width_, budget_;  // rows have room for width_ values
   std::vector<Slot> slots_;
-  std::size_t capacity_, stored_ = 0;
+  std::size_t capacity_ = 0, stored_ = 0;
   std::list<std::size_t> waiting_;
 };
 

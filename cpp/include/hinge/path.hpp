@@ -68,6 +68,10 @@ class ActiveSet {
   PathResult follow(const PathData& rate, double origin, double span, PathRecord* record, const PathOptions& options,
                     Monitor& monitor);
 
+  // The same samples and more after them; `data` are those of all variables, unchanged for the old ones.  The old
+  // source is not needed any more.
+  void grow(const Gram& bigger, Span<const std::int8_t> group, PathData data);
+
   std::size_t size() const;
   std::size_t groups() const;
   std::vector<double> beta() const;
