@@ -5,8 +5,15 @@ from importlib.metadata import version
 from typing import Any
 
 from hinge import kernels, solvers
-from hinge.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from hinge.estimators import SVC, SVR, IncrementalSVC, IncrementalSVR, NuSVC, NuSVR, OneClassSVM
 from hinge.io import ModelFileError, load, save
+from hinge.paths import (
+    SolutionPath,
+    epsilon_path,
+    nu_path,
+    regularization_path,
+    weight_path,
+)
 from hinge.problems import Certificate, Status, certify
 
 __version__ = version("hinge")
@@ -15,16 +22,23 @@ __all__ = [
     "SVC",
     "SVR",
     "Certificate",
+    "IncrementalSVC",
+    "IncrementalSVR",
     "ModelFileError",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "SolutionPath",
     "Status",
     "certify",
+    "epsilon_path",
     "kernels",
     "load",
+    "nu_path",
+    "regularization_path",
     "save",
     "solvers",
+    "weight_path",
 ]
 
 

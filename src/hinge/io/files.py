@@ -62,7 +62,8 @@ def save(model: Any, path: Path) -> None:
         raise TypeError(f"model is a {type(model).__name__}; save writes {', '.join(sorted(ESTIMATORS))}")
     encoder = Encoder()
     parameters = model.get_params(deep=False)
-    state = {key: value for key, value in vars(model).items() if key not in parameters}
+    left_out = {*parameters, *getattr(type(model), "_transient", ())}
+    state = {key: value for key, value in vars(model).items() if key not in left_out}
     manifest = {
         "format": FORMAT,
         "version": VERSION,

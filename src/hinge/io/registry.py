@@ -23,6 +23,8 @@ ESTIMATORS: dict[str, type] = {
         estimators.SVR,
         estimators.NuSVR,
         estimators.OneClassSVM,
+        estimators.IncrementalSVC,
+        estimators.IncrementalSVR,
     )
 }
 

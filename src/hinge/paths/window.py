@@ -154,6 +154,17 @@ class Window:
     def _compact(self) -> None:
         self._begin(self.X[self.alive], self.y[self.alive], self.cost[self.alive], self.beta)
 
+    def without(self, group: NDArray[np.intp]) -> tuple[Array, float]:
+        """(β, b) of the machine without the samples at these positions."""
+        here, target = self.engine.set.snapshot(), self.cost.copy()
+        target[self.alive[group]] = 0.0
+        try:
+            if len(group):
+                self._move(target)
+            return self.beta, self.intercept
+        finally:
+            self.engine.set.restore(here)
+
     # ---- leaving out ------------------------------------------------------------------------------------------
 
     def leave_out(self, groups: Iterable[NDArray[np.intp]]) -> tuple[list[Array], int]:
