@@ -8,9 +8,11 @@ from hinge import kernels, solvers
 from hinge.estimators import SVC, SVR, IncrementalSVC, IncrementalSVR, NuSVC, NuSVR, OneClassSVM
 from hinge.io import ModelFileError, load, save
 from hinge.paths import (
+    QuadraticLossPath,
     SolutionPath,
     epsilon_path,
     nu_path,
+    quadratic_loss_path,
     regularization_path,
     weight_path,
 )
@@ -28,6 +30,7 @@ __all__ = [
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "QuadraticLossPath",
     "SolutionPath",
     "Status",
     "certify",
@@ -35,6 +38,7 @@ __all__ = [
     "kernels",
     "load",
     "nu_path",
+    "quadratic_loss_path",
     "regularization_path",
     "save",
     "solvers",

@@ -4,6 +4,7 @@ from hinge.paths.engine import Counts, PathError
 from hinge.paths.motion import Motion
 from hinge.paths.path import PathModel, SolutionPath
 from hinge.paths.pieces import Pieces
+from hinge.paths.quadratic import QuadraticLossPath, quadratic_loss_path
 from hinge.paths.regularization import epsilon_path, nu_path, regularization_path, weight_path
 from hinge.paths.validation import Best, PiecewiseQuadratic, StepFunction
 
@@ -15,10 +16,12 @@ __all__ = [
     "PathModel",
     "Pieces",
     "PiecewiseQuadratic",
+    "QuadraticLossPath",
     "SolutionPath",
     "StepFunction",
     "epsilon_path",
     "nu_path",
+    "quadratic_loss_path",
     "regularization_path",
     "weight_path",
 ]
