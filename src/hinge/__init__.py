@@ -4,12 +4,14 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from hinge import kernels, solvers
+from hinge import kernels, selection, solvers
 from hinge.estimators import SVC, SVR, IncrementalSVC, IncrementalSVR, NuSVC, NuSVR, OneClassSVM
 from hinge.io import ModelFileError, load, save
 from hinge.paths import (
+    ApproximatePath,
     QuadraticLossPath,
     SolutionPath,
+    approximate_path,
     epsilon_path,
     nu_path,
     quadratic_loss_path,
@@ -23,6 +25,7 @@ __version__ = version("hinge")
 __all__ = [
     "SVC",
     "SVR",
+    "ApproximatePath",
     "Certificate",
     "IncrementalSVC",
     "IncrementalSVR",
@@ -33,6 +36,7 @@ __all__ = [
     "QuadraticLossPath",
     "SolutionPath",
     "Status",
+    "approximate_path",
     "certify",
     "epsilon_path",
     "kernels",
@@ -41,6 +45,7 @@ __all__ = [
     "quadratic_loss_path",
     "regularization_path",
     "save",
+    "selection",
     "solvers",
     "weight_path",
 ]

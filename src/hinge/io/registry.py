@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge import estimators, kernels, model, problems, solvers
+from hinge import estimators, kernels, model, paths, problems, solvers
 
 #: Machines: classes that `save` accepts.
 ESTIMATORS: dict[str, type] = {
@@ -26,6 +26,11 @@ ESTIMATORS: dict[str, type] = {
         estimators.IncrementalSVC,
         estimators.IncrementalSVR,
     )
+}
+
+#: Paths: dataclasses that `save` accepts as well.
+PATHS: dict[str, Any] = {
+    cls.__name__: cls for cls in (paths.SolutionPath, paths.QuadraticLossPath, paths.ApproximatePath)
 }
 
 #: Dataclasses that may appear inside a machine, written field by field.  Not FunctionKernel: it holds code.
@@ -49,6 +54,10 @@ RECORDS: dict[str, type] = {
         solvers.Auto,
         solvers.InteriorPoint,
         solvers.WorkingSet,
+        paths.Motion,
+        paths.Pieces,
+        paths.Counts,
+        *PATHS.values(),
     )
 }
 

@@ -1,5 +1,6 @@
 """Paths: the exact solution as a function of C, weights, ε, ν or λ; adding and removing samples."""
 
+from hinge.paths.approximate import ApproximatePath, approximate_path
 from hinge.paths.engine import Counts, PathError
 from hinge.paths.motion import Motion
 from hinge.paths.path import PathModel, SolutionPath
@@ -9,6 +10,7 @@ from hinge.paths.regularization import epsilon_path, nu_path, regularization_pat
 from hinge.paths.validation import Best, PiecewiseQuadratic, StepFunction
 
 __all__ = [
+    "ApproximatePath",
     "Best",
     "Counts",
     "Motion",
@@ -19,6 +21,7 @@ __all__ = [
     "QuadraticLossPath",
     "SolutionPath",
     "StepFunction",
+    "approximate_path",
     "epsilon_path",
     "nu_path",
     "quadratic_loss_path",

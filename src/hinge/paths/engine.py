@@ -78,7 +78,9 @@ class Engine:
         progress: Progress | None = None,
     ) -> tuple[Pieces | None, Counts, Status, float]:
         """Along θ from `low`, where the engine stands, to `high`: the pieces, what happened, and how far it got."""
-        report, record_ = self.set.follow(*motion.rates(), low, high - low, record, max_time or 0.0, max_events, progress)
+        report, record_ = self.set.follow(
+            *motion.rates(), low, high - low, record, max_time or 0.0, max_events, progress
+        )
         self._check(report)
         pieces = Pieces.from_record(record_) if record else None
         return pieces, Counts.of(report), Status(report["status"]), float(report["reached"])
@@ -89,13 +91,13 @@ class Engine:
             raise report["error"]
         if report["infeasible"]:
             raise PathError(
-                f"at {report['reached']:.6g} the problem has no feasible point any more: one side has no sample of positive "
-                "weight left. Keep at least one sample of each class"
+                f"at {report['reached']:.6g} the problem has no feasible point any more: one side has no sample of "
+                "positive weight left. Keep at least one sample of each class"
             )
         if report["status"] == Status.NUMERICAL:
             raise PathError(
-                f"rounding errors stopped the path at {report['reached']:.6g} (KKT violation {report['violation']:.1e}). "
-                "Scale the data, for example with StandardScaler"
+                f"rounding errors stopped the path at {report['reached']:.6g} (KKT violation "
+                f"{report['violation']:.1e}). Scale the data, for example with StandardScaler"
             )
 
 

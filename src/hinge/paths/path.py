@@ -106,8 +106,8 @@ class SolutionPath:
         slack = 1e-12 * max(abs(self.low), abs(self.high))
         if not self.low - slack <= theta <= self.high + slack:
             raise ValueError(
-                f"{self.parameter}={theta!r} is outside the path, which runs from {self.low!r} to {self.high!r}; follow a "
-                "longer one"
+                f"{self.parameter}={theta!r} is outside the path, which runs from {self.low!r} to {self.high!r}; "
+                "follow a longer one"
             )
         return min(max(theta, self.low), self.high)
 
@@ -210,7 +210,9 @@ class SolutionPath:
         y = np.asarray(y)
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if len(y) == 0 or len(y) != X.shape[0] or weight.shape != y.shape:
-            raise ValueError(f"X has {X.shape[0]} rows, y {len(y)} and sample_weight {len(weight)}; all need the same, not 0")
+            raise ValueError(
+                f"X has {X.shape[0]} rows, y {len(y)}, sample_weight {len(weight)}; they must agree and not be 0"
+            )
         if self.task == "classification":
             unknown = ~np.isin(y, self.classes)
             if unknown.any():
@@ -232,6 +234,27 @@ class SolutionPath:
     def best(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Best:
         """The exact minimiser of the validation error: (low, high, error)."""
         return self.validation_error(X, y, sample_weight).best()
+
+    def _check_loaded(self) -> None:
+        """The arrays belong together (they may come from a file)."""
+        n, size, pieces = self.X.shape[0], self.motion.size, self.pieces
+        count, total = len(pieces), len(pieces.margin)
+        checks = (
+            len(self.y) == n and size % max(n, 1) == 0 and count > 0,
+            all(a.shape == (2, size) for a in (self.motion.linear, self.motion.lower, self.motion.upper)),
+            self.motion.group.shape == (size,) and self.motion.total.shape[0] == 2,
+            pieces.stop.shape == pieces.violation.shape == (count,) and np.all(np.diff(pieces.start) >= 0),
+            pieces.mu.shape == pieces.mu_rate.shape == (count, self.motion.total.shape[1]),
+            pieces.offset.shape == (count + 1,) and pieces.offset[0] == 0 and pieces.offset[-1] == total,
+            bool(np.all(np.diff(pieces.offset) >= 0)) and pieces.value.shape == pieces.rate.shape == (total,),
+            total == 0 or bool(pieces.margin.min() >= 0 and pieces.margin.max() < size),
+            pieces.changed.shape == pieces.changed_at.shape == pieces.place.shape and len(pieces.changed) >= size,
+            bool(pieces.changed.min() >= 0 and pieces.changed.max() < size and np.all(np.diff(pieces.changed_at) >= 0)),
+            bool(set(np.unique(pieces.place).tolist()) <= {0, 1, 2}),
+            (self.task == "classification") == (self.classes is not None),
+        )
+        if not all(checks):
+            raise ValueError("the internal representation of the path was altered")
 
     def __repr__(self) -> str:
         return (

@@ -134,7 +134,12 @@ class _Chunk:
         self.count, self.n = chunk.stop - chunk.start, n
         places = pieces.places(chunk.start)
         lower, upper = motion.lower, motion.upper
-        held = np.stack([np.where(places == LOWER, lo, np.where(places == UPPER, hi, 0.0)) for lo, hi in zip(lower, upper)])
+        held = np.stack(
+            [
+                np.where(places == LOWER, lo, np.where(places == UPPER, hi, 0.0))
+                for lo, hi in zip(lower, upper, strict=True)
+            ]
+        )
         self.base = np.stack([self._per_sample(row) for row in held])
         self.jumps = self._jumps(pieces, chunk, places, held, (lower, upper))
         inside = slice(int(pieces.offset[chunk.start]), int(pieces.offset[chunk.stop]))
@@ -151,7 +156,8 @@ class _Chunk:
     def _jumps(self, pieces: Pieces, chunk: slice, places: Any, held: Array, bounds: Any) -> list[Any]:
         """What leaves and joins the bounds before each segment: constants and rates."""
         span = slice(pieces._first_change[chunk.start + 1], pieces._first_change[chunk.stop])
-        now, rows, columns, amounts = held.copy(), [], [], ([], [])
+        now, rows, columns = held.copy(), [], []
+        amounts: tuple[list[float], list[float]] = ([], [])
         lower, upper = bounds
         for at, v, place in zip(pieces.changed_at[span], pieces.changed[span], pieces.place[span], strict=True):
             rows.append(at - chunk.start)

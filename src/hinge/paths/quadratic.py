@@ -1,4 +1,4 @@
-"""The regularization path of quadratic losses: piecewise rational in λ.        Karasuyama ch. 5, docs/math.md (231)–(236)"""
+"""The regularization path of quadratic losses: piecewise rational in λ.   Karasuyama ch. 5, docs/math.md (231)–(236)"""
 
 from __future__ import annotations
 
@@ -7,175 +7,23 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from hinge.kernels import Kernel, Precomputed, cross, expand, open_access
 from hinge.model import KernelModel
 from hinge.paths.engine import PathError, Progress
 from hinge.paths.path import PathModel
+from hinge.paths.quadratic_machine import CENTRE, LEFT, Machine
 from hinge.paths.rational import RationalFunctions
 from hinge.paths.regularization import check_samples
 from hinge.paths.validation import Best, StepFunction
 from hinge.problems import Array
 from hinge.solvers.single_thread import single_thread
 
-RIGHT, CENTRE, LEFT = 0, 1, 2  # α = 0, between, α = h
-
 LOSSES = {"squared_hinge": (1.0, np.inf), "modified_huber": (1.0, 2.0), "huberized_hinge": (1.1, 0.2)}
 
 #: Steps without progress in λ before the path is given up.
 MAX_IDLE = 1000
-
-
-@dataclass(frozen=True)
-class Curve:
-    """α and λb as rational functions of λ while the index sets stay as they are.                      (232)
-
-    α_C = level − Σₖ zeta_k / (pole_k + λ) and λb = shift[0] + shift[1] λ + Σₖ shift_k / (pole_k + λ).
-    """
-
-    members: NDArray[np.intp]
-    level: Array
-    zeta: Array
-    pole: Array
-    shift: tuple[float, float]
-    shift_poles: Array
-
-    def alpha(self, lam: float) -> Array:
-        """α of the central set."""
-        return self.level - self.zeta @ (1.0 / (self.pole + lam))
-
-    def offset(self, lam: float) -> float:
-        """b."""
-        return (self.shift[0] + self.shift[1] * lam + float(self.shift_poles @ (1.0 / (self.pole + lam)))) / lam
-
-
-@dataclass(frozen=True)
-class Machine:
-    """min ½αᵀQα/λ + ½‖α‖² − ρ1ᵀα,  0 ≤ α ≤ h  (and yᵀα = 0 with bias),  Q = yyᵀ ∘ K.          (231); (5.10)"""
-
-    K: Array
-    y: Array
-    rho: float
-    h: float
-    bias: bool
-
-    def pull(self, places: NDArray[np.int8]) -> Array:
-        """h Σ_{j ∈ L} Q_ij."""
-        left = np.flatnonzero(places == LEFT)
-        if len(left) == 0:
-            return np.zeros(len(self.y))
-        return self.h * self.y * (self.K[:, left] @ self.y[left])
-
-    def curve(self, places: NDArray[np.int8], pull: Array) -> Curve:
-        """The solution as a function of λ for these index sets."""
-        members = np.flatnonzero(places == CENTRE)
-        m, y = len(members), self.y[members]
-        Q = y[:, None] * self.K[np.ix_(members, members)] * y
-        ones, q = np.ones(m), pull[members]
-        if not self.bias:
-            pole, U = scipy.linalg.eigh(Q) if m else (np.zeros(0), np.zeros((0, 0)))
-            pole = np.maximum(pole, 0.0)
-            zeta = U * (self.rho * pole * (U.T @ ones) + U.T @ q)
-            return Curve(members, self.rho * ones, zeta, pole, (0.0, 0.0), np.zeros(len(pole)))
-        if m == 0:
-            return Curve(members, ones, np.zeros((0, 0)), np.zeros(0), (0.0, 0.0), np.zeros(0))
-        unit = y / np.sqrt(m)
-        total = -self.h * float(np.sum(self.y[places == LEFT])) if np.isfinite(self.h) else 0.0
-        along = total / np.sqrt(m)
-        basis = scipy.linalg.qr(unit[:, None])[0][:, 1:]
-        pole, U = scipy.linalg.eigh(basis.T @ Q @ basis) if m > 1 else (np.zeros(0), np.zeros((0, 0)))
-        pole = np.maximum(pole, 0.0)
-        V = basis @ U
-        c, d = V.T @ ones, V.T @ (q + along * (Q @ unit))
-        level, zeta = along * unit + self.rho * (V @ c), V * (self.rho * pole * c + d)
-        row = unit @ Q / np.sqrt(m)
-        constant = -(unit @ q) / np.sqrt(m) - row @ level
-        slope = (self.rho * float(unit @ ones) - along) / np.sqrt(m)
-        return Curve(members, level, zeta, pole, (float(constant), slope), row @ zeta)
-
-    def constraints(self, places: NDArray[np.int8], pull: Array, curve: Curve) -> tuple[RationalFunctions, Array, Array]:
-        """Everything that must stay positive, the samples it belongs to, and where they go when it does not. (5.18)–(5.24)"""
-        members, y = curve.members, self.y
-        outside = np.flatnonzero(places != CENTRE)
-        left = places[outside] == LEFT
-        block = y[outside][:, None] * self.K[np.ix_(outside, members)] * y[members]
-        sign = np.where(left, -1.0, 1.0)
-        constant = block @ curve.level + pull[outside] + y[outside] * curve.shift[0]
-        linear = y[outside] * curve.shift[1] - np.where(left, self.rho - self.h if np.isfinite(self.h) else 0.0, self.rho)
-        weight = block @ curve.zeta - y[outside][:, None] * curve.shift_poles
-        parts = [
-            (curve.level, np.zeros(len(members)), curve.zeta, members, np.full(len(members), RIGHT)),
-            (sign * constant, sign * linear, sign[:, None] * weight, outside, np.full(len(outside), CENTRE)),
-        ]
-        if np.isfinite(self.h):
-            parts.append((self.h - curve.level, np.zeros(len(members)), -curve.zeta, members, np.full(len(members), LEFT)))
-        a, b, w, who, to = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return RationalFunctions(a, b, w, curve.pole), who, to
-
-    def solution(self, places: NDArray[np.int8], lam: float, pull: Array | None = None) -> tuple[Array, float]:
-        """(α, b) at λ for these index sets, by one linear system."""
-        pull = self.pull(places) if pull is None else pull
-        members = np.flatnonzero(places == CENTRE)
-        alpha = np.where(places == LEFT, self.h if np.isfinite(self.h) else 0.0, 0.0)
-        if len(members) == 0:
-            low, up = self.offset_interval(places, pull, 1.0 / lam) if self.bias else (0.0, 0.0)
-            finite = [x for x in (low, up) if np.isfinite(x)]
-            return alpha, float(np.mean(finite)) if finite else 0.0
-        y = self.y[members]
-        system = y[:, None] * self.K[np.ix_(members, members)] * y
-        system[np.diag_indices(len(members))] += lam
-        factor = scipy.linalg.cho_factor(system, lower=True)
-        along = scipy.linalg.cho_solve(factor, y)
-        found, offset = np.zeros(len(members)), 0.0
-        for _ in range(3):  # the solution, and iterative refinement
-            right = self.rho * lam - pull[members] - system @ found - offset * y
-            change = scipy.linalg.cho_solve(factor, right)
-            if self.bias:
-                shift = float((y @ (found + change) + np.sum(self.y * alpha)) / (y @ along))
-                change, offset = change - shift * along, offset + shift
-            found = found + change
-        alpha[members] = found
-        return alpha, offset / lam
-
-    def offset_interval(self, places: NDArray[np.int8], pull: Array, tau: float) -> tuple[float, float]:
-        """The b that suit all samples when none is central, at τ = 1/λ: bounds that are linear in τ."""
-        limit = np.where(places == LEFT, self.rho - (self.h if np.isfinite(self.h) else 0.0), self.rho) - pull * tau
-        below = (places == RIGHT) == (self.y > 0)
-        low = np.max((self.y * limit)[below], initial=-np.inf)
-        up = np.min((self.y * limit)[~below], initial=np.inf)
-        return float(low), float(up)
-
-    def meeting(self, places: NDArray[np.int8], pull: Array, tau: float, last: float) -> tuple[float, tuple[int, int]] | None:
-        """With no central sample and a bias: the first τ at which the interval of b is a point, and who closes it."""
-        limit = np.where(places == LEFT, self.rho - (self.h if np.isfinite(self.h) else 0.0), self.rho)
-        below = np.flatnonzero((places == RIGHT) == (self.y > 0))
-        above = np.flatnonzero((places == RIGHT) != (self.y > 0))
-        if len(below) == 0 or len(above) == 0:
-            return None
-        now, line, slope = last, self.y * limit, -self.y * pull
-        pair = None
-        for _ in range(len(self.y) + 8):  # from the far end, tangents of a concave function
-            i = below[np.argmax(line[below] + now * slope[below])]
-            j = above[np.argmin(line[above] + now * slope[above])]
-            gap, rate = line[j] - line[i] + now * (slope[j] - slope[i]), slope[j] - slope[i]
-            if gap >= 0 or rate >= 0:
-                break
-            pair, before = (int(i), int(j)), now
-            now = max(tau, (line[i] - line[j]) / rate)
-            if now >= before:
-                break
-        return None if pair is None else (now, pair)
-
-    def residual(self, places: NDArray[np.int8], lam: float, alpha: Array, offset: float) -> float:
-        """Largest violation of (5.11), relative to ρ + max α · max K / λ."""
-        score = self.y * (self.K @ (self.y * alpha)) / lam + self.y * offset
-        r = score - self.rho + alpha
-        wrong = np.where(places == CENTRE, np.abs(r), np.where(places == RIGHT, -r, r))
-        box = np.maximum(-alpha, alpha - self.h)
-        scale = self.rho + np.max(np.abs(alpha)) * np.max(np.diagonal(self.K)) / lam
-        return float(max(np.max(wrong), np.max(box), 0.0) / scale)
 
 
 @dataclass(frozen=True)
@@ -236,7 +84,7 @@ class QuadraticLossPath:
     def _segment(self, lam: float) -> int:
         lam = float(lam)
         if not self.lambda_min * (1 - 1e-12) <= lam <= self.lambda_max * (1 + 1e-12):
-            raise ValueError(f"lambda={lam!r} is outside the path, which runs from {self.lambda_min!r} to {self.lambda_max!r}")
+            raise ValueError(f"lambda={lam!r} is outside the path, from {self.lambda_min!r} to {self.lambda_max!r}")
         return int(np.clip(np.searchsorted(-self.knots, -lam, side="right") - 1, 0, len(self.knots) - 2))
 
     def places(self, lam: float) -> NDArray[np.int8]:
@@ -290,15 +138,12 @@ class QuadraticLossPath:
         y = np.asarray(y)
         truth, at, step = y == self.classes[1], [], []
         K = np.asarray(X, dtype=np.float64) if isinstance(self.kernel, Precomputed) else cross(self.kernel, X, self.X)
-        machine, first = self._machine, None
-        positive = None
+        machine, positive = self._machine, None
         for k in range(len(self.knots) - 1):
             top, bottom = self.knots[k], self.knots[k + 1]
             places = self.places(0.5 * (top + bottom))
             functions = self._scores(machine, K, places)
             now = functions.values(top) > 0 if positive is None else positive
-            if positive is None:
-                first = now
             where = np.full(len(y), top)
             while True:  # every sign change in this segment, one after the other for each sample
                 sign = np.where(now, 1.0, -1.0)
@@ -322,7 +167,7 @@ class QuadraticLossPath:
                 if not moved:
                     break
             positive = now
-        assert positive is not None and first is not None
+        assert positive is not None
         steps = -np.array(step[::-1], dtype=float)  # the path runs downwards, the step function upwards
         low_value = float(np.mean(positive != truth))
         found_function = StepFunction.of_steps(
@@ -346,10 +191,26 @@ class QuadraticLossPath:
         """The exact minimiser of the validation error: (low, high, error)."""
         return self.validation_error(X, y).best()
 
+    def _check_loaded(self) -> None:
+        """The arrays belong together (they may come from a file)."""
+        n, knots = self.X.shape[0], self.knots
+        checks = (
+            len(self.y) == n and len(knots) >= 2 and bool(np.all(np.diff(knots) <= 0) and knots[-1] > 0),
+            self.offset.shape == knots.shape and self.offset[0] == 0 and bool(np.all(np.diff(self.offset) >= 0)),
+            self.changed.shape == self.place.shape
+            and int(self.offset[-1]) <= len(self.changed)
+            and len(self.changed) >= n,
+            bool(
+                self.changed.min() >= 0 and self.changed.max() < n and set(np.unique(self.place).tolist()) <= {0, 1, 2}
+            ),
+        )
+        if not all(checks):
+            raise ValueError("the internal representation of the path was altered")
+
     def __repr__(self) -> str:
         return (
-            f"<path of {len(self.y)} samples over lambda in [{self.lambda_min:g}, {self.lambda_max:g}], rho={self.rho:g}, "
-            f"h={self.h:g}: {self.n_events} events, KKT violation {self.kkt_violation:.1e}>"
+            f"<path of {len(self.y)} samples over lambda in [{self.lambda_min:g}, {self.lambda_max:g}], "
+            f"rho={self.rho:g}, h={self.h:g}: {self.n_events} events, KKT violation {self.kkt_violation:.1e}>"
         )
 
 
@@ -429,8 +290,8 @@ def _begin(machine: Machine, lambda_max: float | None) -> tuple[float, NDArray[n
                 return (lam if lambda_max is None else max(lam, lambda_max)), places
         lam *= 2
     raise PathError(
-        f"no trivial solution was found for loss=({machine.rho}, {machine.h}): with rho = h every sample sits on a kink as "
-        "lambda grows; use a slightly different h"
+        f"no trivial solution was found for loss=({machine.rho}, {machine.h}): with rho = h every sample sits on a "
+        "kink as lambda grows; use a slightly different h"
     )
 
 

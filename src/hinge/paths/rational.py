@@ -1,4 +1,4 @@
-"""Where do rational functions A + Bλ − Σₖ ωₖ/(σₖ + λ), σ ≥ 0, fall to zero first as λ decreases?   docs/math.md (233)"""
+"""Where do rational functions A + Bλ − Σₖ ωₖ/(σₖ + λ), σ ≥ 0, fall to zero first as λ decreases?  docs/math.md (233)"""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class RationalFunctions:
         """The largest λ in [stop, start) at which some F_i, not negative at `start`, goes below zero.
 
         With t = −λ every F_i is A − Bt + ψ(t) − φ(t), ψ and φ increasing and convex. ψ is replaced by its lower bound
-        p/(q − t) and φ by its upper bound r + s/(δ − t), both exact to first order (Karasuyama (5.19), (5.20)): the root of
-        the bound is never behind that of F, and the iteration converges quadratically from the near side. A function
-        whose bound stays positive up to the best root known is out of the race (cutoff).
+        p/(q − t) and φ by its upper bound r + s/(δ − t), both exact to first order (Karasuyama (5.19), (5.20)): the
+        root of the bound is never behind that of F, and the iteration converges quadratically from the near side. A
+        function whose bound stays positive up to the best root known is out of the race (cutoff).
         """
         count = len(self.constant)
         delta = np.min(np.where(self.weight > 0, self.pole, np.inf), axis=1, initial=np.inf)
@@ -70,7 +70,9 @@ class RationalFunctions:
                     best, which = float(t[first]), first
         return Crossing(which, -best, evaluations, count)
 
-    def _advance(self, racing: NDArray[np.intp], here: Array, delta: Array) -> tuple[Array, NDArray[np.bool_], Array, Array]:
+    def _advance(
+        self, racing: NDArray[np.intp], here: Array, delta: Array
+    ) -> tuple[Array, NDArray[np.bool_], Array, Array]:
         """One evaluation: whether t = `here` is a root, how far the bound allows to go, and the (relative) slope."""
         share = 1.0 / (self.pole - here[:, None])
         weight = self.weight[racing]

@@ -69,7 +69,7 @@ def check_samples(
             raise ValueError("y contains NaN or infinity; every sample needs a finite target")
     resolved = made if isinstance(made, Precomputed) else made.resolve(X, np.ones(len(y)) if weight is None else weight)
     if resolved.psd is False:
-        raise ValueError(f"{resolved!r} is not positive semidefinite: its problem is not convex and has no path; use another")
+        raise ValueError(f"{resolved!r} is not positive semidefinite: its problem is not convex and has no path")
     return Samples(X, y, resolved, classes, task)
 
 
@@ -93,7 +93,7 @@ def check_range(name: str, low: Any, high: Any, open_low: bool = True) -> tuple[
     """low < high, finite."""
     low, high = float(low), float(high)
     if not (np.isfinite(low) and np.isfinite(high)) or (low <= 0 if open_low else low < 0):
-        raise ValueError(f"{name}_min={low!r}, {name}_max={high!r} must be finite and {'positive' if open_low else '>= 0'}")
+        raise ValueError(f"{name}_min={low!r}, {name}_max={high!r} must be finite, {'> 0' if open_low else '>= 0'}")
     if not low < high:
         raise ValueError(f"{name}_min={low!r} must be below {name}_max={high!r}; exchange them")
     return low, high
@@ -107,8 +107,8 @@ def check_both_classes(samples: Samples, *weights: Array) -> None:
         for side in (-1.0, 1.0):
             if not np.any(weight[samples.y == side] > 0):
                 raise ValueError(
-                    "all samples of one class have weight zero: nothing is left to separate. Keep at least one sample of "
-                    "each class above zero"
+                    "all samples of one class have weight zero: nothing is left to separate. Keep at least "
+                    "one sample of each class above zero"
                 )
 
 
@@ -136,15 +136,15 @@ def follow(
         raise ValueError(f"max_time={max_time!r} ended before the path began; allow more time")
     if status is not Status.SOLVED:
         warnings.warn(
-            f"the path ends at {parameter}={reached:.6g}, before {high:.6g}: {status.name}. The part that was followed is "
-            "exact",
+            f"the path ends at {parameter}={reached:.6g}, before {high:.6g}: {status.name}. The part that was "
+            "followed is exact",
             ConvergenceWarning,
             stacklevel=3,
         )
     end = high if status is Status.SOLVED else reached
     return SolutionPath(
-        parameter, samples.task, samples.kernel, samples.X, samples.y, samples.classes, moving, pieces, counts, low, end,
-        status,
+        parameter, samples.task, samples.kernel, samples.X, samples.y, samples.classes, moving, pieces, counts,
+        low, end, status,
     )  # fmt: skip
 
 
@@ -294,7 +294,10 @@ def epsilon_path(
     max_time: float | None = None,
     progress: Progress | None = None,
 ) -> SolutionPath:
-    """The exact solution of `SVR` for every ε between `epsilon_min` and `epsilon_max`; parameters as in `regularization_path`."""
+    """The exact solution of `SVR` for every ε between `epsilon_min` and `epsilon_max`.
+
+    Parameters as in `regularization_path`.
+    """
     low, high = check_range("epsilon", epsilon_min, epsilon_max, open_low=False)
     if not (np.isfinite(C) and C > 0):
         raise ValueError(f"C={C!r} must be positive and finite")
@@ -322,7 +325,7 @@ def nu_path(
 ) -> SolutionPath:
     """The exact solution of `NuSVC`, or of `OneClassSVM` for ``task="one_class"``, for every ν in [nu_min, nu_max].
 
-    `nu_max` is the largest admissible ν when left out (docs/math.md (12)). Other parameters as in `regularization_path`.
+    `nu_max` is the largest admissible ν when left out (docs/math.md (12)); the rest as in `regularization_path`.
     """
     samples = check_samples(X, y, task, kernel, degree, gamma, coef0)
     weight = check_vector("sample_weight", sample_weight, samples.n, 1.0)

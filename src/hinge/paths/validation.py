@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -120,7 +120,7 @@ class PiecewiseQuadratic:
 
 
 class Crossings:
-    """Collects, segment by segment, where decision values change their sign, and counts the errors.  docs/math.md (221)"""
+    """Where decision values change their sign, segment by segment, and the errors that makes.     docs/math.md (221)"""
 
     def __init__(self, truth: Array, weight: Array) -> None:
         self.truth, self.weight = truth, weight / np.sum(weight)
@@ -135,17 +135,18 @@ class Crossings:
         previous = np.vstack([before[:1] if self.positive is None else self.positive[None, :], after[:-1]])
         if self.first is None:
             self.first = float(self.weight @ (before[0] != self.truth))
-        self._steps(*np.nonzero(previous != before), before, lambda k, i: start[k])
+        rows, columns = np.nonzero(previous != before)
+        self._steps(start[rows], rows, columns, before)
         rows, columns = np.nonzero(before != after)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = at_start[rows, columns] / (at_start[rows, columns] - at_stop[rows, columns])
         places = start[rows] + np.clip(np.nan_to_num(share), 0.0, 1.0) * (stop - start)[rows]
-        self._steps(rows, columns, after, lambda k, i: places)
+        self._steps(places, rows, columns, after)
         self.positive = after[-1]
 
-    def _steps(self, rows: Array, columns: Array, side: Array, where) -> None:  # type: ignore[no-untyped-def]
+    def _steps(self, where: Array, rows: Any, columns: Any, side: Any) -> None:
         wrong = side[rows, columns] != self.truth[columns]
-        self.at.append(where(rows, columns))
+        self.at.append(where)
         self.step.append(np.where(wrong, 1.0, -1.0) * self.weight[columns])
 
     def function(self, low: float, high: float) -> StepFunction:

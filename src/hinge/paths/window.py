@@ -145,7 +145,7 @@ class Window:
         try:
             _, counts, status, _ = self.engine.follow(path, 0.0, 1.0, record=False, max_time=self.max_time)
             if status:
-                raise TimeoutError(f"the update was not finished within max_time={self.max_time} s; the model is as it was")
+                raise TimeoutError(f"the update took more than max_time={self.max_time} s; the model is as it was")
         except BaseException:
             self.engine.set.restore(before)
             raise
