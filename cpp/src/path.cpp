@@ -120,7 +120,7 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
     if (!inner) result.reached = run.origin + frame.t;
     if (last) return Status::solved;
     ++result.events;
-    ++since_refresh_;
+    ++since_refresh;
     result.margin_sum += static_cast<double>(margin.size());
     idle_ = moves ? 0 : idle_ + 1;
     if (!moves) ++result.idle;
@@ -130,7 +130,7 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
       perturb(frame);
       idle_ = 0;
     }
-    if (since_refresh_ >= kRefresh) {
+    if (since_refresh >= kRefresh) {
       ++result.refreshes;
       refresh_f();
       for (Frame* each : frames_) fill_h(*each);
@@ -166,7 +166,7 @@ ActiveSet::Engine::Frame ActiveSet::Engine::shifted_frame() {
       base.lower[v] = std::min(base.lower[v], beta[v]);
       base.upper[v] = std::max(base.upper[v], beta[v]);
     } else if (now.lower[v] < now.upper[v] && (place[v] == Place::lower ? r < 0 : r > 0)) {
-      base.linear[v] -= r * (1 + share(random_));
+      base.linear[v] -= r * (1 + share(random));
     }
   }
   for (std::size_t g = 0; g < G; ++g) base.total[g] = sums[g];
@@ -226,7 +226,7 @@ PathResult ActiveSet::Engine::follow(const PathData& rate, double origin, double
     for (std::size_t v = 0; v < N; ++v) now.linear[v] = base.linear[v] + frame.t * rate.linear[v];
   }
   scales();
-  if (since_refresh_ > kSettled) refresh_f();
+  if (since_refresh > kSettled) refresh_f();
   correct();
   double bad = violation();
   if (bad > kRepair && result.status == Status::solved) {
@@ -285,7 +285,7 @@ void ActiveSet::Engine::cross_over(Span<const double> point, PathResult& result)
     if (beta[v] > lo && beta[v] < hi) inside.emplace_back(-std::min(beta[v] - lo, hi - beta[v]), v);
   }
   product(coefficients, f);
-  since_refresh_ = 0;
+  since_refresh = 0;
   std::fill(mu.begin(), mu.end(), 0.0);
   std::sort(inside.begin(), inside.end());
   for (const auto& [room, v] : inside) {
@@ -340,6 +340,8 @@ void ActiveSet::Engine::restore(const ActiveSet::Snapshot& s) {
   f = s.f;
   now = s.now;
   factor = s.factor;
+  since_refresh = s.since_refresh;
+  random = s.random;
   rows_.clear();
   std::fill(count_.begin(), count_.end(), 0);
   for (std::int32_t u : margin) {
@@ -385,7 +387,7 @@ PathData ActiveSet::data() const { return engine_->now; }
 std::size_t ActiveSet::margin_size() const { return engine_->margin.size(); }
 std::shared_ptr<const ActiveSet::Snapshot> ActiveSet::snapshot() const {
   const Engine& e = *engine_;
-  return std::make_shared<Snapshot>(Snapshot{e.place, e.margin, e.beta, e.mu, e.f, e.now, e.factor});
+  return std::make_shared<Snapshot>(Snapshot{e.place, e.margin, e.beta, e.mu, e.f, e.now, e.factor, e.since_refresh, e.random});
 }
 void ActiveSet::restore(const Snapshot& snapshot) { engine_->restore(snapshot); }
 

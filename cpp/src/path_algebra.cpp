@@ -62,7 +62,7 @@ void ActiveSet::Engine::refresh_f() {
   std::vector<double> point(N);
   for (std::size_t v = 0; v < N; ++v) point[v] = value(v);
   product(point, f);
-  since_refresh_ = 0;
+  since_refresh = 0;
 }
 
 ActiveSet::Engine::Frame ActiveSet::Engine::make_frame(PathData base, const PathData& rate, double span) {

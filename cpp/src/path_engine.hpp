@@ -16,6 +16,8 @@ struct ActiveSet::Snapshot {
   std::vector<double> beta, mu, f;
   PathData now;
   MarginFactor factor;
+  std::int64_t since_refresh;
+  std::mt19937 random;
 };
 
 class ActiveSet::Engine {
@@ -38,6 +40,9 @@ class ActiveSet::Engine {
   std::vector<double> mu, f;
   PathData now;
   MarginFactor factor;
+
+  std::int64_t since_refresh = 0;
+  std::mt19937 random{20110323};  // for ties that do not resolve themselves
 
   std::size_t sample(std::size_t v) const { return v % n; }
   double bound(std::size_t v) const { return place[v] == Place::lower ? now.lower[v] : now.upper[v]; }
@@ -144,14 +149,12 @@ class ActiveSet::Engine {
   };
   std::vector<Candidate> candidates_;
   std::int64_t idle_ = 0;
-  std::mt19937 random_{20110323};
   std::vector<Frame*> frames_;
   std::vector<std::pair<std::int32_t, Place>> changes_;  // since the last recorded segment
   std::vector<double> column_, z_;                       // what try_enter found
   double schur_ = 0;
   const double* entering_row_ = nullptr;
   std::int64_t refactorings_ = 0, perturbations_ = 0;
-  std::int64_t since_refresh_ = 0;
 };
 
 }  // namespace hinge

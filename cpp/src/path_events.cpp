@@ -29,7 +29,7 @@ ActiveSet::Engine::Event ActiveSet::Engine::choose(double limit) {
   for (const Candidate& c : candidates_) {
     if (c.step > limit) continue;
     ++seen;
-    const bool better = idle_ > kPatience ? random_() % seen == 0 : c.pivot > best_pivot;
+    const bool better = idle_ > kPatience ? random() % seen == 0 : c.pivot > best_pivot;
     if (!better) continue;
     best = c.event;
     best.step = c.step;
@@ -310,7 +310,7 @@ void ActiveSet::Engine::perturb(Frame& frame) {
   std::uniform_real_distribution<double> share(1.0, 2.0);
   for (std::size_t v = 0; v < N; ++v) {
     if (place[v] == Place::margin || std::abs(residual(v)) > 100 * r_noise_ + 1e-11 * scale_) continue;
-    const double shift = (place[v] == Place::lower ? 1.0 : -1.0) * share(random_) * 1e-11 * scale_;
+    const double shift = (place[v] == Place::lower ? 1.0 : -1.0) * share(random) * 1e-11 * scale_;
     frame.base.linear[v] += shift;
     now.linear[v] += shift;
   }

@@ -278,8 +278,10 @@ def _begin(machine: Machine, lambda_max: float | None) -> tuple[float, NDArray[n
         guesses.append(np.full(n, LEFT, dtype=np.int8))
         for larger in (1.0, -1.0):
             guesses.append(np.where(y == larger, CENTRE, LEFT).astype(np.int8))
+        if machine.rho == machine.h:
+            guesses.append(_on_the_kink(machine))
     lam = max(1e-3, float(np.max(np.sum(np.abs(machine.K), axis=1))) / 64)
-    for _ in range(80):
+    for _ in range(30):
         for places in guesses:
             if machine.bias and not np.any(places == CENTRE) and np.sum(y) != 0:
                 continue
@@ -288,11 +290,23 @@ def _begin(machine: Machine, lambda_max: float | None) -> tuple[float, NDArray[n
                 continue
             if machine.residual(places, lam, alpha, offset) < 1e-12:
                 return (lam if lambda_max is None else max(lam, lambda_max)), places
-        lam *= 2
+        lam *= 4
     raise PathError(
-        f"no trivial solution was found for loss=({machine.rho}, {machine.h}): with rho = h every sample sits on a "
-        "kink as lambda grows; use a slightly different h"
+        f"no solution for large lambda was found for loss=({machine.rho}, {machine.h}); use a slightly different h"
     )
+
+
+def _on_the_kink(machine: Machine) -> NDArray[np.int8]:
+    """ρ = h: every α tends to h, and αᵢ = h − max(0, qᵢ + yᵢν)/λ for large λ, ν such that Σ yᵢαᵢ = 0.        (235)"""
+    y, pull = machine.y, machine.pull(np.full(len(machine.y), LEFT, dtype=np.int8))
+    nu = 0.0
+    if machine.bias:
+        low, high = -float(np.max(np.abs(pull))) - 1.0, float(np.max(np.abs(pull))) + 1.0
+        for _ in range(200):
+            nu = 0.5 * (low + high)
+            above = np.sum(y * np.maximum(0.0, pull + y * nu)) > 0
+            low, high = (low, nu) if above else (nu, high)
+    return np.where(pull + y * nu > 0, CENTRE, LEFT).astype(np.int8)
 
 
 def _follow(

@@ -85,7 +85,8 @@ class RationalFunctions:
         value, slope = line + psi - phi, -linear + psi_rate - phi_rate
         step = _bound_root(line, linear, psi, psi_rate, phi, phi_rate, delta - here)
         arrived = (slope < 0) & ((value <= NOISE * size) | (step <= 1e-15 * np.abs(here)))
-        step = np.where(arrived, 0.0, np.maximum(step, 1e-15 * np.abs(here)))
+        touching = (value <= 1e3 * NOISE * size) & (slope * np.abs(here) > -1e-6 * size)  # a double root, or nearly
+        step = np.where(arrived, 0.0, np.maximum(step, np.where(touching, 1e-10, 1e-15) * np.abs(here)))
         return here, arrived, step, slope / np.maximum(size, np.finfo(float).tiny)
 
 
