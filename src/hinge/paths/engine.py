@@ -13,10 +13,13 @@ from hinge.kernels import Access, Precomputed, cache_bytes, open_access
 from hinge.paths.motion import Motion
 from hinge.paths.pieces import Pieces
 from hinge.problems import Array, Status
-from hinge.solvers import Auto
+from hinge.solvers import SMO
 
 #: A kernel matrix up to this share of the memory budget is computed once and for all.
 WHOLE_SHARE = 0.6
+
+#: How near the optimum the point must be from which a path is started; it need not be nearer.
+START_TOL = 1e-3
 
 Progress = Callable[[dict[str, Any]], Any]
 
@@ -61,7 +64,8 @@ class Engine:
     def start(self, motion: Motion, theta: float, beta: Array | None = None, max_time: float | None = None) -> Counts:
         """The optimum at θ, from `beta` or from a solver's answer."""
         if beta is None:
-            beta = motion.sign * Auto(tol=1e-4, max_time=max_time).solve(motion.problem(self.access, theta)).alpha
+            quick = SMO(tol=START_TOL, max_iter=2000 + 20 * motion.size, max_time=max_time, cache_size=self.cache_size)
+            beta = motion.sign * quick.solve(motion.problem(self.access, theta)).alpha
         report = self.set.start(np.ascontiguousarray(beta), *motion.at(theta), max_time or 0.0, -1)
         self._check(report)
         return Counts.of(report)
