@@ -3,7 +3,7 @@
     python benchmarks/paths/exactness.py [--only NAME ...] [--random 20]
 
 For every path: the largest KKT violation at a breakpoint (relative to max |c| + max K · max C), the same at random C
-computed from the data by `certify`, and the distance to a fresh fit in the decision function where that is exact itself.
+computed from the data by `certify`, and the distance to a fresh fit in the decision function where it is exact.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def main():
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--random", type=int, default=20, help="random values of C per path")
     arguments = parser.parse_args()
-    head = f"{'set':20} {'':10} {'kernel':6} {'gamma':>7} {'n':>5} {'events':>7} {'mean|M|':>7} {'exch.':>6} {'rep.':>4}"
-    print(head + f" {'KKT':>9} {'KKT any C':>9} {'to fresh':>9} {'of':>3} {'seconds':>7}")
+    head = f"{'set':20} {'':10} {'kernel':6} {'gamma':>7} {'n':>5} {'events':>7} {'mean|M|':>7} {'exch.':>6}"
+    print(head + f" {'rep.':>4} {'KKT':>9} {'KKT any C':>9} {'to fresh':>9} {'of':>3} {'seconds':>7}")
     good = total = 0
     for name in BINARY + MULTICLASS + REGRESSION:
         if arguments.only and name not in arguments.only:

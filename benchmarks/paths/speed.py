@@ -57,7 +57,7 @@ def weights():
             SVC(C=1.0, gamma=0.5, cache_size=1000).fit(X[keep], y[keep], weight[keep])
 
     theirs = clock(refit)[0] * len(knots) / len(chosen)
-    line = f"weights  n = 1600: path {ours:.3f} s, {len(knots)} breakpoints; scikit-learn at each of them {theirs:.1f} s"
+    line = f"weights  n = 1600: path {ours:.3f} s, {len(knots)} breakpoints; scikit-learn at each {theirs:.1f} s"
     print(f"{line} (from {len(chosen)} of them): ratio {theirs / ours:.0f}", flush=True)
 
 
