@@ -54,7 +54,7 @@ def show(name, label, X, y, task, kernel, gamma, count):
         worst = max(worst, found.kkt_violation / unit, found.infeasibility / C)
         if C > 1e3:
             continue
-        fresh = Auto(tol=1e-10, max_time=5.0).solve(path.motion.problem(access, C))
+        fresh = Auto(tol=1e-10, max_time=2.0).solve(path.motion.problem(access, C))
         if fresh.polished:
             beta = (path.motion.sign * fresh.alpha).reshape(-1, len(y)).sum(axis=0)
             values = K @ beta + fresh.mu[0]

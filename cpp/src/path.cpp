@@ -96,6 +96,8 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
     Status status = Status::solved;
     if (stop_asked(run, status)) return status;
     scales();
+    for (std::size_t g = 0; g < G && !inner; ++g)
+      if (count_[g] == 1) drop_idle_single(frame, g);
     if (!settle_groups(frame, result)) {
       // At the very end all variables may have come to rest together, a rounding before it.
       if (!result.infeasible || frame.span - frame.t > 1e-11 * frame.span) return Status::numerical;
@@ -124,7 +126,7 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
     result.margin_sum += static_cast<double>(margin.size());
     idle_ = moves ? 0 : idle_ + 1;
     if (!moves) ++result.idle;
-    if (!handle(frame, event, result)) return Status::numerical;
+    if (!handle(event, result)) return Status::numerical;
     if (idle_ > kStuck) {
       if (++perturbed > kHopeless) return Status::numerical;
       perturb(frame);
@@ -151,6 +153,22 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
       }
     }
   }
+}
+
+// Where nothing moves, a multiplier that is an interval is its middle.
+void ActiveSet::Engine::rest_offsets() {
+  Frame still = make_frame(now, difference(now, now), 0.0);
+  const std::vector<Frame*> none;
+  frames_.assign(1, &still);
+  std::fill(df_.begin(), df_.end(), 0.0);
+  rate_noise_ = 0;
+  double limit = std::numeric_limits<double>::infinity();
+  for (std::size_t g = 0; g < G; ++g) {
+    if (count_[g] == 1) drop_idle_single(still, g);
+    candidates_.clear();
+    if (count_[g] == 0) centre(still, g, limit);
+  }
+  frames_ = none;
 }
 
 // The point is the optimum of nearby data; from these a path leads back to the data as they are.  (214)
@@ -238,7 +256,7 @@ PathResult ActiveSet::Engine::follow(const PathData& rate, double origin, double
   }
   result.violation = std::max(result.violation, bad);
   result.refactorings = refactorings_;
-  frames_.clear();
+  rest_offsets();
   return result;
 }
 
@@ -325,7 +343,7 @@ PathResult ActiveSet::Engine::start(Span<const double> point, PathData data, con
     correct();
     if (violation() <= kRepair) break;
   }
-  frames_.clear();
+  rest_offsets();
   changes_.clear();
   result.violation = violation();
   return result;

@@ -110,7 +110,8 @@ class ActiveSet::Engine {
   // path_events.cpp
   Status run(Frame& frame, const Run& run);
   bool settle_groups(Frame& frame, PathResult& result);
-  void drop_idle_single(Frame& frame, std::size_t g);
+  void drop_idle_single(const Frame& frame, std::size_t g);
+  bool leaves_interval(const Frame& frame, std::size_t g, std::size_t v, Place side) const;
   void centre(Frame& frame, std::size_t g, double& limit);
   Event next_event(Frame& frame);
   Event choose(double limit);
@@ -119,10 +120,11 @@ class ActiveSet::Engine {
   void offer(double& limit, double step, double relaxed, double pivot, const Event& event);
   bool enter(std::size_t v, PathResult& result);
   bool exchange(std::size_t v, bool upwards, PathResult& result);
-  bool handle(Frame& frame, const Event& event, PathResult& result);
+  bool handle(const Event& event, PathResult& result);
   void perturb(Frame& frame);
   void note(const Run& run, const Frame& frame, double step);
   bool repair(const Run& run);
+  void rest_offsets();
   bool stop_asked(const Run& run, Status& status);
   void cross_over(Span<const double> point, PathResult& result);
   void guess_mu();

@@ -179,20 +179,35 @@ bool ActiveSet::Engine::settle_groups(Frame& frame, PathResult& result) {
   return true;
 }
 
-// The last margin variable of a group that stands on a bound and moves with it holds nothing: to the bound.
-void ActiveSet::Engine::drop_idle_single(Frame& frame, std::size_t g) {
-  if (count_[g] != 1) return;
+// Whether a group's multiplier would have room to move if v stood on the bound `side`.
+bool ActiveSet::Engine::leaves_interval(const Frame& frame, std::size_t g, std::size_t v, Place side) const {
+  double low = -kInfinity, up = kInfinity;
+  for (std::size_t w = 0; w < N; ++w) {
+    if (group[w] != static_cast<int>(g) || fixed(frame, w)) continue;
+    const double a = -(f[sample(w)] + now.linear[w]);
+    if ((w == v ? side : place[w]) == Place::lower) {
+      low = std::max(low, a);
+    } else {
+      up = std::min(up, a);
+    }
+  }
+  return up - low > 64 * r_noise_;
+}
+
+// The only margin variable of a group, if it stands on a bound and moves with it, holds nothing: to the bound, and the
+// multiplier is an interval.
+void ActiveSet::Engine::drop_idle_single(const Frame& frame, std::size_t g) {
   for (std::size_t i = 0; i < margin.size(); ++i) {
     const std::size_t v = static_cast<std::size_t>(margin[i]);
     if (group[v] != static_cast<int>(g)) continue;
     const double wanted = frame.rate.total[g] - frame.moved[g];
-    double size = std::abs(frame.rate.total[g]) + std::abs(frame.moved[g]);
-    size = std::max({size, std::abs(frame.rate.lower[v]), std::abs(frame.rate.upper[v])});
+    const double lower = frame.rate.lower[v], upper = frame.rate.upper[v];
+    const double size = std::max({std::abs(frame.rate.total[g]), std::abs(frame.moved[g]), std::abs(lower), std::abs(upper)});
     for (const Place side : {Place::lower, Place::upper}) {
       const double at = side == Place::lower ? now.lower[v] : now.upper[v];
-      const double rate = side == Place::lower ? frame.rate.lower[v] : frame.rate.upper[v];
+      const double rate = side == Place::lower ? lower : upper;
       if (std::abs(beta[v] - at) > b_noise_ || std::abs(wanted - rate) > 1e-12 * size) continue;
-      to_bound(i, side);
+      if (leaves_interval(frame, g, v, side)) to_bound(i, side);
       return;
     }
     return;
@@ -282,14 +297,11 @@ bool ActiveSet::Engine::exchange(std::size_t v, bool upwards, PathResult& result
   return true;
 }
 
-bool ActiveSet::Engine::handle(Frame& frame, const Event& event, PathResult& result) {
+bool ActiveSet::Engine::handle(const Event& event, PathResult& result) {
   switch (event.kind) {
-    case Kind::leave: {
-      const int g = group[event.variable];
+    case Kind::leave:
       to_bound(event.other, event.to);
-      if (g >= 0) drop_idle_single(frame, static_cast<std::size_t>(g));
       return true;
-    }
     case Kind::enter:
       return enter(event.variable, result);
     case Kind::meet: {
