@@ -1,6 +1,6 @@
 """Is every path exact?  Small sets, raw and standardised, gamma from 1e-3 to 1e2, C from 1e-4 to 1e6, points twice.
 
-    python benchmarks/paths/exactness.py [--only NAME ...] [--random 20]
+    python benchmarks/paths/exactness.py [--only NAME ...] [--random 20] [--fresh 20]
 
 For every path: the largest KKT violation at a breakpoint (relative to max |c| + max K · max C), the same at random C
 computed from the data by `certify`, and the distance to a fresh fit in the decision function where it is exact.
@@ -41,7 +41,7 @@ def problems(name):
             yield f"{scaling} twice", np.concatenate([Z, Z]), np.concatenate([t, t]), task
 
 
-def show(name, label, X, y, task, kernel, gamma, count):
+def show(name, label, X, y, task, kernel, gamma, count, fresh_fits):
     K = make_kernel(kernel, gamma=gamma)(X)
     began = time.perf_counter()
     path = hinge.regularization_path(K, y, kernel="precomputed", C_min=1e-4, C_max=1e6, task=task, epsilon=0.1)
@@ -52,7 +52,7 @@ def show(name, label, X, y, task, kernel, gamma, count):
         found = path.certificate(C)
         unit = np.max(np.abs(path.motion.linear)) + scale * C
         worst = max(worst, found.kkt_violation / unit, found.infeasibility / C)
-        if C > 1e3:
+        if C > 1e3 or compared >= fresh_fits:
             continue
         fresh = Auto(tol=1e-10, max_time=2.0).solve(path.motion.problem(access, C))
         if fresh.polished:
@@ -71,6 +71,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--random", type=int, default=20, help="random values of C per path")
+    parser.add_argument("--fresh", type=int, default=20, help="fresh fits per path, at most")
     arguments = parser.parse_args()
     head = f"{'set':20} {'':10} {'kernel':6} {'gamma':>7} {'n':>5} {'events':>7} {'mean|M|':>7} {'exch.':>6}"
     print(head + f" {'rep.':>4} {'KKT':>9} {'KKT any C':>9} {'to fresh':>9} {'of':>3} {'seconds':>7}")
@@ -82,7 +83,7 @@ def main():
             for kernel, gamma in KERNELS:
                 total += 1
                 try:
-                    good += show(name, label, X, y, task, kernel, gamma, arguments.random)
+                    good += show(name, label, X, y, task, kernel, gamma, arguments.random, arguments.fresh)
                 except Exception as error:
                     print(f"{name:20} {label:10} {kernel:6} {gamma:7g} {error!r}  BAD", flush=True)
     print(f"\n{total} paths, {total - good} bad")

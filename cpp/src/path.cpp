@@ -92,12 +92,12 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
   const bool inner = frames_.size() > 1;
   idle_ = 0;
   std::int64_t perturbed = 0, last_repair = -1000000;
+  scales();
   while (true) {
     Status status = Status::solved;
     if (stop_asked(run, status)) return status;
-    scales();
     for (std::size_t g = 0; g < G && !inner; ++g)
-      if (count_[g] == 1) drop_idle_single(frame, g);
+      if (count_[g] == 1 && !tracking_) drop_idle_single(frame, g);
     if (!settle_groups(frame, result)) {
       // At the very end all variables may have come to rest together, a rounding before it.
       if (!result.infeasible || frame.span - frame.t > 1e-11 * frame.span) return Status::numerical;
@@ -117,6 +117,7 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
       for (std::size_t i = 0; i < margin.size(); ++i) beta[static_cast<std::size_t>(margin[i])] += step * dbeta_[i];
       for (std::size_t g = 0; g < G; ++g) mu[g] += step * dmu_[g];
       path_loops().axpy(step, df_.data(), f.data(), n);
+      remember(step, dbeta_);
       move_data(frame, last ? frame.span : frame.t + step);
     }
     if (!inner) result.reached = run.origin + frame.t;
@@ -137,13 +138,14 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
       refresh_f();
       for (Frame* each : frames_) fill_h(*each);
     }
-    scales();
-    correct();
-    if (moves && !inner) {
+    if (run.record || result.events % 8 == 0) scales();
+    correct(result.events % 16 == 0);
+    if (moves && !inner && (run.record || result.events % 32 == 0)) {
       const double bad = violation();
       result.violation = std::max(result.violation, bad);
       if (bad > kRepair && result.events - last_repair > 20) {
         last_repair = result.events;
+        end_tracking();
         refresh_f();
         correct();
         if (violation() > kRepair) {
@@ -238,7 +240,9 @@ PathResult ActiveSet::Engine::follow(const PathData& rate, double origin, double
   const Run run{record, origin, &options, &monitor, &result, &watch, &last_poll};
   result.reached = origin;
   const std::int64_t before = perturbations_;
+  if (!record) begin_tracking(frame);
   result.status = this->run(frame, run);
+  end_tracking();
   if (perturbations_ > before) {  // take the perturbation out again
     move_data(frame, frame.t);
     for (std::size_t v = 0; v < N; ++v) now.linear[v] = base.linear[v] + frame.t * rate.linear[v];

@@ -63,6 +63,7 @@ void ActiveSet::Engine::refresh_f() {
   for (std::size_t v = 0; v < N; ++v) point[v] = value(v);
   product(point, f);
   since_refresh = 0;
+  if (tracking_) std::fill(owed_.begin(), owed_.end(), 0.0);
 }
 
 ActiveSet::Engine::Frame ActiveSet::Engine::make_frame(PathData base, const PathData& rate, double span) {
@@ -130,7 +131,7 @@ void ActiveSet::Engine::scales() {
 double ActiveSet::Engine::violation() const {
   double worst = 0;
   for (std::size_t v = 0; v < N; ++v) {
-    if (now.lower[v] == now.upper[v]) continue;
+    if (now.lower[v] == now.upper[v] || far(v)) continue;
     const double r = residual(v);
     const double bad = place[v] == Place::margin ? std::abs(r) : place[v] == Place::lower ? -r : r;
     worst = std::max(worst, bad);
@@ -159,6 +160,26 @@ void ActiveSet::Engine::border() {
       border_matrix_[g * G + h] = sum;
     }
   border_fresh_ = true;
+}
+
+// The same with one more variable: [K̃⁻¹1 − zτ; τ], τ = (1_v − zᵀ1)/s.
+void ActiveSet::Engine::grow_border(std::size_t v, double schur) {
+  const std::size_t m = margin.size();
+  for (std::size_t g = 0; g < G; ++g) {
+    double tau = group[v] == static_cast<int>(g) ? 1.0 : 0.0;
+    for (std::size_t i = 0; i < m; ++i)
+      if (group[static_cast<std::size_t>(margin[i])] == static_cast<int>(g)) tau -= z_[i];
+    tau /= schur;
+    for (std::size_t i = 0; i < m; ++i) border_[g][i] -= tau * z_[i];
+    border_[g].push_back(tau);
+  }
+  for (std::size_t g = 0; g < G; ++g)
+    for (std::size_t h = 0; h < G; ++h) {
+      double sum = group[v] == static_cast<int>(g) ? border_[h][m] : 0.0;
+      for (std::size_t i = 0; i < m; ++i)
+        if (group[static_cast<std::size_t>(margin[i])] == static_cast<int>(g)) sum += border_[h][i];
+      border_matrix_[g * G + h] = sum;
+    }
 }
 
 // K x + Eᵀν = right (in x), E x = sums, with K̃ = K + κ EᵀE in place of K: the same x, and ν = ν̃ + κ sums.  (204)
@@ -214,13 +235,19 @@ bool ActiveSet::Engine::try_enter(std::size_t v) {
   return schur_ > kDependent * kEps * terms;
 }
 
+// What try_enter(v) found is w, schur and z_.
 void ActiveSet::Engine::to_margin(std::size_t v, const double* row, const std::vector<double>& w, double schur) {
+  if (border_fresh_) grow_border(v, schur);
   factor.append(w.data(), schur);
   margin.push_back(static_cast<std::int32_t>(v));
   rows_.push_back(row);
+  if (tracking_) {
+    near_rows_.emplace_back(near_.size());
+    for (std::size_t k = 0; k < near_.size(); ++k) near_rows_.back()[k] = row[near_[k]];
+    near_pointers_.push_back(near_rows_.back().data());
+  }
   place[v] = Place::margin;
   if (group[v] >= 0) ++count_[static_cast<std::size_t>(group[v])];
-  border_fresh_ = false;
   changes_.emplace_back(static_cast<std::int32_t>(v), Place::margin);
 }
 
@@ -231,6 +258,10 @@ void ActiveSet::Engine::to_bound(std::size_t j, Place to) {
   factor.remove(j);
   margin.erase(margin.begin() + static_cast<std::ptrdiff_t>(j));
   rows_.erase(rows_.begin() + static_cast<std::ptrdiff_t>(j));
+  if (tracking_) {
+    near_rows_.erase(near_rows_.begin() + static_cast<std::ptrdiff_t>(j));
+    near_pointers_.erase(near_pointers_.begin() + static_cast<std::ptrdiff_t>(j));
+  }
   if (group[v] >= 0) --count_[static_cast<std::size_t>(group[v])];
   border_fresh_ = false;
   on_bound(v, to, row);
@@ -277,7 +308,7 @@ void ActiveSet::Engine::direction(Frame& frame) {
     aim(dbeta_, frame.h);
     solve_kkt(dbeta_, sums, dmu_);
     df_ = frame.h;
-    path_loops().combine(dbeta_.data(), rows_.data(), m, df_.data(), n);
+    add_margin(dbeta_, df_);
     double sum = 0;
     dbeta_scale_ = 0;
     for (double d : dbeta_) {
@@ -302,7 +333,7 @@ void ActiveSet::Engine::direction(Frame& frame) {
       for (std::size_t g = 0; g < G; ++g)
         if (count_[g] == 0) missing[g] = 0;
       solve_kkt(error, missing, shift);
-      path_loops().combine(error.data(), rows_.data(), m, df_.data(), n);
+      add_margin(error, df_);
       for (std::size_t i = 0; i < m; ++i) dbeta_[i] += error[i];
       for (std::size_t g = 0; g < G; ++g) dmu_[g] += shift[g];
     }
@@ -313,18 +344,20 @@ void ActiveSet::Engine::direction(Frame& frame) {
 
 // One Newton step on the margin: residuals and totals back to zero.  False if there was nothing to do, or if the step
 // would leave the box: then what is left is for a repair, which stays inside.
-bool ActiveSet::Engine::correct() {
+bool ActiveSet::Engine::correct(bool sums) {
   const std::size_t m = margin.size();
-  std::vector<double> missing(now.total), error(m), shift;
-  for (std::size_t v = 0; v < N; ++v)
-    if (group[v] >= 0) missing[static_cast<std::size_t>(group[v])] -= value(v);
-  for (std::size_t g = 0; g < G; ++g)
-    if (count_[g] == 0) missing[g] = 0;
+  std::vector<double> missing(G, 0.0), error(m), shift;
   double worst = 0;
   for (std::size_t i = 0; i < m; ++i) {
     error[i] = -residual(static_cast<std::size_t>(margin[i]));
     worst = std::max(worst, std::abs(error[i]));
   }
+  if (!sums && worst <= 4 * r_noise_) return false;
+  missing = now.total;
+  for (std::size_t v = 0; v < N; ++v)
+    if (group[v] >= 0) missing[static_cast<std::size_t>(group[v])] -= value(v);
+  for (std::size_t g = 0; g < G; ++g)
+    if (count_[g] == 0) missing[g] = 0;
   if (worst <= 4 * r_noise_ && largest(missing) <= b_noise_) return false;
   solve_kkt(error, missing, shift);
   for (std::size_t i = 0; i < m; ++i) {
@@ -332,7 +365,8 @@ bool ActiveSet::Engine::correct() {
     const double to = beta[v] + error[i], slack = 4 * b_noise_;
     if (to < std::min(now.lower[v], beta[v]) - slack || to > std::max(now.upper[v], beta[v]) + slack) return false;
   }
-  path_loops().combine(error.data(), rows_.data(), m, f.data(), n);
+  add_margin(error, f);
+  remember(1.0, error);
   for (std::size_t i = 0; i < m; ++i) beta[static_cast<std::size_t>(margin[i])] += error[i];
   for (std::size_t g = 0; g < G; ++g) mu[g] += shift[g];
   return true;
@@ -377,6 +411,7 @@ void ActiveSet::Engine::grow(const Gram& bigger, Span<const std::int8_t> groups,
 
 // The factor from scratch, most interior variables first; what has become dependent goes to its nearer bound.
 void ActiveSet::Engine::refactor() {
+  end_tracking();
   std::vector<std::int32_t> order = margin;
   std::vector<double> room(N, 0.0);
   for (std::int32_t v : order) {
@@ -394,6 +429,7 @@ void ActiveSet::Engine::refactor() {
   for (std::int32_t u : order) {
     const std::size_t v = static_cast<std::size_t>(u);
     if (try_enter(v)) {
+      border_fresh_ = false;
       to_margin(v, entering_row_, column_, schur_);
       changes_.pop_back();
     } else {

@@ -44,7 +44,7 @@ class ActiveSet::Engine {
   std::int64_t since_refresh = 0;
   std::mt19937 random{20110323};  // for ties that do not resolve themselves
 
-  std::size_t sample(std::size_t v) const { return v % n; }
+  std::size_t sample(std::size_t v) const { return v < n ? v : v % n; }
   double bound(std::size_t v) const { return place[v] == Place::lower ? now.lower[v] : now.upper[v]; }
   double value(std::size_t v) const { return place[v] == Place::margin ? beta[v] : bound(v); }
 
@@ -84,6 +84,7 @@ class ActiveSet::Engine {
   void product(const std::vector<double>& per_variable, std::vector<double>& out);
   void refresh_f();
   void border();
+  void grow_border(std::size_t v, double schur);
   void solve_kkt(std::vector<double>& x, const std::vector<double>& sums, std::vector<double>& nu);
   bool try_enter(std::size_t v);
   void to_margin(std::size_t v, const double* row, const std::vector<double>& w, double schur);
@@ -91,7 +92,8 @@ class ActiveSet::Engine {
   void off_bound(std::size_t v, const double* row);
   void on_bound(std::size_t v, Place to, const double* row);
   void direction(Frame& frame);
-  bool correct();
+  void add_margin(const std::vector<double>& coefficients, std::vector<double>& out);
+  bool correct(bool sums = true);
   void refactor();
   void scales();
   double residual(std::size_t v) const {
@@ -106,6 +108,22 @@ class ActiveSet::Engine {
     return now.lower[v] == now.upper[v] && frame.rate.lower[v] == frame.rate.upper[v];
   }
   double violation() const;
+
+  // path_tracking.cpp
+  void begin_tracking(const Frame& frame);
+  void end_tracking();
+  void remember(double share, const std::vector<double>& moves);
+  template <class Look>
+  void each_watched(Look look) const {  // variables of all samples that are looked at
+    for (std::size_t first = 0; first < N; first += n) {
+      if (tracking_) {
+        for (std::int32_t i : near_) look(first + static_cast<std::size_t>(i));
+      } else {
+        for (std::size_t v = first; v < first + n; ++v) look(v);
+      }
+    }
+  }
+  bool far(std::size_t v) const { return tracking_ && !is_near_[sample(v)]; }
 
   // path_events.cpp
   Status run(Frame& frame, const Run& run);
@@ -140,6 +158,14 @@ class ActiveSet::Engine {
   std::vector<std::vector<double>> border_;  // K̃⁻¹ 1_g
   std::vector<double> border_matrix_;        // 1_gᵀ K̃⁻¹ 1_h
   bool border_fresh_ = false;
+
+  // Only these samples are looked at while an update is under way; what the others miss is owed to them.
+  bool tracking_ = false;
+  std::vector<std::int32_t> near_;
+  std::vector<char> is_near_;
+  std::vector<std::vector<double>> near_rows_;  // of the margin
+  std::vector<const double*> near_pointers_;
+  std::vector<double> owed_, buffer_;
 
   std::vector<double> dbeta_, dmu_, df_;
   double dbeta_scale_ = 0, rate_noise_ = 0;

@@ -70,22 +70,22 @@ void ActiveSet::Engine::primal_candidates(const Frame& frame, double& limit) {
 
 void ActiveSet::Engine::dual_candidates(const Frame& frame, double& limit) {
   double top = rate_noise_;
-  for (std::size_t v = 0; v < N; ++v)
+  each_watched([&](std::size_t v) {
     if (place[v] != Place::margin) top = std::max(top, std::abs(residual_rate(frame, v)));
-  for (std::size_t v = 0; v < N; ++v) {
-    if (place[v] == Place::margin) continue;
-    if (group[v] >= 0 && count_[static_cast<std::size_t>(group[v])] == 0) continue;  // centre looks after them
+  });
+  each_watched([&](std::size_t v) {
+    if (place[v] == Place::margin) return;
+    if (group[v] >= 0 && count_[static_cast<std::size_t>(group[v])] == 0) return;  // centre looks after them
     const double sign = place[v] == Place::lower ? 1.0 : -1.0;
     const double rate = sign * residual_rate(frame, v);
-    if (rate >= -rate_noise_) continue;
+    if (rate >= -rate_noise_) return;
     const double room = sign * residual(v);
-    const double step = room / -rate;
-    if (step > limit || fixed(frame, v)) continue;
+    if (room > limit * -rate || fixed(frame, v)) return;
     Event event;
     event.kind = Kind::enter;
     event.variable = v;
-    offer(limit, step, (std::max(room, 0.0) + r_noise_) / -rate, -rate / top, event);
-  }
+    offer(limit, room / -rate, (std::max(room, 0.0) + r_noise_) / -rate, -rate / top, event);
+  });
 }
 
 // A group without margin: its multiplier is an interval.  It stays in the middle, and turns where an end turns.  (212)
@@ -148,6 +148,7 @@ ActiveSet::Engine::Event ActiveSet::Engine::next_event(Frame& frame) {
 bool ActiveSet::Engine::settle_groups(Frame& frame, PathResult& result) {
   for (std::size_t g = 0; g < G; ++g) {
     if (count_[g] > 0) continue;
+    end_tracking();  // everybody's residual counts
     double moved = 0, size = std::abs(frame.rate.total[g]);
     for (std::size_t v = 0; v < N; ++v) {
       if (group[v] != static_cast<int>(g)) continue;
@@ -235,7 +236,7 @@ bool ActiveSet::Engine::exchange(std::size_t v, bool upwards, PathResult& result
   solve_kkt(x, sums, eta);
   for (int round = 0;; ++round) {
     move.assign(row, row + n);
-    path_loops().combine(x.data(), rows_.data(), m, move.data(), n);
+    add_margin(x, move);
     if (round == 1) break;
     std::vector<double> error(m), missing = sums, shift;
     for (std::size_t i = 0; i < m; ++i) {
@@ -272,6 +273,7 @@ bool ActiveSet::Engine::exchange(std::size_t v, bool upwards, PathResult& result
     if (own <= limit && (leaving == m || own <= t || best < 1e-3)) leaving = m, t = std::max(own, 0.0);
     for (std::size_t i = 0; i < m; ++i) beta[static_cast<std::size_t>(margin[i])] += sign * t * x[i];
     path_loops().axpy(sign * t, move.data(), f.data(), n);
+    remember(sign * t, x);
     for (std::size_t g = 0; g < G; ++g) mu[g] += sign * t * eta[g];
     if (leaving == m) {
       off_bound(v, row);
@@ -319,6 +321,7 @@ bool ActiveSet::Engine::handle(const Event& event, PathResult& result) {
 // When ties cannot be resolved: the residuals of variables on bounds move apart by about 1e-11 of the scale.
 void ActiveSet::Engine::perturb(Frame& frame) {
   ++perturbations_;
+  end_tracking();
   std::uniform_real_distribution<double> share(1.0, 2.0);
   for (std::size_t v = 0; v < N; ++v) {
     if (place[v] == Place::margin || std::abs(residual(v)) > 100 * r_noise_ + 1e-11 * scale_) continue;

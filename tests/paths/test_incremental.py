@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hinge
 from paths.cases import classification, regression
@@ -212,3 +213,25 @@ def test_regression_forgets_all_but_one():
     np.testing.assert_allclose(model.predict(X), y[0], atol=0.1 + 1e-9)
     with pytest.raises(ValueError, match="no sample"):
         model.forget([0])
+
+
+def test_large_updates_look_at_near_samples_only_and_are_exact_all_the_same():
+    """With n·|M| this large events are sought among a fifth of the samples; the others are checked at the end."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(1700, 4))
+    y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.4 * rng.normal(size=1700) > 0, 1, 0)
+    model = hinge.IncrementalSVC(C=30.0, gamma=1.0).fit(X[:1600], y[:1600])
+    for start in range(1600, 1700, 25):
+        new = slice(start, start + 25)
+        model.update(X[new], y[new], forget=rng.choice(model.n_samples_, 25, replace=False))
+        certificate = model.certificate_
+        assert certificate.kkt_violation < 1e-9
+        assert certificate.infeasibility < 1e-9
+    model.update(X[:30] + 3.0, y[:30])  # far from where anybody was looking
+    assert model.certificate_.kkt_violation < 1e-9
+    np.testing.assert_allclose(model.decision_function(X), fresh(model, X), atol=1e-7)
+
+
+@parametrize_with_checks([hinge.IncrementalSVC(), hinge.IncrementalSVR()])
+def test_common_checks(estimator, check):
+    check(estimator)
