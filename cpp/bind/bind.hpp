@@ -8,5 +8,6 @@ namespace hinge::bind {
 void kernels(nanobind::module_& m);
 void solvers(nanobind::module_& m);
 void ladders(nanobind::module_& m);
+void paths(nanobind::module_& m);
 
 }  // namespace hinge::bind

@@ -6,4 +6,5 @@ NB_MODULE(native, m) {
   hinge::bind::kernels(m);
   hinge::bind::solvers(m);
   hinge::bind::ladders(m);
+  hinge::bind::paths(m);
 }

@@ -5,8 +5,19 @@ from importlib.metadata import version
 from typing import Any
 
 from hinge import kernels, selection, solvers
-from hinge.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from hinge.estimators import SVC, SVR, IncrementalSVC, IncrementalSVR, NuSVC, NuSVR, OneClassSVM
 from hinge.io import ModelFileError, load, save
+from hinge.paths import (
+    ApproximatePath,
+    QuadraticLossPath,
+    SolutionPath,
+    approximate_path,
+    epsilon_path,
+    nu_path,
+    quadratic_loss_path,
+    regularization_path,
+    weight_path,
+)
 from hinge.problems import Certificate, Status, certify
 
 __version__ = version("hinge")
@@ -14,18 +25,29 @@ __version__ = version("hinge")
 __all__ = [
     "SVC",
     "SVR",
+    "ApproximatePath",
     "Certificate",
+    "IncrementalSVC",
+    "IncrementalSVR",
     "ModelFileError",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "QuadraticLossPath",
+    "SolutionPath",
     "Status",
+    "approximate_path",
     "certify",
+    "epsilon_path",
     "kernels",
     "load",
+    "nu_path",
+    "quadratic_loss_path",
+    "regularization_path",
     "save",
     "selection",
     "solvers",
+    "weight_path",
 ]
 
 

@@ -23,7 +23,7 @@ from hinge.io import archive
 from hinge.io.decode import Decoder, expect
 from hinge.io.encode import Encoder
 from hinge.io.flaws import FOREIGN, NEWER, RESTORE, Flaw, ModelFileError
-from hinge.io.registry import ESTIMATORS, name_of
+from hinge.io.registry import ESTIMATORS, PATHS, name_of
 
 FORMAT = "hinge model"
 VERSION = 1
@@ -32,14 +32,14 @@ Path = str | os.PathLike[str]
 
 
 def save(model: Any, path: Path) -> None:
-    """Write a machine, fitted or not, to a file that `load` reads.
+    """Write a machine, fitted or not, or a path, to a file that `load` reads.
 
     The file appears whole or not at all: a failure leaves what was there before.
 
     Parameters
     ----------
     model : estimator
-        A machine of hinge.
+        A machine of hinge, or a path.
     path : str or path
         Where to; a file that is there is replaced.
 
@@ -57,12 +57,11 @@ def save(model: Any, path: Path) -> None:
     >>> hinge.load(path).predict([[0.5], [2.5]]).tolist()
     ['a', 'b']
     """
-    name = name_of(type(model), ESTIMATORS)
+    name = name_of(type(model), {**ESTIMATORS, **PATHS})
     if name is None:
-        raise TypeError(f"model is a {type(model).__name__}; save writes {', '.join(sorted(ESTIMATORS))}")
+        raise TypeError(f"model is a {type(model).__name__}; save writes {', '.join(sorted({**ESTIMATORS, **PATHS}))}")
     encoder = Encoder()
-    parameters = model.get_params(deep=False)
-    state = {key: value for key, value in vars(model).items() if key not in parameters}
+    parameters, state = ({}, {"path": model}) if name in PATHS else _split(model)
     manifest = {
         "format": FORMAT,
         "version": VERSION,
@@ -119,6 +118,13 @@ def _read(file: IO[bytes]) -> Any:
     return model
 
 
+def _split(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parameters and state of a machine; what a machine can rebuild by itself is left out."""
+    parameters = model.get_params(deep=False)
+    left_out = {*parameters, *getattr(type(model), "_transient", ())}
+    return parameters, {key: value for key, value in vars(model).items() if key not in left_out}
+
+
 def _check_version(manifest: dict[str, Any]) -> None:
     if manifest.get("format") != FORMAT:
         raise Flaw("it does not say that it is a model file", FOREIGN)
@@ -136,8 +142,10 @@ def _check_version(manifest: dict[str, Any]) -> None:
 
 def _rebuild(manifest: dict[str, Any], decoder: Decoder) -> Any:
     name = expect(manifest["class"], str)
+    if name in PATHS:
+        return _rebuild_path(manifest, decoder, PATHS[name])
     if name not in ESTIMATORS:
-        raise Flaw(f"it holds a {name[:40]!r}, which is none of {', '.join(sorted(ESTIMATORS))}", NEWER)
+        raise Flaw(f"it holds a {name[:40]!r}, which is none of {', '.join(sorted({**ESTIMATORS, **PATHS}))}", NEWER)
     cls: Any = ESTIMATORS[name]
     parameters = {key: decoder.decode(node) for key, node in expect(manifest["parameters"], dict).items()}
     unknown = sorted(set(parameters) - set(cls._get_param_names()))
@@ -154,6 +162,21 @@ def _rebuild(manifest: dict[str, Any], decoder: Decoder) -> Any:
         reason = f"{type(error).__name__}: {error}"
         raise Flaw(f"the parts of the {name} do not fit together ({reason[:200]})") from error
     return model
+
+
+def _rebuild_path(manifest: dict[str, Any], decoder: Decoder, cls: Any) -> Any:
+    state = expect(manifest["state"], dict)
+    if set(state) != {"path"} or expect(manifest["parameters"], dict):
+        raise Flaw(f"a {cls.__name__} has parts missing or too many")
+    path = decoder.decode(state["path"])
+    if type(path) is not cls:
+        raise Flaw(f"it holds a {type(path).__name__} where a {cls.__name__} belongs")
+    try:
+        path._check_loaded()
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise Flaw(f"the parts of the {cls.__name__} do not fit together ({reason[:200]})") from error
+    return path
 
 
 def _may_be_state(cls: type, name: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge import estimators, kernels, model, problems, solvers
+from hinge import estimators, kernels, model, paths, problems, solvers
 
 #: Machines: classes that `save` accepts.
 ESTIMATORS: dict[str, type] = {
@@ -23,7 +23,14 @@ ESTIMATORS: dict[str, type] = {
         estimators.SVR,
         estimators.NuSVR,
         estimators.OneClassSVM,
+        estimators.IncrementalSVC,
+        estimators.IncrementalSVR,
     )
+}
+
+#: Paths: dataclasses that `save` accepts as well.
+PATHS: dict[str, Any] = {
+    cls.__name__: cls for cls in (paths.SolutionPath, paths.QuadraticLossPath, paths.ApproximatePath)
 }
 
 #: Dataclasses that may appear inside a machine, written field by field.  Not FunctionKernel: it holds code.
@@ -48,6 +55,10 @@ RECORDS: dict[str, type] = {
         solvers.InteriorPoint,
         solvers.WorkingSet,
         solvers.Chunking,
+        paths.Motion,
+        paths.Pieces,
+        paths.Counts,
+        *PATHS.values(),
     )
 }
 

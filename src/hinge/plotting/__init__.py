@@ -2,5 +2,6 @@
 
 from hinge.plotting.boundary import DecisionBoundary
 from hinge.plotting.convergence import Convergence
+from hinge.plotting.paths import PathDisplay
 
-__all__ = ["Convergence", "DecisionBoundary"]
+__all__ = ["Convergence", "DecisionBoundary", "PathDisplay"]

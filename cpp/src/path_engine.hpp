@@ -1,0 +1,188 @@
+// path_engine.hpp: the state of a parametric active set method and what may be done with it.  See hinge/path.hpp.
+#pragma once
+
+#include <random>
+#include <vector>
+
+#include "hinge/path.hpp"
+#include "margin_factor.hpp"
+#include "pinned_rows.hpp"
+
+namespace hinge {
+
+struct ActiveSet::Snapshot {
+  std::vector<Place> place;
+  std::vector<std::int32_t> margin;
+  std::vector<double> beta, mu, f;
+  PathData now;
+  MarginFactor factor;
+  std::int64_t since_refresh;
+  std::mt19937 random;
+};
+
+class ActiveSet::Engine {
+ public:
+  Engine(const Gram& gram, std::size_t slots, Span<const std::int8_t> group, std::size_t cache_bytes, int threads);
+
+  PathResult start(Span<const double> beta, PathData data, const PathOptions& options, Monitor& monitor);
+  PathResult follow(const PathData& rate, double origin, double span, PathRecord* record, const PathOptions& options,
+                    Monitor& monitor);
+  void restore(const Snapshot& snapshot);
+  void grow(const Gram& bigger, Span<const std::int8_t> groups, PathData data);
+
+  // ---- state ----
+  const Gram* gram;
+  std::size_t n, N, G;
+  std::vector<std::int8_t> group;
+  std::vector<Place> place;
+  std::vector<std::int32_t> margin;  // in the order of the factor
+  std::vector<double> beta;          // true for the margin; the others stand on their bounds
+  std::vector<double> mu, f;
+  PathData now;
+  MarginFactor factor;
+
+  std::int64_t since_refresh = 0;
+  std::mt19937 random{20110323};  // for ties that do not resolve themselves
+
+  std::size_t sample(std::size_t v) const { return v < n ? v : v % n; }
+  double bound(std::size_t v) const { return place[v] == Place::lower ? now.lower[v] : now.upper[v]; }
+  double value(std::size_t v) const { return place[v] == Place::margin ? beta[v] : bound(v); }
+
+ private:
+  // A line along which the data move.  Frames nest: a repair runs inside the path it repairs.
+  struct Frame {
+    PathData base, rate;
+    double span = 0, t = 0;
+    bool moves_linear = false, moves_bounds = false;
+    std::vector<double> h;      // K times the rates of the variables on bounds
+    std::vector<double> moved;  // sums of these rates, per group
+  };
+  enum class Kind { none, leave, enter, kink, meet };
+  struct Event {
+    Kind kind = Kind::none;
+    std::size_t variable = 0, other = 0;
+    Place to = Place::lower;
+    double step = 0;
+  };
+  struct Run {
+    PathRecord* record = nullptr;
+    double origin = 0;
+    const PathOptions* options = nullptr;
+    Monitor* monitor = nullptr;
+    PathResult* result = nullptr;
+    Stopwatch* watch = nullptr;
+    double* last_poll = nullptr;
+  };
+
+  // path_algebra.cpp
+  Frame make_frame(PathData base, const PathData& rate, double span);
+  void move_data(Frame& frame, double t);
+  double bound_rate(const Frame& frame, std::size_t v) const {
+    return place[v] == Place::lower ? frame.rate.lower[v] : frame.rate.upper[v];
+  }
+  void fill_h(Frame& frame);
+  void product(const std::vector<double>& per_variable, std::vector<double>& out);
+  void refresh_f();
+  void border();
+  void grow_border(std::size_t v, double schur);
+  void solve_kkt(std::vector<double>& x, const std::vector<double>& sums, std::vector<double>& nu);
+  bool try_enter(std::size_t v);
+  void to_margin(std::size_t v, const double* row, const std::vector<double>& w, double schur);
+  void to_bound(std::size_t j, Place to);
+  void off_bound(std::size_t v, const double* row);
+  void on_bound(std::size_t v, Place to, const double* row);
+  void direction(Frame& frame);
+  void add_margin(const std::vector<double>& coefficients, std::vector<double>& out);
+  bool correct(bool sums = true);
+  void refactor();
+  void scales();
+  double residual(std::size_t v) const {
+    const int g = group[v];
+    return f[sample(v)] + now.linear[v] + (g >= 0 ? mu[static_cast<std::size_t>(g)] : 0.0);
+  }
+  double residual_rate(const Frame& frame, std::size_t v) const {
+    const int g = group[v];
+    return df_[sample(v)] + frame.rate.linear[v] + (g >= 0 ? dmu_[static_cast<std::size_t>(g)] : 0.0);
+  }
+  bool fixed(const Frame& frame, std::size_t v) const {
+    return now.lower[v] == now.upper[v] && frame.rate.lower[v] == frame.rate.upper[v];
+  }
+  double violation() const;
+
+  // path_tracking.cpp
+  void begin_tracking(const Frame& frame);
+  void end_tracking();
+  void remember(double share, const std::vector<double>& moves);
+  template <class Look>
+  void each_watched(Look look) const {  // variables of all samples that are looked at
+    for (std::size_t first = 0; first < N; first += n) {
+      if (tracking_) {
+        for (std::int32_t i : near_) look(first + static_cast<std::size_t>(i));
+      } else {
+        for (std::size_t v = first; v < first + n; ++v) look(v);
+      }
+    }
+  }
+  bool far(std::size_t v) const { return tracking_ && !is_near_[sample(v)]; }
+
+  // path_events.cpp
+  Status run(Frame& frame, const Run& run);
+  bool settle_groups(Frame& frame, PathResult& result);
+  void drop_idle_single(const Frame& frame, std::size_t g);
+  bool leaves_interval(const Frame& frame, std::size_t g, std::size_t v, Place side) const;
+  void centre(Frame& frame, std::size_t g, double& limit);
+  Event next_event(Frame& frame);
+  Event choose(double limit);
+  void dual_candidates(const Frame& frame, double& limit);
+  void primal_candidates(const Frame& frame, double& limit);
+  void offer(double& limit, double step, double relaxed, double pivot, const Event& event);
+  bool enter(std::size_t v, PathResult& result);
+  bool exchange(std::size_t v, bool upwards, PathResult& result);
+  bool handle(const Event& event, PathResult& result);
+  void perturb(Frame& frame);
+  void note(const Run& run, const Frame& frame, double step);
+  bool repair(const Run& run);
+  void rest_offsets();
+  bool stop_asked(const Run& run, Status& status);
+  void cross_over(Span<const double> point, PathResult& result);
+  void guess_mu();
+  Frame shifted_frame();
+
+  PinnedRows store_;
+  std::vector<const double*> rows_;  // of the margin
+  std::vector<std::size_t> count_;   // margin variables per group
+  std::vector<double> diagonal_;
+  double kappa_ = 1, k_scale_ = 1;
+  Parallel parallel_;
+
+  std::vector<std::vector<double>> border_;  // K̃⁻¹ 1_g
+  std::vector<double> border_matrix_;        // 1_gᵀ K̃⁻¹ 1_h
+  bool border_fresh_ = false;
+
+  // Only these samples are looked at while an update is under way; what the others miss is owed to them.
+  bool tracking_ = false;
+  std::vector<std::int32_t> near_;
+  std::vector<char> is_near_;
+  std::vector<std::vector<double>> near_rows_;  // of the margin
+  std::vector<const double*> near_pointers_;
+  std::vector<double> owed_, buffer_;
+
+  std::vector<double> dbeta_, dmu_, df_;
+  double dbeta_scale_ = 0, rate_noise_ = 0;
+  double r_noise_ = 0, b_noise_ = 0, scale_ = 1;
+
+  struct Candidate {
+    double step, relaxed, pivot;
+    Event event;
+  };
+  std::vector<Candidate> candidates_;
+  std::int64_t idle_ = 0;
+  std::vector<Frame*> frames_;
+  std::vector<std::pair<std::int32_t, Place>> changes_;  // since the last recorded segment
+  std::vector<double> column_, z_;                       // what try_enter found
+  double schur_ = 0;
+  const double* entering_row_ = nullptr;
+  std::int64_t refactorings_ = 0, perturbations_ = 0;
+};
+
+}  // namespace hinge

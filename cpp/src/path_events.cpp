@@ -1,0 +1,334 @@
+// path_events.cpp: which event comes next, and what it does to the active set.  docs/math.md (208)–(213)
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "path_engine.hpp"
+
+namespace hinge {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kEps = std::numeric_limits<double>::epsilon();
+constexpr std::int64_t kPatience = 40;  // events without progress before ties are broken at random
+constexpr double kPivot = 1e-11;        // entries of a null vector below this share of its largest are rounding
+
+}  // namespace
+
+void ActiveSet::Engine::offer(double& limit, double step, double relaxed, double pivot, const Event& event) {
+  if (step > limit) return;
+  limit = std::min(limit, relaxed);
+  candidates_.push_back({std::max(step, 0.0), relaxed, pivot, event});
+}
+
+// Harris: of all candidates within the tolerance of the first, the one with the largest pivot; at random when stuck.
+ActiveSet::Engine::Event ActiveSet::Engine::choose(double limit) {
+  Event best;
+  double best_pivot = -1, best_step = kInfinity;
+  std::size_t seen = 0;
+  for (const Candidate& c : candidates_) {
+    if (c.step > limit) continue;
+    ++seen;
+    const bool better = idle_ > kPatience ? random() % seen == 0 : c.pivot > best_pivot;
+    if (!better) continue;
+    best = c.event;
+    best.step = c.step;
+    best_pivot = c.pivot;
+    best_step = c.step;
+  }
+  if (seen == 0) best.step = kInfinity;
+  (void)best_step;
+  return best;
+}
+
+void ActiveSet::Engine::primal_candidates(const Frame& frame, double& limit) {
+  double top = dbeta_scale_;
+  for (std::int32_t u : margin) {
+    const std::size_t v = static_cast<std::size_t>(u);
+    top = std::max({top, std::abs(frame.rate.lower[v]), std::abs(frame.rate.upper[v])});
+  }
+  const double still = 64 * kEps * top;
+  for (std::size_t i = 0; i < margin.size(); ++i) {
+    const std::size_t v = static_cast<std::size_t>(margin[i]);
+    const double down = dbeta_[i] - frame.rate.lower[v], up = dbeta_[i] - frame.rate.upper[v];
+    Event event;
+    event.kind = Kind::leave;
+    event.variable = v;
+    event.other = i;
+    if (down < -still) {
+      const double room = beta[v] - now.lower[v];
+      event.to = Place::lower;
+      offer(limit, room / -down, (std::max(room, 0.0) + b_noise_) / -down, -down / top, event);
+    }
+    if (up > still) {
+      const double room = now.upper[v] - beta[v];
+      event.to = Place::upper;
+      offer(limit, room / up, (std::max(room, 0.0) + b_noise_) / up, up / top, event);
+    }
+  }
+}
+
+void ActiveSet::Engine::dual_candidates(const Frame& frame, double& limit) {
+  double top = rate_noise_;
+  each_watched([&](std::size_t v) {
+    if (place[v] != Place::margin) top = std::max(top, std::abs(residual_rate(frame, v)));
+  });
+  each_watched([&](std::size_t v) {
+    if (place[v] == Place::margin) return;
+    if (group[v] >= 0 && count_[static_cast<std::size_t>(group[v])] == 0) return;  // centre looks after them
+    const double sign = place[v] == Place::lower ? 1.0 : -1.0;
+    const double rate = sign * residual_rate(frame, v);
+    if (rate >= -rate_noise_) return;
+    const double room = sign * residual(v);
+    if (room > limit * -rate || fixed(frame, v)) return;
+    Event event;
+    event.kind = Kind::enter;
+    event.variable = v;
+    offer(limit, room / -rate, (std::max(room, 0.0) + r_noise_) / -rate, -rate / top, event);
+  });
+}
+
+// A group without margin: its multiplier is an interval.  It stays in the middle, and turns where an end turns.  (212)
+void ActiveSet::Engine::centre(Frame& frame, std::size_t g, double& limit) {
+  double low = -kInfinity, up = kInfinity, low_rate = 0, up_rate = 0;
+  std::size_t at_low = N, at_up = N;
+  const auto rate_of = [&](std::size_t v) { return -(df_[sample(v)] + frame.rate.linear[v]); };
+  for (std::size_t v = 0; v < N; ++v) {
+    if (group[v] != static_cast<int>(g) || fixed(frame, v)) continue;
+    const double a = -(f[sample(v)] + now.linear[v]), rate = rate_of(v);
+    if (place[v] == Place::lower) {
+      if (at_low == N || a > low + r_noise_ || (a > low - r_noise_ && rate > low_rate)) low = a, low_rate = rate, at_low = v;
+    } else {
+      if (at_up == N || a < up - r_noise_ || (a < up + r_noise_ && rate < up_rate)) up = a, up_rate = rate, at_up = v;
+    }
+  }
+  if (at_low == N && at_up == N) {
+    dmu_[g] = 0;
+    return;
+  }
+  if (at_low == N || at_up == N) {
+    mu[g] = at_low == N ? up : low;
+    dmu_[g] = at_low == N ? up_rate : low_rate;
+  } else {
+    mu[g] = 0.5 * (low + up);
+    dmu_[g] = 0.5 * (low_rate + up_rate);
+  }
+  const double noise = std::max(rate_noise_, kEps * (std::abs(low_rate) + std::abs(up_rate)));
+  Event event;
+  if (at_low < N && at_up < N && low_rate - up_rate > noise) {
+    event.kind = Kind::meet;
+    event.variable = at_low;
+    event.other = at_up;
+    const double room = up - low, speed = low_rate - up_rate;
+    offer(limit, room / speed, (std::max(room, 0.0) + r_noise_) / speed, 2.0, event);
+  }
+  event.kind = Kind::kink;
+  for (std::size_t v = 0; v < N; ++v) {
+    if (group[v] != static_cast<int>(g) || fixed(frame, v)) continue;
+    const double a = -(f[sample(v)] + now.linear[v]), rate = rate_of(v);
+    const bool is_low = place[v] == Place::lower;
+    const double speed = is_low ? rate - low_rate : up_rate - rate, room = is_low ? low - a : a - up;
+    if (speed <= noise || v == at_low || v == at_up) continue;
+    event.variable = v;
+    offer(limit, room / speed, (std::max(room, 0.0) + r_noise_) / speed, 1.0, event);
+  }
+}
+
+ActiveSet::Engine::Event ActiveSet::Engine::next_event(Frame& frame) {
+  candidates_.clear();
+  double limit = kInfinity;
+  for (std::size_t g = 0; g < G; ++g)
+    if (count_[g] == 0) centre(frame, g, limit);
+  primal_candidates(frame, limit);
+  dual_candidates(frame, limit);
+  return choose(limit);
+}
+
+// Groups without margin whose total moves otherwise than their bounds: a variable must enter first.  (211)
+bool ActiveSet::Engine::settle_groups(Frame& frame, PathResult& result) {
+  for (std::size_t g = 0; g < G; ++g) {
+    if (count_[g] > 0) continue;
+    end_tracking();  // everybody's residual counts
+    double moved = 0, size = std::abs(frame.rate.total[g]);
+    for (std::size_t v = 0; v < N; ++v) {
+      if (group[v] != static_cast<int>(g)) continue;
+      const double rate = bound_rate(frame, v);
+      moved += rate;
+      size += std::abs(rate);
+    }
+    frame.moved[g] = moved;
+    const double wanted = frame.rate.total[g] - moved;
+    if (std::abs(wanted) <= 1e-13 * size) continue;
+    const Place from = wanted > 0 ? Place::lower : Place::upper;
+    const double sign = wanted > 0 ? 1.0 : -1.0;
+    double nearest = kInfinity, most = 0;
+    std::size_t first = N;
+    for (std::size_t v = 0; v < N; ++v) {
+      if (group[v] != static_cast<int>(g) || place[v] != from || fixed(frame, v)) continue;
+      const double room = sign * residual(v);
+      const double width_rate = frame.rate.upper[v] - frame.rate.lower[v] + (now.upper[v] - now.lower[v]);
+      if (room < nearest - r_noise_ || (room < nearest + r_noise_ && width_rate > most))
+        nearest = room, first = v, most = width_rate;
+    }
+    if (first == N) {
+      result.infeasible = true;
+      return false;
+    }
+    mu[g] -= sign * nearest;
+    if (!enter(first, result)) return false;
+  }
+  return true;
+}
+
+// Whether a group's multiplier would have room to move if v stood on the bound `side`.
+bool ActiveSet::Engine::leaves_interval(const Frame& frame, std::size_t g, std::size_t v, Place side) const {
+  double low = -kInfinity, up = kInfinity;
+  for (std::size_t w = 0; w < N; ++w) {
+    if (group[w] != static_cast<int>(g) || fixed(frame, w)) continue;
+    const double a = -(f[sample(w)] + now.linear[w]);
+    if ((w == v ? side : place[w]) == Place::lower) {
+      low = std::max(low, a);
+    } else {
+      up = std::min(up, a);
+    }
+  }
+  return up - low > 64 * r_noise_;
+}
+
+// The only margin variable of a group, if it stands on a bound and moves with it, holds nothing: to the bound, and the
+// multiplier is an interval.
+void ActiveSet::Engine::drop_idle_single(const Frame& frame, std::size_t g) {
+  for (std::size_t i = 0; i < margin.size(); ++i) {
+    const std::size_t v = static_cast<std::size_t>(margin[i]);
+    if (group[v] != static_cast<int>(g)) continue;
+    const double wanted = frame.rate.total[g] - frame.moved[g];
+    const double lower = frame.rate.lower[v], upper = frame.rate.upper[v];
+    const double size = std::max({std::abs(frame.rate.total[g]), std::abs(frame.moved[g]), std::abs(lower), std::abs(upper)});
+    for (const Place side : {Place::lower, Place::upper}) {
+      const double at = side == Place::lower ? now.lower[v] : now.upper[v];
+      const double rate = side == Place::lower ? lower : upper;
+      if (std::abs(beta[v] - at) > b_noise_ || std::abs(wanted - rate) > 1e-12 * size) continue;
+      if (leaves_interval(frame, g, v, side)) to_bound(i, side);
+      return;
+    }
+    return;
+  }
+}
+
+bool ActiveSet::Engine::enter(std::size_t v, PathResult& result) {
+  const bool upwards = place[v] == Place::lower;
+  beta[v] = bound(v);
+  if (!try_enter(v)) return exchange(v, upwards, result);
+  off_bound(v, entering_row_);
+  to_margin(v, entering_row_, column_, schur_);
+  return true;
+}
+
+// v's column depends on the margin's: along their null vector nothing changes but β itself.  Go until a variable of
+// the margin, or v, meets a bound; that one changes places with v.  (209), (210)
+bool ActiveSet::Engine::exchange(std::size_t v, bool upwards, PathResult& result) {
+  ++result.exchanges;
+  const double* row = entering_row_;
+  const std::size_t m = margin.size();
+  std::vector<double> x(m), sums(G, 0.0), eta, move(n);
+  for (std::size_t i = 0; i < m; ++i) x[i] = -row[sample(static_cast<std::size_t>(margin[i]))];
+  if (group[v] >= 0) sums[static_cast<std::size_t>(group[v])] = -1;
+  solve_kkt(x, sums, eta);
+  for (int round = 0;; ++round) {
+    move.assign(row, row + n);
+    add_margin(x, move);
+    if (round == 1) break;
+    std::vector<double> error(m), missing = sums, shift;
+    for (std::size_t i = 0; i < m; ++i) {
+      const std::size_t u = static_cast<std::size_t>(margin[i]);
+      error[i] = -(move[sample(u)] + (group[u] >= 0 ? eta[static_cast<std::size_t>(group[u])] : 0.0));
+      if (group[u] >= 0) missing[static_cast<std::size_t>(group[u])] -= x[i];
+    }
+    for (std::size_t g = 0; g < G; ++g)
+      if (count_[g] == 0) missing[g] = 0;
+    solve_kkt(error, missing, shift);
+    for (std::size_t i = 0; i < m; ++i) x[i] += error[i];
+    for (std::size_t g = 0; g < G; ++g) eta[g] += shift[g];
+  }
+  const double sign = upwards ? 1.0 : -1.0;
+  double top = 1;
+  for (double value : x) top = std::max(top, std::abs(value));
+  const double own = upwards ? now.upper[v] - beta[v] : beta[v] - now.lower[v];
+  double limit = std::max(own, 0.0) + b_noise_;
+  for (int pass = 0; pass < 2; ++pass) {
+    double best = -1, t = own;
+    std::size_t leaving = m;
+    for (std::size_t i = 0; i < m; ++i) {
+      const double speed = sign * x[i];
+      if (std::abs(speed) <= kPivot * top) continue;
+      const std::size_t u = static_cast<std::size_t>(margin[i]);
+      const double room = std::max(0.0, speed > 0 ? now.upper[u] - beta[u] : beta[u] - now.lower[u]);
+      if (pass == 0) {
+        limit = std::min(limit, (room + b_noise_) / std::abs(speed));
+      } else if (room / std::abs(speed) <= limit && std::abs(speed) > best) {
+        best = std::abs(speed), leaving = i, t = room / std::abs(speed);
+      }
+    }
+    if (pass == 0) continue;
+    if (own <= limit && (leaving == m || own <= t || best < 1e-3)) leaving = m, t = std::max(own, 0.0);
+    for (std::size_t i = 0; i < m; ++i) beta[static_cast<std::size_t>(margin[i])] += sign * t * x[i];
+    path_loops().axpy(sign * t, move.data(), f.data(), n);
+    remember(sign * t, x);
+    for (std::size_t g = 0; g < G; ++g) mu[g] += sign * t * eta[g];
+    if (leaving == m) {
+      off_bound(v, row);
+      on_bound(v, upwards ? Place::upper : Place::lower, row);
+      return true;
+    }
+    const double reached = beta[v] + sign * t;
+    to_bound(leaving, sign * x[leaving] > 0 ? Place::upper : Place::lower);
+    const bool fits = try_enter(v);
+    store_.unpin(sample(v));  // it is pinned twice now
+    off_bound(v, row);
+    beta[v] = reached;
+    if (fits) {
+      to_margin(v, row, column_, schur_);
+      return true;
+    }
+    // Rounding: v to its nearer bound, and everything anew from there.
+    on_bound(v, reached - now.lower[v] < now.upper[v] - reached ? Place::lower : Place::upper, row);
+    refactor();
+    refresh_f();
+    correct();
+  }
+  return true;
+}
+
+bool ActiveSet::Engine::handle(const Event& event, PathResult& result) {
+  switch (event.kind) {
+    case Kind::leave:
+      to_bound(event.other, event.to);
+      return true;
+    case Kind::enter:
+      return enter(event.variable, result);
+    case Kind::meet: {
+      const std::size_t g = static_cast<std::size_t>(group[event.variable]);
+      mu[g] = -(f[sample(event.variable)] + now.linear[event.variable]);
+      return enter(event.variable, result) && (place[event.other] == Place::margin || enter(event.other, result));
+    }
+    case Kind::kink:
+    case Kind::none:
+      return true;
+  }
+  return true;
+}
+
+// When ties cannot be resolved: the residuals of variables on bounds move apart by about 1e-11 of the scale.
+void ActiveSet::Engine::perturb(Frame& frame) {
+  ++perturbations_;
+  end_tracking();
+  std::uniform_real_distribution<double> share(1.0, 2.0);
+  for (std::size_t v = 0; v < N; ++v) {
+    if (place[v] == Place::margin || std::abs(residual(v)) > 100 * r_noise_ + 1e-11 * scale_) continue;
+    const double shift = (place[v] == Place::lower ? 1.0 : -1.0) * share(random) * 1e-11 * scale_;
+    frame.base.linear[v] += shift;
+    now.linear[v] += shift;
+  }
+}
+
+}  // namespace hinge

@@ -1,0 +1,41 @@
+// path_loops.inl: see path_loops.hpp.  Included by path_loops_base.cpp and path_loops_avx2.cpp; no std templates here.
+#include "path_loops.hpp"
+
+namespace hinge {
+namespace {
+
+double dot(const double* a, const double* b, std::size_t n) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t i = 0; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+void axpy(double a, const double* x, double* y, std::size_t n) {
+#pragma omp simd
+  for (std::size_t i = 0; i < n; ++i) y[i] += a * x[i];
+}
+
+constexpr std::size_t kBlock = 1024;  // columns that stay in the first-level cache
+
+void combine(const double* a, const double* const* rows, std::size_t count, double* out, std::size_t n) {
+  for (std::size_t first = 0; first < n; first += kBlock) {
+    const std::size_t last = first + kBlock < n ? first + kBlock : n;
+    std::size_t k = 0;
+    for (; k + 4 <= count; k += 4) {
+      const double a0 = a[k], a1 = a[k + 1], a2 = a[k + 2], a3 = a[k + 3];
+      const double *r0 = rows[k], *r1 = rows[k + 1], *r2 = rows[k + 2], *r3 = rows[k + 3];
+#pragma omp simd
+      for (std::size_t i = first; i < last; ++i) out[i] += (a0 * r0[i] + a1 * r1[i]) + (a2 * r2[i] + a3 * r3[i]);
+    }
+    for (; k < count; ++k) {
+      const double a0 = a[k];
+      const double* r0 = rows[k];
+#pragma omp simd
+      for (std::size_t i = first; i < last; ++i) out[i] += a0 * r0[i];
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hinge

@@ -1,0 +1,96 @@
+// pinned_rows.hpp: kernel rows in double: those of the margin stay, the others make room when the budget is spent.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "hinge/kernel_source.hpp"
+
+namespace hinge {
+
+class PinnedRows {
+ public:
+  PinnedRows(const KernelSource& kernel, std::size_t budget_bytes)
+      : kernel_(&kernel), n_(kernel.size()), width_(n_ + n_ / 8 + 16), budget_(budget_bytes), slots_(n_) {
+    capacity_ = std::max<std::size_t>(16, budget_ / (sizeof(double) * width_));
+  }
+
+  // A source with the same samples first, and more after them.
+  void widen(const KernelSource& kernel) {
+    const std::size_t old = n_;
+    kernel_ = &kernel;
+    n_ = kernel.size();
+    slots_.resize(n_);
+    const bool tight = n_ > width_;
+    if (tight) {
+      width_ = n_ + n_ / 8 + 16;
+      capacity_ = std::max<std::size_t>(16, budget_ / (sizeof(double) * width_));
+    }
+    std::vector<std::int32_t> added;
+    for (std::size_t j = old; j < n_; ++j) added.push_back(static_cast<std::int32_t>(j));
+    if (added.empty()) return;
+    for (std::size_t i = 0; i < old; ++i) {
+      Slot& slot = slots_[i];
+      if (!slot.row) continue;
+      if (tight) {
+        std::unique_ptr<double[]> wider(new double[width_]);
+        std::copy(slot.row.get(), slot.row.get() + old, wider.get());
+        slot.row = std::move(wider);
+      }
+      kernel_->row(i, added, Span<double>(slot.row.get() + old, n_ - old));
+    }
+  }
+
+  // The row of a sample; it stays until as many calls of unpin.
+  const double* pin(std::size_t i) {
+    Slot& slot = slots_[i];
+    if (!slot.row) fill(i);
+    if (slot.pins++ == 0 && slot.waiting) {
+      waiting_.erase(slot.place);
+      slot.waiting = false;
+    }
+    return slot.row.get();
+  }
+
+  void unpin(std::size_t i) {
+    Slot& slot = slots_[i];
+    if (--slot.pins > 0) return;
+    slot.place = waiting_.insert(waiting_.end(), i);
+    slot.waiting = true;
+  }
+
+ private:
+  struct Slot {
+    std::unique_ptr<double[]> row;
+    int pins = 0;
+    bool waiting = false;
+    std::list<std::size_t>::iterator place;
+  };
+
+  void fill(std::size_t i) {
+    std::unique_ptr<double[]> row;
+    if (stored_ >= capacity_ && !waiting_.empty()) {
+      Slot& oldest = slots_[waiting_.front()];
+      waiting_.pop_front();
+      oldest.waiting = false;
+      row = std::move(oldest.row);
+    } else {
+      row.reset(new double[width_]);
+      ++stored_;
+    }
+    kernel_->row(i, {}, Span<double>(row.get(), n_));
+    slots_[i].row = std::move(row);
+  }
+
+  const KernelSource* kernel_;
+  std::size_t n_, width_, budget_;  // rows have room for width_ values
+  std::vector<Slot> slots_;
+  std::size_t capacity_ = 0, stored_ = 0;
+  std::list<std::size_t> waiting_;
+};
+
+}  // namespace hinge

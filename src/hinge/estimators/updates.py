@@ -1,0 +1,199 @@
+"""What machines that learn and forget share: the samples that are there, and changes that happen or do not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from hinge.estimators import parameters
+from hinge.estimators.data import Data, check_weight, length, take
+from hinge.estimators.machine import KernelMachine
+from hinge.kernels import FunctionKernel, Kernel, Precomputed, check_cache_size
+from hinge.paths.window import Window, stack
+from hinge.problems import Array, Certificate, Status
+
+
+class IncrementalMachine(KernelMachine):
+    """What both share: the samples that are there, a window for every machine, and changes that happen or do not."""
+
+    _X: Any
+    _y: NDArray[Any]
+    _w: Array
+    _windows: dict[str, Window] | None
+
+    #: Rebuilt from the samples and coefficients when it is missing (after loading a file).
+    _transient: ClassVar[tuple[str, ...]] = ("_windows",)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        return {key: value for key, value in state.items() if key not in self._transient}
+
+    def _check_parameters(self) -> None:
+        parameters.number("C", self.C, 0.0, open_low=True)
+        parameters.number("degree", self.degree, 0.0)
+        parameters.number("coef0", self.coef0, -np.inf)
+        if self.max_time is not None:
+            parameters.number("max_time", self.max_time, 0.0, open_low=True)
+        check_cache_size(self.cache_size)
+        kernel = self._make_kernel()
+        if isinstance(kernel, Precomputed):
+            raise ValueError("kernel='precomputed' has no rows for later samples; use a kernel of the samples")
+        if kernel.psd is False:
+            raise ValueError(f"kernel={self.kernel!r} is not positive semidefinite: updates need a convex problem")
+
+    # ---- the samples that are there ---------------------------------------------------------------------------
+
+    @property
+    def n_samples_(self) -> int:
+        """Number of samples that the model is trained on now."""
+        check_is_fitted(self)
+        return len(self._y)
+
+    @property
+    def training_data_(self) -> tuple[Any, NDArray[Any], Array]:
+        """(X, y, sample_weight) that the model is trained on now, in the order of their positions."""
+        check_is_fitted(self)
+        return self._X, self._y, self._w
+
+    @property
+    def certificate_(self) -> Certificate:  # type: ignore[override]
+        """Primal and dual value and their gap, computed from the data when asked for."""
+        return self.certify(self._X, self._y, self._w)
+
+    def _new_samples(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        X, y = self._validate_arrays(X, y, reset=False)
+        weight = check_weight(sample_weight, length(X))
+        rows = np.flatnonzero(weight > 0)
+        return Data(take(X, rows), y[rows], weight[rows], rows)
+
+    def _positions(self, forget: Any) -> NDArray[np.intp]:
+        n = len(self._y)
+        index = np.atleast_1d(np.asarray(forget))
+        if index.size == 0:
+            return np.empty(0, dtype=np.intp)
+        if index.dtype == bool:
+            if index.shape != (n,):
+                raise ValueError(f"forget is a mask of shape {index.shape}, but there are {n} samples")
+            index = np.flatnonzero(index)
+        if index.ndim != 1 or index.dtype.kind not in "iu":
+            raise TypeError(f"forget must hold positions of samples (integers), got {index.dtype}")
+        bad = (index < -n) | (index >= n)
+        if bad.any():
+            raise IndexError(f"forget has the position {int(index[bad][0])}, but there are {n} samples (0 to {n - 1})")
+        return np.unique(index % n).astype(np.intp)
+
+    # ---- changes ----------------------------------------------------------------------------------------------
+
+    def forget(self, positions: ArrayLike) -> Self:
+        """Remove samples, exactly: afterwards the model is what training without them gives.
+
+        Parameters
+        ----------
+        positions : array-like of int
+            Positions among the samples that are there; those behind them move up.
+        """
+        return self.update(forget=positions)
+
+    def reweight(self, sample_weight: ArrayLike) -> Self:
+        """Change the weights of the samples that are there, exactly.
+
+        Parameters
+        ----------
+        sample_weight : array-like of shape (n_samples_,)
+            Zero or positive; a sample of weight zero stays, without influence, and can be given weight again.
+        """
+        check_is_fitted(self)
+        weight = check_weight(sample_weight, len(self._y))
+        self._check_left(self._y, weight, "reweight")
+        return self._change(None, np.empty(0, dtype=np.intp), weight)
+
+    def update(self, X: Any = None, y: Any = None, sample_weight: Any = None, *, forget: ArrayLike = ()) -> Self:
+        """Add samples and remove others along one path.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            Samples to add, behind those that are there; nothing when left out.
+        forget : array-like of int
+            Positions of samples to remove.
+        """
+        check_is_fitted(self)
+        self._check_parameters()
+        new = None if X is None else self._new_samples(X, y, sample_weight)
+        gone = self._positions(forget)
+        stay = np.setdiff1d(np.arange(len(self._y)), gone)
+        left = self._y[stay] if new is None else np.concatenate([self._y[stay], new.y])
+        weight = self._w[stay] if new is None else np.concatenate([self._w[stay], new.weight])
+        self._check_left(left, weight, "forget")
+        return self._change(new, gone, None)
+
+    def _check_left(self, y: NDArray[Any], weight: Array, what: str) -> None:
+        raise NotImplementedError
+
+    def _change(self, new: Data | None, gone: NDArray[np.intp], weight: Array | None) -> Self:
+        try:
+            with self._all_or_nothing():
+                self._carry_out(new, gone, weight)
+        except BaseException:
+            self._windows = None  # some may be ahead of others: the samples are as they were, rebuild from them
+            raise
+        return self
+
+    def _carry_out(self, new: Data | None, gone: NDArray[np.intp], weight: Array | None) -> None:
+        raise NotImplementedError
+
+    def _keep(self, new: Data | None, gone: NDArray[np.intp], weight: Array | None) -> NDArray[np.intp]:
+        """The samples after a change; returns the positions that stay."""
+        stay = np.setdiff1d(np.arange(len(self._y)), gone)
+        w = self._w if weight is None else weight
+        X = take(self._X, stay) if len(gone) else self._X
+        self._y, self._w = self._y[stay], w[stay]
+        if new is not None:
+            X = stack(X, new.X.astype(X.dtype) if hasattr(new.X, "astype") else new.X)
+            self._y, self._w = np.concatenate([self._y, new.y]), np.concatenate([self._w, new.weight])
+        self._X = X
+        self.shape_fit_ = (len(self._y), *self.shape_fit_[1:])
+        return stay
+
+    def _data(self) -> Data:
+        return Data(self._X, self._y, self._w, np.arange(len(self._y)))
+
+    def _open(self, kernel: Kernel, rows: Any, y: Array, cost: Array, beta: Array | None, **options: Any) -> Window:
+        X = self._X if rows is None else take(self._X, rows)
+        return Window(kernel, X, y, cost, beta=beta, cache_size=self.cache_size, max_time=self.max_time, **options)
+
+    def _begin(self, data: Data) -> Kernel:
+        """Own copies of the samples, and the kernel with its width fixed for good."""
+        self._X = data.X.copy() if hasattr(data.X, "copy") else data.X
+        self._y, self._w = np.array(data.y), data.weight.copy()
+        self.shape_fit_ = (len(self._y), *self.shape_fit_[1:])
+        self._windows = None
+        kernel = self._make_kernel()
+        return kernel if isinstance(kernel, FunctionKernel) else kernel.resolve(data.X, data.weight)
+
+    def _finished(self, windows: Sequence[Window]) -> None:
+        self.status_ = Status.SOLVED
+        self.fit_status_ = 0
+        self.n_iter_ = self._iterations(np.array([w.counts.events for w in windows], dtype=np.int32))
+
+
+def as_groups(groups: Any, n: int) -> tuple[list[NDArray[np.intp]], NDArray[np.intp] | None]:
+    """Groups as lists of positions; and, if they were labels, the order that puts their samples back."""
+    if isinstance(groups, list | tuple) and any(np.ndim(group) for group in groups):
+        lists = [np.asarray(group, dtype=np.intp) for group in groups]
+        for group in lists:
+            if group.size == 0 or group.min() < 0 or group.max() >= n or len(np.unique(group)) != len(group):
+                raise ValueError(f"groups must be lists of different positions between 0 and {n - 1}, none empty")
+        return lists, None
+    labels = np.asarray(groups)
+    if labels.shape != (n,):
+        raise ValueError(f"groups has shape {labels.shape}, but there are {n} samples; pass one label per sample")
+    _, which = np.unique(labels, return_inverse=True)
+    lists = [np.flatnonzero(which == g) for g in range(which.max() + 1)]
+    order = np.empty(n, dtype=np.intp)
+    order[np.concatenate(lists)] = np.arange(n)
+    return lists, order

@@ -1,0 +1,30 @@
+"""Paths: the exact solution as a function of C, weights, ε, ν or λ; adding and removing samples."""
+
+from hinge.paths.approximate import ApproximatePath, approximate_path
+from hinge.paths.engine import Counts, PathError
+from hinge.paths.motion import Motion
+from hinge.paths.path import PathModel, SolutionPath
+from hinge.paths.pieces import Pieces
+from hinge.paths.quadratic import QuadraticLossPath, quadratic_loss_path
+from hinge.paths.regularization import epsilon_path, nu_path, regularization_path, weight_path
+from hinge.paths.validation import Best, PiecewiseQuadratic, StepFunction
+
+__all__ = [
+    "ApproximatePath",
+    "Best",
+    "Counts",
+    "Motion",
+    "PathError",
+    "PathModel",
+    "Pieces",
+    "PiecewiseQuadratic",
+    "QuadraticLossPath",
+    "SolutionPath",
+    "StepFunction",
+    "approximate_path",
+    "epsilon_path",
+    "nu_path",
+    "quadratic_loss_path",
+    "regularization_path",
+    "weight_path",
+]

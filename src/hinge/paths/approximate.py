@@ -1,0 +1,222 @@
+"""When exact breakpoints are too many: a path of few knots with a certified gap between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hinge.kernels import Access, Kernel, Precomputed, expand
+from hinge.model import KernelModel
+from hinge.paths import motion
+from hinge.paths.engine import Progress, path_access
+from hinge.paths.path import PathModel
+from hinge.paths.regularization import check_both_classes, check_range, check_samples, check_vector
+from hinge.problems import Array, certify
+from hinge.solvers import Auto
+
+
+@dataclass(frozen=True)
+class ApproximatePath:
+    """A solution for every C whose relative duality gap is at most `gap`; made by `approximate_path`.
+
+    Between two knots the solution is interpolated: it stays feasible, and its gap is at most a parabola whose
+    coefficients are known.                                                                docs/math.md (225)
+
+    Attributes
+    ----------
+    knots : ndarray
+        Values of C at which the problem was solved, ascending.
+    gap : float
+        The relative gap that was asked for; `gap_bound(C)` is the one at C.
+    """
+
+    task: str
+    kernel: Kernel
+    X: Any
+    y: Array
+    classes: Any
+    low: float
+    high: float
+    gap: float
+    knots: Array
+    betas: Array
+    intercepts: Array
+    linear: Array  # −pᵀα
+    losses: Array  # Σ wᵢ ξᵢ
+    norms: Array  # ‖w‖² at the knots
+    products: Array  # ⟨w, w'⟩ of neighbours
+
+    def _place(self, C: float) -> tuple[int, float]:
+        C = float(C)
+        if not self.low * (1 - 1e-12) <= C <= self.high * (1 + 1e-12):
+            raise ValueError(f"C={C!r} is outside the path, which runs from {self.low!r} to {self.high!r}")
+        k = int(np.clip(np.searchsorted(self.knots, C, side="right") - 1, 0, len(self.knots) - 2))
+        return k, float(np.clip((C - self.knots[k]) / (self.knots[k + 1] - self.knots[k]), 0.0, 1.0))
+
+    def gap_bound(self, C: float) -> float:
+        """An upper bound on (primal − dual) / primal of the solution at C, never above `gap`."""
+        k, s = self._place(C)
+        two = slice(k, k + 2)
+        product = float(self.products[k])
+        a, b, c = gap_parabola(self.knots[two], self.linear[two], self.losses[two], self.norms[two], product)
+        norm = (1 - s) ** 2 * self.norms[k] + 2 * s * (1 - s) * self.products[k] + s**2 * self.norms[k + 1]
+        dual = (1 - s) * self.linear[k] + s * self.linear[k + 1] - 0.5 * norm
+        bound = max(0.0, a + s * (b + s * c))
+        return float(bound / max(dual + bound, np.finfo(float).tiny))
+
+    def coefficients(self, C: float) -> Array:
+        """β with f(x) = Σ βᵢ k(xᵢ, x) + b."""
+        k, s = self._place(C)
+        return (1 - s) * self.betas[k] + s * self.betas[k + 1]
+
+    def intercept(self, C: float) -> float:
+        """b."""
+        k, s = self._place(C)
+        return float((1 - s) * self.intercepts[k] + s * self.intercepts[k + 1])
+
+    def decision_function(self, X: Any, C: float) -> Array:
+        """Decision values at the rows of X."""
+        beta = self.coefficients(C)
+        if isinstance(self.kernel, Precomputed):
+            return np.asarray(X, dtype=np.float64) @ beta + self.intercept(C)
+        return expand(self.kernel, X, self.X, beta) + self.intercept(C)
+
+    def model(self, C: float) -> PathModel:
+        """The machine at C."""
+        beta = self.coefficients(C)
+        support: NDArray[np.intp] = np.flatnonzero(beta)
+        vectors = None if isinstance(self.kernel, Precomputed) else self.X[support]
+        machine = KernelModel(self.kernel, vectors, beta[support][:, None], np.array([self.intercept(C)]))
+        return PathModel(machine, self.classes, support, len(self.y))
+
+    def _check_loaded(self) -> None:
+        """The arrays belong together (they may come from a file)."""
+        n, count = self.X.shape[0], len(self.knots)
+        columns = (self.intercepts, self.linear, self.losses, self.norms)
+        sizes = (len(self.y), len(self.products), *self.betas.shape, *map(len, columns))
+        if count < 2 or sizes != (n, count - 1, count, n, *[count] * 4):
+            raise ValueError("the internal representation of the path was altered")
+
+    def __repr__(self) -> str:
+        return (
+            f"<approximate path of {len(self.y)} samples over C in [{self.low:g}, {self.high:g}]: "
+            f"{len(self.knots)} knots, relative gap at most {self.gap:g}>"
+        )
+
+
+def approximate_path(
+    X: Any,
+    y: Any,
+    *,
+    C_min: float = 1e-3,
+    C_max: float = 1e3,
+    gap: float = 1e-2,
+    kernel: Any = "rbf",
+    degree: float = 3,
+    gamma: Any = "scale",
+    coef0: float = 0.0,
+    sample_weight: ArrayLike | None = None,
+    task: str = "classification",
+    epsilon: float = 0.1,
+    cache_size: float | str = "auto",
+    progress: Progress | None = None,
+) -> ApproximatePath:
+    """A path over C that is not exact, but proven to be within `gap` of the optimum everywhere.
+
+    For large data with very many breakpoints: the number of knots grows like log(C_max / C_min) / √gap, whatever the
+    number of samples is. Parameters as in `regularization_path`.
+
+    Parameters
+    ----------
+    gap : float in (0, 1)
+        Largest relative duality gap, (primal − dual) / primal, at any C.
+    """
+    low, high = check_range("C", C_min, C_max)
+    if not 1e-9 <= gap < 1:
+        raise ValueError(f"gap={gap!r} must lie in [1e-9, 1)")
+    samples = check_samples(X, y, task, kernel, degree, gamma, coef0)
+    weight = check_vector("sample_weight", sample_weight, samples.n, 1.0)
+    check_both_classes(samples, weight)
+    cost = motion.proportional(weight)
+    if task == "classification":
+        moving = motion.classification(samples.y, cost)
+    else:
+        tube = motion.constant(check_vector("epsilon", epsilon, samples.n))
+        moving = motion.regression(samples.y, cost, tube)
+    access = path_access(samples.kernel, samples.X, cache_size)
+    knots = {C: _solve(moving, access, C, gap, None) for C in (low, high)}
+    pending = [(low, high)]
+    while pending:
+        left, right = pending.pop()
+        if _close(knots[left], knots[right], gap) or right / left < 1 + 1e-6:
+            continue
+        middle = float(np.sqrt(left * right))
+        knots[middle] = _solve(moving, access, middle, gap, knots[left].alpha)
+        pending += [(middle, right), (left, middle)]
+        if progress is not None and progress({"iteration": len(knots), "primal": middle}) is False:
+            raise KeyboardInterrupt("the approximate path was stopped; its knots do not yet reach the gap asked for")
+    found = [knots[C] for C in sorted(knots)]
+    return ApproximatePath(
+        task, samples.kernel, samples.X, samples.y, samples.classes, low, high, float(gap),
+        np.array([k.C for k in found]), np.array([k.beta for k in found]), np.array([k.offset for k in found]),
+        np.array([k.linear for k in found]), np.array([k.loss for k in found]), np.array([k.norm for k in found]),
+        np.array([a.beta @ b.f for a, b in pairwise(found)]),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Knot:
+    C: float
+    alpha: Array
+    beta: Array
+    f: Array  # Kβ
+    offset: float
+    linear: float
+    loss: float
+
+    summed: ClassVar = ("C", "linear", "loss", "norm")
+
+    @property
+    def norm(self) -> float:
+        """‖w‖²."""
+        return float(self.beta @ self.f)
+
+
+def _solve(moving: motion.Motion, access: Access, C: float, gap: float, start: Array | None) -> _Knot:
+    """The solution at C, with a gap well below what is asked for."""
+    problem, tol = moving.problem(access, C), min(1e-3, 0.1 * gap)
+    for _ in range(8):
+        solution = Auto(tol=tol).solve(problem, None if start is None else np.clip(start, problem.lower, problem.upper))
+        certificate = certify(problem, *solution.point)
+        if certificate.gap <= 0.1 * gap * certificate.primal:
+            break
+        tol, start = 0.1 * tol, solution.alpha
+    beta = (moving.sign * solution.alpha).reshape(-1, access.n).sum(axis=0)
+    f = access.matvec(beta)
+    loss = max(0.0, (certificate.primal - 0.5 * float(beta @ f)) / C)
+    return _Knot(C, solution.alpha, beta, f, float(solution.mu[0]), -float(problem.p @ solution.alpha), loss)
+
+
+def gap_parabola(C: Array, linear: Array, loss: Array, norm: Array, product: float) -> tuple[float, float, float]:
+    """(a, b, c) with gap ≤ a + bs + cs² on the way from the first to the second of two knots.              (225)
+
+    ‖w(s)‖² − linear(s) + C(s) loss(s): losses are convex in (w, b), everything else is as written.
+    """
+    a = norm[0] - linear[0] + C[0] * loss[0]
+    b = 2 * (product - norm[0]) - (linear[1] - linear[0]) + C[0] * (loss[1] - loss[0]) + loss[0] * (C[1] - C[0])
+    c = norm[0] - 2 * product + norm[1] + (C[1] - C[0]) * (loss[1] - loss[0])
+    return float(a), float(b), float(c)
+
+
+def _close(first: _Knot, second: _Knot, gap: float) -> bool:
+    """Whether the gap stays below `gap` times the (growing) optimum between two knots."""
+    C, linear, loss, norm = (np.array([getattr(k, name) for k in (first, second)]) for name in _Knot.summed)
+    a, b, c = gap_parabola(C, linear, loss, norm, float(first.beta @ second.f))
+    top = max(a, a + b + c)
+    if c < 0 and 0 < -b / (2 * c) < 1:
+        top = max(top, a - b * b / (4 * c))
+    return top <= gap * (first.linear - 0.5 * first.norm)

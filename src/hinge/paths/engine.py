@@ -1,0 +1,115 @@
+"""The compiled active set engine with a problem in motion: start, follow, ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hinge import _core
+from hinge.kernels import Access, Precomputed, cache_bytes, open_access
+from hinge.paths.motion import Motion
+from hinge.paths.pieces import Pieces
+from hinge.problems import Array, Status
+from hinge.solvers import SMO
+
+#: A kernel matrix up to this share of the memory budget is computed once and for all.
+WHOLE_SHARE = 0.6
+
+#: How near the optimum the point must be from which a path is started; it need not be nearer.
+START_TOL = 1e-3
+
+Progress = Callable[[dict[str, Any]], Any]
+
+
+class PathError(RuntimeError):
+    """A path that could not be followed to its end."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What happened on the way."""
+
+    events: int = 0
+    exchanges: int = 0
+    idle: int = 0
+    repairs: int = 0
+    refactorings: int = 0
+    violation: float = 0.0
+    mean_margin: float = 0.0
+
+    @classmethod
+    def of(cls, report: dict[str, Any]) -> Counts:
+        """From the engine's report."""
+        same = ("events", "exchanges", "idle", "repairs", "refactorings", "violation")
+        return cls(**{k: report[k] for k in same}, mean_margin=report["margin_sum"] / max(1, report["events"]))
+
+
+@dataclass
+class Engine:
+    """An `ActiveSet` over the kernel matrix behind `access`."""
+
+    access: Access
+    group: Any
+    slots: int
+    cache_size: float | str = "auto"
+    threads: int = 1
+    set: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.set = _core.ActiveSet(self.access.gram, self.slots, self.group, cache_bytes(self.cache_size), self.threads)
+
+    def start(self, motion: Motion, theta: float, beta: Array | None = None, max_time: float | None = None) -> Counts:
+        """The optimum at θ, from `beta` or from a solver's answer."""
+        if beta is None:
+            quick = SMO(tol=START_TOL, max_iter=2000 + 20 * motion.size, max_time=max_time, cache_size=self.cache_size)
+            beta = motion.sign * quick.solve(motion.problem(self.access, theta)).alpha
+        report = self.set.start(np.ascontiguousarray(beta), *motion.at(theta), max_time or 0.0, -1)
+        self._check(report)
+        return Counts.of(report)
+
+    def follow(
+        self,
+        motion: Motion,
+        low: float,
+        high: float,
+        *,
+        record: bool = True,
+        max_time: float | None = None,
+        max_events: int = -1,
+        progress: Progress | None = None,
+    ) -> tuple[Pieces | None, Counts, Status, float]:
+        """Along θ from `low`, where the engine stands, to `high`: the pieces, what happened, and how far it got."""
+        report, record_ = self.set.follow(
+            *motion.rates(), low, high - low, record, max_time or 0.0, max_events, progress
+        )
+        self._check(report)
+        pieces = Pieces.from_record(record_) if record else None
+        return pieces, Counts.of(report), Status(report["status"]), float(report["reached"])
+
+    @staticmethod
+    def _check(report: dict[str, Any]) -> None:
+        if report["error"] is not None:
+            raise report["error"]
+        if report["infeasible"]:
+            raise PathError(
+                f"at {report['reached']:.6g} the problem has no feasible point any more: one side has no sample of "
+                "positive weight left. Keep at least one sample of each class"
+            )
+        if report["status"] == Status.NUMERICAL:
+            raise PathError(
+                f"rounding errors stopped the path at {report['reached']:.6g} (KKT violation "
+                f"{report['violation']:.1e}). Scale the data, for example with StandardScaler"
+            )
+
+
+def path_access(kernel: Any, X: Any, cache_size: float | str = "auto", threads: int = 1) -> Access:
+    """Kernel access for a path: the whole matrix where it fits the budget, rows on demand otherwise."""
+    budget = cache_bytes(cache_size)
+    access = open_access(kernel, X, budget_bytes=budget, threads=threads)
+    if isinstance(kernel, Precomputed) or 8 * access.n**2 > WHOLE_SHARE * budget:
+        return access
+    everything = np.arange(access.n)
+    return open_access(Precomputed(), access.block(everything, everything), threads=threads)

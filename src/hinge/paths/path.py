@@ -1,0 +1,263 @@
+"""A path one can ask anything: the exact solution at every value of its parameter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hinge.kernels import Access, Kernel, Precomputed, cross, expand, open_access
+from hinge.model import KernelModel
+from hinge.paths.engine import Counts
+from hinge.paths.motion import Motion
+from hinge.paths.pieces import Pieces
+from hinge.paths.validation import Best, Crossings, PiecewiseQuadratic, StepFunction
+from hinge.problems import Array, Certificate, Status, certify
+
+#: Entries of the kernel matrix between validation and training points that are held at a time.
+BLOCK = 1 << 24
+
+
+@dataclass(frozen=True)
+class PathModel:
+    """The machine at one point of a path."""
+
+    machine: KernelModel
+    classes: Any
+    support: NDArray[np.intp]
+    n_train: int
+
+    def decision_function(self, X: Any) -> Array:
+        """Σ βᵢ k(xᵢ, x) + b; for a precomputed kernel X has one column per training sample."""
+        if isinstance(self.machine.kernel, Precomputed):
+            X = np.ascontiguousarray(np.asarray(X, dtype=np.float64)[:, self.support])
+        return self.machine.decide(X)[:, 0]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels, or values of f for regression."""
+        values = self.decision_function(X)
+        return values if self.classes is None else self.classes[(values > 0).astype(np.intp)]
+
+    def score(self, X: Any, y: ArrayLike) -> float:
+        """Accuracy, or R² for regression."""
+        y, found = np.asarray(y), self.predict(X)
+        if self.classes is not None:
+            return float(np.mean(found == y))
+        return float(1 - np.sum((y - found) ** 2) / np.sum((y - np.mean(y)) ** 2))
+
+
+@dataclass(frozen=True)
+class SolutionPath:
+    """The solution as an exact, piecewise linear function of one parameter.
+
+    Made by `regularization_path`, `weight_path`, `epsilon_path`, `margin_path`, `tube_path` and `nu_path`.
+
+    Attributes
+    ----------
+    parameter : str
+        What moves: "C", "theta", "epsilon" or "nu".
+    low, high : float
+        The interval that was followed.
+    breakpoints : ndarray
+        Every value at which the solution turns, ascending, both ends included.
+    kkt_violation : float
+        The largest violation of the optimality conditions at any breakpoint, relative to max |c| + max K · max |bound|.
+    counts : Counts
+        Events, exchanges, mean size of the margin and more.
+    status : Status
+        SOLVED, or why the path ends before `high` was reached.
+    """
+
+    parameter: str
+    task: str
+    kernel: Kernel
+    X: Any
+    y: Array
+    classes: Any
+    motion: Motion
+    pieces: Pieces
+    counts: Counts
+    low: float
+    high: float
+    status: Status = Status.SOLVED
+
+    # ---- the path as a function -------------------------------------------------------------------------------
+
+    @cached_property
+    def breakpoints(self) -> Array:
+        """Every value of the parameter at which the solution turns."""
+        return np.unique(np.concatenate([self.pieces.start, [self.high]]))
+
+    @property
+    def kkt_violation(self) -> float:
+        """Largest over all breakpoints, relative to the scale of the problem there."""
+        return max(float(np.max(self.pieces.violation, initial=0.0)), self.counts.violation)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of training samples."""
+        return len(self.y)
+
+    def _check(self, theta: float) -> float:
+        theta = float(theta)
+        slack = 1e-12 * max(abs(self.low), abs(self.high))
+        if not self.low - slack <= theta <= self.high + slack:
+            raise ValueError(
+                f"{self.parameter}={theta!r} is outside the path, which runs from {self.low!r} to {self.high!r}; "
+                "follow a longer one"
+            )
+        return min(max(theta, self.low), self.high)
+
+    def coefficients(self, theta: float) -> Array:
+        """β with f(x) = Σ βᵢ k(xᵢ, x) + b."""
+        beta = self.pieces.beta(self.motion, self._check(theta))
+        return beta.reshape(-1, self.n_samples).sum(axis=0) / self._unit(theta)
+
+    def alpha(self, theta: float) -> Array:
+        """The dual variables: 0 ≤ αᵢ ≤ Cᵢ of classification, αᵢ − αᵢ* of regression."""
+        beta = self.pieces.beta(self.motion, self._check(theta)).reshape(-1, self.n_samples).sum(axis=0)
+        return np.abs(beta) if self.task in ("classification", "one_class") else beta
+
+    def intercept(self, theta: float) -> float:
+        """b; where it is an interval, its middle."""
+        mu = self.pieces.multipliers(self._check(theta))
+        if self.parameter == "nu" and self.task == "classification":
+            return float(0.5 * (mu[0] + mu[1]) / self._unit(theta))
+        return float(mu[0]) if len(mu) else 0.0
+
+    def _unit(self, theta: float) -> float:
+        """ρ of ν-classification, 1 otherwise."""
+        if self.parameter != "nu" or self.task != "classification":
+            return 1.0
+        mu = self.pieces.multipliers(self._check(theta))
+        return float(0.5 * (mu[1] - mu[0]))
+
+    def index_sets(self, theta: float) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+        """Samples (outside, on, inside) the margin: α at zero, between, at its bound."""
+        k = self.pieces.segment(self._check(theta))
+        places = self.pieces.places(k).reshape(-1, self.n_samples)
+        at_zero = np.where(self.motion.sign.reshape(places.shape) > 0, 0, 1)
+        if self.task == "regression" and len(places) == 1:
+            at_zero = np.full_like(at_zero, -1)
+        on = np.any(places == 2, axis=0)
+        inside = np.any((places != 2) & (places != at_zero), axis=0) & ~on
+        return np.flatnonzero(~on & ~inside), np.flatnonzero(on), np.flatnonzero(inside)
+
+    def decision_function(self, X: Any, theta: float) -> Array:
+        """Decision values at the rows of X (kernel values with every training sample, for a precomputed kernel)."""
+        beta = self.coefficients(theta)
+        if isinstance(self.kernel, Precomputed):
+            return np.asarray(X, dtype=np.float64) @ beta + self.intercept(theta)
+        return expand(self.kernel, X, self.X, beta) + self.intercept(theta)
+
+    def model(self, theta: float) -> PathModel:
+        """The machine at `theta`: its support vectors, and what it predicts."""
+        beta = self.coefficients(theta)
+        support = np.flatnonzero(beta)
+        vectors = None if isinstance(self.kernel, Precomputed) else self.X[support]
+        machine = KernelModel(self.kernel, vectors, beta[support][:, None], np.array([self.intercept(theta)]))
+        return PathModel(machine, self.classes, support, self.n_samples)
+
+    at = model
+
+    def certificate(self, theta: float) -> Certificate:
+        """Primal and dual value and their gap at `theta`, computed from the data."""
+        problem = self.motion.problem(self._access, self._check(theta))
+        beta = self.pieces.beta(self.motion, self._check(theta))
+        return certify(problem, self.motion.sign * beta, self.pieces.multipliers(theta), convex=self.kernel.psd)
+
+    @cached_property
+    def _access(self) -> Access:
+        return open_access(self.kernel, self.X)
+
+    # ---- exact model selection --------------------------------------------------------------------------------
+
+    def _cross(self, X: Any) -> Array:
+        """K(X, training samples)."""
+        if isinstance(self.kernel, Precomputed):
+            return np.asarray(X, dtype=np.float64)
+        return cross(self.kernel, X, self.X)
+
+    def _along(self, X: Any) -> Any:
+        """Chunks (start, stop, values at the starts, values at the stops) of the decision values at the rows of X."""
+        K = self._cross(X)
+        for chunk, lines in self.pieces.lines(self.motion, self.n_samples):
+            at_start, at_stop = lines(K)
+            start, stop = self.pieces.start[chunk], self.pieces.stop[chunk]
+            if self.pieces.mu.shape[1]:
+                mu, rate = self.pieces.mu[chunk], self.pieces.mu_rate[chunk]
+                if mu.shape[1] == 2:  # ν-classification: b is their mean; signs do not need the division by ρ
+                    mu, rate = (0.5 * (a[:, :1] + a[:, 1:]) for a in (mu, rate))
+                at_start = at_start + mu
+                at_stop = at_stop + mu + rate * (stop - start)[:, None]
+            yield start, stop, at_start, at_stop
+
+    def validation_error(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> StepFunction | PiecewiseQuadratic:
+        """The error on other data, as an exact function of the parameter.
+
+        Returns
+        -------
+        StepFunction
+            For classification: the (weighted) share of wrong labels, constant between its `knots`.   docs/math.md (221)
+        PiecewiseQuadratic
+            For regression: the mean squared error.                                                  docs/math.md (222)
+        """
+        y = np.asarray(y)
+        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if len(y) == 0 or len(y) != X.shape[0] or weight.shape != y.shape:
+            raise ValueError(
+                f"X has {X.shape[0]} rows, y {len(y)}, sample_weight {len(weight)}; they must agree and not be 0"
+            )
+        if self.task == "classification":
+            unknown = ~np.isin(y, self.classes)
+            if unknown.any():
+                raise ValueError(f"y has the label {y[unknown][0]!r}; the path's classes are {list(self.classes)}")
+            crossings = Crossings(y == self.classes[1], weight)
+            for start, stop, at_start, at_stop in self._along(X):
+                crossings.add(start, stop, at_start, at_stop)
+            return crossings.function(self.low, self.high)
+        if self.task != "regression":
+            raise ValueError("a validation error needs targets: the path must be one of classification or regression")
+        weight = weight / np.sum(weight)
+        knots, coefficients = [], []
+        for start, stop, at_start, at_stop in self._along(X):
+            error, slope = at_start - y, (at_stop - at_start) / (stop - start)[:, None]
+            knots.append(start)
+            coefficients.append(np.stack([error**2 @ weight, 2 * (error * slope) @ weight, slope**2 @ weight], axis=1))
+        return PiecewiseQuadratic(np.append(np.concatenate(knots), self.high), np.concatenate(coefficients))
+
+    def best(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Best:
+        """The exact minimiser of the validation error: (low, high, error)."""
+        return self.validation_error(X, y, sample_weight).best()
+
+    def _check_loaded(self) -> None:
+        """The arrays belong together (they may come from a file)."""
+        n, size, pieces = self.X.shape[0], self.motion.size, self.pieces
+        count, total = len(pieces), len(pieces.margin)
+        checks = (
+            len(self.y) == n and size % max(n, 1) == 0 and count > 0,
+            all(a.shape == (2, size) for a in (self.motion.linear, self.motion.lower, self.motion.upper)),
+            self.motion.group.shape == (size,) and self.motion.total.shape[0] == 2,
+            pieces.stop.shape == pieces.violation.shape == (count,) and np.all(np.diff(pieces.start) >= 0),
+            pieces.mu.shape == pieces.mu_rate.shape == (count, self.motion.total.shape[1]),
+            pieces.offset.shape == (count + 1,) and pieces.offset[0] == 0 and pieces.offset[-1] == total,
+            bool(np.all(np.diff(pieces.offset) >= 0)) and pieces.value.shape == pieces.rate.shape == (total,),
+            total == 0 or bool(pieces.margin.min() >= 0 and pieces.margin.max() < size),
+            pieces.changed.shape == pieces.changed_at.shape == pieces.place.shape and len(pieces.changed) >= size,
+            bool(pieces.changed.min() >= 0 and pieces.changed.max() < size and np.all(np.diff(pieces.changed_at) >= 0)),
+            bool(set(np.unique(pieces.place).tolist()) <= {0, 1, 2}),
+            (self.task == "classification") == (self.classes is not None),
+        )
+        if not all(checks):
+            raise ValueError("the internal representation of the path was altered")
+
+    def __repr__(self) -> str:
+        return (
+            f"<path of {self.n_samples} samples over {self.parameter} in [{self.low:g}, {self.high:g}]: "
+            f"{len(self.breakpoints)} breakpoints, KKT violation {self.kkt_violation:.1e}>"
+        )

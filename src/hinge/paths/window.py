@@ -1,0 +1,195 @@
+"""Adding, removing and reweighting samples of one machine, exactly.     Karasuyama ch. 3, docs/math.md (215), (216)"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from hinge.kernels import Access, Kernel, cache_bytes, open_access
+from hinge.paths import motion
+from hinge.paths.engine import Counts, Engine
+from hinge.paths.motion import Motion
+from hinge.problems import Array, Problem
+
+#: Samples that were removed stay in memory until they are this share of all.
+DEAD_SHARE = 0.25
+
+
+def stack(first: Any, second: Any) -> Any:
+    """Rows of both."""
+    if sp.issparse(first):
+        return sp.vstack([first, second], format="csr")
+    return np.ascontiguousarray(np.concatenate([first, second]))
+
+
+class Window:
+    """One machine, classification (y = ±1) or regression, with an engine that stays where it is between updates.
+
+    A sample is added by moving its cost from zero to Cᵢ and removed by moving it to zero; all at once along one path.
+    Positions count the samples that are there, in the order in which they came.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Any,
+        y: Array,
+        cost: Array,
+        task: str = "classification",
+        epsilon: float = 0.1,
+        beta: Array | None = None,
+        cache_size: float | str = "auto",
+        max_time: float | None = None,
+    ) -> None:
+        self.kernel, self.task, self.epsilon = kernel, task, epsilon
+        self.cache_size, self.max_time = cache_size, max_time
+        self._begin(X, y, cost, beta)
+
+    def _begin(self, X: Any, y: Array, cost: Array, beta: Array | None) -> None:
+        self.X, self.y, self.cost = X, y, cost
+        self.alive = np.arange(len(y))
+        self.access = self._open(X)
+        still = self._motion(motion.constant(cost))
+        self.slots = still.size // len(y)
+        self.engine = Engine(self.access, still.group, self.slots, self.cache_size)
+        start = None if beta is None else self._spread(beta)
+        self.counts = self.engine.start(still, 0.0, start, self.max_time)
+
+    def _open(self, X: Any) -> Access:
+        return open_access(self.kernel, X, budget_bytes=cache_bytes(self.cache_size))
+
+    def _motion(self, cost: Array) -> Motion:
+        if self.task == "classification":
+            return motion.classification(self.y, cost)
+        tube = motion.constant(np.full(len(self.y), self.epsilon))
+        return motion.regression(self.y, cost, tube)
+
+    def _spread(self, beta: Array) -> Array:
+        """Coefficients per sample to variables."""
+        if self.task == "regression" and self.slots == 2:
+            return np.concatenate([np.maximum(beta, 0.0), np.minimum(beta, 0.0)])
+        return beta
+
+    # ---- what the machine is now ------------------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        """Samples that are there."""
+        return len(self.alive)
+
+    @property
+    def beta(self) -> Array:
+        """Coefficients of the samples that are there."""
+        return self.engine.set.beta.reshape(self.slots, -1).sum(axis=0)[self.alive]
+
+    @property
+    def intercept(self) -> float:
+        """b."""
+        return float(self.engine.set.mu[0])
+
+    def decisions(self) -> Array:
+        """f at the samples that are there."""
+        return (self.engine.set.f + self.intercept)[self.alive]
+
+    def problem(self) -> Problem:
+        """Problem (1) as it is now, of all samples in memory."""
+        return self._motion(motion.constant(self.cost)).problem(self.access, 0.0)
+
+    # ---- changes ----------------------------------------------------------------------------------------------
+
+    def update(
+        self,
+        X: Any = None,
+        y: Array | None = None,
+        cost: Array | None = None,
+        forget: NDArray[np.intp] | None = None,
+        reweight: Array | None = None,
+    ) -> Counts:
+        """Add samples, remove those at the positions `forget`, give those that stay the costs `reweight`; one path."""
+        target = self.cost.copy()
+        if reweight is not None:
+            target[self.alive] = reweight
+        stay = np.ones(self.n, dtype=bool)
+        if forget is not None:
+            target[self.alive[forget]] = 0.0
+            stay[forget] = False
+        before = len(self.y)
+        if y is not None and len(y):
+            self._grow(X, y)
+            target = np.concatenate([target, cost])
+        alive = np.concatenate([self.alive[stay], np.arange(before, len(self.y))])
+        self.counts = self._move(target)
+        self.cost, self.alive = target, alive
+        if len(self.y) - self.n > DEAD_SHARE * len(self.y) + 16:
+            self._compact()
+        return self.counts
+
+    def _grow(self, X: Any, y: Array) -> None:
+        """More samples in memory, of cost zero."""
+        X, y = stack(self.X, X), np.concatenate([self.y, y])
+        access = self._open(X)
+        self.X, self.y, self.access = X, y, access
+        self.cost = np.concatenate([self.cost, np.zeros(len(y) - len(self.cost))])
+        still = self._motion(motion.constant(self.cost))
+        self.engine.set.grow(access.gram, still.group, *still.at(0.0))
+        self.engine.access = access
+
+    def _move(self, target: Array) -> Counts:
+        """Costs from where they are to `target`; an error leaves the machine as it was."""
+        path = self._motion(motion.between(self.cost, target))
+        before = self.engine.set.snapshot()
+        try:
+            _, counts, status, _ = self.engine.follow(path, 0.0, 1.0, record=False, max_time=self.max_time)
+            if status:
+                raise TimeoutError(f"the update took more than max_time={self.max_time} s; the model is as it was")
+        except BaseException:
+            self.engine.set.restore(before)
+            raise
+        return counts
+
+    def _compact(self) -> None:
+        self._begin(self.X[self.alive], self.y[self.alive], self.cost[self.alive], self.beta)
+
+    def without(self, group: NDArray[np.intp]) -> tuple[Array, float]:
+        """(β, b) of the machine without the samples at these positions."""
+        here, target = self.engine.set.snapshot(), self.cost.copy()
+        target[self.alive[group]] = 0.0
+        try:
+            if len(group):
+                self._move(target)
+            return self.beta, self.intercept
+        finally:
+            self.engine.set.restore(here)
+
+    # ---- leaving out ------------------------------------------------------------------------------------------
+
+    def leave_out(self, groups: Iterable[NDArray[np.intp]]) -> tuple[list[Array], int]:
+        """Decision values at each group of positions, of the machine without that group; and the number of events."""
+        here, values, events = self.engine.set.snapshot(), [], 0
+        decisions, used = self.decisions(), self.beta != 0
+        still = self._motion(motion.constant(self.cost)).at(0.0)
+        zero = np.zeros_like(still.linear)
+        for group in groups:
+            if not used[group].any():
+                values.append(decisions[group])
+                continue
+            members = (self.alive[group][None, :] + len(self.y) * np.arange(self.slots)[:, None]).ravel()
+            lower, upper = zero.copy(), zero.copy()
+            lower[members], upper[members] = -still.lower[members], -still.upper[members]
+            try:
+                report, _ = self.engine.set.follow(
+                    zero, lower, upper, np.zeros_like(still.total), 0.0, 1.0, False, self.max_time or 0.0, -1
+                )
+                self.engine._check(report)
+                values.append(self.engine.set.f[self.alive[group]] + self.intercept)
+                events += int(report["events"])
+            finally:
+                self.engine.set.restore(here)
+        return values, events
+
+
+__all__ = ["Window", "stack"]

@@ -1,0 +1,149 @@
+"""Pictures of paths: coefficients, index sets, and the validation error with its optimum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hinge.paths import QuadraticLossPath, SolutionPath
+from hinge.plotting import canvas
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Coefficients that stand out; the others are drawn in grey.
+STANDING_OUT = 7
+
+
+class PathDisplay:
+    """A path as a picture, after scikit-learn's Display convention.  Make one with a `from_…` method.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+    figure_ : matplotlib.figure.Figure
+    lines_ : list
+        What was drawn.
+    """
+
+    ax_: Axes
+    figure_: Figure
+    lines_: list[Any]
+
+    def __init__(self, *, path: Any, kind: str, data: Any = None) -> None:
+        self.path, self.kind, self.data = path, kind, data
+
+    @classmethod
+    def from_coefficients(
+        cls, path: SolutionPath | QuadraticLossPath, *, samples: ArrayLike | None = None, ax: Axes | None = None
+    ) -> PathDisplay:
+        """The dual variables against the parameter.
+
+        Parameters
+        ----------
+        path : SolutionPath or QuadraticLossPath
+        samples : array-like of int, optional
+            Which samples; all when left out.
+        ax : matplotlib.axes.Axes, optional
+        """
+        return cls(path=path, kind="coefficients", data=samples).plot(ax=ax)
+
+    @classmethod
+    def from_index_sets(cls, path: SolutionPath | QuadraticLossPath, *, ax: Axes | None = None) -> PathDisplay:
+        """The sizes of the index sets against the parameter."""
+        return cls(path=path, kind="index_sets").plot(ax=ax)
+
+    @classmethod
+    def from_validation(
+        cls, path: SolutionPath | QuadraticLossPath, X: Any, y: ArrayLike, *, ax: Axes | None = None
+    ) -> PathDisplay:
+        """The validation error and where it is smallest."""
+        return cls(path=path, kind="validation", data=path.validation_error(X, y)).plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> PathDisplay:
+        """Draw on `ax`, or on a new figure."""
+        if ax is None:
+            _, ax = canvas.pyplot().subplots(figsize=(6.8, 4.2), layout="constrained")
+        self.ax_ = ax
+        self.figure_ = ax.get_figure()  # type: ignore[assignment]
+        self.lines_ = []
+        draw = {"coefficients": self._coefficients, "index_sets": self._index_sets, "validation": self._validation}
+        draw[self.kind](ax)
+        rational = isinstance(self.path, QuadraticLossPath)
+        name = "lambda" if rational else self.path.parameter
+        ax.set_xlabel({"lambda": "λ", "theta": "θ", "epsilon": "ε", "nu": "ν"}.get(name, name), color=canvas.INK)
+        if name in ("C", "lambda"):
+            ax.set_xscale("log")
+        canvas.tidy(ax)
+        return self
+
+    def _coefficients(self, ax: Axes) -> None:
+        knots = self.path.breakpoints
+        if len(knots) > 400:
+            knots = knots[np.unique(np.linspace(0, len(knots) - 1, 400).astype(int))]
+        values = np.array([self.path.alpha(theta) for theta in knots])
+        chosen = np.arange(values.shape[1]) if self.data is None else np.asarray(self.data, dtype=int)
+        values = values[:, chosen]
+        if getattr(self.path, "parameter", "") == "C":
+            values = values / knots[:, None]
+        moving = np.sum(np.abs(np.diff(values, axis=0)), axis=0)
+        loud = np.argsort(moving)[::-1][:STANDING_OUT]
+        quiet = [i for i in range(len(chosen)) if i not in set(loud.tolist())]
+        if quiet:
+            self.lines_ += ax.plot(knots, values[:, quiet], color=canvas.PENCIL, alpha=0.25, linewidth=0.6)
+        for colour, i in zip(canvas.colours(len(loud)), loud, strict=True):
+            self.lines_ += ax.plot(knots, values[:, i], color=colour, linewidth=1.4, label=f"sample {chosen[i]}")
+        ax.set_ylabel("α / C" if getattr(self.path, "parameter", "") == "C" else "α", color=canvas.INK)
+        ax.legend(frameon=False, fontsize="small", labelcolor=canvas.INK)
+        canvas.headline(ax, f"Coefficients, {len(self.path.breakpoints):,} breakpoints")
+
+    def _index_sets(self, ax: Axes) -> None:
+        if isinstance(self.path, QuadraticLossPath):
+            sizes, edges = self.path.set_sizes(), self.path.knots
+            names = ("right: α = 0", "centre", "left: α = h")
+        else:
+            pieces, motion = self.path.pieces, self.path.motion
+            low, high, between = pieces.index_set_sizes(motion.size).T
+            names = ("at the lower bound", "on the margin", "at the upper bound")
+            if self.path.task == "classification":  # bounds in signed coordinates: zero is above for the negative class
+                names = ("outside: α = 0", "on the margin", "inside: α = C")
+                low, high = self._outside_inside()
+            sizes, edges = np.stack([low, between, high], axis=1), np.append(pieces.start, self.path.high)
+        for column, (name, colour) in enumerate(zip(names, canvas.colours(3), strict=True)):
+            values = np.append(sizes[:, column], sizes[-1, column])
+            self.lines_ += ax.step(edges, values[: len(edges)], where="post", color=colour, linewidth=1.4, label=name)
+        ax.set_ylabel("samples", color=canvas.INK)
+        ax.legend(frameon=False, fontsize="small", labelcolor=canvas.INK)
+        canvas.headline(ax, "Index sets")
+
+    def _outside_inside(self) -> tuple[Any, Any]:
+        pieces, sign = self.path.pieces, self.path.motion.sign
+        counts = np.zeros((len(pieces) + 1, 2), dtype=np.int64)
+        side = np.full(len(sign), -1)
+        for at, v, place in zip(pieces.changed_at, pieces.changed, pieces.place, strict=True):
+            if side[v] >= 0:
+                counts[at, side[v]] -= 1
+            side[v] = -1 if place == 2 else int((place == 1) == (sign[v] > 0))
+            if side[v] >= 0:
+                counts[at, side[v]] += 1
+        outside, inside = np.cumsum(counts[:-1], axis=0).T
+        return outside, inside
+
+    def _validation(self, ax: Axes) -> None:
+        error, best = self.data, self.data.best()
+        if hasattr(error, "coefficients"):
+            even = np.geomspace(max(error.knots[0], 1e-12), error.knots[-1], 400)
+            grid = np.unique(np.concatenate([error.knots, even]))
+            self.lines_ += ax.plot(grid, error(grid), color=canvas.PALETTE[0], linewidth=1.4)
+            ax.set_ylabel("mean squared error", color=canvas.INK)
+        else:
+            values = np.append(error.values, error.values[-1])
+            self.lines_ += ax.step(error.knots, values, where="post", color=canvas.PALETTE[0], linewidth=1.4)
+            ax.set_ylabel("validation error", color=canvas.INK)
+        if best.high > best.low:
+            self.lines_.append(ax.axvspan(best.low, best.high, color=canvas.PALETTE[4], alpha=0.35, linewidth=0))
+        self.lines_ += ax.plot([best.low, best.high], [best.error] * 2, "o-", color=canvas.PALETTE[1], markersize=4)
+        canvas.headline(ax, f"Smallest error {best.error:.4g} for [{best.low:.4g}, {best.high:.4g}]")

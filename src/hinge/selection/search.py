@@ -1,0 +1,116 @@
+"""Cross-validation over all values of C at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.model_selection import check_cv
+
+from hinge.kernels import Precomputed
+from hinge.paths import Best, PiecewiseQuadratic, SolutionPath, StepFunction, regularization_path
+from hinge.paths.regularization import check_samples
+
+
+@dataclass(frozen=True)
+class PathSearch:
+    """What `path_search` found.
+
+    Attributes
+    ----------
+    error : StepFunction or PiecewiseQuadratic
+        The cross-validated error as an exact function of C, for the best gamma.
+    best : Best
+        (low, high, error): the smallest error there is, and all C in [low, high] have it.
+    best_C : float
+        The (geometric) middle of that interval.
+    best_gamma : object
+        The gamma it belongs to.
+    errors : list
+        One function per gamma.
+    gammas : list
+    paths : list of SolutionPath
+        Of the folds, for the best gamma.
+    """
+
+    error: StepFunction | PiecewiseQuadratic
+    best: Best
+    best_C: float
+    best_gamma: Any
+    errors: list[StepFunction | PiecewiseQuadratic]
+    gammas: list[Any]
+    paths: list[SolutionPath]
+
+
+def path_search(
+    X: Any,
+    y: ArrayLike,
+    *,
+    C_min: float = 1e-3,
+    C_max: float = 1e3,
+    kernel: Any = "rbf",
+    degree: float = 3,
+    gamma: Any = "scale",
+    coef0: float = 0.0,
+    task: str = "classification",
+    epsilon: float = 0.1,
+    sample_weight: ArrayLike | None = None,
+    cv: Any = 5,
+    cache_size: float | str = "auto",
+) -> PathSearch:
+    """K-fold cross-validation of `SVC` or `SVR` for every C in [C_min, C_max], and the exact optimum.
+
+    One regularization path per fold; the validation errors of the folds are step functions of C (piecewise quadratic
+    for regression) and so is their mean: its minimum is found without a grid.
+
+    Parameters
+    ----------
+    X, y, C_min, C_max, kernel, degree, coef0, task, epsilon, sample_weight
+        As in `regularization_path`. Sample weights count in training and in the error.
+    gamma : float, {"scale", "auto"}, or a sequence of them
+        Several are tried one after the other.
+    cv : int, splitter or iterable
+        As in scikit-learn: stratified folds for classification when an integer.
+
+    Returns
+    -------
+    PathSearch
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hinge.selection import path_search
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = path_search(X[50:], y[50:], gamma=[0.1, 1.0], cv=3)
+    >>> found.best.error <= found.error(1.0)
+    True
+    """
+    gammas = list(gamma) if isinstance(gamma, Sequence | np.ndarray) and not isinstance(gamma, str) else [gamma]
+    samples = check_samples(X, y, task, kernel, degree, gammas[0], coef0)
+    X, y = samples.X, np.asarray(y)
+    weight = np.ones(samples.n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    folds = list(check_cv(cv, y, classifier=task == "classification").split(X, y))
+    precomputed = isinstance(samples.kernel, Precomputed)
+    errors, all_paths = [], []
+    for value in gammas:
+        paths, functions, shares = [], [], []
+        for train, test in folds:
+            inner = X[np.ix_(train, train)] if precomputed else X[train]
+            path = regularization_path(
+                inner, y[train], C_min=C_min, C_max=C_max, kernel=kernel, degree=degree, gamma=value, coef0=coef0,
+                sample_weight=weight[train], task=task, epsilon=epsilon, cache_size=cache_size,
+            )  # fmt: skip
+            outer = X[np.ix_(test, train)] if precomputed else X[test]
+            paths.append(path)
+            functions.append(path.validation_error(outer, y[test], weight[test]))
+            shares.append(float(np.sum(weight[test])))
+        mean = (StepFunction if task == "classification" else PiecewiseQuadratic).mean
+        errors.append(mean(functions, np.array(shares) / sum(shares)))  # type: ignore[arg-type]
+        all_paths.append(paths)
+    optima = [error.best() for error in errors]
+    k = int(np.argmin([optimum.error for optimum in optima]))
+    best = optima[k]
+    return PathSearch(errors[k], best, float(np.sqrt(best.low * best.high)), gammas[k], errors, gammas, all_paths[k])

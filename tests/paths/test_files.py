@@ -1,0 +1,47 @@
+"""Paths in files say what they said before."""
+
+import numpy as np
+import pytest
+
+import hinge
+from paths.cases import classification, regression
+
+X, Y = classification()["some of each"]
+PATHS = {
+    "C": lambda: hinge.regularization_path(X, Y, gamma=1.0),
+    "regression": lambda: hinge.regularization_path(*regression()["smooth"], gamma=1.0, task="regression"),
+    "weights": lambda: hinge.weight_path(X, Y, np.ones(len(Y)), np.linspace(0.1, 2, len(Y)), gamma=1.0),
+    "quadratic": lambda: hinge.quadratic_loss_path(X, Y, gamma=1.0, lambda_min=1e-2, loss="huberized_hinge"),
+    "approximate": lambda: hinge.approximate_path(X, Y, gamma=1.0, gap=0.1),
+}
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_a_path_survives_a_file(name, tmp_path):
+    path = PATHS[name]()
+    hinge.save(path, tmp_path / "path.hinge")
+    other = hinge.load(tmp_path / "path.hinge")
+    assert repr(other) == repr(path)
+    low, high = (path.lambda_min, path.lambda_max) if name == "quadratic" else (path.low, path.high)
+    for theta in np.linspace(low, high, 7):
+        np.testing.assert_array_equal(other.decision_function(path.X, theta), path.decision_function(path.X, theta))
+
+
+def test_altered_paths_are_refused(tmp_path):
+    path = PATHS["C"]()
+    path.pieces.margin[0] = 10_000
+    hinge.save(path, tmp_path / "path.hinge")
+    with pytest.raises(hinge.ModelFileError, match="altered"):
+        hinge.load(tmp_path / "path.hinge")
+
+
+def test_approximate_paths_prove_their_gap():
+    path, exact = hinge.approximate_path(X, Y, gamma=1.0, gap=0.02), PATHS["C"]()
+    K, signs = exact.kernel(X), exact.y
+    for C in np.geomspace(1e-3, 1e3, 40):
+        beta, f = path.coefficients(C), path.decision_function(X, C)
+        primal = 0.5 * beta @ K @ beta + C * np.sum(np.maximum(0, 1 - signs * f))
+        optimum = exact.certificate(C).dual
+        assert (primal - optimum) / primal <= path.gap_bound(C) + 1e-9
+        assert path.gap_bound(C) <= 0.02 * (1 + 1e-9)
+    assert len(path.knots) < len(exact.breakpoints)

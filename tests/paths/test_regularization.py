@@ -1,0 +1,195 @@
+"""Paths over C, ε, weights, margins and ν obey the optimality conditions everywhere, on the worst of data."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+import hinge
+from hinge import epsilon_path, nu_path, regularization_path, weight_path
+from paths.cases import KERNELS, classification, regression
+from paths.laws import assert_exact
+
+CLASSES, TARGETS = classification(), regression()
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_c_is_optimal(name, kernel):
+    X, y = CLASSES[name]
+    assert_exact(regularization_path(X, y, C_min=1e-4, C_max=1e6, **kernel), every_breakpoint=False)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_c_of_regression_is_optimal(name, epsilon):
+    X, y = TARGETS[name]
+    for kernel in (dict(kernel="rbf", gamma=0.5), dict(kernel="linear")):
+        path = regularization_path(X, y, C_min=1e-3, C_max=1e3, task="regression", epsilon=epsilon, **kernel)
+        assert_exact(path, every_breakpoint=False)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_epsilon_is_optimal(name):
+    X, y = TARGETS[name]
+    for kernel in (dict(kernel="rbf", gamma=0.5), dict(kernel="linear")):
+        path = epsilon_path(X, y, epsilon_min=0.0, epsilon_max=3.0, C=10.0, **kernel)
+        assert_exact(path, every_breakpoint=False)
+
+
+def test_dependent_columns_are_exchanged_not_added():
+    """With a linear kernel in two dimensions no margin has more than three points, and ε keeps on moving them."""
+    X, y = TARGETS["twice with other targets"]
+    path = epsilon_path(X, y, epsilon_min=0.0, epsilon_max=2.0, C=10.0, kernel="linear")
+    assert path.counts.exchanges > 0
+    assert np.max(path.pieces.margin_sizes) <= 3
+    assert_exact(path)
+
+
+@pytest.mark.parametrize("kernel", [dict(kernel="rbf", gamma=0.5), dict(kernel="linear")], ids=str)
+@pytest.mark.parametrize("name", ["overlap", "some of each", "integer grid", "balanced"])
+def test_weights_and_margins_move_together(name, kernel):
+    X, y = CLASSES[name]
+    rng, n = np.random.default_rng(3), len(y)
+    start, end = (rng.uniform(0, 2, n) * (rng.random(n) < 0.7) for _ in range(2))
+    start[[np.argmax(y), np.argmin(y)]] = end[[np.argmax(y), np.argmin(y)]] = 1.0
+    assert_exact(weight_path(X, y, start, end, C=5.0, **kernel))
+    assert_exact(weight_path(X, y, start, start, C=5.0, margin_end=np.round(rng.normal(size=n)), **kernel))
+    assert_exact(weight_path(X, y, start, end, C=5.0, margin=0.5, margin_end=2.0, **kernel))
+
+
+def test_weights_and_tubes_move_together():
+    X, y = TARGETS["integer grid and targets"]
+    rng, n = np.random.default_rng(4), len(y)
+    start, end = (rng.uniform(0, 2, n) * (rng.random(n) < 0.7) for _ in range(2))
+    tubes = rng.integers(0, 3, n) / 2.0
+    path = weight_path(X, y, start, end, C=3.0, task="regression", gamma=0.3, epsilon=tubes, epsilon_end=0.25)
+    assert_exact(path)
+
+
+@pytest.mark.parametrize("name", ["overlap", "every point twice", "unbalanced", "integer grid"])
+def test_every_nu_is_optimal(name):
+    X, y = CLASSES[name]
+    assert_exact(nu_path(X, y, nu_min=0.02, gamma=2.0), every_breakpoint=False)
+    assert_exact(nu_path(X, nu_min=0.05, gamma=2.0, task="one_class"), every_breakpoint=False)
+
+
+def test_paths_without_bias():
+    X, y = CLASSES["some of each"]
+    assert_exact(regularization_path(X, y, gamma=1.0, fit_intercept=False))
+    X, y = TARGETS["smooth"]
+    assert_exact(regularization_path(X, y, gamma=1.0, task="regression", fit_intercept=False))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_fresh_fit_agrees(seed):
+    """At random C the path is what `SVC` and `SVR` find."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(80, 3))
+    y = np.where(X[:, 0] + 0.7 * rng.normal(size=80) > 0, "b", "a")
+    path = regularization_path(X, y, C_min=1e-3, C_max=1e3, gamma=0.4)
+    for C in 10 ** rng.uniform(-3, 3, 7):
+        fresh = hinge.SVC(C=C, gamma=0.4, tol=1e-10).fit(X, y)
+        np.testing.assert_allclose(path.decision_function(X, C), fresh.decision_function(X), atol=1e-7)
+        np.testing.assert_array_equal(path.model(C).predict(X), fresh.predict(X))
+    z = np.sin(X[:, 0])
+    path = regularization_path(X, z, C_min=1e-3, C_max=1e3, gamma=0.4, task="regression", epsilon=0.05)
+    for C in 10 ** rng.uniform(-3, 3, 7):
+        fresh = hinge.SVR(C=C, gamma=0.4, epsilon=0.05, tol=1e-10).fit(X, z)
+        np.testing.assert_allclose(path.decision_function(X, C), fresh.predict(X), atol=1e-7)
+
+
+def test_sample_weights_of_zero_and_two():
+    X, y = CLASSES["overlap"]
+    weight = np.ones(len(y))
+    weight[:5], weight[5:10] = 0.0, 2.0
+    path = regularization_path(X, y, gamma=1.0, sample_weight=weight)
+    repeated = regularization_path(np.r_[X[5:], X[5:10]], np.r_[y[5:], y[5:10]], gamma=1.0)
+    for C in (0.01, 0.7, 40.0):
+        np.testing.assert_allclose(path.decision_function(X, C), repeated.decision_function(X, C), atol=1e-9)
+
+
+def test_the_same_path_from_a_precomputed_kernel_and_sparse_samples():
+    X, y = CLASSES["overlap"]
+    path = regularization_path(X, y, gamma=1.0)
+    K = path.kernel(X)
+    other = regularization_path(K, y, kernel="precomputed")
+    sparse = regularization_path(sp.csr_matrix(X), y, gamma=1.0)
+    for C in (0.01, 1.0, 100.0):
+        expected = path.decision_function(X, C)
+        np.testing.assert_allclose(other.decision_function(K, C), expected, atol=1e-9)
+        np.testing.assert_allclose(sparse.decision_function(sp.csr_matrix(X), C), expected, atol=1e-9)
+        np.testing.assert_allclose(other.model(C).decision_function(K), expected, atol=1e-9)
+        np.testing.assert_allclose(path.model(C).decision_function(X), expected, atol=1e-9)
+
+
+def test_index_sets_say_where_alpha_is():
+    X, y = CLASSES["overlap"]
+    path = regularization_path(X, y, gamma=1.0)
+    for C in (0.05, 1.0, 30.0):
+        outside, margin, inside = path.index_sets(C)
+        alpha = path.alpha(C)
+        assert np.all(alpha[outside] == 0)
+        assert np.all(alpha[inside] == C)
+        assert np.all((alpha[margin] >= 0) & (alpha[margin] <= C))
+        assert sorted([*outside, *margin, *inside]) == list(range(len(y)))
+    sizes = path.pieces.index_set_sizes(path.motion.size)
+    assert np.all(sizes.sum(axis=1) == len(y))
+    np.testing.assert_array_equal(sizes[:, 2], path.pieces.margin_sizes)
+
+
+def test_limits_keep_the_part_that_was_followed():
+    seen = []
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 5))
+    y = np.sign(rng.normal(size=700))
+    with pytest.warns(ConvergenceWarning, match="the path ends"):
+        path = regularization_path(X, y, C_max=1e5, gamma=0.3, progress=lambda s: seen.append(s) or False)
+    assert seen
+    assert path.high < 1e5
+    assert path.status is hinge.Status.INTERRUPTED
+    assert_exact(path, every_breakpoint=False)
+    with pytest.raises(ValueError, match="outside the path"):
+        path.alpha(1e5)
+
+
+def test_an_error_in_the_progress_function_is_raised():
+    def fail(snapshot):
+        raise ZeroDivisionError
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 5))
+    with pytest.raises(ZeroDivisionError):
+        regularization_path(X, np.sign(rng.normal(size=700)), C_max=1e5, gamma=0.3, progress=fail)
+
+
+BAD = [
+    (dict(C_min=10, C_max=1), "exchange"),
+    (dict(C_min=0.0), "C_min"),
+    (dict(C_max=np.inf), "C_max"),
+    (dict(task="ranking"), "task"),
+    (dict(sample_weight=[1.0, 2.0]), "sample_weight"),
+    (dict(sample_weight=-np.ones(40)), "negative"),
+    (dict(kernel="sigmoid"), "semidefinite"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD, ids=[m for _, m in BAD])
+def test_bad_arguments_are_named(arguments, message):
+    X, y = CLASSES["overlap"]
+    with pytest.raises((ValueError, TypeError), match=message):
+        regularization_path(X, y, **arguments)
+
+
+def test_bad_data_are_named():
+    X, y = CLASSES["overlap"]
+    with pytest.raises(ValueError, match="3 classes"):
+        regularization_path(X, np.arange(len(y)) % 3)
+    with pytest.raises(ValueError, match="weight zero"):
+        regularization_path(X, y, sample_weight=(y > 0).astype(float))
+    with pytest.raises(ValueError, match="weight zero"):
+        weight_path(X, y, np.ones(len(y)), (y > 0).astype(float))
+    with pytest.raises(ValueError, match="at most"):
+        nu_path(*CLASSES["unbalanced"], nu_max=1.0)
+    with pytest.raises(ValueError, match="NaN"):
+        regularization_path(np.where(X[0, 0] == X, np.nan, X), y)

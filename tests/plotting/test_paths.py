@@ -1,0 +1,61 @@
+"""Pictures of paths show what the paths say."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+
+import hinge
+from hinge.plotting import PathDisplay
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    return X, np.where(X[:, 0] + 0.5 * rng.normal(size=60) > 0, 1, -1)
+
+
+@pytest.fixture(autouse=True)
+def closing():
+    yield
+    plt.close("all")
+
+
+def test_coefficients(data):
+    path = hinge.regularization_path(*data, gamma=1.0)
+    display = PathDisplay.from_coefficients(path, samples=[3, 5, 8])
+    assert len(display.lines_) == 3
+    label = display.lines_[0].get_label()
+    sample = int(label.split()[-1])
+    x, y = display.lines_[0].get_data()
+    np.testing.assert_allclose(y, [path.alpha(C)[sample] / C for C in x], rtol=1e-9, atol=1e-12)
+    assert display.ax_.get_xscale() == "log"
+
+
+def test_index_sets_add_up(data):
+    path = hinge.regularization_path(*data, gamma=1.0)
+    display = PathDisplay.from_index_sets(path)
+    total = sum(line.get_ydata() for line in display.lines_)
+    assert np.all(total == 60)
+    middle = np.sqrt(path.low * path.high)
+    sizes = [len(indices) for indices in path.index_sets(middle)]
+    at = np.searchsorted(display.lines_[0].get_xdata(), middle, side="right") - 1
+    assert [line.get_ydata()[at] for line in display.lines_] == sizes
+    quadratic = hinge.quadratic_loss_path(*data, gamma=1.0, loss="huberized_hinge", lambda_min=1e-2)
+    assert np.all(sum(line.get_ydata() for line in PathDisplay.from_index_sets(quadratic).lines_) == 60)
+
+
+def test_validation_marks_the_optimum(data):
+    X, y = data
+    path = hinge.regularization_path(X[:40], y[:40], gamma=1.0)
+    _, ax = plt.subplots()
+    display = PathDisplay.from_validation(path, X[40:], y[40:], ax=ax)
+    assert display.ax_ is ax
+    best = path.best(X[40:], y[40:])
+    np.testing.assert_allclose(display.lines_[-1].get_data(), ([best.low, best.high], [best.error] * 2))
+    curve = hinge.regularization_path(X[:40], X[:40, 1], gamma=1.0, task="regression")
+    assert PathDisplay.from_validation(curve, X[40:], X[40:, 1]).lines_
