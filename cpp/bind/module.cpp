@@ -5,4 +5,5 @@ NB_MODULE(native, m) {
   m.doc() = "The compiled core of hinge.";
   hinge::bind::kernels(m);
   hinge::bind::solvers(m);
+  hinge::bind::linear_machines(m);
 }

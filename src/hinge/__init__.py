@@ -5,7 +5,7 @@ from importlib.metadata import version
 from typing import Any
 
 from hinge import kernels, solvers
-from hinge.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from hinge.estimators import SVC, SVR, LinearOneClassSVM, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 from hinge.io import ModelFileError, load, save
 from hinge.problems import Certificate, Status, certify
 
@@ -15,6 +15,9 @@ __all__ = [
     "SVC",
     "SVR",
     "Certificate",
+    "LinearOneClassSVM",
+    "LinearSVC",
+    "LinearSVR",
     "ModelFileError",
     "NuSVC",
     "NuSVR",

@@ -23,6 +23,9 @@ ESTIMATORS: dict[str, type] = {
         estimators.SVR,
         estimators.NuSVR,
         estimators.OneClassSVM,
+        estimators.LinearSVC,
+        estimators.LinearSVR,
+        estimators.LinearOneClassSVM,
     )
 }
 
@@ -47,6 +50,7 @@ RECORDS: dict[str, type] = {
         solvers.Auto,
         solvers.InteriorPoint,
         solvers.WorkingSet,
+        solvers.CoordinateDescent,
     )
 }
 

@@ -2,9 +2,10 @@
 
 from hinge.solvers.auto import Auto
 from hinge.solvers.choose import Solver, choose
+from hinge.solvers.coordinate_descent import CoordinateDescent
 from hinge.solvers.interior_point import InteriorPoint
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.smo import SMO
 from hinge.solvers.working_set import WorkingSet
 
-__all__ = ["SMO", "Auto", "InteriorPoint", "Monitor", "Solver", "WorkingSet", "choose"]
+__all__ = ["SMO", "Auto", "CoordinateDescent", "InteriorPoint", "Monitor", "Solver", "WorkingSet", "choose"]
