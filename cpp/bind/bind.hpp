@@ -8,5 +8,6 @@ namespace hinge::bind {
 void kernels(nanobind::module_& m);
 void solvers(nanobind::module_& m);
 void linear_machines(nanobind::module_& m);
+void libsvm_text(nanobind::module_& m);
 
 }  // namespace hinge::bind

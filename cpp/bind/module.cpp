@@ -6,4 +6,5 @@ NB_MODULE(native, m) {
   hinge::bind::kernels(m);
   hinge::bind::solvers(m);
   hinge::bind::linear_machines(m);
+  hinge::bind::libsvm_text(m);
 }

@@ -28,7 +28,7 @@ class CrammerSinger {
     for (std::size_t i = 0; i < n_; ++i) mean += norm_[i] = rows_.squared_norm(i);
     mean /= static_cast<double>(std::max<std::size_t>(1, n_));
     if (problem.bias == Bias::penalised) sigma_ = problem.bias_scale * problem.bias_scale;
-    if (problem.bias == Bias::free) sigma_ = mean > 0 ? mean : 1.0;
+    if (problem.bias == Bias::free) sigma_ = mean > 0 ? 0.25 * mean : 1.0;
     best_.bounds.gap = best_.bounds.primal = best_.bounds.violation = std::numeric_limits<double>::infinity();
     best_.bounds.dual = -best_.bounds.gap;
   }

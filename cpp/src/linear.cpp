@@ -69,6 +69,7 @@ class LinearRun {
       restore_sum(beta_);
       passes_->combine(beta_, w_);
     }
+    set_floor();
     look(0.0);
     Outcome outcome = proven() ? Outcome::solved : Outcome::undecided;
     double patience = 0;
@@ -102,6 +103,23 @@ class LinearRun {
     newton(INFINITY);
   }
 
+  // Where the optimum is zero (a perfect fit, an origin among the samples) a relative gap has no meaning.
+  void set_floor() {
+    double losses = 0;
+    for (std::size_t i = 0; i < n_; ++i) {
+      const LossTerm term{problem_.target[i], problem_.lower[i], problem_.upper[i], problem_.ridge[i], problem_.tube,
+                          0.0};
+      losses += term.value(0.0, term.best(0.0));
+    }
+    floor_ = 1e-14 * losses;
+    if (problem_.total == 0) return;
+    std::vector<double> norms(n_);
+    passes_->squared_norms(norms);
+    double mean = 0;
+    for (double v : norms) mean += v / static_cast<double>(n_);
+    floor_ += 1e-12 * problem_.total * problem_.total * mean;
+  }
+
   void back_to_best() {
     beta_ = best_.beta;
     restore_sum(beta_);
@@ -110,7 +128,7 @@ class LinearRun {
     offset_ = best_.offset;
   }
 
-  bool proven() const { return best_.bounds.relative() <= goal_; }
+  bool proven() const { return best_.bounds.relative() <= goal_ || best_.bounds.gap <= floor_; }
   bool spent() const {
     return options_.max_iterations >= 0 && best_.epochs + best_.newton_steps >= options_.max_iterations;
   }
@@ -184,7 +202,7 @@ class LinearRun {
     mean /= std::max<double>(1, static_cast<double>(n_));
     double sigma = 0;
     if (problem_.bias == Bias::penalised) sigma = problem_.bias_scale * problem_.bias_scale;
-    if (problem_.bias == Bias::free) sigma = mean > 0 ? mean : 1.0;
+    if (problem_.bias == Bias::free) sigma = mean > 0 ? 0.25 * mean : 1.0;
     descent_ = make_descent(samples_, problem_, norms, sigma, options_.seed, options_.block_bytes);
     const double multiplier = problem_.bias == Bias::free ? offset_ : 0.0;
     descent_->write(beta_, w_, multiplier);
@@ -351,7 +369,7 @@ class LinearRun {
   Newton newton_;
   std::unique_ptr<Descent> descent_;
   std::vector<double> w_, f_, beta_;
-  double goal_ = options_.tolerance, offset_ = 0, trust_ = 1.5;  // trust: what the epochs think of the gap, over what it is
+  double goal_ = options_.tolerance, floor_ = 0, offset_ = 0, trust_ = 1.5;  // trust: what the epochs think of the gap, over what it is
   bool smooth_ = true;
   LinearBounds last_;
   LinearResult best_;

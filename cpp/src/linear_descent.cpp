@@ -31,7 +31,7 @@ class DescentOf final : public Descent {
       all_[i] = {0, problem.target[i], problem.lower[i], problem.upper[i], problem.ridge[i], norms[i], 0, 0, 0};
     }
     weights.assign(data.features, 0.0);
-    cut_into_blocks(block_bytes);
+    cut_into_chunks(block_bytes);
   }
 
   void read(Span<double> beta) const override {
@@ -58,37 +58,38 @@ class DescentOf final : public Descent {
   void epoch(Watch& watch) override {
     ++epochs;
     active = 0;
-    shuffle(blocks_.data(), blocks_.size(), random_);
-    for (const auto& [first, last] : blocks_) {
+    shuffle(chunks_.data(), chunks_.size(), random_);
+    for (std::size_t c = 0; c < chunks_.size(); c += group_) {
+      const std::size_t stop = std::min(chunks_.size(), c + group_);
       order_.clear();
-      for (std::size_t i = first; i < last; ++i)
-        if (due_[i] <= epochs) order_.push_back(static_cast<std::uint32_t>(i));
+      for (std::size_t k = c; k < stop; ++k)
+        for (std::size_t i = chunks_[k].first; i < chunks_[k].second; ++i)
+          if (due_[i] <= epochs) order_.push_back(static_cast<std::uint32_t>(i));
       shuffle(order_.data(), order_.size(), random_);
       active += order_.size();
       visit(watch);
-      if (blocks_.size() > 1) {
-        if (order_.size() * 2 > last - first) visit(watch);  // what was read from the disk is used twice
-        release_rows(samples_, first, last);
-      }
+      if (chunks_.size() == 1) break;
+      for (std::size_t k = c; k < stop; ++k) release_rows(samples_, chunks_[k].first, chunks_[k].second);
     }
   }
 
  private:
   LossTerm term_of(const Sample& s) const { return {s.target, s.lower, s.upper, s.ridge, problem_.tube, 0.0}; }
 
-  void cut_into_blocks(std::size_t bytes) {
+  // Samples on disk are visited in groups of chunks that are drawn anew in every epoch: fixed blocks would each pull
+  // the directions that all samples share towards themselves, and converge slowly.
+  void cut_into_chunks(std::size_t bytes) {
     const std::size_t n = all_.size();
     if (bytes == 0) {
-      blocks_ = {{0, n}};
+      chunks_ = {{0, n}};
       return;
     }
     std::size_t first = 0, held = 0;
     for (std::size_t i = 0; i < n; ++i) {
       held += 12 * rows_.stored(i);
-      if (held >= bytes || i + 1 == n) {
-        blocks_.emplace_back(first, i + 1);
-        first = i + 1, held = 0;
-      }
+      if (held < bytes / group_ && i + 1 < n) continue;
+      chunks_.emplace_back(first, i + 1);
+      first = i + 1, held = 0;
     }
   }
 
@@ -148,7 +149,8 @@ class DescentOf final : public Descent {
   Random random_;
   std::vector<Sample> all_;
   std::vector<std::uint32_t> due_, order_;
-  std::vector<std::pair<std::size_t, std::size_t>> blocks_;
+  std::vector<std::pair<std::size_t, std::size_t>> chunks_;  // rows [first, last)
+  std::size_t group_ = 64;                                   // chunks held at a time
 };
 
 }  // namespace

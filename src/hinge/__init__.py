@@ -4,7 +4,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from hinge import kernels, solvers
+from hinge import io, kernels, solvers
 from hinge.estimators import SVC, SVR, LinearOneClassSVM, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 from hinge.io import ModelFileError, load, save
 from hinge.problems import Certificate, Status, certify
@@ -24,6 +24,7 @@ __all__ = [
     "OneClassSVM",
     "Status",
     "certify",
+    "io",
     "kernels",
     "load",
     "save",

@@ -36,6 +36,10 @@ class LinearMachine(BaseEstimator):
     """Base of `LinearSVC`, `LinearSVR` and `LinearOneClassSVM`."""
 
     _losses: ClassVar[tuple[str, ...]] = ()
+    _n_seen: int
+    classes_: NDArray[Any]
+    coef_: Array
+    dual_coef_: Array
 
     # ---- validation ---------------------------------------------------------------------------------------------
 
@@ -198,8 +202,8 @@ class LinearMachine(BaseEstimator):
         }
         if self.status_ in reasons:
             warnings.warn(
-                f"{reasons[self.status_]} Failed to converge: the model is kept, and the relative duality gap reached is "
-                f"{self.certificate_.relative_gap:.2g}. Consider pre-processing your data with StandardScaler or "
+                f"{reasons[self.status_]} Failed to converge: the model is kept, and the relative duality gap reached "
+                f"is {self.certificate_.relative_gap:.2g}. Consider pre-processing your data with StandardScaler or "
                 "MinMaxScaler, or increase the limit.",
                 ConvergenceWarning,
                 stacklevel=3,
@@ -222,8 +226,8 @@ class LinearMachine(BaseEstimator):
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Recompute the certificate of this model from its training data.
 
-        Everything is computed anew in float64 with NumPy from `X`, `y`, `coef_`, `intercept_` and `dual_coef_`; no solver
-        code takes part.
+        Everything is computed anew in float64 with NumPy from `X`, `y`, `coef_`, `intercept_` and `dual_coef_`; no
+        solver code takes part.
 
         Parameters
         ----------

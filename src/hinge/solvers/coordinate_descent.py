@@ -33,8 +33,8 @@ METHODS = {"auto": 0, "descent": 1, "newton": 2}
 class CoordinateDescent:
     """One dual variable at a time, w alongside; Newton's method where that is cheaper.   docs/math.md (108)–(116)
 
-    For linear machines, and for problem (1) where its kernel is linear. Stops when the relative duality gap is proven to
-    be at most `tol`.
+    For linear machines, and for problem (1) where its kernel is linear. Stops when the relative duality gap is proven
+    to be at most `tol`.
 
     Parameters
     ----------
