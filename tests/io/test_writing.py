@@ -84,7 +84,7 @@ class TestRefusals:
         "model", [None, 3, "model", hinge.SVC, type("Own", (hinge.SVC,), {})()], ids=repr
     )
     def test_not_a_machine(self, path, model):
-        with pytest.raises(TypeError, match="save writes NuSVC"):
+        with pytest.raises(TypeError, match=r"save writes .*NuSVC"):
             hinge.save(model, path)
 
     def test_too_much_text(self, carrier, path, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
 from sklearn.utils import compute_class_weight
@@ -30,6 +31,10 @@ from hinge.problems import (
     certify_crammer_singer,
     certify_linear,
 )
+
+
+def _dense(weights: Any) -> Array:
+    return weights.toarray() if sp.issparse(weights) else np.asarray(weights)
 
 
 class LinearSVC(ClassifierMixin, LinearMachine):
@@ -144,7 +149,10 @@ class LinearSVC(ClassifierMixin, LinearMachine):
 
     def _check_parameters(self) -> None:
         if self.penalty != "l2":
-            raise ValueError(f"penalty={self.penalty!r} is not supported; linear machines of hinge have penalty='l2'")
+            raise ValueError(
+                f"Unsupported set of arguments: penalty={self.penalty!r}, loss={self.loss!r}, dual={self.dual!r}; "
+                "linear machines of hinge have penalty='l2'"
+            )
         parameters.number("C", self.C, 0.0, open_low=True)
         parameters.choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
         self._check_bias()
@@ -249,9 +257,21 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         dual = self.dual_coef_[:, data.rows]
         if self._together():
             problem = self._crammer_singer(data)
-            return [certify_crammer_singer(problem, self.coef_, self.intercept_, dual.T)]
-        machines = zip(self._problems(data), self.coef_, self.intercept_, dual, strict=True)
+            return [certify_crammer_singer(problem, _dense(self.coef_), self.intercept_, dual.T)]
+        machines = zip(self._problems(data), _dense(self.coef_), self.intercept_, dual, strict=True)
         return [certify_linear(problem, w, float(b), beta) for problem, w, b, beta in machines]
+
+    def sparsify(self) -> Self:
+        """Turn `coef_` into a CSR matrix, in place; where most weights are zero it takes less memory."""
+        check_is_fitted(self)
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Turn `coef_` back into an array."""
+        check_is_fitted(self)
+        self.coef_ = _dense(self.coef_)
+        return self
 
     def decision_function(self, X: Any) -> Array:
         """⟨w, x⟩ + b: positive means ``classes_[1]`` with two classes; else one column per class."""

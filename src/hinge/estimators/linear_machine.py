@@ -38,7 +38,7 @@ class LinearMachine(BaseEstimator):
     _losses: ClassVar[tuple[str, ...]] = ()
     _n_seen: int
     classes_: NDArray[Any]
-    coef_: Array
+    coef_: Any
     dual_coef_: Array
 
     # ---- validation ---------------------------------------------------------------------------------------------
@@ -213,7 +213,8 @@ class LinearMachine(BaseEstimator):
     # ---- the function -------------------------------------------------------------------------------------------
 
     def _model(self) -> LinearModel:
-        return LinearModel(np.atleast_2d(np.asarray(self.coef_, dtype=np.float64)), np.atleast_1d(self.intercept_))
+        weights = self.coef_.toarray() if sp.issparse(self.coef_) else self.coef_
+        return LinearModel(np.atleast_2d(np.asarray(weights, dtype=np.float64)), np.atleast_1d(self.intercept_))
 
     def _decide(self, X: Any) -> Array:
         """Decision values of all machines, (n_rows × n_machines)."""

@@ -20,9 +20,13 @@ from hinge.problems import (
 )
 from hinge.solvers.polish import polish
 from hinge.solvers.single_thread import single_thread
+from hinge.solvers.smo import SMO
 
 #: Up to this many samples.
 POLISHED_N = 1000
+
+#: Steps of sequential minimal optimisation where the linear system is no help.
+PAIR_STEPS = 20_000
 
 
 def polish_linear(problem: LinearProblem, solution: LinearSolution) -> LinearSolution:
@@ -33,11 +37,17 @@ def polish_linear(problem: LinearProblem, solution: LinearSolution) -> LinearSol
     X = X.astype(np.float64)
     if problem.bias is Bias.PENALISED:
         X = np.hstack([X, np.full((len(X), 1), problem.bias_scale)])
-    qp, alpha = _as_quadratic(problem, X, solution.beta)
+    near = 1e-9 * (problem.upper - problem.lower)
+    beta = np.where(solution.beta - problem.lower < near, problem.lower, solution.beta)
+    beta = np.where(problem.upper - beta < near, problem.upper, beta)
+    qp, alpha = _as_quadratic(problem, X, beta)
     with single_thread():
         better = polish(qp, alpha, qp.gradient(alpha))
-    if better is None:
-        return solution
+    if better is None:  # duplicates: their shares are not unique, and pairs of them find a corner
+        by_pairs = SMO(tol=1e-10, max_iter=PAIR_STEPS).solve(qp, alpha)
+        if not by_pairs.polished:
+            return solution
+        better = by_pairs.alpha, by_pairs.gradient
     beta = qp.Q.coefficients(better[0])
     weights = X.T @ beta
     if problem.bias is Bias.PENALISED:
