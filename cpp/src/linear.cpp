@@ -34,7 +34,7 @@ class LinearRun {
   LinearRun(const Samples& samples, const LinearProblem& problem, const LinearOptions& options, Monitor& monitor)
       : samples_(samples), problem_(problem), options_(options), watch_(monitor, options.max_seconds),
         passes_(make_passes(samples, {options.threads, [this] { watch_.poll(); }}, options.block_bytes)),
-        n_(passes_->rows()), d_(passes_->features()), newton_(*passes_, problem) {
+        n_(passes_->rows()), d_(passes_->features()), newton_(*passes_, problem), losses_(problem), parts_(n_) {
     best_.bounds.gap = best_.bounds.primal = std::numeric_limits<double>::infinity();
     best_.bounds.violation = best_.bounds.gap;
     best_.bounds.dual = -best_.bounds.gap;
@@ -70,7 +70,11 @@ class LinearRun {
       passes_->combine(beta_, w_);
     }
     set_floor();
-    look(0.0);
+    if (cold && problem_.total == 0) {
+      adopt(w_, f_, beta_, 0.0);
+    } else {
+      look(0.0);
+    }
     Outcome outcome = proven() ? Outcome::solved : Outcome::undecided;
     double patience = 0;
     for (int stuck = 0; outcome == Outcome::undecided; patience *= 2) {
@@ -105,12 +109,8 @@ class LinearRun {
 
   // Where the optimum is zero (a perfect fit, an origin among the samples) a relative gap has no meaning.
   void set_floor() {
-    double losses = 0;
-    for (std::size_t i = 0; i < n_; ++i) {
-      const LossTerm term{problem_.target[i], problem_.lower[i], problem_.upper[i], problem_.ridge[i], problem_.tube,
-                          0.0};
-      losses += term.value(0.0, term.best(0.0));
-    }
+    const std::vector<double> nowhere(n_, 0.0);
+    const double losses = linear_ops().bounds(losses_.arrays(), nowhere.data(), 0.0, nowhere.data(), parts_.data()).loss;
     floor_ = 1e-14 * losses;
     if (problem_.total == 0) return;
     std::vector<double> norms(n_);
@@ -143,18 +143,12 @@ class LinearRun {
 
   void adopt(const std::vector<double>& w, const std::vector<double>& f, const std::vector<double>& beta,
              double slack) {
-    const double b = best_offset(problem_, problem_.ridge, {}, f, offset_);
-    double gap = slack, loss = 0, violation = 0, sum = 0;
-    for (std::size_t i = 0; i < n_; ++i) {
-      const LossTerm term{problem_.target[i], problem_.lower[i], problem_.upper[i], problem_.ridge[i], problem_.tube,
-                          0.0};
-      const double at = f[i] + b;
-      gap += term.gap(at, beta[i]);
-      loss += term.value(at, term.best(at));
-      violation = std::max(violation, term.violation(at, beta[i]));
-      sum += beta[i];
-    }
-    double primal = 0.5 * squared(w) + loss + problem_.total * b;
+    const LossArrays arrays = losses_.arrays();
+    const double b = best_offset(problem_, arrays, smooth_, f, offset_);
+    const LossBounds found = linear_ops().bounds(arrays, f.data(), b, beta.data(), parts_.data());
+    const double sum = found.sum, violation = found.violation;
+    double gap = slack + found.gap;
+    double primal = 0.5 * squared(w) + found.loss + problem_.total * b;
     if (problem_.bias == Bias::penalised) {
       const double part = b / problem_.bias_scale, other = problem_.bias_scale * sum;
       primal += 0.5 * part * part;
@@ -206,30 +200,48 @@ class LinearRun {
     descent_ = make_descent(samples_, problem_, norms, sigma, options_.seed, options_.block_bytes);
     const double multiplier = problem_.bias == Bias::free ? offset_ : 0.0;
     descent_->write(beta_, w_, multiplier);
-    descent_->wake(f_, multiplier);
+    descent_->wake(parts_);
   }
 
   // All samples: is the gap what the epochs think it is?
-  void check(bool exact) {
+  void check() {
     descent_->read(beta_);
-    if (problem_.bias == Bias::free) restore_sum(beta_);
-    if (problem_.bias == Bias::free || exact) {
+    double slack = 0, multiplier = 0;
+    if (problem_.bias == Bias::free) {
+      multiplier = descent_->offset;
+      restore_sum(beta_);
       passes_->combine(beta_, w_);
     } else {
       w_ = descent_->weights;
     }
-    look(0.0);
-    if (!exact && problem_.bias != Bias::free && last_.relative() <= options_.tolerance) return check(true);
-    const double multiplier = problem_.bias == Bias::free ? descent_->offset : 0.0;
+    passes_->margins(w_, f_);
+    if (problem_.bias != Bias::free && likely_proven()) {  // rounding has drawn w away from Xᵀβ: by how much?
+      std::vector<double> exact(d_);
+      passes_->combine(beta_, exact);
+      for (std::size_t j = 0; j < d_; ++j) slack += 0.5 * (w_[j] - exact[j]) * (w_[j] - exact[j]);
+      if (options_.expansion) {
+        w_ = exact, slack = 0;
+        passes_->margins(w_, f_);
+      }
+    }
+    adopt(w_, f_, beta_, slack);
     descent_->write(beta_, w_, multiplier);
-    descent_->wake(f_, problem_.bias == Bias::free ? multiplier : descent_->offset);
+    descent_->wake(parts_);
+  }
+
+  // Without Xᵀβ the gap is that of w: good enough to see whether it is worth the proof.
+  bool likely_proven() {
+    const LossArrays arrays = losses_.arrays();
+    const double b = best_offset(problem_, arrays, smooth_, f_, offset_);
+    const LossBounds found = linear_ops().bounds(arrays, f_.data(), b, beta_.data(), parts_.data());
+    return found.gap <= 1.01 * goal_ * (0.5 * squared(w_) + found.loss) + floor_;
   }
 
   // Epochs until the gap is proven, or until Newton's method looks cheaper: then `undecided`.
   Outcome descend(double patience) {
     if (descent_) {
       descent_->write(beta_, w_, problem_.bias == Bias::free ? offset_ : 0.0);
-      descent_->wake(f_, descent_->offset);
+      descent_->wake(parts_);
     } else {
       open_descent();
     }
@@ -249,7 +261,7 @@ class LinearRun {
       const bool slow = options_.method == LinearMethod::automatic && descent_->work - began > patience &&
                         newton_is_cheaper(story, trust_ * options_.tolerance * size);
       if (!likely && !slow && descent_->work - checked < 5 * passes_->stored() && !spent()) continue;
-      check(false);
+      check();
       checked = descent_->work;
       trust_ = std::min(20.0, std::max(0.5, 0.8 * thought / std::max(last_.gap, 1e-300)));
       if (slow && !proven()) return Outcome::undecided;
@@ -299,14 +311,14 @@ class LinearRun {
   Outcome newton_smooth(double budget) {
     NewtonPoint point = start_point();
     const double began = passes_->visited;
-    newton_.look(problem_.ridge, {}, point);
+    newton_.look(losses_.arrays(), point);
     for (;;) {
       settle(point);
       if (proven()) return Outcome::solved;
       if (spent()) return Outcome::spent;
       if (passes_->visited - began > budget) return Outcome::undecided;
       const double target = 0.5 * wanted() * (options_.expansion ? 1e-5 : 1.0);
-      const bool gained = newton_.step(problem_.ridge, {}, target, point, watch_);
+      const bool gained = newton_.step(losses_.arrays(), target, point, watch_);
       ++best_.newton_steps;
       if (gained) continue;
       settle(point);
@@ -318,7 +330,8 @@ class LinearRun {
   Outcome newton_multipliers(double budget) {
     NewtonPoint point = start_point();
     const double began = passes_->visited;
-    std::vector<double> ridge(n_), anchor = beta_;
+    Losses smoothed(problem_);
+    std::vector<double> anchor = beta_;
     double residual = 0, count = 0;
     for (std::size_t i = 0; i < n_; ++i) {
       const double r = std::fabs(problem_.target[i] - f_[i] - offset_) - problem_.tube;
@@ -326,15 +339,12 @@ class LinearRun {
     }
     double width = count > 0 ? 0.2 * residual / count : 1.0, before = last_.gap;
     for (int idle = 0; idle < 8;) {
-      for (std::size_t i = 0; i < n_; ++i) {
-        const double box = std::max(problem_.upper[i], -problem_.lower[i]);
-        ridge[i] = width / std::max(box, 1e-300);
-      }
-      newton_.look(ridge, anchor, point);
+      smoothed.anchor(width, anchor);
+      newton_.look(smoothed.arrays(), point);
       const double target = std::max(0.25 * wanted(), 0.02 * before) * (options_.expansion ? 1e-5 : 1.0);
       for (int inner = 0; inner < 50 && point.slack > target; ++inner) {
         if (spent() || passes_->visited - began > budget) break;
-        const bool gained = newton_.step(ridge, anchor, 0.5 * target, point, watch_);
+        const bool gained = newton_.step(smoothed.arrays(), 0.5 * target, point, watch_);
         ++best_.newton_steps;
         if (!gained) break;
       }
@@ -354,7 +364,7 @@ class LinearRun {
   void last_words() {
     watch_.lift_limit();
     try {
-      if (descent_) check(true);
+      if (descent_) check();
     } catch (const Stop&) {
       best_.status = Status::interrupted;
     }
@@ -368,7 +378,8 @@ class LinearRun {
   std::size_t n_, d_;
   Newton newton_;
   std::unique_ptr<Descent> descent_;
-  std::vector<double> w_, f_, beta_;
+  Losses losses_;
+  std::vector<double> w_, f_, beta_, parts_;
   double goal_ = options_.tolerance, floor_ = 0, offset_ = 0, trust_ = 1.5;  // trust: what the epochs think of the gap, over what it is
   bool smooth_ = true;
   LinearBounds last_;

@@ -45,13 +45,11 @@ class DescentOf final : public Descent {
     offset = multiplier + sigma_ * (sum - problem_.total);
   }
 
-  void wake(Span<const double> f, double b) override {
+  void wake(Span<const double> parts) override {
     gap = 0;
     for (std::size_t i = 0; i < all_.size(); ++i) {
-      Sample& s = all_[i];
-      const LossTerm term = term_of(s);
-      gap += s.gap = term.gap(f[i] + b, s.beta);
-      if (due_[i] > epochs && term.violation(f[i] + b, s.beta) > 0) due_[i] = 0, s.nap = 0;
+      gap += all_[i].gap = parts[i];
+      if (due_[i] > epochs && parts[i] > 0) due_[i] = 0, all_[i].nap = 0;
     }
   }
 
@@ -74,7 +72,7 @@ class DescentOf final : public Descent {
   }
 
  private:
-  LossTerm term_of(const Sample& s) const { return {s.target, s.lower, s.upper, s.ridge, problem_.tube, 0.0}; }
+  LossTerm term_of(const Sample& s) const { return {s.target, s.lower, s.upper, s.ridge, problem_.tube}; }
 
   // Samples on disk are visited in groups of chunks that are drawn anew in every epoch: fixed blocks would each pull
   // the directions that all samples share towards themselves, and converge slowly.

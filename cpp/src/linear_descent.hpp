@@ -22,8 +22,8 @@ class Descent {
   // What an epoch has left; `gap` is the sum of the parts of the gap as each sample was last seen.
   virtual void read(Span<double> beta) const = 0;
   virtual void write(Span<const double> beta, Span<const double> w, double multiplier) = 0;
-  // Wake every sample that would move at ⟨w, x⟩ + b = f; refresh all parts of the gap.
-  virtual void wake(Span<const double> f, double b) = 0;
+  // Take over the parts of the gap (106) of all samples, and wake those that have one.
+  virtual void wake(Span<const double> parts) = 0;
 
   std::vector<double> weights;
   double offset = 0, sum = 0, gap = 0;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "linear_loss.hpp"
 #include "linear_offset.hpp"
 #include "linear_ops.hpp"
 
@@ -53,20 +52,16 @@ double Newton::own_ridge() const {
   return problem_.bias == Bias::penalised ? 1 / (problem_.bias_scale * problem_.bias_scale) : 0.0;
 }
 
-void Newton::look(Span<const double> ridge, Span<const double> anchor, NewtonPoint& point) {
-  point.b = best_offset(problem_, ridge, anchor, point.f, point.b);
+void Newton::look(const LossArrays& losses, NewtonPoint& point) {
+  point.b = best_offset(problem_, losses, true, point.f, point.b);
+  linear_ops().best(losses, point.f.data(), point.b, point.beta.data());
   list_.clear();
   scale_.clear();
   for (std::size_t i = 0; i < point.f.size(); ++i) {
-    const LossTerm term{problem_.target[i], problem_.lower[i], problem_.upper[i],
-                        ridge[i],           problem_.tube,     anchor.empty() ? 0.0 : anchor[i]};
-    const double beta = term.best(point.f[i] + point.b);
-    point.beta[i] = beta;
-    const bool inside = beta > term.lower && beta < term.upper && (term.tube == 0 || beta != 0);
-    if (inside && (beta != 0 || (term.lower < 0 && term.upper > 0))) {
-      list_.push_back(static_cast<std::uint32_t>(i));
-      scale_.push_back(1 / ridge[i]);
-    }
+    const double beta = point.beta[i];
+    if (beta == losses.lower[i] || beta == losses.upper[i] || (beta == 0 && losses.tube > 0)) continue;
+    list_.push_back(static_cast<std::uint32_t>(i));
+    scale_.push_back(losses.inverse[i]);
   }
   passes_.combine(point.beta, point.g);
   for (std::size_t j = 0; j < point.g.size(); ++j) point.g[j] = point.w[j] - point.g[j];
@@ -76,7 +71,7 @@ void Newton::look(Span<const double> ridge, Span<const double> anchor, NewtonPoi
 void Newton::direction(Span<const double> g, double wanted, Watch& watch) {
   const double d = static_cast<double>(passes_.features()), m = static_cast<double>(list_.size());
   const double per_row = passes_.stored() / std::max(1.0, static_cast<double>(passes_.rows()));
-  const double direct = 0.5 * m * per_row * per_row + d * d * d / 6, products = 25 * 4 * m * per_row;
+  const double direct = 0.5 * m * per_row * per_row + d * d * d / 30, products = 50 * (4 * m * per_row + 10 * d);
   if (passes_.features() <= kDirectFeatures && direct <= products + 1e6) {
     by_cholesky(g);
   } else {
@@ -150,20 +145,14 @@ void Newton::by_conjugate_gradients(Span<const double> g, double wanted, Watch& 
 }
 
 // The derivative along the direction is continuous, piecewise linear and rising: Newton inside a bracket.   (114)
-double Newton::search(Span<const double> ridge, Span<const double> anchor, const NewtonPoint& point,
-                      Span<const double> q) const {
+double Newton::search(const LossArrays& losses, const NewtonPoint& point, Span<const double> q) const {
   const double wd = dot(point.w, delta_), dd = dot(delta_, delta_), own = own_ridge();
   double low = 0, high = INFINITY, t = 1;
   for (int round = 0; round < 60; ++round) {
-    double slope = wd + t * dd + own * delta_bias_ * (point.b + t * delta_bias_) + problem_.total * delta_bias_;
-    double bend = dd + own * delta_bias_ * delta_bias_;
-    for (std::size_t i = 0; i < q.size(); ++i) {
-      const LossTerm term{problem_.target[i], problem_.lower[i], problem_.upper[i],
-                          ridge[i],           problem_.tube,     anchor.empty() ? 0.0 : anchor[i]};
-      const double move = q[i] + delta_bias_, beta = term.best(point.f[i] + point.b + t * move);
-      slope -= beta * move;
-      if (beta > term.lower && beta < term.upper && beta != 0) bend += move * move / ridge[i];
-    }
+    const LossLine line = linear_ops().line(losses, point.f.data(), point.b, q.data(), delta_bias_, t);
+    const double slope = wd + t * dd + own * delta_bias_ * (point.b + t * delta_bias_) +
+                         problem_.total * delta_bias_ - line.slope;
+    const double bend = dd + own * delta_bias_ * delta_bias_ + line.bend;
     if (slope == 0 || !(bend > 0)) return t;
     (slope < 0 ? low : high) = t;
     double next = t - slope / bend;
@@ -174,18 +163,17 @@ double Newton::search(Span<const double> ridge, Span<const double> anchor, const
   return t;
 }
 
-bool Newton::step(Span<const double> ridge, Span<const double> anchor, double wanted, NewtonPoint& point,
-                  Watch& watch) {
+bool Newton::step(const LossArrays& losses, double wanted, NewtonPoint& point, Watch& watch) {
   direction(point.g, wanted, watch);
-  std::vector<double> q(point.f.size());
-  passes_.margins(delta_, q);
-  const double t = search(ridge, anchor, point, q);
+  q_.resize(point.f.size());
+  passes_.margins(delta_, q_);
+  const double t = search(losses, point, q_);
   if (!(t > 0)) return false;
   for (std::size_t j = 0; j < point.w.size(); ++j) point.w[j] += t * delta_[j];
-  for (std::size_t i = 0; i < q.size(); ++i) point.f[i] += t * q[i];
+  for (std::size_t i = 0; i < q_.size(); ++i) point.f[i] += t * q_[i];
   point.b += t * delta_bias_;
   const double before = point.slack;
-  look(ridge, anchor, point);
+  look(losses, point);
   return point.slack < before || point.slack > 1e-20 * (1 + dot(point.w, point.w));
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hinge/linear.hpp"
+#include "linear_ops.hpp"
 #include "linear_passes.hpp"
 #include "linear_watch.hpp"
 
@@ -23,23 +24,22 @@ class Newton {
   Newton(LinearPasses& passes, const LinearProblem& problem) : passes_(passes), problem_(problem) {}
 
   // b, β, g and slack of point.w and point.f.
-  void look(Span<const double> ridge, Span<const double> anchor, NewtonPoint& point);
+  void look(const LossArrays& losses, NewtonPoint& point);
   // One step from a point that has been looked at; the direction is as good as a slack of `wanted` asks for.
   // False if rounding leaves nothing to gain.
-  bool step(Span<const double> ridge, Span<const double> anchor, double wanted, NewtonPoint& point, Watch& watch);
+  bool step(const LossArrays& losses, double wanted, NewtonPoint& point, Watch& watch);
 
  private:
   void direction(Span<const double> g, double wanted, Watch& watch);
   void by_cholesky(Span<const double> g);
   void by_conjugate_gradients(Span<const double> g, double wanted, Watch& watch);
-  double search(Span<const double> ridge, Span<const double> anchor, const NewtonPoint& point,
-                Span<const double> q) const;
+  double search(const LossArrays& losses, const NewtonPoint& point, Span<const double> q) const;
   double own_ridge() const;
 
   LinearPasses& passes_;
   const LinearProblem& problem_;
   std::vector<std::uint32_t> list_;  // rows whose β is inside its box
-  std::vector<double> scale_, delta_, work_, hessian_, first_, second_;
+  std::vector<double> scale_, q_, delta_, work_, hessian_, first_, second_;
   double delta_bias_ = 0;
 };
 

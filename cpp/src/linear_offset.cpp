@@ -6,42 +6,23 @@
 #include <limits>
 #include <vector>
 
-#include "linear_loss.hpp"
 
 namespace hinge {
 namespace {
 
-// Slope of the objective in b, and its derivative where the slope is smooth.
-struct Slope {
-  double value, rise, rounding;
-};
-
-Slope slope_at(const LinearProblem& p, Span<const double> ridge, Span<const double> anchor, Span<const double> f,
-               double b) {
-  double sum = 0, rise = 0, mass = 0;
-  for (std::size_t i = 0; i < f.size(); ++i) {
-    const LossTerm term{p.target[i], p.lower[i], p.upper[i], ridge[i], p.tube, anchor.empty() ? 0.0 : anchor[i]};
-    const double beta = term.best(f[i] + b);
-    sum += beta;
-    mass += std::fabs(beta);
-    if (ridge[i] > 0 && beta > p.lower[i] && beta < p.upper[i] && beta != 0) rise += 1 / ridge[i];
-  }
-  const double own = p.bias == Bias::penalised ? 1 / (p.bias_scale * p.bias_scale) : 0.0;
-  return {own * b + p.total - sum, own + rise, 1e-15 * (mass + std::fabs(p.total))};
-}
-
 // The slope rises with b: Newton inside a bracket that only ever shrinks.
-double smooth_root(const LinearProblem& p, Span<const double> ridge, Span<const double> anchor, Span<const double> f,
-                   double b) {
+double smooth_root(const LinearProblem& p, const LossArrays& losses, Span<const double> f, double b) {
+  const double own = p.bias == Bias::penalised ? 1 / (p.bias_scale * p.bias_scale) : 0.0;
   double low = -std::numeric_limits<double>::infinity(), high = -low, step = 1;
   for (int round = 0; round < 200; ++round) {
-    const Slope slope = slope_at(p, ridge, anchor, f, b);
-    if (std::fabs(slope.value) <= slope.rounding) return b;
-    (slope.value < 0 ? low : high) = b;
-    double next = slope.rise > 0 ? b - slope.value / slope.rise : std::numeric_limits<double>::quiet_NaN();
+    const LossRoot root = linear_ops().root(losses, f.data(), b);
+    const double slope = own * b + p.total - root.sum, rise = own + root.rise;
+    if (std::fabs(slope) <= 1e-15 * (root.mass + std::fabs(p.total))) return b;
+    (slope < 0 ? low : high) = b;
+    double next = rise > 0 ? b - slope / rise : std::numeric_limits<double>::quiet_NaN();
     if (!(next > low && next < high)) {
       if (std::isinf(low) || std::isinf(high)) {
-        next = slope.value < 0 ? b + step : b - step;
+        next = slope < 0 ? b + step : b - step;
         step *= 4;
       } else {
         next = 0.5 * (low + high);
@@ -112,12 +93,10 @@ double kink_root(const LinearProblem& p, Span<const double> f) {
 
 }  // namespace
 
-double best_offset(const LinearProblem& problem, Span<const double> ridge, Span<const double> anchor,
-                   Span<const double> f, double start) {
+double best_offset(const LinearProblem& problem, const LossArrays& losses, bool smooth, Span<const double> f,
+                   double start) {
   if (problem.bias == Bias::none || f.empty()) return 0.0;
-  bool smooth = true;
-  for (double r : ridge) smooth = smooth && r > 0;
-  return smooth ? smooth_root(problem, ridge, anchor, f, start) : kink_root(problem, f);
+  return smooth ? smooth_root(problem, losses, f, start) : kink_root(problem, f);
 }
 
 }  // namespace hinge

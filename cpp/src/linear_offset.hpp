@@ -2,12 +2,13 @@
 #pragma once
 
 #include "hinge/linear.hpp"
+#include "linear_ops.hpp"
 
 namespace hinge {
 
-// argmin over b of ½ b²/B² + d b + Σ loss_i(f_i + b); 0 where the machine has no bias.  With ridge > 0 everywhere the
+// argmin over b of ½ b²/B² + d b + Σ loss_i(f_i + b); 0 where the machine has no bias.  Where `smooth` (ridge > 0 everywhere) the
 // slope is continuous and is brought to zero up to rounding; otherwise b is a kink (the middle where b is not unique).
-double best_offset(const LinearProblem& problem, Span<const double> ridge, Span<const double> anchor,
-                   Span<const double> f, double start);
+double best_offset(const LinearProblem& problem, const LossArrays& losses, bool smooth, Span<const double> f,
+                   double start);
 
 }  // namespace hinge
