@@ -44,8 +44,9 @@ def text(n, d=47_236, words=75, noise=0.05, seed=0):
     row = np.repeat(np.arange(n, dtype=np.int32), lengths)
     word = np.empty(len(row), np.int32)
     draw = rng.random(len(row))
+    taste = np.random.default_rng(1)  # the topics are the same whatever the seed
     for sign in (1.0, -1.0):
-        topic = np.cumsum(frequency * np.exp(0.42 * rng.normal(size=d)))
+        topic = np.cumsum(frequency * np.exp(0.42 * taste.normal(size=d)))
         mine = y[row] == sign
         word[mine] = np.minimum(d - 1, np.searchsorted(topic / topic[-1], draw[mine]))
     X = sp.csr_matrix((np.ones(len(row), np.float32), (row, word)), shape=(n, d))

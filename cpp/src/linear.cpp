@@ -201,6 +201,7 @@ class LinearRun {
     const double multiplier = problem_.bias == Bias::free ? offset_ : 0.0;
     descent_->write(beta_, w_, multiplier);
     descent_->wake(parts_);
+    descent_->dual = last_.dual;
   }
 
   // All samples: is the gap what the epochs think it is?
@@ -227,6 +228,7 @@ class LinearRun {
     adopt(w_, f_, beta_, slack);
     descent_->write(beta_, w_, multiplier);
     descent_->wake(parts_);
+    descent_->dual = last_.dual;
   }
 
   // Without Xᵀβ the gap is that of w: good enough to see whether it is worth the proof.
@@ -245,6 +247,7 @@ class LinearRun {
     } else {
       open_descent();
     }
+    descent_->dual = last_.dual;
     double checked = descent_->work;
     const double began = descent_->work;
     std::vector<std::pair<double, double>> story;  // work, what the epochs thought of the gap
@@ -255,7 +258,7 @@ class LinearRun {
       ++best_.epochs;
       watch_.snapshot.iteration = best_.epochs + best_.newton_steps;
       watch_.snapshot.active = static_cast<std::int64_t>(descent_->active);
-      const double thought = descent_->gap, size = std::max(std::fabs(last_.dual), 0.5 * squared(descent_->weights));
+      const double thought = descent_->gap, size = std::max(std::fabs(descent_->dual), std::fabs(last_.dual));
       story.emplace_back(descent_->work, thought);
       const bool likely = thought <= trust_ * options_.tolerance * size;
       const bool slow = options_.method == LinearMethod::automatic && descent_->work - began > patience &&
@@ -380,7 +383,7 @@ class LinearRun {
   std::unique_ptr<Descent> descent_;
   Losses losses_;
   std::vector<double> w_, f_, beta_, parts_;
-  double goal_ = options_.tolerance, floor_ = 0, offset_ = 0, trust_ = 1.5;  // trust: what the epochs think of the gap, over what it is
+  double goal_ = options_.tolerance, floor_ = 0, offset_ = 0, trust_ = 3.0;  // trust: what the epochs think of the gap, over what it is
   bool smooth_ = true;
   LinearBounds last_;
   LinearResult best_;

@@ -134,6 +134,7 @@ class DescentOf final : public Descent {
       return;
     }
     s.nap = 0;
+    dual -= change * (g + 0.5 * curvature * change) + tube * (std::fabs(next) - std::fabs(s.beta));
     s.beta = next;
     sum += change;
     offset += sigma_ * change;

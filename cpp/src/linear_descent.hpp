@@ -26,7 +26,7 @@ class Descent {
   virtual void wake(Span<const double> parts) = 0;
 
   std::vector<double> weights;
-  double offset = 0, sum = 0, gap = 0;
+  double offset = 0, sum = 0, gap = 0, dual = 0;  // dual: its value, by what each step has gained
   double work = 0;  // stored values looked at since the start
   std::size_t active = 0;
   std::int64_t epochs = 0;
