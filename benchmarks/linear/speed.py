@@ -33,7 +33,7 @@ def main():
     parser.add_argument("--loss", default="hinge,squared_hinge")
     parser.add_argument("--cap", type=float, default=CAP, help="seconds after which a peer gets no finer tolerance")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: of one thread, for busy machines")
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: of one thread")
     parser.add_argument("--peers", default="liblinear,sklearn,snapml")
     options = parser.parse_args()
     warnings.simplefilter("ignore")

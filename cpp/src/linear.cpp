@@ -104,7 +104,11 @@ class LinearRun {
     if (proven()) return;
     back_to_best();
     adopt(w_, f_, beta_, 0.0);
-    newton(INFINITY);
+    try {
+      newton(INFINITY);
+    } catch (const Stop& stop) {  // out of time for more than was asked for
+      if (stop.status != Status::time_limit) throw;
+    }
   }
 
   // Where the optimum is zero (a perfect fit, an origin among the samples) a relative gap has no meaning.

@@ -1,9 +1,6 @@
 // linear_passes.cpp: see the header.
 #include "linear_passes.hpp"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -186,13 +183,6 @@ class PassesOf final : public LinearPasses {
   double stored_ = 0;
 };
 
-void release(const void* first, const void* last) {
-  static const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const auto from = (reinterpret_cast<std::uintptr_t>(first) + page - 1) / page * page;
-  const auto to = reinterpret_cast<std::uintptr_t>(last) / page * page;
-  if (to > from) madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
-}
-
 }  // namespace
 
 std::unique_ptr<LinearPasses> make_passes(const Samples& samples, const Parallel& parallel,
@@ -209,10 +199,10 @@ void release_rows(const Samples& samples, std::size_t first, std::size_t last) {
   std::visit(
       [&](const auto& data) {
         if constexpr (IsCsr<std::decay_t<decltype(data)>>::value) {
-          release(data.values + data.start[first], data.values + data.start[last]);
-          release(data.index + data.start[first], data.index + data.start[last]);
+          release_pages(data.values + data.start[first], data.values + data.start[last]);
+          release_pages(data.index + data.start[first], data.index + data.start[last]);
         } else {
-          release(data.row(first), data.row(last));
+          release_pages(data.row(first), data.row(last));
         }
       },
       samples);

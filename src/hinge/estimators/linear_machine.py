@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hinge.estimators import parameters
 from hinge.estimators.data import Data, check_weight, take
 from hinge.estimators.fitted import FLOATS
-from hinge.estimators.mapped import block_bytes
+from hinge.estimators.mapped import block_bytes, check_finite, mapped_parts
 from hinge.estimators.progress import ProgressLine
 from hinge.kernels import check_cache_size
 from hinge.model import LinearModel
@@ -96,9 +96,7 @@ class LinearMachine(BaseEstimator):
 
     def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Data:
         self._check_parameters()
-        if sp.issparse(X) and X.format in ("csr", "csc"):
-            X.check_format(full_check=True)  # a damaged matrix must not reach compiled code
-        X = validate_data(self, X, dtype=FLOATS, order="C", accept_sparse="csr", reset=reset)
+        X = self._validate_X(X, reset)
         y = self._validate_y(y, X.shape[0], reset)
         check_consistent_length(X, y)
         weight = check_weight(sample_weight, X.shape[0])
@@ -109,6 +107,16 @@ class LinearMachine(BaseEstimator):
         if len(rows) == X.shape[0]:
             return Data(X, y, weight, rows)
         return Data(take(X, rows), y[rows], weight[rows], rows)
+
+    def _validate_X(self, X: Any, reset: bool) -> Any:
+        parts = mapped_parts(X)
+        if parts is not None and min(X.shape) > 0:  # larger than memory, perhaps: the core checks the indices
+            check_finite(parts[0])
+            validate_data(self, X, skip_check_array=True, reset=reset)
+            return X
+        if sp.issparse(X) and X.format in ("csr", "csc"):
+            X.check_format(full_check=True)  # a damaged matrix must not reach compiled code
+        return validate_data(self, X, dtype=FLOATS, order="C", accept_sparse="csr", reset=reset)
 
     def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
         raise NotImplementedError
@@ -219,9 +227,7 @@ class LinearMachine(BaseEstimator):
     def _decide(self, X: Any) -> Array:
         """Decision values of all machines, (n_rows × n_machines)."""
         check_is_fitted(self)
-        if sp.issparse(X) and X.format in ("csr", "csc"):
-            X.check_format(full_check=True)
-        X = validate_data(self, X, dtype=FLOATS, order="C", accept_sparse="csr", reset=False)
+        X = self._validate_X(X, reset=False)
         return self._model().decide(X, n_threads=effective_n_jobs(self.n_jobs))
 
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:

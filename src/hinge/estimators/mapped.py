@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,10 @@ from hinge.kernels import available_bytes, cache_bytes
 AUTO_BYTES = 256 << 20
 
 
+#: Values of a mapped array to look at between two returns of its pages.
+CHECKED_VALUES = 1 << 22
+
+
 def is_mapped(array: Any) -> bool:
     """Whether an array is a read-only map of a file: only then may its pages be given back."""
     while array is not None:
@@ -20,6 +25,37 @@ def is_mapped(array: Any) -> bool:
             return bool(array.mode == "r")
         array = getattr(array, "base", None)
     return False
+
+
+def mapped_parts(X: Any) -> tuple[Any, ...] | None:
+    """The arrays of X if X is mapped from files in a form that needs no conversion, else None."""
+    parts: tuple[Any, ...]
+    if sp.issparse(X):
+        if X.format != "csr":
+            return None
+        whole = X.dtype in (np.float32, np.float64) and X.indices.dtype in (np.int32, np.int64)
+        parts = (X.data, X.indices)
+    else:
+        parts = (X,)
+        whole = isinstance(X, np.ndarray) and X.dtype in (np.float32, np.float64) and X.ndim == 2
+        whole = whole and X.flags.c_contiguous
+    return parts if whole and all(is_mapped(part) for part in parts) else None
+
+
+def check_finite(values: Any) -> None:
+    """Refuse NaN and infinity, looking at some megabytes of a mapped array at a time and giving them back."""
+    flat = values.reshape(-1)
+    for first in range(0, flat.size, CHECKED_VALUES):
+        if not np.isfinite(flat[first : first + CHECKED_VALUES]).all():
+            raise ValueError("Input X contains NaN or infinity; machines need finite features")
+        _give_back(values)
+
+
+def _give_back(array: Any) -> None:
+    while array is not None and not isinstance(array, mmap.mmap):
+        array = getattr(array, "_mmap", None) or getattr(array, "base", None)
+    if array is not None and hasattr(mmap, "MADV_DONTNEED"):
+        array.madvise(mmap.MADV_DONTNEED)
 
 
 def block_bytes(X: Any, cache_size: float | str) -> int:

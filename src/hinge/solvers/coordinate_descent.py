@@ -86,7 +86,7 @@ class CoordinateDescent:
         """
         beta = np.zeros(problem.n) if start is None else np.ascontiguousarray(start, dtype=np.float64)
         run = _core.linear(
-            view(problem.X).native,
+            view(problem.X, mapped=self.block_bytes > 0).native,
             target=problem.target,
             lower=problem.lower,
             upper=problem.upper,
