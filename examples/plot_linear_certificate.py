@@ -2,9 +2,9 @@
 A linear machine and how it proves its answer
 =============================================
 
-Fifty thousand samples, and two machines that differ in C only.  Small C is quick for coordinate descent; for large C it
-creeps, and the machine turns to Newton's method by itself.  In both cases the bracket around the optimum closes until it
-is as narrow as asked for.
+Fifty thousand samples, and two machines that differ in C only.  Small C is quick for coordinate descent; for large C
+it creeps, and the machine turns to Newton's method by itself.  In both cases the bracket around the optimum closes
+until it is as narrow as asked for.
 """
 
 # %%
