@@ -259,7 +259,8 @@ class LinearRun {
       if (proven()) return Outcome::solved;
       if (spent()) return Outcome::spent;
       descent_->epoch(watch_);
-      ++best_.epochs;
+      visits_ += static_cast<double>(descent_->active);  // n of them count as an epoch, however many samples rest
+      best_.epochs = static_cast<std::int64_t>(std::ceil(visits_ / std::max(1.0, static_cast<double>(n_))));
       watch_.snapshot.iteration = best_.epochs + best_.newton_steps;
       watch_.snapshot.active = static_cast<std::int64_t>(descent_->active);
       const double thought = descent_->gap, size = std::max(std::fabs(descent_->dual), std::fabs(last_.dual));
@@ -387,6 +388,7 @@ class LinearRun {
   std::unique_ptr<Descent> descent_;
   Losses losses_;
   std::vector<double> w_, f_, beta_, parts_;
+  double visits_ = 0;
   double goal_ = options_.tolerance, floor_ = 0, offset_ = 0, trust_ = 3.0;  // trust: what the epochs think of the gap, over what it is
   bool smooth_ = true;
   LinearBounds last_;

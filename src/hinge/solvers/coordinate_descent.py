@@ -44,7 +44,7 @@ class CoordinateDescent:
         "auto" descends, and turns to Newton's method when the epochs so far let it look cheaper (and back, should it
         disappoint). Newton's method is on the primal; for losses that are not squared, on a sequence of smoothed ones.
     max_iter : int
-        Epochs and Newton steps; −1 for no limit.
+        Epochs (n steps of one variable each) and Newton steps; −1 for no limit.
     max_time : float or None
         Seconds.
     threads : int
