@@ -95,7 +95,7 @@ $(VENV)/.hinge: $(VENV)/.base $(CORE)
 
 SANITIZE := address,undefined
 SAN      := build/sanitize
-SANTESTS := $(wildcard tests/kernels tests/solvers tests/contracts)
+SANTESTS := $(wildcard tests/kernels tests/solvers tests/contracts tests/linear tests/io/test_libsvm.py)
 SANENV    = LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
             ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc
 

@@ -9,5 +9,7 @@ void kernels(nanobind::module_& m);
 void solvers(nanobind::module_& m);
 void ladders(nanobind::module_& m);
 void paths(nanobind::module_& m);
+void linear_machines(nanobind::module_& m);
+void libsvm_text(nanobind::module_& m);
 
 }  // namespace hinge::bind

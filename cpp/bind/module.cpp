@@ -7,4 +7,6 @@ NB_MODULE(native, m) {
   hinge::bind::solvers(m);
   hinge::bind::ladders(m);
   hinge::bind::paths(m);
+  hinge::bind::linear_machines(m);
+  hinge::bind::libsvm_text(m);
 }

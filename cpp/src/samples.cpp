@@ -1,6 +1,10 @@
 // samples.cpp: what can be asked of samples without knowing how they are stored.
 #include "hinge/samples.hpp"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -39,8 +43,22 @@ double density(const Samples& samples) {
       samples);
 }
 
+namespace {
+
+constexpr std::size_t kReleased = std::size_t{1} << 22;  // values between two releases
+
+}  // namespace
+
+void release_pages(const void* first, const void* last) {
+  static const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto from = (reinterpret_cast<std::uintptr_t>(first) + page - 1) / page * page;
+  const auto to = reinterpret_cast<std::uintptr_t>(last) / page * page;
+  if (to > from) madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
+}
+
 template <class T, class I>
-void check_csr(const Csr<T, I>& csr, std::size_t stored) {
+void check_csr(const Csr<T, I>& csr, std::size_t stored, bool release) {
+  std::size_t released = 0;
   if (csr.start[0] != 0 || csr.start[csr.rows] < 0 ||
       static_cast<std::size_t>(csr.start[csr.rows]) > stored) {
     throw std::invalid_argument("csr: indptr must start at 0 and end within the stored values");
@@ -58,12 +76,17 @@ void check_csr(const Csr<T, I>& csr, std::size_t stored) {
       }
       previous = csr.index[k];
     }
+    const std::size_t seen = static_cast<std::size_t>(csr.start[i + 1]);
+    if (release && seen - released > kReleased) {
+      release_pages(csr.index + released, csr.index + seen);
+      released = seen;
+    }
   }
 }
 
-template void check_csr(const Csr<float, std::int32_t>&, std::size_t);
-template void check_csr(const Csr<float, std::int64_t>&, std::size_t);
-template void check_csr(const Csr<double, std::int32_t>&, std::size_t);
-template void check_csr(const Csr<double, std::int64_t>&, std::size_t);
+template void check_csr(const Csr<float, std::int32_t>&, std::size_t, bool);
+template void check_csr(const Csr<float, std::int64_t>&, std::size_t, bool);
+template void check_csr(const Csr<double, std::int32_t>&, std::size_t, bool);
+template void check_csr(const Csr<double, std::int64_t>&, std::size_t, bool);
 
 }  // namespace hinge

@@ -4,8 +4,19 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from hinge import kernels, selection, solvers
-from hinge.estimators import SVC, SVR, IncrementalSVC, IncrementalSVR, NuSVC, NuSVR, OneClassSVM
+from hinge import io, kernels, selection, solvers
+from hinge.estimators import (
+    SVC,
+    SVR,
+    IncrementalSVC,
+    IncrementalSVR,
+    LinearOneClassSVM,
+    LinearSVC,
+    LinearSVR,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+)
 from hinge.io import ModelFileError, load, save
 from hinge.paths import (
     ApproximatePath,
@@ -29,6 +40,9 @@ __all__ = [
     "Certificate",
     "IncrementalSVC",
     "IncrementalSVR",
+    "LinearOneClassSVM",
+    "LinearSVC",
+    "LinearSVR",
     "ModelFileError",
     "NuSVC",
     "NuSVR",
@@ -39,6 +53,7 @@ __all__ = [
     "approximate_path",
     "certify",
     "epsilon_path",
+    "io",
     "kernels",
     "load",
     "nu_path",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.kernels import Kernel, expand
+from hinge.kernels import Kernel, expand, products
 
 Array = NDArray[np.float64]
 
@@ -41,3 +41,15 @@ class KernelModel:
     def decide(self, X: Any, n_threads: int = 1) -> Array:
         """Decision values of the rows of X, (n_rows × n_machines)."""
         return expand(self.kernel, X, self.vectors, self.coefficients, threads=n_threads) + self.intercept
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """Decision values ⟨w, x⟩ + b, one column per machine; `weights` has one row per machine."""
+
+    weights: Array
+    intercept: Array
+
+    def decide(self, X: Any, n_threads: int = 1) -> Array:
+        """Decision values of the rows of X, (n_rows × n_machines), without a copy of X."""
+        return products(X, self.weights, threads=n_threads) + self.intercept

@@ -1,4 +1,4 @@
-"""scikit-learn's own SVM tests with its kernel machines replaced by hinge's.
+"""scikit-learn's own SVM tests with its kernel and linear machines replaced by hinge's.
 
     python tests/estimators/sklearn_suite.py [options of pytest]
 
@@ -14,9 +14,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-NAMES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
+NAMES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "LinearSVC", "LinearSVR")
 MODULES = ("sklearn.svm.tests.test_svm", "sklearn.svm.tests.test_sparse")
 
+L1 = "asks for penalty='l1', which linear machines of hinge do not have"
 PROBABILITY = "asks for probability=True (deprecated by scikit-learn 1.9, not in hinge)"
 NEGATIVE = "negative sample weights are an error in hinge (scikit-learn drops those samples silently)"
 EXCEPTIONS = {
@@ -34,6 +35,14 @@ EXCEPTIONS = {
     "test_svm.py::test_negative_weight_equal_coeffs[partial-mask-label-1": NEGATIVE,
     "test_svm.py::test_custom_kernel_not_array_input[SVC": "its kernel is right between equal lists "
     "only; hinge asks for the columns of the support vectors",
+    "test_svm.py::test_linearsvc_parameters[42-False-l1-squared_hinge": L1,
+    "test_svm.py::test_linearsvc_parameters[42-False-l2-hinge": "expects hinge with dual=False to be refused; "
+    "Newton's method of hinge can do it",
+    "test_svm.py::test_linearsvc": L1,
+    "test_svm.py::test_dense_liblinear_intercept_handling": L1,
+    "test_sparse.py::test_sparse_liblinear_intercept_handling": L1,
+    "test_svm.py::test_linearsvm_liblinear_sample_weight[42-LinearSVC-params0": L1,
+    "test_svm.py::test_linear_svm_convergence_warnings": "expects the warning to be of Liblinear",
     "test_svm.py::test_svr_errors": "fits on a callable kernel of the wrong shape, which hinge refuses",
 }
 

@@ -45,6 +45,9 @@ double density(const Samples& samples);  // stored values / (n d); 1 for dense, 
 
 // Throws std::invalid_argument where an index leaves the matrix or a row is not strictly ascending.
 template <class T, class I>
-void check_csr(const Csr<T, I>& csr, std::size_t stored);
+void check_csr(const Csr<T, I>& csr, std::size_t stored, bool release = false);
+
+// Give whole pages back to the system: only ever for read-only maps of files, as `release` above.
+void release_pages(const void* first, const void* last);
 
 }  // namespace hinge

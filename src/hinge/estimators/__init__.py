@@ -2,6 +2,18 @@
 
 from hinge.estimators.classification import SVC, NuSVC
 from hinge.estimators.incremental import IncrementalSVC, IncrementalSVR
+from hinge.estimators.linear import LinearOneClassSVM, LinearSVC, LinearSVR
 from hinge.estimators.single import SVR, NuSVR, OneClassSVM
 
-__all__ = ["SVC", "SVR", "IncrementalSVC", "IncrementalSVR", "NuSVC", "NuSVR", "OneClassSVM"]
+__all__ = [
+    "SVC",
+    "SVR",
+    "IncrementalSVC",
+    "IncrementalSVR",
+    "LinearOneClassSVM",
+    "LinearSVC",
+    "LinearSVR",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+]

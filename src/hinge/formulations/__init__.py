@@ -2,9 +2,31 @@
 
 from hinge.formulations.c_svc import CSVC, equivalent_nu
 from hinge.formulations.formulation import Formulation
+from hinge.formulations.linear import (
+    CLASSIFICATION_LOSSES,
+    REGRESSION_LOSSES,
+    linear_classification,
+    linear_one_class,
+    linear_regression,
+)
 from hinge.formulations.nu_svc import BALANCES, NuSVC, equivalent_C
 from hinge.formulations.nu_svr import NuSVR
 from hinge.formulations.one_class import OneClass
 from hinge.formulations.svr import SVR
 
-__all__ = ["BALANCES", "CSVC", "SVR", "Formulation", "NuSVC", "NuSVR", "OneClass", "equivalent_C", "equivalent_nu"]
+__all__ = [
+    "BALANCES",
+    "CLASSIFICATION_LOSSES",
+    "CSVC",
+    "REGRESSION_LOSSES",
+    "SVR",
+    "Formulation",
+    "NuSVC",
+    "NuSVR",
+    "OneClass",
+    "equivalent_C",
+    "equivalent_nu",
+    "linear_classification",
+    "linear_one_class",
+    "linear_regression",
+]

@@ -1,6 +1,7 @@
-"""Model files: fitted and unfitted machines as arrays and JSON, without pickle."""
+"""Model files without pickle, and data files in LIBSVM's text format."""
 
 from hinge.io.files import load, save
 from hinge.io.flaws import ModelFileError
+from hinge.io.libsvm import dump_libsvm, load_libsvm, map_libsvm
 
-__all__ = ["ModelFileError", "load", "save"]
+__all__ = ["ModelFileError", "dump_libsvm", "load", "load_libsvm", "map_libsvm", "save"]

@@ -75,7 +75,7 @@ def save(model: Any, path: Path) -> None:
     except Exception as error:
         raise ValueError(f"the model is not whole ({error}): fit it again, or save a clone of it") from error
     text = archive.manifest_bytes(manifest)
-    with _replacing(path) as file:
+    with replacing(path) as file:
         archive.write(file, text, encoder.arrays)
 
 
@@ -200,7 +200,7 @@ def _hinge_version() -> str:
 
 
 @contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
+def replacing(path: Path) -> Iterator[IO[bytes]]:
     """A new file that takes the place of `path` when all of it is on the disk, and disappears otherwise."""
     target = os.path.realpath(os.fspath(path))
     if os.path.exists(target) and not os.path.isfile(target):

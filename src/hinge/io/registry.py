@@ -25,6 +25,9 @@ ESTIMATORS: dict[str, type] = {
         estimators.OneClassSVM,
         estimators.IncrementalSVC,
         estimators.IncrementalSVR,
+        estimators.LinearSVC,
+        estimators.LinearSVR,
+        estimators.LinearOneClassSVM,
     )
 }
 
@@ -59,6 +62,7 @@ RECORDS: dict[str, type] = {
         paths.Pieces,
         paths.Counts,
         *PATHS.values(),
+        solvers.CoordinateDescent,
     )
 }
 

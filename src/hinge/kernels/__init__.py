@@ -1,6 +1,6 @@
 """Kernels, their algebra, and access to their matrices."""
 
-from hinge.kernels.access import Access, GramAccess, SubsetAccess, cross, expand, open_access
+from hinge.kernels.access import Access, GramAccess, SubsetAccess, cross, expand, open_access, products
 from hinge.kernels.algebra import Kernel, Product, Scaled, Sum
 from hinge.kernels.direct import DirectAccess
 from hinge.kernels.functions import (
@@ -40,4 +40,5 @@ __all__ = [
     "expand",
     "make_kernel",
     "open_access",
+    "products",
 ]

@@ -197,6 +197,14 @@ def expand(kernel: Kernel, X: Data, Z: Data | None, coef: ArrayLike, threads: in
     return out[:, 0] if coef.ndim == 1 else out
 
 
+def products(X: Data, weights: ArrayLike, threads: int = 1) -> Array:
+    """⟨w, x⟩ for every row x of X and every row w of `weights`, in float64; X is not copied."""
+    rows = np.ascontiguousarray(np.atleast_2d(weights), dtype=np.float64)
+    if rows.shape[1] != X.shape[1]:
+        raise ValueError(f"weights have {rows.shape[1]} features, but X has {X.shape[1]}")
+    return _core.products(view(X).native, rows, threads)
+
+
 def _indices(index: ArrayLike) -> np.ndarray:
     index = np.atleast_1d(np.asarray(index))
     if index.dtype == bool:

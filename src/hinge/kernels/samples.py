@@ -23,13 +23,16 @@ class SampleView:
         return self.data.shape[0]
 
 
-def view(X: Data) -> SampleView:
-    """A view on C-contiguous float32 or float64 arrays and canonical CSR as they are; on a copy of others."""
+def view(X: Data, mapped: bool = False) -> SampleView:
+    """A view on C-contiguous float32 or float64 arrays and canonical CSR as they are; on a copy of others.
+
+    `mapped`: the arrays are read-only maps of files, whose pages are given back while they are checked.
+    """
     if sparse.issparse(X):
         X = canonical(X)
         index = np.result_type(X.indices, X.indptr)
         indices, indptr = X.indices.astype(index, copy=False), X.indptr.astype(index, copy=False)
-        return SampleView(X, _core.Samples.csr(X.data, indices, indptr, X.shape[1]))
+        return SampleView(X, _core.Samples.csr(X.data, indices, indptr, X.shape[1], mapped))
     X = contiguous(X)
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (samples × features), got shape {X.shape}")

@@ -1,6 +1,8 @@
 """The quadratic program every machine becomes, its solution, and the certificate of how good it is."""
 
 from hinge.problems.certificate import Certificate, certify, combine
+from hinge.problems.crammer_singer import CrammerSingerProblem, CrammerSingerSolution, certify_crammer_singer
+from hinge.problems.linear import Bias, LinearProblem, LinearSolution, certify_linear
 from hinge.problems.offset import optimal_offset
 from hinge.problems.problem import Problem
 from hinge.problems.quadratic import Array, Quadratic
@@ -9,13 +11,20 @@ from hinge.problems.status import Status
 
 __all__ = [
     "Array",
+    "Bias",
     "Certificate",
+    "CrammerSingerProblem",
+    "CrammerSingerSolution",
     "History",
+    "LinearProblem",
+    "LinearSolution",
     "Problem",
     "Quadratic",
     "Solution",
     "Status",
     "certify",
+    "certify_crammer_singer",
+    "certify_linear",
     "combine",
     "optimal_offset",
 ]

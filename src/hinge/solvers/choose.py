@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from hinge.problems import Array, Problem, Solution
 from hinge.solvers.auto import Auto
 from hinge.solvers.chunking import Chunking
+from hinge.solvers.coordinate_descent import CoordinateDescent
 from hinge.solvers.interior_point import InteriorPoint
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.smo import SMO
@@ -24,12 +25,13 @@ class Solver(Protocol):
 
 
 #: Solvers by name; "auto" is the best general choice.
-BY_NAME: dict[str, type[SMO] | type[InteriorPoint]] = {
+BY_NAME: dict[str, type[SMO] | type[InteriorPoint] | type[CoordinateDescent]] = {
     "auto": Auto,
     "smo": SMO,
     "working_set": WorkingSet,
     "chunking": Chunking,
     "interior_point": InteriorPoint,
+    "coordinate_descent": CoordinateDescent,
 }
 
 
@@ -42,7 +44,9 @@ def choose(solver: str | Solver, threads: int = 1, **options: Any) -> Solver:
         kind = BY_NAME[solver]
         if kind is InteriorPoint:  # its tolerance is a relative gap, and it needs no cache
             options = {name: options[name] for name in ("max_iter", "max_time") if name in options}
-        if issubclass(kind, WorkingSet):
+        if kind is CoordinateDescent:  # its tolerance is a relative gap as well
+            options = {name: options[name] for name in ("max_iter", "max_time") if name in options}
+        if issubclass(kind, WorkingSet) or kind is CoordinateDescent:
             options["threads"] = threads
         return kind(**options)
     if not hasattr(solver, "solve"):

@@ -1,0 +1,168 @@
+// linear_descent.cpp: see the header.
+#include "linear_descent.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "linear_loss.hpp"
+#include "linear_passes.hpp"
+#include "linear_rows.hpp"
+#include "random.hpp"
+
+namespace hinge {
+namespace {
+
+constexpr std::uint32_t kLongestNap = 16;
+constexpr std::size_t kAhead = 4;  // rows between a prefetch and its use
+
+struct alignas(64) Sample {  // all that a step needs, in one cache line
+  double beta, target, lower, upper, ridge, norm, gap;
+  std::uint32_t nap, spare;
+};
+
+template <class Storage>
+class DescentOf final : public Descent {
+ public:
+  DescentOf(const Storage& data, const Samples& samples, const LinearProblem& problem, Span<const double> norms,
+            double sigma, std::uint64_t seed, std::size_t block_bytes)
+      : rows_(data), samples_(samples), problem_(problem), sigma_(sigma), random_(seed), all_(data.rows),
+        due_(data.rows, 0) {
+    for (std::size_t i = 0; i < data.rows; ++i) {
+      all_[i] = {0, problem.target[i], problem.lower[i], problem.upper[i], problem.ridge[i], norms[i], 0, 0, 0};
+    }
+    weights.assign(data.features, 0.0);
+    cut_into_chunks(block_bytes);
+  }
+
+  void read(Span<double> beta) const override {
+    for (std::size_t i = 0; i < all_.size(); ++i) beta[i] = all_[i].beta;
+  }
+
+  void write(Span<const double> beta, Span<const double> w, double multiplier) override {
+    sum = 0;
+    for (std::size_t i = 0; i < all_.size(); ++i) sum += all_[i].beta = beta[i];
+    std::copy(w.begin(), w.end(), weights.begin());
+    offset = multiplier + sigma_ * (sum - problem_.total);
+  }
+
+  void wake(Span<const double> parts) override {
+    gap = 0;
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      gap += all_[i].gap = parts[i];
+      if (due_[i] > epochs && parts[i] > 0) due_[i] = 0, all_[i].nap = 0;
+    }
+  }
+
+  void epoch(Watch& watch) override {
+    ++epochs;
+    active = 0;
+    shuffle(chunks_.data(), chunks_.size(), random_);
+    for (std::size_t c = 0; c < chunks_.size(); c += group_) {
+      const std::size_t stop = std::min(chunks_.size(), c + group_);
+      order_.clear();
+      for (std::size_t k = c; k < stop; ++k)
+        for (std::size_t i = chunks_[k].first; i < chunks_[k].second; ++i)
+          if (due_[i] <= epochs) order_.push_back(static_cast<std::uint32_t>(i));
+      shuffle(order_.data(), order_.size(), random_);
+      active += order_.size();
+      visit(watch);
+      if (chunks_.size() == 1) break;
+      for (std::size_t k = c; k < stop; ++k) release_rows(samples_, chunks_[k].first, chunks_[k].second);
+    }
+  }
+
+ private:
+  LossTerm term_of(const Sample& s) const { return {s.target, s.lower, s.upper, s.ridge, problem_.tube}; }
+
+  // Samples on disk are visited in groups of chunks that are drawn anew in every epoch: fixed blocks would each pull
+  // the directions that all samples share towards themselves, and converge slowly.
+  void cut_into_chunks(std::size_t bytes) {
+    const std::size_t n = all_.size();
+    if (bytes == 0) {
+      chunks_ = {{0, n}};
+      return;
+    }
+    std::size_t first = 0, held = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      held += 12 * rows_.stored(i);
+      if (held < bytes / group_ && i + 1 < n) continue;
+      chunks_.emplace_back(first, i + 1);
+      first = i + 1, held = 0;
+    }
+  }
+
+  void visit(Watch& watch) {
+    const std::size_t count = order_.size();
+    double seen = 0, limit = 0;
+    for (std::size_t k = 0; k < count; ++k) {
+      if (k + 2 * kAhead < count) {
+        rows_.prefetch_start(order_[k + 2 * kAhead]);
+        __builtin_prefetch(&all_[order_[k + 2 * kAhead]]);
+      }
+      if (k + kAhead < count) rows_.prefetch(order_[k + kAhead]);
+      step(order_[k]);
+      seen += static_cast<double>(rows_.stored(order_[k]) + 8);
+      if (seen > limit) {
+        limit = seen + 1e6;
+        watch.poll();
+      }
+    }
+    work += seen;
+  }
+
+  void step(std::size_t i) {
+    Sample& s = all_[i];
+    const double f = rows_.dot(i, weights.data()) + offset;
+    const double curvature = s.norm + sigma_ + s.ridge, g = f + s.ridge * s.beta - s.target, tube = problem_.tube;
+    double next;
+    if (curvature > 0) {
+      double z = curvature * s.beta - g;
+      z = z > tube ? z - tube : z < -tube ? z + tube : 0.0;
+      next = z / curvature;
+      next = next < s.lower ? s.lower : next > s.upper ? s.upper : next;
+    } else {  // a row of zeros without bias: its loss does not depend on w
+      next = g < -tube ? s.upper : g > tube ? s.lower : s.beta;
+    }
+    const LossTerm term = term_of(s);
+    const double part = term.gap(f, s.beta);
+    gap += part - s.gap;
+    s.gap = part;
+    const double change = next - s.beta;
+    if (change == 0) {
+      s.nap = std::min(kLongestNap, 2 * s.nap + 1);
+      due_[i] = static_cast<std::uint32_t>(epochs) + 1 + (s.nap > 1 ? s.nap : 0);
+      return;
+    }
+    s.nap = 0;
+    dual -= change * (g + 0.5 * curvature * change) + tube * (std::fabs(next) - std::fabs(s.beta));
+    s.beta = next;
+    sum += change;
+    offset += sigma_ * change;
+    rows_.add(i, change, weights.data());
+  }
+
+  Rows<Storage> rows_;
+  const Samples& samples_;
+  LinearProblem problem_;
+  double sigma_;
+  Random random_;
+  std::vector<Sample> all_;
+  std::vector<std::uint32_t> due_, order_;
+  std::vector<std::pair<std::size_t, std::size_t>> chunks_;  // rows [first, last)
+  std::size_t group_ = 64;                                   // chunks held at a time
+};
+
+}  // namespace
+
+std::unique_ptr<Descent> make_descent(const Samples& samples, const LinearProblem& problem,
+                                      Span<const double> squared_norms, double sigma, std::uint64_t seed,
+                                      std::size_t block_bytes) {
+  return std::visit(
+      [&](const auto& data) -> std::unique_ptr<Descent> {
+        using Storage = std::decay_t<decltype(data)>;
+        return std::make_unique<DescentOf<Storage>>(data, samples, problem, squared_norms, sigma, seed, block_bytes);
+      },
+      samples);
+}
+
+}  // namespace hinge

@@ -1,0 +1,40 @@
+// linear_descent.hpp: dual coordinate descent, docs/math.md (108)–(110) [Hsieh et al. 2008].
+// One variable at a time in a fresh random order; w and b follow every step.  A step costs the stored values of a row.
+// Samples that rest at a bound are looked at less and less often (they nap); a check of all samples wakes those that
+// should move.  The bias is a constant feature: B for a penalised one; for a free one the term of an augmented
+// Lagrangian, whose multiplier is moved between epochs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "hinge/linear.hpp"
+#include "linear_watch.hpp"
+
+namespace hinge {
+
+class Descent {
+ public:
+  virtual ~Descent() = default;
+  virtual void epoch(Watch& watch) = 0;
+
+  // What an epoch has left; `gap` is the sum of the parts of the gap as each sample was last seen.
+  virtual void read(Span<double> beta) const = 0;
+  virtual void write(Span<const double> beta, Span<const double> w, double multiplier) = 0;
+  // Take over the parts of the gap (106) of all samples, and wake those that have one.
+  virtual void wake(Span<const double> parts) = 0;
+
+  std::vector<double> weights;
+  double offset = 0, sum = 0, gap = 0, dual = 0;  // dual: its value, by what each step has gained
+  double work = 0;  // stored values looked at since the start
+  std::size_t active = 0;
+  std::int64_t epochs = 0;
+};
+
+// `sigma`: the square of the constant feature.  block_bytes > 0: samples are visited block by block.
+std::unique_ptr<Descent> make_descent(const Samples& samples, const LinearProblem& problem,
+                                      Span<const double> squared_norms, double sigma, std::uint64_t seed,
+                                      std::size_t block_bytes);
+
+}  // namespace hinge

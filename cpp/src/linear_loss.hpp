@@ -1,0 +1,65 @@
+// linear_loss.hpp: the losses of linear machines as support functions of a box, docs/math.md (101)–(103).
+// One formula for hinge, squared hinge, ε-insensitive and its square: one sample (LossTerm) or all (Losses).
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "hinge/linear.hpp"
+#include "linear_ops.hpp"
+
+namespace hinge {
+
+struct LossTerm {
+  double target, lower, upper, ridge, tube;
+
+  double within(double v) const { return v < lower ? lower : v > upper ? upper : v; }
+
+  // argmax over the box of −fβ − h(β) − …: the negative derivative of the loss at f, (102)
+  double best(double f) const {
+    const double r = target - f;
+    if (ridge > 0) {
+      const double z = r > tube ? r - tube : r < -tube ? r + tube : 0.0;
+      return within(z / ridge);
+    }
+    return r > tube ? upper : r < -tube ? lower : 0.0;
+  }
+  // loss(f) + h(β) + fβ ≥ 0: this sample's part of the gap, (105)
+  double gap(double f, double beta) const {
+    const double star = best(f);
+    const double part = (star - beta) * (target - f - 0.5 * ridge * (star + beta)) -
+                        tube * (std::fabs(star) - std::fabs(beta));
+    return part > 0 ? part : 0.0;
+  }
+};
+
+// The losses of a problem as arrays, and those of a proximal step: ridge D and anchor in place of its own.
+class Losses {
+ public:
+  explicit Losses(const LinearProblem& problem) : problem_(problem), inverse_(problem.ridge.size()) {
+    for (std::size_t i = 0; i < inverse_.size(); ++i) inverse_[i] = invert(problem.ridge[i]);
+  }
+  // D_i = width / C_i around the anchor.
+  void anchor(double width, const std::vector<double>& at) {
+    target_.resize(at.size()), ridge_.resize(at.size());
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      const double box = problem_.upper[i] > -problem_.lower[i] ? problem_.upper[i] : -problem_.lower[i];
+      ridge_[i] = width / (box > 1e-300 ? box : 1e-300);
+      inverse_[i] = 1 / ridge_[i];
+      target_[i] = problem_.target[i] + ridge_[i] * at[i];
+    }
+  }
+  LossArrays arrays() const {
+    const bool anchored = !target_.empty();
+    return {anchored ? target_.data() : problem_.target.data(), problem_.lower.data(),
+            problem_.upper.data(), anchored ? ridge_.data() : problem_.ridge.data(),
+            inverse_.data(), problem_.tube, inverse_.size()};
+  }
+
+ private:
+  static double invert(double ridge) { return ridge > 0 ? 1 / ridge : 1e300; }
+  const LinearProblem& problem_;
+  std::vector<double> target_, ridge_, inverse_;
+};
+
+}  // namespace hinge

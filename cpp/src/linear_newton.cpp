@@ -1,0 +1,180 @@
+// linear_newton.cpp: see the header.
+#include "linear_newton.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "linear_offset.hpp"
+#include "linear_ops.hpp"
+
+namespace hinge {
+namespace {
+
+constexpr std::size_t kDirectFeatures = 1200;
+
+double dot(Span<const double> a, Span<const double> b) {
+  return linear_ops().dot_double(a.data(), b.data(), a.size());
+}
+
+// A = LLᵀ in place, row by row (the lower triangle of a row-major matrix).  False if A is not positive definite.
+bool cholesky(std::vector<double>& a, std::size_t size, std::size_t stride) {
+  const LinearOps& ops = linear_ops();
+  for (std::size_t i = 0; i < size; ++i) {
+    double* row = a.data() + i * stride;
+    for (std::size_t j = 0; j < i; ++j) {
+      const double* other = a.data() + j * stride;
+      row[j] = (row[j] - ops.dot_double(row, other, j)) / other[j];
+    }
+    const double rest = row[i] - ops.dot_double(row, row, i);
+    if (!(rest > 0)) return false;
+    row[i] = std::sqrt(rest);
+  }
+  return true;
+}
+
+void solve_triangular(const std::vector<double>& l, std::size_t size, std::size_t stride, std::vector<double>& x) {
+  for (std::size_t i = 0; i < size; ++i) {
+    double sum = x[i];
+    const double* row = l.data() + i * stride;
+    for (std::size_t j = 0; j < i; ++j) sum -= row[j] * x[j];
+    x[i] = sum / row[i];
+  }
+  for (std::size_t i = size; i-- > 0;) {
+    const double* row = l.data() + i * stride;
+    x[i] /= row[i];
+    for (std::size_t j = 0; j < i; ++j) x[j] -= row[j] * x[i];
+  }
+}
+
+}  // namespace
+
+double Newton::own_ridge() const {
+  return problem_.bias == Bias::penalised ? 1 / (problem_.bias_scale * problem_.bias_scale) : 0.0;
+}
+
+void Newton::look(const LossArrays& losses, NewtonPoint& point) {
+  point.b = best_offset(problem_, losses, true, point.f, point.b);
+  linear_ops().best(losses, point.f.data(), point.b, point.beta.data());
+  list_.clear();
+  scale_.clear();
+  for (std::size_t i = 0; i < point.f.size(); ++i) {
+    const double beta = point.beta[i];
+    if (beta == losses.lower[i] || beta == losses.upper[i] || (beta == 0 && losses.tube > 0)) continue;
+    list_.push_back(static_cast<std::uint32_t>(i));
+    scale_.push_back(losses.inverse[i]);
+  }
+  passes_.combine(point.beta, point.g);
+  for (std::size_t j = 0; j < point.g.size(); ++j) point.g[j] = point.w[j] - point.g[j];
+  point.slack = 0.5 * dot(point.g, point.g);
+}
+
+void Newton::direction(Span<const double> g, double wanted, Watch& watch) {
+  const double d = static_cast<double>(passes_.features()), m = static_cast<double>(list_.size());
+  const double per_row = passes_.stored() / std::max(1.0, static_cast<double>(passes_.rows()));
+  const double direct = 0.5 * m * per_row * per_row + d * d * d / 30, products = 50 * (4 * m * per_row + 10 * d);
+  if (passes_.features() <= kDirectFeatures && direct <= products + 1e6) {
+    by_cholesky(g);
+  } else {
+    by_conjugate_gradients(g, wanted, watch);
+  }
+}
+
+void Newton::by_cholesky(Span<const double> g) {
+  const std::size_t d = passes_.features(), stride = (d + 4) / 4 * 4;
+  first_.resize(d), second_.resize(d);
+  passes_.hessian(list_, scale_, stride, hessian_);
+  const bool bias = problem_.bias != Bias::none && !list_.empty();
+  if (bias) passes_.moments(list_, scale_, first_, second_);
+  for (std::size_t i = 0; i < d; ++i) {
+    for (std::size_t j = 0; j < i; ++j) hessian_[i * stride + j] = hessian_[j * stride + i];
+    hessian_[i * stride + i] += 1;
+  }
+  std::size_t size = d;
+  if (bias) {
+    double mass = own_ridge();
+    for (double s : scale_) mass += s;
+    for (std::size_t j = 0; j < d; ++j) hessian_[d * stride + j] = first_[j];
+    hessian_[d * stride + d] = mass * (1 + 1e-14);
+    size = d + 1;
+  }
+  delta_.assign(size, 0.0);
+  for (std::size_t j = 0; j < d; ++j) delta_[j] = -g[j];
+  if (!cholesky(hessian_, size, stride)) {  // only rounding can bring us here: the gradient is a descent direction
+    for (std::size_t j = 0; j < d; ++j) delta_[j] = -g[j];
+    delta_bias_ = 0;
+    delta_.resize(d);
+    return;
+  }
+  solve_triangular(hessian_, size, stride, delta_);
+  delta_bias_ = bias ? delta_[d] : 0.0;
+  delta_.resize(d);
+}
+
+// The bias is eliminated: (I + Xᵀ S X − m mᵀ/μ) δ = −g with m = Xᵀ S 1, μ = 1ᵀ S 1 + 1/B², then δ_b = −mᵀδ/μ.  (113)
+void Newton::by_conjugate_gradients(Span<const double> g, double wanted, Watch& watch) {
+  const std::size_t d = passes_.features();
+  first_.resize(d), second_.resize(d), work_.resize(d);
+  passes_.moments(list_, scale_, first_, second_);
+  const bool bias = problem_.bias != Bias::none && !list_.empty();
+  double mass = own_ridge();
+  for (double s : scale_) mass += s;
+  std::vector<double> diagonal(d), r(d), z(d), p(d);
+  for (std::size_t j = 0; j < d; ++j) {
+    diagonal[j] = 1 + second_[j] - (bias ? first_[j] * first_[j] / mass : 0.0);
+    diagonal[j] = 1 / std::max(diagonal[j], 1.0);
+    r[j] = -g[j];
+    p[j] = z[j] = diagonal[j] * r[j];
+  }
+  delta_.assign(d, 0.0);
+  double rz = dot(r, z);
+  const double squared = dot(g, g), enough = std::max(0.5 * wanted, 0.01 * squared);
+  for (std::size_t round = 0; round < 2 * d + 10 && round < 1000; ++round) {
+    if (dot(r, r) <= enough || rz <= 0) break;
+    watch.poll();
+    const double lean = passes_.curvature(list_, scale_, p, work_);
+    for (std::size_t j = 0; j < d; ++j) work_[j] += p[j] - (bias ? lean / mass * first_[j] : 0.0);
+    const double bend = dot(p, work_);
+    if (!(bend > 0)) break;
+    const double t = rz / bend;
+    for (std::size_t j = 0; j < d; ++j) delta_[j] += t * p[j], r[j] -= t * work_[j], z[j] = diagonal[j] * r[j];
+    const double next = dot(r, z);
+    for (std::size_t j = 0; j < d; ++j) p[j] = z[j] + next / rz * p[j];
+    rz = next;
+  }
+  delta_bias_ = bias ? -dot(first_, delta_) / mass : 0.0;
+}
+
+// The derivative along the direction is continuous, piecewise linear and rising: Newton inside a bracket.   (114)
+double Newton::search(const LossArrays& losses, const NewtonPoint& point, Span<const double> q) const {
+  const double wd = dot(point.w, delta_), dd = dot(delta_, delta_), own = own_ridge();
+  double low = 0, high = INFINITY, t = 1;
+  for (int round = 0; round < 60; ++round) {
+    const LossLine line = linear_ops().line(losses, point.f.data(), point.b, q.data(), delta_bias_, t);
+    const double slope = wd + t * dd + own * delta_bias_ * (point.b + t * delta_bias_) +
+                         problem_.total * delta_bias_ - line.slope;
+    const double bend = dd + own * delta_bias_ * delta_bias_ + line.bend;
+    if (slope == 0 || !(bend > 0)) return t;
+    (slope < 0 ? low : high) = t;
+    double next = t - slope / bend;
+    if (!(next > low && next < high)) next = std::isinf(high) ? 2 * t : 0.5 * (low + high);
+    if (std::fabs(next - t) <= 1e-10 * t) return next;
+    t = next;
+  }
+  return t;
+}
+
+bool Newton::step(const LossArrays& losses, double wanted, NewtonPoint& point, Watch& watch) {
+  direction(point.g, wanted, watch);
+  q_.resize(point.f.size());
+  passes_.margins(delta_, q_);
+  const double t = search(losses, point, q_);
+  if (!(t > 0)) return false;
+  for (std::size_t j = 0; j < point.w.size(); ++j) point.w[j] += t * delta_[j];
+  for (std::size_t i = 0; i < q_.size(); ++i) point.f[i] += t * q_[i];
+  point.b += t * delta_bias_;
+  const double before = point.slack;
+  look(losses, point);
+  return point.slack < before || point.slack > 1e-20 * (1 + dot(point.w, point.w));
+}
+
+}  // namespace hinge

@@ -1,0 +1,46 @@
+// linear_newton.hpp: Newton's method on the primal of a linear machine with ridge D > 0, docs/math.md (111)–(114).
+// The objective is piecewise quadratic: a Newton direction (Cholesky for few features, else preconditioned conjugate
+// gradients) and an exact line search end after finitely many steps [Keerthi and DeCoste 2005].
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "hinge/linear.hpp"
+#include "linear_ops.hpp"
+#include "linear_passes.hpp"
+#include "linear_watch.hpp"
+
+namespace hinge {
+
+struct NewtonPoint {
+  std::vector<double> w, f, beta, g;  // weights, ⟨w, x_i⟩, the dual point (102), w − Xᵀβ
+  double b = 0, slack = 0;            // slack = ½‖g‖²: what the inner problem can still gain
+};
+
+class Newton {
+ public:
+  Newton(LinearPasses& passes, const LinearProblem& problem) : passes_(passes), problem_(problem) {}
+
+  // b, β, g and slack of point.w and point.f.
+  void look(const LossArrays& losses, NewtonPoint& point);
+  // One step from a point that has been looked at; the direction is as good as a slack of `wanted` asks for.
+  // False if rounding leaves nothing to gain.
+  bool step(const LossArrays& losses, double wanted, NewtonPoint& point, Watch& watch);
+
+ private:
+  void direction(Span<const double> g, double wanted, Watch& watch);
+  void by_cholesky(Span<const double> g);
+  void by_conjugate_gradients(Span<const double> g, double wanted, Watch& watch);
+  double search(const LossArrays& losses, const NewtonPoint& point, Span<const double> q) const;
+  double own_ridge() const;
+
+  LinearPasses& passes_;
+  const LinearProblem& problem_;
+  std::vector<std::uint32_t> list_;  // rows whose β is inside its box
+  std::vector<double> scale_, q_, delta_, work_, hessian_, first_, second_;
+  double delta_bias_ = 0;
+};
+
+}  // namespace hinge

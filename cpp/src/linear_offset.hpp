@@ -1,0 +1,14 @@
+// linear_offset.hpp: the offset b that is best for given ⟨w, x_i⟩, docs/math.md (107).
+#pragma once
+
+#include "hinge/linear.hpp"
+#include "linear_ops.hpp"
+
+namespace hinge {
+
+// argmin over b of ½ b²/B² + d b + Σ loss_i(f_i + b); 0 where the machine has no bias.  Where `smooth` (ridge > 0 everywhere) the
+// slope is continuous and is brought to zero up to rounding; otherwise b is a kink (the middle where b is not unique).
+double best_offset(const LinearProblem& problem, const LossArrays& losses, bool smooth, Span<const double> f,
+                   double start);
+
+}  // namespace hinge

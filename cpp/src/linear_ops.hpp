@@ -1,0 +1,53 @@
+// linear_ops.hpp: dense rows of float or double against vectors of double; AVX2 by run-time dispatch.
+#pragma once
+
+#include <cstddef>
+
+namespace hinge {
+
+// The losses (101) of n samples.  `target` includes the shift D β^k of a proximal step; `inverse` is 1/D, or huge.
+struct LossArrays {
+  const double *target, *lower, *upper, *ridge, *inverse;
+  double tube;
+  std::size_t n;
+};
+
+struct LossBounds {
+  double gap = 0, loss = 0, violation = 0, sum = 0;  // Σ (106), Σ ℓ, the largest violation, Σ β
+};
+struct LossLine {
+  double slope = 0, bend = 0;  // Σ β* q and its derivative, along f + b + τ q: the parts of (114)
+};
+struct LossRoot {
+  double sum = 0, mass = 0, rise = 0;  // Σ β*, Σ |β*| and −dΣβ*/db: the parts of (107)
+};
+
+struct LinearOps {
+  double (*dot_float)(const float* x, const double* w, std::size_t d);
+  double (*dot_double)(const double* x, const double* w, std::size_t d);
+  void (*add_float)(const float* x, double factor, double* w, std::size_t d);
+  void (*add_double)(const double* x, double factor, double* w, std::size_t d);
+  // upper triangle of H += Σ_r scale[r] x_r x_rᵀ for eight rows of `stride` (a multiple of 4) doubles
+  void (*rank8)(const double* rows, const double* scale, std::size_t stride, double* h);
+  void (*best)(const LossArrays& loss, const double* f, double b, double* beta);  // (102)
+  LossBounds (*bounds)(const LossArrays& loss, const double* f, double b, const double* beta, double* parts);
+  LossLine (*line)(const LossArrays& loss, const double* f, double b, const double* q, double q_bias, double tau);
+  LossRoot (*root)(const LossArrays& loss, const double* f, double b);
+};
+
+const LinearOps& linear_ops();
+
+inline double dot(const LinearOps& ops, const float* x, const double* w, std::size_t d) {
+  return ops.dot_float(x, w, d);
+}
+inline double dot(const LinearOps& ops, const double* x, const double* w, std::size_t d) {
+  return ops.dot_double(x, w, d);
+}
+inline void add(const LinearOps& ops, const float* x, double factor, double* w, std::size_t d) {
+  ops.add_float(x, factor, w, d);
+}
+inline void add(const LinearOps& ops, const double* x, double factor, double* w, std::size_t d) {
+  ops.add_double(x, factor, w, d);
+}
+
+}  // namespace hinge

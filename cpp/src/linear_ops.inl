@@ -1,0 +1,215 @@
+// linear_ops.inl: the loops, included by one file per instruction set.  No template of the standard library here.
+#pragma GCC diagnostic ignored "-Wpsabi"  // vectors never cross a function that is not inlined
+
+namespace {
+
+using std::size_t;
+typedef double Double4 __attribute__((vector_size(32)));
+typedef float Float4 __attribute__((vector_size(16)));
+
+#define HINGE_INLINE static inline __attribute__((always_inline))
+
+HINGE_INLINE Double4 load4(const double* p) {
+  Double4 v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+HINGE_INLINE Double4 load4(const float* p) {
+  Float4 v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return __builtin_convertvector(v, Double4);
+}
+HINGE_INLINE void store4(double* p, const Double4& v) { __builtin_memcpy(p, &v, sizeof v); }
+
+template <class T>
+double dot_row(const T* x, const double* w, size_t d) {
+  Double4 a = {}, b = {}, c = {}, e = {};
+  size_t k = 0;
+  for (; k + 16 <= d; k += 16) {
+    a += load4(x + k) * load4(w + k);
+    b += load4(x + k + 4) * load4(w + k + 4);
+    c += load4(x + k + 8) * load4(w + k + 8);
+    e += load4(x + k + 12) * load4(w + k + 12);
+  }
+  for (; k + 4 <= d; k += 4) a += load4(x + k) * load4(w + k);
+  const Double4 sum = (a + b) + (c + e);
+  double rest = 0;
+  for (; k < d; ++k) rest += static_cast<double>(x[k]) * w[k];
+  return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + rest;
+}
+
+template <class T>
+void add_row(const T* x, double factor, double* w, size_t d) {
+  const Double4 f = {factor, factor, factor, factor};
+  size_t k = 0;
+  for (; k + 8 <= d; k += 8) {
+    store4(w + k, load4(w + k) + f * load4(x + k));
+    store4(w + k + 4, load4(w + k + 4) + f * load4(x + k + 4));
+  }
+  for (; k < d; ++k) w[k] += factor * static_cast<double>(x[k]);
+}
+
+void rank8_rows(const double* rows, const double* scale, size_t stride, double* h) {
+  for (size_t i = 0; i < stride; ++i) {
+    Double4 f[8];
+    for (size_t r = 0; r < 8; ++r) {
+      const double v = scale[r] * rows[r * stride + i];
+      f[r] = Double4{v, v, v, v};
+    }
+    double* line = h + i * stride;
+    for (size_t j = i & ~size_t{3}; j < stride; j += 4) {
+      Double4 sum = load4(line + j), other = f[1] * load4(rows + stride + j);
+      sum += f[0] * load4(rows + j);
+#pragma GCC unroll 3
+      for (size_t r = 2; r < 8; r += 2) {
+        sum += f[r] * load4(rows + r * stride + j);
+        other += f[r + 1] * load4(rows + (r + 1) * stride + j);
+      }
+      store4(line + j, sum + other);
+    }
+  }
+}
+
+// ---- the losses of all samples, four at a time; V is Double4, or double for the last few ----
+
+HINGE_INLINE double sum4(const Double4& v) { return (v[0] + v[1]) + (v[2] + v[3]); }
+HINGE_INLINE double sum4(double v) { return v; }
+HINGE_INLINE double most4(const Double4& v) {
+  const double a = v[0] > v[1] ? v[0] : v[1], b = v[2] > v[3] ? v[2] : v[3];
+  return a > b ? a : b;
+}
+HINGE_INLINE double most4(double v) { return v; }
+HINGE_INLINE void load(const double* p, Double4& v) { v = load4(p); }
+HINGE_INLINE void load(const double* p, double& v) { v = *p; }
+HINGE_INLINE void store(double* p, const Double4& v) { store4(p, v); }
+HINGE_INLINE void store(double* p, double v) { *p = v; }
+
+template <class V>
+struct Term {
+  V target, lower, upper, inverse;
+  double tube;
+  HINGE_INLINE Term at(const hinge::LossArrays& loss, size_t i) {
+    Term t;
+    load(loss.target + i, t.target), load(loss.lower + i, t.lower);
+    load(loss.upper + i, t.upper), load(loss.inverse + i, t.inverse);
+    t.tube = loss.tube;
+    return t;
+  }
+  inline __attribute__((always_inline)) V best(const V& r) const {
+    const V zero = r - r;
+    V z = r > tube ? r - tube : (r < -tube ? r + tube : zero);
+    z *= inverse;
+    z = z < lower ? lower : z;
+    return z > upper ? upper : z;
+  }
+};
+
+template <class V>
+HINGE_INLINE V absolute(const V& v) {
+  return v < 0.0 ? -v : v;
+}
+
+template <class V>
+HINGE_INLINE void best_at(const hinge::LossArrays& loss, const double* f, double b, double* beta, size_t i) {
+  V x;
+  load(f + i, x);
+  const Term<V> term = Term<V>::at(loss, i);
+  store(beta + i, term.best(term.target - (x + b)));
+}
+
+void best_all(const hinge::LossArrays& loss, const double* f, double b, double* beta) {
+  size_t i = 0;
+  for (; i + 4 <= loss.n; i += 4) best_at<Double4>(loss, f, b, beta, i);
+  for (; i < loss.n; ++i) best_at<double>(loss, f, b, beta, i);
+}
+
+template <class V>
+struct BoundSums {
+  V gap, loss, violation, sum;
+  inline __attribute__((always_inline)) void add(const hinge::LossArrays& all, const double* f, double b,
+                                                 const double* beta, double* parts, size_t i) {
+    V x, at, ridge;
+    load(f + i, x), load(beta + i, at), load(all.ridge + i, ridge);
+    const Term<V> term = Term<V>::at(all, i);
+    const double tube = all.tube;
+    const V r = term.target - (x + b), star = term.best(r), zero = r - r;
+    V part = (star - at) * (r - 0.5 * ridge * (star + at)) - tube * (absolute(star) - absolute(at));
+    part = part > 0.0 ? part : zero;
+    store(parts + i, part);
+    gap += part, sum += at;
+    loss += star * (r - 0.5 * ridge * star) - tube * absolute(star);
+    const V slope = ridge * at - r;
+    const V right = at >= 0.0 ? -(slope + tube) : -(slope - tube), left = at > 0.0 ? slope + tube : slope - tube;
+    const V up = at < term.upper ? right : zero, down = at > term.lower ? left : zero;
+    violation = up > violation ? up : violation;
+    violation = down > violation ? down : violation;
+  }
+};
+
+hinge::LossBounds bounds_all(const hinge::LossArrays& loss, const double* f, double b, const double* beta,
+                             double* parts) {
+  BoundSums<Double4> many = {};
+  BoundSums<double> few = {};
+  size_t i = 0;
+  for (; i + 4 <= loss.n; i += 4) many.add(loss, f, b, beta, parts, i);
+  for (; i < loss.n; ++i) few.add(loss, f, b, beta, parts, i);
+  const double a = most4(many.violation), c = few.violation;
+  return {sum4(many.gap) + few.gap, sum4(many.loss) + few.loss, a > c ? a : c, sum4(many.sum) + few.sum};
+}
+
+template <class V>
+struct LineSums {
+  V slope, bend;
+  inline __attribute__((always_inline)) void add(const hinge::LossArrays& all, const double* f, double b,
+                                                 const double* q, double q_bias, double tau, size_t i) {
+    V x, move;
+    load(f + i, x), load(q + i, move);
+    move += q_bias;
+    const Term<V> term = Term<V>::at(all, i);
+    const V star = term.best(term.target - (x + b + tau * move)), zero = x - x;
+    slope += star * move;
+    V rise = star > term.lower ? move * move * term.inverse : zero;
+    rise = star < term.upper ? rise : zero;
+    bend += star != 0.0 ? rise : zero;
+  }
+};
+
+hinge::LossLine line_all(const hinge::LossArrays& loss, const double* f, double b, const double* q, double q_bias,
+                         double tau) {
+  LineSums<Double4> many = {};
+  LineSums<double> few = {};
+  size_t i = 0;
+  for (; i + 4 <= loss.n; i += 4) many.add(loss, f, b, q, q_bias, tau, i);
+  for (; i < loss.n; ++i) few.add(loss, f, b, q, q_bias, tau, i);
+  return {sum4(many.slope) + few.slope, sum4(many.bend) + few.bend};
+}
+
+template <class V>
+struct RootSums {
+  V sum, mass, rise;
+  inline __attribute__((always_inline)) void add(const hinge::LossArrays& all, const double* f, double b, size_t i) {
+    V x;
+    load(f + i, x);
+    const Term<V> term = Term<V>::at(all, i);
+    const V star = term.best(term.target - (x + b)), zero = x - x;
+    sum += star, mass += absolute(star);
+    V one = star > term.lower ? term.inverse : zero;
+    one = star < term.upper ? one : zero;
+    rise += star != 0.0 ? one : zero;
+  }
+};
+
+hinge::LossRoot root_all(const hinge::LossArrays& loss, const double* f, double b) {
+  RootSums<Double4> many = {};
+  RootSums<double> few = {};
+  size_t i = 0;
+  for (; i + 4 <= loss.n; i += 4) many.add(loss, f, b, i);
+  for (; i < loss.n; ++i) few.add(loss, f, b, i);
+  return {sum4(many.sum) + few.sum, sum4(many.mass) + few.mass, sum4(many.rise) + few.rise};
+}
+
+constexpr hinge::LinearOps every_linear_operation = {
+    &dot_row<float>, &dot_row<double>, &add_row<float>, &add_row<double>, &rank8_rows,
+    &best_all,       &bounds_all,      &line_all,       &root_all};
+
+}  // namespace

@@ -1,0 +1,106 @@
+// linear_rows.hpp: one row of samples, dense or CSR, against a vector of double: dot, add, prefetch.
+#pragma once
+
+#include <cstddef>
+
+#include "hinge/samples.hpp"
+#include "linear_ops.hpp"
+
+namespace hinge {
+
+template <class Storage>
+class Rows;
+
+template <class T>
+class Rows<Dense<T>> {
+ public:
+  explicit Rows(const Dense<T>& data) : data_(data), ops_(linear_ops()) {}
+
+  double dot(std::size_t i, const double* w) const { return hinge::dot(ops_, data_.row(i), w, data_.features); }
+  void add(std::size_t i, double factor, double* w) const {
+    hinge::add(ops_, data_.row(i), factor, w, data_.features);
+  }
+  double squared_norm(std::size_t i) const {
+    const T* x = data_.row(i);
+    double a = 0, b = 0;
+    std::size_t k = 0;
+    for (; k + 2 <= data_.features; k += 2) {
+      a += static_cast<double>(x[k]) * static_cast<double>(x[k]);
+      b += static_cast<double>(x[k + 1]) * static_cast<double>(x[k + 1]);
+    }
+    if (k < data_.features) a += static_cast<double>(x[k]) * static_cast<double>(x[k]);
+    return a + b;
+  }
+  template <class Visit>  // visit(feature, value) of the values that are not zero
+  void each(std::size_t i, Visit visit) const {
+    const T* x = data_.row(i);
+    for (std::size_t k = 0; k < data_.features; ++k)
+      if (x[k] != 0) visit(k, static_cast<double>(x[k]));
+  }
+  void prefetch_start(std::size_t) const {}
+  void prefetch(std::size_t i) const {
+    const char* p = reinterpret_cast<const char*>(data_.row(i));
+    const std::size_t bytes = data_.features * sizeof(T) < 512 ? data_.features * sizeof(T) : 512;
+    for (std::size_t k = 0; k < bytes; k += 64) __builtin_prefetch(p + k);
+  }
+  std::size_t stored(std::size_t) const { return data_.features; }
+  const Dense<T>& data() const { return data_; }
+
+ private:
+  Dense<T> data_;
+  const LinearOps& ops_;
+};
+
+template <class T, class I>
+class Rows<Csr<T, I>> {
+ public:
+  explicit Rows(const Csr<T, I>& data) : data_(data) {}
+
+  double dot(std::size_t i, const double* w) const {
+    const I last = data_.start[i + 1];
+    I k = data_.start[i];
+    double a = 0, b = 0, c = 0, e = 0;
+    for (; k + 4 <= last; k += 4) {
+      a += static_cast<double>(data_.values[k]) * w[data_.index[k]];
+      b += static_cast<double>(data_.values[k + 1]) * w[data_.index[k + 1]];
+      c += static_cast<double>(data_.values[k + 2]) * w[data_.index[k + 2]];
+      e += static_cast<double>(data_.values[k + 3]) * w[data_.index[k + 3]];
+    }
+    for (; k < last; ++k) a += static_cast<double>(data_.values[k]) * w[data_.index[k]];
+    return (a + b) + (c + e);
+  }
+  void add(std::size_t i, double factor, double* w) const {
+    for (I k = data_.start[i]; k < data_.start[i + 1]; ++k)
+      w[data_.index[k]] += factor * static_cast<double>(data_.values[k]);
+  }
+  double squared_norm(std::size_t i) const {
+    double a = 0;
+    for (I k = data_.start[i]; k < data_.start[i + 1]; ++k)
+      a += static_cast<double>(data_.values[k]) * static_cast<double>(data_.values[k]);
+    return a;
+  }
+  template <class Visit>
+  void each(std::size_t i, Visit visit) const {
+    for (I k = data_.start[i]; k < data_.start[i + 1]; ++k)
+      visit(static_cast<std::size_t>(data_.index[k]), static_cast<double>(data_.values[k]));
+  }
+  void prefetch_start(std::size_t i) const { __builtin_prefetch(data_.start + i); }
+  void prefetch(std::size_t i) const {
+    const I first = data_.start[i];
+    const std::size_t count = static_cast<std::size_t>(data_.start[i + 1] - first);
+    fetch(data_.values + first, count * sizeof(T));
+    fetch(data_.index + first, count * sizeof(I));
+  }
+  std::size_t stored(std::size_t i) const { return static_cast<std::size_t>(data_.start[i + 1] - data_.start[i]); }
+  const Csr<T, I>& data() const { return data_; }
+
+ private:
+  static void fetch(const void* from, std::size_t bytes) {
+    const char* p = static_cast<const char*>(from);
+    if (bytes > 1024) bytes = 1024;  // the processor follows a stream by itself
+    for (std::size_t k = 0; k < bytes; k += 64) __builtin_prefetch(p + k);
+  }
+  Csr<T, I> data_;
+};
+
+}  // namespace hinge

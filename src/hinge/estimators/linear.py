@@ -1,0 +1,499 @@
+"""`LinearSVC`, `LinearSVR` and `LinearOneClassSVM`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
+from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from hinge.estimators import parameters
+from hinge.estimators.data import Data
+from hinge.estimators.linear_machine import LinearMachine
+from hinge.estimators.single import ON_BOUNDARY
+from hinge.formulations import (
+    CLASSIFICATION_LOSSES,
+    REGRESSION_LOSSES,
+    linear_classification,
+    linear_one_class,
+    linear_regression,
+)
+from hinge.problems import (
+    Array,
+    Certificate,
+    CrammerSingerProblem,
+    LinearProblem,
+    certify_crammer_singer,
+    certify_linear,
+)
+
+
+def _dense(weights: Any) -> Array:
+    return weights.toarray() if sp.issparse(weights) else np.asarray(weights)
+
+
+class LinearSVC(ClassifierMixin, LinearMachine):
+    """Linear support vector classification, for many samples and many features.
+
+    Minimises ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ(⟨w, xᵢ⟩ + b)), or the squares of the losses, and stops when the relative
+    duality gap is proven to be at most `tol`. The intercept is free unless `penalize_intercept` asks for LIBLINEAR's.
+
+    Parameters
+    ----------
+    penalty : {"l2"}, default="l2"
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+    dual : "auto" or bool, default="auto"
+        scikit-learn's name for the choice of method: True descends on the dual, False is Newton on the primal.
+    tol : float, default=1e-4
+        Relative duality gap at which to stop.
+    C : float, default=1.0
+        Price of an error. Multiplied by class and sample weights.
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        One machine per class against the rest, or one for all classes together (its loss is the hinge).
+    fit_intercept : bool, default=True
+    penalize_intercept : bool, default=False
+        Whether the intercept is the weight of a constant feature `intercept_scaling`, as in LIBLINEAR.
+    intercept_scaling : float, default=1.0
+        The constant feature where `penalize_intercept`; else it has no meaning.
+    class_weight : dict or "balanced", optional
+    solver : {"auto", "descent", "newton"} or CoordinateDescent, default="auto"
+    max_iter : int, default=1000
+        Epochs and Newton steps per machine; −1 for no limit.
+    max_time : float, optional
+        Seconds for the whole fit; the best model so far is kept.
+    cache_size : float or "auto", default="auto"
+        Where X is a memory map of a file: megabytes of it to hold at a time.
+    warm_start : bool, default=False
+        Start from the last solution, scaled to the new C.
+    n_jobs : int, optional
+        Threads: classes side by side, and passes over the samples. The answer does not depend on it.
+    verbose : bool, default=False
+        Show one line of progress on standard error.
+    random_state : int, RandomState or None, default=None
+        Seed of the order of the samples; None is always the same one.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_, n_iter_, n_features_in_
+        As in scikit-learn.
+    dual_coef_ : ndarray of shape (1 or n_classes, n_samples)
+        The dual point: signed, so that w = Σ dual_coef_ᵢ xᵢ at the optimum.
+    certificate_ : Certificate
+        Primal and dual value, gap, relative gap, KKT violation; `certificates_` has one per machine.
+    status_ : Status
+    history_ : History
+        What `verbose` shows, as arrays; a list of them for several machines.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from hinge import LinearSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LinearSVC(C=0.1).fit(scale(X), y)
+    >>> bool(model.score(scale(X), y) > 0.97)
+    True
+    >>> model.certificate_.relative_gap <= 1e-4
+    True
+    """
+
+    _losses: ClassVar[tuple[str, ...]] = CLASSIFICATION_LOSSES
+
+    def __init__(
+        self,
+        penalty="l2",
+        loss="squared_hinge",
+        *,
+        dual="auto",
+        tol=1e-4,
+        C=1.0,
+        multi_class="ovr",
+        fit_intercept=True,
+        penalize_intercept=False,
+        intercept_scaling=1,
+        class_weight=None,
+        solver="auto",
+        max_iter=1000,
+        max_time=None,
+        cache_size="auto",
+        warm_start=False,
+        n_jobs=None,
+        verbose=0,
+        random_state=None,
+    ):
+        self.penalty = penalty
+        self.loss = loss
+        self.dual = dual
+        self.tol = tol
+        self.C = C
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.solver = solver
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.cache_size = cache_size
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        if self.penalty != "l2":
+            raise ValueError(
+                f"Unsupported set of arguments: penalty={self.penalty!r}, loss={self.loss!r}, dual={self.dual!r}; "
+                "linear machines of hinge have penalty='l2'"
+            )
+        parameters.number("C", self.C, 0.0, open_low=True)
+        parameters.choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
+        self._check_bias()
+        if isinstance(self.class_weight, dict):
+            for label, weight in self.class_weight.items():
+                parameters.number(f"class_weight[{label!r}]", weight, 0.0, open_low=True)
+        elif self.class_weight is not None:
+            parameters.choice("class_weight", self.class_weight, ("balanced",))
+        super()._check_parameters()
+
+    def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        if not reset and not np.isin(y, self.classes_).all():
+            raise ValueError(f"y has labels that fit was not given; the classes are {list(self.classes_)}")
+        return y
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on X with labels y.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            float32 and float64 arrays, CSR matrices and memory maps of them are used as they are, without a copy.
+        y : array-like of shape (n_samples,)
+            Labels of any type.
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies the cost of each sample; zero leaves it out.
+
+        Returns
+        -------
+        self
+        """
+        with self._all_or_nothing():
+            data = self._validate(X, y, sample_weight)
+            classes = np.unique(data.y)
+            if len(classes) < 2:
+                raise ValueError(
+                    f"The number of classes has to be greater than one; got {len(classes)} class: every sample with a "
+                    f"positive weight is labelled {classes[0]!r}"
+                )
+            if hasattr(self, "classes_") and not np.array_equal(self.classes_, classes):
+                self.__dict__.pop("dual_coef_", None)  # no warm start across labels
+            self.classes_ = classes
+            self.class_weight_ = (
+                np.ones(len(classes))
+                if self.class_weight is None
+                else compute_class_weight(self.class_weight, classes=classes, y=data.y)
+            )
+            if self._together():
+                self._fit_together(data)
+            else:
+                solutions = self._train(data, self._problems(data))
+                self.coef_ = np.array([solution.weights for solution in solutions])
+                self._set_function(self.coef_, np.array([solution.offset for solution in solutions]))
+        return self._finish()
+
+    def _together(self) -> bool:
+        return bool(self.multi_class == "crammer_singer" and len(self.classes_) > 2)
+
+    def _costs(self, data: Data) -> Array:
+        return self.C * data.weight * self.class_weight_[np.searchsorted(self.classes_, data.y)]
+
+    def _problems(self, data: Data) -> list[LinearProblem]:
+        """Class 1 against class 0, or every class against the rest."""
+        cost = self._costs(data)
+        loss = "hinge" if self.multi_class == "crammer_singer" else self.loss
+        positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        return [
+            linear_classification(
+                data.X,
+                np.where(data.y == label, 1.0, -1.0),
+                cost,
+                loss,
+                self._bias(),
+                float(self.intercept_scaling),
+            )
+            for label in positive
+        ]
+
+    def _crammer_singer(self, data: Data) -> CrammerSingerProblem:
+        label = np.searchsorted(self.classes_, data.y).astype(np.int32)
+        return CrammerSingerProblem(
+            data.X, label, self._costs(data), len(self.classes_), self._bias(), float(self.intercept_scaling)
+        )
+
+    def _fit_together(self, data: Data) -> None:
+        problem = self._crammer_singer(data)
+        starts = self._warm_starts(data, len(self.classes_))
+        start = None if starts[0] is None else np.array(starts).T
+        solver = self._solver(data.X, 1, self.max_time)
+        with self._progress() as monitor:
+            solution = solver.solve_crammer_singer(problem, start, monitor)
+        self._tell([solution], [solution.certificate(problem)])
+        self._keep(data, solution.alpha.T)
+        self.coef_ = solution.weights
+        self._set_function(self.coef_, solution.offset)
+
+    def _certify(self, data: Data) -> list[Certificate]:
+        dual = self.dual_coef_[:, data.rows]
+        if self._together():
+            problem = self._crammer_singer(data)
+            return [certify_crammer_singer(problem, _dense(self.coef_), self.intercept_, dual.T)]
+        machines = zip(self._problems(data), _dense(self.coef_), self.intercept_, dual, strict=True)
+        return [certify_linear(problem, w, float(b), beta) for problem, w, b, beta in machines]
+
+    def sparsify(self) -> Self:
+        """Turn `coef_` into a CSR matrix, in place; where most weights are zero it takes less memory."""
+        check_is_fitted(self)
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Turn `coef_` back into an array."""
+        check_is_fitted(self)
+        self.coef_ = _dense(self.coef_)
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """⟨w, x⟩ + b: positive means ``classes_[1]`` with two classes; else one column per class."""
+        values = self._decide(X)
+        return values.ravel() if values.shape[1] == 1 else values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of each row: the class with the largest decision value."""
+        values = self.decision_function(X)
+        chosen = (values > 0).astype(np.intp) if values.ndim == 1 else np.argmax(values, axis=1)
+        return self.classes_[chosen]
+
+
+class LinearSVR(RegressorMixin, LinearMachine):
+    """Linear support vector regression, for many samples and many features.
+
+    Minimises ½‖w‖² + Σ Cᵢ max(0, |yᵢ − ⟨w, xᵢ⟩ − b| − ε), or the squares of the losses, and stops when the relative
+    duality gap is proven to be at most `tol`.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.0
+        Half the width of the tube in which errors are free.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+
+    Notes
+    -----
+    All other parameters and attributes are those of `LinearSVC`; `coef_` has shape (n_features,).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from hinge import LinearSVR
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = LinearSVR(C=100, epsilon=10).fit(X, y)
+    >>> model.certificate_.relative_gap <= 1e-4
+    True
+    """
+
+    _losses: ClassVar[tuple[str, ...]] = REGRESSION_LOSSES
+
+    def __init__(
+        self,
+        *,
+        epsilon=0.0,
+        tol=1e-4,
+        C=1.0,
+        loss="epsilon_insensitive",
+        fit_intercept=True,
+        penalize_intercept=False,
+        intercept_scaling=1.0,
+        dual="auto",
+        solver="auto",
+        max_iter=1000,
+        max_time=None,
+        cache_size="auto",
+        warm_start=False,
+        n_jobs=None,
+        verbose=0,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.tol = tol
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.intercept_scaling = intercept_scaling
+        self.dual = dual
+        self.solver = solver
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.cache_size = cache_size
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        parameters.number("C", self.C, 0.0, open_low=True)
+        parameters.number("epsilon", self.epsilon, 0.0)
+        self._check_bias()
+        super()._check_parameters()
+
+    def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        y = column_or_1d(y, warn=True)
+        try:
+            y = y.astype(np.float64, copy=False)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"y must hold numbers: {error}") from None
+        if not np.isfinite(y).all():
+            raise ValueError("Input y contains NaN or infinity; every sample needs a finite target")
+        return y
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on X with targets y.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            float32 and float64 arrays, CSR matrices and memory maps of them are used as they are, without a copy.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies the cost of each sample; zero leaves it out.
+
+        Returns
+        -------
+        self
+        """
+        with self._all_or_nothing():
+            data = self._validate(X, y, sample_weight)
+            (solution,) = self._train(data, [self._problem(data)])
+            self.coef_ = solution.weights
+            self._set_function(self.coef_, np.array([solution.offset]))
+        return self._finish()
+
+    def _problem(self, data: Data) -> LinearProblem:
+        cost = self.C * data.weight
+        return linear_regression(
+            data.X, data.y, cost, float(self.epsilon), self.loss, self._bias(), float(self.intercept_scaling)
+        )
+
+    def _certify(self, data: Data) -> list[Certificate]:
+        problem = self._problem(data)
+        return [certify_linear(problem, self.coef_, float(self.intercept_[0]), self.dual_coef_[0, data.rows])]
+
+    def predict(self, X: Any) -> Array:
+        """The value of ⟨w, x⟩ + b at each row of X."""
+        return self._decide(X).ravel()
+
+
+class LinearOneClassSVM(OutlierMixin, LinearMachine):
+    """The half space that holds most of the data: `OneClassSVM` with a linear kernel, for many samples.
+
+    Minimises ½‖w‖² − νWρ + Σ wᵢ max(0, ρ − ⟨w, xᵢ⟩), W = Σ wᵢ.
+
+    Parameters
+    ----------
+    nu : float in (0, 1], default=0.5
+        An upper bound on the fraction of training samples outside and a lower bound on that of support vectors.
+
+    Attributes
+    ----------
+    offset_ : ndarray of shape (1,)
+        ``decision_function = score_samples - offset_``.
+
+    Notes
+    -----
+    All other parameters and attributes are those of `LinearSVC`; `coef_` has shape (1, n_features).
+    """
+
+    def __init__(
+        self,
+        *,
+        nu=0.5,
+        tol=1e-4,
+        solver="auto",
+        max_iter=1000,
+        max_time=None,
+        cache_size="auto",
+        warm_start=False,
+        n_jobs=None,
+        verbose=0,
+        random_state=None,
+    ):
+        self.nu = nu
+        self.tol = tol
+        self.solver = solver
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.cache_size = cache_size
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        parameters.number("nu", self.nu, 0.0, 1.0, open_low=True)
+        super()._check_parameters()
+
+    def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
+        return np.ones(n)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the half space where most of X lies.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies the cost of each sample; zero leaves it out.
+
+        Returns
+        -------
+        self
+        """
+        with self._all_or_nothing():
+            data = self._validate(X, None, sample_weight)
+            (solution,) = self._train(data, [linear_one_class(data.X, data.weight, float(self.nu))])
+            self.coef_ = solution.weights[None, :]
+            self._set_function(self.coef_, np.array([solution.offset]))
+            self.offset_ = -self.intercept_
+        return self._finish()
+
+    def _certify(self, data: Data) -> list[Certificate]:
+        problem = linear_one_class(data.X, data.weight, float(self.nu))
+        return [certify_linear(problem, self.coef_[0], float(self.intercept_[0]), self.dual_coef_[0, data.rows])]
+
+    def decision_function(self, X: Any) -> Array:
+        """⟨w, x⟩ − ρ: positive inside, negative outside, zero on the boundary (up to the rounding error of the sum)."""
+        values = self._decide(X).ravel()
+        values[np.abs(values) <= ON_BOUNDARY * abs(self.offset_[0])] = 0.0
+        return values
+
+    def score_samples(self, X: Any) -> Array:
+        """⟨w, x⟩, without the offset."""
+        check_is_fitted(self)
+        return self.decision_function(X) + self.offset_
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """+1 for inliers, −1 for outliers."""
+        return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.intp)

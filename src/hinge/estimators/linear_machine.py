@@ -1,0 +1,296 @@
+"""What linear machines share: validation at the door, training, the certificate, decision values."""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hinge.estimators import parameters
+from hinge.estimators.data import Data, check_weight, take
+from hinge.estimators.fitted import FLOATS
+from hinge.estimators.mapped import block_bytes, check_finite, mapped_parts
+from hinge.estimators.progress import ProgressLine
+from hinge.kernels import check_cache_size
+from hinge.model import LinearModel
+from hinge.problems import Array, Bias, Certificate, LinearProblem, LinearSolution, Status, combine
+from hinge.solvers import CoordinateDescent, Monitor
+
+METHODS = ("auto", "descent", "newton")
+
+
+class LinearMachine(BaseEstimator):
+    """Base of `LinearSVC`, `LinearSVR` and `LinearOneClassSVM`."""
+
+    _losses: ClassVar[tuple[str, ...]] = ()
+    _n_seen: int
+    classes_: NDArray[Any]
+    coef_: Any
+    dual_coef_: Array
+
+    # ---- validation ---------------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        parameters.number("tol", self.tol, 0.0, open_low=True)
+        parameters.integer("max_iter", self.max_iter, -1)
+        if self.max_time is not None:
+            parameters.number("max_time", self.max_time, 0.0, open_low=True)
+        parameters.flag("warm_start", self.warm_start)
+        parameters.number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0.0)
+        if self._losses:
+            parameters.choice("loss", self.loss, self._losses)
+        if self.n_jobs is not None:
+            parameters.integer("n_jobs", self.n_jobs, -(2**31))
+            if self.n_jobs == 0:
+                raise ValueError("n_jobs=0 has no meaning; use 1, or -1 for all cores")
+        check_cache_size(self.cache_size)
+        if not isinstance(self.solver, CoordinateDescent):
+            parameters.choice("solver", self.solver, METHODS)
+
+    def _check_bias(self) -> None:
+        parameters.flag("fit_intercept", self.fit_intercept)
+        parameters.flag("penalize_intercept", self.penalize_intercept)
+        parameters.number("intercept_scaling", self.intercept_scaling, 0.0, open_low=True)
+        if self.dual != "auto" or not isinstance(self.dual, str):
+            parameters.flag("dual", self.dual)
+
+    def _bias(self) -> Bias:
+        if not self.fit_intercept:
+            return Bias.NONE
+        return Bias.PENALISED if self.penalize_intercept else Bias.FREE
+
+    def _method(self) -> str:
+        """`dual` is scikit-learn's name for the choice that `solver` makes."""
+        dual = getattr(self, "dual", "auto")
+        if self.solver != "auto" or (isinstance(dual, str) and dual == "auto"):
+            return self.solver
+        return "descent" if dual else "newton"
+
+    def _solver(self, X: Any, threads: int, seconds: float | None) -> CoordinateDescent:
+        if isinstance(self.solver, CoordinateDescent):
+            return self.solver
+        held = block_bytes(X, self.cache_size)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if self.random_state is not None else 0
+        return CoordinateDescent(
+            tol=float(self.tol),
+            method="descent" if held else self._method(),
+            max_iter=int(self.max_iter),
+            max_time=seconds,
+            threads=threads,
+            seed=seed,
+            block_bytes=held,
+        )
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Data:
+        self._check_parameters()
+        X = self._validate_X(X, reset)
+        y = self._validate_y(y, X.shape[0], reset)
+        check_consistent_length(X, y)
+        weight = check_weight(sample_weight, X.shape[0])
+        if not reset and X.shape[0] != self._n_seen:
+            raise ValueError(f"X has {X.shape[0]} samples, but fit was given {self._n_seen}; pass the training data")
+        self._n_seen = X.shape[0]
+        rows = np.flatnonzero(weight > 0)
+        if len(rows) == X.shape[0]:
+            return Data(X, y, weight, rows)
+        return Data(take(X, rows), y[rows], weight[rows], rows)
+
+    def _validate_X(self, X: Any, reset: bool) -> Any:
+        parts = mapped_parts(X)
+        if parts is not None and min(X.shape) > 0:  # larger than memory, perhaps: the core checks the indices
+            check_finite(parts[0])
+            validate_data(self, X, skip_check_array=True, reset=reset)
+            return X
+        if sp.issparse(X) and X.format in ("csr", "csc"):
+            X.check_format(full_check=True)  # a damaged matrix must not reach compiled code
+        return validate_data(self, X, dtype=FLOATS, order="C", accept_sparse="csr", reset=reset)
+
+    def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
+        raise NotImplementedError
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """An error while fitting leaves the estimator as it was."""
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    # ---- training -----------------------------------------------------------------------------------------------
+
+    def _train(self, data: Data, problems: Sequence[LinearProblem]) -> list[LinearSolution]:
+        """Solve every machine, several at a time; certificates, statuses and histories become attributes."""
+        deadline = None if self.max_time is None else time.monotonic() + self.max_time
+        threads = effective_n_jobs(self.n_jobs)
+        starts = self._warm_starts(data, len(problems))
+
+        def solve(k: int, share: int, monitor: Monitor | None) -> LinearSolution:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            return self._solver(data.X, share, left).solve_linear(problems[k], starts[k], monitor)
+
+        with self._progress() as show:
+            if len(problems) == 1 or threads == 1:
+                solutions = []
+                for k in range(len(problems)):
+                    solutions.append(solve(k, threads, show))
+                    error = solutions[-1].error
+                    if error is not None and k + 1 < len(problems):
+                        raise error
+                    if show is not None and len(solutions[-1].history):
+                        show(solutions[-1].history.last())
+            else:
+                solutions = _side_by_side(solve, len(problems), threads)
+        self._tell(solutions, [s.certificate(p) for s, p in zip(solutions, problems, strict=True)])
+        self._keep(data, np.array([solution.beta for solution in solutions]))
+        return solutions
+
+    @contextmanager
+    def _progress(self) -> Iterator[Monitor | None]:
+        """What is told to the solver's monitor, for as long as it works."""
+        with ProgressLine(type(self).__name__) if self.verbose else nullcontext() as line:
+            yield None if line is None else line.update
+
+    def _tell(self, solutions: Sequence[Any], certificates: Sequence[Certificate]) -> None:
+        self.certificates_ = list(certificates)
+        self.certificate_ = combine(certificates)
+        self.status_ = max(solution.status for solution in solutions)
+        self._error = next((s.error for s in solutions if s.error is not None), None)
+        histories = [solution.history for solution in solutions]
+        self.history_ = histories[0] if len(histories) == 1 else histories
+        self.n_iter_ = int(max(solution.iterations for solution in solutions))
+
+    def _keep(self, data: Data, dual: Array) -> None:
+        """The dual point, of all samples that `fit` was given; what `certify` and a warm start need."""
+        self.dual_coef_ = np.zeros((len(dual), self._n_seen))
+        self.dual_coef_[:, data.rows] = dual
+        self._fit_cost = float(getattr(self, "C", 1.0))
+
+    def _warm_starts(self, data: Data, machines: int) -> list[Array | None]:
+        """The last dual point, scaled to the new C, where `warm_start` asks for it and it still fits."""
+        before = getattr(self, "dual_coef_", None) if self.warm_start else None
+        if before is None or before.shape != (machines, self._n_seen):
+            return [None] * machines
+        factor = float(getattr(self, "C", 1.0)) / self._fit_cost
+        return list(factor * before[:, data.rows])
+
+    def _set_function(self, weights: Array, offset: Array) -> None:
+        if not (np.isfinite(weights).all() and np.isfinite(offset).all()):
+            raise ValueError(
+                "The weights or intercepts are not finite. The input data may contain large values and need to be "
+                "preprocessed."
+            )
+        self.intercept_ = np.asarray(offset, dtype=np.float64)
+
+    def _finish(self) -> Self:
+        """Warn about a solver that stopped early; raise what interrupted it, now that the model is in place."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        reasons = {
+            Status.MAX_ITER: f"Solver terminated early (max_iter={self.max_iter}).",
+            Status.TIME_LIMIT: f"Solver terminated early (max_time={self.max_time} s).",
+            Status.NUMERICAL: f"Rounding errors stopped the solver before tol={self.tol:g}.",
+            Status.INTERRUPTED: "Solver was stopped by its monitor.",
+        }
+        if self.status_ in reasons:
+            warnings.warn(
+                f"{reasons[self.status_]} Failed to converge: the model is kept, and the relative duality gap reached "
+                f"is {self.certificate_.relative_gap:.2g}. Consider pre-processing your data with StandardScaler or "
+                "MinMaxScaler, or increase the limit.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self
+
+    # ---- the function -------------------------------------------------------------------------------------------
+
+    def _model(self) -> LinearModel:
+        weights = self.coef_.toarray() if sp.issparse(self.coef_) else self.coef_
+        return LinearModel(np.atleast_2d(np.asarray(weights, dtype=np.float64)), np.atleast_1d(self.intercept_))
+
+    def _decide(self, X: Any) -> Array:
+        """Decision values of all machines, (n_rows × n_machines)."""
+        check_is_fitted(self)
+        X = self._validate_X(X, reset=False)
+        return self._model().decide(X, n_threads=effective_n_jobs(self.n_jobs))
+
+    def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+        """Recompute the certificate of this model from its training data.
+
+        Everything is computed anew in float64 with NumPy from `X`, `y`, `coef_`, `intercept_` and `dual_coef_`; no
+        solver code takes part.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            What `fit` was given.
+
+        Returns
+        -------
+        Certificate
+            For several machines the sum over all of them; `kkt_violation` is the largest.
+        """
+        check_is_fitted(self)
+        data = self._validate(X, y, sample_weight, reset=False)
+        left_out = np.setdiff1d(np.arange(self._n_seen), data.rows)
+        if np.any(self.dual_coef_[:, left_out]):
+            raise ValueError("sample_weight is zero for a support vector; pass the weights that fit was given")
+        return combine(self._certify(data))
+
+    def _certify(self, data: Data) -> list[Certificate]:
+        raise NotImplementedError
+
+    def _check_loaded(self) -> None:
+        """The fitted attributes belong together (they may come from a file, or have been written to)."""
+        model, dual = self._model(), self.dual_coef_
+        fits = (
+            model.weights.shape[1] == self.n_features_in_
+            and model.intercept.shape == (len(model.weights),)
+            and np.ndim(dual) == 2
+            and dual.dtype == np.float64
+            and dual.shape[1] == self._n_seen
+        )
+        if not fits:
+            raise ValueError(f"The internal representation of {type(self).__name__} was altered")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _side_by_side(
+    solve: Callable[[int, int, Monitor | None], LinearSolution], machines: int, threads: int
+) -> list[LinearSolution]:
+    """One machine per thread; Ctrl-C reaches the calling thread, which asks the others to stop."""
+    stop = threading.Event()
+
+    def go_on(snapshot: dict[str, Any]) -> bool:
+        return not stop.is_set()
+
+    share = max(1, threads // machines)
+    with ThreadPoolExecutor(min(threads, machines)) as pool:
+        waiting = [pool.submit(solve, k, share, go_on) for k in range(machines)]
+        try:
+            return [future.result() for future in waiting]
+        except BaseException:
+            stop.set()
+            for future in waiting:
+                future.cancel()
+            raise

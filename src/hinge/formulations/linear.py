@@ -1,0 +1,43 @@
+"""Linear machines: labels and costs to the problem in signed coordinates.      docs/math.md (101), (103)"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hinge.problems import Array, Bias, LinearProblem
+
+#: Losses of linear classification and regression; the second of each is squared.
+CLASSIFICATION_LOSSES = ("hinge", "squared_hinge")
+REGRESSION_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
+
+
+def linear_classification(
+    X: Any, y: Array, cost: Array, loss: str, bias: Bias = Bias.FREE, bias_scale: float = 1.0
+) -> LinearProblem:
+    """min ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ f(xᵢ)) or its square; y holds ±1."""
+    height, ridge = _box(cost, squared=loss == "squared_hinge")
+    lower, upper = np.where(y > 0, 0.0, -height), np.where(y > 0, height, 0.0)
+    return LinearProblem(X, y, lower, upper, ridge, 0.0, bias, bias_scale)
+
+
+def linear_regression(
+    X: Any, y: Array, cost: Array, epsilon: float, loss: str, bias: Bias = Bias.FREE, bias_scale: float = 1.0
+) -> LinearProblem:
+    """min ½‖w‖² + Σ Cᵢ max(0, |yᵢ − f(xᵢ)| − ε) or its square."""
+    height, ridge = _box(cost, squared=loss == "squared_epsilon_insensitive")
+    return LinearProblem(X, y, -height, height, ridge, float(epsilon), bias, bias_scale)
+
+
+def linear_one_class(X: Any, weight: Array, nu: float) -> LinearProblem:
+    """min ½‖w‖² − νWρ + Σ wᵢ max(0, ρ − ⟨w, xᵢ⟩), W = Σ wᵢ; the offset is −ρ.        docs/math.md (14)"""
+    none = np.zeros(len(weight))
+    return LinearProblem(X, none, none, weight, none, 0.0, Bias.FREE, 1.0, float(nu * np.sum(weight)))
+
+
+def _box(cost: Array, squared: bool) -> tuple[Array, Array]:
+    """Height of the box and ridge of every variable: (C, 0), or (∞, 1/(2C)) for a squared loss."""
+    if squared:
+        return np.full(len(cost), np.inf), 0.5 / cost
+    return np.asarray(cost, dtype=np.float64), np.zeros(len(cost))

@@ -1,0 +1,289 @@
+"""Data in LIBSVM's text format: `load_libsvm`, `dump_libsvm`, and `map_libsvm` for files larger than memory."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import mmap
+import os
+from collections.abc import Iterator
+from pathlib import Path as Folder
+from typing import IO, Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+
+from hinge import _core
+from hinge.io.files import Path, replacing
+from hinge.kernels.samples import view
+
+#: Bytes of text read at a time where the file is not read as a whole.
+BLOCK = 32 << 20
+
+#: Bytes of text written at a time, about.
+ROWS_AT_A_TIME = 1 << 12
+
+_HEADER = 128  # bytes before the numbers of an .npy file as we write it
+
+
+def load_libsvm(
+    path: Path,
+    *,
+    n_features: int | None = None,
+    dtype: Any = np.float64,
+    zero_based: bool = False,
+    query_id: bool = False,
+    strict: bool = True,
+    n_jobs: int | None = None,
+) -> tuple[Any, ...]:
+    """Read samples and labels from a file in LIBSVM's (svmlight's) text format.
+
+    Parameters
+    ----------
+    path : str or path
+        A text file, or one compressed with gzip or bzip2 (by its ending).
+    n_features : int, optional
+        Number of features; the largest index of the file when left out. A larger index is an error.
+    dtype : {float64, float32}
+        Of the values.
+    zero_based : bool, default=False
+        Whether indices start at 0; they start at 1 in LIBSVM's files, where 0 is an error.
+    query_id : bool, default=False
+        Return the numbers after ``qid:`` as well.
+    strict : bool, default=True
+        With False Windows line ends, and a last line without a line end, are accepted.
+    n_jobs : int, optional
+        Threads.
+
+    Returns
+    -------
+    X : csr_matrix of shape (n_samples, n_features)
+    y : ndarray of float64
+    qid : ndarray of int64
+        Only where `query_id`.
+
+    Raises
+    ------
+    ValueError
+        With the number of the first line that is malformed: not ``label index:value ...``, an index that is negative,
+        zero, too large or does not ascend, a label or value that is not a finite number, a line that is cut off.
+
+    Examples
+    --------
+    >>> import os, tempfile, numpy as np, hinge
+    >>> path = os.path.join(tempfile.mkdtemp(), "data.txt")
+    >>> hinge.io.dump_libsvm(np.array([[0.0, 1.5], [2.0, 0.0]]), [1, -1], path)
+    >>> X, y = hinge.io.load_libsvm(path)
+    >>> X.toarray().tolist(), y.tolist()
+    ([[0.0, 1.5], [2.0, 0.0]], [1.0, -1.0])
+    """
+    parts = list(_read(path, n_features, dtype, zero_based, strict, n_jobs, whole=True))
+    whole = parts[0] if len(parts) == 1 else {key: np.concatenate([p[key] for p in parts]) for key in _COLUMNS}
+    index, length = whole["index"], whole["length"]
+    starts = np.concatenate([[0], np.cumsum(length)])
+    features = n_features if n_features is not None else int(index.max(initial=-1)) + 1
+    X = _csr(whole["value"], index, starts, features)
+    labels = whole["label"]
+    return (X, labels, _queries(whole["query"], labels, path)) if query_id else (X, labels)
+
+
+def map_libsvm(
+    path: Path,
+    folder: Path,
+    *,
+    n_features: int | None = None,
+    dtype: Any = np.float32,
+    zero_based: bool = False,
+    strict: bool = True,
+    n_jobs: int | None = None,
+) -> tuple[Any, NDArray[np.float64]]:
+    """Turn a text file that may be larger than memory into arrays on disk, once, and map them into memory.
+
+    The text is read in blocks of 32 MB. What comes back is a CSR matrix whose arrays are read-only maps of the files
+    in `folder`; `LinearSVC` and its kin train on it holding a part at a time. If `folder` already holds the same file
+    (by name, size, time and options), it is opened as it is.
+
+    Parameters
+    ----------
+    path : str or path
+    folder : str or path
+        Where to put ``values.npy``, ``indices.npy``, ``starts.npy``, ``labels.npy``; made if it is missing.
+    n_features, dtype, zero_based, strict, n_jobs
+        As in `load_libsvm`.
+
+    Returns
+    -------
+    X : csr_matrix
+    y : ndarray of float64
+    """
+    place, name = Folder(folder), os.fspath(path)
+    status = os.stat(name)
+    dtype = _checked(dtype)
+    wanted = {
+        "source": os.path.basename(name),
+        "bytes": status.st_size,
+        "time": status.st_mtime_ns,
+        "options": [n_features, dtype.str, zero_based, strict],
+    }
+    note = place / "map.json"
+    if not note.exists() or json.loads(note.read_text())["source"] != wanted:
+        place.mkdir(parents=True, exist_ok=True)
+        note.unlink(missing_ok=True)
+        shape = _write_map(place, _read(path, n_features, dtype, zero_based, strict, n_jobs), dtype, n_features)
+        note.write_text(json.dumps({"source": wanted, "shape": shape}))
+    features = json.loads(note.read_text())["shape"][1]
+    arrays = {key: np.load(place / f"{key}.npy", mmap_mode="r") for key in ("values", "indices", "starts")}
+    X = _csr(arrays["values"], arrays["indices"], np.array(arrays["starts"]), features)
+    return X, np.load(place / "labels.npy")
+
+
+def dump_libsvm(X: Any, y: Any, path: Path, *, zero_based: bool = False, query_id: Any = None) -> None:
+    """Write samples and labels in LIBSVM's text format; numbers read back to the same bits.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Zeros are not written.
+    y : array-like of shape (n_samples,)
+    path : str or path
+        A file that is there is replaced, when the new one is whole.
+    zero_based : bool, default=False
+        Whether indices start at 0.
+    query_id : array-like of int, optional
+        Written as ``qid:``.
+    """
+    X = X.tocsr() if sp.issparse(X) else np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions (samples × features), got shape {X.shape}")
+    n = X.shape[0]
+    labels = np.ascontiguousarray(y, dtype=np.float64)
+    queries = np.ascontiguousarray([] if query_id is None else query_id, dtype=np.int64)
+    if labels.shape != (n,) or (query_id is not None and queries.shape != (n,)):
+        raise ValueError(f"y and query_id need one entry for each of the {n} samples, got shape {labels.shape}")
+    values = X.data if sp.issparse(X) else X
+    if not (np.isfinite(values).all() and np.isfinite(labels).all()):
+        raise ValueError("X or y contains NaN or infinity, which LIBSVM's format cannot hold")
+    samples = view(X)
+    with replacing(path) as file:
+        for first in range(0, n, ROWS_AT_A_TIME):
+            last = min(n, first + ROWS_AT_A_TIME)
+            file.write(_core.write_libsvm(samples.native, labels, queries, first, last, zero_based))
+
+
+# ---- reading -----------------------------------------------------------------------------------------------------
+
+_COLUMNS = ("label", "query", "length", "index", "value")
+
+
+def _checked(dtype: Any) -> np.dtype[Any]:
+    dtype = np.dtype(dtype)
+    if dtype not in (np.float32, np.float64):
+        raise ValueError(f"dtype={dtype} must be float32 or float64")
+    return dtype
+
+
+def _read(
+    path: Path,
+    n_features: int | None,
+    dtype: Any,
+    zero_based: bool,
+    strict: bool,
+    n_jobs: int | None,
+    whole: bool = False,
+) -> Iterator[dict[str, Any]]:
+    """The file's columns, block by block."""
+    if n_features is not None and not n_features >= 0:
+        raise ValueError(f"n_features={n_features!r} must be None or a number of features")
+    options = {
+        "single": _checked(dtype) == np.float32,
+        "zero_based": bool(zero_based),
+        "strict": bool(strict),
+        "features": -1 if n_features is None else int(n_features),
+        "threads": effective_n_jobs(n_jobs),
+    }
+    line, name = 1, os.fspath(path)
+    for text in _texts(path, whole):
+        try:
+            block = _core.read_libsvm(np.frombuffer(text, dtype=np.uint8), first_line=line, **options)
+        except ValueError as error:
+            raise ValueError(f"{name}, {error}") from None
+        line += block["lines"]
+        yield block
+
+
+def _texts(path: Path, whole: bool) -> Iterator[Any]:
+    """The text in blocks of whole lines; all of it, mapped, where it is wanted whole and is not compressed."""
+    name = os.fspath(path)
+    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
+    opener = openers.get(os.path.splitext(name)[1], open)
+    with opener(name, "rb") as file:
+        if whole and opener is open and os.path.getsize(name) > 0:
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+                yield text
+        else:
+            yield from _line_blocks(file)
+
+
+def _line_blocks(file: IO[bytes]) -> Iterator[bytes]:
+    rest, empty = b"", True
+    while block := file.read(BLOCK):
+        empty = False
+        cut = block.rfind(b"\n") + 1
+        if cut:
+            yield rest + block[:cut]
+            rest = block[cut:]
+        else:
+            rest += block
+    if rest or empty:
+        yield rest
+
+
+def _queries(query: NDArray[np.int64], labels: NDArray[Any], path: Path) -> NDArray[np.int64]:
+    if len(query) != len(labels):
+        raise ValueError(f"{os.fspath(path)} has lines without qid; leave query_id out")
+    return query
+
+
+def _csr(values: Any, indices: Any, starts: Any, features: int) -> Any:
+    """A CSR matrix of these very arrays: the constructor would copy or convert some of them."""
+    dtype = np.int64 if len(values) > np.iinfo(np.int32).max else np.int32
+    matrix = sp.csr_matrix((len(starts) - 1, features), dtype=values.dtype)
+    matrix.data, matrix.indices, matrix.indptr = values, indices, starts.astype(dtype, copy=False)
+    matrix.has_canonical_format = True  # the reader has seen that indices ascend
+    return matrix
+
+
+# ---- writing arrays to disk --------------------------------------------------------------------------------------
+
+
+def _write_map(
+    place: Folder, blocks: Iterator[dict[str, Any]], dtype: np.dtype[Any], n_features: int | None
+) -> tuple[int, int]:
+    labels, starts, count, largest = [], [np.zeros(1, dtype=np.int64)], 0, -1
+    with open(place / "values.npy", "wb") as values, open(place / "indices.npy", "wb") as indices:
+        for file in (values, indices):
+            file.write(bytes(_HEADER))
+        for block in blocks:
+            values.write(memoryview(block["value"]))
+            indices.write(memoryview(block["index"]))
+            labels.append(block["label"])
+            starts.append(count + np.cumsum(block["length"]))
+            count += len(block["value"])
+            largest = max(largest, int(block["index"].max(initial=-1)))
+        _write_header(values, dtype, count)
+        _write_header(indices, np.dtype(np.int32), count)
+    y = np.concatenate([np.empty(0), *labels])
+    np.save(place / "labels.npy", y)
+    np.save(place / "starts.npy", np.concatenate(starts))
+    return len(y), largest + 1 if n_features is None else n_features
+
+
+def _write_header(file: IO[bytes], dtype: np.dtype[Any], count: int) -> None:
+    """The first bytes of an .npy file, which we know when the last number is written."""
+    text = str({"descr": dtype.str, "fortran_order": False, "shape": (count,)}).encode("ascii")
+    magic = b"\x93NUMPY\x01\x00" + (_HEADER - 10).to_bytes(2, "little")
+    file.seek(0)
+    file.write(magic + text.ljust(_HEADER - 11) + b"\n")

@@ -1,0 +1,164 @@
+"""Linear machines: the problem in signed coordinates, and its certificate.  No solver uses the certificate's code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from hinge.problems.certificate import Certificate, relative
+from hinge.problems.quadratic import Array
+from hinge.problems.solution import History
+from hinge.problems.status import Status
+
+#: Values of X turned to float64 at a time by the certificate.
+BLOCK_VALUES = 1 << 22
+
+
+class Bias(IntEnum):
+    """No offset, one whose square is part of the objective, or a free one."""
+
+    NONE = 0
+    PENALISED = 1
+    FREE = 2
+
+
+@dataclass(frozen=True)
+class LinearProblem:
+    """min ½‖w‖² + ½b²/B² + d b + Σ lossᵢ(⟨w, xᵢ⟩ + b).                                   docs/math.md (101)
+
+    lossᵢ(f) = max −fβ − hᵢ(β) over lower ≤ β ≤ upper, hᵢ(β) = ½ ridgeᵢ β² + tube |β| − targetᵢ β.
+    """
+
+    X: Any
+    target: Array
+    lower: Array
+    upper: Array
+    ridge: Array
+    tube: float = 0.0
+    bias: Bias = Bias.FREE
+    bias_scale: float = 1.0
+    total: float = 0.0
+
+    def __post_init__(self) -> None:
+        n = self.X.shape[0]
+        for name in ("target", "lower", "upper", "ridge"):
+            value = np.ascontiguousarray(getattr(self, name), dtype=np.float64)
+            if value.shape != (n,):
+                raise ValueError(f"{name} has shape {value.shape}, expected ({n},)")
+            object.__setattr__(self, name, value)
+        if not np.isfinite(self.target).all():
+            raise ValueError("target must be finite")
+        if np.any(self.lower > 0) or np.any(self.upper < 0) or np.any(self.ridge < 0):
+            raise ValueError("zero must lie between lower and upper, and ridge must not be negative")
+        if np.any((self.ridge == 0) & np.isinf(self.upper - self.lower)):
+            raise ValueError("a variable without ridge needs finite bounds: the machine has no loss that can be large")
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return int(self.X.shape[0])
+
+
+@dataclass(frozen=True)
+class LinearSolution:
+    """(w, b) and the dual point β, with the bounds that the solver found."""
+
+    weights: Array
+    offset: float
+    beta: Array
+    primal: float
+    dual: float
+    gap: float
+    violation: float
+    status: Status
+    iterations: int
+    history: History
+    error: BaseException | None = None
+    counters: dict[str, int] | None = None
+
+    def certificate(self, problem: LinearProblem) -> Certificate:
+        """The solver's own bounds as a certificate."""
+        surplus = abs(float(np.sum(self.beta)) - problem.total) if problem.bias is Bias.FREE else 0.0
+        found = Certificate(
+            primal=self.primal,
+            dual=self.dual,
+            gap=self.gap,
+            relative_gap=relative(self.gap, self.primal, self.dual),
+            kkt_violation=self.violation,
+            infeasibility=surplus,
+            mu=np.array([self.offset] if problem.bias is not Bias.NONE else []),
+            best_primal=self.primal,
+            best_dual=self.dual,
+            convex=True,
+        )
+        return found.with_history(self.history)
+
+
+def certify_linear(problem: LinearProblem, weights: Array, offset: float, beta: Array) -> Certificate:
+    """How far (w, b) can be from the optimum at most, from the data alone, in float64.   docs/math.md (104)–(106)
+
+    Any w and b give an upper bound, and any β in its box with Σβ = d (for a free offset) a lower one.
+    """
+    w = np.asarray(weights, dtype=np.float64)
+    beta = np.asarray(beta, dtype=np.float64)
+    f, combined = np.empty(problem.n), np.zeros(len(w))
+    for rows, block in row_blocks(problem.X):
+        f[rows] = block @ w + offset
+        combined += block.T @ beta[rows]
+    best = _best_dual(problem, f)
+    parts = (best - beta) * (problem.target - f - 0.5 * problem.ridge * (best + beta))
+    parts -= problem.tube * (np.abs(best) - np.abs(beta))
+    losses = best * (problem.target - f) - problem.tube * np.abs(best) - 0.5 * problem.ridge * best**2
+    total = float(np.sum(beta))
+    gap = float(np.sum(np.maximum(parts, 0.0))) + 0.5 * float(np.sum((w - combined) ** 2))
+    primal = 0.5 * float(w @ w) + float(np.sum(losses)) + problem.total * offset
+    if problem.bias is Bias.PENALISED:
+        scale = problem.bias_scale
+        gap += 0.5 * (offset / scale - scale * total) ** 2
+        primal += 0.5 * (offset / scale) ** 2
+    outside = float(np.max(np.maximum(problem.lower - beta, beta - problem.upper), initial=0.0))
+    surplus = abs(total - problem.total) if problem.bias is Bias.FREE else 0.0
+    gap += abs(offset) * surplus
+    return Certificate(
+        primal=primal,
+        dual=primal - gap,
+        gap=gap,
+        relative_gap=relative(gap, primal, primal - gap),
+        kkt_violation=_kkt_violation(problem, f, beta),
+        infeasibility=max(outside, surplus, 0.0),
+        mu=np.array([offset] if problem.bias is not Bias.NONE else []),
+        best_primal=primal,
+        best_dual=primal - gap,
+        convex=True,
+    )
+
+
+def _best_dual(problem: LinearProblem, f: Array) -> Array:
+    """argmax of −fβ − h(β) over the box; (102)."""
+    rest = problem.target - f
+    kinked = np.where(rest > problem.tube, problem.upper, np.where(rest < -problem.tube, problem.lower, 0.0))
+    soft = np.sign(rest) * np.maximum(np.abs(rest) - problem.tube, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        smooth = np.clip(soft / problem.ridge, problem.lower, problem.upper)
+    return np.where(problem.ridge > 0, smooth, kinked)
+
+
+def _kkt_violation(problem: LinearProblem, f: Array, beta: Array) -> float:
+    slope = f + problem.ridge * beta - problem.target
+    right = slope + np.where(beta >= 0, problem.tube, -problem.tube)
+    left = slope + np.where(beta > 0, problem.tube, -problem.tube)
+    rising = np.max(-right[beta < problem.upper], initial=0.0)
+    falling = np.max(left[beta > problem.lower], initial=0.0)
+    return float(max(rising, falling))
+
+
+def row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
+    """X in float64, some rows at a time."""
+    step = max(1, BLOCK_VALUES // max(1, int(X.shape[1]))) if not hasattr(X, "indptr") else 1 << 16
+    for first in range(0, X.shape[0], step):
+        rows = slice(first, min(X.shape[0], first + step))
+        yield rows, X[rows].astype(np.float64)

@@ -1,0 +1,252 @@
+"""Coordinate descent and Newton's method: the right value, proven; the same bits; the limits kept."""
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hinge
+from hinge import Status, _core
+from hinge.kernels import RBF, Linear, open_access
+from hinge.problems import Bias, LinearProblem, certify, certify_linear
+from hinge.solvers import SMO, CoordinateDescent
+from hinge.solvers.coordinate_descent import as_linear
+from linear.cases import every_machine, machine
+from reference.linear import optimum, primal_value
+
+KINDS = ("dense", "duplicates", "sparse", "wide", "unscaled")
+machines = pytest.mark.parametrize(("loss", "bias"), every_machine(), ids=lambda value: getattr(value, "name", value))
+
+
+@machines
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_certificate_agrees_with_an_independent_solver(loss, bias, kind):
+    problem = machine(loss, bias, kind=kind)
+    value = optimum(problem)
+    solution = CoordinateDescent(tol=1e-9).solve_linear(problem)
+    assert solution.status is Status.SOLVED
+    scale = max(abs(value), 1e-3)
+    assert solution.gap <= 1e-8 * scale
+    assert abs(solution.primal - value) <= 1e-8 * scale
+    assert abs(solution.dual - value) <= 1e-8 * scale
+
+
+@machines
+@pytest.mark.parametrize("method", ["descent", "newton"])
+def test_each_method_alone_gets_there(loss, bias, method):
+    problem = machine(loss, bias, C=0.3)
+    tol = 1e-5 if method == "descent" else 1e-9
+    solution = CoordinateDescent(tol=tol, method=method, max_time=20).solve_linear(problem)
+    assert solution.status is Status.SOLVED
+    value = optimum(problem)
+    assert solution.dual - 1e-9 * abs(value) <= value <= solution.primal + 1e-9 * abs(value)
+    found = certify_linear(problem, solution.weights, solution.offset, solution.beta)
+    assert found.relative_gap <= 1.01 * tol
+
+
+@machines
+def test_the_certificate_is_recomputed_from_the_data(loss, bias):
+    problem = machine(loss, bias, n=3000, d=20)
+    solution = CoordinateDescent(tol=1e-6).solve_linear(problem)
+    found = certify_linear(problem, solution.weights, solution.offset, solution.beta)
+    assert found.primal == pytest.approx(solution.primal, rel=1e-12)
+    assert found.gap == pytest.approx(solution.gap, rel=1e-6, abs=1e-13 * abs(solution.primal))
+    assert found.relative_gap <= 1e-6
+    assert found.infeasibility <= 1e-10 * np.abs(solution.beta).sum()
+    assert found.primal == pytest.approx(primal_value(problem, solution.weights, solution.offset), rel=1e-12)
+
+
+@machines
+@given(seed=st.integers(0, 1000), size=st.floats(0.0, 3.0))
+@settings(max_examples=15)
+def test_any_point_gives_true_bounds(loss, bias, seed, size):
+    """For any w, b and any feasible β the primal value is above the optimum, and primal − gap below."""
+    problem = machine(loss, bias, n=25, d=3)
+    rng = np.random.default_rng(seed)
+    w, b = size * rng.normal(size=3), float(rng.normal()) if bias is not Bias.NONE else 0.0
+    high = np.where(np.isfinite(problem.upper), problem.upper, size + 0.1)
+    low = np.where(np.isfinite(problem.lower), problem.lower, -size - 0.1)
+    beta = low + rng.random(25) * (high - low)
+    if bias is Bias.FREE:  # a point of the segment between two boxes' corners that adds up
+        if loss == "one_class":
+            beta = problem.upper * problem.total / problem.upper.sum()
+        else:
+            up, down = np.maximum(beta, 0), np.minimum(beta, 0)
+            beta = up * min(1.0, -down.sum() / up.sum()) + down * min(1.0, up.sum() / -down.sum())
+    found = certify_linear(problem, w, b, beta)
+    value = optimum(problem)
+    slack = 1e-9 * (1 + abs(found.primal))
+    assert found.infeasibility <= 1e-9
+    assert found.dual - slack <= value <= found.primal + slack
+    assert found.primal == pytest.approx(primal_value(problem, w, b), rel=1e-10, abs=1e-12)
+
+
+@pytest.mark.parametrize("C", [1e-4, 1e4])
+@machines
+def test_small_and_large_costs(loss, bias, C):
+    problem = machine(loss, bias, C=C, n=40)
+    solution = CoordinateDescent(tol=1e-8, max_time=20).solve_linear(problem)
+    assert solution.status is Status.SOLVED
+    value = optimum(problem)
+    assert solution.gap <= 1.01e-8 * abs(solution.primal)
+    assert solution.dual <= value + 1e-9 * abs(value)
+    assert solution.primal == pytest.approx(value, rel=1e-6)
+
+
+def test_the_bits_do_not_depend_on_threads():
+    for loss, bias in (("hinge", Bias.FREE), ("squared_hinge", Bias.FREE), ("hinge", Bias.NONE)):
+        problem = machine(loss, bias, n=4000, d=60)
+        one, two, three = (
+            CoordinateDescent(tol=1e-8, threads=threads).solve_linear(problem) for threads in (1, 2, 3)
+        )
+        for other in (two, three):
+            assert np.array_equal(one.weights, other.weights)
+            assert np.array_equal(one.beta, other.beta)
+            assert one.offset == other.offset
+
+
+def test_float32_and_sparse_storage_are_the_same_problem():
+    problem = machine("hinge", Bias.FREE, n=300, d=12)
+    X = problem.X.astype(np.float32)
+    import scipy.sparse as sp
+
+    forms = [X, X.astype(np.float64), sp.csr_matrix(X), sp.csr_matrix(X.astype(np.float64))]
+    wide = sp.csr_matrix(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    values = []
+    for form in [*forms, wide]:
+        args = {name: getattr(problem, name) for name in ("target", "lower", "upper", "ridge", "tube", "bias")}
+        values.append(CoordinateDescent(tol=1e-9).solve_linear(LinearProblem(form, **args)).primal)
+    np.testing.assert_allclose(values, values[0], rtol=1e-8)
+
+
+def test_a_warm_start_is_quick():
+    problem = machine("hinge", Bias.FREE, n=5000, d=20)
+    cold = CoordinateDescent(tol=1e-4).solve_linear(problem)
+    warm = CoordinateDescent(tol=1e-4).solve_linear(problem, cold.beta)
+    assert warm.iterations < cold.iterations
+    assert warm.gap <= 1e-4 * warm.primal * 1.01
+
+
+@pytest.mark.parametrize("method", ["descent", "newton"])
+def test_iterations_and_time_are_limited(method):
+    problem = machine("hinge", Bias.FREE, n=20_000, d=50, C=1e4, kind="unscaled")
+    short = CoordinateDescent(tol=1e-12, method=method, max_iter=3).solve_linear(problem)
+    assert short.status is Status.MAX_ITER
+    assert short.iterations <= 3
+    assert np.isfinite(short.gap)
+    began = time.monotonic()
+    cut = CoordinateDescent(tol=1e-15, method=method, max_time=0.2).solve_linear(problem)
+    assert cut.status is not Status.INTERRUPTED
+    assert time.monotonic() - began < 5.0
+    found = certify_linear(problem, cut.weights, cut.offset, cut.beta)
+    assert found.gap == pytest.approx(cut.gap, rel=1e-2, abs=1e-12 * abs(cut.primal))
+
+
+def test_a_monitor_can_stop():
+    problem = machine("hinge", Bias.FREE, n=20_000, d=50, C=1e4, kind="unscaled")
+    seen = []
+    solver = CoordinateDescent(tol=1e-15, method="descent", max_time=30)
+    stopped = solver.solve_linear(problem, monitor=lambda s: seen.append(s) or len(seen) < 3)
+    assert stopped.status is Status.INTERRUPTED
+    assert len(seen) == 3
+    assert {"iteration", "gap", "primal", "dual"} <= set(seen[0])
+
+
+def test_blocks_change_the_order_not_the_answer(tmp_path):
+    problem = machine("hinge", Bias.FREE, n=3000, d=30)
+    path = tmp_path / "X.npy"
+    np.save(path, problem.X)
+    mapped = LinearProblem(np.load(path, mmap_mode="r"), problem.target, problem.lower, problem.upper, problem.ridge)
+    solver = CoordinateDescent(tol=1e-5, method="descent", block_bytes=40_000)
+    whole = CoordinateDescent(tol=1e-5, method="descent").solve_linear(problem)
+    parts = solver.solve_linear(mapped)
+    assert parts.status is Status.SOLVED
+    assert parts.primal == pytest.approx(whole.primal, rel=3e-5)
+    assert parts.iterations <= 3 * whole.iterations + 20
+    assert np.array_equal(np.load(path), problem.X)
+
+
+class TestAsASolverOfProblemOne:
+    @pytest.mark.parametrize("name", ["SVC", "SVR", "OneClassSVM"])
+    def test_linear_kernel_machines_take_it(self, name):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(150, 4))
+        y = X[:, 0] + 0.3 * rng.normal(size=150)
+        X += 2.0  # the one-class optimum is zero where the origin lies among the samples
+        y = y if name == "SVR" else np.where(y > 0, 1, 0)
+        kernel = {"kernel": "linear", "tol": 1e-8}
+        ours = getattr(hinge, name)(**kernel, solver=CoordinateDescent(tol=1e-10)).fit(X, y)
+        other = getattr(hinge, name)(**kernel).fit(X, y)
+        assert ours.certificate_.dual == pytest.approx(other.certificate_.dual, rel=1e-8)
+        assert ours.certificate_.relative_gap < 1e-8
+        assert ours.certify(X, y).relative_gap < 1e-8
+
+    def test_without_bias_it_is_the_kernel_machine_of_the_slides(self):
+        problem = machine("hinge", Bias.NONE, n=80)
+        access = open_access(Linear(), problem.X)
+        from hinge.formulations import CSVC
+
+        qp = CSVC(problem.target, problem.upper - problem.lower, bias=False).build(access)
+        by_smo, by_descent = SMO(tol=1e-9).solve(qp), CoordinateDescent(tol=1e-9).solve(qp)
+        assert certify(qp, *by_descent.point).relative_gap < 1e-8
+        np.testing.assert_allclose(by_smo.gradient, by_descent.gradient, atol=1e-6)
+
+    def test_other_problems_are_refused_before_work(self):
+        X = np.random.default_rng(0).normal(size=(20, 2))
+        y = np.repeat([0, 1], 10)
+        with pytest.raises(ValueError, match="linear kernel"):
+            hinge.SVC(kernel=RBF(1.0), solver="coordinate_descent").fit(X, y)
+        with pytest.raises(ValueError, match="one equality row"):
+            hinge.NuSVC(kernel="linear", solver="coordinate_descent").fit(X, y)
+
+    def test_as_linear_reads_both_slots_of_regression(self):
+        X = np.random.default_rng(0).normal(size=(9, 2))
+        from hinge.formulations import SVR
+
+        y = np.arange(9.0)
+        linear = as_linear(SVR(y, np.full(9, 2.0), 0.25).build(open_access(Linear(), X)))
+        np.testing.assert_allclose(linear.target, y)
+        assert linear.tube == 0.25
+        assert np.all(linear.lower == -2.0)
+        assert np.all(linear.upper == 2.0)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("tol", 0.0), ("method", "magic"), ("max_time", -1.0), ("threads", 0)]
+)
+def test_bad_options(option, value):
+    with pytest.raises(ValueError, match=option):
+        CoordinateDescent(**{option: value})
+
+
+def test_the_core_checks_lengths():
+    samples = _core.Samples.dense(np.ones((3, 2)))
+    vectors = {name: np.zeros(2) for name in ("target", "lower", "upper", "ridge", "beta")}
+    rest = dict(
+        tube=0.0, bias=0, bias_scale=1.0, total=0.0, tolerance=1e-3, method=0, max_iterations=1, max_seconds=-1.0,
+        threads=1, seed=0, expansion=False, block_bytes=0,
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="one entry per sample"):
+        _core.linear(samples, **vectors, **rest)
+
+
+@pytest.mark.parametrize(("n", "d"), list(itertools.product([1, 2, 3], [1, 2])))
+def test_tiny_problems(n, d):
+    X = np.arange(float(n * d)).reshape(n, d)
+    for loss, bias in every_machine():
+        target = np.where(np.arange(n) % 2, -1.0, 1.0)
+        from hinge.formulations import linear_classification, linear_one_class, linear_regression
+
+        cost = np.ones(n)
+        if loss == "one_class":
+            problem = linear_one_class(X, cost, 0.5)
+        elif "epsilon" in loss:
+            problem = linear_regression(X, target, cost, 0.1, loss, bias)
+        else:
+            problem = linear_classification(X, target, cost, loss, bias)
+        solution = CoordinateDescent(tol=1e-8, max_time=5).solve_linear(problem)
+        assert solution.status is Status.SOLVED, (loss, bias)

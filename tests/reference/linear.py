@@ -1,0 +1,52 @@
+"""Linear machines for an interior point method of other people: the primal with its slacks written out."""
+
+from __future__ import annotations
+
+import clarabel
+import numpy as np
+from scipy import sparse
+
+
+def optimum(problem):
+    """The primal value at the point that clarabel finds: an upper bound of the optimal value, by textbook formulas."""
+    X = problem.X.toarray() if sparse.issparse(problem.X) else np.asarray(problem.X)
+    n, d = X.shape
+    up, down = problem.upper > 0, problem.lower < 0  # sides of the target on which an error costs
+    bias = problem.bias.name != "NONE"
+    f = sparse.csr_matrix(np.c_[X.astype(np.float64), np.ones(n) if bias else np.zeros(n)])
+    slack = sparse.identity(n, format="csr")
+    nothing = sparse.csr_matrix((n, n))
+    # −f − ξ ≤ ε − t and f − ξ* ≤ ε + t; and ξ, ξ* ≥ 0 where they are not squared (there they are anyway)
+    squared = bool(np.all(problem.ridge > 0))
+    rows = [sparse.hstack([-f, -slack, nothing], format="csr")[up]]
+    rows.append(sparse.hstack([f, nothing, -slack], format="csr")[down])
+    sides = np.r_[(problem.tube - problem.target)[up], (problem.tube + problem.target)[down]]
+    if not squared:
+        rows.append(sparse.hstack([sparse.csr_matrix((2 * n, d + 1)), -sparse.identity(2 * n)]))
+        sides = np.r_[sides, np.zeros(2 * n)]
+    rows = sparse.vstack(rows, format="csc")
+    prices = np.zeros(2 * n) if squared else np.r_[np.where(up, problem.upper, 1), np.where(down, -problem.lower, 1)]
+    curves = np.tile(1 / problem.ridge, 2) if squared else np.zeros(2 * n)
+    own = problem.bias_scale**-2 if problem.bias.name == "PENALISED" else 0.0
+    quadratic = sparse.diags(np.r_[np.ones(d), own, curves], format="csc")
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.max_iter = 200
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
+    linear = np.r_[np.zeros(d), problem.total, prices]
+    cone = [clarabel.NonnegativeConeT(len(sides))]
+    found = np.asarray(clarabel.DefaultSolver(quadratic, linear, rows, sides, cone, settings).solve().x)
+    return primal_value(problem, found[:d], found[d] if bias else 0.0)
+
+
+def primal_value(problem, w, b):
+    """½‖w‖² + ½b²/B² + d b + Σ losses, losses by their textbook formulas."""
+    f = np.asarray(problem.X @ w).ravel() + b
+    above = np.where(problem.upper > 0, np.maximum(0.0, problem.target - f - problem.tube), 0.0)
+    below = np.where(problem.lower < 0, np.maximum(0.0, f - problem.target - problem.tube), 0.0)
+    if np.all(problem.ridge > 0):
+        losses = 0.5 * (above**2 + below**2) / problem.ridge
+    else:
+        losses = problem.upper * above - problem.lower * below
+    own = 0.5 * (b / problem.bias_scale) ** 2 if problem.bias.name == "PENALISED" else 0.0
+    return 0.5 * w @ w + own + problem.total * b + losses.sum()
