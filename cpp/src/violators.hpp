@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "active_set.hpp"
+#include "active_samples.hpp"
 #include "hinge/working_set.hpp"
 
 namespace hinge {
@@ -16,7 +16,7 @@ namespace hinge {
 template <class T>
 class Violators {
  public:
-  Violators(const ActiveSet<T>& active, Selection rule) : active_(active), rule_(rule) {}
+  Violators(const ActiveSamples<T>& active, Selection rule) : active_(active), rule_(rule) {}
 
   // Positions of the `count` worst that could rise (or fall) in this family and are wanted, in no order.  The extreme
   // one of the side is always among them: without the extreme pair a set might allow no step.
@@ -68,7 +68,7 @@ class Violators {
     return rule_ == Selection::gap ? excess * room : room;
   }
 
-  const ActiveSet<T>& active_;
+  const ActiveSamples<T>& active_;
   const Selection rule_;
   std::vector<Candidate> candidates_;
   std::vector<std::int32_t> found_;

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "active_set.hpp"
+#include "active_samples.hpp"
 #include "hinge/parallel.hpp"
 #include "row_store.hpp"
 #include "run_control.hpp"
@@ -450,7 +450,7 @@ class Engine {
   const WorkingSetOptions& options_;
   Monitor& monitor_;
   Span<double> f_;
-  ActiveSet<T> active_;
+  ActiveSamples<T> active_;
   Violators<T> violators_;
   RowStore<T> store_;
   WorkingBlock<T> block_;

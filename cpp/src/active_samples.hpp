@@ -1,4 +1,4 @@
-// active_set.hpp: the samples that training looks at now, and what is known of all others; LwK 10.1.4.
+// active_samples.hpp: the samples that training looks at now, and what is known of all others; LwK 10.1.4.
 //
 // The full vectors β and f belong to the caller; those of the active samples are copied into `steps`, where they are
 // worked on, and come back with scatter().  While samples rest, their f is what it was when the first of them was set
@@ -29,9 +29,9 @@ struct Weighted {
 };
 
 template <class T>
-class ActiveSet {
+class ActiveSamples {
  public:
-  ActiveSet(const SignedProblem& problem, Span<double> beta, Span<double> f)
+  ActiveSamples(const SignedProblem& problem, Span<double> beta, Span<double> f)
       : problem_(problem), beta_(beta), f_(f), diagonal_(f.size()), samples_(f.size()), position_(f.size()) {
     steps.families = families_of(problem);
     everybody();

@@ -1,0 +1,155 @@
+"""What the training engine promises: the same bits however it is run, memory within its budget, honest single precision."""
+
+import multiprocessing
+import os
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits, make_blobs
+
+from hinge import SVC, SVR, NuSVC, OneClassSVM, Status
+from hinge.formulations import CSVC
+from hinge.formulations import SVR as SVRFormulation
+from hinge.kernels import RBF, Linear, Precomputed, open_access
+from hinge.problems import certify
+from hinge.solvers import Auto, WorkingSet
+
+digits = load_digits(return_X_y=True)
+
+
+def overlapping(n, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, np.where(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0)
+
+
+def bits(model):
+    return [np.asarray(model.dual_coef_).tobytes(), np.asarray(model.intercept_).tobytes(), model.support_.tobytes()]
+
+
+class TestSameBits:
+    @pytest.mark.parametrize("machine", [SVC(C=5), NuSVC(nu=0.2), SVR(C=5), OneClassSVM(nu=0.3)], ids=repr)
+    def test_for_any_number_of_threads_and_from_run_to_run(self, machine):
+        X, y = digits if isinstance(machine, SVC | NuSVC) else (digits[0], np.sin(digits[0][:, 20]))
+        found = [bits(machine.set_params(n_jobs=jobs).fit(X / 16, y)) for jobs in (1, 2, 1)]
+        assert found[0] == found[1] == found[2]
+
+    def test_above_the_size_of_one_working_set(self):
+        X, y = overlapping(5000)
+        found = [bits(SVC(C=10, n_jobs=jobs, cache_size=20).fit(X, y)) for jobs in (1, 2)]
+        assert found[0] == found[1]
+
+    def test_in_concurrent_threads(self):
+        X, y = digits
+        alone = bits(SVC(C=5).fit(X / 16, y))
+        found = {}
+        threads = [
+            threading.Thread(target=lambda k=k: found.update({k: bits(SVC(C=5, n_jobs=2).fit(X / 16, y))}))
+            for k in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert all(found[k] == alone for k in range(3))
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+    def test_in_a_forked_child(self):
+        X, y = digits
+        before = bits(SVC(C=5, n_jobs=2).fit(X / 16, y))
+        context = multiprocessing.get_context("fork")
+        queue = context.Queue()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: threads and fork; that is the test
+            child = context.Process(target=lambda: queue.put(bits(SVC(C=5, n_jobs=2).fit(X / 16, y))))
+            child.start()
+        assert queue.get(timeout=60) == before
+        child.join()
+
+
+class TestManyProblems:
+    """Side by side over one matrix, every problem gets the answer it has alone."""
+
+    @pytest.mark.parametrize("kind", ["samples", "sparse", "matrix"])
+    def test_each_as_if_alone(self, kind):
+        X, y = make_blobs(900, centers=4, n_features=5, cluster_std=4.0, random_state=0)
+        if kind == "matrix":
+            whole = open_access(Precomputed(), RBF(0.1)(X))
+        else:
+            whole = open_access(RBF(0.1), sp.csr_matrix(X) if kind == "sparse" else X)
+        problems, alone = [], []
+        for a in range(4):
+            for b in range(a):
+                rows = np.flatnonzero((y == a) | (y == b))
+                machine = CSVC(np.where(y[rows] == a, 1.0, -1.0), np.full(len(rows), 3.0))
+                problems.append(machine.build(whole.subset(rows)))
+                part = open_access(Precomputed(), whole.block(rows, rows)) if kind == "matrix" else None
+                alone.append(machine.build(part or open_access(RBF(0.1), X[rows])))
+        solver = WorkingSet(tol=1e-6, threads=2, polish=False)
+        for problem, single, solution in zip(problems, alone, solver.solve_many(problems), strict=True):
+            assert solution.status is Status.SOLVED
+            assert certify(single, *solution.point).kkt_violation <= 1.1e-6
+            assert single.value(solution.alpha) == pytest.approx(
+                single.value(solver.solve(single).alpha), rel=1e-9
+            )
+
+    def test_a_time_limit_is_for_all_of_them(self):
+        X, y = make_blobs(6000, centers=6, n_features=4, cluster_std=30.0, random_state=0)
+        began = time.monotonic()
+        with pytest.warns(UserWarning, match="max_time"):
+            model = SVC(C=1e6, max_time=0.5, n_jobs=2).fit(X, y)
+        assert time.monotonic() - began < 5
+        assert model.status_ is Status.TIME_LIMIT
+        assert model.predict(X[:10]).shape == (10,)
+
+
+class TestSinglePrecision:
+    def test_is_corrected_where_it_cannot_tell(self):
+        """Coefficients of 100 on thousands of samples: rows in float32 alone are off by more than the tolerance."""
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(3000, 8))
+        y = 50 * np.sin(X[:, 0]) + 10 * X[:, 1] + rng.normal(size=3000)
+        task = SVRFormulation(y, np.full(3000, 100.0), 0.5).build(open_access(RBF(0.1), X))
+        found = WorkingSet(precision="float32", polish=False).solve(task)
+        assert found.status is Status.SOLVED
+        assert np.max(np.abs(found.gradient - task.gradient(found.alpha))) <= 0.5e-3
+        assert certify(task, *found.point).kkt_violation <= 2e-3
+
+    def test_is_not_used_where_kernel_values_are_huge(self):
+        X, y = overlapping(3000)
+        task = CSVC(y, np.full(3000, 1e3)).build(open_access(Linear(), 1e3 * X))
+        assert WorkingSet()._wants_double(task)
+        assert not WorkingSet()._wants_double(CSVC(y, np.ones(3000)).build(open_access(RBF(1.0), X)))
+
+    @pytest.mark.parametrize("far", [1.0, 30.0, 1e4])
+    def test_outliers_do_not_spoil_the_rest(self, far):
+        X, y = overlapping(2500)
+        X[::500] *= far
+        task = CSVC(y, np.full(2500, 10.0)).build(open_access(RBF(0.5), X))
+        found = WorkingSet(polish=False).solve(task)
+        assert certify(task, *found.point).kkt_violation <= 1.5e-3
+
+
+class TestMemory:
+    def test_small_budgets_end_and_agree(self):
+        X, y = overlapping(3000)
+        rich = SVC(C=10, cache_size=500).fit(X, y)
+        for megabytes in (0.05, 1, 5):
+            poor = SVC(C=10, cache_size=megabytes).fit(X, y)
+            assert poor.status_ is Status.SOLVED
+            assert poor.certificate_.primal == pytest.approx(rich.certificate_.primal, rel=1e-4)
+
+
+def test_badly_scaled_data_end_with_a_hint(monkeypatch):
+    monkeypatch.setattr("hinge.solvers.auto.ENOUGH", 20_000)
+    monkeypatch.setattr("hinge.solvers.auto.ENOUGH_PER_SAMPLE", 1)
+    X, y = overlapping(2500)
+    X = X * 10.0 ** np.arange(6)
+    with pytest.warns(UserWarning, match=r"gave up after .* StandardScaler"):
+        model = SVC(kernel="linear", C=1e6, solver=Auto()).fit(X, y)
+    assert model.status_ is Status.MAX_ITER
+    assert model.certificate_.relative_gap > 0
