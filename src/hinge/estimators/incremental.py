@@ -14,6 +14,7 @@ from hinge.estimators import parameters
 from hinge.estimators.data import Data, take
 from hinge.estimators.pairs import PairwiseClassifier
 from hinge.estimators.single import Regressor
+from hinge.estimators.transaction import all_or_nothing
 from hinge.estimators.updates import IncrementalMachine, as_groups
 from hinge.formulations import CSVC
 from hinge.formulations import SVR as SVRFormulation
@@ -99,7 +100,7 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with labels y, from scratch."""
-        with self._all_or_nothing():
+        with all_or_nothing(self):
             data = self._validate(X, y, sample_weight)
             self.classes_ = self._classes(data, y)
             self.class_weight_ = (
@@ -287,7 +288,7 @@ class IncrementalSVR(IncrementalMachine, Regressor):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with targets y, from scratch."""
-        with self._all_or_nothing():
+        with all_or_nothing(self):
             data = self._validate(X, y, sample_weight)
             kernel = self._begin(data)
             self._beta: Array | None = None

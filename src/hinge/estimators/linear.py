@@ -16,6 +16,7 @@ from hinge.estimators import parameters
 from hinge.estimators.data import Data
 from hinge.estimators.linear_machine import LinearMachine
 from hinge.estimators.single import ON_BOUNDARY
+from hinge.estimators.transaction import all_or_nothing
 from hinge.formulations import (
     CLASSIFICATION_LOSSES,
     REGRESSION_LOSSES,
@@ -188,7 +189,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         -------
         self
         """
-        with self._all_or_nothing():
+        with all_or_nothing(self):
             data = self._validate(X, y, sample_weight)
             classes = np.unique(data.y)
             if len(classes) < 2:
@@ -383,7 +384,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
         -------
         self
         """
-        with self._all_or_nothing():
+        with all_or_nothing(self):
             data = self._validate(X, y, sample_weight)
             (solution,) = self._train(data, [self._problem(data)])
             self.coef_ = solution.weights
@@ -471,7 +472,7 @@ class LinearOneClassSVM(OutlierMixin, LinearMachine):
         -------
         self
         """
-        with self._all_or_nothing():
+        with all_or_nothing(self):
             data = self._validate(X, None, sample_weight)
             (solution,) = self._train(data, [linear_one_class(data.X, data.weight, float(self.nu))])
             self.coef_ = solution.weights[None, :]

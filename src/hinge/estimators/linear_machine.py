@@ -121,17 +121,6 @@ class LinearMachine(BaseEstimator):
     def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
         raise NotImplementedError
 
-    @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """An error while fitting leaves the estimator as it was."""
-        before = dict(vars(self))
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
     # ---- training -----------------------------------------------------------------------------------------------
 
     def _train(self, data: Data, problems: Sequence[LinearProblem]) -> list[LinearSolution]:

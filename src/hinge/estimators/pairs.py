@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from hinge.estimators import parameters
 from hinge.estimators.data import Data, everyone
 from hinge.estimators.machine import KernelMachine, Machine
+from hinge.estimators.transaction import all_or_nothing
 from hinge.formulations import Formulation
 from hinge.kernels import Kernel
 from hinge.model import Expansion
@@ -64,7 +65,7 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
         -------
         self
         """
-        with self._all_or_nothing():
+        with all_or_nothing(self):
             data = self._validate(X, y, sample_weight)
             self.classes_ = self._classes(data, y)
             self.class_weight_ = (

@@ -13,6 +13,7 @@ from sklearn.utils.validation import column_or_1d
 from hinge.estimators import parameters
 from hinge.estimators.data import Data
 from hinge.estimators.machine import KernelMachine, Machine
+from hinge.estimators.transaction import all_or_nothing
 from hinge.formulations import SVR as SVRFormulation
 from hinge.formulations import Formulation, OneClass
 from hinge.formulations import NuSVR as NuSVRFormulation
@@ -28,7 +29,7 @@ class SingleMachine(KernelMachine):
     """One function f(x) = Σ βᵢ k(xᵢ, x) + b."""
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        with self._all_or_nothing():
+        with all_or_nothing(self):
             data = self._validate(X, y, sample_weight)
             kernel, (expansion,) = self._train(data, self._machines(data), self._deadline())
             self._assemble_single(data, kernel, expansion)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from hinge.estimators import parameters
 from hinge.estimators.data import Data, check_weight, length, take
 from hinge.estimators.machine import KernelMachine
+from hinge.estimators.transaction import all_or_nothing
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, check_cache_size
 from hinge.paths.window import Window, stack
 from hinge.problems import Array, Certificate, Status
@@ -136,7 +137,7 @@ class IncrementalMachine(KernelMachine):
 
     def _change(self, new: Data | None, gone: NDArray[np.intp], weight: Array | None) -> Self:
         try:
-            with self._all_or_nothing():
+            with all_or_nothing(self):
                 self._carry_out(new, gone, weight)
         except BaseException:
             self._windows = None  # some may be ahead of others: the samples are as they were, rebuild from them

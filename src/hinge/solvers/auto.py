@@ -26,6 +26,9 @@ STEPS_PER_SAMPLE = 20
 LAST_PATIENCE = 5
 
 
+#: A variable this close to a bound, relative to the width of its box, counts as lying on it.
+AT_BOUND = 1e-10
+
 #: Where nothing else says when to stop: so many steps, or so many for every sample if that is more.
 ENOUGH = 10_000_000
 ENOUGH_PER_SAMPLE = 100
@@ -51,7 +54,7 @@ class Auto(WorkingSet):
             if start is None and self.tol < PRECISE_TOL and self._may_be_dense(problem):
                 precise = self._interior(problem, began, monitor)
                 if precise.status is Status.SOLVED or precise.error is not None:
-                    found[k] = precise
+                    found[k] = self._honest(problem, precise)
         rest = [k for k in range(len(problems)) if k not in found]
         limits = [self._limit(problems[k]) for k in rest]
         engine = self._engine(self.max_iter, began)
@@ -87,7 +90,7 @@ class Auto(WorkingSet):
             return replace(first, status=Status.NUMERICAL) if unbounded else first
         second = self._interior(problem, began, monitor)
         if second.status is Status.SOLVED:
-            return _after(first, second)
+            return _after(first, self._honest(problem, second))
         if second.status in (Status.TIME_LIMIT, Status.INTERRUPTED):  # half-way an interior point is of no use
             return replace(first, status=second.status, error=second.error)
         patience = self._patience(problem)
@@ -105,12 +108,26 @@ class Auto(WorkingSet):
         outside = self._engine(self._patience(problem), began).solve(problem, inside, monitor)
         return _after(inside, outside) if outside.status is Status.SOLVED or outside.error is not None else inside
 
+    def _honest(self, problem: Problem, solution: Solution) -> Solution:
+        """An interior point has a small gap; whether it meets `tol`, a bound on the KKT violation, is to be seen."""
+        met = solution.polished or self.stop == "gap" or _kkt_violation(problem, solution) <= 1.01 * self.tol
+        return solution if met or solution.status is not Status.SOLVED else replace(solution, status=Status.NUMERICAL)
+
     def _engine(self, max_iter: int, began: float) -> WorkingSet:
         options = {field.name: getattr(self, field.name) for field in fields(WorkingSet)}
         return WorkingSet(**{**options, "max_iter": max_iter, "max_time": self._left(began)})
 
     def _left(self, began: float) -> float | None:
         return None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
+
+
+def _kkt_violation(problem: Problem, solution: Solution) -> float:
+    """The largest force on a variable that could give way to it; within 1e-10 of its box a variable is at the bound."""
+    force = -(solution.gradient + solution.mu @ problem.A)
+    close = AT_BOUND * (problem.upper - problem.lower)
+    rising = force[solution.alpha < problem.upper - close]
+    falling = -force[solution.alpha > problem.lower + close]
+    return float(max(np.max(rising, initial=0.0), np.max(falling, initial=0.0)))
 
 
 def _after(first: Solution, second: Solution) -> Solution:
