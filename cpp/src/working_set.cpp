@@ -437,6 +437,7 @@ class Engine {
     steps().touch();
     steps().select();
     objective_ = window_objective_ = active_.quadratic_value();
+    window_start_ = result_.iterations;  // the jump of the objective is no step
   }
 
   Snapshot snapshot() {

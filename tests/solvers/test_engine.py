@@ -109,15 +109,16 @@ class TestManyProblems:
 
 class TestSinglePrecision:
     def test_is_corrected_where_it_cannot_tell(self):
-        """Coefficients of 100 on thousands of samples: rows in float32 alone are off by more than the tolerance."""
+        """Coefficients of 1,000 on two thousand samples: rows in float32 alone are off by more than the tolerance."""
         rng = np.random.default_rng(0)
-        X = rng.normal(size=(3000, 8))
-        y = 50 * np.sin(X[:, 0]) + 10 * X[:, 1] + rng.normal(size=3000)
-        task = SVRFormulation(y, np.full(3000, 100.0), 0.5).build(open_access(RBF(0.1), X))
+        X = rng.normal(size=(2000, 8))
+        y = 50 * np.sin(X[:, 0]) + 10 * X[:, 1] + rng.normal(size=2000)
+        task = SVRFormulation(y, np.full(2000, 1000.0), 0.5).build(open_access(RBF(0.1), X))
         found = WorkingSet(precision="float32", polish=False).solve(task)
         assert found.status is Status.SOLVED
+        assert found.counters["recomputations"] > 0
         assert np.max(np.abs(found.gradient - task.gradient(found.alpha))) <= 0.5e-3
-        assert certify(task, *found.point).kkt_violation <= 2e-3
+        assert certify(task, *found.point).kkt_violation <= 1e-3
 
     def test_is_not_used_where_kernel_values_are_huge(self):
         X, y = overlapping(3000)
