@@ -1,15 +1,18 @@
 // solvers.cpp: SMO and the working-set engine as Python sees them.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <numeric>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 
 #include "bind.hpp"
 #include "gram.hpp"
+#include "hinge/kinks.hpp"
 #include "hinge/smo.hpp"
 #include "hinge/many.hpp"
 #include "hinge/working_set.hpp"
@@ -115,6 +118,15 @@ nb::list working_set(const Gram& gram, const std::vector<Part>& given, double to
   return out;
 }
 
+std::pair<double, double> level_stretch(Vector<const double> places, Vector<const double> jumps, double slope,
+                                        double flat) {
+  if (places.size() != jumps.size()) throw std::invalid_argument("every kink needs a jump");
+  const nb::gil_scoped_release release;
+  Kinks kinks(span(places), span(jumps), slope);
+  const double left = kinks.first_beyond(-flat, true);
+  return {left, kinks.first_beyond(flat, false)};
+}
+
 }  // namespace
 
 void solvers(nb::module_& m) {
@@ -126,6 +138,8 @@ void solvers(nb::module_& m) {
         "max_seconds"_a, "cache_bytes"_a, "size"_a, "threads"_a, "selection"_a,
         "progress"_a.none() = nb::none(),
         "Such problems over some of the samples each, by working sets.  See working_set.hpp and many.hpp.");
+  m.def("level_stretch", &level_stretch, "places"_a.noconvert(), "jumps"_a.noconvert(), "slope"_a, "flat"_a,
+        "The kinks between which a convex, piecewise linear function has a slope within ±flat.  See kinks.hpp.");
 }
 
 }  // namespace hinge::bind

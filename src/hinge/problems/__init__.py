@@ -4,7 +4,7 @@ from hinge.problems.certificate import Certificate, certify, combine
 from hinge.problems.crammer_singer import CrammerSingerProblem, CrammerSingerSolution, certify_crammer_singer
 from hinge.problems.linear import Bias, LinearProblem, LinearSolution, certify_linear
 from hinge.problems.offset import optimal_offset
-from hinge.problems.problem import Problem
+from hinge.problems.problem import Problem, dot
 from hinge.problems.quadratic import Array, Quadratic
 from hinge.problems.solution import History, Solution
 from hinge.problems.status import Status
@@ -26,5 +26,6 @@ __all__ = [
     "certify_crammer_singer",
     "certify_linear",
     "combine",
+    "dot",
     "optimal_offset",
 ]

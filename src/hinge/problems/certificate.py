@@ -111,7 +111,7 @@ def certify(
     alpha = np.asarray(alpha, dtype=np.float64)
     gradient = problem.gradient(alpha) if gradient is None else gradient
     mu = optimal_offset(problem, alpha, gradient) if mu is None else np.asarray(mu, dtype=np.float64)
-    residual = gradient + mu @ problem.A if len(mu) else gradient
+    residual = problem.reduced(gradient, mu)
 
     towards = np.where(residual > 0, problem.lower, problem.upper)
     bounded = np.isfinite(towards)
@@ -145,7 +145,7 @@ def _kkt_violation(problem: Problem, alpha: Array, residual: Array) -> float:
 
 
 def _infeasibility(problem: Problem, alpha: Array) -> float:
-    rows = np.max(np.abs(problem.A @ alpha - problem.d), initial=0.0)
+    rows = np.max(np.abs(problem.excess(alpha)), initial=0.0)
     boxes = np.max(np.maximum(problem.lower - alpha, alpha - problem.upper), initial=0.0)
     return float(max(rows, boxes, 0.0))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linprog
 
+from hinge import _core
 from hinge.problems.problem import Problem
 from hinge.problems.quadratic import Array
 
@@ -32,31 +33,33 @@ def _weighted_median(problem: Problem, alpha: Array, gradient: Array, row: Array
     a, x, g = row[support], alpha[support], gradient[support]
     lower, upper = problem.lower[support], problem.upper[support]
     kinks = -g / a
+    width = upper - lower
     above, below = np.where(a > 0, lower, upper), np.where(a > 0, upper, lower)  # minimiser right and left of the kink
-    floor = np.max(kinks[~np.isfinite(below)], initial=-np.inf)
-    ceiling = np.min(kinks[~np.isfinite(above)], initial=np.inf)
-    if floor > ceiling:
-        return float(0.5 * (floor + ceiling))
-
-    finite = np.isfinite(above) & np.isfinite(below)
-    # a variable with one finite bound contributes a constant slope within [floor, ceiling]
-    slope = np.sum(a[finite] * (x - below)[finite])
-    slope += np.sum((a * (x - np.where(np.isfinite(above), above, below)))[np.isfinite(above) != np.isfinite(below)])
-    kinks, jumps = kinks[finite], (np.abs(a) * (upper - lower))[finite]
-    order = np.argsort(kinks, kind="stable")
-    kinks, slopes = kinks[order], slope + np.cumsum(jumps[order])
-    flat = 1e-12 * (np.sum(jumps) + abs(slope)) if len(kinks) else 0.0
-    left = kinks[np.searchsorted(slopes, -flat)] if len(kinks) and slopes[-1] >= -flat else np.inf
+    floor, ceiling = -np.inf, np.inf
+    if np.isfinite(width).all():
+        slope = float(np.sum(a * (x - below)))
+        jumps = np.abs(a) * width
+    else:
+        floor = float(np.max(kinks[~np.isfinite(below)], initial=-np.inf))
+        ceiling = float(np.min(kinks[~np.isfinite(above)], initial=np.inf))
+        if floor > ceiling:
+            return 0.5 * (floor + ceiling)
+        finite = np.isfinite(above) & np.isfinite(below)
+        # a variable with one finite bound contributes a constant slope within [floor, ceiling]
+        end = np.where(np.isfinite(above), above, below)
+        slope = float(np.sum(a[finite] * (x - below)[finite]))
+        slope += float(np.sum((a * (x - end))[np.isfinite(above) != np.isfinite(below)]))
+        kinks, jumps = kinks[finite], (np.abs(a) * width)[finite]
+    flat = 1e-12 * (float(np.sum(jumps)) + abs(slope)) if len(kinks) else 0.0
+    left, right = _core.level_stretch(kinks, jumps, slope, flat)
     if slope >= -flat:
         left = -np.inf
-    right_at = np.searchsorted(slopes, flat, side="right") if len(kinks) else 0
-    right = kinks[right_at] if len(kinks) and right_at < len(kinks) else np.inf
     if slope > flat:
         right = -np.inf
     left, right = min(max(left, floor), ceiling), max(min(right, ceiling), floor)
     if np.isfinite(left) and np.isfinite(right):
-        return float(0.5 * (left + right))
-    return float(left if np.isfinite(left) else right if np.isfinite(right) else 0.0)
+        return 0.5 * (left + right)
+    return left if np.isfinite(left) else right if np.isfinite(right) else 0.0
 
 
 def _by_linear_program(problem: Problem, alpha: Array, gradient: Array) -> Array:

@@ -9,6 +9,11 @@ import numpy as np
 from hinge.problems.quadratic import Array, Quadratic
 
 
+def dot(a: Array, b: Array) -> float:
+    """aᵀb on the calling thread: for two vectors BLAS wakes up threads that cost more than they bring."""
+    return float(np.einsum("i,i->", a, b))
+
+
 @dataclass(frozen=True)
 class Problem:
     """min ½αᵀQα + pᵀα  s.t.  Aα = d,  lower ≤ α ≤ upper.                 docs/math.md (1)
@@ -58,4 +63,15 @@ class Problem:
     def value(self, alpha: Array, gradient: Array | None = None) -> float:
         """½αᵀQα + pᵀα."""
         gradient = self.gradient(alpha) if gradient is None else gradient
-        return float(0.5 * alpha @ (gradient + self.p))
+        return 0.5 * dot(alpha, gradient + self.p)
+
+    def reduced(self, gradient: Array, mu: Array) -> Array:
+        """gradient + Aᵀμ."""
+        out = gradient
+        for row, multiplier in zip(self.A, mu, strict=True):
+            out = out + multiplier * row
+        return out
+
+    def excess(self, alpha: Array) -> Array:
+        """Aα − d."""
+        return np.array([dot(row, alpha) for row in self.A], dtype=np.float64) - self.d

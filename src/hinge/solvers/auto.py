@@ -123,7 +123,7 @@ class Auto(WorkingSet):
 
 def _kkt_violation(problem: Problem, solution: Solution) -> float:
     """The largest force on a variable that could give way to it; within 1e-10 of its box a variable is at the bound."""
-    force = -(solution.gradient + solution.mu @ problem.A)
+    force = -problem.reduced(solution.gradient, solution.mu)
     close = AT_BOUND * (problem.upper - problem.lower)
     rising = force[solution.alpha < problem.upper - close]
     falling = -force[solution.alpha > problem.lower + close]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.problems import Array, Problem
+from hinge.problems import Array, Problem, dot
 
 
 def groups_of(problem: Problem) -> NDArray[np.int8]:
@@ -43,8 +43,8 @@ def nearest_feasible(problem: Problem, alpha: Array | None = None) -> Array:
 
 def _fill(problem: Problem, point: Array, row: Array, target: float) -> None:
     """Move variables of `row`, first ones first, until rowᵀ point = target."""
-    missing = target - row @ point
-    scale = np.abs(row) @ np.abs(point) + abs(target)
+    missing = target - dot(row, point)
+    scale = dot(np.abs(row), np.abs(point)) + abs(target)
     if abs(missing) <= 1e-15 * scale:
         return
     support = np.flatnonzero(row)
@@ -57,7 +57,7 @@ def _fill(problem: Problem, point: Array, row: Array, target: float) -> None:
     if share.sum() < abs(missing) - 1e-9 * scale:
         raise ValueError(
             f"no feasible point: an equality row must reach {target:g} but its boxes allow at most "
-            f"{row @ point + np.sign(missing) * room.sum():g}"
+            f"{dot(row, point) + np.sign(missing) * room.sum():g}"
         )
     full = (share >= room) & (room > 0)
     moved = point[support] + np.sign(missing) * share / row[support]

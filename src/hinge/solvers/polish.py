@@ -9,7 +9,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from hinge.problems import Array, Problem, optimal_offset
+from hinge.problems import Array, Problem, dot, optimal_offset
 
 MAX_ROUNDS = 20
 
@@ -52,12 +52,12 @@ def polish(
             return None
         moved = point[index] + step
         inside = np.clip(moved, lower[index], upper[index])
+        slope = _shifted(problem, slope, index, inside - point[index])
         point[index] = inside
-        slope = problem.gradient(point)
         idle = ~np.any(problem.A[:, index] != 0, axis=1)  # rows without a free variable have a choice of multipliers
         if idle.any():
             mu[idle] = optimal_offset(problem, point, slope)[idle]
-        residual = slope + mu @ problem.A if len(mu) else slope
+        residual = problem.reduced(slope, mu)
         outside = moved != inside
         wrong = ~free & (
             ((point <= lower) & (point < upper) & (residual < -noise))
@@ -67,11 +67,11 @@ def polish(
             sloping = np.where(free, np.abs(residual), 0.0)
             steepest = int(np.argmax(sloping))
             if sloping[steepest] > 1e4 * noise:  # no curvature, no stationary point: to the end with it
-                point[steepest] = (lower if residual[steepest] > 0 else upper)[steepest]
-                if not np.isfinite(point[steepest]):
+                end = (lower if residual[steepest] > 0 else upper)[steepest]
+                if not np.isfinite(end):
                     return None
-                free[steepest] = False
-                slope = problem.gradient(point)
+                slope = _shifted(problem, slope, np.array([steepest]), np.array([end - point[steepest]]))
+                point[steepest], free[steepest] = end, False
                 continue
             if not balance(problem, point, index):
                 return None
@@ -88,11 +88,18 @@ def polish(
     return None
 
 
+def _shifted(problem: Problem, slope: Array, index: NDArray[np.intp], step: Array) -> Array:
+    """The gradient after a step of some variables, from their columns alone."""
+    Q = problem.Q
+    columns = Q.access.block(np.arange(Q.n), index % Q.n)
+    return slope + Q.spread(columns @ (Q.sign[index] * step))
+
+
 def balance(problem: Problem, point: Array, index: NDArray[np.intp]) -> bool:
     """Give what rounding left missing in each row to the free variable with most room; False if that is too much."""
     for row, target in zip(problem.A, problem.d, strict=True):
-        missing = target - row @ point
-        scale = np.abs(row) @ np.abs(point) + abs(target)
+        missing = target - dot(row, point)
+        scale = dot(np.abs(row), np.abs(point)) + abs(target)
         if abs(missing) <= 1e-15 * scale:
             continue
         members = index[row[index] != 0]
@@ -120,7 +127,7 @@ def _solve(problem: Problem, index: NDArray[np.intp], point: Array, slope: Array
     system = np.zeros((size + len(rows), size + len(rows)))
     system[:size, :size] = problem.Q.block(index, index)
     system[:size, size:], system[size:, :size] = rows.T, rows
-    right = np.concatenate([-slope[index], (problem.d - problem.A @ point)[used]])
+    right = np.concatenate([-slope[index], -problem.excess(point)[used]])
     here = np.concatenate([point[index], np.zeros(len(rows))])
     answer = _symmetric_solve(system, right)
     if answer is None:
