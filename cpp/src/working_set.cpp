@@ -19,12 +19,12 @@ namespace {
 
 constexpr double kUnitRoundoff = std::numeric_limits<double>::epsilon() / 2;
 constexpr std::size_t kSmallest = 256;        // samples of a working set: a sixteenth of the active ones,
-constexpr std::size_t kSize = 1024;           // from the one to the other,
+constexpr std::size_t kSize = 2048;           // from the one to the other,
 constexpr std::size_t kLargest = 4096;        // and more where many variables are free
 constexpr std::size_t kWhole = 1000;          // so many active samples are one working set
 constexpr std::size_t kAhead = 96;            // rows fetched together with one that is missing
 constexpr std::size_t kColumns = 2048;        // of f brought up to date at a time: they stay in the first-level cache
-constexpr double kGoal = 0.1;                 // of the violation is what an inner solve leaves
+constexpr double kGoal = 0.2;                 // of the violation is what an inner solve leaves
 constexpr double kShrunk = 0.7;               // of the active samples: shrinking to less than that is worth the copying
 constexpr std::int64_t kBetweenLooks = 1000;  // steps
 constexpr double kSnapshotGrowth = 1.15;      // snapshots thin out geometrically: some 150 of them in 10⁹ steps

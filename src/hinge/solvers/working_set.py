@@ -31,7 +31,7 @@ class WorkingSet(SMO):
     Parameters
     ----------
     size : int
-        Samples of a working set; 0 for the default (1,024, and more where more variables are free).
+        Samples of a working set; 0 for the default (256 to 2,048, and more where more variables are free).
     rule : {"gradient", "gap", "multiplier"}
         Which samples are the worst (LwK Table 10.1): those with the largest gradient, those that contribute most to the
         duality gap, or those whose multiplier is farthest from where the gradient pushes it. In every case as many that
