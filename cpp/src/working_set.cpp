@@ -37,8 +37,9 @@ class Engine {
  public:
   Engine(const KernelSource& kernel, const SignedProblem& problem, const WorkingSetOptions& options, Span<double> beta,
          Span<double> f, Monitor& monitor)
-      : kernel_(kernel), problem_(problem), options_(options), monitor_(monitor), f_(f), active_(problem, beta, f),
-        violators_(active_, options.selection), store_(kernel, options.cache_bytes / 2), block_(kernel),
+      : kernel_(kernel), problem_(problem), options_(options), monitor_(monitor),
+        memory_(for_kernel_values(options.cache_bytes, beta.size())), f_(f), active_(problem, beta, f),
+        violators_(active_, options.selection), store_(kernel, memory_ / 2), block_(kernel),
         control_(monitor, options.max_seconds, [this] { return reconstruction_seconds(); },
                  [this] { return snapshot(); }) {
     std::fill(f_.begin(), f_.end(), 0.0);
@@ -66,6 +67,11 @@ class Engine {
 
  private:
   PairSteps<T>& steps() { return active_.steps; }
+
+  // A variable takes some 30 numbers, here and with the caller.  Half of the memory is for kernel values at any rate.
+  static std::size_t for_kernel_values(std::size_t bytes, std::size_t variables) {
+    return bytes - std::min(bytes / 2, 30 * sizeof(double) * variables);
+  }
 
   // ---- entering and leaving ------------------------------------------------------------------------------------
 
@@ -180,7 +186,7 @@ class Engine {
     std::vector<std::int32_t> probes;
     for (std::size_t k = 0; k < count; ++k) probes.push_back(static_cast<std::int32_t>(k * n / count));
     std::vector<double> exact(count, 0.0);
-    add_exactly(active_.coefficients(), *kernel_.columns(probes, options_.cache_bytes / 4), exact);
+    add_exactly(active_.coefficients(), *kernel_.columns(probes, memory_ / 4), exact);
     double error = 0;
     for (std::size_t k = 0; k < count; ++k)
       error = std::max(error, std::abs(exact[k] - f_[static_cast<std::size_t>(probes[k])]));
@@ -299,7 +305,7 @@ class Engine {
     free_ = 0;
     for (std::size_t k = 0; k < active_.size(); ++k) free_ += active_.is_free(k);
     if (options_.size) return std::clamp<std::size_t>(options_.size, 2, std::max<std::size_t>(2, active_.size()));
-    const auto fits = static_cast<std::size_t>(std::sqrt(double(options_.cache_bytes) / (8.0 * sizeof(T))));
+    const auto fits = static_cast<std::size_t>(std::sqrt(double(memory_) / (8.0 * sizeof(T))));
     const std::size_t usual = std::clamp(active_.size() / 16, kSmallest, kSize);
     size_ = std::max(size_, std::clamp(3 * free_ / 2, usual, kLargest));
     return std::max<std::size_t>(2, std::min({size_, fits, active_.size()}));
@@ -411,7 +417,7 @@ class Engine {
     active_.scatter();
     ++result_.reconstructions;
     Weighted resting = active_.resting();
-    const auto columns = kernel_.columns(resting.samples, options_.cache_bytes / 4);
+    const auto columns = kernel_.columns(resting.samples, memory_ / 4);
     RunControl::Unstoppable now(control_, result_.exact);
     add_passing(active_.changes(), *columns, resting.values);
     now.done();
@@ -450,6 +456,7 @@ class Engine {
   const SignedProblem& problem_;
   const WorkingSetOptions& options_;
   Monitor& monitor_;
+  const std::size_t memory_;  // of the caller's bytes, what is left for kernel values
   Span<double> f_;
   ActiveSamples<T> active_;
   Violators<T> violators_;
