@@ -9,8 +9,9 @@
 
 #include "active_samples.hpp"
 #include "hinge/parallel.hpp"
-#include "row_store.hpp"
+#include "row_traffic.hpp"
 #include "run_control.hpp"
+#include "set_choice.hpp"
 #include "violators.hpp"
 #include "working_block.hpp"
 
@@ -18,19 +19,14 @@ namespace hinge {
 namespace {
 
 constexpr double kUnitRoundoff = std::numeric_limits<double>::epsilon() / 2;
-constexpr std::size_t kSmallest = 256;        // samples of a working set: a sixteenth of the active ones,
-constexpr std::size_t kSize = 2048;           // from the one to the other,
-constexpr std::size_t kLargest = 4096;        // and more where many variables are free
 constexpr std::size_t kWhole = 1000;          // so many active samples are one working set
 constexpr std::size_t kAhead = 96;            // rows fetched together with one that is missing
-constexpr std::size_t kColumns = 2048;        // of f brought up to date at a time: they stay in the first-level cache
 constexpr double kGoal = 0.2;                 // of the violation is what an inner solve leaves
 constexpr double kShrunk = 0.7;               // of the active samples: shrinking to less than that is worth the copying
 constexpr std::int64_t kBetweenLooks = 1000;  // steps
 constexpr double kSnapshotGrowth = 1.15;      // snapshots thin out geometrically: some 150 of them in 10⁹ steps
 constexpr std::size_t kProbes = 64;           // samples at which f is compared with what it should be
 constexpr std::int64_t kRefinements = 5;
-constexpr std::size_t kRowBytes = std::size_t(64) << 20;  // of stored rows of a cheap kernel; up to 16 times that
 
 template <class T>
 class Engine {
@@ -39,7 +35,8 @@ class Engine {
          Span<double> f, Monitor& monitor)
       : kernel_(kernel), problem_(problem), options_(options), monitor_(monitor),
         memory_(for_kernel_values(options.cache_bytes, beta.size())), f_(f), active_(problem, beta, f),
-        violators_(active_, options.selection), store_(kernel, memory_ / 2), block_(kernel),
+        violators_(active_, options.selection), rows_(kernel, memory_ / 2), block_(kernel),
+        choice_(active_, violators_, options.size, memory_),
         control_(monitor, options.max_seconds, [this] { return reconstruction_seconds(); },
                  [this] { return snapshot(); }) {
     std::fill(f_.begin(), f_.end(), 0.0);
@@ -67,6 +64,7 @@ class Engine {
 
  private:
   PairSteps<T>& steps() { return active_.steps; }
+  RowStore<T>& store() { return rows_.store; }
 
   // A variable takes some 30 numbers, here and with the caller.  Half of the memory is for kernel values at any rate.
   static std::size_t for_kernel_values(std::size_t bytes, std::size_t variables) {
@@ -83,7 +81,7 @@ class Engine {
     tau_ = 1e-12 * (largest > 0 ? largest : 1.0);
     flat_ = 8 * kUnitRoundoff * largest;
     active_.gather();
-    add_exactly(active_.coefficients(), store_.columns(), steps().f);
+    rows_.add_exactly(active_.coefficients(), store().columns(), steps().f, parallel_);
     steps().touch();
     objective_ = window_objective_ = active_.quadratic_value();
     result_.exact = true;
@@ -106,17 +104,12 @@ class Engine {
     if (result_.exact) monitor_.record(snapshot());
     result_.violation = steps().violation();
     result_.objective = objective_;
-    result_.row_hits = store_.hits();
-    result_.row_misses = store_.misses() + passed_;
+    result_.row_hits = store().hits();
+    result_.row_misses = rows_.misses();
   }
 
   std::size_t whole_limit() const {
-    return std::min(options_.size ? options_.size : kWhole, store_.capacity());
-  }
-
-  // out += K[columns, samples] values, in double precision.
-  void add_exactly(const Weighted& some, const Columns& columns, std::vector<double>& out) {
-    kernel_.add_rows(some.samples, some.values, columns, double{}, out, parallel_);
+    return std::min(options_.size ? options_.size : kWhole, rows_.store.capacity());
   }
 
   // ---- when to stop --------------------------------------------------------------------------------------------
@@ -186,7 +179,7 @@ class Engine {
     std::vector<std::int32_t> probes;
     for (std::size_t k = 0; k < count; ++k) probes.push_back(static_cast<std::int32_t>(k * n / count));
     std::vector<double> exact(count, 0.0);
-    add_exactly(active_.coefficients(), *kernel_.columns(probes, memory_ / 4), exact);
+    rows_.add_exactly(active_.coefficients(), *kernel_.columns(probes, memory_ / 4), exact, parallel_);
     double error = 0;
     for (std::size_t k = 0; k < count; ++k)
       error = std::max(error, std::abs(exact[k] - f_[static_cast<std::size_t>(probes[k])]));
@@ -212,7 +205,7 @@ class Engine {
     const auto row = [this](std::size_t k) { return row_of(k); };
     std::int64_t count = 0;
     last_row_ = -1;
-    store_.limit(active_.size());
+    store().limit(active_.size());
     for (steps().select(); count < kBetweenLooks && steps().violation() > kkt_tolerance(); ++count) {
       if (out_of_steps(count) || (count % 64 == 63 && control_.wants_to_stop())) break;
       const auto step = steps().step(row, tau_, flat_);
@@ -225,25 +218,25 @@ class Engine {
 
   const T* row_of(std::size_t k) {
     const std::size_t i = active_.sample(k);
-    if (!store_.holds(i)) fetch_ahead(k);
-    store_.use(i);
+    if (!store().holds(i)) fetch_ahead(k);
+    store().use(i);
     last_row_ = static_cast<std::int32_t>(i);
-    return store_.row(i);
+    return store().row(i);
   }
 
   // A row is missing: those that will be missing next come with it.  The last row must not go.
   void fetch_ahead(std::size_t k) {
-    const std::size_t room = std::min(store_.capacity() / 2, kAhead);
+    const std::size_t room = std::min(store().capacity() / 2, kAhead);
     std::vector<std::int32_t> list{active_.samples()[k]};
     if (last_row_ >= 0 && last_row_ != list.front()) list.push_back(last_row_);
-    const auto missing = [this](std::size_t l) { return !store_.holds(active_.sample(l)); };
+    const auto missing = [this](std::size_t l) { return !store().holds(active_.sample(l)); };
     for (const Family& family : steps().families)
       for (const bool rising : {true, false})
         for (std::int32_t l : violators_.worst(family, rising, room / (2 * steps().families.size()), missing)) {
           const std::int32_t i = active_.samples()[static_cast<std::size_t>(l)];
           if (list.size() < room && std::find(list.begin(), list.end(), i) == list.end()) list.push_back(i);
         }
-    fetch(list);
+    rows_.fetch(list, parallel_);
   }
 
   // No step changes β in floating point.  Perhaps one does when f is exact.
@@ -258,7 +251,7 @@ class Engine {
   // ---- working sets --------------------------------------------------------------------------------------------
 
   void step_set() {
-    choose();
+    set_ = choice_.next();
     std::vector<std::int32_t> samples;
     for (std::int32_t k : set_) samples.push_back(active_.samples()[static_cast<std::size_t>(k)]);
     block_.fill(samples, parallel_);
@@ -267,48 +260,6 @@ class Engine {
     } else {
       no_step();
     }
-  }
-
-  // Up to half of the last set stays, free variables first, and of these the last to come; the rest are the worst
-  // violators of either side, beginning with the worst family: the pair that violates most is always among them.
-  void choose() {
-    const std::size_t q = set_size();
-    set_.clear();
-    std::vector<char> chosen(active_.size(), 0);
-    const auto take = [&](std::int32_t k) { chosen[static_cast<std::size_t>(k)] = 1, set_.push_back(k); };
-    for (const bool free : {true, false})
-      for (std::int32_t i : last_set_)
-        if (const std::int32_t k = active_.position(i); k >= 0 && set_.size() < std::min(q / 2, q - 2))
-          if (active_.is_free(static_cast<std::size_t>(k)) == free) take(k);
-    const std::size_t stay = set_.size();
-    std::vector<const Family*> order;
-    for (const Family& family : steps().families)
-      if (family.violation() > 0) order.push_back(&family);
-    std::stable_sort(order.begin(), order.end(),
-                     [](const Family* a, const Family* b) { return a->violation() > b->violation(); });
-    const auto wanted = [&](std::size_t k) { return !chosen[k]; };
-    for (std::size_t k = 0; k < order.size(); ++k) {
-      const std::size_t room = q - set_.size(), before = set_.size();
-      const std::size_t share = std::min(room, std::max<std::size_t>(2, room / (order.size() - k)));
-      for (std::int32_t l : violators_.worst(*order[k], true, (share + 1) / 2, wanted)) take(l);
-      for (std::int32_t l : violators_.worst(*order[k], false, share - (set_.size() - before), wanted)) take(l);
-    }
-    std::rotate(set_.begin(), set_.begin() + static_cast<std::ptrdiff_t>(stay), set_.end());
-    last_set_.clear();
-    for (std::int32_t k : set_) last_set_.push_back(active_.samples()[static_cast<std::size_t>(k)]);
-    std::sort(set_.begin(), set_.end());
-  }
-
-  // All free variables should find room: those that do not would be moved by turns only.  Two blocks of the set take a
-  // quarter of the memory at most.
-  std::size_t set_size() {
-    free_ = 0;
-    for (std::size_t k = 0; k < active_.size(); ++k) free_ += active_.is_free(k);
-    if (options_.size) return std::clamp<std::size_t>(options_.size, 2, std::max<std::size_t>(2, active_.size()));
-    const auto fits = static_cast<std::size_t>(std::sqrt(double(memory_) / (8.0 * sizeof(T))));
-    const std::size_t usual = std::clamp(active_.size() / 16, kSmallest, kSize);
-    size_ = std::max(size_, std::clamp(3 * free_ / 2, usual, kLargest));
-    return std::max<std::size_t>(2, std::min({size_, fits, active_.size()}));
   }
 
   // False if no step was possible.
@@ -334,7 +285,7 @@ class Engine {
   // again and are kept; one that went to a bound tends to stay there, and its row is forgotten at once.
   void spread() {
     const std::size_t m = set_.size(), n = active_.size();
-    const std::size_t room = std::min(store_.capacity(), stored_rows());
+    const std::size_t room = rows_.worth_storing();
     Weighted kept, passing;
     for (std::size_t k = 0; k < m; ++k) {
       const std::size_t l = static_cast<std::size_t>(set_[k]), i = active_.sample(l);
@@ -348,56 +299,16 @@ class Engine {
       }
       if (differs) steps().mark(l);
       if (sum == 0) continue;
-      const bool keep = kept.samples.size() < room && (store_.holds(i) || (was_free && active_.is_free(l)));
+      const bool keep = kept.samples.size() < room && (store().holds(i) || (was_free && active_.is_free(l)));
       (keep ? kept : passing).add(i, sum);
     }
     RunControl::Unstoppable now(control_, result_.exact);
-    store_.limit(std::min(2 * free_, room));
-    fetch(kept.samples);
-    add_stored(kept);
-    add_passing(passing, store_.columns(), steps().f);
+    store().limit(std::min(2 * choice_.free(), room));
+    rows_.fetch(kept.samples, parallel_);
+    rows_.add_stored(kept, steps(), options_.threads);
+    rows_.add_passing(passing, store().columns(), steps().f, parallel_);
     steps().touch();
     now.done();
-  }
-
-  // How many rows are worth the memory: fresh memory costs as much as a few cheap kernel values.
-  std::size_t stored_rows() const {
-    const double worth = std::min(16.0, kernel_.cost() / 32);
-    return static_cast<std::size_t>(double(kRowBytes) * (worth < 1 && worth > 0 ? 1 : worth)) /
-           (sizeof(T) * std::max<std::size_t>(1, active_.size()));
-  }
-
-  // ---- kernel rows ---------------------------------------------------------------------------------------------
-
-  void fetch(const std::vector<std::int32_t>& list) {
-    const std::int64_t before = store_.misses();
-    const double start = control_.seconds();
-    store_.fetch(list, parallel_);
-    count_values(store_.misses() - before, active_.size(), start);
-  }
-
-  // f += Σ change · stored row, in runs of columns.
-  void add_stored(const Weighted& some) {
-    std::vector<const T*> rows;
-    for (std::int32_t i : some.samples) rows.push_back(store_.row(static_cast<std::size_t>(i)));
-    run_tasks((active_.size() + kColumns - 1) / kColumns, Parallel{options_.threads, {}}, [&] {
-      return [&](std::size_t task, Pulse&) {
-        const std::size_t first = task * kColumns, count = std::min(kColumns, active_.size() - first);
-        steps().add(rows.data(), some.values.data(), rows.size(), first, count);
-      };
-    });
-  }
-
-  void add_passing(const Weighted& some, const Columns& columns, std::vector<double>& out) {
-    const double start = control_.seconds();
-    kernel_.add_rows(some.samples, some.values, columns, T{}, out, parallel_);
-    count_values(static_cast<std::int64_t>(some.samples.size()), columns.size(), start);
-    passed_ += static_cast<std::int64_t>(some.samples.size());
-  }
-
-  void count_values(std::int64_t rows, std::size_t columns, double start) {
-    value_seconds_ += control_.seconds() - start;
-    values_ += static_cast<double>(rows) * static_cast<double>(columns);
   }
 
   // ---- shrinking (LwK 10.1.4) ----------------------------------------------------------------------------------
@@ -409,7 +320,7 @@ class Engine {
       if (!active_.at_rest(k)) kept.push_back(static_cast<std::int32_t>(k));
     if (kept.size() < 2 || double(kept.size()) > kShrunk * double(active_.size())) return;
     active_.keep(kept);
-    store_.narrow(kept, active_.samples());
+    store().narrow(kept, active_.samples());
   }
 
   // All samples active again: f of the resting ones is what it was plus what has changed since.
@@ -419,17 +330,17 @@ class Engine {
     Weighted resting = active_.resting();
     const auto columns = kernel_.columns(resting.samples, memory_ / 4);
     RunControl::Unstoppable now(control_, result_.exact);
-    add_passing(active_.changes(), *columns, resting.values);
+    rows_.add_passing(active_.changes(), *columns, resting.values, parallel_);
     now.done();
     active_.wake(resting);
-    store_.open({});
+    store().open({});
   }
 
   double reconstruction_seconds() const {
-    if (!active_.shrunk() || values_ == 0) return 0;
+    if (!active_.shrunk()) return 0;
     double changed = 0;
     for (double b : active_.steps.beta) changed += b != 0;
-    return 1.2 * value_seconds_ / values_ * changed * double(f_.size() - active_.size());
+    return 1.2 * rows_.seconds_for(changed * double(f_.size() - active_.size()));
   }
 
   // f = K β from scratch, in double precision.
@@ -438,7 +349,7 @@ class Engine {
     active_.scatter();
     ++result_.recomputations;
     std::vector<double> values(f_.size(), 0.0);
-    add_exactly(active_.coefficients(), store_.columns(), values);
+    rows_.add_exactly(active_.coefficients(), store().columns(), values, parallel_);
     steps().f.swap(values);
     steps().touch();
     steps().select();
@@ -460,18 +371,18 @@ class Engine {
   Span<double> f_;
   ActiveSamples<T> active_;
   Violators<T> violators_;
-  RowStore<T> store_;
+  RowTraffic<T> rows_;
   WorkingBlock<T> block_;
+  SetChoice<T> choice_;
   PairSteps<T> inner_;
   RunControl control_;
   Parallel parallel_;
   SmoResult result_;
-  std::vector<std::int32_t> set_, last_set_;  // positions; samples, the last to come first
-  std::size_t size_ = 0, free_ = 0;
+  std::vector<std::int32_t> set_;  // positions
   double tau_ = 0, flat_ = 0;  // the least curvature in a gain, and the least that is no rounding error
-  double objective_ = 0, window_objective_ = 0, total_gain_ = 0, value_seconds_ = 0, values_ = 0;
+  double objective_ = 0, window_objective_ = 0, total_gain_ = 0;
   double gap_mode_tolerance_ = -1, first_violation_ = 0;
-  std::int64_t next_snapshot_ = 0, stepless_at_ = -1, passed_ = 0, window_start_ = 0;
+  std::int64_t next_snapshot_ = 0, stepless_at_ = -1, window_start_ = 0;
   std::int32_t last_row_ = -1;
 };
 
