@@ -3,7 +3,8 @@
     python benchmarks/kernel/grid.py                                  # letter, satimage, a9a: 10 C × 5 gamma × 5 folds
     python benchmarks/kernel/grid.py --sets satimage --costs 4 --gammas 2 --save
 
-The same number of threads (`--jobs`) on both sides, float64 input, tol 1e-3. scikit-learn has 2,000 MB of cache for each process.
+The same number of threads (`--jobs`) on both sides, float64 input, tol 1e-3. scikit-learn has 2,000 MB of cache
+for each process.
 """
 
 from __future__ import annotations
