@@ -18,8 +18,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hinge.estimators import parameters
-from hinge.estimators.data import Data, check_symmetric, check_weight, length, rows_of, take
+from hinge.estimators import compact, parameters
+from hinge.estimators.data import Data, check_symmetric, check_weight, everyone, length, rows_of, take
 from hinge.estimators.fitted import FLOATS, FittedFunction
 from hinge.estimators.progress import ProgressLine
 from hinge.formulations import Formulation
@@ -34,6 +34,7 @@ from hinge.kernels import (
     make_kernel,
     open_access,
 )
+from hinge.lowrank import LowRankAccess
 from hinge.model import Expansion
 from hinge.problems import Array, Certificate, Problem, Solution, Status, certify, combine
 from hinge.solvers import Monitor, choose
@@ -66,6 +67,10 @@ class KernelMachine(FittedFunction, BaseEstimator):
     """Base of `SVC`, `NuSVC`, `SVR`, `NuSVR` and `OneClassSVM`."""
 
     _losses: ClassVar[tuple[str, ...]] = ()
+
+    #: While fitting: LLᵀ in the place of K.  After: β of every machine, where the model is made of basis functions.
+    _low_rank: LowRankAccess | None = None
+    _dual_points: list[Array] | None = None
 
     # ---- validation: the only place where arguments and data are looked at ----------------------------------------
 
@@ -157,6 +162,8 @@ class KernelMachine(FittedFunction, BaseEstimator):
                 "kernel values of these data are not finite: they overflow. Scale the data, for example with "
                 "StandardScaler"
             )
+        whole = access
+        access = self._approximate(access, deadline)
         problems = [
             machine.formulation.build(access if machine.rows is None else access.subset(machine.rows))
             for machine in machines
@@ -168,8 +175,40 @@ class KernelMachine(FittedFunction, BaseEstimator):
                 monitor(solutions[-1].history.last())
         self._remember(machines, solutions)
         pairs = zip(problems, solutions, strict=True)
-        self._tell(solutions, [self._certificate(problem, solution, kernel) for problem, solution in pairs])
+        certificates = [self._certificate(problem, solution, kernel) for problem, solution in pairs]
+        if self._low_rank is not None:
+            certificates = self._with_true_kernel(whole, machines, problems, solutions, certificates)
+        self._tell(solutions, certificates)
         return kernel, [m.formulation.recover(*s.point) for m, s in zip(machines, solutions, strict=True)]
+
+    def _approximate(self, access: GramAccess, deadline: float | None) -> Any:
+        """LLᵀ in the place of K, where the solver asks for it."""
+        solver = self._solver(_left(deadline))
+        for name in ("approximation_", "_dual_points", "_low_rank"):
+            vars(self).pop(name, None)
+        if not hasattr(solver, "approximate"):
+            return access
+        reduced = solver.approximate(access)
+        self._low_rank = compact.approximated(reduced)
+        return reduced
+
+    def _with_true_kernel(
+        self,
+        whole: GramAccess,
+        machines: Sequence[Machine],
+        problems: Sequence[Problem],
+        solutions: Sequence[Solution],
+        certificates: Sequence[Certificate],
+    ) -> list[Certificate]:
+        """What the certificates of the problems with LLᵀ prove of those with K; `approximation_` keeps the former."""
+        assert self._low_rank is not None
+        exact = bool(getattr(self._solver(), "exact_bound", False))
+        self.approximation_ = compact.report(self._low_rank, certificates, exact)
+        found = []
+        for machine, problem, solution, low in zip(machines, problems, solutions, certificates, strict=True):
+            true = None if not exact else whole if machine.rows is None else whole.subset(machine.rows)
+            found.append(compact.true_certificate(problem, solution, low, true))
+        return found
 
     def _solve_all(
         self,
@@ -315,10 +354,34 @@ class KernelMachine(FittedFunction, BaseEstimator):
             raise ValueError("sample_weight is zero for a support vector; pass the weights that fit was given")
         machines = self._trained_machines(data)
         found = []
+        if self._dual_points is not None:
+            return self._certify_compact(data, machines)
         for machine, expansion in zip(machines, self._expansions(data, machines), strict=True):
             problem = machine.formulation.build(DirectAccess(self.model_.kernel, data.X, machine.rows))
             found.append(certify(problem, *machine.formulation.lift(expansion), convex=self.model_.kernel.psd))
         return combine(found)
+
+    def _certify_compact(self, data: Data, machines: Sequence[Machine]) -> Certificate:
+        """The function is made of basis functions, and the dual point that proves it is not its coefficients."""
+        model, support = self.model_, np.searchsorted(data.rows, self.support_)
+        f = compact.function_values(model.kernel, data.X, support, model.vectors, model.coefficients)
+        norms = np.einsum("ij,ij->j", model.coefficients, f[support])  # cᵀ K^nn c
+        found = []
+        for column, (machine, expansion) in enumerate(zip(machines, self._dual_expansions(), strict=True)):
+            problem = machine.formulation.build(DirectAccess(model.kernel, data.X, machine.rows))
+            values = self._turn() * f[everyone(machine.rows), column]
+            found.append(
+                compact.certify_compact(problem, machine.formulation, expansion, values, norms[column], model.kernel)
+            )
+        return combine(found)
+
+    def _dual_expansions(self) -> list[Expansion]:
+        """The functions Σβᵢk(xᵢ, ·) + b of the dual points."""
+        raise NotImplementedError
+
+    def _turn(self) -> float:
+        """−1 where the model's sign is not that of its problem."""
+        return 1.0
 
     def _machines(self, data: Data) -> list[Machine]:
         """What is to be solved."""

@@ -11,6 +11,7 @@ from sklearn.base import OutlierMixin, RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
 from hinge.estimators import parameters
+from hinge.estimators.compact import basis_coefficients
 from hinge.estimators.data import Data
 from hinge.estimators.machine import KernelMachine, Machine
 from hinge.estimators.transaction import all_or_nothing
@@ -42,13 +43,23 @@ class SingleMachine(KernelMachine):
         raise NotImplementedError
 
     def _assemble_single(self, data: Data, kernel: Kernel, expansion: Expansion) -> None:
-        support = np.flatnonzero(expansion.coefficients)
-        coefficients = expansion.coefficients[support][:, None]
+        if self._low_rank is None:
+            support = np.flatnonzero(expansion.coefficients)
+            coefficients = expansion.coefficients[support][:, None]
+        else:
+            support = self._low_rank.origin.basis
+            coefficients = basis_coefficients(self._low_rank, [None], [expansion])
+            self._dual_points = [expansion.coefficients]
+            del self._low_rank
         self._n_support = np.array([len(support)], dtype=np.int32)
         self.intercept_ = np.array([expansion.intercept])
         self._assemble(data, kernel, support, coefficients, self.intercept_)
         self.dual_coef_ = self._as_dual(coefficients.T)
         self._margin, self._tube = expansion.margin, expansion.tube
+
+    def _dual_expansions(self) -> list[Expansion]:
+        assert self._dual_points is not None
+        return [Expansion(self._dual_points[0], float(self.intercept_[0]), self._margin, self._tube)]
 
     def _expansions(self, data: Data, machines: Sequence[Machine]) -> list[Expansion]:
         coefficients = np.zeros(data.n)

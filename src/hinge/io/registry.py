@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from hinge import estimators, kernels, model, paths, problems, solvers
+from hinge import estimators, kernels, lowrank, model, paths, problems, solvers
+from hinge.estimators.compact import LowRankReport
 
 #: Machines: classes that `save` accepts.
 ESTIMATORS: dict[str, type] = {
@@ -63,6 +64,11 @@ RECORDS: dict[str, type] = {
         paths.Counts,
         *PATHS.values(),
         solvers.CoordinateDescent,
+        solvers.LowRankInteriorPoint,
+        lowrank.SGMA,
+        lowrank.PivotedCholesky,
+        lowrank.Nystrom,
+        LowRankReport,
     )
 }
 
