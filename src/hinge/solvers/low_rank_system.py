@@ -18,8 +18,8 @@ MAX_FREE = 2000
 #: Samples that together have no more than this share of all weight are left out of the inner matrix.
 NEGLIGIBLE = 0.02
 
-#: Steps of refinement.
-MAX_STEPS = 12
+#: Steps of refinement, and the least that one of them should achieve.
+MAX_STEPS, SLOW = 20, 0.25
 
 
 class LowRankSystem:
@@ -34,8 +34,8 @@ class LowRankSystem:
     precision of L, and what that spoils is mended by iterative refinement on the equations themselves.
     """
 
-    def __init__(self, blocks: RowBlocks, Q: Quadratic, accuracy: float) -> None:
-        self.blocks, self.Q, self.accuracy = blocks, Q, accuracy
+    def __init__(self, blocks: RowBlocks, Q: Quadratic, accuracy: float, skipping: bool = True) -> None:
+        self.blocks, self.Q, self.accuracy, self.skipping = blocks, Q, accuracy, skipping
         self.norms = blocks.squared_norms()
         self.largest = float(np.max(self.norms, initial=0.0))
         self.negligible = NEGLIGIBLE  # less where leaving out rows did not serve
@@ -53,15 +53,15 @@ class LowRankSystem:
         self.free_weight = weight[self.free]
         self.weight = weight
         self.weight[self.free] = mass[self.free] = 0.0
-        self.mass, self.sloppy = mass, True
+        self.mass, self.sloppy = mass, self.skipping
         self.L_free = np.asarray(self.blocks.take(self.free), dtype=np.float64)
         self._form()
 
     def _form(self) -> None:
         n = self.blocks.shape[1]
-        skip = self._negligible() if self.sloppy else None
+        skip = self._negligible()
         self.rows = self.Q.n if skip is None else int(np.sum(~skip)) + len(self.free)
-        self.exact = skip is None and self.blocks.wide
+        self.exact = self.blocks.wide and (skip is None or not np.any(self.mass[skip]))
         H = self.blocks.gram(self.weight, skip)
         H[np.diag_indices(n)] += 1.0
         self.H = _cholesky(H)
@@ -72,11 +72,11 @@ class LowRankSystem:
             self.S = _cholesky(S)
 
     def _negligible(self) -> NDArray[np.bool_] | None:
-        """The lightest rows, as long as together they weigh little."""
+        """The lightest rows, as long as together they weigh little; those without weight alone if not `sloppy`."""
         total = float(np.sum(self.mass))
-        allowed = max(self.negligible * total, min(0.1, 0.5 * total))
+        allowed = max(self.negligible * total, min(0.1, 0.5 * total)) if self.sloppy else 0.0
         order = np.argsort(self.mass)
-        light = int(np.searchsorted(np.cumsum(self.mass[order]), allowed))
+        light = int(np.searchsorted(np.cumsum(self.mass[order]), allowed, side="right"))
         if light < 0.1 * len(order):
             return None
         skip = np.zeros(len(order), dtype=bool)
@@ -140,7 +140,7 @@ class LowRankSystem:
             u, v = u + step * du, v + step * dv
             left = (left[0] + step * image[0], left[1] + step * image[1])
             before, size = size, _norm(*left) / first
-            if np.max(size) > 0.5 * np.max(before) and np.max(size) > self.accuracy:
+            if np.max(size) > SLOW * np.max(before) and np.max(size) > self.accuracy:
                 if self.exact:
                     break  # rounding: no further
                 if self.sloppy:  # rows left out are missed: not any more
