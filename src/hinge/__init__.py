@@ -4,7 +4,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from hinge import io, kernels, lowrank, selection, solvers
+from hinge import io, kernels, losses, lowrank, selection, solvers
 from hinge.estimators import (
     SVC,
     SVR,
@@ -56,6 +56,7 @@ __all__ = [
     "io",
     "kernels",
     "load",
+    "losses",
     "lowrank",
     "nu_path",
     "quadratic_loss_path",
