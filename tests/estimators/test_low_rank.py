@@ -96,9 +96,7 @@ def test_a_compact_model_in_a_file(name, tmp_path):
     hinge.save(model, tmp_path / "model.hinge")
     again = hinge.load(tmp_path / "model.hinge")
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    assert again.certify(X, y) == pytest.approx(model.certify(X, y), nan_ok=True) or (
-        again.certify(X, y).gap == model.certify(X, y).gap
-    )
+    assert again.certify(X, y).gap == model.certify(X, y).gap
     assert again.approximation_.rank == 15
 
 

@@ -371,7 +371,7 @@ class KernelMachine(FittedFunction, BaseEstimator):
             problem = machine.formulation.build(DirectAccess(model.kernel, data.X, machine.rows))
             values = self._turn() * f[everyone(machine.rows), column]
             found.append(
-                compact.certify_compact(problem, machine.formulation, expansion, values, norms[column], model.kernel)
+                compact.certify_compact(problem, machine.formulation, expansion, values, float(norms[column]), model.kernel)
             )
         return combine(found)
 
