@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge import estimators, kernels, model, paths, problems, solvers
+from hinge import estimators, kernels, losses, model, paths, problems, solvers
 
 #: Machines: classes that `save` accepts.
 ESTIMATORS: dict[str, type] = {
@@ -28,6 +28,8 @@ ESTIMATORS: dict[str, type] = {
         estimators.LinearSVC,
         estimators.LinearSVR,
         estimators.LinearOneClassSVM,
+        estimators.LPSVC,
+        estimators.LPSVR,
     )
 }
 
@@ -63,6 +65,20 @@ RECORDS: dict[str, type] = {
         paths.Counts,
         *PATHS.values(),
         solvers.CoordinateDescent,
+        model.DictionaryModel,
+        losses.Hinge,
+        losses.SquaredHinge,
+        losses.ModifiedHuber,
+        losses.HuberizedHinge,
+        losses.Logistic,
+        losses.Exponential,
+        losses.EpsilonInsensitive,
+        losses.SquaredEpsilonInsensitive,
+        losses.Laplace,
+        losses.Gaussian,
+        losses.Huber,
+        losses.PolynomialLoss,
+        losses.PiecewisePolynomial,
     )
 }
 

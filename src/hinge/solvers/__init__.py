@@ -5,6 +5,7 @@ from hinge.solvers.choose import Solver, choose
 from hinge.solvers.chunking import Chunking
 from hinge.solvers.coordinate_descent import CoordinateDescent
 from hinge.solvers.interior_point import InteriorPoint
+from hinge.solvers.linear_programming import LinearProgramming
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.smo import SMO
 from hinge.solvers.working_set import WorkingSet
@@ -15,6 +16,7 @@ __all__ = [
     "Chunking",
     "CoordinateDescent",
     "InteriorPoint",
+    "LinearProgramming",
     "Monitor",
     "Solver",
     "WorkingSet",
