@@ -6,6 +6,8 @@ from typing import Any
 
 from hinge import io, kernels, losses, lowrank, selection, solvers
 from hinge.estimators import (
+    LPSVC,
+    LPSVR,
     SVC,
     SVR,
     IncrementalSVC,
@@ -34,6 +36,8 @@ from hinge.problems import Certificate, Status, certify
 __version__ = version("hinge")
 
 __all__ = [
+    "LPSVC",
+    "LPSVR",
     "SVC",
     "SVR",
     "ApproximatePath",

@@ -16,7 +16,7 @@ from hinge.losses import (
     HuberizedHinge,
     Loss,
     PiecewisePolynomial,
-    Polynomial,
+    PolynomialLoss,
     as_loss,
     check_loss,
 )
@@ -24,7 +24,8 @@ from hinge.losses import (
 EVERY = [
     *(cls() for cls in (MARGIN_LOSSES | RESIDUAL_LOSSES).values()),
     HuberizedHinge(1.0, 0.5), EpsilonInsensitive(0.0), EpsilonInsensitive(1.5), Huber(0.3),
-    Polynomial(1.5), Polynomial(3.0), Polynomial(1.1), PiecewisePolynomial(3.0, 0.5), PiecewisePolynomial(1.3, 2.0),
+    PolynomialLoss(1.5), PolynomialLoss(3.0), PolynomialLoss(1.1),
+    PiecewisePolynomial(3.0, 0.5), PiecewisePolynomial(1.3, 2.0),
 ]  # fmt: skip
 Z = np.concatenate([np.linspace(-5, 5, 2001), [0.1, -0.1, 0.2, 1.0, -1.0, 1e3, -300.0]])
 
@@ -182,7 +183,7 @@ def test_bad_arguments():
         as_loss(Huber, "residual")
     with pytest.raises(ValueError, match="of the residual, but this machine needs one of the margin"):
         as_loss(Huber(), "margin")
-    bad = (lambda: Polynomial(1.0), lambda: Huber(0.0), lambda: EpsilonInsensitive(-1.0), lambda: HuberizedHinge(0))
+    bad = (lambda: PolynomialLoss(1.0), lambda: Huber(0.0), lambda: EpsilonInsensitive(-1.0), lambda: HuberizedHinge(0))
     for make in bad:
         with pytest.raises(ValueError):
             make()

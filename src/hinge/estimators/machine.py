@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,7 +22,7 @@ from hinge.estimators import compact, parameters
 from hinge.estimators.data import Data, check_symmetric, check_weight, everyone, length, rows_of, take
 from hinge.estimators.fitted import FLOATS, FittedFunction
 from hinge.estimators.progress import ProgressLine
-from hinge.formulations import Formulation
+from hinge.formulations import Formulation, proof_of
 from hinge.kernels import (
     DirectAccess,
     FunctionKernel,
@@ -34,6 +34,7 @@ from hinge.kernels import (
     make_kernel,
     open_access,
 )
+from hinge.losses import Loss, as_loss
 from hinge.lowrank import LowRankAccess
 from hinge.model import Expansion
 from hinge.problems import Array, Certificate, Problem, Solution, Status, certify, combine
@@ -66,7 +67,8 @@ def _unit(machine: Machine) -> Array:
 class KernelMachine(FittedFunction, BaseEstimator):
     """Base of `SVC`, `NuSVC`, `SVR`, `NuSVR` and `OneClassSVM`."""
 
-    _losses: ClassVar[tuple[str, ...]] = ()
+    #: Losses by name, the machine's own first; empty where a machine has no choice.
+    _losses: ClassVar[dict[str, type[Loss]]] = {}
 
     #: While fitting: LLᵀ in the place of K.  After: β of every machine, where the model is made of basis functions.
     _low_rank: LowRankAccess | None = None
@@ -84,7 +86,7 @@ class KernelMachine(FittedFunction, BaseEstimator):
         for name in ("shrinking", "warm_start", "verbose"):
             parameters.flag(name, getattr(self, name))
         if self._losses:
-            parameters.choice("loss", self.loss, self._losses)
+            self._check_loss()
         if self.n_jobs is not None:
             parameters.integer("n_jobs", self.n_jobs, -(2**31))
             if self.n_jobs == 0:
@@ -92,6 +94,30 @@ class KernelMachine(FittedFunction, BaseEstimator):
         check_cache_size(self.cache_size)
         self._solver()
         self._make_kernel()
+
+    def _check_loss(self) -> None:
+        """`loss` is a name or a loss; without a hinge, C must be finite."""
+        if isinstance(self.loss, str):
+            parameters.choice("loss", self.loss, self._losses)
+        if self._has_own_loss():
+            return
+        self._make_loss()
+        if np.isinf(self.C):
+            name = next(iter(self._losses))
+            raise ValueError(f"C=inf has no meaning for loss={self.loss!r}: use a finite C, or loss={name!r}")
+
+    def _has_own_loss(self) -> bool:
+        """Whether the loss is the one the machine was invented with."""
+        name, kind = next(iter(self._losses.items()))
+        return type(self.loss) is kind or (isinstance(self.loss, str) and self.loss == name)
+
+    def _make_loss(self) -> Loss:
+        """The loss, from its name or as it is."""
+        form = next(iter(self._losses.values())).form
+        if not isinstance(self.loss, str):
+            return as_loss(self.loss, form)
+        kind = self._losses[self.loss]
+        return kind(**{f.name: getattr(self, f.name) for f in fields(kind) if hasattr(self, f.name)})  # type: ignore[arg-type]
 
     def _make_kernel(self) -> Kernel:
         return make_kernel(self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0)
@@ -357,7 +383,7 @@ class KernelMachine(FittedFunction, BaseEstimator):
         if self._dual_points is not None:
             return self._certify_compact(data, machines)
         for machine, expansion in zip(machines, self._expansions(data, machines), strict=True):
-            problem = machine.formulation.build(DirectAccess(self.model_.kernel, data.X, machine.rows))
+            problem = proof_of(machine.formulation, DirectAccess(self.model_.kernel, data.X, machine.rows))
             found.append(certify(problem, *machine.formulation.lift(expansion), convex=self.model_.kernel.psd))
         return combine(found)
 
@@ -368,7 +394,7 @@ class KernelMachine(FittedFunction, BaseEstimator):
         norms = np.einsum("ij,ij->j", model.coefficients, f[support])  # cᵀ K^nn c
         found = []
         for column, (machine, expansion) in enumerate(zip(machines, self._dual_expansions(), strict=True)):
-            problem = machine.formulation.build(DirectAccess(model.kernel, data.X, machine.rows))
+            problem = proof_of(machine.formulation, DirectAccess(model.kernel, data.X, machine.rows))
             values = self._turn() * f[everyone(machine.rows), column]
             found.append(
                 compact.certify_compact(problem, machine.formulation, expansion, values, float(norms[column]), model.kernel)

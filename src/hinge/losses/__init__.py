@@ -10,7 +10,7 @@ from hinge.losses.residual import (
     Huber,
     Laplace,
     PiecewisePolynomial,
-    Polynomial,
+    PolynomialLoss,
     SquaredEpsilonInsensitive,
 )
 
@@ -31,7 +31,7 @@ RESIDUAL_LOSSES: dict[str, type[Loss]] = {
     "laplace": Laplace,
     "gaussian": Gaussian,
     "huber": Huber,
-    "polynomial": Polynomial,
+    "polynomial": PolynomialLoss,
     "piecewise_polynomial": PiecewisePolynomial,
 }
 
@@ -53,7 +53,7 @@ __all__ = [
     "ModifiedHuber",
     "Piece",
     "PiecewisePolynomial",
-    "Polynomial",
+    "PolynomialLoss",
     "SquaredEpsilonInsensitive",
     "SquaredHinge",
     "as_loss",

@@ -198,7 +198,7 @@ class _Power(Loss):
 
 
 @dataclass(frozen=True)
-class Polynomial(_Power):
+class PolynomialLoss(_Power):
     """|r|^p / p, p > 1"""
 
     p: float = 2.0

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from hinge.problems.quadratic import Array, Quadratic
+from hinge.problems.separable import Separable
 
 
 @dataclass(frozen=True)
 class Problem:
-    """min ½αᵀQα + pᵀα  s.t.  Aα = d,  lower ≤ α ≤ upper.                 docs/math.md (1)
+    """min ½αᵀQα + pᵀα + h(α)  s.t.  Aα = d,  lower ≤ α ≤ upper.              docs/math.md (1), (311)
 
-    A has zero, one or two rows; bounds may be infinite.
+    A has zero, one or two rows; bounds may be infinite. h is a sum of convex functions of one variable each, and
+    absent for most machines.
     """
 
     Q: Quadratic
@@ -22,6 +24,7 @@ class Problem:
     d: Array
     lower: Array
     upper: Array
+    term: Separable | None = None
 
     def __post_init__(self) -> None:
         size = self.Q.size
@@ -52,10 +55,16 @@ class Problem:
         return self.Q.size
 
     def gradient(self, alpha: Array) -> Array:
-        """Qα + p."""
+        """Qα + p: the slope of everything but h."""
         return self.Q.matvec(alpha) + self.p
 
     def value(self, alpha: Array, gradient: Array | None = None) -> float:
-        """½αᵀQα + pᵀα."""
+        """½αᵀQα + pᵀα + h(α)."""
         gradient = self.gradient(alpha) if gradient is None else gradient
-        return float(0.5 * alpha @ (gradient + self.p))
+        smooth = float(0.5 * alpha @ (gradient + self.p))
+        return smooth if self.term is None else smooth + float(np.sum(self.term.value(alpha)))
+
+    def slope(self, alpha: Array, gradient: Array | None = None) -> Array:
+        """Qα + p + h'(α): the slope of all of the objective."""
+        gradient = self.gradient(alpha) if gradient is None else gradient
+        return gradient if self.term is None else gradient + self.term.gradient(alpha)

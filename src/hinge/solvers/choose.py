@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from hinge.problems import Array, Problem, Solution
+from hinge.solvers.adatron import AdaTron
 from hinge.solvers.auto import Auto
 from hinge.solvers.chunking import Chunking
 from hinge.solvers.coordinate_descent import CoordinateDescent
+from hinge.solvers.gradient_descent import GradientDescent
 from hinge.solvers.interior_point import InteriorPoint
+from hinge.solvers.lagrangian import Lagrangian
 from hinge.solvers.low_rank_interior_point import LowRankInteriorPoint
 from hinge.solvers.monitor import Monitor
+from hinge.solvers.newton import Newton
 from hinge.solvers.smo import SMO
 from hinge.solvers.working_set import WorkingSet
 
@@ -34,11 +38,19 @@ BY_NAME: dict[str, Any] = {
     "interior_point": InteriorPoint,
     "coordinate_descent": CoordinateDescent,
     "low_rank_interior_point": LowRankInteriorPoint,
+    "newton": Newton,
+    "lagrangian": Lagrangian,
+    "gradient_descent": GradientDescent,
+    "adatron": AdaTron,
 }
 
 #: Options that these solvers take from the estimator: their tolerance is a relative gap, not a KKT violation.
 OWN_OPTIONS: dict[Any, tuple[str, ...]] = {
     LowRankInteriorPoint: ("max_iter", "max_time", "cache_size"),
+    Newton: ("max_iter", "max_time"),
+    Lagrangian: ("max_iter", "max_time"),
+    GradientDescent: ("max_iter", "max_time"),
+    AdaTron: ("max_iter", "max_time"),
 }
 
 

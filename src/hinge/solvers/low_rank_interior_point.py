@@ -101,6 +101,11 @@ class LowRankInteriorPoint:
 
         The gradient of the solution is that of `problem` itself, so that its certificate tells the truth about it.
         """
+        if problem.term is not None:
+            raise ValueError(
+                "the low rank interior point method is for losses without a curved part (hinge, ε-insensitive); use "
+                "solver=Newton(approximation=SGMA(...)) or 'lagrangian' for this loss, or 'interior_point'"
+            )
         if not (np.isfinite(problem.lower).all() and np.isfinite(problem.upper).all()):
             raise ValueError("the interior point method needs finite bounds; use SMO for a problem without them")
         began = time.monotonic()
