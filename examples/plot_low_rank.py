@@ -2,8 +2,8 @@
 A few basis functions for all
 =============================
 
-A kernel matrix of many samples is nearly one of low rank. Which samples stand best for all of them, how many are needed,
-and what does a machine lose that is made of these alone?
+A kernel matrix of many samples is nearly one of low rank. Which samples stand best for all of them, how many are
+needed, and what does a machine lose that is made of these alone?
 """
 
 # %%
@@ -37,8 +37,8 @@ axes.legend()
 # %%
 # What a machine loses
 # --------------------
-# The primal value is an upper bound on the true optimum, the dual value with the true kernel a lower one: the certificate
-# says what the samples that were left out can be worth at most.
+# The primal value is an upper bound on the true optimum, the dual value with the true kernel a lower one: the
+# certificate says what the samples that were left out can be worth at most.
 
 train, test = slice(0, 1200), slice(1200, None)
 exact = hinge.SVC(C=10, kernel=kernel).fit(X[train], y[train])

@@ -70,8 +70,8 @@ def main():
     apart = curves["59 candidates"] - curves["exact search"]
     relative = apart / np.abs(curves["exact search"][0] - curves["exact search"])[-1]
     print(
-        f"\n59 candidates against the exact search: log10 apart by at most {apart.max():.3f}, {apart.mean():.3f} in the "
-        f"mean\n(the curve falls by {curves['exact search'][0] - curves['exact search'][-1]:.2f}; at most "
+        f"\n59 candidates against the exact search: log10 apart by at most {apart.max():.3f}, {apart.mean():.3f} in "
+        f"the mean\n(the curve falls by {curves['exact search'][0] - curves['exact search'][-1]:.2f}; at most "
         f"{100 * relative.max():.1f} % of that, {100 * relative.mean():.1f} % in the mean)"
     )
     if arguments.picture:

@@ -396,9 +396,8 @@ class KernelMachine(FittedFunction, BaseEstimator):
         for column, (machine, expansion) in enumerate(zip(machines, self._dual_expansions(), strict=True)):
             problem = proof_of(machine.formulation, DirectAccess(model.kernel, data.X, machine.rows))
             values = self._turn() * f[everyone(machine.rows), column]
-            found.append(
-                compact.certify_compact(problem, machine.formulation, expansion, values, float(norms[column]), model.kernel)
-            )
+            norm, formulation = float(norms[column]), machine.formulation
+            found.append(compact.certify_compact(problem, formulation, expansion, values, norm, model.kernel))
         return combine(found)
 
     def _dual_expansions(self) -> list[Expansion]:

@@ -10,7 +10,7 @@ from hinge.problems import Array, Quadratic
 
 
 class DenseSystem:
-    """Solves (Q + D) x = r, Q = EKEᵀ, for many D; variables with an infinite D stay at zero.    docs/math.md (18), (361)"""
+    """Solves (Q + D) x = r, Q = EKEᵀ, for many D; an infinite D keeps a variable at zero.  docs/math.md (18), (361)"""
 
     def __init__(self, K: Array, Q: Quadratic) -> None:
         self.K, self.Q = K, Q
@@ -26,14 +26,15 @@ class DenseSystem:
         B[np.diag_indices_from(B)] += 1.0
         self.factor = scipy.linalg.cho_factor(B, lower=True, overwrite_a=True, check_finite=True)
 
-    def solve(self, r: Array) -> Array:
-        """x for the columns of r, refined once."""
+    def solve(self, r: Array) -> tuple[Array, Array]:
+        """(x, KEᵀx) for the columns of r, refined once."""
         x = self._once(r)
         Q = self.Q
         D = np.where(self.inverse > 0, 1.0 / np.where(self.inverse > 0, self.inverse, 1.0), 0.0)
         u = (Q.sign[:, None] * x).reshape(Q.slots, Q.n, -1).sum(axis=0)
         image = Q.sign[:, None] * np.tile(self.K @ u, (Q.slots, 1))
-        return x + self._once(np.where(self.inverse[:, None] > 0, r - D[:, None] * x - image, 0.0))
+        x = x + self._once(np.where(self.inverse[:, None] > 0, r - D[:, None] * x - image, 0.0))
+        return x, np.asarray(self.K @ (Q.sign[:, None] * x).reshape(Q.slots, Q.n, -1).sum(axis=0))
 
     def _once(self, r: Array) -> Array:
         Q = self.Q

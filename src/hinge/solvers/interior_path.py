@@ -19,6 +19,12 @@ SMALLEST_SLACK = 1e-15
 #: A value below this fraction of the first one is zero as far as relative gaps go.
 ZERO = 1e-4
 
+#: The start may be so much closer to the lower bounds than to the upper ones.
+FURTHEST = 0.99
+
+#: Steps after which f is computed anew where it is only carried along.
+REFRESH = 4
+
 
 class CentralPath:
     """α inside its box, multipliers z and w of the bounds, μ of the rows, and f = LLᵀβ.   docs/math.md (16), (356)"""
@@ -29,7 +35,7 @@ class CentralPath:
         fixed, values = forced(problem)
         self.moves = (self.width > 0) & ~fixed
         self.idle = ~np.any((problem.A != 0) & self.moves, axis=1)
-        self.alpha = np.where(fixed, values, 0.5 * (problem.lower + problem.upper))
+        self.alpha = _inside(problem, np.where(fixed, values, 0.5 * (problem.lower + problem.upper)), self.moves)
         self.mu = np.zeros(len(problem.d))
         self.system = LowRankSystem(blocks, problem.Q, accuracy)
         self.blocks = blocks
@@ -38,7 +44,7 @@ class CentralPath:
         self.first_value = self.first_force * float(np.sum(np.abs(self.alpha))) or 1.0
         self.z = np.where(self.moves, self.first_force, 0.0)
         self.w = self.z.copy()
-        self.active = problem.Q.n
+        self.active, self.steps = problem.Q.n, 0
 
     @property
     def gradient(self) -> Array:
@@ -119,8 +125,8 @@ class CentralPath:
         target = float(s @ self.z + t @ self.w) / count
         rows = np.where(self.moves, self.problem.A, 0.0).T
         first = self._right_side(s, t, 0.0, None)
-        x = self.system.solve(np.column_stack([first, rows]))
-        self.row_x = x[:, 1:]
+        x, f = self.system.solve(np.column_stack([first, rows]), rough=not self.blocks.wide)
+        self.row_x, self.row_f = x[:, 1:], f[:, 1:]
         predictor = self._direction(x[:, 0], s, t, 0.0, None)
         step = self._length(s, t, predictor, 1.0)
         d_alpha, _, dz, dw = predictor
@@ -129,7 +135,7 @@ class CentralPath:
         centring = (max(ahead, 0.0) / count / target) ** 3 if target > 0 else 0.0
         second = (d_alpha * dz, -d_alpha * dw)
         right = self._right_side(s, t, centring * target, second)
-        x = self.system.solve(right[:, None])
+        x, f = self.system.solve(right[:, None])
         corrector = self._direction(x[:, 0], s, t, centring * target, second)
         step = self._length(s, t, corrector, FRACTION)
         if not step > 1e-12 or not all(np.isfinite(part).all() for part in corrector):
@@ -137,7 +143,11 @@ class CentralPath:
         d_alpha, d_mu, dz, dw = corrector
         self.alpha = self.alpha + step * d_alpha
         self.mu, self.z, self.w = self.mu + step * d_mu, self.z + step * dz, self.w + step * dw
-        self.refresh()
+        self.steps += 1
+        if self.blocks.wide or self.steps % REFRESH == 0:
+            self.refresh()
+        else:
+            self.f = self.f + step * (f[:, 0] - self.row_f @ d_mu)
         return True
 
     def refresh(self) -> None:
@@ -180,6 +190,19 @@ class CentralPath:
             shrinks = self.moves & (change < 0)
             limit = min(limit, float(np.min(value[shrinks] / -change[shrinks], initial=np.inf)))
         return min(1.0, fraction * limit)
+
+
+def _inside(problem: Problem, middle: Array, moves: NDArray[np.bool_]) -> Array:
+    """The middle of all boxes, with the variables of a row scaled alike so that the row holds, if they stay inside."""
+    point = middle.copy()
+    for row, target in zip(problem.A, problem.d, strict=True):
+        surplus = float(row @ point - target)
+        used = moves & ((row > 0) if surplus > 0 else (row < 0))
+        room = float(np.abs(row[used]) @ (point - problem.lower)[used])
+        share = abs(surplus) / room if room > 0 else 1.0
+        if share <= FURTHEST:
+            point[used] -= share * (point - problem.lower)[used]
+    return point
 
 
 def forced(problem: Problem) -> tuple[NDArray[np.bool_], Array]:

@@ -69,7 +69,7 @@ def ridge(problem: Problem) -> Array:
 
 
 class _Iteration:
-    """Variables scaled by the roots of their ridges, so that the ridge of all is one.                docs/math.md (364)"""
+    """Variables scaled by the roots of their ridges, so that the ridge of all is one.            docs/math.md (364)"""
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.primal = problem, Primal(problem)
@@ -78,7 +78,7 @@ class _Iteration:
         self.system = system_of(self.primal, 1e-12)
         self.system.refresh(self.d, np.ones(problem.size, dtype=bool))
         A = problem.A
-        self.rows_solved = self.system.solve(A.T) if len(A) else np.zeros((problem.size, 0))
+        self.rows_solved = self.system.solve(A.T)[0] if len(A) else np.zeros((problem.size, 0))
         self.penalty = self._penalty()
         self.mu = np.zeros(len(A))
         self.alpha = self._invert(-problem.p)
@@ -93,7 +93,7 @@ class _Iteration:
 
     def _invert(self, r: Array) -> Array:
         """(Q + D + c AᵀA)⁻¹ r."""
-        x = self.system.solve(r[:, None])[:, 0]
+        x = self.system.solve(r[:, None])[0][:, 0]
         A = self.problem.A
         if len(A):
             small = np.eye(len(A)) / self.penalty + A @ self.rows_solved

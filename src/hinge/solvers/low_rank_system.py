@@ -1,4 +1,4 @@
-"""(Q + D) x = r for a Q of low rank: Sherman–Morrison–Woodbury where D is large, a small dense system where it is not."""
+"""(Q + D) x = r for a Q of low rank: Sherman–Morrison–Woodbury where D is large, a dense system where it is not."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ class LowRankSystem:
         n = self.blocks.shape[1]
         skip = self._negligible()
         self.rows = self.Q.n if skip is None else int(np.sum(~skip)) + len(self.free)
-        self.exact = self.blocks.wide and (skip is None or not np.any(self.mass[skip]))
+        self.whole = skip is None or not np.any(self.mass[skip])
+        self.exact = self.blocks.wide and self.whole
         H = self.blocks.gram(self.weight, skip)
         H[np.diag_indices(n)] += 1.0
         self.H = _cholesky(H)
@@ -84,19 +85,20 @@ class LowRankSystem:
         skip[self.free] = True
         return skip
 
-    def solve(self, r: Array) -> Array:
-        """x for the columns of r."""
+    def solve(self, r: Array, rough: bool = False) -> tuple[Array, Array]:
+        """(x, LLᵀEᵀx) for the columns of r; a rough answer is refined only where rows are left out."""
         Q, slots = self.Q, self.Q.slots
         x = self.inverse[:, None] * r
         q = (Q.sign[:, None] * x).reshape(slots, Q.n, -1).sum(axis=0)
         pull = q[self.free] / self.free_weight[:, None]
         q[self.free] = 0.0
-        u, v = self._refined(pull, self.blocks.transposed(q))
+        b = self.blocks.transposed(q)
+        u, v = self._once(pull, b) if rough and self.whole else self._refined(pull, b)
         f = self.blocks.times(v)
         x -= self.inverse[:, None] * (Q.sign[:, None] * np.tile(f, (slots, 1)))
         if len(self.free):
             self._take_from(x, u)
-        return x
+        return x, f
 
     def _take_from(self, x: Array, u: Array) -> None:
         """Of a free sample's variables the freest is what the others leave of u."""

@@ -110,7 +110,7 @@ class _Descent:
             right -= np.where(moves, Q.spread(primal.matrix @ Q.coefficients(rest)), 0.0)
             self.system.refresh(np.where(moves, 1.0 / np.where(moves, weight, 1.0), 1.0), moves)
             rows = np.where(moves, problem.A, 0.0).T
-            solved = self.system.solve(np.column_stack([right, rows]))
+            solved, _ = self.system.solve(np.column_stack([right, rows]))
             there, d_mu = plus_rows(solved[:, 0], solved[:, 1:], problem.A, problem.d - problem.A @ rest)
             beta = Q.coefficients(np.where(moves, there, x))
             moved = self._search(beta, primal.matrix @ beta, d_mu, value, gap)

@@ -1,6 +1,8 @@
 """The primal of problem (1): what a function and an offset cost, and the dual point that belongs to them.
 
-    R(f, μ) = ½‖f‖² + μᵀd + Σᵥ ψᵥ(rᵥ),   r = S f + p + Aᵀμ,   ψᵥ(r) = max over the box of −x r − hᵥ(x).   docs/math.md (360)
+    R(f, μ) = ½‖f‖² + μᵀd + Σᵥ ψᵥ(rᵥ),   r = S f + p + Aᵀμ,   ψᵥ(r) = max over the box of −x r − hᵥ(x).
+
+docs/math.md (360)
 """
 
 from __future__ import annotations
@@ -146,6 +148,10 @@ def gap_of(problem: Problem, alpha: Array, r: Array) -> float:
 
 def finished(problem: Problem, alpha: Array, status: Status, story: Story) -> Solution:
     """The solution at a feasible α."""
+    Q, n = problem.Q, problem.Q.n
+    if Q.slots == 2 and np.all(Q.sign[:n] == -Q.sign[n:]) and np.all(problem.A[:, :n] == -problem.A[:, n:]):
+        both = np.minimum(alpha[:n] - problem.lower[:n], alpha[n:] - problem.lower[n:])
+        alpha = alpha - np.tile(np.maximum(both, 0.0), 2)  # α and α* at once cost, and gain nothing
     gradient = problem.gradient(alpha)
     return Solution(
         alpha=alpha,

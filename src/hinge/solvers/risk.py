@@ -1,6 +1,6 @@
 """Gradient descent in the coefficients, with regularisers that no dual problem (1) has.
 
-    R(α, b) = Σ Cᵢ φ(yᵢ, (Kα)ᵢ + b) + λ Ω(α).                                   LwK (10.97), Table 10.3; docs/math.md (372)
+    R(α, b) = Σ Cᵢ φ(yᵢ, (Kα)ᵢ + b) + λ Ω(α).                       LwK (10.97), Table 10.3; docs/math.md (372)
 """
 
 from __future__ import annotations
@@ -156,8 +156,8 @@ def descend(
 ) -> Descent:
     """Minimise a regularised risk by gradient descent in the coefficients with line search.
 
-    A step is accelerated (Nesterov), its length found by backtracking; the sparsity penalty is met by soft thresholding, so that
-    coefficients become exactly zero.  Stops when value − lower bound ≤ tol · value.
+    A step is accelerated (Nesterov), its length found by backtracking; the sparsity penalty is met by soft
+    thresholding, so that coefficients become exactly zero.  Stops when value − lower bound ≤ tol · value.
 
     Parameters
     ----------
