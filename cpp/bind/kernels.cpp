@@ -118,6 +118,11 @@ Gram gram_callback(std::size_t n, Vector<double> diagonal, nb::callable row_func
   return Gram(make_gram(std::vector<double>(diagonal.data(), diagonal.data() + n), std::move(call)), {});
 }
 
+Gram gram_ridged(const Gram& inner, const Vector<double>& ridge) {
+  if (ridge.shape(0) != inner.size()) throw nb::value_error("Gram.ridged: the ridge must have n entries");
+  return Gram(make_gram(inner.gram(), std::vector<double>(ridge.data(), ridge.data() + ridge.shape(0))), {});
+}
+
 // Indices as the core wants them; IndexError for one outside.
 std::vector<std::int32_t> checked(const Vector<std::int64_t>& index, std::size_t n) {
   std::vector<std::int32_t> list(index.shape(0));
@@ -266,6 +271,8 @@ void kernels(nb::module_& m) {
       .def_static("matrix", &gram_matrix<float>, "K"_a.noconvert())
       .def_static("matrix", &gram_matrix<double>, "K"_a.noconvert())
       .def_static("callback", &gram_callback, "n"_a, "diagonal"_a.noconvert(), "row_function"_a)
+      .def_static("ridged", &gram_ridged, "inner"_a, "ridge"_a.noconvert(), nb::keep_alive<0, 1>(),
+                  "K + diag(ridge) of another kernel matrix.")
       .def_prop_ro("n", &Gram::size)
       .def("diagonal", &gram_diagonal)
       .def("rows", &gram_rows, "index"_a.noconvert(), "K[index, :] in float64.")

@@ -4,8 +4,10 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from hinge import io, kernels, selection, solvers
+from hinge import io, kernels, losses, lowrank, selection, solvers
 from hinge.estimators import (
+    LPSVC,
+    LPSVR,
     SVC,
     SVR,
     IncrementalSVC,
@@ -34,6 +36,8 @@ from hinge.problems import Certificate, Status, certify
 __version__ = version("hinge")
 
 __all__ = [
+    "LPSVC",
+    "LPSVR",
     "SVC",
     "SVR",
     "ApproximatePath",
@@ -56,6 +60,8 @@ __all__ = [
     "io",
     "kernels",
     "load",
+    "losses",
+    "lowrank",
     "nu_path",
     "quadratic_loss_path",
     "regularization_path",

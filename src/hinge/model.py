@@ -44,6 +44,22 @@ class KernelModel:
 
 
 @dataclass(frozen=True)
+class DictionaryModel:
+    """The sum of several kernel expansions, and an intercept for every output."""
+
+    parts: tuple[KernelModel, ...]
+    intercept: Array
+
+    def decide(self, X: Any, n_threads: int = 1) -> Array:
+        """Values at the rows of X, (n_rows × n_outputs)."""
+        values = np.tile(self.intercept, (X.shape[0], 1))
+        for part in self.parts:
+            if len(part.coefficients):
+                values += part.decide(X, n_threads)
+        return values
+
+
+@dataclass(frozen=True)
 class LinearModel:
     """Decision values ⟨w, x⟩ + b, one column per machine; `weights` has one row per machine."""
 

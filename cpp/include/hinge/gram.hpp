@@ -37,6 +37,9 @@ std::unique_ptr<Gram> make_gram(const double* matrix, std::size_t n);
 using RowCallback = std::function<void(std::size_t, Span<double>)>;
 std::unique_ptr<Gram> make_gram(std::vector<double> diagonal, RowCallback row);
 
+// K + diag(ridge); views the other matrix, which must outlive it.
+std::unique_ptr<Gram> make_gram(const Gram& inner, std::vector<double> ridge);
+
 // All of K, row-major, n × n: the upper triangle in blocks, the lower one its mirror image.
 void fill(const KernelSource& source, float* out, const Parallel& parallel);
 void fill(const KernelSource& source, double* out, const Parallel& parallel);

@@ -3,9 +3,12 @@
 from hinge.estimators.classification import SVC, NuSVC
 from hinge.estimators.incremental import IncrementalSVC, IncrementalSVR
 from hinge.estimators.linear import LinearOneClassSVM, LinearSVC, LinearSVR
+from hinge.estimators.lp import LPSVC, LPSVR
 from hinge.estimators.single import SVR, NuSVR, OneClassSVM
 
 __all__ = [
+    "LPSVC",
+    "LPSVR",
     "SVC",
     "SVR",
     "IncrementalSVC",

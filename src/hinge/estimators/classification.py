@@ -12,9 +12,10 @@ from hinge.estimators import parameters
 from hinge.estimators.data import Data, everyone
 from hinge.estimators.machine import Machine
 from hinge.estimators.pairs import PairwiseClassifier
-from hinge.formulations import BALANCES, CSVC, equivalent_C, equivalent_nu
+from hinge.formulations import BALANCES, CSVC, Formulation, LossMachine, equivalent_C, equivalent_nu
 from hinge.formulations import NuSVC as NuSVCFormulation
 from hinge.kernels import Kernel
+from hinge.losses import MARGIN_LOSSES, Loss
 from hinge.model import Expansion
 from hinge.problems import Array, Status
 
@@ -22,8 +23,8 @@ from hinge.problems import Array, Status
 class SVC(PairwiseClassifier):
     """C-support vector classification.
 
-    Minimises ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ(⟨w, Φ(xᵢ)⟩ + b)) for every pair of classes, and says in `certificate_` how far
-    from the minimum the answer can be at most.
+    Minimises ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ(⟨w, Φ(xᵢ)⟩ + b)), or with another loss, for every pair of classes, and says in
+    `certificate_` how far from the minimum the answer can be at most.
 
     Parameters
     ----------
@@ -38,7 +39,10 @@ class SVC(PairwiseClassifier):
         Kernel width. "scale" is 1 / (n_features · X.var()), with the sample weights in the variance.
     coef0 : float, default=0.0
         Constant of "poly" and "sigmoid".
-    loss : {"hinge"}, default="hinge"
+    loss : str or hinge.losses.Loss, default="hinge"
+        What a margin m = y f(x) costs: "hinge", max(0, 1 − m); "squared_hinge", its square; "modified_huber", that
+        square for m ≥ −1 and −4m below; "huberized_hinge", "logistic", "exponential"; an object of `hinge.losses`, or
+        any object with the methods ``value``, ``derivative`` and ``conjugate``.
     solver : str or solver object, default="auto"
         "auto", "smo", "working_set", "chunking", "interior_point", or an object of `hinge.solvers`, whose own options
         then count.
@@ -73,7 +77,8 @@ class SVC(PairwiseClassifier):
     classes_, support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, n_iter_
         As in scikit-learn.
     equivalent_nu_ : ndarray
-        The ν for which `NuSVC` gives the same function, one per pair (with class weights: given as its sample weights).
+        The ν for which `NuSVC` gives the same function, one per pair (with class weights: given as its sample weights);
+        for the hinge loss only.
 
     Examples
     --------
@@ -87,7 +92,7 @@ class SVC(PairwiseClassifier):
     True
     """
 
-    _losses: ClassVar[tuple[str, ...]] = ("hinge",)
+    _losses: ClassVar[dict[str, type[Loss]]] = MARGIN_LOSSES
 
     def __init__(
         self,
@@ -136,13 +141,17 @@ class SVC(PairwiseClassifier):
         parameters.number("C", self.C, 0.0, open_low=True, finite=False)
         super()._check_parameters()
 
-    def _formulation(self, sign: Array, cost: Array) -> CSVC:
-        return CSVC(sign, self.C * cost)
+    def _formulation(self, sign: Array, cost: Array) -> Formulation:
+        if self._has_own_loss():
+            return CSVC(sign, self.C * cost)
+        return LossMachine(sign, self.C * cost, self._make_loss())
 
     def _assemble_pairs(
         self, data: Data, kernel: Kernel, machines: Sequence[Machine], expansions: Sequence[Expansion]
     ) -> None:
         super()._assemble_pairs(data, kernel, machines, expansions)
+        if not self._has_own_loss():
+            return
         costs = [machine.formulation.upper for machine in machines]
         pairs = zip(expansions, costs, strict=True)
         self.equivalent_nu_ = np.array([equivalent_nu(np.abs(e.coefficients), cost) for e, cost in pairs])

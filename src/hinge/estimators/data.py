@@ -65,6 +65,19 @@ def check_weight(sample_weight: Any, n: int) -> Array:
     return weight
 
 
+def one_for_each(name: str, values: Any, n: int) -> Array:
+    """A parameter with a value for each sample: finite, none of them negative."""
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name} must hold numbers: {error}") from None
+    if found.shape != (n,):
+        raise ValueError(f"{name} has shape {found.shape}, but X has {n} samples; pass one number, or one for each")
+    if not np.isfinite(found).all() or np.any(found < 0):
+        raise ValueError(f"{name} must be zero or positive, and finite, for every sample")
+    return found
+
+
 def check_symmetric(K: Array) -> None:
     """K is a square matrix, and symmetric up to rounding (looked at in blocks: no copy)."""
     if K.shape[0] != K.shape[1]:

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,11 +18,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hinge.estimators import parameters
-from hinge.estimators.data import Data, check_symmetric, check_weight, length, rows_of, take
+from hinge.estimators import compact, parameters
+from hinge.estimators.data import Data, check_symmetric, check_weight, everyone, length, rows_of, take
 from hinge.estimators.fitted import FLOATS, FittedFunction
 from hinge.estimators.progress import ProgressLine
-from hinge.formulations import Formulation
+from hinge.formulations import Formulation, proof_of
 from hinge.kernels import (
     DirectAccess,
     FunctionKernel,
@@ -34,6 +34,8 @@ from hinge.kernels import (
     make_kernel,
     open_access,
 )
+from hinge.losses import Loss, as_loss
+from hinge.lowrank import LowRankAccess
 from hinge.model import Expansion
 from hinge.problems import Array, Certificate, Problem, Solution, Status, certify, combine
 from hinge.solvers import Monitor, choose
@@ -65,7 +67,12 @@ def _unit(machine: Machine) -> Array:
 class KernelMachine(FittedFunction, BaseEstimator):
     """Base of `SVC`, `NuSVC`, `SVR`, `NuSVR` and `OneClassSVM`."""
 
-    _losses: ClassVar[tuple[str, ...]] = ()
+    #: Losses by name, the machine's own first; empty where a machine has no choice.
+    _losses: ClassVar[dict[str, type[Loss]]] = {}
+
+    #: While fitting: LLᵀ in the place of K.  After: β of every machine, where the model is made of basis functions.
+    _low_rank: LowRankAccess | None = None
+    _dual_points: list[Array] | None = None
 
     # ---- validation: the only place where arguments and data are looked at ----------------------------------------
 
@@ -79,7 +86,7 @@ class KernelMachine(FittedFunction, BaseEstimator):
         for name in ("shrinking", "warm_start", "verbose"):
             parameters.flag(name, getattr(self, name))
         if self._losses:
-            parameters.choice("loss", self.loss, self._losses)
+            self._check_loss()
         if self.n_jobs is not None:
             parameters.integer("n_jobs", self.n_jobs, -(2**31))
             if self.n_jobs == 0:
@@ -87,6 +94,30 @@ class KernelMachine(FittedFunction, BaseEstimator):
         check_cache_size(self.cache_size)
         self._solver()
         self._make_kernel()
+
+    def _check_loss(self) -> None:
+        """`loss` is a name or a loss; without a hinge, C must be finite."""
+        if isinstance(self.loss, str):
+            parameters.choice("loss", self.loss, self._losses)
+        if self._has_own_loss():
+            return
+        self._make_loss()
+        if np.isinf(self.C):
+            name = next(iter(self._losses))
+            raise ValueError(f"C=inf has no meaning for loss={self.loss!r}: use a finite C, or loss={name!r}")
+
+    def _has_own_loss(self) -> bool:
+        """Whether the loss is the one the machine was invented with."""
+        name, kind = next(iter(self._losses.items()))
+        return type(self.loss) is kind or (isinstance(self.loss, str) and self.loss == name)
+
+    def _make_loss(self) -> Loss:
+        """The loss, from its name or as it is."""
+        form = next(iter(self._losses.values())).form
+        if not isinstance(self.loss, str):
+            return as_loss(self.loss, form)
+        kind = self._losses[self.loss]
+        return kind(**{f.name: getattr(self, f.name) for f in fields(kind) if hasattr(self, f.name)})  # type: ignore[arg-type]
 
     def _make_kernel(self) -> Kernel:
         return make_kernel(self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0)
@@ -157,6 +188,8 @@ class KernelMachine(FittedFunction, BaseEstimator):
                 "kernel values of these data are not finite: they overflow. Scale the data, for example with "
                 "StandardScaler"
             )
+        whole = access
+        access = self._approximate(access, deadline)
         problems = [
             machine.formulation.build(access if machine.rows is None else access.subset(machine.rows))
             for machine in machines
@@ -168,8 +201,40 @@ class KernelMachine(FittedFunction, BaseEstimator):
                 monitor(solutions[-1].history.last())
         self._remember(machines, solutions)
         pairs = zip(problems, solutions, strict=True)
-        self._tell(solutions, [self._certificate(problem, solution, kernel) for problem, solution in pairs])
+        certificates = [self._certificate(problem, solution, kernel) for problem, solution in pairs]
+        if self._low_rank is not None:
+            certificates = self._with_true_kernel(whole, machines, problems, solutions, certificates)
+        self._tell(solutions, certificates)
         return kernel, [m.formulation.recover(*s.point) for m, s in zip(machines, solutions, strict=True)]
+
+    def _approximate(self, access: GramAccess, deadline: float | None) -> Any:
+        """LLᵀ in the place of K, where the solver asks for it."""
+        solver = self._solver(_left(deadline))
+        for name in ("approximation_", "_dual_points", "_low_rank"):
+            vars(self).pop(name, None)
+        if not hasattr(solver, "approximate"):
+            return access
+        reduced = solver.approximate(access)
+        self._low_rank = compact.approximated(reduced)
+        return reduced
+
+    def _with_true_kernel(
+        self,
+        whole: GramAccess,
+        machines: Sequence[Machine],
+        problems: Sequence[Problem],
+        solutions: Sequence[Solution],
+        certificates: Sequence[Certificate],
+    ) -> list[Certificate]:
+        """What the certificates of the problems with LLᵀ prove of those with K; `approximation_` keeps the former."""
+        assert self._low_rank is not None
+        exact = bool(getattr(self._solver(), "exact_bound", False))
+        self.approximation_ = compact.report(self._low_rank, certificates, exact)
+        found = []
+        for machine, problem, solution, low in zip(machines, problems, solutions, certificates, strict=True):
+            true = None if not exact else whole if machine.rows is None else whole.subset(machine.rows)
+            found.append(compact.true_certificate(problem, solution, low, true))
+        return found
 
     def _solve_all(
         self,
@@ -315,10 +380,33 @@ class KernelMachine(FittedFunction, BaseEstimator):
             raise ValueError("sample_weight is zero for a support vector; pass the weights that fit was given")
         machines = self._trained_machines(data)
         found = []
+        if self._dual_points is not None:
+            return self._certify_compact(data, machines)
         for machine, expansion in zip(machines, self._expansions(data, machines), strict=True):
-            problem = machine.formulation.build(DirectAccess(self.model_.kernel, data.X, machine.rows))
+            problem = proof_of(machine.formulation, DirectAccess(self.model_.kernel, data.X, machine.rows))
             found.append(certify(problem, *machine.formulation.lift(expansion), convex=self.model_.kernel.psd))
         return combine(found)
+
+    def _certify_compact(self, data: Data, machines: Sequence[Machine]) -> Certificate:
+        """The function is made of basis functions, and the dual point that proves it is not its coefficients."""
+        model, support = self.model_, np.searchsorted(data.rows, self.support_)
+        f = compact.function_values(model.kernel, data.X, support, model.vectors, model.coefficients)
+        norms = np.einsum("ij,ij->j", model.coefficients, f[support])  # cᵀ K^nn c
+        found = []
+        for column, (machine, expansion) in enumerate(zip(machines, self._dual_expansions(), strict=True)):
+            problem = proof_of(machine.formulation, DirectAccess(model.kernel, data.X, machine.rows))
+            values = self._turn() * f[everyone(machine.rows), column]
+            norm, formulation = float(norms[column]), machine.formulation
+            found.append(compact.certify_compact(problem, formulation, expansion, values, norm, model.kernel))
+        return combine(found)
+
+    def _dual_expansions(self) -> list[Expansion]:
+        """The functions Σβᵢk(xᵢ, ·) + b of the dual points."""
+        raise NotImplementedError
+
+    def _turn(self) -> float:
+        """−1 where the model's sign is not that of its problem."""
+        return 1.0
 
     def _machines(self, data: Data) -> list[Machine]:
         """What is to be solved."""

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import _ovr_decision_function, check_classificatio
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hinge.estimators import parameters
+from hinge.estimators.compact import basis_coefficients
 from hinge.estimators.data import Data, everyone
 from hinge.estimators.machine import KernelMachine, Machine
 from hinge.estimators.transaction import all_or_nothing
@@ -125,6 +126,9 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
     ) -> None:
         """LIBSVM's layout: support vectors by class; in row r of `dual_coef_` the coefficients against the r-th of the
         other classes.  With two classes the signs are turned so that positive means `classes_[1]`."""
+        if self._low_rank is not None:
+            self._assemble_compact(data, kernel, machines, expansions)
+            return
         members, n_classes = self._members(data), len(self.classes_)
         everybody = np.arange(data.n)
         used = np.zeros(data.n, dtype=bool)
@@ -152,6 +156,31 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
         self.intercept_ = offsets
         self.dual_coef_ = self._as_dual(layout)
         self._margins = np.array([expansion.margin for expansion in expansions])
+
+    def _assemble_compact(
+        self, data: Data, kernel: Kernel, machines: Sequence[Machine], expansions: Sequence[Expansion]
+    ) -> None:
+        """All pairs share the basis functions, so that `dual_coef_` has a row for every pair."""
+        low, offsets = self._low_rank, self._turn() * np.array([expansion.intercept for expansion in expansions])
+        assert low is not None
+        coefficients = basis_coefficients(low, [machine.rows for machine in machines], expansions)
+        labels = np.searchsorted(self.classes_, data.y[low.origin.basis])
+        order = np.argsort(labels, kind="stable")
+        self._n_support = np.bincount(labels, minlength=len(self.classes_)).astype(np.int32)
+        self._assemble(data, kernel, low.origin.basis[order], self._turn() * coefficients[order], offsets)
+        self.intercept_ = offsets
+        self.dual_coef_ = self._as_dual(np.ascontiguousarray(self.model_.coefficients.T))
+        self._margins = np.array([expansion.margin for expansion in expansions])
+        self._dual_points = [expansion.coefficients for expansion in expansions]
+        del self._low_rank
+
+    def _dual_expansions(self) -> list[Expansion]:
+        assert self._dual_points is not None
+        parts = zip(self._dual_points, self._turn() * self.intercept_, self._margins, strict=True)
+        return [Expansion(beta, float(offset), float(margin)) for beta, offset, margin in parts]
+
+    def _turn(self) -> float:
+        return -1.0 if len(self.classes_) == 2 else 1.0
 
     def _expansions(self, data: Data, machines: Sequence[Machine]) -> list[Expansion]:
         by_pair = np.zeros((data.n, len(machines)))

@@ -11,13 +11,15 @@ from sklearn.base import OutlierMixin, RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
 from hinge.estimators import parameters
-from hinge.estimators.data import Data
+from hinge.estimators.compact import basis_coefficients
+from hinge.estimators.data import Data, one_for_each
 from hinge.estimators.machine import KernelMachine, Machine
 from hinge.estimators.transaction import all_or_nothing
 from hinge.formulations import SVR as SVRFormulation
-from hinge.formulations import Formulation, OneClass
+from hinge.formulations import Formulation, LossMachine, OneClass
 from hinge.formulations import NuSVR as NuSVRFormulation
 from hinge.kernels import Kernel
+from hinge.losses import RESIDUAL_LOSSES, EpsilonInsensitive, Loss, SquaredEpsilonInsensitive
 from hinge.model import Expansion
 from hinge.problems import Array
 
@@ -42,13 +44,23 @@ class SingleMachine(KernelMachine):
         raise NotImplementedError
 
     def _assemble_single(self, data: Data, kernel: Kernel, expansion: Expansion) -> None:
-        support = np.flatnonzero(expansion.coefficients)
-        coefficients = expansion.coefficients[support][:, None]
+        if self._low_rank is None:
+            support = np.flatnonzero(expansion.coefficients)
+            coefficients = expansion.coefficients[support][:, None]
+        else:
+            support = self._low_rank.origin.basis
+            coefficients = basis_coefficients(self._low_rank, [None], [expansion])
+            self._dual_points = [expansion.coefficients]
+            del self._low_rank
         self._n_support = np.array([len(support)], dtype=np.int32)
         self.intercept_ = np.array([expansion.intercept])
         self._assemble(data, kernel, support, coefficients, self.intercept_)
         self.dual_coef_ = self._as_dual(coefficients.T)
         self._margin, self._tube = expansion.margin, expansion.tube
+
+    def _dual_expansions(self) -> list[Expansion]:
+        assert self._dual_points is not None
+        return [Expansion(self._dual_points[0], float(self.intercept_[0]), self._margin, self._tube)]
 
     def _expansions(self, data: Data, machines: Sequence[Machine]) -> list[Expansion]:
         coefficients = np.zeros(data.n)
@@ -95,18 +107,27 @@ class Regressor(RegressorMixin, SingleMachine):
 
 
 class SVR(Regressor):
-    """ε-support vector regression.
+    r"""ε-support vector regression.
 
-    Minimises ½‖w‖² + Σ Cᵢ max(0, |yᵢ − f(xᵢ)| − ε), f = ⟨w, Φ⟩ + b; the certificate says how far from the minimum the
-    answer can be at most.
+    Minimises ½‖w‖² + Σ Cᵢ max(0, |yᵢ − f(xᵢ)| − ε), f = ⟨w, Φ⟩ + b, or with another loss of the residuals; the
+    certificate says how far from the minimum the answer can be at most.
 
     Parameters
     ----------
     C : float, default=1.0
         Price of leaving the tube. Multiplied by sample weights.
-    epsilon : float, default=0.1
-        Half the width of the tube in which errors are free.
-    loss : {"epsilon_insensitive"}, default="epsilon_insensitive"
+    epsilon : float or array-like of shape (n_samples,), default=0.1
+        Half the width of the tube in which errors are free, for "epsilon_insensitive" and
+        "squared_epsilon_insensitive"; one for all samples, or one for each sample given to `fit`.
+    loss : str or hinge.losses.Loss, default="epsilon_insensitive"
+        What a residual r costs (SVR tutorial, Table 1): "epsilon_insensitive", max(0, \|r\| − ε);
+        "squared_epsilon_insensitive", its square; "laplace", \|r\|; "gaussian", r²/2; "huber", r²/(2σ) up to σ and
+        \|r\| − σ/2 beyond; "polynomial", \|r\|ᵖ/p; "piecewise_polynomial", \|r\|ᵖ/(pσᵖ⁻¹) up to σ and a line beyond; an
+        object of `hinge.losses`, or any object with the methods ``value``, ``derivative`` and ``conjugate``.
+    sigma : float, default=1.0
+        σ of "huber" and "piecewise_polynomial".
+    p : float, default=2.0
+        Power of "polynomial" and "piecewise_polynomial", above 1.
 
     Notes
     -----
@@ -122,7 +143,7 @@ class SVR(Regressor):
     True
     """
 
-    _losses: ClassVar[tuple[str, ...]] = ("epsilon_insensitive",)
+    _losses: ClassVar[dict[str, type[Loss]]] = RESIDUAL_LOSSES
 
     def __init__(
         self,
@@ -143,6 +164,8 @@ class SVR(Regressor):
         warm_start=False,
         n_jobs=None,
         verbose=False,
+        sigma=1.0,
+        p=2.0,
     ):
         self.C = C
         self.epsilon = epsilon
@@ -160,14 +183,32 @@ class SVR(Regressor):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.sigma = sigma
+        self.p = p
 
     def _check_parameters(self) -> None:
         parameters.number("C", self.C, 0.0, open_low=True, finite=False)
-        parameters.number("epsilon", self.epsilon, 0.0)
+        if np.ndim(self.epsilon) == 0:
+            parameters.number("epsilon", self.epsilon, 0.0)
+        parameters.number("sigma", self.sigma, 0.0, open_low=True)
+        parameters.number("p", self.p, 1.0, open_low=True)
         super()._check_parameters()
 
-    def _formulation(self, data: Data) -> SVRFormulation:
-        return SVRFormulation(data.y, self.C * data.weight, float(self.epsilon))
+    def _formulation(self, data: Data) -> Formulation:
+        if type(self.loss) is EpsilonInsensitive:
+            return SVRFormulation(data.y, self.C * data.weight, self._tubes(self.loss.epsilon, data))
+        if self._has_own_loss():
+            return SVRFormulation(data.y, self.C * data.weight, self._tubes(self.epsilon, data))
+        loss = self._make_loss()
+        if isinstance(loss, SquaredEpsilonInsensitive):
+            loss = SquaredEpsilonInsensitive(self._tubes(loss.epsilon, data))
+        return LossMachine(data.y, self.C * data.weight, loss)
+
+    def _tubes(self, epsilon: Any, data: Data) -> float | Array:
+        """ε, or those of the samples kept."""
+        if np.ndim(epsilon) == 0:
+            return float(epsilon)
+        return one_for_each("epsilon", epsilon, self.shape_fit_[0])[data.rows]
 
 
 class NuSVR(Regressor):

@@ -1,7 +1,7 @@
 """Formulations: labels, costs and signs become problem (1), and its solution a function."""
 
 from hinge.formulations.c_svc import CSVC, equivalent_nu
-from hinge.formulations.formulation import Formulation
+from hinge.formulations.formulation import Formulation, proof_of
 from hinge.formulations.linear import (
     CLASSIFICATION_LOSSES,
     REGRESSION_LOSSES,
@@ -9,6 +9,8 @@ from hinge.formulations.linear import (
     linear_one_class,
     linear_regression,
 )
+from hinge.formulations.loss import LossMachine
+from hinge.formulations.lp import lp_classification, lp_regression
 from hinge.formulations.nu_svc import BALANCES, NuSVC, equivalent_C
 from hinge.formulations.nu_svr import NuSVR
 from hinge.formulations.one_class import OneClass
@@ -21,6 +23,7 @@ __all__ = [
     "REGRESSION_LOSSES",
     "SVR",
     "Formulation",
+    "LossMachine",
     "NuSVC",
     "NuSVR",
     "OneClass",
@@ -29,4 +32,7 @@ __all__ = [
     "linear_classification",
     "linear_one_class",
     "linear_regression",
+    "lp_classification",
+    "lp_regression",
+    "proof_of",
 ]

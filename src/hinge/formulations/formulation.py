@@ -36,6 +36,13 @@ class Formulation(Protocol):
         ...
 
 
+def proof_of(formulation: Formulation, access: Access) -> Problem:
+    """The problem a certificate is computed for: with the loss itself, where solvers are given something quicker."""
+    plain = getattr(formulation, "proof", formulation.build)
+    problem: Problem = plain(access)
+    return problem
+
+
 def two_slots(coefficients: Array) -> Array:
     """Regression variables (α, α*) with α − α* = coefficients and α α* = 0."""
     return np.concatenate([np.maximum(coefficients, 0.0), np.maximum(-coefficients, 0.0)])

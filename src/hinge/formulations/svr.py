@@ -16,12 +16,12 @@ from hinge.problems import Array, Problem, Quadratic
 class SVR:
     """min ½‖w‖² + Σ Cᵢ max(0, yᵢ − f(xᵢ) − ε) + Cᵢ* max(0, f(xᵢ) − yᵢ − ε).       docs/math.md (11); LwK (10.4)
 
-    `cost_star` is Cᵢ*, the price of lying above the tube; equal to `cost` when left out.
+    `cost_star` is Cᵢ*, the price of lying above the tube; equal to `cost` when left out. ε may differ between samples.
     """
 
     y: Array
     cost: Array
-    epsilon: float
+    epsilon: float | Array
     cost_star: Array | None = None
     bias: bool = True
 
@@ -40,7 +40,7 @@ class SVR:
 
     def recover(self, alpha: Array, mu: Array) -> Expansion:
         """β = α − α*, b = μ."""
-        return Expansion(difference(alpha), float(mu[0]) if self.bias else 0.0, tube=self.epsilon)
+        return Expansion(difference(alpha), float(mu[0]) if self.bias else 0.0, tube=float(np.max(self.epsilon)))
 
     def unit(self, mu: Array) -> float:
         """The function is in the problem's units."""

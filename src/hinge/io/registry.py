@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from hinge import estimators, kernels, model, paths, problems, solvers
+from hinge import estimators, kernels, losses, lowrank, model, paths, problems, solvers
+from hinge.estimators.compact import LowRankReport
 
 #: Machines: classes that `save` accepts.
 ESTIMATORS: dict[str, type] = {
@@ -28,6 +29,8 @@ ESTIMATORS: dict[str, type] = {
         estimators.LinearSVC,
         estimators.LinearSVR,
         estimators.LinearOneClassSVM,
+        estimators.LPSVC,
+        estimators.LPSVR,
     )
 }
 
@@ -63,6 +66,29 @@ RECORDS: dict[str, type] = {
         paths.Counts,
         *PATHS.values(),
         solvers.CoordinateDescent,
+        solvers.LowRankInteriorPoint,
+        solvers.Newton,
+        solvers.Lagrangian,
+        solvers.GradientDescent,
+        solvers.AdaTron,
+        lowrank.SGMA,
+        lowrank.PivotedCholesky,
+        lowrank.Nystrom,
+        LowRankReport,
+        model.DictionaryModel,
+        losses.Hinge,
+        losses.SquaredHinge,
+        losses.ModifiedHuber,
+        losses.HuberizedHinge,
+        losses.Logistic,
+        losses.Exponential,
+        losses.EpsilonInsensitive,
+        losses.SquaredEpsilonInsensitive,
+        losses.Laplace,
+        losses.Gaussian,
+        losses.Huber,
+        losses.PolynomialLoss,
+        losses.PiecewisePolynomial,
     )
 }
 

@@ -1,6 +1,16 @@
 """Kernels, their algebra, and access to their matrices."""
 
-from hinge.kernels.access import Access, GramAccess, SubsetAccess, cross, expand, open_access, products
+from hinge.kernels.access import (
+    Access,
+    GramAccess,
+    RidgedAccess,
+    SubsetAccess,
+    cross,
+    expand,
+    open_access,
+    products,
+    with_ridge,
+)
 from hinge.kernels.algebra import Kernel, Product, Scaled, Sum
 from hinge.kernels.direct import DirectAccess
 from hinge.kernels.functions import (
@@ -29,6 +39,7 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Product",
+    "RidgedAccess",
     "Scaled",
     "Sigmoid",
     "SubsetAccess",
@@ -41,4 +52,5 @@ __all__ = [
     "make_kernel",
     "open_access",
     "products",
+    "with_ridge",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
@@ -94,6 +94,41 @@ class GramAccess:
         return SubsetAccess(self, np.ascontiguousarray(index, dtype=np.int32))
 
 
+    def alone(self, index: np.ndarray) -> GramAccess:
+        """Some of the samples as a matrix of its own."""
+        nodes = self.kernel.nodes()
+        if nodes is None:
+            K = self.gram.block(_indices(index), _indices(index))
+            return GramAccess(self.kernel, K, _core.Gram.matrix(K), self.threads)
+        samples = view(self.data[index])
+        gram = _core.Gram.of(samples.native, _core.Kernel(nodes))
+        return GramAccess(self.kernel, samples.data, gram, self.threads)
+
+
+@dataclass(frozen=True)
+class RidgedAccess(GramAccess):
+    """K + diag(ridge): quadratic losses are boxes on this matrix.                    docs/math.md (319)"""
+
+    plain: GramAccess | None = None
+    ridge: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+    def factor(self) -> Data:
+        raise ValueError("a kernel matrix with a ridge has no factor at hand")
+
+    def alone(self, index: np.ndarray) -> GramAccess:
+        assert self.plain is not None
+        return with_ridge(self.plain.alone(index), self.ridge[index])
+
+
+def with_ridge(access: GramAccess | SubsetAccess, ridge: Array) -> RidgedAccess:
+    """Access to K + diag(ridge)."""
+    plain = access.standalone if isinstance(access, SubsetAccess) else access
+    ridge = np.ascontiguousarray(ridge, dtype=np.float64)
+    return RidgedAccess(
+        plain.kernel, plain.data, _core.Gram.ridged(plain.gram, ridge), plain.threads, plain=plain, ridge=ridge
+    )
+
+
 @dataclass(frozen=True)
 class SubsetAccess:
     """Some rows and columns of another matrix, which is shared: solvers may work on several subsets at once."""
@@ -111,19 +146,12 @@ class SubsetAccess:
 
     @cached_property
     def gram(self) -> _core.Gram:
-        return self._alone.gram
+        return self.standalone.gram
 
     @cached_property
-    def _alone(self) -> GramAccess:
+    def standalone(self) -> GramAccess:
         """The subset as a matrix of its own, for those who cannot share."""
-        whole = self.whole
-        nodes = whole.kernel.nodes()
-        if nodes is None:
-            K = whole.gram.block(_indices(self.index), _indices(self.index))
-            return GramAccess(whole.kernel, K, _core.Gram.matrix(K), whole.threads)
-        samples = view(whole.data[self.index])
-        gram = _core.Gram.of(samples.native, _core.Kernel(nodes))
-        return GramAccess(whole.kernel, samples.data, gram, whole.threads)
+        return self.whole.alone(self.index)
 
     def diagonal(self) -> Array:
         return self.whole.diagonal()[self.index]
@@ -135,7 +163,7 @@ class SubsetAccess:
         return self.whole.block(self.index[_indices(rows)], self.index[_indices(cols)])
 
     def matvec(self, v: ArrayLike) -> Array:
-        return self._alone.matvec(v)
+        return self.standalone.matvec(v)
 
     def factor(self) -> Data:
         return self.whole.factor()[self.index]

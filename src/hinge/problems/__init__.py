@@ -3,9 +3,11 @@
 from hinge.problems.certificate import Certificate, certify, combine
 from hinge.problems.crammer_singer import CrammerSingerProblem, CrammerSingerSolution, certify_crammer_singer
 from hinge.problems.linear import Bias, LinearProblem, LinearSolution, certify_linear
+from hinge.problems.lp import LPProblem, LPSolution, certify_lp
 from hinge.problems.offset import optimal_offset
 from hinge.problems.problem import Problem, dot
 from hinge.problems.quadratic import Array, Quadratic
+from hinge.problems.separable import Diagonal, LossTerm, Separable
 from hinge.problems.solution import History, Solution
 from hinge.problems.status import Status
 
@@ -15,16 +17,22 @@ __all__ = [
     "Certificate",
     "CrammerSingerProblem",
     "CrammerSingerSolution",
+    "Diagonal",
     "History",
+    "LPProblem",
+    "LPSolution",
     "LinearProblem",
     "LinearSolution",
+    "LossTerm",
     "Problem",
     "Quadratic",
+    "Separable",
     "Solution",
     "Status",
     "certify",
     "certify_crammer_singer",
     "certify_linear",
+    "certify_lp",
     "combine",
     "dot",
     "optimal_offset",

@@ -113,10 +113,7 @@ def certify(
     mu = optimal_offset(problem, alpha, gradient) if mu is None else np.asarray(mu, dtype=np.float64)
     residual = problem.reduced(gradient, mu)
 
-    towards = np.where(residual > 0, problem.lower, problem.upper)
-    bounded = np.isfinite(towards)
-    gap = float(np.sum(residual[bounded] * (alpha[bounded] - towards[bounded])))
-    unbounded = float(np.max(np.abs(residual[~bounded]), initial=0.0))
+    gap, unbounded = _gap(problem, alpha, residual)
 
     dual = -problem.value(alpha, gradient)
     primal = dual + gap
@@ -125,13 +122,26 @@ def certify(
         dual=dual,
         gap=gap,
         relative_gap=relative(gap, primal, dual),
-        kkt_violation=_kkt_violation(problem, alpha, residual),
+        kkt_violation=_kkt_violation(problem, alpha, residual + (problem.slope(alpha, gradient) - gradient)),
         infeasibility=max(_infeasibility(problem, alpha), unbounded),
         mu=mu,
         best_primal=primal,
         best_dual=dual,
         convex=convex,
     )
+
+
+def _gap(problem: Problem, alpha: Array, residual: Array) -> tuple[float, float]:
+    """The gap of all variables whose share is finite, and the largest force on the others.   docs/math.md (4), (314)"""
+    if problem.term is None:
+        towards = np.where(residual > 0, problem.lower, problem.upper)
+        bounded = np.isfinite(towards)
+        shares = residual[bounded] * (alpha[bounded] - towards[bounded])
+    else:
+        shares = problem.term.gap(alpha, residual, problem.lower, problem.upper)
+        bounded = np.isfinite(shares)
+        shares = shares[bounded]
+    return float(np.sum(shares)), float(np.max(np.abs(residual[~bounded]), initial=0.0))
 
 
 def _kkt_violation(problem: Problem, alpha: Array, residual: Array) -> float:

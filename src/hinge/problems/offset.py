@@ -11,11 +11,13 @@ from hinge.problems.quadratic import Array
 
 
 def optimal_offset(problem: Problem, alpha: Array, gradient: Array) -> Array:
-    """argmin over μ of the gap (4): one weighted median per equality row.
+    """argmin over μ of the gap (4): one weighted median per equality row; with a term h, one root of (315) per row.
 
     Rows that share variables (not the case for any machine here) are minimised together as a linear program.
     """
     rows = problem.A
+    if problem.term is not None:
+        return _by_bisection(problem, alpha, gradient)
     if len(rows) == 2 and np.any((rows[0] != 0) & (rows[1] != 0)):
         return _by_linear_program(problem, alpha, gradient)
     return np.array([_weighted_median(problem, alpha, gradient, row) for row in rows], dtype=np.float64)
@@ -81,3 +83,49 @@ def _by_linear_program(problem: Problem, alpha: Array, gradient: Array) -> Array
     if answer.x is None:
         return np.asarray(np.linalg.lstsq(rows.T, -gradient, rcond=None)[0], dtype=np.float64)
     return np.asarray(answer.x[: len(rows)], dtype=np.float64)
+
+
+def _by_bisection(problem: Problem, alpha: Array, gradient: Array) -> Array:
+    """The gap's derivative in μ_k, aᵀ(α − x(μ)) with x the best answers to g + Aᵀμ, rises with μ_k.  docs/math.md (315)
+
+    Rows that share variables take turns.
+    """
+    rows, mu = problem.A, np.zeros(len(problem.A))
+    shared = len(rows) == 2 and bool(np.any((rows[0] != 0) & (rows[1] != 0)))
+    for _ in range(30 if shared else 1):
+        before = mu.copy()
+        for k, row in enumerate(rows):
+            others = gradient + mu @ rows - mu[k] * row
+            mu[k] = _root(problem, alpha, others, row, mu[k])
+        if np.allclose(mu, before, rtol=1e-14, atol=0.0):
+            break
+    return mu
+
+
+def _root(problem: Problem, alpha: Array, slope: Array, row: Array, near: float) -> float:
+    """The middle of the interval in which the derivative changes its sign."""
+    term = problem.term
+    assert term is not None
+    if not np.any(row):
+        return 0.0
+
+    def rises(mu: float) -> bool:
+        with np.errstate(invalid="ignore", over="ignore"):
+            terms = row * (alpha - term.answer(slope + mu * row, problem.lower, problem.upper))
+        return bool(np.nansum(terms) > 0)
+
+    step = 1.0
+    low, high = near - step, near + step
+    while rises(low) and step < 1e300:
+        step *= 4
+        low = near - step
+    step = 1.0
+    while not rises(high) and step < 1e300:
+        step *= 4
+        high = near + step
+    for _ in range(1100):
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if rises(middle) else (middle, high)
+    return float(0.5 * (low + high))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hinge.problems.quadratic import Array, Quadratic
+from hinge.problems.separable import Separable
 
 
 def dot(a: Array, b: Array) -> float:
@@ -16,9 +17,10 @@ def dot(a: Array, b: Array) -> float:
 
 @dataclass(frozen=True)
 class Problem:
-    """min ½αᵀQα + pᵀα  s.t.  Aα = d,  lower ≤ α ≤ upper.                 docs/math.md (1)
+    """min ½αᵀQα + pᵀα + h(α)  s.t.  Aα = d,  lower ≤ α ≤ upper.              docs/math.md (1), (311)
 
-    A has zero, one or two rows; bounds may be infinite.
+    A has zero, one or two rows; bounds may be infinite. h is a sum of convex functions of one variable each, and
+    absent for most machines.
     """
 
     Q: Quadratic
@@ -27,6 +29,7 @@ class Problem:
     d: Array
     lower: Array
     upper: Array
+    term: Separable | None = None
 
     def __post_init__(self) -> None:
         size = self.Q.size
@@ -57,17 +60,23 @@ class Problem:
         return self.Q.size
 
     def gradient(self, alpha: Array) -> Array:
-        """Qα + p."""
+        """Qα + p: the slope of everything but h."""
         return self.Q.matvec(alpha) + self.p
 
     def value(self, alpha: Array, gradient: Array | None = None) -> float:
-        """½αᵀQα + pᵀα."""
+        """½αᵀQα + pᵀα + h(α)."""
         gradient = self.gradient(alpha) if gradient is None else gradient
-        return 0.5 * dot(alpha, gradient + self.p)
+        smooth = 0.5 * dot(alpha, gradient + self.p)
+        return smooth if self.term is None else smooth + float(np.sum(self.term.value(alpha)))
 
-    def reduced(self, gradient: Array, mu: Array) -> Array:
-        """gradient + Aᵀμ."""
-        out = gradient
+    def slope(self, alpha: Array, gradient: Array | None = None) -> Array:
+        """Qα + p + h'(α): the slope of all of the objective."""
+        gradient = self.gradient(alpha) if gradient is None else gradient
+        return gradient if self.term is None else gradient + self.term.gradient(alpha)
+
+    def reduced(self, slope: Array, mu: Array) -> Array:
+        """slope + Aᵀμ."""
+        out = slope
         for row, multiplier in zip(self.A, mu, strict=True):
             out = out + multiplier * row
         return out

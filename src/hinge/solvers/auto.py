@@ -8,8 +8,9 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from hinge.problems import Problem, Solution, Status
-from hinge.solvers.interior_point import InteriorPoint
+from hinge.problems import Diagonal, Problem, Solution, Status
+from hinge.solvers.absorb import absorb, release
+from hinge.solvers.interior_point import MAX_ITER, InteriorPoint
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.working_set import Start, WorkingSet
 
@@ -51,14 +52,19 @@ class Auto(WorkingSet):
         starts = starts or [None] * len(problems)
         found: dict[int, Solution] = {}
         for k, (problem, start) in enumerate(zip(problems, starts, strict=True)):
-            if start is None and self.tol < PRECISE_TOL and self._may_be_dense(problem):
+            if needs_interior(problem):
+                found[k] = InteriorPoint(max_time=self._left(began), max_iter=self._interior_limit()).solve(
+                    problem, None, monitor
+                )
+            elif start is None and self.tol < PRECISE_TOL and self._may_be_dense(problem):
                 precise = self._interior(problem, began, monitor)
                 if precise.status is Status.SOLVED or precise.error is not None:
                     found[k] = self._honest(problem, precise)
         rest = [k for k in range(len(problems)) if k not in found]
         limits = [self._limit(problems[k]) for k in rest]
         engine = self._engine(self.max_iter, began)
-        first = engine._solve_many([problems[k] for k in rest], [starts[k] for k in rest], monitor, limits)
+        plain = engine._solve_many(absorb([problems[k] for k in rest]), [starts[k] for k in rest], monitor, limits)
+        first = [release(problems[k], solution) for k, solution in zip(rest, plain, strict=True)]
         for k, limit, solution in zip(rest, limits, first, strict=True):
             more = limit != self.max_iter or self._may_be_dense(problems[k])
             impatient = more and solution.status is Status.MAX_ITER
@@ -66,9 +72,8 @@ class Auto(WorkingSet):
         return [found[k] for k in range(len(problems))]
 
     def _may_be_dense(self, problem: Problem) -> bool:
-        bounded = bool(np.isfinite(problem.upper - problem.lower).all())
         allowed = self.max_iter < 0 or self.max_iter >= STEPS_PER_SAMPLE * problem.Q.n
-        return bounded and problem.Q.n <= DENSE_N and allowed
+        return has_solution(problem) and problem.Q.n <= DENSE_N and allowed
 
     def _patience(self, problem: Problem) -> int:
         """Steps to try before an interior point method, which would take about as long."""
@@ -79,15 +84,14 @@ class Auto(WorkingSet):
         """Steps after which something else is tried.  Without bounds there may be no solution: then that is the end."""
         if self._may_be_dense(problem):
             return self._patience(problem)
-        if self.max_iter < 0 and not np.isfinite(problem.upper - problem.lower).all():
+        if self.max_iter < 0 and not has_solution(problem):
             return LAST_PATIENCE * (20_000 + 200 * problem.Q.n)
         return max(ENOUGH, ENOUGH_PER_SAMPLE * problem.Q.n) if self.max_iter < 0 else self.max_iter
 
     def _insist(self, problem: Problem, first: Solution, began: float, monitor: Monitor | None) -> Solution:
         """Working sets have not got there."""
         if not self._may_be_dense(problem):
-            unbounded = not np.isfinite(problem.upper - problem.lower).all()
-            return replace(first, status=Status.NUMERICAL) if unbounded else first
+            return first if has_solution(problem) else replace(first, status=Status.NUMERICAL)
         second = self._interior(problem, began, monitor)
         if second.status is Status.SOLVED:
             return _after(first, self._honest(problem, second))
@@ -113,6 +117,10 @@ class Auto(WorkingSet):
         met = solution.polished or self.stop == "gap" or _kkt_violation(problem, solution) <= 1.01 * self.tol
         return solution if met or solution.status is not Status.SOLVED else replace(solution, status=Status.NUMERICAL)
 
+    def _interior_limit(self) -> int:
+        """Iterations where there is no other way than interior point: as many as steps are allowed."""
+        return -1 if self.max_iter < 0 else min(self.max_iter, MAX_ITER)
+
     def _engine(self, max_iter: int, began: float) -> WorkingSet:
         options = {field.name: getattr(self, field.name) for field in fields(WorkingSet)}
         return WorkingSet(**{**options, "max_iter": max_iter, "max_time": self._left(began)})
@@ -121,10 +129,24 @@ class Auto(WorkingSet):
         return None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
 
 
+def needs_interior(problem: Problem) -> bool:
+    """Whether h is more than a diagonal: no solver of boxes can do that."""
+    return problem.term is not None and not isinstance(problem.term, Diagonal)
+
+
+def has_solution(problem: Problem) -> bool:
+    """Whether boxes, or curvature of their own, keep all variables from running away."""
+    held = np.isfinite(problem.upper - problem.lower)
+    if isinstance(problem.term, Diagonal):
+        held |= problem.term.d > 0
+    return bool(held.all())
+
+
 def _kkt_violation(problem: Problem, solution: Solution) -> float:
     """The largest force on a variable that could give way to it; within 1e-10 of its box a variable is at the bound."""
-    force = -problem.reduced(solution.gradient, solution.mu)
-    close = AT_BOUND * (problem.upper - problem.lower)
+    force = -problem.reduced(problem.slope(solution.alpha, solution.gradient), solution.mu)
+    width = problem.upper - problem.lower
+    close = AT_BOUND * np.where(np.isfinite(width), width, 1.0)
     rising = force[solution.alpha < problem.upper - close]
     falling = -force[solution.alpha > problem.lower + close]
     return float(max(np.max(rising, initial=0.0), np.max(falling, initial=0.0)))

@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from hinge.problems import Array, Problem, Solution
+from hinge.solvers.adatron import AdaTron
 from hinge.solvers.auto import Auto
 from hinge.solvers.chunking import Chunking
 from hinge.solvers.coordinate_descent import CoordinateDescent
+from hinge.solvers.gradient_descent import GradientDescent
 from hinge.solvers.interior_point import InteriorPoint
+from hinge.solvers.lagrangian import Lagrangian
+from hinge.solvers.low_rank_interior_point import LowRankInteriorPoint
 from hinge.solvers.monitor import Monitor
+from hinge.solvers.newton import Newton
 from hinge.solvers.smo import SMO
 from hinge.solvers.working_set import WorkingSet
 
@@ -25,13 +30,27 @@ class Solver(Protocol):
 
 
 #: Solvers by name; "auto" is the best general choice.
-BY_NAME: dict[str, type[SMO] | type[InteriorPoint] | type[CoordinateDescent]] = {
+BY_NAME: dict[str, Any] = {
     "auto": Auto,
     "smo": SMO,
     "working_set": WorkingSet,
     "chunking": Chunking,
     "interior_point": InteriorPoint,
     "coordinate_descent": CoordinateDescent,
+    "low_rank_interior_point": LowRankInteriorPoint,
+    "newton": Newton,
+    "lagrangian": Lagrangian,
+    "gradient_descent": GradientDescent,
+    "adatron": AdaTron,
+}
+
+#: Options that these solvers take from the estimator: their tolerance is a relative gap, not a KKT violation.
+OWN_OPTIONS: dict[Any, tuple[str, ...]] = {
+    LowRankInteriorPoint: ("max_iter", "max_time", "cache_size"),
+    Newton: ("max_iter", "max_time"),
+    Lagrangian: ("max_iter", "max_time"),
+    GradientDescent: ("max_iter", "max_time"),
+    AdaTron: ("max_iter", "max_time"),
 }
 
 
@@ -46,6 +65,8 @@ def choose(solver: str | Solver, threads: int = 1, **options: Any) -> Solver:
             options = {name: options[name] for name in ("max_iter", "max_time") if name in options}
         if kind is CoordinateDescent:  # its tolerance is a relative gap as well
             options = {name: options[name] for name in ("max_iter", "max_time") if name in options}
+        if kind in OWN_OPTIONS:
+            options = {name: options[name] for name in OWN_OPTIONS[kind] if name in options} | {"threads": threads}
         if issubclass(kind, WorkingSet) or kind is CoordinateDescent:
             options["threads"] = threads
         return kind(**options)

@@ -11,6 +11,7 @@ import numpy as np
 
 from hinge.kernels import GramAccess, SubsetAccess
 from hinge.problems import Array, History, Problem, Quadratic, Solution, Status, optimal_offset
+from hinge.solvers.absorb import absorb, release
 from hinge.solvers.groups import groups_of, nearest_feasible
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.selection import Index, extremes, scores, worst_samples
@@ -64,6 +65,8 @@ class Chunking(WorkingSet):
 
     def solve(self, problem: Problem, start: Start = None, monitor: Monitor | None = None) -> Solution:
         """Solve `problem` from `start` (made feasible where it is not), telling `monitor` how it goes."""
+        if problem.term is not None:
+            return release(problem, self.solve(absorb([problem])[0], start, monitor))
         state = _State(self, problem, start, monitor)
         run = state.run()
         solution = self._conclude(problem, problem.Q.sign * state.alpha, run)

@@ -22,6 +22,7 @@ from hinge.problems import (
     Solution,
     Status,
 )
+from hinge.solvers.absorb import ridge_of
 from hinge.solvers.groups import groups_of
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.polish_linear import polish_linear
@@ -200,4 +201,5 @@ def as_linear(problem: Problem) -> LinearProblem:
         if not (tube >= 0 and np.allclose(tubes, tube) and np.all(low[:n] == 0) and np.all(high[n:] == 0)):
             raise ValueError("CoordinateDescent needs one tube for all samples: use SMO")
         linear, low, high = 0.5 * (linear[:n] + linear[n:]), low[n:], high[:n]
-    return LinearProblem(access.factor(), -linear, low, high, np.zeros(n), tube, bias, 1.0, total)
+    ridge = np.zeros(n) if problem.term is None else ridge_of(problem)
+    return LinearProblem(access.factor(), -linear, low, high, ridge, tube, bias, 1.0, total)

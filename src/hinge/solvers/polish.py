@@ -27,6 +27,7 @@ def polish(
     known: Array | None = None,
     known_gradient: Array | None = None,
     max_free: int = 1000,
+    max_singular: int = MAX_SINGULAR,
     deadline: float | None = None,
 ) -> tuple[Array, Array] | None:
     """(alpha, gradient) with the optimality conditions solved on the free variables, or None if that fails.
@@ -47,7 +48,7 @@ def polish(
         index = np.flatnonzero(free)
         if index.size > max_free or (deadline is not None and time.monotonic() > deadline):
             return None
-        step, mu = _solve(problem, index, point, slope)
+        step, mu = _solve(problem, index, point, slope, max_singular)
         if step is None:
             return None
         moved = point[index] + step
@@ -113,7 +114,9 @@ def balance(problem: Problem, point: Array, index: NDArray[np.intp]) -> bool:
     return True
 
 
-def _solve(problem: Problem, index: NDArray[np.intp], point: Array, slope: Array) -> tuple[Array | None, Array]:
+def _solve(
+    problem: Problem, index: NDArray[np.intp], point: Array, slope: Array, max_singular: int
+) -> tuple[Array | None, Array]:
     """The step δ of the free variables and μ:  Q_FF δ + A_Fᵀμ = −g_F,  A_F δ = d − Aα.
 
     Where the system is singular (duplicates) the answer is the one with the smallest α_F: it does not depend on the
@@ -131,7 +134,7 @@ def _solve(problem: Problem, index: NDArray[np.intp], point: Array, slope: Array
     here = np.concatenate([point[index], np.zeros(len(rows))])
     answer = _symmetric_solve(system, right)
     if answer is None:
-        if size > MAX_SINGULAR:
+        if size > max_singular:
             return None, mu
         cutoff = 1e-12
         smallest = scipy.linalg.lstsq(system, right + system @ here, cond=cutoff, lapack_driver="gelsy")[0]

@@ -12,6 +12,7 @@ import numpy as np
 from hinge import _core
 from hinge.kernels import cache_bytes
 from hinge.problems import Array, History, Problem, Solution, Status, optimal_offset
+from hinge.solvers.absorb import absorb, release
 from hinge.solvers.groups import groups_of, nearest_feasible
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.polish import polish
@@ -89,6 +90,8 @@ class SMO:
         self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
     ) -> Solution:
         """Solve `problem` from `start` (made feasible where it is not), telling `monitor` how it goes."""
+        if problem.term is not None:
+            return release(problem, self.solve(absorb([problem])[0], start, monitor))
         began = time.monotonic()
         beta = self._begin(problem, start)
         double = self._wants_double(problem)

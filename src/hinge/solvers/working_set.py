@@ -10,6 +10,7 @@ from typing import Any
 from hinge import _core
 from hinge.kernels import SubsetAccess, cache_bytes
 from hinge.problems import Array, Problem, Solution
+from hinge.solvers.absorb import absorb, release
 from hinge.solvers.groups import groups_of
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.smo import POLISHED_N, SMO, signed_bounds
@@ -65,7 +66,9 @@ class WorkingSet(SMO):
         self, problems: Sequence[Problem], starts: Sequence[Start] | None = None, monitor: Monitor | None = None
     ) -> list[Solution]:
         """Solve problems, side by side where they share a kernel matrix; every answer is the one it has alone."""
-        return self._solve_many(problems, starts or [None] * len(problems), monitor, [self.max_iter] * len(problems))
+        limits, starts = [self.max_iter] * len(problems), starts or [None] * len(problems)
+        found = self._solve_many(absorb(problems), starts, monitor, limits)
+        return [release(*pair) for pair in zip(problems, found, strict=True)]
 
     def _solve_many(
         self, problems: Sequence[Problem], starts: Sequence[Start], monitor: Monitor | None, limits: Sequence[int]

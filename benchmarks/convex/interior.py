@@ -1,0 +1,216 @@
+"""Interior point: its precision on every small set of ../shared/data, and its time beside clarabel and piqp.
+
+    python benchmarks/convex/interior.py [--sets] [--times] [--sizes 1000 2000 3000] [--only NAME ...]
+
+--sets: for every set, all machines and losses with C from 1e-2 to 1e4: the most iterations, the largest relative gap
+(certified from the data by other code), and how far its decision values are from those of SMO, relative to the largest.
+--times: processor seconds for the same quadratic programs, one thread each. piqp solves the dense problem, clarabel one
+with a single dense block (regressions folded); both with their default tolerances. All are given the kernel matrix.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import clarabel
+import numpy as np
+import piqp
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from hinge import formulations as f
+from hinge import losses
+from hinge.kernels import RBF, DirectAccess, open_access
+from hinge.problems import Status, certify
+from hinge.solvers import SMO, InteriorPoint
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+from reference.benchmark_data import BINARY, MULTICLASS, REGRESSION, data_folder, load
+
+COSTS = (1e-2, 1.0, 1e2, 1e4)
+MARGIN = (losses.Hinge(), losses.SquaredHinge(), losses.ModifiedHuber(), losses.HuberizedHinge(), losses.Logistic())
+RESIDUAL = (
+    losses.EpsilonInsensitive(0.1), losses.SquaredEpsilonInsensitive(0.1), losses.Laplace(), losses.Gaussian(),
+    losses.Huber(0.5), losses.PolynomialLoss(1.5), losses.PolynomialLoss(3.0), losses.PiecewisePolynomial(3.0, 0.5),
+)  # fmt: skip
+
+#: Problems that SMO solves as well, for a comparison of the functions.
+COMPARED = ("C=1 Hinge()", "C=1 EpsilonInsensitive(epsilon=0.1)", "nu=0.4 one-class")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sets", action="store_true")
+    parser.add_argument("--times", action="store_true")
+    parser.add_argument("--sizes", type=int, nargs="*", default=[1000, 2000, 3000])
+    parser.add_argument("--only", nargs="*")
+    arguments = parser.parse_args()
+    if data_folder() is None:
+        print("no ../shared/data beside the repository")
+        return 1
+    warnings.simplefilter("ignore")
+    if arguments.sets or not arguments.times:
+        precision([name for name in BINARY + MULTICLASS + REGRESSION if not arguments.only or name in arguments.only])
+    if arguments.times or not arguments.sets:
+        with threadpool_limits(1):
+            times(arguments.sizes)
+    return 0
+
+
+# ---- precision ------------------------------------------------------------------------------------------------
+
+
+def precision(names):
+    print(f"{'set':22} {'n':>5} {'problems':>8} {'iterations':>10} {'unsolved':>8} {'gap':>8} {'to SMO':>8} {'s':>6}")
+    total, worst = 0, []
+    for name in names:
+        began = time.process_time()
+        found = [solve(*problem) for problem in problems_of(name)]
+        labels, n, iterations, gaps, unsolved, far, rounding = zip(*found, strict=True)
+        to_smo = max((x for x in far if x is not None), default=np.nan)
+        seconds = time.process_time() - began
+        print(f"{name:22} {n[0]:5} {len(found):8} {max(iterations):10} {sum(unsolved):8} {max(gaps):8.1e} "
+              f"{to_smo:8.1e} {seconds:6.1f}", flush=True)  # fmt: skip
+        total += len(found)
+        worst += [
+            row for row in zip(gaps, [name] * len(found), labels, iterations, rounding, strict=True)
+            if row[0] > 1e-10 or row[3] > 30
+        ]  # fmt: skip
+    print(f"{total} problems; those with a gap above 1e-10 or more than 30 iterations, and the gap that rounding f by "
+          "one unit in the last place can make:")  # fmt: skip
+    for gap, name, label, iterations, rounding in sorted(worst, reverse=True):
+        print(f"  {name:22} {label:45} gap {gap:8.1e}  iterations {iterations:3}  rounding {rounding:8.1e}")
+
+
+def problems_of(name):
+    """(label, formulation, access, direct access) for every machine that suits the set."""
+    X, y = load(name)
+    variance = X.var() if not sparse.issparse(X) else X.multiply(X).mean() - X.mean() ** 2
+    kernel = RBF(float(1.0 / (X.shape[1] * variance)))
+    accesses = open_access(kernel, X), DirectAccess(kernel, X)
+    one, sign = np.ones(len(y)), None
+    if name not in REGRESSION:
+        classes, counts = np.unique(y, return_counts=True)
+        sign = np.where(y == classes[np.argmax(counts)], 1.0, -1.0)
+    target = (y - y.mean()) / y.std() if sign is None else sign
+    for C in COSTS:
+        for loss in MARGIN if sign is not None else ():
+            yield f"C={C:g} {loss!r}", f.LossMachine(sign, C * one, loss), *accesses
+        for loss in RESIDUAL:
+            yield f"C={C:g} {loss!r}", f.LossMachine(target, C * one, loss), *accesses
+        yield f"C={C:g} nu-regression", f.NuSVR(target, C * one, 0.3), *accesses
+    for nu in (0.1, 0.4):
+        if sign is not None:
+            nu_max = 2 * min(np.mean(sign > 0), np.mean(sign < 0))
+            yield f"nu={nu * nu_max:.2g} nu-classification", f.NuSVC(sign, one, nu * nu_max), *accesses
+        yield f"nu={nu:g} one-class", f.OneClass(one, nu), *accesses
+
+
+def solve(label, machine, access, direct):
+    """(label, n, iterations, relative gap, whether unsolved, distance to SMO's function, the gap of rounding)."""
+    problem = machine.build(access)
+    found = InteriorPoint().solve(problem)
+    expansion = machine.recover(*found.point)
+    certificate = certify(f.proof_of(machine, direct), *machine.lift(expansion))
+    width = problem.upper - problem.lower
+    room = float(np.sum(width[np.isfinite(width)]))
+    rounding = 2.2e-16 * np.sum(np.abs(expansion.coefficients)) * room / max(abs(certificate.primal), 1e-300)
+    far = None
+    if label in COMPARED:
+        other = machine.recover(*SMO(tol=1e-9).solve(problem).point)
+        values = [access.matvec(e.coefficients) + e.intercept for e in (expansion, other)]
+        far = float(np.max(np.abs(values[0] - values[1])) / np.max(np.abs(values[1])))
+    unsolved = found.status is not Status.SOLVED
+    return label, access.n, found.iterations, certificate.relative_gap, unsolved, far, rounding
+
+
+# ---- time -----------------------------------------------------------------------------------------------------
+
+
+def times(sizes):
+    print(f"{'problem':32} {'n':>5} {'hinge s':>8} {'it':>3} {'gap':>8} {'piqp s':>8} {'gap':>8} {'ratio':>6} "
+          f"{'clarabel s':>10} {'gap':>8} {'ratio':>6}")  # fmt: skip
+    ratios = {"piqp": [], "clarabel": []}
+    for n in sizes:
+        for label, machine, access in timed_problems(n):
+            problem = machine.build(access)
+            seconds, own = measured(lambda problem=problem: InteriorPoint().solve(problem))
+            line = f"{label:32} {n:5} {seconds:8.2f} {own.iterations:3} {gap(problem, own.alpha):8.1e}"
+            for name, rival, width in (("piqp", by_piqp, 8), ("clarabel", by_clarabel, 10)):
+                theirs, alpha = rival(problem)
+                ratios[name].append(theirs / seconds)
+                line += f" {theirs:{width}.2f} {gap(problem, alpha):8.1e} {theirs / seconds:6.1f}"
+            print(line, flush=True)
+    for name, values in ratios.items():
+        mean = np.exp(np.mean(np.log(values)))
+        print(f"{name}: {mean:.1f} times the time of hinge (geometric mean), {min(values):.1f} at least")
+
+
+def measured(run):
+    began = time.process_time()
+    found = run()
+    return time.process_time() - began, found
+
+
+def timed_problems(n):
+    """The kernel matrix is computed here, for everybody."""
+    rng = np.random.default_rng(0)
+    for name, kind in (("spambase", "c"), ("a9a", "c"), ("ijcnn1", "c"), ("abalone", "r"), ("cpusmall", "r")):
+        X, y = load(name)
+        rows = rng.permutation(X.shape[0])[:n]
+        X, y = X[rows], y[rows]
+        X = X.toarray() if sparse.issparse(X) else X
+        X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+        access, one = open_access(RBF(1.0 / X.shape[1]), X), np.ones(len(y))
+        if kind == "c":
+            sign = np.where(y == np.max(y), 1.0, -1.0)
+            for C in (1.0, 100.0):
+                yield f"{name}: classification, C={C:g}", f.CSVC(sign, C * one), access
+        else:
+            yield f"{name}: regression, C=10", f.SVR((y - y.mean()) / y.std(), 10.0 * one, 0.1), access
+
+
+def gap(problem, alpha):
+    return certify(problem, np.clip(alpha, problem.lower, problem.upper)).relative_gap
+
+
+def by_piqp(problem):
+    Q, A = np.asfortranarray(problem.Q.to_dense()), np.asfortranarray(problem.A)
+    solver = piqp.DenseSolver()
+    solver.settings.verbose = False
+
+    def run():
+        solver.setup(Q, problem.p, A, problem.d, None, None, None, problem.lower, problem.upper)
+        solver.solve()
+
+    return measured(run)[0], np.asarray(solver.result.x)
+
+
+def by_clarabel(problem):
+    """min ½vᵀKv + pᵀα,  v = Eα,  Aα = d,  l ≤ α ≤ u for regressions; without v where a sample has one variable."""
+    Q, size, n = problem.Q, problem.size, problem.Q.n
+    if Q.slots == 1:
+        P, q, rows = sparse.csc_matrix(Q.to_dense()), problem.p, sparse.csc_matrix(problem.A)
+    else:
+        K = Q.access.block(np.arange(n), np.arange(n))
+        P = sparse.block_diag([sparse.csc_matrix((size, size)), K]).tocsc()
+        q = np.concatenate([problem.p, np.zeros(n)])
+        fold = sparse.hstack([sparse.eye(n), -sparse.eye(n), -sparse.eye(n)])
+        rows = sparse.vstack([fold, sparse.csc_matrix(np.hstack([problem.A, np.zeros((len(problem.d), n))]))])
+    eye = sparse.eye(size, len(q))
+    A, equal = sparse.vstack([rows, -eye, eye]).tocsc(), rows.shape[0]
+    b = np.concatenate([np.zeros(equal - len(problem.d)), problem.d, -problem.lower, problem.upper])
+    cones = [clarabel.ZeroConeT(equal), clarabel.NonnegativeConeT(2 * size)]
+    settings = clarabel.DefaultSettings()
+    settings.verbose, settings.max_threads = False, 1
+    P = sparse.triu(P).tocsc()
+    seconds, answer = measured(lambda: clarabel.DefaultSolver(P, q, A, b, cones, settings).solve())
+    return seconds, np.asarray(answer.x)[:size]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

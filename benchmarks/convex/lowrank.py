@@ -1,0 +1,119 @@
+"""Low rank beside the exact machine, and one million rows.
+
+    python benchmarks/convex/lowrank.py [covtype] [mnist] [growth] [--threads 2] [--rows 1000000]
+
+covtype and mnist: accuracy on other data and processor seconds (wall clocks lie on a busy machine) of the exact machine
+(`SVC`), and of `LowRankInteriorPoint` with more and more basis functions, in one run.  growth: synthetic rows, d = 50,
+n = 300 basis functions, seconds per iteration and peak memory while the number of rows grows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from hinge import SVC
+from hinge.lowrank import SGMA, Nystrom
+from hinge.solvers import LowRankInteriorPoint
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+from reference.benchmark_data import data_folder
+
+
+def arrays(name, *keys):
+    with np.load(data_folder() / f"{name}.npz", allow_pickle=False) as file:
+        return [file[key] for key in keys]
+
+
+def covtype():
+    """35,334 + 27,741 rows, columns scaled to [0, 1], a fifth of them for the test."""
+    parts = [arrays(name, "X", "y") for name in ("covtype", "covtype_extra")]
+    X, y = np.concatenate([p[0] for p in parts]).astype(np.float32), np.concatenate([p[1] for p in parts])
+    X = (X - X.min(axis=0)) / np.maximum(X.max(axis=0) - X.min(axis=0), 1e-12)
+    order = np.random.default_rng(0).permutation(len(y))
+    test, train = order[: len(y) // 5], order[len(y) // 5 :]
+    return X[train], y[train], X[test], y[test], dict(C=10.0, gamma=1.0)
+
+
+def mnist():
+    X, y, X_test, y_test = arrays("mnist", "X", "y", "X_test", "y_test")
+    return X / np.float32(255), y, X_test / np.float32(255), y_test, dict(C=10.0, gamma=0.02)
+
+
+def compare(name, threads, ranks):
+    X, y, X_test, y_test, options = {"covtype": covtype, "mnist": mnist}[name]()
+    print(f"\n{name}: {X.shape[0]} × {X.shape[1]}, {len(np.unique(y))} classes, {options}, {threads} threads")
+    print(f"{'':34}{'cpu s':>8}{'ratio':>8}{'predict s':>10}{'accuracy':>10}{'against':>9}{'vectors':>9}{'gap':>9}")
+    exact = line("exact (auto)", SVC(n_jobs=threads, **options), X, y, X_test, y_test, None)
+    for rank in ranks:
+        for method in (Nystrom(rank=rank), SGMA(rank=rank, tol=0, sample=2000)):
+            solver = LowRankInteriorPoint(approximation=method, tol=1e-2, threads=threads)
+            label = f"{type(method).__name__}, n = {rank}"
+            line(label, SVC(solver=solver, n_jobs=threads, **options), X, y, X_test, y_test, exact)
+
+
+def line(label, model, X, y, X_test, y_test, exact):
+    began = time.process_time()
+    model.fit(X, y)
+    fit = time.process_time() - began
+    began = time.perf_counter()
+    accuracy = float(np.mean(model.predict(X_test) == y_test))
+    predict = time.perf_counter() - began
+    certificate = model.approximation_.certificate if hasattr(model, "approximation_") else model.certificate_
+    base = (fit, accuracy) if exact is None else exact
+    print(
+        f"{label:34}{fit:8.1f}{base[0] / fit:8.2f}{predict:10.2f}{100 * accuracy:9.2f}%"
+        f"{100 * (accuracy - base[1]):+8.2f}%{len(model.support_):9d}{certificate.relative_gap:9.1e}",
+        flush=True,
+    )
+    return base
+
+
+def growth(rows, threads):
+    rng = np.random.default_rng(0)
+    print(f"\nd = 50, n = 300, {threads} threads, tol 1e-3: the growth with m")
+    names = ("rows", "basis s", "solve s", "steps", "s/step", "µs/row/step", "cpu s", "gap", "peak GB")
+    print("".join(f"{name:>{width}}" for name, width in zip(names, (10, 9, 9, 7, 9, 13, 9, 9, 9), strict=True)))
+    for m in [k for k in (125_000, 250_000, 500_000, 1_000_000) if k <= rows]:
+        X = rng.normal(size=(m, 50)).astype(np.float32)
+        w = rng.normal(size=50) / 7
+        y = np.where(np.sin(2 * X @ w) + 0.3 * rng.normal(size=m) > 0, 1, -1)
+        solver = LowRankInteriorPoint(
+            approximation=SGMA(rank=300, tol=0, sample=5000), tol=1e-3, threads=threads, cache_size=1500
+        )
+        began, processor = time.perf_counter(), time.process_time()
+        model = SVC(solver=solver, C=1.0, gamma=0.01, n_jobs=threads).fit(X, y)
+        total, solve = time.perf_counter() - began, float(model.history_.seconds[-1])
+        processor = time.process_time() - processor
+        steps = int(model.n_iter_[0])
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+        print(
+            f"{m:10d}{total - solve:9.1f}{solve:9.1f}{steps:7d}{solve / steps:9.2f}{1e6 * solve / steps / m:13.2f}"
+            f"{processor:9.1f}{model.approximation_.certificate.relative_gap:9.1e}{peak:9.2f}",
+            flush=True,
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", nargs="*", default=["covtype", "mnist", "growth"])
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--ranks", type=int, nargs="*", default=[200, 500, 1000])
+    arguments = parser.parse_args()
+    for what in arguments.what:
+        if what == "growth":
+            growth(arguments.rows, arguments.threads)
+        elif data_folder() is None:
+            print(f"no ../shared/data beside the repository: {what} is left out")
+        else:
+            compare(what, arguments.threads, arguments.ranks)
+
+
+if __name__ == "__main__":
+    main()

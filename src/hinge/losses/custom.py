@@ -1,0 +1,72 @@
+"""Losses of one's own: any object with value, derivative and conjugate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hinge.losses.check import check_loss
+from hinge.losses.loss import Array, Form, Loss
+
+NEEDED = ("value", "derivative", "conjugate")
+
+
+@dataclass(frozen=True)
+class CustomLoss(Loss):
+    """A loss made of somebody's functions; what is missing is computed from `value`, `derivative` and `conjugate`."""
+
+    functions: Any
+    form: Form  # type: ignore[misc]
+    _slopes: tuple[float, float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        given = getattr(self.functions, "slopes", None)
+        low, high = super().slopes if given is None else given
+        object.__setattr__(self, "_slopes", (float(low), float(high)))
+
+    def value(self, z: Any) -> Array:
+        return np.asarray(self.functions.value(np.asarray(z, dtype=np.float64)), dtype=np.float64)
+
+    def derivative(self, z: Any) -> Array:
+        return np.asarray(self.functions.derivative(np.asarray(z, dtype=np.float64)), dtype=np.float64)
+
+    def conjugate(self, s: Any) -> Array:
+        return np.asarray(self.functions.conjugate(np.asarray(s, dtype=np.float64)), dtype=np.float64)
+
+    def second_derivative(self, z: Any) -> Array:
+        own = getattr(self.functions, "second_derivative", None)
+        return super().second_derivative(z) if own is None else np.asarray(own(z), dtype=np.float64)
+
+    @property
+    def slopes(self) -> tuple[float, float]:
+        return self._slopes
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        return tuple(getattr(self.functions, "kinks", ()))
+
+
+def as_loss(loss: Any, form: Form) -> Loss:
+    """`loss` as a `Loss`: one of hinge's, a subclass, or an object with value, derivative and conjugate, checked."""
+    if isinstance(loss, type):
+        raise TypeError(f"loss={loss.__name__} is a class; pass an object: {loss.__name__}(...)")
+    if isinstance(loss, Loss):
+        if loss.form != form:
+            raise ValueError(
+                f"loss={loss!r} is a function of the {loss.form}, but this machine needs one of the {form}; "
+                "classifiers take losses of the margin y f(x), regressors losses of the residual y - f(x)"
+            )
+        if not type(loss).__module__.startswith("hinge.losses."):
+            check_loss(loss)
+        return loss
+    missing = [name for name in NEEDED if not callable(getattr(loss, name, None))]
+    if missing:
+        raise TypeError(
+            f"loss={loss!r} lacks {', '.join(missing)}: give a name, an object of hinge.losses, or an object with the "
+            "methods value(z), derivative(z) and conjugate(s)"
+        )
+    wrapped = CustomLoss(loss, form)
+    check_loss(wrapped)
+    return wrapped

@@ -1,0 +1,188 @@
+"""Losses of classification, functions of the margin m = y f(x).                           docs/math.md (302)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hinge.losses.loss import Array, Form, Loss, Piece, clip_conjugate
+
+
+def _array(z: Any) -> Array:
+    return np.asarray(z, dtype=np.float64)
+
+
+class _Quadratic(Loss):
+    """φ*(−a) = −ρ a + ½ δ a² for 0 ≤ a ≤ h.  δ = 0: a hinge; h = ∞: its square.        docs/math.md (303)"""
+
+    form: ClassVar[Form] = "margin"
+
+    def _shape(self) -> tuple[float, float, float]:
+        """(ρ, δ, h)"""
+        raise NotImplementedError
+
+    def value(self, z: Any) -> Array:
+        rho, ridge, height = self._shape()
+        missing = np.maximum(rho - _array(z), 0.0)
+        if ridge == 0:
+            return height * missing
+        if np.isinf(height):
+            return missing**2 / (2 * ridge)
+        curved = np.minimum(missing, ridge * height)
+        return curved**2 / (2 * ridge) + height * (missing - curved)
+
+    def derivative(self, z: Any) -> Array:
+        rho, ridge, height = self._shape()
+        missing = rho - _array(z)
+        if ridge == 0:
+            return np.where(missing > 0, -height, 0.0)
+        return 0.0 - np.clip(missing / ridge, 0.0, height)
+
+    def second_derivative(self, z: Any) -> Array:
+        rho, ridge, height = self._shape()
+        missing = rho - _array(z)
+        if ridge == 0:
+            return np.where(missing == 0, np.inf, 0.0)
+        return np.where((missing > 0) & (missing <= ridge * height), 1.0 / ridge, 0.0)
+
+    def conjugate(self, s: Any) -> Array:
+        rho, ridge, height = self._shape()
+        a = -_array(s)
+        return clip_conjugate(s, -height, 0.0, a * (0.5 * ridge * a - rho))
+
+    def conjugate_derivative(self, s: Any) -> Array:
+        rho, ridge, _ = self._shape()
+        return rho + ridge * _array(s)
+
+    def conjugate_second_derivative(self, s: Any) -> Array:
+        return np.full(np.shape(s), self._shape()[1])
+
+    @property
+    def slopes(self) -> tuple[float, float]:
+        return -self._shape()[2], 0.0
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        rho, ridge, height = self._shape()
+        return (Piece(0.0, -height, 0.0, linear=rho, ridge=ridge),)
+
+
+@dataclass(frozen=True)
+class Hinge(_Quadratic):
+    """max(0, 1 − m)"""
+
+    def _shape(self) -> tuple[float, float, float]:
+        return 1.0, 0.0, 1.0
+
+
+@dataclass(frozen=True)
+class SquaredHinge(_Quadratic):
+    """max(0, 1 − m)²"""
+
+    def _shape(self) -> tuple[float, float, float]:
+        return 1.0, 0.5, np.inf
+
+
+@dataclass(frozen=True)
+class ModifiedHuber(_Quadratic):
+    """max(0, 1 − m)² for m ≥ −1, and −4m below."""
+
+    def _shape(self) -> tuple[float, float, float]:
+        return 1.0, 0.5, 4.0
+
+
+@dataclass(frozen=True)
+class HuberizedHinge(_Quadratic):
+    """½ max(0, ρ − m)² for m ≥ ρ − h, and the line of slope −h below.                  Karasuyama (5.10)
+
+    The default is a hinge whose corner is rounded between margins 0.9 and 1.1; slopes are at most h in size.
+    """
+
+    rho: float = 1.1
+    h: float = 0.2
+
+    def __post_init__(self) -> None:
+        if not (0 < self.rho < np.inf and 0 < self.h <= np.inf):
+            raise ValueError(f"rho={self.rho!r}, h={self.h!r}: HuberizedHinge needs 0 < rho < inf and 0 < h <= inf")
+
+    def _shape(self) -> tuple[float, float, float]:
+        return self.rho, 1.0, self.h
+
+
+@dataclass(frozen=True)
+class Logistic(Loss):
+    """log(1 + exp(−m));  φ*(−a) = a log a + (1 − a) log(1 − a) for 0 ≤ a ≤ 1."""
+
+    form: ClassVar[Form] = "margin"
+
+    def value(self, z: Any) -> Array:
+        return np.logaddexp(0.0, -_array(z))
+
+    def derivative(self, z: Any) -> Array:
+        return -_sigmoid(-_array(z))
+
+    def second_derivative(self, z: Any) -> Array:
+        z = _array(z)
+        return _sigmoid(z) * _sigmoid(-z)
+
+    def conjugate(self, s: Any) -> Array:
+        a = np.clip(-_array(s), 0.0, 1.0)
+        return clip_conjugate(s, -1.0, 0.0, _entropy(a) + _entropy(1.0 - a))
+
+    def conjugate_derivative(self, s: Any) -> Array:
+        a = np.clip(-_array(s), 0.0, 1.0)
+        with np.errstate(divide="ignore"):
+            return np.log1p(-a) - np.log(a)
+
+    def conjugate_second_derivative(self, s: Any) -> Array:
+        a = np.clip(-_array(s), 0.0, 1.0)
+        with np.errstate(divide="ignore"):
+            return 1.0 / (a * (1.0 - a))
+
+    @property
+    def slopes(self) -> tuple[float, float]:
+        return -1.0, 0.0
+
+
+@dataclass(frozen=True)
+class Exponential(Loss):
+    """exp(−m), the loss of boosting;  φ*(−a) = a log a − a for a ≥ 0.                    LwK Table 10.2"""
+
+    form: ClassVar[Form] = "margin"
+
+    def value(self, z: Any) -> Array:
+        with np.errstate(over="ignore"):
+            return np.exp(-_array(z))
+
+    def derivative(self, z: Any) -> Array:
+        return -self.value(z)
+
+    def second_derivative(self, z: Any) -> Array:
+        return self.value(z)
+
+    def conjugate(self, s: Any) -> Array:
+        a = np.maximum(-_array(s), 0.0)
+        return clip_conjugate(s, -np.inf, 0.0, _entropy(a) - a)
+
+    def conjugate_derivative(self, s: Any) -> Array:
+        with np.errstate(divide="ignore"):
+            return -np.log(np.maximum(-_array(s), 0.0))
+
+    def conjugate_second_derivative(self, s: Any) -> Array:
+        with np.errstate(divide="ignore"):
+            return 1.0 / np.maximum(-_array(s), 0.0)
+
+    @property
+    def slopes(self) -> tuple[float, float]:
+        return -np.inf, 0.0
+
+
+def _sigmoid(z: Array) -> Array:
+    return np.exp(-np.logaddexp(0.0, -z))
+
+
+def _entropy(a: Array) -> Array:
+    """a log a, 0 at 0."""
+    return a * np.log(np.where(a > 0, a, 1.0))

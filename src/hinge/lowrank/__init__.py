@@ -1,0 +1,17 @@
+"""Kernel matrices of low rank: a few basis functions that stand for all, and how much of the matrix they miss."""
+
+from hinge.lowrank.access import LowRankAccess, low_rank_access
+from hinge.lowrank.factor import Factor
+from hinge.lowrank.methods import SGMA, Approximation, Nystrom, PivotedCholesky
+from hinge.lowrank.rows import RowBlocks
+
+__all__ = [
+    "SGMA",
+    "Approximation",
+    "Factor",
+    "LowRankAccess",
+    "Nystrom",
+    "PivotedCholesky",
+    "RowBlocks",
+    "low_rank_access",
+]

@@ -1,0 +1,95 @@
+"""A kernel matrix of low rank behind the door that all solvers use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hinge import _core
+from hinge.kernels import Access, GramAccess, Linear, Precomputed, SubsetAccess, open_access
+from hinge.lowrank.factor import Factor, linear_factor
+from hinge.lowrank.methods import Approximation
+from hinge.lowrank.rows import RowBlocks
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LowRankAccess:
+    """LLᵀ in the place of K, for all samples or those in `index`.  Any solver can work with it."""
+
+    origin: Factor
+    index: NDArray[np.intp] | None = None
+
+    @property
+    def n(self) -> int:
+        return len(self.origin.residual) if self.index is None else len(self.index)
+
+    @property
+    def quick(self) -> bool:
+        return True
+
+    @cached_property
+    def blocks(self) -> RowBlocks:
+        """L in blocks of rows."""
+        return self.origin.rows(self.index)
+
+    @cached_property
+    def _linear(self) -> GramAccess:
+        """LLᵀ is a linear kernel matrix, of samples that are the rows of L."""
+        return open_access(Linear(), self.factor(), threads=self.origin.threads)
+
+    @property
+    def gram(self) -> _core.Gram:
+        return self._linear.gram
+
+    def diagonal(self) -> Array:
+        return self._diagonal
+
+    @cached_property
+    def _diagonal(self) -> Array:
+        return self.blocks.squared_norms()
+
+    def rows(self, index: ArrayLike) -> Array:
+        return self.blocks.times(self.blocks.take(_indices(index)).T.astype(np.float64)).T
+
+    def block(self, rows: ArrayLike, cols: ArrayLike) -> Array:
+        first, second = (self.blocks.take(_indices(index)).astype(np.float64) for index in (rows, cols))
+        return np.asarray(first @ second.T)
+
+    def matvec(self, v: ArrayLike) -> Array:
+        return self.blocks.times(self.blocks.transposed(np.asarray(v, dtype=np.float64)))
+
+    def factor(self) -> Any:
+        return self.origin.L if self.index is None else self.origin.L[self.index]
+
+    def subset(self, index: ArrayLike) -> LowRankAccess:
+        """Some of these samples; L is shared."""
+        chosen = np.asarray(index, dtype=np.intp)
+        return LowRankAccess(self.origin, chosen if self.index is None else self.index[chosen])
+
+
+def _indices(index: ArrayLike) -> NDArray[np.intp]:
+    index = np.atleast_1d(np.asarray(index))
+    return np.flatnonzero(index) if index.dtype == bool else index.astype(np.intp)
+
+
+def low_rank_access(access: Access, method: Approximation, **options: Any) -> LowRankAccess:
+    """LLᵀ in the place of the matrix behind `access`; for the linear kernel L is X, and nothing is approximated."""
+    if isinstance(access, LowRankAccess):
+        return access
+    if isinstance(access, SubsetAccess):
+        whole, index = access.whole, access.index
+        compiled = whole.kernel.nodes() is not None
+        kernel, X = (whole.kernel, whole.data[index]) if compiled else (Precomputed(), whole.block(index, index))
+    elif isinstance(access, GramAccess):
+        kernel, X = access.kernel, access.data
+    else:
+        raise TypeError(f"no samples behind {type(access).__name__}; use open_access(kernel, X)")
+    if isinstance(kernel, Linear):
+        return LowRankAccess(linear_factor(kernel, X, options.get("threads", 1)))
+    return LowRankAccess(method.fit(kernel, X, **options))

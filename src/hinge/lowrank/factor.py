@@ -1,0 +1,176 @@
+"""K ≈ LLᵀ: what a low rank approximation is, and how functions are read off it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from hinge.kernels import Kernel, Precomputed, cross
+from hinge.lowrank.rows import RowBlocks, allocate
+from hinge.lowrank.source import Source
+
+Array = NDArray[np.float64]
+
+#: A basis function whose distance from the span of the others is below this fraction of its norm is left out.
+DEPENDENT = 1e-12
+
+#: The linear kernel is used as it is up to so many features.
+MAX_FEATURES = 5000
+
+
+@dataclass(frozen=True)
+class Factor:
+    """L = K^mn T⁻ᵀ with TTᵀ = K^nn, so that LLᵀ = K^mn (K^nn)⁻¹ K^nm.          docs/math.md (350), LwK Problem 10.6
+
+    Attributes
+    ----------
+    basis : ndarray of int
+        Which samples are basis functions.
+    vectors : array or sparse matrix
+        These samples; None for a precomputed kernel.
+    L : ndarray (m × n)
+        One row per sample; a map of a temporary file where it did not fit into memory.
+    T : ndarray (n × n)
+        Lower triangular.
+    residual : ndarray
+        The diagonal of K − LLᵀ, never negative.
+    trace : float
+        tr K.
+    traces : ndarray
+        Residual trace of the rows looked at during the selection, relative to their trace, after each basis function.
+    exact : bool
+        L is X itself, for the linear kernel: there is no basis, and coordinates are the features.
+    """
+
+    kernel: Kernel
+    basis: NDArray[np.intp]
+    vectors: Any
+    L: Any
+    T: Array
+    residual: Array
+    trace: float
+    traces: Array = field(default_factory=lambda: np.empty(0))
+    threads: int = 1
+    exact: bool = False
+
+    @property
+    def rank(self) -> int:
+        """Number of basis functions, or of features for the linear kernel."""
+        return int(self.L.shape[1])
+
+    @cached_property
+    def residual_trace(self) -> float:
+        """tr(K − LLᵀ): the sum of squared distances of all samples from the span of the basis; LwK (10.31)."""
+        return float(np.sum(self.residual))
+
+    @property
+    def relative_residual(self) -> float:
+        """Residual trace ÷ tr K."""
+        return self.residual_trace / self.trace if self.trace > 0 else 0.0
+
+    def rows(self, index: NDArray[np.intp] | None = None) -> RowBlocks:
+        """L, or some of its rows, for work in blocks."""
+        return RowBlocks(self.L, index, self.threads)
+
+    def transform(self, X: Any) -> Array:
+        """New samples in the coordinates of L: K(X, basis) T⁻ᵀ, so that transform(X) transform(Z)ᵀ ≈ K(X, Z).
+
+        With a precomputed kernel X holds kernel values, one column per training sample or one per basis function.
+        """
+        return X if self.exact else self._solve(self._values(X))
+
+    def _values(self, X: Any) -> Array:
+        if not isinstance(self.kernel, Precomputed):
+            return cross(self.kernel, X, self.vectors, threads=self.threads)
+        X = np.asarray(X, dtype=np.float64)
+        if X.shape[1] == len(self.residual):
+            X = X[:, self.basis]
+        if X.shape[1] != self.rank:
+            raise ValueError(
+                f"X has {X.shape[1]} columns; a precomputed kernel needs one per training sample "
+                f"({len(self.residual)}) or one per basis function ({self.rank})"
+            )
+        return X
+
+    def _solve(self, values: Array) -> Array:
+        """values T⁻ᵀ."""
+        return scipy.linalg.solve_triangular(self.T, values.T, lower=True, check_finite=False).T
+
+    def coefficients(self, w: Array) -> Array:
+        """c = T⁻ᵀ w: the function ⟨w, transform(x)⟩ as Σⱼ cⱼ k(x_basis[j], x).               docs/math.md (351)"""
+        return scipy.linalg.solve_triangular(self.T, w, lower=True, trans="T", check_finite=False)
+
+    def error_bound(self, beta: Array, rows: NDArray[np.intp] | None = None) -> float:
+        """An upper bound on βᵀ(K − LLᵀ)β from the residual's diagonal alone.                 docs/math.md (353)"""
+        residual = self.residual if rows is None else self.residual[rows]
+        return float(np.abs(beta) @ np.sqrt(residual)) ** 2
+
+
+def make_factor(
+    source: Source,
+    basis: NDArray[np.intp],
+    traces: Array,
+    dtype: Any = np.float64,
+    budget_bytes: int | None = None,
+    folder: str | None = None,
+) -> Factor:
+    """T and all of L for basis functions that were chosen, a block of rows at a time."""
+    basis, T = independent(source, np.asarray(basis, dtype=np.intp))
+    m, n = source.m, len(basis)
+    L = allocate(m, n, dtype, budget_bytes, folder)
+    diagonal = source.diagonal()
+    residual = diagonal.copy()
+    columns = source.columns(basis)
+    for rows in RowBlocks(L).slices():
+        if n == 0:
+            break
+        block = scipy.linalg.solve_triangular(T, columns(rows).T, lower=True, check_finite=False, overwrite_b=True).T
+        L[rows] = block
+        residual[rows] -= np.einsum("ij,ij->i", block, block)
+    residual = np.maximum(residual, 0.0)
+    residual[basis] = 0.0
+    vectors = source.vectors(basis)
+    return Factor(
+        source.kernel, basis, vectors, L, T, residual, float(np.sum(diagonal)), traces, threads=source.threads
+    )
+
+
+def linear_factor(kernel: Kernel, X: Any, threads: int = 1) -> Factor:
+    """The linear kernel's own factor: X."""
+    m, d = X.shape
+    if d > MAX_FEATURES:
+        raise ValueError(
+            f"X has {d} features, and this method needs a matrix of {d} × {d}; use LinearSVC or LinearSVR, or a solver "
+            "such as 'smo'"
+        )
+    none = np.empty(0, dtype=np.intp)
+    trace = float(np.sum(kernel.diag(X)))
+    return Factor(kernel, none, None, X, np.eye(d), np.zeros(m), trace, threads=threads, exact=True)
+
+
+def independent(source: Source, basis: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
+    """The basis functions that are linearly independent to rounding, in their order, and T."""
+    K = source.block(basis, basis)
+    K = 0.5 * (K + K.T)
+    try:
+        T = scipy.linalg.cholesky(K, lower=True, check_finite=False)
+        if len(basis) == 0 or np.min(np.diagonal(T) ** 2 / np.maximum(np.diagonal(K), 1e-300)) > DEPENDENT:
+            return basis, T
+    except scipy.linalg.LinAlgError:
+        pass
+    keep: list[int] = []
+    T = np.zeros_like(K)
+    for j in range(len(basis)):  # a row of T at a time, without those that add nothing
+        n = len(keep)
+        t = scipy.linalg.solve_triangular(T[:n, :n], K[keep, j], lower=True, check_finite=False)
+        rest = K[j, j] - t @ t
+        if rest > DEPENDENT * max(K[j, j], 0.0):
+            T[n, :n], T[n, n] = t, np.sqrt(rest)
+            keep.append(j)
+    n = len(keep)
+    return basis[keep], T[:n, :n].copy()

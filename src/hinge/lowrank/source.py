@@ -1,0 +1,53 @@
+"""Parts of a kernel matrix that is never there as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hinge.kernels import Kernel, Precomputed, cross
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp] | slice
+
+
+@dataclass(frozen=True)
+class Source:
+    """Kernel values of the samples X; X is the matrix itself where the kernel is precomputed."""
+
+    kernel: Kernel
+    X: Any
+    threads: int = 1
+
+    @property
+    def m(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def _precomputed(self) -> bool:
+        return isinstance(self.kernel, Precomputed)
+
+    def diagonal(self) -> Array:
+        """k(xᵢ, xᵢ)."""
+        if self._precomputed:
+            return np.diagonal(self.X).astype(np.float64)
+        return np.asarray(self.kernel.diag(self.X), dtype=np.float64)
+
+    def vectors(self, index: Index) -> Any:
+        """The samples themselves; None where there are only kernel values."""
+        return None if self._precomputed else self.X[index]
+
+    def block(self, rows: Index, cols: Index) -> Array:
+        """K[rows][:, cols]."""
+        return self.columns(cols)(rows)
+
+    def columns(self, cols: Index) -> Callable[[Index], Array]:
+        """K[:, cols] as a function of the rows; the samples behind the columns are taken once."""
+        if self._precomputed:
+            return lambda rows: np.asarray(self.X[rows][:, cols], dtype=np.float64)
+        some = self.X[cols]
+        return lambda rows: cross(self.kernel, self.X[rows], some, threads=self.threads)

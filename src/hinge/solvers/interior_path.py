@@ -1,0 +1,219 @@
+"""The central path of problem (1) where Q has low rank: one point on it, and the step to the next."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from hinge.lowrank import RowBlocks
+from hinge.problems import Array, Problem, optimal_offset
+from hinge.solvers.low_rank_system import LowRankSystem
+
+#: How far to go towards the boundary.
+FRACTION = 0.99
+
+#: Slacks are at least this fraction of the width of their box.
+SMALLEST_SLACK = 1e-15
+
+#: A value below this fraction of the first one is zero as far as relative gaps go.
+ZERO = 1e-4
+
+#: The start may be so much closer to the lower bounds than to the upper ones.
+FURTHEST = 0.99
+
+#: Steps after which f is computed anew where it is only carried along.
+REFRESH = 4
+
+
+class CentralPath:
+    """α inside its box, multipliers z and w of the bounds, μ of the rows, and f = LLᵀβ.   docs/math.md (16), (356)"""
+
+    def __init__(self, problem: Problem, blocks: RowBlocks, accuracy: float) -> None:
+        self.problem = problem
+        self.width = problem.upper - problem.lower
+        fixed, values = forced(problem)
+        self.moves = (self.width > 0) & ~fixed
+        self.idle = ~np.any((problem.A != 0) & self.moves, axis=1)
+        self.alpha = _inside(problem, np.where(fixed, values, 0.5 * (problem.lower + problem.upper)), self.moves)
+        self.mu = np.zeros(len(problem.d))
+        self.system = LowRankSystem(blocks, problem.Q, accuracy)
+        self.blocks = blocks
+        self.refresh()
+        self.first_force = self._force() or 1.0
+        self.first_value = self.first_force * float(np.sum(np.abs(self.alpha))) or 1.0
+        self.z = np.where(self.moves, self.first_force, 0.0)
+        self.w = self.z.copy()
+        self.active, self.steps = problem.Q.n, 0
+
+    @property
+    def gradient(self) -> Array:
+        return self.problem.Q.spread(self.f) + self.problem.p
+
+    def _slacks(self) -> tuple[Array, Array]:
+        least = SMALLEST_SLACK * self.width
+        s = np.where(self.moves, np.maximum(self.alpha - self.problem.lower, least), 1.0)
+        t = np.where(self.moves, np.maximum(self.problem.upper - self.alpha, least), 1.0)
+        return s, t
+
+    def _force(self) -> float:
+        return float(np.max(np.abs(self.gradient) + np.abs(self.problem.p), initial=0.0))
+
+    def _residuals(self) -> tuple[Array, Array]:
+        """What is missing to dual and primal feasibility."""
+        A, d = self.problem.A, self.problem.d
+        dual = -(self.gradient + self.mu @ A - self.z + self.w)
+        return np.where(self.moves, dual, 0.0), d - A @ self.alpha
+
+    # ---- measures ---------------------------------------------------------------------------------------------
+
+    def _bounds(self) -> tuple[float, float]:
+        """(gap (4) with the multipliers at hand, dual value): bounds where the point is feasible."""
+        problem = self.problem
+        gradient = self.gradient
+        mu = self.mu
+        if self.idle.any():  # nothing moves in these rows, and so nothing has moved their multipliers
+            mu = np.where(self.idle, optimal_offset(problem, self.alpha, gradient), mu)
+        residual = gradient + mu @ problem.A
+        towards = np.where(residual > 0, problem.lower, problem.upper)
+        return float(np.sum(residual * (self.alpha - towards))), -problem.value(self.alpha, gradient)
+
+    def _feasible(self, tol: float) -> bool:
+        missing = np.abs(self.problem.d - self.problem.A @ self.alpha)
+        masses = np.abs(self.problem.A) @ np.abs(self.alpha) + np.abs(self.problem.d)
+        return bool(np.all(missing <= tol * masses))
+
+    def snapshot(self) -> dict[str, float]:
+        """Bounds only where they are bounds: at a feasible point."""
+        gap, value = self._bounds()
+        dual, primal = self._residuals()
+        feasible = self._feasible(1e-13)
+        worst = float(max(np.max(np.abs(dual), initial=0.0), np.max(np.abs(primal), initial=0.0)))
+        return {
+            "violation": worst, "primal": value + gap if feasible else np.nan, "dual": value if feasible else np.nan,
+            "gap": gap if feasible else np.nan, "active": self.active, "exact": True,
+        }  # fmt: skip
+
+    def is_optimal(self, tol: float) -> bool:
+        """The gap (4) is a proof whatever the multipliers z and w are; only Aα = d must hold."""
+        gap, value = self._bounds()
+        scale = max(0.5 * (abs(value) + abs(value + gap)), ZERO * self.first_value)
+        return self._feasible(min(1e-6, 1e-3 * tol)) and gap <= tol * scale
+
+    def at_bounds(self) -> Array:
+        """α with variables next to a bound that their multiplier holds them at put onto it."""
+        problem, force = self.problem, self._force()
+        s, t = self._slacks()
+        low = self.moves & (s * force < self.z * self.width) & (self.z >= self.w)
+        high = self.moves & (t * force < self.w * self.width) & (self.w > self.z)
+        return np.where(low, problem.lower, np.where(high, problem.upper, self.alpha))
+
+    # ---- a step -----------------------------------------------------------------------------------------------
+
+    def advance(self) -> bool:
+        """Predict along the tangent, correct back to the path; False when no step is left in floating point."""
+        try:
+            return self._advance()
+        except (scipy.linalg.LinAlgError, ValueError):
+            return False
+
+    def _advance(self) -> bool:
+        s, t = self._slacks()
+        self.system.refresh(np.where(self.moves, self.z / s + self.w / t, 1.0), self.moves)
+        self.active = self.system.rows
+        count = max(2 * int(self.moves.sum()), 1)
+        target = float(s @ self.z + t @ self.w) / count
+        rows = np.where(self.moves, self.problem.A, 0.0).T
+        first = self._right_side(s, t, 0.0, None)
+        x, f = self.system.solve(np.column_stack([first, rows]), rough=not self.blocks.wide)
+        self.row_x, self.row_f = x[:, 1:], f[:, 1:]
+        predictor = self._direction(x[:, 0], s, t, 0.0, None)
+        step = self._length(s, t, predictor, 1.0)
+        d_alpha, _, dz, dw = predictor
+        ahead = float((s + step * d_alpha) @ np.where(self.moves, self.z + step * dz, 0.0))
+        ahead += float((t - step * d_alpha) @ np.where(self.moves, self.w + step * dw, 0.0))
+        centring = (max(ahead, 0.0) / count / target) ** 3 if target > 0 else 0.0
+        second = (d_alpha * dz, -d_alpha * dw)
+        right = self._right_side(s, t, centring * target, second)
+        x, f = self.system.solve(right[:, None])
+        corrector = self._direction(x[:, 0], s, t, centring * target, second)
+        step = self._length(s, t, corrector, FRACTION)
+        if not step > 1e-12 or not all(np.isfinite(part).all() for part in corrector):
+            return False
+        d_alpha, d_mu, dz, dw = corrector
+        self.alpha = self.alpha + step * d_alpha
+        self.mu, self.z, self.w = self.mu + step * d_mu, self.z + step * dz, self.w + step * dw
+        self.steps += 1
+        if self.blocks.wide or self.steps % REFRESH == 0:
+            self.refresh()
+        else:
+            self.f = self.f + step * (f[:, 0] - self.row_f @ d_mu)
+        return True
+
+    def refresh(self) -> None:
+        """f from α, so that no rounding of the steps stays in it."""
+        self.f = self.blocks.times(self.blocks.transposed(self.problem.Q.coefficients(self.alpha)))
+
+    def use(self, blocks: RowBlocks) -> None:
+        """Go on with products of another precision."""
+        self.blocks = self.system.blocks = blocks
+        self.refresh()
+
+    def _pulls(self, s: Array, t: Array, centre: float, second: tuple[Array, Array] | None) -> tuple[Array, Array]:
+        over_s, over_t = (centre, centre) if second is None else (centre - second[0], centre - second[1])
+        pull_z = np.where(self.moves, over_s / s - self.z, 0.0)
+        pull_w = np.where(self.moves, over_t / t - self.w, 0.0)
+        return pull_z, pull_w
+
+    def _right_side(self, s: Array, t: Array, centre: float, second: tuple[Array, Array] | None) -> Array:
+        pull_z, pull_w = self._pulls(s, t, centre, second)
+        return np.where(self.moves, self._residuals()[0] + pull_z - pull_w, 0.0)
+
+    def _direction(
+        self, y: Array, s: Array, t: Array, centre: float, second: tuple[Array, Array] | None
+    ) -> tuple[Array, Array, Array, Array]:
+        A = self.problem.A
+        d_alpha, d_mu = y, np.zeros(len(A))
+        if len(A):
+            missing = self._residuals()[1]
+            d_mu = np.asarray(np.linalg.lstsq(A @ self.row_x, A @ y - missing, rcond=None)[0], dtype=np.float64)
+            d_alpha = y - self.row_x @ d_mu
+        pull_z, pull_w = self._pulls(s, t, centre, second)
+        dz = np.where(self.moves, pull_z - self.z / s * d_alpha, 0.0)
+        dw = np.where(self.moves, pull_w + self.w / t * d_alpha, 0.0)
+        return d_alpha, d_mu, dz, dw
+
+    def _length(self, s: Array, t: Array, direction: tuple[Array, Array, Array, Array], fraction: float) -> float:
+        d_alpha, _, dz, dw = direction
+        limit = 1.0 / fraction
+        for value, change in ((s, d_alpha), (t, -d_alpha), (self.z, dz), (self.w, dw)):
+            shrinks = self.moves & (change < 0)
+            limit = min(limit, float(np.min(value[shrinks] / -change[shrinks], initial=np.inf)))
+        return min(1.0, fraction * limit)
+
+
+def _inside(problem: Problem, middle: Array, moves: NDArray[np.bool_]) -> Array:
+    """The middle of all boxes, with the variables of a row scaled alike so that the row holds, if they stay inside."""
+    point = middle.copy()
+    for row, target in zip(problem.A, problem.d, strict=True):
+        surplus = float(row @ point - target)
+        used = moves & ((row > 0) if surplus > 0 else (row < 0))
+        room = float(np.abs(row[used]) @ (point - problem.lower)[used])
+        share = abs(surplus) / room if room > 0 else 1.0
+        if share <= FURTHEST:
+            point[used] -= share * (point - problem.lower)[used]
+    return point
+
+
+def forced(problem: Problem) -> tuple[NDArray[np.bool_], Array]:
+    """Variables of a row that asks for the least or the most its boxes allow: they have no interior to speak of."""
+    fixed, values = np.zeros(problem.size, dtype=bool), np.zeros(problem.size)
+    for row, target in zip(problem.A, problem.d, strict=True):
+        used = row != 0
+        least = np.where(row > 0, problem.lower, problem.upper)[used]
+        most = np.where(row > 0, problem.upper, problem.lower)[used]
+        for ends in (least, most):
+            scale = np.abs(row[used]) @ np.abs(ends) + abs(target)
+            if abs(row[used] @ ends - target) <= 1e-13 * scale:
+                fixed[used], values[used] = True, ends
+    return fixed, values

@@ -1,0 +1,249 @@
+"""A point on its way along the central path, and its steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from hinge.kernels import GramAccess, SubsetAccess
+from hinge.problems import Array, Diagonal, Problem, Quadratic
+from hinge.solvers.newton_system import NewtonSystem
+
+#: How far to go towards the boundary.
+FRACTION = 0.995
+
+#: The first products of slacks and multipliers, in units of the mean slope times the mean slack.
+START_PUSH = 1.0
+
+#: How far from the bounds to start, in units of the mean size of the variables.
+START_ROOM = 1.0
+
+#: Curvatures of bounds and terms below these fractions of the largest kernel value are raised to it, if need be.
+SMALLEST_CURVATURES = (1e-13, 1e-11, 1e-9)
+
+#: Halvings of a step after which the optimality conditions are violated more than before.
+MAX_HALVINGS = 8
+
+Direction = tuple[Array, Array, Array, Array]
+
+
+class InteriorState:
+    """x strictly inside its box with slacks s and t, multipliers z of lower and w of upper bounds, and μ of the rows.
+
+    docs/math.md (323)–(326); LwK (10.39)–(10.46), SVR tutorial app. A.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, Q = problem, problem.Q
+        self.K = whole_matrix(Q)
+        self.system = NewtonSystem(Q, self.K)
+        fixed, values = _forced(problem)
+        self.moves = (problem.lower < problem.upper) & ~fixed
+        self.has_lower = np.isfinite(problem.lower) & self.moves
+        self.has_upper = np.isfinite(problem.upper) & self.moves
+        self.bounds = max(1, int(self.has_lower.sum() + self.has_upper.sum()))
+        self._start(fixed, values)
+
+    # ---- the start --------------------------------------------------------------------------------------------
+
+    def _start(self, fixed: NDArray[np.bool_], values: Array) -> None:
+        """Near the solution of a problem without bounds, kept away from them; multipliers that fit it.      (323)"""
+        problem = self.problem
+        low = np.where(self.has_lower, problem.lower, -np.inf)
+        high = np.where(self.has_upper, problem.upper, np.inf)
+        guess, size = self._without_bounds()
+        room = np.minimum(np.where(self.has_lower & self.has_upper, 0.5 * (high - low), np.inf), size)
+        with np.errstate(invalid="ignore"):
+            inside = np.clip(guess, low + room, high - room)
+        self.x = np.where(fixed, values, np.where(self.moves, inside, problem.lower))
+        self.s = np.where(self.has_lower, self.x - low, 1.0)
+        self.t = np.where(self.has_upper, high - self.x, 1.0)
+        self.mu = np.zeros(len(problem.d))
+        self.gradient = self.gradient_at(self.x)
+        self.force = float(np.max(np.abs(self.gradient) + np.abs(problem.p), initial=0.0)) or 1.0
+        slope = problem.slope(self.x, self.gradient)
+        product = START_PUSH * (float(np.mean(np.abs(slope))) or 1.0) * float(np.mean(self._room()[self.moves]))
+        self.z = np.where(self.has_lower, np.maximum(slope, 0.0) + product / self.s, 0.0)
+        self.w = np.where(self.has_upper, np.maximum(-slope, 0.0) + product / self.t, 0.0)
+        self.scale = max(abs(problem.value(self.x, self.gradient)), 1e-300)
+
+    def _without_bounds(self) -> tuple[Array, float]:
+        """The minimum of the problem with a quadratic in place of bounds and h, and the usual size of its variables."""
+        problem, moves = self.problem, self.moves
+        sizes = np.where(np.isfinite(problem.upper - problem.lower), 0.5 * (problem.upper - problem.lower), np.inf)
+        if problem.term is not None:
+            sizes = np.minimum(sizes, np.abs(problem.term.answer(problem.p, problem.lower, problem.upper)) + 1e-300)
+        force = float(np.mean(np.abs(problem.p))) or 1.0
+        usual = float(np.mean(sizes[np.isfinite(sizes)])) if np.isfinite(sizes).any() else 1.0
+        curvature = np.full(problem.size, force / usual)
+        self.system.factor(curvature, moves)
+        columns = np.column_stack([-problem.p, problem.A.T]) if len(problem.d) else -problem.p[:, None]
+        solved = self.system.solve(np.where(moves[:, None], columns, 0.0))
+        x = solved[:, 0]
+        if len(problem.d):
+            rows = solved[:, 1:]
+            x = x - rows @ np.linalg.lstsq(problem.A @ rows, problem.A @ x - problem.d, rcond=None)[0]
+        total = float(np.max(np.abs(problem.d), initial=0.0)) / problem.size
+        size = START_ROOM * float(np.mean(np.abs(x[moves]))) if moves.any() else 1.0
+        return x, max(size, total) or 1.0
+
+    def gradient_at(self, x: Array) -> Array:
+        Q = self.problem.Q
+        return Q.spread(self.K @ Q.coefficients(x)) + self.problem.p
+
+    # ---- measures ---------------------------------------------------------------------------------------------
+
+    def complementarity(self) -> float:
+        return float(self.s @ self.z + self.t @ self.w)
+
+    def residuals(self) -> tuple[Array, Array]:
+        """What is missing to dual and primal feasibility."""
+        problem = self.problem
+        slope = problem.slope(self.x, self.gradient)
+        dual = -(slope + self.mu @ problem.A - self.z + self.w)
+        return np.where(self.moves, dual, 0.0), problem.d - problem.A @ self.x
+
+    def gap(self) -> tuple[float, float]:
+        """The duality gap (4), (314) of x with the multipliers μ at hand, and the objective."""
+        return self.gap_of(self.x, self.gradient, self.mu), self.problem.value(self.x, self.gradient)
+
+    def gap_of(self, x: Array, gradient: Array, mu: Array) -> float:
+        """The gap of any point; what pushes into the open counts as the products of slacks and multipliers do."""
+        problem = self.problem
+        r = gradient + mu @ problem.A
+        if problem.term is not None:
+            return float(np.sum(problem.term.gap(x, r, problem.lower, problem.upper)))
+        towards = np.where(r > 0, problem.lower, problem.upper)
+        closed = np.isfinite(towards)
+        gap = float(np.sum(r[closed] * (x - towards)[closed]))
+        return gap if closed.all() else gap + self.complementarity()
+
+    def is_feasible(self, accuracy: float) -> bool:
+        problem = self.problem
+        masses = np.abs(problem.A) @ np.abs(self.x) + np.abs(problem.d)
+        return bool(np.all(np.abs(problem.d - problem.A @ self.x) <= accuracy * masses))
+
+    # ---- a step -----------------------------------------------------------------------------------------------
+
+    def advance(self) -> bool:
+        """Predict along the tangent, correct back to the path; False when no step is left in floating point."""
+        try:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                return self._advance()
+        except (scipy.linalg.LinAlgError, ValueError, FloatingPointError):  # not positive definite, or not finite
+            return False
+
+    def _advance(self) -> bool:
+        curvature = self.z / self.s + self.w / self.t
+        if self.problem.term is not None:
+            curvature = curvature + self.problem.term.curvature(self.x)
+        self._factor(np.minimum(curvature, 1e290))
+        dual, primal = self.residuals()
+        push = np.where(self.moves, dual - self.z + self.w, 0.0)
+        both = self.system.solve(np.column_stack([push, np.where(self.moves, self.problem.A, 0.0).T]))
+        self._rows = both[:, 1:]
+        predictor = self._direction(primal, both[:, 0], -self.z, -self.w)
+        step = self._length(predictor, 1.0)
+        dx, _, dz, dw = predictor
+        target = self.complementarity() / self.bounds
+        ahead = float((self.s + step * dx)[self.has_lower] @ (self.z + step * dz)[self.has_lower])
+        ahead += float((self.t - step * dx)[self.has_upper] @ (self.w + step * dw)[self.has_upper])
+        centring = min(1.0, (max(ahead, 0.0) / self.bounds / target) ** 3) if target > 0 else 0.0
+        pull_z = np.where(self.has_lower, (centring * target - dx * dz) / self.s - self.z, 0.0)
+        pull_w = np.where(self.has_upper, (centring * target + dx * dw) / self.t - self.w, 0.0)
+        dx = self.system.solve(np.where(self.moves, dual + pull_z - pull_w, 0.0)[:, None])[:, 0]
+        corrector = self._direction(primal, dx, pull_z, pull_w)
+        step = self._length(corrector, FRACTION)
+        if not step > 1e-12 or not all(np.isfinite(part).all() for part in corrector):
+            return False
+        return self._take(step, corrector, self._imbalance(self._room()))
+
+    def _factor(self, curvature: Array) -> None:
+        """Factorise; where Q is singular and curvatures too small to tell, with larger ones: a shorter, safe step."""
+        scale = float(np.max(np.abs(self.system.diagonal), initial=0.0)) or 1.0
+        for least in SMALLEST_CURVATURES:
+            try:
+                self.system.factor(np.maximum(curvature, least * scale), self.moves)
+            except scipy.linalg.LinAlgError:
+                if least == SMALLEST_CURVATURES[-1]:
+                    raise
+            else:
+                return
+
+    def _take(self, step: float, direction: Direction, before: float) -> bool:
+        """Go; not so far that a term's curvature makes dual feasibility worse than centrality allows."""
+        dx, d_mu, dz, dw = direction
+        x, s, t, z, w, mu = self.x, self.s, self.t, self.z, self.w, self.mu
+        room, free = self._room(), self.problem.term is None or isinstance(self.problem.term, Diagonal)
+        for _ in range(MAX_HALVINGS):
+            self.s = np.where(self.has_lower, s + step * dx, 1.0)
+            self.t = np.where(self.has_upper, t - step * dx, 1.0)
+            self.z, self.w, self.mu = z + step * dz, w + step * dw, mu + step * d_mu
+            near_lower = self.has_lower & (~self.has_upper | (self.s <= self.t))
+            inside = np.where(self.has_upper, self.problem.upper - self.t, x + step * dx)
+            self.x = np.where(near_lower, self.problem.lower + self.s, inside)
+            self.gradient = self.gradient_at(self.x)
+            if free or self._imbalance(room) <= max(before, self.complementarity()):
+                return True
+            step *= 0.5
+        return False
+
+    def _room(self) -> Array:
+        """The distance to the nearest bound; the size of a variable that has none."""
+        room = np.minimum(np.where(self.has_lower, self.s, np.inf), np.where(self.has_upper, self.t, np.inf))
+        return np.where(np.isfinite(room), room, np.abs(self.x))
+
+    def _imbalance(self, room: Array) -> float:
+        """What is missing to dual feasibility, in units of the gap."""
+        missing = float(np.abs(self.residuals()[0]) @ room)
+        return missing if np.isfinite(missing) else np.inf
+
+    def merit(self) -> float:
+        """What all steps together are to bring to zero."""
+        return self.complementarity() + self._imbalance(self._room())
+
+    def _direction(self, primal: Array, dx: Array, pull_z: Array, pull_w: Array) -> Direction:
+        """From the solution without equality rows to one with them, and what follows for the multipliers.   (325)"""
+        A = self.problem.A
+        d_mu = np.zeros(len(A))
+        if len(A):
+            d_mu = np.asarray(np.linalg.lstsq(A @ self._rows, A @ dx - primal, rcond=None)[0], dtype=np.float64)
+            dx = dx - self._rows @ d_mu
+        dz = np.where(self.has_lower, pull_z - self.z / self.s * dx, 0.0)
+        dw = np.where(self.has_upper, pull_w + self.w / self.t * dx, 0.0)
+        return dx, d_mu, dz, dw
+
+    def _length(self, direction: Direction, fraction: float) -> float:
+        dx, _, dz, dw = direction
+        limit = 1.0 / fraction
+        for value, change, used in (
+            (self.s, dx, self.has_lower), (self.t, -dx, self.has_upper),
+            (self.z, dz, self.has_lower), (self.w, dw, self.has_upper),
+        ):  # fmt: skip
+            shrinks = used & (change < 0)
+            limit = min(limit, float(np.min(value[shrinks] / -change[shrinks], initial=np.inf)))
+        return min(1.0, fraction * limit)
+
+
+def whole_matrix(Q: Quadratic) -> Array:
+    """K in float64."""
+    if not isinstance(Q.access, GramAccess | SubsetAccess):
+        return Q.access.block(np.arange(Q.n), np.arange(Q.n))
+    K = np.empty((Q.n, Q.n))
+    Q.access.gram.fill(K)
+    return K
+
+
+def _forced(problem: Problem) -> tuple[NDArray[np.bool_], Array]:
+    """Variables of a row that asks for the least or the most its boxes allow: they have no interior to speak of."""
+    fixed, values = np.zeros(problem.size, dtype=bool), np.zeros(problem.size)
+    for row, target in zip(problem.A, problem.d, strict=True):
+        used = row != 0
+        least = np.where(row > 0, problem.lower, problem.upper)[used]
+        most = np.where(row > 0, problem.upper, problem.lower)[used]
+        for ends in (least, most):
+            scale = np.abs(row[used]) @ np.abs(ends) + abs(target)
+            if np.isfinite(scale) and abs(row[used] @ ends - target) <= 1e-13 * scale:
+                fixed[used], values[used] = True, ends
+    return fixed, values

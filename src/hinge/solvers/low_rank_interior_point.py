@@ -1,0 +1,234 @@
+"""Primal-dual path following for very many samples: kernel matrices of low rank, and the linear kernel."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from hinge.kernels import Access, cache_bytes
+from hinge.lowrank import SGMA, LowRankAccess, Nystrom, PivotedCholesky, RowBlocks, low_rank_access
+from hinge.problems import Array, History, Problem, Quadratic, Solution, Status, optimal_offset
+from hinge.solvers.groups import nearest_feasible
+from hinge.solvers.interior_path import CentralPath
+from hinge.solvers.monitor import Monitor
+from hinge.solvers.polish import balance, polish
+from hinge.solvers.single_thread import single_thread
+
+#: Iterations where `max_iter` sets no limit.
+ENOUGH = 100
+
+#: Below this tolerance the factor is kept in float64, and the end is made exact where that is possible.
+PRECISE = 1e-5
+
+#: An approximation with no more residual than this fraction of the trace is the matrix itself.
+NOTHING_LEFT = 1e-11
+
+#: Free variables up to which the end is made exact.
+MAX_FREE = 2000
+
+
+class OutOfTime(Exception):
+    """`max_time` is over."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LowRankInteriorPoint:
+    """Interior point with Sherman–Morrison–Woodbury.                    LwK §10.3.4; docs/math.md (350)–(359)
+
+    The kernel matrix is replaced by LLᵀ of n ≪ m basis functions (the linear kernel is used as it is), and an iteration
+    costs O(mn²) time and a few passes over L, in blocks of rows.  What is found is the best function among those made
+    of the basis functions; the model consists of these.
+
+    Parameters
+    ----------
+    approximation : SGMA, PivotedCholesky or Nystrom
+        How basis functions are chosen, and how many.
+    tol : float
+        Relative duality gap of the problem with LLᵀ in the place of K.
+    max_iter : int
+        Iterations; −1 for the default of 100.
+    max_time : float or None
+        Seconds.  Choosing basis functions may take half of it.
+    threads : int
+    dtype : {"auto", "float64", "float32"}
+        What L is kept in; "auto" is float32 for a tolerance of at least 1e-5.
+    cache_size : float or "auto"
+        Megabytes for L; a larger one goes to a temporary file and is read in blocks.
+    folder : str or None
+        Where that file is.
+    exact_bound : bool
+        Compute the lower bound with the true kernel matrix instead of bounding the difference; see `approximation_`
+        of the estimators.
+    """
+
+    approximation: SGMA | PivotedCholesky | Nystrom = field(default_factory=SGMA)
+    tol: float = 1e-3
+    max_iter: int = -1
+    max_time: float | None = None
+    threads: int = 1
+    dtype: str = "auto"
+    cache_size: float | str = "auto"
+    folder: str | None = None
+    exact_bound: bool = False
+
+    def __post_init__(self) -> None:
+        if self.dtype not in ("auto", "float64", "float32"):
+            raise ValueError(f"dtype={self.dtype!r} must be 'auto', 'float64' or 'float32'")
+
+    def approximate(self, access: Access) -> LowRankAccess:
+        """LLᵀ in the place of the matrix behind `access`."""
+        narrow = self.dtype == "float32" or (self.dtype == "auto" and self.tol >= PRECISE)
+        seconds = None if self.max_time is None else 0.5 * self.max_time
+        with single_thread():
+            return low_rank_access(
+                access,
+                self.approximation,
+                threads=self.threads,
+                dtype=np.float32 if narrow else np.float64,
+                cache_size=self.cache_size,
+                folder=self.folder,
+                max_time=seconds,
+            )
+
+    def solve(
+        self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
+    ) -> Solution:
+        """Solve `problem` with LLᵀ in the place of its kernel matrix; a start is of no use and is ignored.
+
+        The gradient of the solution is that of `problem` itself, so that its certificate tells the truth about it.
+        """
+        if problem.term is not None:
+            raise ValueError(
+                "the low rank interior point method is for losses without a curved part (hinge, ε-insensitive); use "
+                "solver=Newton(approximation=SGMA(...)) or 'lagrangian' for this loss, or 'interior_point'"
+            )
+        if not (np.isfinite(problem.lower).all() and np.isfinite(problem.upper).all()):
+            raise ValueError("the interior point method needs finite bounds; use SMO for a problem without them")
+        began = time.monotonic()
+        access = self.approximate(problem.Q.access)
+        same = access is problem.Q.access
+        low = problem if same else replace(problem, Q=Quadratic(access, problem.Q.sign))
+        lossless = same or access.origin.relative_residual <= NOTHING_LEFT
+        run = _Run(self, low, began, monitor)
+        with single_thread():
+            found = run.follow()
+            if self.tol < PRECISE and lossless and found.status in (Status.SOLVED, Status.NUMERICAL, Status.MAX_ITER):
+                found = run.polished(problem, found)
+        if same or found.polished:
+            return found
+        gradient = problem.gradient(found.alpha)
+        return replace(found, gradient=gradient, mu=optimal_offset(problem, found.alpha, gradient))
+
+
+class _Run:
+    """One run along the central path."""
+
+    def __init__(self, solver: LowRankInteriorPoint, problem: Problem, began: float, monitor: Monitor | None) -> None:
+        self.solver, self.problem, self.began, self.monitor = solver, problem, began, monitor
+        self.deadline = None if solver.max_time is None else began + solver.max_time
+        self.records: list[dict[str, Any]] = []
+        self.path: CentralPath | None = None
+        access = problem.Q.access
+        assert isinstance(access, LowRankAccess)
+        blocks = access.blocks.gathered(cache_bytes(solver.cache_size))
+        self.blocks: RowBlocks = replace(blocks, wide=solver.tol < PRECISE, watch=self._watch)
+
+    def _watch(self) -> None:
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise OutOfTime
+
+    def follow(self) -> Solution:
+        status, error, path = Status.MAX_ITER, None, None
+        solver = self.solver
+        try:
+            path = CentralPath(self.problem, self.blocks, accuracy=min(1e-6, 1e-3 * solver.tol))
+            for iteration in range(ENOUGH if solver.max_iter < 0 else solver.max_iter + 1):
+                self.records.append({"iteration": iteration, "seconds": self._seconds(), **path.snapshot()})
+                if path.is_optimal(solver.tol) and self._confirmed(path):
+                    status = Status.SOLVED
+                    break
+                if iteration == solver.max_iter:
+                    break
+                self._watch()
+                if self.monitor is not None and self.monitor(self.records[-1]) is False:
+                    status = Status.INTERRUPTED
+                    break
+                if not path.advance():
+                    status = Status.SOLVED if path.is_optimal(max(solver.tol, 1e-8)) else Status.NUMERICAL
+                    break
+        except OutOfTime:
+            status = Status.TIME_LIMIT
+        except scipy.linalg.LinAlgError:
+            status = Status.NUMERICAL
+        except (KeyboardInterrupt, Exception) as interruption:  # a signal, or what the monitor raised
+            status, error = Status.INTERRUPTED, interruption
+        return self._solution(path, status, error)
+
+    def _confirmed(self, path: CentralPath) -> bool:
+        """Optimal with products in float64 as well; if not, go on with these."""
+        if self.blocks.wide:
+            return True
+        self.blocks = replace(self.blocks, wide=True)
+        path.use(self.blocks)
+        return path.is_optimal(self.solver.tol)
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self.began
+
+    def _solution(self, path: CentralPath | None, status: Status, error: BaseException | None) -> Solution:
+        """The last point, made feasible, with the gradient in float64."""
+        self.path = path
+        alpha = nearest_feasible(self.problem, None if path is None else path.alpha)
+        self.blocks = replace(self.blocks, wide=True, watch=None)
+        gradient = self._gradient(alpha)
+        return self._made(alpha, gradient, status, error)
+
+    def _gradient(self, alpha: Array) -> Array:
+        Q = self.problem.Q
+        f = self.blocks.times(self.blocks.transposed(Q.coefficients(alpha)))
+        return Q.spread(f) + self.problem.p
+
+    def _made(
+        self, alpha: Array, gradient: Array, status: Status, error: BaseException | None, polished: bool = False
+    ) -> Solution:
+        names = self.records[0] if self.records else NO_RECORD
+        columns = {name: np.array([record[name] for record in self.records]) for name in names}
+        return Solution(
+            alpha=alpha,
+            mu=optimal_offset(self.problem, alpha, gradient),
+            gradient=gradient,
+            status=status,
+            iterations=max(0, len(self.records) - 1),
+            history=History.from_columns(columns),
+            error=error,
+            polished=polished,
+        )
+
+    def polished(self, problem: Problem, found: Solution) -> Solution:
+        """Variables next to a bound onto it, the others exactly; at least the bounds, where they cost nothing."""
+        if self.path is None:
+            return found
+        alpha = self.path.at_bounds()
+        gradient, known = problem.gradient(alpha), problem.gradient(found.alpha)
+        exact = polish(problem, alpha, gradient, found.alpha, known, max_free=MAX_FREE, deadline=self.deadline)
+        if exact is not None:
+            mu = optimal_offset(problem, *exact)
+            return replace(
+                found, alpha=exact[0], gradient=exact[1], mu=mu, status=Status.SOLVED, polished=True
+            )
+        inside = np.flatnonzero((alpha > problem.lower) & (alpha < problem.upper))
+        if balance(problem, alpha, inside):
+            gradient = problem.gradient(alpha)
+            value = problem.value(found.alpha, known)
+            if problem.value(alpha, gradient) <= value + 1e-9 * max(abs(value), 1e-4 * self.path.first_value):
+                return replace(found, alpha=alpha, gradient=gradient, mu=optimal_offset(problem, alpha, gradient))
+        return found
+
+
+NO_RECORD = ("iteration", "seconds", "violation", "primal", "dual", "gap", "active", "exact")
+
+__all__ = ["LowRankInteriorPoint"]

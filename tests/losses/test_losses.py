@@ -1,0 +1,189 @@
+"""Laws that every loss obeys, and errors for one's own that does not."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from hinge import losses
+from hinge.losses import (
+    MARGIN_LOSSES,
+    RESIDUAL_LOSSES,
+    EpsilonInsensitive,
+    Huber,
+    HuberizedHinge,
+    Loss,
+    PiecewisePolynomial,
+    PolynomialLoss,
+    as_loss,
+    check_loss,
+)
+
+EVERY = [
+    *(cls() for cls in (MARGIN_LOSSES | RESIDUAL_LOSSES).values()),
+    HuberizedHinge(1.0, 0.5), EpsilonInsensitive(0.0), EpsilonInsensitive(1.5), Huber(0.3),
+    PolynomialLoss(1.5), PolynomialLoss(3.0), PolynomialLoss(1.1),
+    PiecewisePolynomial(3.0, 0.5), PiecewisePolynomial(1.3, 2.0),
+]  # fmt: skip
+Z = np.concatenate([np.linspace(-5, 5, 2001), [0.1, -0.1, 0.2, 1.0, -1.0, 1e3, -300.0]])
+
+every_loss = pytest.mark.parametrize("loss", EVERY, ids=repr)
+
+
+@every_loss
+def test_fenchel_and_young(loss):
+    slope = loss.derivative(Z)
+    np.testing.assert_allclose(loss.value(Z) + loss.conjugate(slope), Z * slope, rtol=1e-12, atol=1e-12)
+    low, high = max(loss.slopes[0], -7.0), min(loss.slopes[1], 7.0)
+    s = np.linspace(low, high, 301)
+    assert np.all(loss.value(Z) + loss.conjugate(s)[:, None] - np.outer(s, Z) >= -1e-9 * (1 + np.abs(np.outer(s, Z))))
+    outside = [e + 0.1 * np.sign(e - (low + high) / 2) for e in loss.slopes if np.isfinite(e)]
+    assert np.all(np.isinf(loss.conjugate(outside)))
+
+
+@every_loss
+def test_derivatives_are_those_of_the_values(loss):
+    z, h = np.linspace(-3.017, 3.0, 400), 1e-6
+    numeric = (loss.value(z + h) - loss.value(z - h)) / (2 * h)
+    np.testing.assert_allclose(loss.derivative(z), numeric, rtol=1e-6, atol=1e-6)
+    numeric = (loss.derivative(z + h) - loss.derivative(z - h)) / (2 * h)
+    np.testing.assert_allclose(loss.second_derivative(z), numeric, rtol=1e-4, atol=1e-5)
+
+
+@every_loss
+def test_conjugate_derivatives(loss):
+    for piece in loss.pieces:
+        low, high = max(piece.low, -3.0), min(piece.high, 3.0)
+        s, h = low + (high - low) * np.linspace(0.013, 0.98, 50), 1e-7
+        numeric = (loss.conjugate(s + h) - loss.conjugate(s - h)) / (2 * h)
+        np.testing.assert_allclose(loss.conjugate_derivative(s), numeric, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(Loss.conjugate_derivative(loss, s), numeric, rtol=1e-6, atol=1e-6)
+        numeric = (loss.conjugate_derivative(s + h) - loss.conjugate_derivative(s - h)) / (2 * h)
+        np.testing.assert_allclose(loss.conjugate_second_derivative(s), numeric, rtol=1e-5, atol=1e-6)
+
+
+@every_loss
+def test_quadratic_pieces_are_the_conjugate(loss):
+    for piece in loss.pieces:
+        if piece.quadratic:
+            s = np.linspace(max(piece.low, -3), min(piece.high, 3), 21)
+            np.testing.assert_allclose(
+                loss.conjugate(s) - loss.conjugate(0.0), piece.linear * s + piece.ridge * s**2 / 2, atol=1e-14
+            )
+
+
+@every_loss
+def test_at_a_kink_the_slope_nearest_to_zero(loss):
+    for kink in (0.0, 1.0, 0.1, -0.1, 1.5):
+        before, at, after = loss.derivative(np.array([kink - 1e-9, kink, kink + 1e-9]))
+        if after - before > 1e-3:
+            assert at == np.clip(0.0, before, after)
+
+
+@every_loss
+def test_hinge_losses_pass_their_own_check(loss):
+    check_loss(loss)
+    assert as_loss(loss, loss.form) is loss
+
+
+def test_one_tube_for_each_sample():
+    loss = EpsilonInsensitive(np.array([0.0, 1.0, 2.0]))
+    np.testing.assert_array_equal(loss.value([2.0, 2.0, 2.0]), [2.0, 1.0, 0.0])
+    np.testing.assert_array_equal(loss.derivative([0.5, -2.0, 2.0]), [1.0, -1.0, 0.0])
+
+
+def test_some_values():
+    assert losses.SquaredHinge().value(-1.0) == 4.0
+    assert losses.ModifiedHuber().value(-2.0) == 8.0
+    assert losses.ModifiedHuber().value(-1.0) == 4.0
+    assert losses.Gaussian().value(3.0) == 4.5
+    assert losses.Huber(2.0).value(5.0) == 4.0
+    assert losses.PiecewisePolynomial(3.0, 2.0).value(5.0) == pytest.approx(5 - 2 * 2 / 3)
+
+
+class Tilted:
+    """A loss of one's own: pinball, 0.8 r above zero and −0.2 r below."""
+
+    def value(self, z):
+        return np.maximum(0.8 * z, -0.2 * z)
+
+    def derivative(self, z):
+        return np.where(z > 0, 0.8, np.where(z < 0, -0.2, 0.0))
+
+    def conjugate(self, s):
+        return np.where((s >= -0.2) & (s <= 0.8), 0.0, np.inf)
+
+
+def _spoiled(**changes):
+    return type("Spoiled", (Tilted,), {"__repr__": lambda self: "spoiled", **changes})()
+
+
+def test_a_loss_of_ones_own():
+    loss = as_loss(Tilted(), "residual")
+    assert loss.slopes == (-0.2, 0.8)
+    assert [(p.low, p.high) for p in loss.pieces] == [(0.0, 0.8), (-0.2, 0.0)]
+    np.testing.assert_allclose(loss.conjugate_derivative([0.5, -0.1]), 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"value": lambda self, z: np.minimum(0.8 * z, -0.2 * z)}, "not convex: value bends"),
+        ({"derivative": lambda self, z: np.where(z > 0, -0.2, 0.8)}, "not convex: derivative falls"),
+        ({"derivative": lambda self, z: np.where(z > 0, 0.7, -0.2)}, "derivative is not that of value"),
+        ({"conjugate": lambda self, s: 0.1 * s}, "conjugate("),
+        ({"conjugate": lambda self, s: np.where((s == 0.8) | (s == -0.2) | (s == 0), 0.0, -0.1)}, "Fenchel"),
+        ({"value": lambda self, z: 1.0}, "elementwise"),
+        ({"value": lambda self, z: np.where(z > 2, np.nan, 0.0)}, "finite"),
+    ],
+)  # fmt: skip
+def test_a_wrong_loss_is_told_what_is_wrong(changes, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        as_loss(_spoiled(**changes), "residual")
+
+
+def test_a_loss_that_falls_without_end():
+    class Down:
+        def value(self, z):
+            return -z
+
+        def derivative(self, z):
+            return -np.ones_like(z)
+
+        def conjugate(self, s):
+            return np.where(s == -1, 0.0, np.inf)
+
+    with pytest.raises(ValueError, match="no minimum"):
+        as_loss(Down(), "residual")
+
+
+def test_an_undeclared_line_in_between():
+    class Steps:
+        def value(self, z):
+            return np.maximum(0, z) + np.maximum(0, z - 1)
+
+        def derivative(self, z):
+            return 1.0 * (z > 0) + (z > 1)
+
+        def conjugate(self, s):
+            return np.where((s < 0) | (s > 2), np.inf, np.maximum(0, s - 1))
+
+    with pytest.raises(ValueError, match=r"kinks = \(1,\)"):
+        as_loss(Steps(), "residual")
+    Steps.kinks = (1.0,)
+    assert [(p.start, p.low, p.high) for p in as_loss(Steps(), "residual").pieces] == [(0, 0, 1), (1, 1, 2)]
+
+
+def test_bad_arguments():
+    with pytest.raises(TypeError, match="lacks derivative, conjugate"):
+        as_loss(type("Half", (), {"value": abs})(), "residual")
+    with pytest.raises(TypeError, match=r"pass an object: Huber\(\.\.\.\)"):
+        as_loss(Huber, "residual")
+    with pytest.raises(ValueError, match="of the residual, but this machine needs one of the margin"):
+        as_loss(Huber(), "margin")
+    bad = (lambda: PolynomialLoss(1.0), lambda: Huber(0.0), lambda: EpsilonInsensitive(-1.0), lambda: HuberizedHinge(0))
+    for make in bad:
+        with pytest.raises(ValueError):
+            make()

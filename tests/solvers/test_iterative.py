@@ -1,0 +1,309 @@
+"""Newton, Lagrangian, gradient descent, AdaTron: interior point's optimum, and the rates the book promises."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hinge
+from hinge import Status
+from hinge.formulations import CSVC, SVR, LossMachine
+from hinge.kernels import RBF, Linear, Polynomial, open_access
+from hinge.losses import (
+    Exponential,
+    Gaussian,
+    Hinge,
+    Huber,
+    Logistic,
+    ModifiedHuber,
+    SquaredEpsilonInsensitive,
+    SquaredHinge,
+)
+from hinge.lowrank import SGMA
+from hinge.problems import certify
+from hinge.solvers import (
+    AdaTron,
+    GradientDescent,
+    InteriorPoint,
+    Lagrangian,
+    Newton,
+    RegularizedRisk,
+    descend,
+)
+
+SMOOTH = {
+    "squared hinge": SquaredHinge(),
+    "modified huber": ModifiedHuber(),
+    "logistic": Logistic(),
+    "exponential": Exponential(),
+    "squared epsilon": SquaredEpsilonInsensitive(0.1),
+    "huber": Huber(),
+    "gaussian": Gaussian(),
+}
+KINKED = ("hinge", "epsilon")
+
+#: solver with a tolerance → the losses it is for
+SOLVERS = {
+    "Newton": (Newton, 1e-9, tuple(SMOOTH)),
+    "Newton, low rank": (lambda **o: Newton(approximation=SGMA(rank=60, tol=0), **o), 1e-9, tuple(SMOOTH)),
+    "Lagrangian": (Lagrangian, 1e-7, ("squared hinge", "squared epsilon")),
+    "Lagrangian, low rank": (
+        lambda **o: Lagrangian(approximation=SGMA(rank=60, tol=0), **o), 1e-7, ("squared hinge", "squared epsilon"),
+    ),
+    "GradientDescent": (GradientDescent, 1e-5, tuple(SMOOTH)),
+    "GradientDescent, plain": (lambda **o: GradientDescent(conjugate=False, **o), 1e-3, tuple(SMOOTH)),
+    "GradientDescent, coefficients": (
+        lambda **o: GradientDescent(space="coefficients", **o), 1e-2, ("logistic", "exponential"),
+    ),
+    "GradientDescent, corners": (GradientDescent, 3e-3, KINKED),
+    "AdaTron": (AdaTron, 1e-3, (*KINKED, "squared hinge", "squared epsilon")),
+}  # fmt: skip
+CASES = [(name, loss) for name, (_, _, losses) in SOLVERS.items() for loss in losses]
+every_case = pytest.mark.parametrize(("name", "loss"), CASES)
+
+
+def problem(loss, m=60, seed=0, bias=True, kernel=None, C=1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, 3))
+    f = np.sin(2 * X[:, 0]) + X[:, 1]
+    cost = C * rng.uniform(0.5, 2.0, m)
+    access = open_access(RBF(0.3) if kernel is None else kernel, X)
+    labels = np.where(f + 0.5 * rng.normal(size=m) > 0, 1.0, -1.0)
+    targets = f + 0.1 * rng.normal(size=m)
+    if loss == "hinge":
+        return CSVC(labels, cost, bias).build(access)
+    if loss == "epsilon":
+        return SVR(targets, cost, 0.1, bias=bias).build(access)
+    chosen = SMOOTH[loss]
+    return LossMachine(labels if chosen.form == "margin" else targets, cost, chosen, bias).build(access)
+
+
+@every_case
+@pytest.mark.parametrize("bias", [True, False])
+def test_agrees_with_interior_point_within_its_tolerance(name, loss, bias):
+    make, tol, _ = SOLVERS[name]
+    posed = problem(loss, bias=bias)
+    optimum = -posed.value(InteriorPoint().solve(posed).alpha)
+    found = make(tol=tol).solve(posed)
+    assert found.status is Status.SOLVED
+    certificate = certify(posed, *found.point)
+    assert certificate.relative_gap <= 1.1 * tol + 1e-12
+    assert certificate.infeasibility <= 1e-10
+    assert abs(certificate.dual - optimum) <= 1.1 * tol * abs(certificate.primal) + 1e-10 * abs(optimum)
+    assert found.history.best_dual <= optimum * (1 + 1e-9) + 1e-12  # every bound seen is one
+    assert found.history.best_primal >= optimum * (1 - 1e-9) - 1e-12
+
+
+@every_case
+def test_limits_are_kept_and_said(name, loss):
+    make, _, _ = SOLVERS[name]
+    posed = problem(loss)
+    short = make(tol=1e-14, max_iter=1).solve(posed)
+    assert short.status in (Status.MAX_ITER, Status.SOLVED)
+    assert short.iterations <= 1
+    late = make(tol=1e-14, max_time=1e-9).solve(posed)
+    assert late.status in (Status.TIME_LIMIT, Status.SOLVED)
+    for found in (short, late):
+        assert np.all((found.alpha >= posed.lower) & (found.alpha <= posed.upper))
+        np.testing.assert_allclose(posed.A @ found.alpha, posed.d, atol=1e-10)
+        assert certify(posed, *found.point).gap >= 0
+    seen = []
+    stopped = make(tol=1e-14).solve(posed, monitor=lambda s: bool(seen.append(s)))
+    assert stopped.status in (Status.INTERRUPTED, Status.SOLVED)
+
+    def fails(snapshot):
+        raise KeyboardInterrupt
+
+    raised = make(tol=1e-14).solve(posed, monitor=fails)
+    assert raised.status is Status.SOLVED or isinstance(raised.error, KeyboardInterrupt)
+
+
+@every_case
+def test_repeats_bit_by_bit(name, loss):
+    make, tol, _ = SOLVERS[name]
+    first, second = (make(tol=tol).solve(problem(loss)) for _ in range(2))
+    assert first.alpha.tobytes() == second.alpha.tobytes()
+
+
+@pytest.mark.parametrize("kind", [Newton, Lagrangian, GradientDescent, AdaTron])
+@given(data=st.data())
+@settings(max_examples=15, deadline=None)
+def test_odd_data(kind, data):
+    """Duplicates, empty rows, tiny and large costs."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    m = data.draw(st.integers(2, 12))
+    X = rng.normal(size=(m, 2))[rng.integers(0, m, m)] * data.draw(st.sampled_from([0.0, 1.0, 10.0]))
+    y = np.where(rng.random(m) < 0.5, -1.0, 1.0)
+    cost = 10.0 ** data.draw(st.integers(-2, 2)) * rng.uniform(0.5, 2, m)
+    posed = LossMachine(y, cost, SquaredHinge(), data.draw(st.booleans())).build(open_access(RBF(0.5), X))
+    optimum = -posed.value(InteriorPoint().solve(posed).alpha)
+    found = kind(tol=1e-3, max_time=2.0).solve(posed)
+    certificate = certify(posed, *found.point)
+    scale = max(abs(optimum), 1e-9 * float(cost.sum()))
+    assert certificate.dual <= optimum + 1e-7 * scale
+    assert certificate.primal >= optimum - 1e-7 * scale
+    if found.status is Status.SOLVED:
+        assert certificate.gap <= 1.1e-3 * scale + 1e-7 * float(cost.sum())
+
+
+# ---- Lagrangian ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["squared hinge", "squared epsilon"])
+def test_lagrangian_converges_at_the_rate_of_theorem_10_7(loss):
+    """‖Q(α − ᾱ)‖ falls by ‖1 − γQ⁻¹‖ or more in every iteration (variables scaled to a ridge of one)."""
+    posed = problem(loss, bias=False, C=2.0)
+    d = posed.term.d
+    Q = posed.Q.to_dense() / np.sqrt(np.outer(d, d)) + np.eye(posed.size)
+    solution = np.sqrt(d) * InteriorPoint(tol=1e-12).solve(posed).alpha
+    rate = np.linalg.norm(np.eye(posed.size) - 1.9 * np.linalg.inv(Q), 2)
+    assert rate < 1
+    errors = []
+    for iterations in range(1, 12):
+        from hinge.solvers.lagrangian import _Iteration
+        from hinge.solvers.story import Story
+
+        run = _Iteration(posed)
+        run.follow(Story(0.0, iterations, None, None))
+        errors.append(np.linalg.norm(Q @ (np.sqrt(d) * run.alpha - solution)))
+    errors = np.array(errors)
+    assert np.all(errors[1:] <= rate * errors[:-1] * (1 + 1e-6) + 1e-7)
+    assert errors[-1] < 0.9 * errors[0]
+
+
+def test_lagrangian_with_the_offset_in_the_kernel_is_the_books_problem():
+    """K + 1 and no row: b = Σ yα, and ½‖w‖² + ½b² + Σ Cξ² by direct minimisation (LwK (10.105), its λ divided out)."""
+    from scipy.optimize import minimize
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = np.where(X[:, 0] + 0.3 * rng.normal(size=40) > 0, 1.0, -1.0)
+    access = open_access(Linear() + Polynomial(degree=0, gamma=1.0, coef0=1.0), X)
+    posed = LossMachine(y, np.full(40, 3.0), SquaredHinge(), bias=False).build(access)
+    found = Lagrangian(tol=1e-10).solve(posed)
+    w, b = X.T @ (y * found.alpha), float(y @ found.alpha)
+
+    def risk(v):
+        slack = np.maximum(0, 1 - y * (X @ v[:2] + v[2]))
+        return 0.5 * v @ v + 3.0 * slack @ slack
+
+    direct = minimize(risk, np.zeros(3), method="BFGS", options=dict(gtol=1e-9))
+    np.testing.assert_allclose([*w, b], direct.x, atol=1e-4)
+    np.testing.assert_allclose(found.alpha, 6.0 * np.maximum(0, 1 - y * (X @ w + b)), atol=1e-3)  # α = 2Cξ
+
+
+# ---- gradient descent -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("regularizer", ["rkhs", "norm", "sparsity", "values"])
+@pytest.mark.parametrize("loss", [Logistic(), Exponential(), SquaredHinge(), Huber()], ids=repr)
+def test_every_regularizer_of_table_10_3(regularizer, loss):
+    """Gradients against differences; the bounds on both sides of what an independent minimiser finds."""
+    from scipy.optimize import minimize
+
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(12, 2))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0) if loss.form == "margin" else X[:, 0]
+    risk = RegularizedRisk(RBF(0.4)(X), y, loss, np.full(12, 0.7), regularizer, 0.3)
+    alpha = rng.normal(size=12)
+    if regularizer != "sparsity":
+        h = 1e-6
+        at = lambda a: risk.penalty(a, risk.K @ a)  # noqa: E731
+        slope = [(at(alpha + h * e) - at(alpha - h * e)) / (2 * h) for e in np.eye(12)]
+        np.testing.assert_allclose(risk.penalty_gradient(alpha, risk.K @ alpha), slope, rtol=1e-5, atol=1e-7)
+    found = descend(risk, tol=1e-2, max_iter=3000)
+    assert found.lower_bound <= found.value
+    whole = lambda v: risk.losses(risk.K @ v[:12] + v[12]) + risk.penalty(v[:12], risk.K @ v[:12])  # noqa: E731
+    direct = minimize(whole, np.r_[found.coefficients, found.intercept], method="Powell", options=dict(maxiter=30))
+    assert found.lower_bound <= direct.fun + 1e-9
+    if found.status is Status.SOLVED:
+        assert found.value - direct.fun <= 1e-2 * found.value
+    if regularizer == "sparsity":
+        assert np.count_nonzero(found.coefficients) < 12
+
+
+def test_theorem_10_5_is_the_duality_gap():
+    """docs/math.md (369): the bound noted at every step contains the optimum, and shrinks to nothing."""
+    posed = problem("logistic")
+    optimum = -posed.value(InteriorPoint().solve(posed).alpha)
+    history = GradientDescent(tol=1e-8).solve(posed).history
+    assert np.all(history.dual <= optimum + 1e-9)
+    assert np.all(history.primal >= optimum - 1e-9)
+    np.testing.assert_allclose(history.primal - history.dual, history.gap, rtol=1e-6, atol=1e-12)
+    assert history.gap[-1] < 1e-6 * history.gap[0]
+
+
+# ---- refusals, and machines ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("solver", "loss", "remedy"),
+    [
+        (Newton(), "hinge", "interior_point"),
+        (Newton(), "epsilon", "interior_point"),
+        (Lagrangian(), "hinge", "squared_hinge"),
+        (Lagrangian(), "modified huber", "newton"),
+        (Lagrangian(), "logistic", "squared_hinge"),
+        (AdaTron(), "logistic", "newton"),
+        (GradientDescent(space="coefficients"), "hinge", "logistic"),
+    ],
+    ids=str,
+)
+def test_what_a_solver_is_not_for_it_refuses_with_a_remedy(solver, loss, remedy):
+    with pytest.raises(ValueError, match=remedy):
+        solver.solve(problem(loss))
+
+
+def test_bad_options_are_named():
+    with pytest.raises(ValueError, match="rate"):
+        AdaTron(rate=2.0)
+    with pytest.raises(ValueError, match="space"):
+        GradientDescent(space="somewhere")
+    with pytest.raises(ValueError, match="regularizer"):
+        RegularizedRisk(np.eye(2), np.ones(2), Logistic(), np.ones(2), "ridge")
+    with pytest.raises(ValueError, match="strength"):
+        RegularizedRisk(np.eye(2), np.ones(2), Logistic(), np.ones(2), "rkhs", 0.0)
+    with pytest.raises(ValueError, match="logistic"):
+        descend(RegularizedRisk(np.eye(2), np.ones(2), Hinge(), np.ones(2)))
+
+
+@pytest.mark.parametrize(
+    ("machine", "loss", "solver"),
+    [
+        ("SVC", "squared_hinge", "lagrangian"),
+        ("SVC", "squared_hinge", "newton"),
+        ("SVC", "logistic", "newton"),
+        ("SVC", "modified_huber", Newton(approximation=SGMA(rank=100, tol=0))),
+        ("SVC", "exponential", "gradient_descent"),
+        ("SVC", "hinge", "adatron"),
+        ("SVR", "squared_epsilon_insensitive", "lagrangian"),
+        ("SVR", "huber", "newton"),
+        ("SVR", "squared_epsilon_insensitive", Lagrangian(approximation=SGMA(rank=100, tol=0))),
+    ],
+    ids=str,
+)
+def test_machines_choose_them_by_name(machine, loss, solver):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 3))
+    y = np.digitize(X[:, 0] + 0.2 * rng.normal(size=90), [-0.5, 0.5]) if machine == "SVC" else np.sin(X[:, 0])
+    make = getattr(hinge, machine)
+    model = make(loss=loss, solver=solver, gamma=0.3).fit(X, y)
+    reference = make(loss=loss, gamma=0.3, tol=1e-8).fit(X, y)
+    assert model.status_ is Status.SOLVED
+    found = model.certify(X, y)
+    assert found.relative_gap <= 2e-3
+    optimum = reference.certificate_.primal
+    assert found.dual <= optimum * (1 + 1e-6)
+    assert found.primal >= optimum * (1 - 1e-6)
+    assert model.certificate_.relative_gap == pytest.approx(found.relative_gap, rel=0.2, abs=1e-6)
+
+
+def test_linear_kernels_go_through_the_data():
+    """More samples than features: the factor is X, and no approximation is reported."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=300) > 0, 1, 0)
+    for solver in ("newton", "lagrangian"):
+        model = hinge.SVC(kernel="linear", loss="squared_hinge", solver=solver).fit(X, y)
+        assert not hasattr(model, "approximation_")
+        assert model.certify(X, y).relative_gap < 1e-3

@@ -1,0 +1,147 @@
+"""The interior point method over LLᵀ: blocks, files, precision, limits, interruptions."""
+
+import time
+
+import numpy as np
+import pytest
+
+from hinge import Status
+from hinge.formulations import CSVC, SVR
+from hinge.kernels import RBF, Precomputed, open_access
+from hinge.lowrank import SGMA, Nystrom, low_rank_access
+from hinge.problems import Problem, Quadratic, certify
+from hinge.solvers import InteriorPoint, LowRankInteriorPoint
+from hinge.solvers.low_rank_system import LowRankSystem
+
+
+def problem(m=400, seed=0, regression=False, C=10.0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, 4))
+    f = np.sin(2 * X[:, 0]) + X[:, 1]
+    access = open_access(RBF(0.2), X)
+    if regression:
+        return SVR(f + 0.1 * rng.normal(size=m), np.full(m, C), 0.1).build(access)
+    return CSVC(np.where(f + 0.5 * rng.normal(size=m) > 0, 1.0, -1.0), np.full(m, C)).build(access)
+
+
+def reduced(problem, rank=60):
+    """The same with a factor in the place of the kernel matrix."""
+    access = low_rank_access(problem.Q.access, SGMA(rank=rank, tol=0))
+    return Problem(
+        Quadratic(access, problem.Q.sign), problem.p, problem.A, problem.d, problem.lower, problem.upper
+    )
+
+
+@pytest.mark.parametrize("regression", [False, True])
+def test_agrees_with_dense_interior_point(regression):
+    low = reduced(problem(regression=regression))
+    K = low.Q.access.block(np.arange(400), np.arange(400))
+    dense = Problem(
+        Quadratic(open_access(Precomputed(), K), low.Q.sign), low.p, low.A, low.d, low.lower, low.upper
+    )
+    found, reference = LowRankInteriorPoint(tol=1e-10).solve(low), InteriorPoint().solve(dense)
+    assert found.status is Status.SOLVED
+    assert found.iterations <= reference.iterations + 3
+    value = dense.value(reference.alpha)
+    assert low.value(found.alpha) == pytest.approx(value, rel=1e-9)
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-6, 1e-9])
+def test_the_gap_asked_for_is_reached(tol):
+    low = reduced(problem())
+    found = LowRankInteriorPoint(tol=tol).solve(low)
+    assert found.status is Status.SOLVED
+    assert certify(low, *found.point).relative_gap <= 1.01 * tol
+
+
+def test_a_file_and_float32_and_threads_give_the_same_model(tmp_path):
+    """A budget below the size of L: rows come from a map, in blocks; the same bits for any number of threads."""
+    whole = problem(3000)
+    method = Nystrom(rank=150)
+    options = dict(approximation=method, tol=1e-4)
+    inside = LowRankInteriorPoint(**options).solve(whole)
+    outside = LowRankInteriorPoint(cache_size=0.5, folder=str(tmp_path), **options).solve(whole)
+    twice = LowRankInteriorPoint(threads=2, **options).solve(whole)
+    wide = LowRankInteriorPoint(dtype="float64", **options).solve(whole)
+    assert inside.alpha.tobytes() == outside.alpha.tobytes() == twice.alpha.tobytes()
+    value = whole.value(wide.alpha)
+    assert whole.value(inside.alpha) == pytest.approx(value, rel=1e-3)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_settled_rows_are_left_out_towards_the_end():
+    found = LowRankInteriorPoint(tol=1e-6).solve(reduced(problem(2000, C=1.0)))
+    assert found.history.active[0] == 2000
+    assert found.history.active[-1] < 1000
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+def test_the_system_is_solved_whatever_magnitudes_D_has(slots):
+    """D over twenty magnitudes, as at the end of a path: the residual is small beside what it is made of."""
+    rng = np.random.default_rng(0)
+    L = rng.normal(size=(200, 12))
+    access = low_rank_access(open_access(Precomputed(), L @ L.T), SGMA(rank=12, tol=0))
+    Q = Quadratic(access, np.repeat([1.0, -1.0], 200)[: 200 * slots])
+    D = 10.0 ** rng.uniform(-10, 10, 200 * slots)
+    D[rng.permutation(200)[:180]] = 1e8  # most are settled
+    D[200:] = 1e6  # of α and α* one at most is free
+    system = LowRankSystem(access.blocks, Q, 1e-12)
+    system.refresh(D, np.ones(len(D), dtype=bool))
+    r = rng.normal(size=(len(D), 2))
+    x = system.solve(r)
+    for k in range(2):
+        parts = D * x[:, k], Q.matvec(x[:, k])
+        scale = np.abs(r[:, k]) + np.abs(parts[0]) + np.abs(parts[1]) + 1.0
+        assert np.max(np.abs(r[:, k] - parts[0] - parts[1]) / scale) < 1e-7
+
+
+def test_max_time_is_kept_and_leaves_a_feasible_point():
+    whole = problem(4000)
+    began = time.monotonic()
+    found = LowRankInteriorPoint(approximation=Nystrom(rank=400), tol=1e-12, max_time=0.3).solve(reduced(whole, 100))
+    assert found.status in (Status.TIME_LIMIT, Status.SOLVED)
+    assert time.monotonic() - began < 10.0
+    assert np.all((found.alpha >= whole.lower) & (found.alpha <= whole.upper))
+    assert abs(whole.A @ found.alpha)[0] <= 1e-9
+
+
+def test_a_monitor_can_stop_it_and_may_fail():
+    low = reduced(problem())
+    seen = []
+    found = LowRankInteriorPoint(tol=1e-10).solve(low, monitor=lambda s: seen.append(s) or len(seen) < 3)
+    assert found.status is Status.INTERRUPTED
+    assert len(seen) == 3
+    assert {"iteration", "seconds", "violation", "primal", "dual", "gap"} <= seen[0].keys()
+
+    def fails(snapshot):
+        raise KeyboardInterrupt
+
+    found = LowRankInteriorPoint(tol=1e-10).solve(low, monitor=fails)
+    assert found.status is Status.INTERRUPTED
+    assert isinstance(found.error, KeyboardInterrupt)
+
+
+def test_a_direct_solve_tells_the_truth_about_the_true_problem():
+    """Few basis functions: the certificate of the problem itself shows what they cost."""
+    whole = problem()
+    found = LowRankInteriorPoint(approximation=Nystrom(rank=10), tol=1e-8).solve(whole)
+    np.testing.assert_allclose(found.gradient, whole.gradient(found.alpha), rtol=1e-9, atol=1e-9)
+    certificate = certify(whole, *found.point)
+    optimum = -whole.value(InteriorPoint().solve(whole).alpha)
+    assert certificate.dual <= optimum <= certificate.primal
+    assert certificate.relative_gap > 1e-3
+
+
+@pytest.mark.slow
+def test_two_hundred_thousand_rows_grow_linearly():
+    seconds = []
+    for m in (50_000, 200_000):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(m, 20)).astype(np.float32)
+        y = np.where(np.sin(X[:, 0]) + 0.3 * rng.normal(size=m) > 0, 1.0, -1.0)
+        access = open_access(RBF(0.02), X)
+        solver = LowRankInteriorPoint(approximation=Nystrom(rank=100), tol=1e-3)
+        found = solver.solve(CSVC(y, np.ones(m)).build(solver.approximate(access)))
+        assert found.status is Status.SOLVED
+        seconds.append(found.history.seconds[-1] / found.iterations)
+    assert seconds[1] < 3 * 4 * seconds[0]
