@@ -4,7 +4,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from hinge import io, kernels, selection, solvers
+from hinge import io, kernels, online, selection, solvers
 from hinge.estimators import (
     SVC,
     SVR,
@@ -16,6 +16,10 @@ from hinge.estimators import (
     NuSVC,
     NuSVR,
     OneClassSVM,
+    OnlineNoveltyDetector,
+    OnlineNuSVC,
+    OnlineSVC,
+    OnlineSVR,
 )
 from hinge.io import ModelFileError, load, save
 from hinge.paths import (
@@ -47,6 +51,10 @@ __all__ = [
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "OnlineNoveltyDetector",
+    "OnlineNuSVC",
+    "OnlineSVC",
+    "OnlineSVR",
     "QuadraticLossPath",
     "SolutionPath",
     "Status",
@@ -57,6 +65,7 @@ __all__ = [
     "kernels",
     "load",
     "nu_path",
+    "online",
     "quadratic_loss_path",
     "regularization_path",
     "save",

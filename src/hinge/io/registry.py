@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge import estimators, kernels, model, paths, problems, solvers
+from hinge import estimators, kernels, model, online, paths, problems, solvers
 
 #: Machines: classes that `save` accepts.
 ESTIMATORS: dict[str, type] = {
@@ -28,6 +28,10 @@ ESTIMATORS: dict[str, type] = {
         estimators.LinearSVC,
         estimators.LinearSVR,
         estimators.LinearOneClassSVM,
+        estimators.OnlineSVC,
+        estimators.OnlineNuSVC,
+        estimators.OnlineSVR,
+        estimators.OnlineNoveltyDetector,
     )
 }
 
@@ -63,6 +67,8 @@ RECORDS: dict[str, type] = {
         paths.Counts,
         *PATHS.values(),
         solvers.CoordinateDescent,
+        online.OnlineOptions,
+        online.OnlineState,
     )
 }
 
