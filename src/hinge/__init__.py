@@ -4,7 +4,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from hinge import io, kernels, online, selection, solvers
+from hinge import io, kernels, online, recipes, selection, solvers
 from hinge.estimators import (
     SVC,
     SVR,
@@ -67,6 +67,7 @@ __all__ = [
     "nu_path",
     "online",
     "quadratic_loss_path",
+    "recipes",
     "regularization_path",
     "save",
     "selection",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge import estimators, kernels, model, online, paths, problems, solvers
+from hinge import estimators, kernels, model, online, paths, problems, recipes, solvers
 
 #: Machines: classes that `save` accepts.
 ESTIMATORS: dict[str, type] = {
@@ -32,6 +32,9 @@ ESTIMATORS: dict[str, type] = {
         estimators.OnlineNuSVC,
         estimators.OnlineSVR,
         estimators.OnlineNoveltyDetector,
+        recipes.SlidingSVC,
+        recipes.SlidingSVR,
+        recipes.HeteroscedasticSVR,
     )
 }
 
