@@ -5,8 +5,8 @@
 nasdaq: the weight function (4.28) with a = 3 over a window of 2213 days, 5 in and 5 out, five times.  fisher_river: a
 window of 1423 days, 30 in and 30 out.  beer: a window of 451 months, 12 in and 12 out.  housing: heteroscedastic
 regression by (4.30), every change of the weights.  Times are processor seconds of one thread, updates only, the first
-training is not counted.  "gap" is the relative duality gap of the last model, computed from the data; "fresh" the largest
-difference of its decision values from those of a model trained from scratch on the same samples and weights.
+training is not counted.  "gap" is the relative duality gap of the last model, computed from the data; "fresh" is the
+largest difference of its decision values from those of a model trained from scratch on the same samples and weights.
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ def clock(action):
     return time.process_time() - began, result
 
 
+def refit(machine, X, y, weight):
+    return clock(lambda: machine.fit(X, y, weight))[0]
+
+
 def line(name, gamma, n, updates, ours, theirs, events, gap, fresh):
     print(f"{name:13} {gamma:>5} {n:5} {updates:8} {1e3 * ours / updates:10.2f} {1e3 * theirs / updates:12.2f} "
           f"{theirs / ours:8.1f} {events:7.0f} {gap:9.1e} {fresh:9.1e}", flush=True)  # fmt: skip
@@ -45,7 +49,7 @@ def slide(name, X, y, window, step, updates, recency, cost, gamma):
         seconds, _ = clock(lambda new=new: model.slide(X[new], y[new]))
         ours, events = ours + seconds, events + float(np.sum(model.n_iter_)) / updates
         rows, labels, weight = model.training_data_
-        theirs += clock(lambda: SVC(cache_size=1000, **kernel).fit(rows, labels, weight))[0]
+        theirs += refit(SVC(cache_size=1000, **kernel), rows, labels, weight)
     rows, labels, weight = model.training_data_
     fresh = SlidingSVC(window=window, recency=recency, **kernel).fit(rows, labels)
     apart = np.max(np.abs(fresh.decision_function(rows) - model.decision_function(rows)))
@@ -57,9 +61,10 @@ class Timed(HeteroscedasticSVR):
 
     def reweight(self, weight):
         if not hasattr(self, "story"):
-            self.story, self.seconds = [], 0.0
+            self.story, self.seconds, self.events = [], 0.0, 0
         self.story.append(np.array(weight))
         self.seconds += clock(lambda: super(HeteroscedasticSVR, self).reweight(weight))[0]
+        self.events += self.n_iter_
         return self
 
 
@@ -69,11 +74,11 @@ def heteroscedastic(cost, gamma):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = Timed(max_updates=20, **options).fit(X, y)
-    theirs = sum(clock(lambda w=w: SVR(cache_size=1000, **options).fit(X, y, w))[0] for w in model.story)
+    theirs = sum(refit(SVR(cache_size=1000, **options), X, y, weight) for weight in model.story)
     fresh = IncrementalSVR(**options).fit(X, y, model.story[-1])
     apart = np.max(np.abs(fresh.predict(X) - model.predict(X)))
-    events = float(np.mean(model.n_iter_))
-    line("housing", gamma, len(y), len(model.story), model.seconds, theirs, events, model.certificate_.relative_gap, apart)
+    gap = model.certificate_.relative_gap
+    line("housing", gamma, len(y), len(model.story), model.seconds, theirs, model.events / len(model.story), gap, apart)
 
 
 def main():
@@ -81,8 +86,8 @@ def main():
     parser.add_argument("--cost", type=float, default=1000.0)
     cost = parser.parse_args().cost
     print(f"C = {cost:g}; milliseconds per update")
-    print(f"{'data':13} {'gamma':>5} {'n':>5} {'updates':>8} {'hinge':>10} {'scikit-learn':>12} {'ratio':>8} {'events':>7} "
-          f"{'gap':>9} {'fresh':>9}")  # fmt: skip
+    print(f"{'data':13} {'gamma':>5} {'n':>5} {'updates':>8} {'hinge':>10} {'scikit-learn':>12} {'ratio':>8} "
+          f"{'events':>7} {'gap':>9} {'fresh':>9}")  # fmt: skip
     X, y = nasdaq()
     for gamma in (10, 1, 0.1):
         slide("nasdaq", X, y, len(y) - 25, 5, 5, 3.0, cost, gamma)

@@ -9,6 +9,7 @@
 
 #include "block_kernel.hpp"
 #include "hinge/vector_ops.hpp"
+#include "online_loops.hpp"
 #include "sparse_ops.hpp"
 
 namespace hinge {
@@ -16,7 +17,7 @@ namespace {
 
 constexpr double kSmallScale = 1e-150;  // below this the decay is multiplied into the coefficients
 constexpr double kNothing = 1e-300;     // a coefficient below this is zero (and not a slow subnormal number)
-constexpr std::size_t kFirstCapacity = 64;
+constexpr std::size_t kFirstCapacity = 64;  // a multiple of kPad
 
 constexpr std::pair<std::string_view, OnlineLoss> kLosses[] = {
     {"hinge", OnlineLoss::hinge},     {"perceptron", OnlineLoss::perceptron},
@@ -70,8 +71,8 @@ double OnlineOptions::step(std::int64_t t) const {
 
 // What a sample needs besides the state: kernel values with the terms, and one dense row.
 struct OnlineLearner::Scratch {
-  Scratch(std::size_t stride, std::size_t machines, const KernelFunction& function)
-      : row(stride),
+  Scratch(std::size_t features, std::size_t machines, const KernelFunction& function)
+      : row(features),
         own(2 * kPad),
         own_stack(kPad * function.depth()),
         value(machines),
@@ -96,15 +97,18 @@ OnlineLearner::OnlineLearner(KernelFunction function, OnlineOptions options, std
     : function_(std::move(function)), options_(options), features_(features), machines_(machines) {
   options_.check();
   if (features == 0 || machines == 0) throw std::invalid_argument("online: a learner needs a feature and a machine");
-  stride_ = (features + kLanes<double> - 1) / kLanes<double> * kLanes<double>;
   state_.offset.assign(machines, 0.0);
   state_.level.assign(machines, level);
   state_.dropped.assign(machines, 0.0);
   state_.beyond.assign(machines, 0);
-  scratch_ = std::make_unique<Scratch>(stride_, machines, function_);
+  scratch_ = std::make_unique<Scratch>(features, machines, function_);
 }
 
 OnlineLearner::~OnlineLearner() = default;
+
+std::size_t OnlineLearner::place(std::size_t slot, std::size_t feature) const {
+  return (slot / kPad * features_ + feature) * kPad + slot % kPad;
+}
 
 const double* OnlineLearner::row(const Samples& samples, std::size_t i) {
   double* const out = scratch_->row.data();
@@ -114,19 +118,19 @@ const double* OnlineLearner::row(const Samples& samples, std::size_t i) {
 
 // k(x, z_j) for all terms, then values for slots without a term (whose coefficients are zero).
 const double* OnlineLearner::kernel_values(const double* x) {
-  const std::size_t count = terms(), m = padded(count);
-  const RowOps<double, double>& ops = vector_ops().rows_dd;
-  const Needs needs = function_.needs();
+  const OnlineLoops& loops = online_loops();
+  const std::size_t strips = padded(terms()) / kPad;
   const double* const z = state_.vectors.data();
   Scratch& s = *scratch_;
-  if (needs.dot) ops.dot(x, z, stride_, stride_, nullptr, count, s.dot.data());
-  if (needs.squared) ops.squared(x, z, stride_, stride_, nullptr, count, s.squared.data());
-  if (needs.l1) ops.l1(x, z, stride_, stride_, nullptr, count, s.l1.data());
   if (function_.is_gaussian()) {
-    vector_ops().array_d.gaussian(m, -function_.sharpness(), s.squared.data(), s.stack.data());
-  } else {
-    function_.evaluate(Base<double>{s.dot.data(), s.squared.data(), s.l1.data()}, m, s.stack.data());
+    loops.gaussian(strips, features_, -function_.sharpness(), x, z, s.stack.data());
+    return s.stack.data();
   }
+  const Needs needs = function_.needs();
+  if (needs.dot) loops.dot(strips, features_, x, z, s.dot.data());
+  if (needs.squared) loops.squared(strips, features_, x, z, s.squared.data());
+  if (needs.l1) loops.l1(strips, features_, x, z, s.l1.data());
+  function_.evaluate(Base<double>{s.dot.data(), s.squared.data(), s.l1.data()}, strips * kPad, s.stack.data());
   return s.stack.data();
 }
 
@@ -135,7 +139,8 @@ double OnlineLearner::self_norm(const double* x) {
   if (function_.is_gaussian()) return 1;
   double* const dot = scratch_->own.data();
   const double* const zero = dot + kPad;
-  vector_ops().rows_dd.dot(x, x, stride_, stride_, nullptr, 1, dot);
+  dot[0] = 0;
+  for (std::size_t f = 0; f < features_; ++f) dot[0] += x[f] * x[f];
   function_.evaluate(Base<double>{dot, zero, zero}, kPad, scratch_->own_stack.data());
   return std::sqrt(std::fabs(scratch_->own_stack.data()[0]));
 }
@@ -146,8 +151,11 @@ void OnlineLearner::decide(const double* x, double* values) {
     return;
   }
   const double* const k = kernel_values(x);
-  vector_ops().rows_dd.dot(k, state_.coefficients.data(), capacity_, padded(terms()), nullptr, machines_, values);
-  for (std::size_t m = 0; m < machines_; ++m) values[m] = state_.scale * values[m] + state_.offset[m];
+  const OnlineLoops& loops = online_loops();
+  for (std::size_t m = 0; m < machines_; ++m) {
+    const double f = loops.sum(padded(terms()) / kPad, k, state_.coefficients.data() + m * capacity_);
+    values[m] = state_.scale * f + state_.offset[m];
+  }
 }
 
 // -c'(g), and whether the sample is beyond its level.  At kinks: no step for the hinge, a step for the perceptron, which
@@ -234,7 +242,7 @@ void OnlineLearner::reserve() {
   for (std::size_t m = 0; m < machines_ && capacity_ != 0; ++m) {
     std::copy_n(state_.coefficients.data() + m * capacity_, capacity_, coefficients.data() + m * wanted);
   }
-  state_.vectors.resize(wanted * stride_, 0.0);
+  state_.vectors.resize(wanted * features_, 0.0);
   state_.norms.reserve(wanted);
   scratch_->resize(wanted, function_);
   state_.coefficients = std::move(coefficients);
@@ -244,7 +252,7 @@ void OnlineLearner::reserve() {
 void OnlineLearner::append(const double* x, double rate) {
   const double norm = self_norm(x);
   const std::size_t slot = next_slot();
-  std::copy(x, x + stride_, state_.vectors.begin() + static_cast<std::ptrdiff_t>(slot * stride_));
+  for (std::size_t f = 0; f < features_; ++f) state_.vectors[place(slot, f)] = x[f];
   state_.norms[slot] = norm;
   state_.largest = std::max(state_.largest, norm);
   for (std::size_t m = 0; m < machines_; ++m) {
@@ -258,7 +266,7 @@ OnlineState OnlineLearner::state() const {
   out.vectors.resize(count * features_);
   out.coefficients.resize(machines_ * count);
   for (std::size_t j = 0; j < count; ++j) {
-    std::copy_n(state_.vectors.data() + j * stride_, features_, out.vectors.data() + j * features_);
+    for (std::size_t f = 0; f < features_; ++f) out.vectors[j * features_ + f] = state_.vectors[place(j, f)];
   }
   for (std::size_t m = 0; m < machines_; ++m) {
     std::copy_n(state_.coefficients.data() + m * capacity_, count, out.coefficients.data() + m * count);
@@ -279,10 +287,10 @@ void OnlineLearner::restore(const OnlineState& from) {
   if (!fits) throw std::invalid_argument("online: the parts of a learner's state do not belong together");
   const std::size_t capacity = count == 0 ? 0 : padded(count);
   OnlineState fresh = from;
-  fresh.vectors.assign(capacity * stride_, 0.0);
+  fresh.vectors.assign(capacity * features_, 0.0);
   fresh.coefficients.assign(machines_ * capacity, 0.0);
   for (std::size_t j = 0; j < count; ++j) {
-    std::copy_n(from.vectors.data() + j * features_, features_, fresh.vectors.data() + j * stride_);
+    for (std::size_t f = 0; f < features_; ++f) fresh.vectors[place(j, f)] = from.vectors[j * features_ + f];
   }
   for (std::size_t m = 0; m < machines_; ++m) {
     std::copy_n(from.coefficients.data() + m * count, count, fresh.coefficients.data() + m * capacity);

@@ -50,7 +50,7 @@ class OnlineLearner {
   OnlineLearner(KernelFunction function, OnlineOptions options, std::size_t features, std::size_t machines, double level);
   ~OnlineLearner();
 
-  // x has features() entries and zeros up to stride().  What every machine says of x before it learns it goes to `before`.
+  // What every machine says of x (features() entries) before it learns it goes to `before`.
   // false: some value is not finite, and the learner is as it was.  target: ±1 or a number, with several machines the
   // number of a class.
   bool learn(const double* x, double target, double* before);
@@ -70,6 +70,7 @@ class OnlineLearner {
  private:
   struct Scratch;
 
+  std::size_t place(std::size_t slot, std::size_t feature) const;  // in the strips of state_.vectors
   const double* kernel_values(const double* x);
   double self_norm(const double* x);
   double descent(double g, double target, double level, bool& beyond) const;
@@ -80,8 +81,8 @@ class OnlineLearner {
 
   KernelFunction function_;
   OnlineOptions options_;
-  std::size_t features_, stride_, machines_, capacity_ = 0;
-  OnlineState state_;  // its vectors in rows of stride_, its coefficients in rows of capacity_
+  std::size_t features_, machines_, capacity_ = 0;
+  OnlineState state_;  // its vectors in strips (online_loops.hpp), its coefficients in rows of capacity_
   std::unique_ptr<Scratch> scratch_;
 };
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Hashable
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ class OnlineClassifier(ClassifierMixin, OnlineMachine):
     """Labels: ±1 of two classes, one machine against the rest for each of several."""
 
     classes_: NDArray[Any]
+    _codes: dict[Any, float]
+    _transient: ClassVar[tuple[str, ...]] = ("_live", "_codes")
 
     def _n_machines(self) -> int:
         return 1 if len(self.classes_) == 2 else len(self.classes_)
@@ -38,6 +41,7 @@ class OnlineClassifier(ClassifierMixin, OnlineMachine):
                 "stream in the first partial_fit(X, y, classes=[...])"
             )
         self.classes_ = found
+        self.__dict__.pop("_codes", None)
 
     def _check_classes(self, classes: Any) -> None:
         if classes is not None and not np.array_equal(np.unique(column_or_1d(classes)), self.classes_):
@@ -67,10 +71,14 @@ class OnlineClassifier(ClassifierMixin, OnlineMachine):
         return np.asarray(2.0 * code - 1.0 if len(self.classes_) == 2 else code, dtype=np.float64)
 
     def _target_of(self, y: Any) -> float:
-        where = np.flatnonzero(self.classes_ == y)
-        if len(where) != 1:
+        codes = self.__dict__.get("_codes")
+        if codes is None:
+            target_of = (-1.0, 1.0) if len(self.classes_) == 2 else np.arange(float(len(self.classes_))).tolist()
+            codes = self._codes = dict(zip(self.classes_.tolist(), target_of, strict=True))
+        target = codes.get(y) if isinstance(y, Hashable) else None
+        if target is None:
             raise self._late(y)
-        return 2.0 * float(where[0]) - 1.0 if len(self.classes_) == 2 else float(where[0])
+        return target
 
     def _late(self, label: Any) -> ValueError:
         return ValueError(
@@ -140,7 +148,8 @@ class OnlineClassifier(ClassifierMixin, OnlineMachine):
 
     def predict_one(self, x: Any) -> Any:
         """`predict` of one sample."""
-        return self._labels(np.atleast_1d(self._decide_one(x))[None, :])[0]
+        value = self._decide_one(x)
+        return self.classes_[int(value > 0) if len(self.classes_) == 2 else int(np.argmax(value))]
 
 
 class OnlineSVC(OnlineClassifier):
@@ -262,8 +271,7 @@ class OnlineSVC(OnlineClassifier):
 
 
 class OnlineNuSVC(OnlineClassifier):
-    """Classification of a stream with a margin that adapts: a share ν of the samples falls short of it.
-                                                                                       LwK (10.132), docs/math.md (405)
+    """Classification of a stream with a margin that adapts: a share ν of the samples falls short of it.    LwK (10.132)
 
     Minimises max(0, ρ − y g(x)) − νρ + ½‖f‖² in f, b and ρ, one gradient step per sample.
 

@@ -103,10 +103,11 @@ class OnlineMachine(BaseEstimator):
 
     @property
     def _learner(self) -> Learner:
-        if not hasattr(self, "_live"):
+        live = self.__dict__.get("_live")
+        if live is None:
             check_is_fitted(self)
-            self._live = Learner.of(self.__dict__.pop("_state"), self.n_features_in_)
-        return self._live
+            live = self._live = Learner.of(self.__dict__.pop("_state"), self.n_features_in_)
+        return live
 
     def _begins(self) -> bool:
         return "_live" not in vars(self) and "_state" not in vars(self)
@@ -170,12 +171,15 @@ class OnlineMachine(BaseEstimator):
     def _learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
         if self._begins():
             self._learn(self._as_row(x)[None, :], None if y is None else [y], classes)
-        else:
+            return
+        if classes is not None:
             self._check_classes(classes)
-            self._learner.learn_one(self._as_row(x), self._target_of(y))
+        self._learner.learn_one(self._as_row(x), self._target_of(y))
 
     @staticmethod
     def _as_row(x: Any) -> Array:
+        if type(x) is np.ndarray and x.ndim == 1 and x.dtype == np.float64 and x.flags.c_contiguous:
+            return x
         row = x.toarray() if sp.issparse(x) else np.asarray(x, dtype=np.float64)
         if row.ndim == 2 and row.shape[0] == 1:
             row = row[0]

@@ -100,6 +100,10 @@ class HeteroscedasticSVR(IncrementalSVR):
             )
         return self
 
+    def partial_fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
+        """Add samples of weight 1, exactly, the others keep theirs; the first call is `fit`."""
+        return self.update(X, y) if hasattr(self, "model_") else self.fit(X, y)
+
     def _residuals(self) -> Array:
         """y − f at the training samples, from the engine: no kernel value is computed."""
         return self._y - self._window(self.model_.kernel).decisions()
