@@ -82,6 +82,24 @@ class Learner {
     return nb::cast(to_numpy(std::move(before)));
   }
 
+  // What is small: a few numbers per machine.
+  nb::dict summary() {
+    OnlineState s;
+    {
+      const nb::gil_scoped_release nogil;
+      const std::lock_guard<std::mutex> turn(lock_);
+      const OnlineState& now = learner_.peek();
+      s.offset = now.offset, s.level = now.level, s.dropped = now.dropped, s.beyond = now.beyond, s.largest = now.largest;
+    }
+    nb::dict out;
+    out["offset"] = to_numpy(std::move(s.offset));
+    out["level"] = to_numpy(std::move(s.level));
+    out["dropped"] = to_numpy(std::move(s.dropped));
+    out["beyond"] = to_numpy(std::move(s.beyond));
+    out["largest"] = s.largest;
+    return out;
+  }
+
   nb::dict state() {
     OnlineState s;
     {
@@ -133,6 +151,7 @@ void online_learners(nb::module_& m) {
            "features"_a, "machines"_a)
       .def("learn", &Learner::learn, "samples"_a, "target"_a.noconvert(), "before"_a.noconvert(), "first"_a, "last"_a)
       .def("one", &Learner::one, "x"_a, "target"_a, "learns"_a)
+      .def("summary", &Learner::summary)
       .def("state", &Learner::state)
       .def("restore", &Learner::restore, "vectors"_a, "coefficients"_a, "norms"_a, "offset"_a, "level"_a, "dropped"_a,
            "beyond"_a, "scale"_a, "largest"_a, "seen"_a, "head"_a)

@@ -64,6 +64,7 @@ class OnlineLearner {
   std::size_t terms() const { return state_.norms.size(); }
   std::int64_t seen() const { return state_.seen; }
 
+  const OnlineState& peek() const { return state_; }  // vectors and coefficients in the learner's own order
   OnlineState state() const;
   void restore(const OnlineState& state);  // throws std::invalid_argument where the parts do not belong together
 

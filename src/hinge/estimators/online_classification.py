@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hinge.estimators import parameters
 from hinge.estimators.online_machine import OnlineMachine
@@ -380,4 +380,5 @@ class OnlineNuSVC(OnlineClassifier):
     @property
     def margin_(self) -> Array:
         """ρ of every machine."""
-        return np.array(self._known().level)
+        check_is_fitted(self)
+        return self._learner.level

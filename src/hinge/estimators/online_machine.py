@@ -247,12 +247,14 @@ class OnlineMachine(BaseEstimator):
     @property
     def intercept_(self) -> Array:
         """b of every machine."""
-        return np.array(self._known().offset)
+        check_is_fitted(self)
+        return self._learner.offset
 
     @property
     def n_beyond_(self) -> NDArray[np.int64]:
         """For every machine the samples that were short of the margin, or outside the tube, when they came."""
-        return np.array(self._known().beyond)
+        check_is_fitted(self)
+        return self._learner.beyond
 
     @property
     def truncation_error_(self) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin, RegressorMixin
 from sklearn.utils import check_consistent_length
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hinge.estimators import parameters
 from hinge.estimators.online_machine import OnlineMachine
@@ -169,10 +169,11 @@ class OnlineSVR(RegressorMixin, OnlineMachine):
         return self._width("huber", "σ")
 
     def _width(self, loss: str, symbol: str) -> float:
-        state = self._known()
-        if state.options.loss != loss:
-            raise AttributeError(f"loss={state.options.loss!r} has no {symbol}")
-        return float(state.level[0])
+        check_is_fitted(self)
+        learner = self._learner
+        if learner.options.loss != loss:
+            raise AttributeError(f"loss={learner.options.loss!r} has no {symbol}")
+        return float(learner.level[0])
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn X from scratch: `n_passes` times, in the order of the rows unless `shuffle`."""
@@ -309,7 +310,8 @@ class OnlineNoveltyDetector(OutlierMixin, OnlineMachine):
     @property
     def offset_(self) -> float:
         """ρ."""
-        return float(self._known().level[0])
+        check_is_fitted(self)
+        return float(self._learner.level[0])
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn X from scratch: `n_passes` times, in the order of the rows unless `shuffle`.  `y` is ignored."""

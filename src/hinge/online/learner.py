@@ -139,6 +139,21 @@ class Learner:
         """Terms of the expansion."""
         return int(self._native.terms)
 
+    @property
+    def offset(self) -> Array:
+        """b of every machine."""
+        return np.array(self._native.summary()["offset"])
+
+    @property
+    def level(self) -> Array:
+        """ρ, ε or σ of every machine."""
+        return np.array(self._native.summary()["level"])
+
+    @property
+    def beyond(self) -> NDArray[np.int64]:
+        """Samples that were beyond the level when they came, for every machine."""
+        return np.array(self._native.summary()["beyond"])
+
     def state(self) -> OnlineState:
         """A copy of everything."""
         found = self._native.state()
@@ -164,16 +179,16 @@ class Learner:
 
     def truncation_error(self) -> Array:
         """A bound on ‖f − f_trunc‖ of each machine, from the terms that were dropped.            docs/math.md (409)"""
-        dropped = np.array(self._native.state()["dropped"])
+        dropped = np.array(self._native.summary()["dropped"])
         return np.full_like(dropped, np.inf) if self.kernel.psd is False and dropped.any() else dropped
 
     def truncation_bound(self) -> float:
         """The same before any sample is seen, but for the size of the kernel.       LwK (10.130), docs/math.md (410)"""
-        options, seen, state = self.options, self.seen, self._native.state()
+        options, seen = self.options, self.seen
         if not options.budget or seen <= options.budget:
             return 0.0
         if options.loss not in LIPSCHITZ or options.regularization == 0 or self.kernel.psd is False:
             return float("inf")
         last = np.arange(seen - options.budget + 1, seen + 1, dtype=np.float64)
         kept = np.prod(1 - options.regularization * options.steps(last))
-        return float(kept * state["largest"] / options.regularization)
+        return float(kept * self._native.summary()["largest"] / options.regularization)
