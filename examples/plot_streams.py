@@ -25,7 +25,7 @@ angle = np.linspace(0, 2 * np.pi, n)
 X = rng.normal(size=(n, 2))
 y = (X[:, 0] * np.cos(angle) + X[:, 1] * np.sin(angle) + 0.2 * rng.normal(size=n) > 0).astype(int)
 
-rates = {"constant step": {"learning_rate": "constant", "eta0": 0.2}, "falling step": {"eta0": 1.0}}
+rates = {"constant step": {"eta0": 0.2}, "falling step": {"learning_rate": "invscaling", "eta0": 1.0}}
 for name, options in rates.items():
     model = hinge.OnlineSVC(gamma=0.5, budget=200, regularization=0.02, **options)
     result = prequential(model, X, y)
@@ -54,7 +54,7 @@ for nu in (0.1, 0.3, 0.6):
 # A detector for 20 % of alerts. After sample 15,000 the stream moves away: a burst of alerts, until that is the usual.
 
 moved = X + np.where(np.arange(n) < 15_000, 0.0, 4.0)[:, None]
-detector = hinge.OnlineNoveltyDetector(nu=0.2, gamma=0.2, budget=2000, learning_rate="constant", eta0=0.0005)
+detector = hinge.OnlineNoveltyDetector(nu=0.2, gamma=0.2, budget=2000, eta0=0.0005)
 detector.partial_fit(moved[:5_000])
 alerts = []
 for x in moved[5_000:]:

@@ -29,7 +29,11 @@ MACHINES = {
     "novelty": lambda **o: hinge.OnlineNoveltyDetector(nu=0.3, **o),
 }
 CLASSIFIERS = ("hinge", "perceptron", "free perceptron", "nu margin")
-RATES = {"constant": {"learning_rate": "constant", "eta0": 0.1}, "root": {"eta0": 0.3}, "inverse": {"power_t": 0.9}}
+RATES = {
+    "constant": {"eta0": 0.1},
+    "root": {"learning_rate": "invscaling", "eta0": 0.3},
+    "inverse": {"learning_rate": "invscaling", "eta0": 1.0, "power_t": 0.9},
+}
 
 
 def stream(n, d=3, seed=0):

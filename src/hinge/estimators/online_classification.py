@@ -162,7 +162,7 @@ class OnlineSVC(OnlineClassifier):
     ----------
     loss : {"hinge", "perceptron"}, default="hinge"
         max(0, 1 − y g), or max(0, −y g): the kernel perceptron, with or without regularisation (10.133).
-    regularization : float, default=1e-3
+    regularization : float, default=0.01
         λ: how fast the past is forgotten. With n samples and mean loss it stands for C = 1/(λn). 0 forgets nothing.
     kernel : str or Kernel, default="rbf"
         "linear", "poly", "rbf", "sigmoid", "laplacian", "bspline", or an object of `hinge.kernels`. Not precomputed and
@@ -172,11 +172,11 @@ class OnlineSVC(OnlineClassifier):
         samples come first. ``"scale"`` is found from the first batch.
     fit_intercept : bool, default=True
         Whether b is learned. It is not shrunk.
-    learning_rate : {"invscaling", "constant"}, default="invscaling"
-        The step Λₜ is ``eta0 / t**power_t`` or ``eta0``.
-    eta0 : float, default=1.0
+    learning_rate : {"constant", "invscaling"}, default="constant"
+        The step Λₜ is ``eta0``, which follows a stream that changes, or ``eta0 / t**power_t``.
+    eta0 : float, default=0.5
     power_t : float, default=0.5
-        The default is 1/√t.
+        Of "invscaling": the default is 1/√t.
     budget : int or None, default=1000
         Terms of the expansion at most; when it is full the oldest makes room. None keeps all.
     n_passes : int, default=1
@@ -226,14 +226,14 @@ class OnlineSVC(OnlineClassifier):
         self,
         *,
         loss="hinge",
-        regularization=1e-3,
+        regularization=0.01,
         fit_intercept=True,
         kernel="rbf",
         degree=3,
         gamma="auto",
         coef0=0.0,
-        learning_rate="invscaling",
-        eta0=1.0,
+        learning_rate="constant",
+        eta0=0.5,
         power_t=0.5,
         budget=1000,
         n_passes=1,
@@ -287,12 +287,12 @@ class OnlineNuSVC(OnlineClassifier):
         As in `SVC`, but ``gamma="auto"`` (one over the number of features) is the default: it does not depend on which
         samples come first. ``"scale"`` is found from the first batch.
     fit_intercept : bool, default=True
-    learning_rate : {"invscaling", "constant"}, default="invscaling"
-        The step Λₜ is ``eta0 / t**power_t`` or ``eta0``.
-    eta0 : float, default=0.1
+    learning_rate : {"constant", "invscaling"}, default="constant"
+        The step Λₜ is ``eta0``, which follows a stream that changes, or ``eta0 / t**power_t``.
+    eta0 : float, default=0.01
         A step must be small beside the margin, which is of the order of ν.
     power_t : float, default=0.5
-        The default is 1/√t.
+        Of "invscaling": the default is 1/√t.
     budget : int or None, default=1000
         Terms of the expansion at most; when it is full the oldest makes room. None keeps all.
     n_passes : int, default=1
@@ -345,8 +345,8 @@ class OnlineNuSVC(OnlineClassifier):
         degree=3,
         gamma="auto",
         coef0=0.0,
-        learning_rate="invscaling",
-        eta0=0.1,
+        learning_rate="constant",
+        eta0=0.01,
         power_t=0.5,
         budget=1000,
         n_passes=1,

@@ -30,7 +30,7 @@ class OnlineSVR(RegressorMixin, OnlineMachine):
         σ of Huber's loss; where it starts if `nu` is given.
     nu : float in (0, 1] or None, default=None
         The width, ε or σ, moves until a share ν of the samples is outside: (10.137), (10.140). None leaves it fixed.
-    regularization : float, default=1e-3
+    regularization : float, default=0.02
         λ: how fast the past is forgotten.
     kernel : str or Kernel, default="rbf"
         "linear", "poly", "rbf", "sigmoid", "laplacian", "bspline", or an object of `hinge.kernels`. Not precomputed and
@@ -40,11 +40,11 @@ class OnlineSVR(RegressorMixin, OnlineMachine):
         samples come first. ``"scale"`` is found from the first batch.
     fit_intercept : bool, default=True
         Whether b is learned. It is not shrunk.
-    learning_rate : {"invscaling", "constant"}, default="invscaling"
-        The step Λₜ is ``eta0 / t**power_t`` or ``eta0``.
-    eta0 : float, default=1.0
+    learning_rate : {"constant", "invscaling"}, default="constant"
+        The step Λₜ is ``eta0``, which follows a stream that changes, or ``eta0 / t**power_t``.
+    eta0 : float, default=0.1
     power_t : float, default=0.5
-        The default is 1/√t.
+        Of "invscaling": the default is 1/√t.
     budget : int or None, default=1000
         Terms of the expansion at most; when it is full the oldest makes room. None keeps all.
     n_passes : int, default=1
@@ -78,7 +78,7 @@ class OnlineSVR(RegressorMixin, OnlineMachine):
     >>> from hinge import OnlineSVR
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-3, 3, size=(20000, 1)); y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=20000)
-    >>> model = OnlineSVR(nu=0.2, gamma=1.0, regularization=1e-4).fit(X, y)
+    >>> model = OnlineSVR(nu=0.2, gamma=1.0, eta0=0.05).fit(X, y)
     >>> bool(np.mean(np.abs(model.predict(X) - np.sin(X[:, 0]))) < 0.1)
     True
     >>> bool(abs(model.n_beyond_[0] / model.t_ - 0.2) < 0.02)
@@ -92,14 +92,14 @@ class OnlineSVR(RegressorMixin, OnlineMachine):
         epsilon=0.1,
         sigma=1.0,
         nu=None,
-        regularization=1e-3,
+        regularization=0.02,
         fit_intercept=True,
         kernel="rbf",
         degree=3,
         gamma="auto",
         coef0=0.0,
-        learning_rate="invscaling",
-        eta0=1.0,
+        learning_rate="constant",
+        eta0=0.1,
         power_t=0.5,
         budget=1000,
         n_passes=1,
@@ -217,12 +217,12 @@ class OnlineNoveltyDetector(OutlierMixin, OnlineMachine):
     degree, gamma, coef0
         As in `SVC`, but ``gamma="auto"`` (one over the number of features) is the default: it does not depend on which
         samples come first. ``"scale"`` is found from the first batch.
-    learning_rate : {"invscaling", "constant"}, default="invscaling"
-        The step Λₜ is ``eta0 / t**power_t`` or ``eta0``.
-    eta0 : float, default=0.1
+    learning_rate : {"constant", "invscaling"}, default="constant"
+        The step Λₜ is ``eta0``, which follows a stream that changes, or ``eta0 / t**power_t``.
+    eta0 : float, default=0.01
         A step must be small beside ρ, which is of the order of ν.
     power_t : float, default=0.5
-        The default is 1/√t.
+        Of "invscaling": the default is 1/√t.
     budget : int or None, default=1000
         Terms of the expansion at most; when it is full the oldest makes room. None keeps all.
     n_passes : int, default=1
@@ -256,7 +256,7 @@ class OnlineNoveltyDetector(OutlierMixin, OnlineMachine):
     >>> from hinge import OnlineNoveltyDetector
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(20000, 2))
-    >>> model = OnlineNoveltyDetector(nu=0.05, gamma=0.5, budget=300).fit(X)
+    >>> model = OnlineNoveltyDetector(nu=0.05, gamma=0.5, eta0=0.001).fit(X)
     >>> bool(abs(model.n_beyond_[0] / model.t_ - 0.05) < 0.01)
     True
     >>> model.predict([[0.0, 0.0], [6.0, 6.0]]).tolist()
@@ -271,8 +271,8 @@ class OnlineNoveltyDetector(OutlierMixin, OnlineMachine):
         degree=3,
         gamma="auto",
         coef0=0.0,
-        learning_rate="invscaling",
-        eta0=0.1,
+        learning_rate="constant",
+        eta0=0.01,
         power_t=0.5,
         budget=1000,
         n_passes=1,
