@@ -11,5 +11,6 @@ void ladders(nanobind::module_& m);
 void paths(nanobind::module_& m);
 void linear_machines(nanobind::module_& m);
 void libsvm_text(nanobind::module_& m);
+void online_learners(nanobind::module_& m);
 
 }  // namespace hinge::bind

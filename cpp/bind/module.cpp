@@ -9,4 +9,5 @@ NB_MODULE(native, m) {
   hinge::bind::paths(m);
   hinge::bind::linear_machines(m);
   hinge::bind::libsvm_text(m);
+  hinge::bind::online_learners(m);
 }

@@ -5,6 +5,7 @@ from importlib.metadata import version
 from typing import Any
 
 from hinge import io, kernels, losses, lowrank, selection, solvers
+from hinge import io, kernels, online, recipes, selection, solvers
 from hinge.estimators import (
     LPSVC,
     LPSVR,
@@ -18,6 +19,10 @@ from hinge.estimators import (
     NuSVC,
     NuSVR,
     OneClassSVM,
+    OnlineNoveltyDetector,
+    OnlineNuSVC,
+    OnlineSVC,
+    OnlineSVR,
 )
 from hinge.io import ModelFileError, load, save
 from hinge.paths import (
@@ -51,6 +56,10 @@ __all__ = [
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "OnlineNoveltyDetector",
+    "OnlineNuSVC",
+    "OnlineSVC",
+    "OnlineSVR",
     "QuadraticLossPath",
     "SolutionPath",
     "Status",
@@ -63,7 +72,9 @@ __all__ = [
     "losses",
     "lowrank",
     "nu_path",
+    "online",
     "quadratic_loss_path",
+    "recipes",
     "regularization_path",
     "save",
     "selection",

@@ -4,6 +4,8 @@ from hinge.estimators.classification import SVC, NuSVC
 from hinge.estimators.incremental import IncrementalSVC, IncrementalSVR
 from hinge.estimators.linear import LinearOneClassSVM, LinearSVC, LinearSVR
 from hinge.estimators.lp import LPSVC, LPSVR
+from hinge.estimators.online_classification import OnlineNuSVC, OnlineSVC
+from hinge.estimators.online_single import OnlineNoveltyDetector, OnlineSVR
 from hinge.estimators.single import SVR, NuSVR, OneClassSVM
 
 __all__ = [
@@ -19,4 +21,8 @@ __all__ = [
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "OnlineNoveltyDetector",
+    "OnlineNuSVC",
+    "OnlineSVC",
+    "OnlineSVR",
 ]

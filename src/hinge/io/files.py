@@ -122,7 +122,8 @@ def _split(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Parameters and state of a machine; what a machine can rebuild by itself is left out."""
     parameters = model.get_params(deep=False)
     left_out = {*parameters, *getattr(type(model), "_transient", ())}
-    return parameters, {key: value for key, value in vars(model).items() if key not in left_out}
+    attributes = model._plain() if hasattr(model, "_plain") else vars(model)  # compiled state as arrays
+    return parameters, {key: value for key, value in attributes.items() if key not in left_out}
 
 
 def _check_version(manifest: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from hinge import estimators, kernels, losses, lowrank, model, paths, problems, solvers
 from hinge.estimators.compact import LowRankReport
+from hinge import estimators, kernels, model, online, paths, problems, recipes, solvers
 
 #: Machines: classes that `save` accepts.
 ESTIMATORS: dict[str, type] = {
@@ -31,6 +32,13 @@ ESTIMATORS: dict[str, type] = {
         estimators.LinearOneClassSVM,
         estimators.LPSVC,
         estimators.LPSVR,
+        estimators.OnlineSVC,
+        estimators.OnlineNuSVC,
+        estimators.OnlineSVR,
+        estimators.OnlineNoveltyDetector,
+        recipes.SlidingSVC,
+        recipes.SlidingSVR,
+        recipes.HeteroscedasticSVR,
     )
 }
 
@@ -89,6 +97,8 @@ RECORDS: dict[str, type] = {
         losses.Huber,
         losses.PolynomialLoss,
         losses.PiecewisePolynomial,
+        online.OnlineOptions,
+        online.OnlineState,
     )
 }
 

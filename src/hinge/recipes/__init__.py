@@ -1,0 +1,17 @@
+"""What changing weights are good for: series that drift, noise that varies, inputs that shift.  Karasuyama ch. 4"""
+
+from hinge.recipes.covariate_shift import CovariateShift, covariate_shift_path
+from hinge.recipes.density_ratio import DensityRatio, density_ratio
+from hinge.recipes.heteroscedastic import HeteroscedasticSVR
+from hinge.recipes.sliding import SlidingSVC, SlidingSVR, recency_weights
+
+__all__ = [
+    "CovariateShift",
+    "DensityRatio",
+    "HeteroscedasticSVR",
+    "SlidingSVC",
+    "SlidingSVR",
+    "covariate_shift_path",
+    "density_ratio",
+    "recency_weights",
+]

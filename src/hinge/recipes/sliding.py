@@ -1,0 +1,172 @@
+"""Series that change: a window of the latest samples, the newest weighing most.     Karasuyama 4.4.2, (421)"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hinge.estimators import IncrementalSVC, IncrementalSVR, parameters
+from hinge.estimators.data import Data, take
+from hinge.problems import Array
+
+
+def recency_weights(n: int, a: float = 3.0) -> Array:
+    """Weights 2 / (1 + exp(a − 2a i/n)) of samples i = 1 ... n, the newest last.                Karasuyama (4.28)
+
+    They rise from 2/(1 + eᵃ) to 2/(1 + e⁻ᵃ); a = 0 weighs all alike.
+    """
+    parameters.integer("n", n, 1)
+    parameters.number("a", a, 0.0)
+    return 2.0 / (1.0 + np.exp(a - 2.0 * a * np.arange(1, n + 1) / n))
+
+
+class _Sliding:
+    """What both sliding machines share: the window, and one path for everything that a step changes."""
+
+    window: int | None
+    recency: float
+    _y: NDArray[Any]
+    _w: Array
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()  # type: ignore[misc]
+        if self.window is not None:
+            parameters.integer("window", self.window, 2)
+        parameters.number("recency", self.recency, 0.0)
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Data:
+        data = super()._validate(X, y, sample_weight, reset)  # type: ignore[misc]
+        if not reset:
+            return data
+        last = np.arange(data.n)[-(self.window or data.n) :]
+        return Data(take(data.X, last), data.y[last], recency_weights(len(last), self.recency), np.arange(len(last)))
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train on the last `window` rows of X, from scratch."""
+        return super().fit(X, y)  # type: ignore[misc]
+
+    def slide(self, X: Any, y: Any) -> Self:
+        """New samples come, the oldest go, all others lose weight: exactly, along one path.
+
+        Parameters
+        ----------
+        X, y
+            The new samples, in the order in which they came.
+
+        Returns
+        -------
+        self
+            As if trained from scratch on the samples that are in the window now.
+        """
+        self._check_parameters()
+        new: Data = self._new_samples(X, y, None)  # type: ignore[attr-defined]
+        size = self.window or len(self._y) + new.n
+        fresh = np.arange(new.n)[-size:]
+        leaving = max(0, len(self._y) + len(fresh) - size)
+        weight = recency_weights(len(self._y) - leaving + len(fresh), self.recency)
+        stay, come = weight[: len(self._y) - leaving], weight[len(self._y) - leaving :]
+        new = replace(new, X=take(new.X, fresh), y=new.y[fresh], weight=come, rows=np.arange(len(fresh)))
+        left = np.concatenate([self._y[leaving:], new.y])
+        self._check_left(left, weight, "sliding the window")  # type: ignore[attr-defined]
+        target = np.concatenate([self._w[:leaving], stay])
+        return self._change(new, np.arange(leaving), target)  # type: ignore[attr-defined]
+
+
+class SlidingSVC(_Sliding, IncrementalSVC):  # type: ignore[misc]
+    """Classification of a series that changes: exact on a window of the latest samples, the newest weighing most.
+
+    Parameters
+    ----------
+    C, kernel, degree, gamma, coef0, class_weight, decision_function_shape, break_ties, cache_size, max_time, n_jobs
+        As in `IncrementalSVC`.
+    window : int or None, default=None
+        Samples that are kept; None keeps all.
+    recency : float, default=3.0
+        a of `recency_weights`; 0 weighs all samples of the window alike.
+
+    Notes
+    -----
+    Everything that `IncrementalSVC` has is there as well; `partial_fit` is `slide`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.recipes import SlidingSVC
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(130, 2)); y = X[:, 0] > np.linspace(-1, 1, 130)
+    >>> model = SlidingSVC(C=10.0, gamma=0.5, window=100).fit(X[:100], y[:100])
+    >>> model.slide(X[100:], y[100:]).n_samples_
+    100
+    >>> model.certificate_.relative_gap < 1e-9
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        C=1.0,
+        window=None,
+        recency=3.0,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        class_weight=None,
+        decision_function_shape="ovr",
+        break_ties=False,
+        cache_size="auto",
+        max_time=None,
+        n_jobs=None,
+    ):
+        super().__init__(
+            C=C, kernel=kernel, degree=degree, gamma=gamma, coef0=coef0, class_weight=class_weight,
+            decision_function_shape=decision_function_shape, break_ties=break_ties, cache_size=cache_size,
+            max_time=max_time, n_jobs=n_jobs,
+        )  # fmt: skip
+        self.window = window
+        self.recency = recency
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:  # type: ignore[override]
+        """`slide`; the first call is `fit`."""
+        return self.slide(X, y) if hasattr(self, "classes_") else self.fit(X, y)
+
+
+class SlidingSVR(_Sliding, IncrementalSVR):  # type: ignore[misc]
+    """Regression on a series that changes: exact on a window of the latest samples, the newest weighing most.
+
+    Parameters
+    ----------
+    C, epsilon, kernel, degree, gamma, coef0, cache_size, max_time, n_jobs
+        As in `IncrementalSVR`.
+    window, recency
+        As in `SlidingSVC`.
+    """
+
+    def __init__(
+        self,
+        *,
+        C=1.0,
+        epsilon=0.1,
+        window=None,
+        recency=3.0,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        cache_size="auto",
+        max_time=None,
+        n_jobs=None,
+    ):
+        super().__init__(
+            C=C, epsilon=epsilon, kernel=kernel, degree=degree, gamma=gamma, coef0=coef0, cache_size=cache_size,
+            max_time=max_time, n_jobs=n_jobs,
+        )  # fmt: skip
+        self.window = window
+        self.recency = recency
+
+    def partial_fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
+        """`slide`; the first call is `fit`."""
+        return self.slide(X, y) if hasattr(self, "model_") else self.fit(X, y)

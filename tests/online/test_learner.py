@@ -1,0 +1,166 @@
+"""The learners do what the book says, to the last digits; and nothing depends on how a stream is cut into calls."""
+
+import copy
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+import hinge
+from online.cases import CLASSIFIERS, KERNELS, MACHINES, RATES, learn, stream
+from reference.online import SlowLearner
+
+
+def slow_twin(model, kernel):
+    """The reference with the options of a machine that has begun."""
+    o = model._learner.options
+    nu = o.nu if o.nu >= 0 else None
+    return SlowLearner(kernel, o.loss, o.rate, o.power, o.regularization, nu, o.level, o.offset, o.budget or None)
+
+
+def targets_of(name, labels, values):
+    return np.ones(len(labels)) if name == "novelty" else labels if name in CLASSIFIERS else values
+
+
+def assert_same(model, slow, X):
+    """Function, offset, level, counts and the exact truncation error within its bounds."""
+    state = model._learner.state()
+    scale = 1e-9 * (1 + abs(slow.b) + sum(abs(a) for _, a in slow.kept))
+    assert state.seen == slow.t
+    assert state.beyond[0] == slow.beyond
+    np.testing.assert_allclose(model.dual_coef_[0], [a for _, a in slow.kept], atol=scale)
+    np.testing.assert_array_equal(model.support_vectors_, np.reshape([z for z, _ in slow.kept], (-1, X.shape[1])))
+    np.testing.assert_allclose([model.intercept_[0], state.level[0]], [slow.b, slow.level], atol=scale)
+    np.testing.assert_allclose(model._decide(X)[:, 0], [slow.value(x) for x in X], atol=scale)
+    if model.kernel_.psd:
+        error = slow.dropped_norm()
+        assert error <= model.truncation_error_ * (1 + 1e-9) + 1e-12
+        assert model.truncation_error_ <= model.truncation_bound_ * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("name", MACHINES)
+def test_every_loss_is_the_books(name, rate):
+    X, labels, values = stream(150)
+    model = MACHINES[name](gamma=0.7, budget=20, **RATES[rate])
+    said = []
+    learn(model, name, X[:1], labels[:1], values[:1])
+    slow = slow_twin(model, KERNELS["rbf"])
+    target = targets_of(name, labels, values)
+    slow.learn(X[0], target[0])
+    for i in range(1, len(X)):
+        said.append((model._learner.learn_one(X[i], float(target[i])), slow.learn(X[i], target[i])))
+    np.testing.assert_allclose(*zip(*said, strict=True), atol=1e-10)
+    assert_same(model, slow, X[:10])
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_every_kernel_is_itself(kernel):
+    X, labels, values = stream(120, d=5, seed=1)
+    for name in ("hinge", "nu tube", "novelty"):
+        model = MACHINES[name](kernel=KERNELS[kernel], budget=30, eta0=0.1)
+        learn(model, name, X, labels, values)
+        slow = slow_twin(model, KERNELS[kernel])
+        for x, y in zip(X, targets_of(name, labels, values), strict=True):
+            slow.learn(x, y)
+        assert_same(model, slow, X[:10])
+
+
+@given(
+    name=st.sampled_from(sorted(MACHINES)),
+    d=st.integers(1, 9),
+    budget=st.integers(1, 40),
+    seed=st.integers(0, 1000),
+    cuts=st.lists(st.integers(0, 200), max_size=6),
+    storage=st.sampled_from(["float64", "float32", "csr"]),
+)
+def test_a_batch_is_its_samples_one_by_one(name, d, budget, seed, cuts, storage):
+    """Bit for bit: one call, several calls, single samples, saved and restored in between; dense, float32 or CSR."""
+    X, labels, values = stream(200, d, seed)
+    X[np.abs(X) < 0.3] = 0.0
+    X = X.astype(np.float32)
+    given_X = {"float64": X.astype(np.float64), "float32": X, "csr": sparse.csr_matrix(X)}[storage]
+    options = dict(budget=budget, gamma=0.5)
+    whole = learn(MACHINES[name](**options), name, given_X, labels, values)
+    pieces = MACHINES[name](**options)
+    edges = sorted({0, 200, *cuts})
+    for first, last in pairwise(edges):
+        learn(pieces, name, given_X[first:last], labels[first:last], values[first:last])
+        pieces = pickle.loads(pickle.dumps(pieces)) if first % 2 else copy.deepcopy(pieces)
+    single = MACHINES[name](**options)
+    learn(single, name, X[:1].astype(np.float64), labels[:1], values[:1])
+    for x, y in zip(X[1:], targets_of(name, labels, values)[1:], strict=True):
+        single.learn_one(x) if name == "novelty" else single.learn_one(x, y)
+    for other in (pieces, single):
+        for field in ("vectors", "coefficients", "offset", "level", "dropped", "beyond"):
+            np.testing.assert_array_equal(getattr(other._known(), field), getattr(whole._known(), field))
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_saved_machine_goes_on(name, tmp_path):
+    X, labels, values = stream(300)
+    model = learn(MACHINES[name](budget=25), name, X[:150], labels[:150], values[:150])
+    hinge.save(model, tmp_path / "model.hinge")
+    loaded = hinge.load(tmp_path / "model.hinge")
+    np.testing.assert_array_equal(loaded._decide(X), model._decide(X))
+    for machine in (model, loaded):
+        learn(machine, name, X[150:], labels[150:], values[150:])
+    np.testing.assert_array_equal(loaded.dual_coef_, model.dual_coef_)
+    np.testing.assert_array_equal(loaded._decide(X), model._decide(X))
+
+
+def test_an_altered_state_is_refused(tmp_path):
+    X, labels, _ = stream(100)
+    model = hinge.OnlineSVC(budget=10).fit(X, labels)
+    state = model._plain()["_state"]
+    for change in (
+        {"head": 11}, {"norms": state.norms[1:]}, {"scale": np.nan}, {"seen": -1}, {"offset": np.zeros(2)},
+        {"coefficients": np.full_like(state.coefficients, np.inf)}, {"vectors": state.vectors[:, 1:]},
+    ):  # fmt: skip
+        broken = type(state)(**{**vars(state), **change})
+        with pytest.raises(ValueError, match="belong together"):
+            hinge.online.Learner.of(broken, 3)
+
+
+def test_one_against_the_rest_is_binary_machines_that_share_their_terms():
+    """Without a budget each machine of several is the binary one, to rounding."""
+    X, _, values = stream(300, seed=3)
+    y = np.digitize(values, [-0.5, 0.5])
+    for machine in (hinge.OnlineSVC, hinge.OnlineNuSVC):
+        model = machine(budget=None, gamma=0.7).fit(X, y)
+        for k in range(3):
+            binary = machine(budget=None, gamma=0.7).fit(X, y == k)
+            np.testing.assert_allclose(model.decision_function(X)[:, k], binary.decision_function(X), atol=1e-10)
+            assert model.n_beyond_[k] == binary.n_beyond_[0]
+        assert set(model.predict(X)) <= {0, 1, 2}
+        assert model.score(X, y) > 0.6
+
+
+def test_single_samples_are_predicted_as_batches_are():
+    X, labels, values = stream(200)
+    model = hinge.OnlineSVC(gamma=0.5).fit(X, labels)
+    assert [model.predict_one(x) for x in X[:20]] == model.predict(X[:20]).tolist()
+    np.testing.assert_allclose([model.decide_one(x) for x in X[:20]], model.decision_function(X[:20]), atol=1e-12)
+    three = hinge.OnlineSVC(gamma=0.5).fit(X, np.digitize(values, [-0.5, 0.5]))
+    np.testing.assert_allclose([three.decide_one(x) for x in X[:20]], three.decision_function(X[:20]), atol=1e-12)
+    regressor = hinge.OnlineSVR(gamma=0.5).fit(X, values)
+    np.testing.assert_allclose([regressor.predict_one(x) for x in X[:20]], regressor.predict(X[:20]), atol=1e-12)
+    detector = hinge.OnlineNoveltyDetector(gamma=0.5).fit(X)
+    np.testing.assert_allclose([detector.score_one(x) for x in X[:20]], detector.decision_function(X[:20]), atol=1e-12)
+
+
+def test_decay_lasts_through_thousands_of_steps():
+    """The scalar is folded into the coefficients before it underflows: (1 − λΛ)^t is 10⁻³⁶⁰ at the end."""
+    X, labels, _ = stream(1200, d=2)
+    options = dict(learning_rate="constant", eta0=0.5, regularization=1.0)
+    model = hinge.OnlineSVC(gamma=0.7, budget=16, **options).fit(X, labels)
+    slow = slow_twin(model, KERNELS["rbf"])
+    for x, y in zip(X, labels, strict=True):
+        slow.learn(x, y)
+    assert_same(model, slow, X[:5])
+    idle = hinge.OnlineSVR(epsilon=3.0, gamma=0.7, **options).fit(X, np.r_[5.0, np.zeros(1199)])
+    np.testing.assert_array_equal(idle.dual_coef_, 0.0)  # nothing to learn: the first sample is forgotten, not a NaN

@@ -1,0 +1,256 @@
+"""The ν-property, the way to the batch solution, prequential evaluation, and streams with something wrong in them."""
+
+import os
+import resource
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from sklearn.linear_model import SGDClassifier
+
+import hinge
+from hinge.online import prequential
+from online.cases import MACHINES, learn, stream
+
+
+def wave(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-3, 3, size=(n, 1))
+    return X, np.sin(X[:, 0]) + 0.2 * rng.standard_t(4, size=n)
+
+
+@pytest.mark.parametrize("nu", [0.1, 0.3, 0.6])
+def test_the_share_beyond_the_level_tends_to_nu(nu):
+    """docs/math.md (407): with a constant step the deviation is exactly (level − its start) / (Λt)."""
+    X, labels, _ = stream(40_000, d=2)
+    Z, values = wave(40_000)
+    for rate in ({"eta0": 0.02}, {"eta0": 0.5, "learning_rate": "invscaling"}):
+        machines = (
+            hinge.OnlineNuSVC(nu=nu, gamma=1.0, budget=60, **rate).fit(X, labels),
+            hinge.OnlineNoveltyDetector(nu=nu, gamma=1.0, budget=60, **rate).fit(X),
+            hinge.OnlineSVR(nu=nu, gamma=1.0, budget=60, **rate).fit(Z, values),
+            hinge.OnlineSVR(nu=nu, loss="huber", gamma=1.0, budget=60, **rate).fit(Z, values),
+        )
+        for model in machines:
+            share = model.n_beyond_[0] / model.t_
+            assert abs(share - nu) < 0.01, (model, share)
+            if "learning_rate" not in rate:
+                options, level = model._learner.options, model._known().level[0]
+                moved = (level - options.level) / (options.rate * model.t_)
+                sign = 1 if isinstance(model, hinge.OnlineSVR) else -1
+                np.testing.assert_allclose(share, nu + sign * moved, atol=1e-10)
+
+
+def test_adaptive_widths_are_quantiles():
+    """ε and σ end where a share ν of the errors is larger."""
+    X, values = wave(30_000)
+    for loss in ("epsilon_insensitive", "huber"):
+        rate = dict(eta0=1.0, learning_rate="invscaling")
+        model = hinge.OnlineSVR(nu=0.2, loss=loss, gamma=1.0, regularization=1e-3, **rate).fit(X, values)
+        width = model.epsilon_ if loss == "epsilon_insensitive" else model.sigma_
+        wanted = np.quantile(np.abs(values - model.predict(X)), 0.8)
+        assert abs(width - wanted) < 0.1 * wanted
+
+
+def risk(model, X, y, lam):
+    """Mean hinge loss + λ/2 ‖f‖², from the expansion."""
+    vectors, a = model.support_vectors_, np.ravel(model.dual_coef_)
+    K = hinge.kernels.RBF(1.0)(vectors, vectors)
+    return np.mean(np.maximum(0, 1 - y * model.decision_function(X))) + 0.5 * lam * a @ K @ a
+
+
+def test_the_batch_solution_is_approached_as_the_step_decreases():
+    X, y, _ = stream(80, d=2, seed=5)
+    lam = 0.05
+    batch = hinge.SVC(C=1 / (lam * len(y)), gamma=1.0, tol=1e-8).fit(X, y)
+    best = risk(batch, X, y, lam)
+    assert best == pytest.approx(batch.certificate_.primal * lam, rel=1e-6)
+    excess = []
+    for eta, passes in ((0.5, 30), (0.1, 60), (0.02, 150)):
+        options = dict(learning_rate="constant", eta0=eta, n_passes=passes, shuffle=True, random_state=0)
+        model = hinge.OnlineSVC(regularization=lam, gamma=1.0, budget=2000, **options).fit(X, y)
+        excess.append(risk(model, X, y, lam) / best - 1)
+    assert excess[0] > excess[1] > excess[2] > -1e-9
+    assert excess[2] < 0.02
+    falling = hinge.OnlineSVC(
+        regularization=lam, gamma=1.0, budget=3000, eta0=0.5, learning_rate="invscaling", n_passes=200, shuffle=True,
+        random_state=0,
+    ).fit(X, y)
+    assert -1e-9 < risk(falling, X, y, lam) / best - 1 < 0.06
+    apart = falling.decision_function(X) - batch.decision_function(X)
+    assert np.sqrt(np.mean(apart**2)) < 0.2
+
+
+def test_prequential_predicts_before_it_learns():
+    X, labels, values = stream(400)
+    fast = prequential(hinge.OnlineSVC(gamma=0.7, budget=50), X, labels)
+    model, said = hinge.OnlineSVC(gamma=0.7, budget=50), []
+    model.learn_one(X[0], labels[0], classes=[-1, 1])
+    for x, y in zip(X[1:], labels[1:], strict=True):
+        said.append(model.predict_one(x))
+        model.learn_one(x, y)
+    np.testing.assert_array_equal(fast.predictions[1:], said)
+    assert fast.accuracy == np.mean(fast.predictions == labels)
+    np.testing.assert_allclose(fast.curve(100)[-1], np.mean(fast.losses[-100:]))
+    np.testing.assert_allclose(fast.curve(100)[9], np.mean(fast.losses[:10]))
+    regression = prequential(hinge.OnlineSVR(gamma=0.7), X, values)
+    np.testing.assert_allclose(regression.mean, np.mean(np.abs(regression.predictions - values)))
+    other = prequential(SGDClassifier(random_state=0), X, labels, batch=10)
+    assert other.skipped == 10
+    assert 0 < other.mean < 1
+    with pytest.raises(ValueError, match="one target per row"):
+        prequential(hinge.OnlineSVC(), X, labels[1:])
+    with pytest.raises(ValueError, match="batch"):
+        prequential(hinge.OnlineSVC(), X, labels, batch=0)
+
+
+# ---- something is wrong with the stream -----------------------------------------------------------------------
+
+
+def same(before, after):
+    return all(np.array_equal(getattr(before, f), getattr(after, f))
+               for f in ("vectors", "coefficients", "offset", "level", "dropped", "beyond"))  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_bad_sample_is_refused_and_changes_nothing(name):
+    X, labels, values = stream(50)
+    model = learn(MACHINES[name](budget=10), name, X, labels, values)
+    before = model._known()
+    holed, infinite = X.copy(), X[0].copy()
+    holed[30, 1], infinite[2] = np.nan, np.inf
+    more = () if name == "novelty" else (labels[0],)
+    for call, what in (
+        (lambda: learn(model, name, holed, labels, values), "NaN"),
+        (lambda: learn(model, name, X[:, :2], labels, values), "features"),
+        (lambda: model.learn_one(X[0, :2], *more), "features"),
+        (lambda: model.learn_one(infinite, *more), "NaN or infinity"),
+        (lambda: model.learn_one(X[:2], *more), "one sample is a vector"),
+        (lambda: model.predict(X[:, :2]), "features"),
+    ):
+        with pytest.raises(ValueError, match=what):
+            call()
+    if name not in ("novelty",):
+        with pytest.raises(ValueError, match=r"NaN|none of classes_"):
+            model.learn_one(X[0], np.nan)
+        broken = np.where(np.arange(50) == 9, np.nan, values)
+        with pytest.raises(ValueError, match=r"NaN|none of classes_"):
+            model.partial_fit(X, broken)
+    assert same(before, model._known())
+
+
+def test_a_class_that_appears_late_is_refused_and_changes_nothing():
+    X, labels, _ = stream(50)
+    model = hinge.OnlineSVC().partial_fit(X, labels)
+    before = model._known()
+    for call in (
+        lambda: model.partial_fit(X, np.where(np.arange(50) == 40, 7, labels)),
+        lambda: model.learn_one(X[0], 7),
+        lambda: model.partial_fit(X, np.array(["a"] * 50)),
+    ):
+        with pytest.raises(ValueError, match=r"none of classes_ \[-1, 1\]: name every class in the first partial_fit"):
+            call()
+    with pytest.raises(ValueError, match="not the same as on last call"):
+        model.partial_fit(X, labels, classes=[-1, 1, 7])
+    assert same(before, model._known())
+    with pytest.raises(ValueError, match="greater than one"):
+        hinge.OnlineSVC().learn_one(X[0], 1)
+    announced = hinge.OnlineSVC().learn_one(X[0], 1, classes=[-1, 1, 7]).learn_one(X[1], 7)
+    assert announced.classes_.tolist() == [-1, 1, 7]
+
+
+def test_a_failed_first_batch_leaves_no_trace():
+    X, labels, _ = stream(20)
+    X[3, 1] = np.nan
+    model = hinge.OnlineSVC()
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit(X, labels)
+    assert vars(model) == before
+
+
+def test_an_explosion_is_told_and_undone():
+    X, values = wave(100)
+    model = hinge.OnlineSVR(loss="squared", kernel="linear", eta0=1e3, learning_rate="constant", regularization=0.0)
+    model.partial_fit(X[:2], values[:2])
+    before = model._known()
+    with pytest.raises(FloatingPointError, match="eta0=1000 is too large"):
+        model.partial_fit(1e3 * X, values)
+    assert same(before, model._known())
+    assert model.t_ == 2
+    with pytest.raises(FloatingPointError, match="as it was"):
+        for x in np.full((200, 1), 1e6):
+            model.learn_one(x, 1.0)
+    assert np.isfinite(model.predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "what"),
+    [
+        ({"kernel": "precomputed"}, ValueError, "still to come"),
+        ({"kernel": lambda X, Z: X @ Z.T}, ValueError, "still to come"),
+        ({"eta0": 0.0}, ValueError, "eta0=0.0"),
+        ({"eta0": 2.0, "regularization": 0.6}, ValueError, "more than 1"),
+        ({"budget": 0}, ValueError, "budget=0"),
+        ({"budget": 2.5}, TypeError, "integer"),
+        ({"learning_rate": "fast"}, ValueError, "'constant', 'invscaling'"),
+        ({"loss": "log"}, ValueError, "'hinge', 'perceptron'"),
+        ({"n_passes": 0}, ValueError, "n_passes"),
+        ({"n_jobs": 0}, ValueError, "n_jobs"),
+        ({"gamma": "wide"}, ValueError, "gamma"),
+    ],
+)
+def test_bad_parameters_are_named(options, error, what):
+    X, labels, _ = stream(20)
+    with pytest.raises(error, match=what):
+        hinge.OnlineSVC(**options).fit(X, labels)
+
+
+def test_scale_needs_more_than_one_sample():
+    X, labels, _ = stream(20)
+    with pytest.raises(ValueError, match="gamma='scale' needs the variance"):
+        hinge.OnlineSVC(gamma="scale").learn_one(X[0], 1, classes=[-1, 1])
+    model = hinge.OnlineSVC(gamma="scale").partial_fit(X, labels)
+    assert model.kernel_.gamma == pytest.approx(1 / (3 * X.var()))
+    with pytest.raises(ValueError, match=r"nu=0\.5 needs a width"):
+        hinge.OnlineSVR(loss="squared", nu=0.5).fit(X, labels)
+
+
+def test_control_c_keeps_what_was_learned():
+    X, labels, _ = stream(2000, d=50)
+    X, labels = np.tile(X, (100, 1)), np.tile(labels, 100)
+    model = hinge.OnlineSVC(budget=4000, gamma=0.01, regularization=0.0).partial_fit(X[:10], labels[:10])
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X, labels)
+    asked = time.perf_counter()
+    assert 10 < model.t_ < len(X)
+    assert time.perf_counter() - asked < 1
+    assert np.isfinite(model.decision_function(X[:5])).all()
+
+
+def test_two_threads_take_turns():
+    X, labels, _ = stream(3000)
+    model = hinge.OnlineSVC(budget=None).partial_fit(X[:10], labels[:10])
+    threads = [threading.Thread(target=lambda: [model.learn_one(x, 1) for x in X]) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert model.t_ == 6010
+
+
+@pytest.mark.slow
+def test_memory_stays_flat_over_ten_million_samples():
+    rng = np.random.default_rng(0)
+    model = hinge.OnlineSVC(gamma=1.0, budget=50, learning_rate="constant", eta0=0.1)
+    peaks = []
+    for _ in range(100):
+        X = rng.normal(size=(100_000, 4))
+        model.partial_fit(X, X[:, 0] * X[:, 1] > 0)
+        peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    assert model.t_ == 10_000_000
+    assert peaks[-1] - peaks[5] < 2048  # kilobytes

@@ -1,0 +1,192 @@
+"""Recipes with changing weights: each ends where a fresh fit with the same weights is."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import hinge
+from hinge.recipes import (
+    HeteroscedasticSVR,
+    SlidingSVC,
+    SlidingSVR,
+    covariate_shift_path,
+    density_ratio,
+    recency_weights,
+)
+
+
+@parametrize_with_checks([SlidingSVC(), SlidingSVR(), HeteroscedasticSVR(max_updates=5, weight_tol=1.0)])
+def test_common_checks(estimator, check):
+    check(estimator)
+
+
+def drifting(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    values = X[:, 0] - np.linspace(-1, 1, n) + 0.3 * rng.normal(size=n)
+    return X, np.where(values > 0, 1, -1), values
+
+
+# ---- sliding windows ------------------------------------------------------------------------------------------
+
+
+def test_the_weight_function_is_karasuyamas():
+    w = recency_weights(200, 3.0)
+    i = np.arange(1, 201)
+    np.testing.assert_allclose(w, 2 / (1 + np.exp(3 - 6 * i / 200)))
+    assert np.all(np.diff(w) > 0)
+    np.testing.assert_array_equal(recency_weights(5, 0.0), 1.0)
+    for bad in ((0, 1.0), (5, -1.0)):
+        with pytest.raises(ValueError, match="must"):
+            recency_weights(*bad)
+
+
+@pytest.mark.parametrize("recency", [0.0, 3.0])
+def test_a_window_that_slid_is_a_fresh_fit(recency, tmp_path):
+    X, labels, values = drifting(140)
+    for model, y in (
+        (SlidingSVC(C=100.0, gamma=0.5, window=80, recency=recency), labels),
+        (SlidingSVR(C=100.0, gamma=0.5, window=80, recency=recency), values),
+    ):
+        model.fit(X[:100], y[:100])
+        assert model.n_samples_ == 80
+        for first in range(100, 140, 8):
+            model.partial_fit(X[first : first + 8], y[first : first + 8])
+            hinge.save(model, tmp_path / "window.hinge")
+            model = hinge.load(tmp_path / "window.hinge")
+        rows, targets, weight = model.training_data_
+        np.testing.assert_array_equal(rows, X[60:])
+        np.testing.assert_array_equal(targets, y[60:])
+        np.testing.assert_allclose(weight, recency_weights(80, recency))
+        fresh = clone(model).fit(X[60:], y[60:])
+        assert model.certificate_.relative_gap < 1e-9
+        decide = "decision_function" if y is labels else "predict"
+        np.testing.assert_allclose(getattr(model, decide)(X), getattr(fresh, decide)(X), atol=1e-6)
+        machine = hinge.SVC if y is labels else hinge.SVR
+        other = machine(C=100.0, gamma=0.5, tol=1e-9).fit(X[60:], y[60:], weight)
+        np.testing.assert_allclose(getattr(model, decide)(X), getattr(other, decide)(X), atol=1e-5)
+
+
+def test_windows_that_grow_overflow_or_lose_a_class():
+    X, labels, _ = drifting(100)
+    growing = SlidingSVC(gamma=0.5).fit(X[:50], labels[:50]).slide(X[50:], labels[50:])
+    assert growing.n_samples_ == 100
+    np.testing.assert_allclose(growing.training_data_[2], recency_weights(100))
+    swept = SlidingSVC(gamma=0.5, window=30).fit(X[:50], labels[:50]).slide(X[50:], labels[50:])
+    np.testing.assert_array_equal(swept.training_data_[0], X[70:])
+    before = swept.decision_function(X)
+    with pytest.raises(ValueError, match="sliding the window would leave no sample of class"):
+        swept.slide(X[:30], np.ones(30))
+    with pytest.raises(ValueError, match="NaN"):
+        swept.slide(np.full((1, 3), np.nan), [1])
+    np.testing.assert_array_equal(swept.decision_function(X), before)
+    for bad in ({"window": 1}, {"recency": -1.0}):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            SlidingSVC(**bad).fit(X, labels)
+
+
+# ---- heteroscedastic regression -------------------------------------------------------------------------------
+
+
+def test_iterated_weights_end_at_a_fresh_fit_with_those_weights(tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(0, 6, size=(150, 1)), axis=0)
+    y = np.sin(X[:, 0]) + 0.02 * (1 + 3 * X[:, 0] ** 2 / 6) * rng.normal(size=150)
+    options = dict(C=10.0, epsilon=0.02, gamma=1.0)
+    model = HeteroscedasticSVR(**options).fit(X, y)
+    assert model.residual_changes_[-1] <= 1e-3
+    assert model.n_updates_ == len(model.residual_changes_) > 2
+    fresh = hinge.SVR(tol=1e-9, **options).fit(X, y, model.sample_weight_)
+    np.testing.assert_allclose(model.predict(X), fresh.predict(X), atol=1e-5)
+    assert model.certificate_.relative_gap < 1e-8
+    # The next weights would be the same ones: a fixed point of (4.30).
+    residuals = y - model.predict(X)
+    following = np.sqrt(np.mean(residuals**2)) / np.abs(residuals)
+    outside = np.abs(residuals) > 0.021
+    assert np.median(np.abs(following[outside] / model.sample_weight_[outside] - 1)) < 0.01
+    hinge.save(model, tmp_path / "noise.hinge")
+    np.testing.assert_array_equal(hinge.load(tmp_path / "noise.hinge").predict(X), model.predict(X))
+
+
+def test_weights_that_do_not_settle_are_told():
+    X, _, values = drifting(80)
+    with pytest.warns(ConvergenceWarning, match="have not settled after max_updates=1 updates"):
+        model = HeteroscedasticSVR(C=0.1, gamma=2.0, max_updates=1, weight_tol=1e-12).fit(X, values)
+    assert model.certificate_.relative_gap < 1e-8
+    constant = HeteroscedasticSVR().fit(X, np.zeros(80))  # no residual at all: nothing to weigh
+    np.testing.assert_array_equal(constant.sample_weight_, 1.0)
+    with pytest.raises(ValueError, match=r"max_weight=0\.5"):
+        HeteroscedasticSVR(max_weight=0.5).fit(X, values)
+
+
+# ---- covariate shift ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["ulsif", "kliep"])
+def test_the_ratio_of_two_gaussians(method):
+    """p_target = N(0.5, 0.7²) over p_train = N(0, 1), which is bounded."""
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(600, 1)), 0.5 + 0.7 * rng.normal(size=(600, 1))
+    ratio = density_ratio(X, Z, method=method, n_centers=40)
+    x = np.linspace(-2, 2, 41)[:, None]
+    truth = np.exp(-((x[:, 0] - 0.5) ** 2) / (2 * 0.49) + x[:, 0] ** 2 / 2) / 0.7
+    assert np.mean(np.abs(ratio(x) - truth)) < 0.15
+    assert np.mean(ratio(X)) == pytest.approx(1.0, abs=0.05)
+    assert np.all(ratio(X) >= 0)
+    if method == "kliep":
+        assert np.mean(ratio(X)) == pytest.approx(1.0, abs=1e-12)
+        assert 0 <= ratio.gap <= 1e-2
+
+
+def test_likelihood_gap_is_a_bound():
+    """KLIEP's gap (425) covers the distance to the best likelihood that many more steps find."""
+    from hinge.recipes.density_ratio import _likelihood
+
+    rng = np.random.default_rng(1)
+    X, Z = rng.normal(size=(200, 2)), 0.5 + 0.7 * rng.normal(size=(200, 2))
+    train, target = (hinge.kernels.RBF(0.5)(part, Z[:40]) for part in (X, Z))
+    value = lambda theta: np.mean(np.log(target @ theta))  # noqa: E731
+    best = value(_likelihood(train, target, steps=20_000, tol=1e-9)[0])
+    for steps in (1, 10, 100, 1000):
+        theta, gap = _likelihood(train, target, steps=steps, tol=0.0)
+        assert -1e-9 <= best - value(theta) <= gap + 1e-12
+
+
+def test_uniform_weights_become_importance_weights():
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(200, 2)), [1.0, 0.0] + 0.6 * rng.normal(size=(200, 2))
+    truth = lambda A: np.where(A[:, 1] > np.sin(2 * A[:, 0]), 1, -1)  # noqa: E731
+    y = np.where(rng.uniform(size=200) < 0.1, -truth(X), truth(X))
+    shift = covariate_shift_path(X, y, Z, C=10.0, gamma=0.3, n_centers=30)
+    assert np.mean(shift.weights) == pytest.approx(1.0)
+    for theta in (0.0, 0.37, 1.0):
+        weight = 1 + theta * (shift.weights - 1)
+        fresh = hinge.SVC(C=10.0, gamma=0.3, tol=1e-9).fit(X[weight > 0], y[weight > 0], weight[weight > 0])
+        found = shift.path.decision_function(Z, theta)
+        np.testing.assert_allclose(found, fresh.decision_function(Z), atol=1e-5)
+    error = shift.validation_error(Z, truth(Z), weighted=False)
+    for theta in np.linspace(0, 1, 23):
+        assert error(theta) == pytest.approx(np.mean(shift.model(theta).predict(Z) != truth(Z)))
+    low, high, least = shift.best(X, y)
+    assert 0 <= low <= high <= 1
+    weights = shift.ratio(X)
+    wrong = [np.average(shift.model(t).predict(X) != y, weights=weights) for t in np.linspace(0, 1, 23)]
+    assert least <= min(wrong) + 1e-9
+
+
+def test_bad_shifts_are_refused():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    with pytest.raises(ValueError, match="X has 2 features and X_target 1"):
+        density_ratio(X, X[:, :1])
+    with pytest.raises(ValueError, match="method='kde'"):
+        density_ratio(X, X, method="kde")
+    with pytest.raises(ValueError, match="lower cv"):
+        density_ratio(X, X[:3])
+    with pytest.raises(ValueError, match="do not overlap"):
+        covariate_shift_path(X, X[:, 0] > 0, X + 1e6)
+    with pytest.raises(ValueError, match="NaN"):
+        density_ratio(X, np.full((9, 2), np.nan))
+    with pytest.raises(ValueError, match="X has 3 features"):
+        density_ratio(X, X)(np.ones((4, 3)))

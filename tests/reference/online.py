@@ -1,0 +1,67 @@
+"""The online learners of LwK 10.6.3 as the book writes them: every coefficient shrunk at every step, nothing lost.
+
+Terms that the budget drops go to `dropped` and go on shrinking there, so that the exact truncation error is known.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class SlowLearner:
+    """One machine.  `kernel(X, Z)` is a matrix."""
+
+    def __init__(self, kernel, loss, rate, power, regularization, nu=None, level=0.0, offset=True, budget=None):
+        self.kernel, self.loss, self.rate, self.power = kernel, loss, rate, power
+        self.regularization, self.nu, self.level = regularization, nu, level
+        self.offset, self.budget = offset, budget
+        self.kept, self.dropped = [], []  # pairs [x, alpha]
+        self.b, self.t, self.beyond = 0.0, 0, 0
+
+    def value(self, x):
+        if not self.kept:
+            return self.b
+        Z, a = np.array([z for z, _ in self.kept]), np.array([a for _, a in self.kept])
+        return float(a @ self.kernel(Z, x[None])[:, 0]) + self.b
+
+    def minus_derivative(self, y, g):
+        """-c'(g), and whether the sample is beyond the level."""
+        if self.loss == "hinge":
+            return (y, True) if y * g < 1 else (0.0, False)
+        if self.loss == "perceptron":
+            return (y, True) if y * g <= 0 else (0.0, False)
+        if self.loss in ("nu_margin", "novelty"):
+            return (y, True) if y * g < self.level else (0.0, False)
+        error = y - g
+        if self.loss == "squared":
+            return error, False
+        if abs(error) > self.level or (self.loss == "huber" and self.level <= 0):
+            return np.sign(error), True
+        return (0.0 if self.loss == "epsilon_insensitive" else error / self.level), False
+
+    def learn(self, x, y):
+        g = self.value(x)
+        self.t += 1
+        step = self.rate / self.t**self.power
+        slope, beyond = self.minus_derivative(y, g)
+        for term in self.kept + self.dropped:
+            term[1] *= 1 - self.regularization * step
+        if slope != 0:
+            self.kept.append([x, step * slope])
+            if self.budget is not None and len(self.kept) > self.budget:
+                self.dropped.append(self.kept.pop(0))
+        if self.offset:
+            self.b += step * slope
+        if self.nu is not None:
+            widens = self.loss in ("epsilon_insensitive", "huber")
+            change = step * (1 - self.nu) if beyond else -step * self.nu
+            self.level += change if widens else -change
+        self.beyond += beyond
+        return g
+
+    def dropped_norm(self):
+        """‖Σ α k(x, ·)‖ over the dropped terms."""
+        if not self.dropped:
+            return 0.0
+        Z, a = np.array([z for z, _ in self.dropped]), np.array([a for _, a in self.dropped])
+        return float(np.sqrt(max(0.0, a @ self.kernel(Z, Z) @ a)))
