@@ -1,6 +1,7 @@
 // gram_stored.cpp: kernel matrices that exist already, in memory or behind a callback.
 #include <algorithm>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 
 #include "hinge/gram.hpp"
@@ -40,6 +41,11 @@ class MatrixGram final : public Gram {
 
   void diagonal(Span<double> out) const override {
     for (std::size_t i = 0; i < n_; ++i) out[i] = matrix_[i * n_ + i];
+  }
+  const double* resident(std::size_t i) const override {
+    if constexpr (std::is_same_v<T, double>) return matrix_ + i * n_;
+    (void)i;
+    return nullptr;
   }
   void row(std::size_t i, Span<const std::int32_t> columns, Span<double> out) const override {
     pick(matrix_ + i * n_, n_, columns, out);

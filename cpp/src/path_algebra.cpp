@@ -9,13 +9,6 @@ namespace hinge {
 namespace {
 
 constexpr double kEps = std::numeric_limits<double>::epsilon();
-constexpr double kDependent = 32;  // a Schur complement below so many roundings of its terms is zero
-
-double largest(const std::vector<double>& x) {
-  double top = 0;
-  for (double v : x) top = std::max(top, std::isfinite(v) ? std::abs(v) : 0.0);
-  return top;
-}
 
 bool any(const std::vector<double>& x) {
   return std::any_of(x.begin(), x.end(), [](double v) { return v != 0; });
@@ -28,6 +21,22 @@ std::size_t count_groups(Span<const std::int8_t> group) {
 }
 
 }  // namespace
+
+double largest(const std::vector<double>& x) {
+  double top = 0;
+  for (double v : x) top = std::max(top, std::isfinite(v) ? std::abs(v) : 0.0);
+  return top;
+}
+
+PathData difference(const PathData& to, const PathData& from) {
+  const auto minus = [](const std::vector<double>& a, const std::vector<double>& b) {
+    std::vector<double> out(a.size());
+    for (std::size_t i = 0; i < a.size(); ++i) out[i] = a[i] == b[i] ? 0.0 : a[i] - b[i];
+    return out;
+  };
+  return {minus(to.linear, from.linear), minus(to.lower, from.lower), minus(to.upper, from.upper),
+          minus(to.total, from.total)};
+}
 
 ActiveSet::Engine::Engine(const Gram& source, std::size_t slots, Span<const std::int8_t> groups,
                           std::size_t cache_bytes, int threads)
@@ -45,16 +54,28 @@ void ActiveSet::Engine::product(const std::vector<double>& per_variable, std::ve
   std::vector<double> coefficients(n, 0.0);
   for (std::size_t v = 0; v < N; ++v) coefficients[sample(v)] += per_variable[v];
   std::vector<std::size_t> used;
-  for (std::size_t i = 0; i < n; ++i)
-    if (coefficients[i] != 0) used.push_back(i);
-  if (used.size() * 16 > n + 64) {
+  std::vector<double> amounts;
+  std::size_t missing = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (coefficients[i] == 0) continue;
+    used.push_back(i);
+    amounts.push_back(coefficients[i]);
+    if (!store_.has(i)) ++missing;
+  }
+  // Rows that are there cost little; rows that are not are made once where they may stay.
+  if (missing * 16 > n + 64 && !store_.has_room(missing)) {
     gram->multiply(coefficients, out, parallel_);
     return;
   }
   std::fill(out.begin(), out.end(), 0.0);
-  for (std::size_t i : used) {
-    path_loops().axpy(coefficients[i], store_.pin(i), out.data(), n);
-    store_.unpin(i);
+  constexpr std::size_t kChunk = 64;
+  std::vector<const double*> rows;
+  for (std::size_t first = 0; first < used.size(); first += kChunk) {
+    const std::size_t last = std::min(used.size(), first + kChunk);
+    rows.clear();
+    for (std::size_t k = first; k < last; ++k) rows.push_back(store_.pin(used[k]));
+    path_loops().combine(amounts.data() + first, rows.data(), rows.size(), out.data(), n);
+    for (std::size_t k = first; k < last; ++k) store_.unpin(used[k]);
   }
 }
 
@@ -74,11 +95,13 @@ ActiveSet::Engine::Frame ActiveSet::Engine::make_frame(PathData base, const Path
   frame.moves_linear = any(rate.linear);
   frame.moves_bounds = any(rate.lower) || any(rate.upper);
   frame.h.assign(n, 0.0);
+  direction_fresh_ = false;
   fill_h(frame);
   return frame;
 }
 
 void ActiveSet::Engine::fill_h(Frame& frame) {
+  direction_fresh_ = false;
   frame.moved.assign(G, 0.0);
   if (!frame.moves_bounds) return;
   std::vector<double> rates(N, 0.0);
@@ -152,34 +175,35 @@ void ActiveSet::Engine::border() {
       border_[g][i] = group[static_cast<std::size_t>(margin[i])] == static_cast<int>(g) ? 1.0 : 0.0;
     factor.solve(border_[g].data());
   }
-  for (std::size_t g = 0; g < G; ++g)
-    for (std::size_t h = 0; h < G; ++h) {
-      double sum = 0;
-      for (std::size_t i = 0; i < m; ++i)
-        if (group[static_cast<std::size_t>(margin[i])] == static_cast<int>(g)) sum += border_[h][i];
-      border_matrix_[g * G + h] = sum;
-    }
+  sum_borders();
   border_fresh_ = true;
+  border_age_ = 0;
 }
 
-// The same with one more variable: [K̃⁻¹1 − zτ; τ], τ = (1_v − zᵀ1)/s.
-void ActiveSet::Engine::grow_border(std::size_t v, double schur) {
-  const std::size_t m = margin.size();
-  for (std::size_t g = 0; g < G; ++g) {
-    double tau = group[v] == static_cast<int>(g) ? 1.0 : 0.0;
-    for (std::size_t i = 0; i < m; ++i)
-      if (group[static_cast<std::size_t>(margin[i])] == static_cast<int>(g)) tau -= z_[i];
-    tau /= schur;
-    for (std::size_t i = 0; i < m; ++i) border_[g][i] -= tau * z_[i];
-    border_[g].push_back(tau);
+void ActiveSet::Engine::sum_borders() {
+  std::fill(border_matrix_.begin(), border_matrix_.end(), 0.0);
+  for (std::size_t i = 0; i < margin.size(); ++i) {
+    const int g = group[static_cast<std::size_t>(margin[i])];
+    if (g < 0) continue;
+    for (std::size_t h = 0; h < G; ++h) border_matrix_[static_cast<std::size_t>(g) * G + h] += border_[h][i];
   }
+}
+
+// The multipliers that take `gap` out of the sums of the groups that have a margin.
+void ActiveSet::Engine::solve_border(const std::vector<double>& gap, std::vector<double>& nu) const {
+  nu.assign(G, 0.0);
+  std::vector<std::size_t> used;
   for (std::size_t g = 0; g < G; ++g)
-    for (std::size_t h = 0; h < G; ++h) {
-      double sum = group[v] == static_cast<int>(g) ? border_[h][m] : 0.0;
-      for (std::size_t i = 0; i < m; ++i)
-        if (group[static_cast<std::size_t>(margin[i])] == static_cast<int>(g)) sum += border_[h][i];
-      border_matrix_[g * G + h] = sum;
-    }
+    if (count_[g] > 0) used.push_back(g);
+  if (used.size() == 1) {
+    nu[used[0]] = gap[used[0]] / border_matrix_[used[0] * G + used[0]];
+  } else if (used.size() == 2) {
+    const std::size_t a = used[0], b = used[1];
+    const double aa = border_matrix_[a * G + a], ab = border_matrix_[a * G + b], bb = border_matrix_[b * G + b];
+    const double det = aa * bb - ab * ab;
+    nu[a] = (bb * gap[a] - ab * gap[b]) / det;
+    nu[b] = (aa * gap[b] - ab * gap[a]) / det;
+  }
 }
 
 // K x + Eᵀν = right (in x), E x = sums, with K̃ = K + κ EᵀE in place of K: the same x, and ν = ν̃ + κ sums.  (204)
@@ -195,99 +219,11 @@ void ActiveSet::Engine::solve_kkt(std::vector<double>& x, const std::vector<doub
     if (g >= 0) gap[static_cast<std::size_t>(g)] += x[i];
   }
   for (std::size_t g = 0; g < G; ++g) gap[g] -= sums[g];
-  std::vector<std::size_t> used;
-  for (std::size_t g = 0; g < G; ++g)
-    if (count_[g] > 0) used.push_back(g);
-  if (used.size() == 1) {
-    nu[used[0]] = gap[used[0]] / border_matrix_[used[0] * G + used[0]];
-  } else if (used.size() == 2) {
-    const std::size_t a = used[0], b = used[1];
-    const double aa = border_matrix_[a * G + a], ab = border_matrix_[a * G + b], bb = border_matrix_[b * G + b];
-    const double det = aa * bb - ab * ab;
-    nu[a] = (bb * gap[a] - ab * gap[b]) / det;
-    nu[b] = (aa * gap[b] - ab * gap[a]) / det;
-  }
-  for (std::size_t g : used) {
+  solve_border(gap, nu);
+  for (std::size_t g = 0; g < G; ++g) {
+    if (count_[g] == 0) continue;
     for (std::size_t i = 0; i < m; ++i) x[i] -= nu[g] * border_[g][i];
     nu[g] += kappa_ * sums[g];
-  }
-}
-
-// Pins the row of v and finds its Schur complement in the margin; false if its column depends on the margin's.
-bool ActiveSet::Engine::try_enter(std::size_t v) {
-  const std::size_t m = margin.size();
-  entering_row_ = store_.pin(sample(v));
-  const double* row = entering_row_;
-  const auto entry = [&](std::size_t u) {
-    return row[sample(u)] + (group[v] >= 0 && group[u] == group[v] ? kappa_ : 0.0);
-  };
-  column_.resize(m);
-  for (std::size_t i = 0; i < m; ++i) column_[i] = entry(static_cast<std::size_t>(margin[i]));
-  z_ = column_;
-  factor.forward(z_.data());
-  std::vector<double> w = z_;
-  factor.backward(z_.data());
-  const double own = entry(v);
-  schur_ = own - path_loops().dot(w.data(), w.data(), m);
-  double terms = own;
-  for (std::size_t i = 0; i < m; ++i) terms += std::abs(column_[i] * z_[i]);
-  column_.swap(w);
-  return schur_ > kDependent * kEps * terms;
-}
-
-// What try_enter(v) found is w, schur and z_.
-void ActiveSet::Engine::to_margin(std::size_t v, const double* row, const std::vector<double>& w, double schur) {
-  if (border_fresh_) grow_border(v, schur);
-  factor.append(w.data(), schur);
-  margin.push_back(static_cast<std::int32_t>(v));
-  rows_.push_back(row);
-  if (tracking_) {
-    near_rows_.emplace_back(near_.size());
-    for (std::size_t k = 0; k < near_.size(); ++k) near_rows_.back()[k] = row[near_[k]];
-    near_pointers_.push_back(near_rows_.back().data());
-  }
-  place[v] = Place::margin;
-  if (group[v] >= 0) ++count_[static_cast<std::size_t>(group[v])];
-  changes_.emplace_back(static_cast<std::int32_t>(v), Place::margin);
-}
-
-// The j-th of the margin goes to a bound.
-void ActiveSet::Engine::to_bound(std::size_t j, Place to) {
-  const std::size_t v = static_cast<std::size_t>(margin[j]);
-  const double* row = rows_[j];
-  factor.remove(j);
-  margin.erase(margin.begin() + static_cast<std::ptrdiff_t>(j));
-  rows_.erase(rows_.begin() + static_cast<std::ptrdiff_t>(j));
-  if (tracking_) {
-    near_rows_.erase(near_rows_.begin() + static_cast<std::ptrdiff_t>(j));
-    near_pointers_.erase(near_pointers_.begin() + static_cast<std::ptrdiff_t>(j));
-  }
-  if (group[v] >= 0) --count_[static_cast<std::size_t>(group[v])];
-  border_fresh_ = false;
-  on_bound(v, to, row);
-}
-
-void ActiveSet::Engine::on_bound(std::size_t v, Place to, const double* row) {
-  place[v] = to;
-  beta[v] = bound(v);
-  for (Frame* frame : frames_) {
-    const double rate = bound_rate(*frame, v);
-    if (rate == 0) continue;
-    path_loops().axpy(rate, row, frame->h.data(), n);
-    if (group[v] >= 0) frame->moved[static_cast<std::size_t>(group[v])] += rate;
-  }
-  changes_.emplace_back(static_cast<std::int32_t>(v), to);
-  store_.unpin(sample(v));
-}
-
-// Takes what v, on a bound, adds to the movement out of it.
-void ActiveSet::Engine::off_bound(std::size_t v, const double* row) {
-  beta[v] = bound(v);
-  for (Frame* frame : frames_) {
-    const double rate = bound_rate(*frame, v);
-    if (rate == 0) continue;
-    path_loops().axpy(-rate, row, frame->h.data(), n);
-    if (group[v] >= 0) frame->moved[static_cast<std::size_t>(group[v])] -= rate;
   }
 }
 
@@ -304,9 +240,12 @@ void ActiveSet::Engine::direction(Frame& frame) {
     const std::size_t m = margin.size();
     std::vector<double> sums(G);
     for (std::size_t g = 0; g < G; ++g) sums[g] = frame.rate.total[g] - frame.moved[g];
-    std::fill(dmu_.begin(), dmu_.end(), 0.0);
-    aim(dbeta_, frame.h);
-    solve_kkt(dbeta_, sums, dmu_);
+    if (!direction_fresh_) {
+      std::fill(dmu_.begin(), dmu_.end(), 0.0);
+      aim(dbeta_, frame.h);
+      solve_kkt(dbeta_, sums, dmu_);
+      direction_fresh_ = true;
+    }
     df_ = frame.h;
     add_margin(dbeta_, df_);
     double sum = 0;
@@ -372,79 +311,6 @@ bool ActiveSet::Engine::correct(bool sums) {
   return true;
 }
 
-// More samples, after those there are; their variables begin on a bound, with a box of width zero or not.
-void ActiveSet::Engine::grow(const Gram& bigger, Span<const std::int8_t> groups, PathData data) {
-  const std::size_t old_n = n, slots = N / n, new_n = bigger.size();
-  const auto moved = [&](std::size_t v) { return v / old_n * new_n + v % old_n; };
-  std::vector<double> coefficients(new_n, 0.0);
-  for (std::size_t v = 0; v < N; ++v) coefficients[sample(v)] += value(v);
-  std::vector<Place> places(slots * new_n, Place::lower);
-  std::vector<double> values(slots * new_n, 0.0);
-  for (std::size_t v = 0; v < N; ++v) {
-    places[moved(v)] = place[v];
-    values[moved(v)] = beta[v];
-  }
-  for (std::int32_t& v : margin) v = static_cast<std::int32_t>(moved(static_cast<std::size_t>(v)));
-  store_.widen(bigger);
-  gram = &bigger;
-  n = new_n;
-  N = slots * new_n;
-  group.assign(groups.begin(), groups.end());
-  place = std::move(places);
-  beta = std::move(values);
-  now = std::move(data);
-  df_.assign(n, 0.0);
-  diagonal_.resize(n);
-  gram->diagonal(diagonal_);
-  k_scale_ = std::max(largest(diagonal_), std::numeric_limits<double>::min());
-  f.resize(n);
-  for (std::size_t i = old_n; i < n; ++i) {
-    f[i] = path_loops().dot(store_.pin(i), coefficients.data(), n);
-    store_.unpin(i);
-  }
-  for (std::size_t i = 0; i < margin.size(); ++i) {  // rows may have moved
-    const std::size_t v = static_cast<std::size_t>(margin[i]);
-    rows_[i] = store_.pin(sample(v));
-    store_.unpin(sample(v));
-  }
-}
-
-// The factor from scratch, most interior variables first; what has become dependent goes to its nearer bound.
-void ActiveSet::Engine::refactor() {
-  end_tracking();
-  std::vector<std::int32_t> order = margin;
-  std::vector<double> room(N, 0.0);
-  for (std::int32_t v : order) {
-    const std::size_t u = static_cast<std::size_t>(v);
-    room[u] = std::min(beta[u] - now.lower[u], now.upper[u] - beta[u]);
-  }
-  std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-    return room[static_cast<std::size_t>(a)] > room[static_cast<std::size_t>(b)];
-  });
-  std::fill(count_.begin(), count_.end(), 0);
-  factor.clear();
-  margin.clear();
-  rows_.clear();
-  bool dropped = false;
-  for (std::int32_t u : order) {
-    const std::size_t v = static_cast<std::size_t>(u);
-    if (try_enter(v)) {
-      border_fresh_ = false;
-      to_margin(v, entering_row_, column_, schur_);
-      changes_.pop_back();
-    } else {
-      dropped = true;
-      on_bound(v, beta[v] - now.lower[v] < now.upper[v] - beta[v] ? Place::lower : Place::upper, entering_row_);
-    }
-    store_.unpin(sample(v));  // the margin had pinned it before
-  }
-  border_fresh_ = false;
-  ++refactorings_;
-  if (dropped) {
-    refresh_f();
-    correct();
-  }
-}
 
 }  // namespace hinge
 

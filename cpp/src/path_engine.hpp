@@ -10,6 +10,11 @@
 
 namespace hinge {
 
+constexpr double kRepair = 1e-11;  // relative violations above this are repaired
+
+double largest(const std::vector<double>& x);  // in size, of the finite ones
+PathData difference(const PathData& to, const PathData& from);
+
 struct ActiveSet::Snapshot {
   std::vector<Place> place;
   std::vector<std::int32_t> margin;
@@ -84,17 +89,12 @@ class ActiveSet::Engine {
   void product(const std::vector<double>& per_variable, std::vector<double>& out);
   void refresh_f();
   void border();
-  void grow_border(std::size_t v, double schur);
+  void sum_borders();
+  void solve_border(const std::vector<double>& gap, std::vector<double>& nu) const;
   void solve_kkt(std::vector<double>& x, const std::vector<double>& sums, std::vector<double>& nu);
-  bool try_enter(std::size_t v);
-  void to_margin(std::size_t v, const double* row, const std::vector<double>& w, double schur);
-  void to_bound(std::size_t j, Place to);
-  void off_bound(std::size_t v, const double* row);
-  void on_bound(std::size_t v, Place to, const double* row);
   void direction(Frame& frame);
   void add_margin(const std::vector<double>& coefficients, std::vector<double>& out);
   bool correct(bool sums = true);
-  void refactor();
   void scales();
   double residual(std::size_t v) const {
     const int g = group[v];
@@ -108,6 +108,19 @@ class ActiveSet::Engine {
     return now.lower[v] == now.upper[v] && frame.rate.lower[v] == frame.rate.upper[v];
   }
   double violation() const;
+
+  // path_margin.cpp
+  bool try_enter(std::size_t v);
+  void to_margin(std::size_t v, const double* row, const std::vector<double>& w, double schur);
+  void to_bound(std::size_t j, Place to);
+  void off_bound(std::size_t v, const double* row);
+  void on_bound(std::size_t v, Place to, const double* row);
+  void grow_border(std::size_t v, double schur);
+  void turn_in(const Frame& frame, std::size_t v);
+  void turn_out(std::size_t j, Place to);
+  bool enter(std::size_t v, PathResult& result);
+  bool exchange(std::size_t v, bool upwards, PathResult& result);
+  void refactor();
 
   // path_tracking.cpp
   void begin_tracking(const Frame& frame);
@@ -125,8 +138,17 @@ class ActiveSet::Engine {
   }
   bool far(std::size_t v) const { return tracking_ && !is_near_[sample(v)]; }
 
-  // path_events.cpp
+  // path_run.cpp and path_start.cpp
   Status run(Frame& frame, const Run& run);
+  void note(const Run& run, const Frame& frame, double step);
+  bool repair(const Run& run);
+  void rest_offsets();
+  bool stop_asked(const Run& run, Status& status);
+  void cross_over(Span<const double> point, PathResult& result);
+  void guess_mu();
+  Frame shifted_frame();
+
+  // path_events.cpp
   bool settle_groups(Frame& frame, PathResult& result);
   void drop_idle_single(const Frame& frame, std::size_t g);
   bool leaves_interval(const Frame& frame, std::size_t g, std::size_t v, Place side) const;
@@ -136,17 +158,8 @@ class ActiveSet::Engine {
   void dual_candidates(const Frame& frame, double& limit);
   void primal_candidates(const Frame& frame, double& limit);
   void offer(double& limit, double step, double relaxed, double pivot, const Event& event);
-  bool enter(std::size_t v, PathResult& result);
-  bool exchange(std::size_t v, bool upwards, PathResult& result);
   bool handle(const Event& event, PathResult& result);
   void perturb(Frame& frame);
-  void note(const Run& run, const Frame& frame, double step);
-  bool repair(const Run& run);
-  void rest_offsets();
-  bool stop_asked(const Run& run, Status& status);
-  void cross_over(Span<const double> point, PathResult& result);
-  void guess_mu();
-  Frame shifted_frame();
 
   PinnedRows store_;
   std::vector<const double*> rows_;  // of the margin
@@ -157,7 +170,8 @@ class ActiveSet::Engine {
 
   std::vector<std::vector<double>> border_;  // K̃⁻¹ 1_g
   std::vector<double> border_matrix_;        // 1_gᵀ K̃⁻¹ 1_h
-  bool border_fresh_ = false;
+  bool border_fresh_ = false, direction_fresh_ = false;
+  std::int64_t border_age_ = 0;
 
   // Only these samples are looked at while an update is under way; what the others miss is owed to them.
   bool tracking_ = false;

@@ -11,7 +11,6 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr std::int64_t kPatience = 40;  // events without progress before ties are broken at random
-constexpr double kPivot = 1e-11;        // entries of a null vector below this share of its largest are rounding
 
 }  // namespace
 
@@ -213,90 +212,6 @@ void ActiveSet::Engine::drop_idle_single(const Frame& frame, std::size_t g) {
     }
     return;
   }
-}
-
-bool ActiveSet::Engine::enter(std::size_t v, PathResult& result) {
-  const bool upwards = place[v] == Place::lower;
-  beta[v] = bound(v);
-  if (!try_enter(v)) return exchange(v, upwards, result);
-  off_bound(v, entering_row_);
-  to_margin(v, entering_row_, column_, schur_);
-  return true;
-}
-
-// v's column depends on the margin's: along their null vector nothing changes but β itself.  Go until a variable of
-// the margin, or v, meets a bound; that one changes places with v.  (209), (210)
-bool ActiveSet::Engine::exchange(std::size_t v, bool upwards, PathResult& result) {
-  ++result.exchanges;
-  const double* row = entering_row_;
-  const std::size_t m = margin.size();
-  std::vector<double> x(m), sums(G, 0.0), eta, move(n);
-  for (std::size_t i = 0; i < m; ++i) x[i] = -row[sample(static_cast<std::size_t>(margin[i]))];
-  if (group[v] >= 0) sums[static_cast<std::size_t>(group[v])] = -1;
-  solve_kkt(x, sums, eta);
-  for (int round = 0;; ++round) {
-    move.assign(row, row + n);
-    add_margin(x, move);
-    if (round == 1) break;
-    std::vector<double> error(m), missing = sums, shift;
-    for (std::size_t i = 0; i < m; ++i) {
-      const std::size_t u = static_cast<std::size_t>(margin[i]);
-      error[i] = -(move[sample(u)] + (group[u] >= 0 ? eta[static_cast<std::size_t>(group[u])] : 0.0));
-      if (group[u] >= 0) missing[static_cast<std::size_t>(group[u])] -= x[i];
-    }
-    for (std::size_t g = 0; g < G; ++g)
-      if (count_[g] == 0) missing[g] = 0;
-    solve_kkt(error, missing, shift);
-    for (std::size_t i = 0; i < m; ++i) x[i] += error[i];
-    for (std::size_t g = 0; g < G; ++g) eta[g] += shift[g];
-  }
-  const double sign = upwards ? 1.0 : -1.0;
-  double top = 1;
-  for (double value : x) top = std::max(top, std::abs(value));
-  const double own = upwards ? now.upper[v] - beta[v] : beta[v] - now.lower[v];
-  double limit = std::max(own, 0.0) + b_noise_;
-  for (int pass = 0; pass < 2; ++pass) {
-    double best = -1, t = own;
-    std::size_t leaving = m;
-    for (std::size_t i = 0; i < m; ++i) {
-      const double speed = sign * x[i];
-      if (std::abs(speed) <= kPivot * top) continue;
-      const std::size_t u = static_cast<std::size_t>(margin[i]);
-      const double room = std::max(0.0, speed > 0 ? now.upper[u] - beta[u] : beta[u] - now.lower[u]);
-      if (pass == 0) {
-        limit = std::min(limit, (room + b_noise_) / std::abs(speed));
-      } else if (room / std::abs(speed) <= limit && std::abs(speed) > best) {
-        best = std::abs(speed), leaving = i, t = room / std::abs(speed);
-      }
-    }
-    if (pass == 0) continue;
-    if (own <= limit && (leaving == m || own <= t || best < 1e-3)) leaving = m, t = std::max(own, 0.0);
-    for (std::size_t i = 0; i < m; ++i) beta[static_cast<std::size_t>(margin[i])] += sign * t * x[i];
-    path_loops().axpy(sign * t, move.data(), f.data(), n);
-    remember(sign * t, x);
-    for (std::size_t g = 0; g < G; ++g) mu[g] += sign * t * eta[g];
-    if (leaving == m) {
-      off_bound(v, row);
-      on_bound(v, upwards ? Place::upper : Place::lower, row);
-      return true;
-    }
-    const double reached = beta[v] + sign * t;
-    to_bound(leaving, sign * x[leaving] > 0 ? Place::upper : Place::lower);
-    const bool fits = try_enter(v);
-    store_.unpin(sample(v));  // it is pinned twice now
-    off_bound(v, row);
-    beta[v] = reached;
-    if (fits) {
-      to_margin(v, row, column_, schur_);
-      return true;
-    }
-    // Rounding: v to its nearer bound, and everything anew from there.
-    on_bound(v, reached - now.lower[v] < now.upper[v] - reached ? Place::lower : Place::upper, row);
-    refactor();
-    refresh_f();
-    correct();
-  }
-  return true;
 }
 
 bool ActiveSet::Engine::handle(const Event& event, PathResult& result) {

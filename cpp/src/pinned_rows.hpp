@@ -1,4 +1,5 @@
 // pinned_rows.hpp: kernel rows in double: those of the margin stay, the others make room when the budget is spent.
+// A source whose rows lie in memory is read where it is.
 #pragma once
 
 #include <algorithm>
@@ -45,8 +46,12 @@ class PinnedRows {
     }
   }
 
+  bool has(std::size_t i) const { return kernel_->resident(i) || slots_[i].row; }
+  bool has_room(std::size_t rows) const { return stored_ + rows <= capacity_; }
+
   // The row of a sample; it stays until as many calls of unpin.
   const double* pin(std::size_t i) {
+    if (const double* row = kernel_->resident(i)) return row;
     Slot& slot = slots_[i];
     if (!slot.row) fill(i);
     if (slot.pins++ == 0 && slot.waiting) {
@@ -57,6 +62,7 @@ class PinnedRows {
   }
 
   void unpin(std::size_t i) {
+    if (kernel_->resident(i)) return;
     Slot& slot = slots_[i];
     if (--slot.pins > 0) return;
     slot.place = waiting_.insert(waiting_.end(), i);

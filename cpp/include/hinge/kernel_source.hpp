@@ -42,6 +42,12 @@ class KernelSource {
 
   virtual void diagonal(Span<double> out) const = 0;  // K_ii for all i
 
+  // Row i where it lies in memory in double for as long as the source lives; nullptr where it must be made.
+  virtual const double* resident(std::size_t i) const {
+    (void)i;
+    return nullptr;
+  }
+
   // K[i, columns]; an empty list of columns means all n.  out.size() is the number of columns.  One thread at a time.
   virtual void row(std::size_t i, Span<const std::int32_t> columns, Span<double> out) const = 0;
   virtual void row(std::size_t i, Span<const std::int32_t> columns, Span<float> out) const = 0;
