@@ -4,6 +4,7 @@ from hinge.solvers.auto import Auto
 from hinge.solvers.choose import Solver, choose
 from hinge.solvers.chunking import Chunking
 from hinge.solvers.coordinate_descent import CoordinateDescent
+from hinge.solvers.explain import Explanation, decide, explain
 from hinge.solvers.interior_point import InteriorPoint
 from hinge.solvers.linear_programming import LinearProgramming
 from hinge.solvers.monitor import Monitor
@@ -15,10 +16,13 @@ __all__ = [
     "Auto",
     "Chunking",
     "CoordinateDescent",
+    "Explanation",
     "InteriorPoint",
     "LinearProgramming",
     "Monitor",
     "Solver",
     "WorkingSet",
     "choose",
+    "decide",
+    "explain",
 ]
