@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -38,7 +38,7 @@ from hinge.losses import Loss, as_loss
 from hinge.lowrank import LowRankAccess
 from hinge.model import Expansion
 from hinge.problems import Array, Certificate, Problem, Solution, Status, certify, combine
-from hinge.solvers import Monitor, choose
+from hinge.solvers import Explanation, Monitor, choose, decide
 
 #: ν-classification refines its tolerance in proportion to its margin, down to this; a margin that cannot be told from
 #: zero at the second tolerance is taken for zero.
@@ -407,6 +407,21 @@ class KernelMachine(FittedFunction, BaseEstimator):
     def _turn(self) -> float:
         """−1 where the model's sign is not that of its problem."""
         return 1.0
+
+    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
+        """For `hinge.solvers.explain`: validate as `fit` does, build, and ask; this estimator is left as it is."""
+        unfitted = clone(self)
+        data = unfitted._prepared(X, y, sample_weight)
+        access = unfitted._access(unfitted._make_kernel().resolve(data.X, data.weight), data.X)
+        problems = [
+            machine.formulation.build(access if machine.rows is None else access.subset(machine.rows))
+            for machine in unfitted._machines(data)
+        ]
+        return decide(unfitted._solver(), problems, bool(self.warm_start and hasattr(self, "_fractions")))
+
+    def _prepared(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        """Validated, with all that `_machines` needs."""
+        return self._validate(X, y, sample_weight)
 
     def _machines(self, data: Data) -> list[Machine]:
         """What is to be solved."""

@@ -67,17 +67,21 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
         self
         """
         with all_or_nothing(self):
-            data = self._validate(X, y, sample_weight)
-            self.classes_ = self._classes(data, y)
-            self.class_weight_ = (
-                np.ones(len(self.classes_))
-                if self.class_weight is None
-                else compute_class_weight(self.class_weight, classes=self.classes_, y=data.y)
-            )
+            data = self._prepared(X, y, sample_weight)
             machines = self._machines(data)
             kernel, expansions = self._train(data, machines, self._deadline())
             self._assemble_pairs(data, kernel, machines, expansions)
         return self._finish()
+
+    def _prepared(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        data = self._validate(X, y, sample_weight)
+        self.classes_ = self._classes(data, y)
+        self.class_weight_ = (
+            np.ones(len(self.classes_))
+            if self.class_weight is None
+            else compute_class_weight(self.class_weight, classes=self.classes_, y=data.y)
+        )
+        return data
 
     def _classes(self, data: Data, y: Any) -> NDArray[Any]:
         classes = np.unique(data.y)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin, RegressorMixin
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hinge.estimators import parameters
 from hinge.estimators.compact import basis_coefficients
@@ -220,11 +220,16 @@ class NuSVR(Regressor):
         An upper bound on the fraction of samples outside the tube and a lower bound on that of support vectors.
     C : float, default=1.0
         Price of leaving the tube. Multiplied by sample weights.
+    tube : callable or array-like of shape (n_samples,), optional
+        The shape ζ(x) > 0 of a tube that is ε ζ(x) wide: a function of X that returns one value for each row, or the
+        values for the training samples. ε is found such that samples outside hold at most the share ν of Σ Cᵢζᵢ. By
+        default the tube has the same width everywhere. Needs ``solver="auto"`` or "interior_point".
 
     Attributes
     ----------
     epsilon_ : float
-        The half width found; ``SVR(C=C, epsilon=epsilon_)`` gives the same function.
+        The half width found; ``SVR(C=C, epsilon=epsilon_)`` gives the same function (with a shape,
+        ``epsilon=epsilon_ * shape``).
 
     Notes
     -----
@@ -249,6 +254,7 @@ class NuSVR(Regressor):
         warm_start=False,
         n_jobs=None,
         verbose=False,
+        tube=None,
     ):
         self.nu = nu
         self.C = C
@@ -265,6 +271,7 @@ class NuSVR(Regressor):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.tube = tube
 
     def _check_parameters(self) -> None:
         parameters.number("C", self.C, 0.0, open_low=True)
@@ -272,7 +279,29 @@ class NuSVR(Regressor):
         super()._check_parameters()
 
     def _formulation(self, data: Data) -> NuSVRFormulation:
-        return NuSVRFormulation(data.y, self.C * data.weight, float(self.nu))
+        return NuSVRFormulation(data.y, self.C * data.weight, float(self.nu), self._shape(data))
+
+    def _shape(self, data: Data) -> Array | None:
+        """ζ at the samples kept."""
+        if self.tube is None:
+            return None
+        if callable(self.tube):
+            shape = one_for_each("tube(X)", self.tube(data.X), data.n)
+        else:
+            shape = one_for_each("tube", self.tube, self.shape_fit_[0])[data.rows]
+        if not np.all(shape > 0):
+            raise ValueError("tube must be positive at every sample: it is the shape of the tube's width")
+        return shape
+
+    def tube_width(self, X: Any) -> Array:
+        """Half the width of the tube at the rows of X; a `tube` of values is known at the training samples only."""
+        check_is_fitted(self)
+        X = self._validate_for_prediction(X)
+        if self.tube is None:
+            return np.full(X.shape[0], self.epsilon_)
+        if not callable(self.tube):
+            raise ValueError("tube was given as values at the training samples; give a function to know it elsewhere")
+        return self.epsilon_ * one_for_each("tube(X)", self.tube(X), X.shape[0])
 
     def _assemble_single(self, data: Data, kernel: Kernel, expansion: Expansion) -> None:
         super()._assemble_single(data, kernel, expansion)

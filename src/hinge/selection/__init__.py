@@ -3,6 +3,7 @@
 from hinge.selection.bounds import LooBounds, loo_bounds
 from hinge.selection.grid import grid
 from hinge.selection.leave_out import LeaveOneOut, leave_one_out
+from hinge.selection.noise import nu_for_noise
 from hinge.selection.result import GridResult
 from hinge.selection.search import PathSearch, path_search
 
@@ -14,5 +15,6 @@ __all__ = [
     "grid",
     "leave_one_out",
     "loo_bounds",
+    "nu_for_noise",
     "path_search",
 ]

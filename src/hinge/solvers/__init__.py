@@ -6,6 +6,7 @@ from hinge.solvers.choose import Solver, choose
 from hinge.solvers.chunking import Chunking
 from hinge.solvers.coordinate_descent import CoordinateDescent
 from hinge.solvers.gradient_descent import GradientDescent
+from hinge.solvers.explain import Explanation, decide, explain
 from hinge.solvers.interior_point import InteriorPoint
 from hinge.solvers.lagrangian import Lagrangian
 from hinge.solvers.linear_programming import LinearProgramming
@@ -24,6 +25,7 @@ __all__ = [
     "CoordinateDescent",
     "Descent",
     "GradientDescent",
+    "Explanation",
     "InteriorPoint",
     "Lagrangian",
     "LinearProgramming",
@@ -35,4 +37,6 @@ __all__ = [
     "WorkingSet",
     "choose",
     "descend",
+    "decide",
+    "explain",
 ]

@@ -130,8 +130,9 @@ class Auto(WorkingSet):
 
 
 def needs_interior(problem: Problem) -> bool:
-    """Whether h is more than a diagonal: no solver of boxes can do that."""
-    return problem.term is not None and not isinstance(problem.term, Diagonal)
+    """Whether h is more than a diagonal, or equality rows share variables: no solver of boxes can do that."""
+    general = problem.term is not None and not isinstance(problem.term, Diagonal)
+    return general or bool(np.any(np.count_nonzero(problem.A, axis=0) > 1))
 
 
 def has_solution(problem: Problem) -> bool:

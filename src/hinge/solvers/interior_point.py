@@ -37,6 +37,9 @@ CROSSING_STEP = 1e-3
 #: Products of slacks and multipliers this far below `tol` end the path, whatever rounding says of the gap.
 END = 1e-3
 
+#: Variables up to which a linear program finds the best multipliers of rows that share variables.
+SMALL_PROGRAM = 2000
+
 EMPTY = {name: np.empty(0) for name in (f.name for f in fields(History))}
 
 
@@ -223,7 +226,7 @@ def _solution(
     columns = {name: np.array([record[name] for record in records]) for name in records[0]} if records else EMPTY
     return Solution(
         alpha=alpha,
-        mu=optimal_offset(state.problem, alpha, gradient),
+        mu=_multipliers(state, alpha, gradient),
         gradient=gradient,
         status=status,
         iterations=max(0, len(records) - 1),
@@ -231,6 +234,13 @@ def _solution(
         error=error,
         polished=polished is not None,
     )
+
+
+def _multipliers(state: InteriorState, alpha: Array, gradient: Array) -> Array:
+    """The best ones for this point; those of the path where rows share variables and a program would take long."""
+    problem = state.problem
+    shared = bool(np.any(np.count_nonzero(problem.A, axis=0) > 1))
+    return state.mu if shared and problem.size > SMALL_PROGRAM else optimal_offset(problem, alpha, gradient)
 
 
 def _repaired(state: InteriorState) -> tuple[Array, Array]:

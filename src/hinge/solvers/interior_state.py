@@ -141,7 +141,8 @@ class InteriorState:
         self._factor(np.minimum(curvature, 1e290))
         dual, primal = self.residuals()
         push = np.where(self.moves, dual - self.z + self.w, 0.0)
-        both = self.system.solve(np.column_stack([push, np.where(self.moves, self.problem.A, 0.0).T]))
+        accuracy = self._accuracy()
+        both = self.system.solve(np.column_stack([push, np.where(self.moves, self.problem.A, 0.0).T]), accuracy)
         self._rows = both[:, 1:]
         predictor = self._direction(primal, both[:, 0], -self.z, -self.w)
         step = self._length(predictor, 1.0)
@@ -152,12 +153,17 @@ class InteriorState:
         centring = min(1.0, (max(ahead, 0.0) / self.bounds / target) ** 3) if target > 0 else 0.0
         pull_z = np.where(self.has_lower, (centring * target - dx * dz) / self.s - self.z, 0.0)
         pull_w = np.where(self.has_upper, (centring * target + dx * dw) / self.t - self.w, 0.0)
-        dx = self.system.solve(np.where(self.moves, dual + pull_z - pull_w, 0.0)[:, None])[:, 0]
+        dx = self.system.solve(np.where(self.moves, dual + pull_z - pull_w, 0.0)[:, None], accuracy)[:, 0]
         corrector = self._direction(primal, dx, pull_z, pull_w)
         step = self._length(corrector, FRACTION)
         if not step > 1e-12 or not all(np.isfinite(part).all() for part in corrector):
             return False
         return self._take(step, corrector, self._imbalance(self._room()))
+
+    def _accuracy(self) -> float:
+        """Of the steps: errors become violations of dual feasibility, which must fall faster than the products do."""
+        value = abs(self.problem.value(self.x, self.gradient))
+        return float(np.clip(1e-4 * self.complementarity() / max(value, 1e-300), 1e-14, 1e-6))
 
     def _factor(self, curvature: Array) -> None:
         """Factorise; where Q is singular and curvatures too small to tell, with larger ones: a shorter, safe step."""

@@ -15,12 +15,11 @@ SETTLED = 1e-3
 FLOAT32_LARGEST = 1e4
 FLOAT32_SIZE = 400
 
-#: Solutions are refined up to so many times, until the residual is this fraction of the right-hand side.
-MAX_REFINEMENTS = 2
-REFINED = 1e-8
+#: Solutions are refined up to so many times.
+MAX_REFINEMENTS = 4
 
-#: Conjugate gradients end at this residual, or after so many steps.
-PRECISION = 1e-10
+#: Conjugate gradients need be no more precise than this, and end after so many steps.
+PRECISION = 1e-9
 MAX_STEPS = 30
 
 
@@ -43,9 +42,9 @@ class NewtonSystem:
         """Prepare for this D; variables that do not move have x = 0.  LinAlgError where Q is far from semidefinite."""
         self.D, self.moves = D, moves
         self.inverse = np.where(moves, 1.0 / np.where(moves, D, 1.0), 0.0)
-        M = self.inverse.reshape(self.Q.slots, self.Q.n).sum(axis=0)
-        self.root = np.sqrt(M)
-        weight = M * np.abs(self.diagonal)
+        self.M = self.inverse.reshape(self.Q.slots, self.Q.n).sum(axis=0)
+        self.root = np.sqrt(self.M)
+        weight = self.M * np.abs(self.diagonal)
         self.active = np.flatnonzero(weight > SETTLED)
         size, largest = len(self.active), float(np.max(weight, initial=0.0))
         self._factor = None
@@ -73,20 +72,22 @@ class NewtonSystem:
         B[np.diag_indices_from(B)] += 1.0
         return B
 
-    def solve(self, r: Array) -> Array:
-        """x for the columns of r (variables × right-hand sides), refined until the residual is rounding."""
+    def solve(self, r: Array, accuracy: float = 1e-14) -> Array:
+        """x for the columns of r (variables × right-hand sides), up to a residual of `accuracy` times the largest r."""
+        self._precision = max(accuracy, PRECISION)
         x, error = self._once(r)
         size = np.max(np.abs(error), initial=0.0)
         for _ in range(MAX_REFINEMENTS):
-            if size <= REFINED * np.max(np.abs(r), initial=0.0):
+            if size <= accuracy * np.max(np.abs(r), initial=0.0):
                 break
             correction, _ = self._once(error)
             better = x + correction
             error = self._error(r, better)
             before, size = size, np.max(np.abs(error), initial=0.0)
-            if not size < before:
+            if size < before:
+                x = better
+            if not size < 0.1 * before:  # what is left is rounding
                 break
-            x = better
         return x
 
     def _error(self, r: Array, x: Array) -> Array:
@@ -101,8 +102,11 @@ class NewtonSystem:
         inner = self.inverse[:, None] * r
         inner = (Q.sign[:, None] * inner).reshape(Q.slots, Q.n, -1).sum(axis=0)
         right = inner / np.where(self.root > 0, self.root, 1.0)[:, None]
-        f = self._conjugate_gradients(right)
-        x = self.inverse[:, None] * (r - Q.sign[:, None] * np.tile(f, (Q.slots, 1)))
+        y, f = self._conjugate_gradients(right)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            by_beta = (inner - self.root[:, None] * y) / self.M[:, None]
+        f = np.where((self.M * np.abs(self.diagonal) > 1)[:, None], by_beta, f)  # neither is precise for the other's
+        x = self.inverse[:, None] * r - Q.sign[:, None] * self.inverse[:, None] * np.tile(f, (Q.slots, 1))
         return x, self._error(r, x)
 
     def _product(self, y: Array) -> tuple[Array, Array]:
@@ -110,21 +114,21 @@ class NewtonSystem:
         f = self.K @ (self.root[:, None] * y)
         return y + self.root[:, None] * f, f
 
-    def _conjugate_gradients(self, right: Array) -> Array:
-        """K M^½ y, all columns at once, each with steps of its own."""
+    def _conjugate_gradients(self, right: Array) -> tuple[Array, Array]:
+        """y and K M^½ y, all columns at once, each with steps of its own."""
         y = self._precondition(right)
         product, f = self._product(y)
         residual = right - product
-        goal = PRECISION**2 * np.sum(right**2, axis=0)
+        goal = self._precision**2 * np.sum(right**2, axis=0)
         if np.all(np.sum(residual**2, axis=0) <= goal):
-            return f
+            return y, f
         step = z = self._precondition(residual)
         slope = np.sum(residual * z, axis=0)
         for _ in range(MAX_STEPS):
             product, f_step = self._product(step)
             bend = np.sum(step * product, axis=0)
             length = np.where(bend > 0, slope / np.where(bend > 0, bend, 1.0), 0.0)
-            f = f + length * f_step
+            y, f = y + length * step, f + length * f_step
             residual = residual - length * product
             if np.all(np.sum(residual**2, axis=0) <= goal):
                 break
@@ -133,7 +137,7 @@ class NewtonSystem:
             if not np.any(slope < 0.25 * before):  # rounding
                 break
             step = z + np.where(before > 0, slope / np.where(before > 0, before, 1.0), 0.0) * step
-        return f
+        return y, f
 
     def _precondition(self, r: Array) -> Array:
         if self._factor is None:
