@@ -30,7 +30,7 @@ class OnlineSVR(RegressorMixin, OnlineMachine):
         σ of Huber's loss; where it starts if `nu` is given.
     nu : float in (0, 1] or None, default=None
         The width, ε or σ, moves until a share ν of the samples is outside: (10.137), (10.140). None leaves it fixed.
-    regularization : float, default=0.02
+    regularization : float, default=0.01
         λ: how fast the past is forgotten.
     kernel : str or Kernel, default="rbf"
         "linear", "poly", "rbf", "sigmoid", "laplacian", "bspline", or an object of `hinge.kernels`. Not precomputed and
@@ -42,7 +42,7 @@ class OnlineSVR(RegressorMixin, OnlineMachine):
         Whether b is learned. It is not shrunk.
     learning_rate : {"constant", "invscaling"}, default="constant"
         The step Λₜ is ``eta0``, which follows a stream that changes, or ``eta0 / t**power_t``.
-    eta0 : float, default=0.1
+    eta0 : float, default=0.2
     power_t : float, default=0.5
         Of "invscaling": the default is 1/√t.
     budget : int or None, default=1000
@@ -92,14 +92,14 @@ class OnlineSVR(RegressorMixin, OnlineMachine):
         epsilon=0.1,
         sigma=1.0,
         nu=None,
-        regularization=0.02,
+        regularization=0.01,
         fit_intercept=True,
         kernel="rbf",
         degree=3,
         gamma="auto",
         coef0=0.0,
         learning_rate="constant",
-        eta0=0.1,
+        eta0=0.2,
         power_t=0.5,
         budget=1000,
         n_passes=1,
