@@ -1,6 +1,6 @@
 """The dissertation's tables again: numbers of events, mean sizes of the margin, iterations, beside the printed figures.
 
-    python benchmarks/paths/tables.py [--runs 10] [--only 4.1 5.3 5.5 5.8 5.10 3.6]
+    python benchmarks/paths/tables.py [--runs 10] [--only 4.1 5.3 5.5 5.8 5.10 3.6] [--sets NAME ...]
 
 Karasuyama, Parametric Optimization in Machine Learning (2011): Table 4.1 (instance weights), Tables 5.3, 5.5, 5.8 and
 5.10 (quadratic losses), Fig. 3.6 (adding m samples at once or one by one: √m : m breakpoints).
@@ -102,13 +102,15 @@ def table_artificial(title, loss, printed, runs):
         quadratic_row(f"n = {n}", cases, loss, figures)
 
 
-def table_real(title, loss, printed, runs):
+def table_real(title, loss, printed, runs, sets=None):
     if data_folder() is None:
         print(f"\n{title}: no ../shared/data beside the repository")
         return
     quadratic_head(title)
     sizes = {"sonar": 166, "heart": 216, "australian": 552, "diabetes": 614, "fourclass": 689, "german_numer": 800}
     for name, figures in printed.items():
+        if sets and name not in sets:
+            continue
         X, y = load(name)
         X, cases = scaled(X, -1, 1), []
         for seed in range(runs):
@@ -119,38 +121,45 @@ def table_real(title, loss, printed, runs):
 
 def figure_36(runs):
     print("\nFig. 3.6: breakpoints when m samples come together or one by one; they end inside; C = 10, gamma = 1")
-    print(f"{'m':>4} {'together':>9} {'one by one':>11} {'ratio':>7} {'1/sqrt(m)':>10}")
-    for m in (1, 5, 10, 25, 50):
+    print(f"{'m':>4} {'together':>9} {'one by one':>11} {'ratio':>7} {'1/sqrt(m)':>10} {'m^.5 law':>9} {'m law':>9}")
+    sizes, counts = (1, 2, 5, 10, 25, 50, 100), []
+    for m in sizes:
         together, single = [], []
         for seed in range(runs):
             X, y = artificial(1400, seed)
             order = np.random.default_rng(seed).permutation(len(y))
             X, y = X[order], y[order].astype(float)
-            whole = Window(RBF(1.0), X[:600], y[:600], np.full(600, 10.0))
+            whole = Window(RBF(1.0), X[:700], y[:700], np.full(700, 10.0))
             inside = np.flatnonzero(np.abs(whole.beta) > 10 * (1 - 1e-9))[:m]
-            rest = np.setdiff1d(np.arange(600), inside)[:500]
+            rest = np.setdiff1d(np.arange(700), inside)[:500]
             start = (RBF(1.0), X[rest], y[rest], np.full(len(rest), 10.0))
-            together.append(Window(*start).update(X[inside], y[inside], np.full(m, 10.0)).events)
+            together.append(Window(*start).update(X[inside], y[inside], np.full(len(inside), 10.0)).events)
             window = Window(*start)
             single.append(sum(window.update(X[[i]], y[[i]], np.array([10.0])).events for i in inside))
-        ratio = np.sum(together) / max(1, np.sum(single))
-        line = f"{m:4d} {np.mean(together):9.1f} {np.mean(single):11.1f} {ratio:7.3f}"
-        print(f"{line} {1 / np.sqrt(m):10.3f}", flush=True)
+        counts.append((np.mean(together), np.mean(single)))
+        laws = counts[0][0] * np.sqrt(m), counts[0][1] * m
+        line = f"{m:4d} {counts[-1][0]:9.1f} {counts[-1][1]:11.1f} {counts[-1][0] / counts[-1][1]:7.3f}"
+        print(f"{line} {1 / np.sqrt(m):10.3f} {laws[0]:9.1f} {laws[1]:9.1f}", flush=True)
+    for label, column in (("together", 0), ("one by one", 1)):
+        slopes = np.polyfit(np.log(sizes), np.log([c[column] for c in counts]), 1)
+        late = np.polyfit(np.log(sizes[3:]), np.log([c[column] for c in counts[3:]]), 1)
+        print(f"exponent of m, {label}: {slopes[0]:.2f} over all m, {late[0]:.2f} for m >= {sizes[3]}", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--only", nargs="*", default=["4.1", "3.6", "5.3", "5.5", "5.8", "5.10"])
+    parser.add_argument("--sets", nargs="*", help="of Tables 5.8 and 5.10")
     arguments = parser.parse_args()
-    runs = arguments.runs
+    runs, sets = arguments.runs, arguments.sets
     tables = {
         "4.1": lambda: table_41(runs),
         "3.6": lambda: figure_36(runs),
         "5.3": lambda: table_artificial("Table 5.3: rho = 1.1, h = 0.2", HUBER, PRINTED_53, runs),
         "5.5": lambda: table_artificial("Table 5.5: squared hinge", SQUARED, PRINTED_55, runs),
-        "5.8": lambda: table_real("Table 5.8: rho = 1.1, h = 0.2", HUBER, PRINTED_58, min(runs, 3)),
-        "5.10": lambda: table_real("Table 5.10: squared hinge", SQUARED, PRINTED_510, min(runs, 3)),
+        "5.8": lambda: table_real("Table 5.8: rho = 1.1, h = 0.2", HUBER, PRINTED_58, min(runs, 3), sets),
+        "5.10": lambda: table_real("Table 5.10: squared hinge", SQUARED, PRINTED_510, min(runs, 3), sets),
     }
     for name in arguments.only:
         tables[name]()

@@ -84,7 +84,10 @@ void ActiveSet::Engine::refresh_f() {
   for (std::size_t v = 0; v < N; ++v) point[v] = value(v);
   product(point, f);
   since_refresh = 0;
-  if (tracking_) std::fill(owed_.begin(), owed_.end(), 0.0);
+  if (tracking_) {
+    std::fill(owed_.begin(), owed_.end(), 0.0);
+    begun_ = f;
+  }
 }
 
 ActiveSet::Engine::Frame ActiveSet::Engine::make_frame(PathData base, const PathData& rate, double span) {
@@ -93,6 +96,7 @@ ActiveSet::Engine::Frame ActiveSet::Engine::make_frame(PathData base, const Path
   frame.rate = rate;
   frame.span = span;
   frame.moves_linear = any(rate.linear);
+  frame.linear_top = largest(rate.linear);
   frame.moves_bounds = any(rate.lower) || any(rate.upper);
   frame.h.assign(n, 0.0);
   direction_fresh_ = false;
@@ -102,6 +106,7 @@ ActiveSet::Engine::Frame ActiveSet::Engine::make_frame(PathData base, const Path
 
 void ActiveSet::Engine::fill_h(Frame& frame) {
   direction_fresh_ = false;
+  frame.h_age = 0;
   frame.moved.assign(G, 0.0);
   if (!frame.moves_bounds) return;
   std::vector<double> rates(N, 0.0);
@@ -240,7 +245,7 @@ void ActiveSet::Engine::direction(Frame& frame) {
     const std::size_t m = margin.size();
     std::vector<double> sums(G);
     for (std::size_t g = 0; g < G; ++g) sums[g] = frame.rate.total[g] - frame.moved[g];
-    if (!direction_fresh_) {
+    if (!direction_fresh_ || (tracking_ && since_refresh % 16 == 0)) {
       std::fill(dmu_.begin(), dmu_.end(), 0.0);
       aim(dbeta_, frame.h);
       solve_kkt(dbeta_, sums, dmu_);
@@ -254,7 +259,12 @@ void ActiveSet::Engine::direction(Frame& frame) {
       sum += std::abs(d);
       dbeta_scale_ = std::max(dbeta_scale_, std::abs(d));
     }
-    rate_noise_ = 4 * kEps * (k_scale_ * sum + largest(frame.h) + largest(frame.rate.linear) + largest(dmu_));
+    if (frame.h_age++ % 16 == 0) frame.h_top = largest(frame.h);
+    rate_noise_ = 4 * kEps * (k_scale_ * sum + frame.h_top + frame.linear_top + largest(dmu_));
+    if (tracking_) {  // the margin is checked at the end
+      keep_margin(frame.rate.linear, dmu_, df_);
+      return;
+    }
     // Iterative refinement: the residuals on the margin should be zero.
     bool good = false;
     for (int round = 0; round < 3; ++round) {
@@ -308,6 +318,7 @@ bool ActiveSet::Engine::correct(bool sums) {
   remember(1.0, error);
   for (std::size_t i = 0; i < m; ++i) beta[static_cast<std::size_t>(margin[i])] += error[i];
   for (std::size_t g = 0; g < G; ++g) mu[g] += shift[g];
+  if (tracking_) keep_margin(now.linear, mu, f);
   return true;
 }
 

@@ -61,6 +61,8 @@ class ActiveSet::Engine {
     bool moves_linear = false, moves_bounds = false;
     std::vector<double> h;      // K times the rates of the variables on bounds
     std::vector<double> moved;  // sums of these rates, per group
+    double linear_top = 0, h_top = 0;  // largest rates
+    int h_age = 0;
   };
   enum class Kind { none, leave, enter, kink, meet };
   struct Event {
@@ -125,7 +127,9 @@ class ActiveSet::Engine {
   // path_tracking.cpp
   void begin_tracking(const Frame& frame);
   void end_tracking();
-  void remember(double share, const std::vector<double>& moves);
+  void remember(double share, const std::vector<double>& moves, const std::vector<double>* h = nullptr);
+  void watch(std::size_t i);
+  void keep_margin(const std::vector<double>& linear, const std::vector<double>& offset, std::vector<double>& out) const;
   template <class Look>
   void each_watched(Look look) const {  // variables of all samples that are looked at
     for (std::size_t first = 0; first < N; first += n) {
@@ -173,13 +177,14 @@ class ActiveSet::Engine {
   bool border_fresh_ = false, direction_fresh_ = false;
   std::int64_t border_age_ = 0;
 
-  // Only these samples are looked at while an update is under way; what the others miss is owed to them.
+  // Only these samples are looked at while an update is under way; what the margin did is owed to all.
   bool tracking_ = false;
   std::vector<std::int32_t> near_;
   std::vector<char> is_near_;
   std::vector<std::vector<double>> near_rows_;  // of the margin
   std::vector<const double*> near_pointers_;
   std::vector<double> owed_, buffer_;
+  std::vector<double> begun_;  // f without what the margin did
 
   std::vector<double> dbeta_, dmu_, df_;
   double dbeta_scale_ = 0, rate_noise_ = 0;

@@ -119,7 +119,9 @@ void ActiveSet::Engine::to_margin(std::size_t v, const double* row, const std::v
   if (border_fresh_) sum_borders();
   rows_.push_back(row);
   if (tracking_) {
-    near_rows_.emplace_back(near_.size());
+    near_rows_.emplace_back();
+    near_rows_.back().reserve(near_.size() + 64);
+    near_rows_.back().resize(near_.size());
     for (std::size_t k = 0; k < near_.size(); ++k) near_rows_.back()[k] = row[near_[k]];
     near_pointers_.push_back(near_rows_.back().data());
   }
@@ -142,6 +144,7 @@ void ActiveSet::Engine::to_bound(std::size_t j, Place to) {
   }
   if (group[v] >= 0) --count_[static_cast<std::size_t>(group[v])];
   if (border_fresh_) sum_borders();
+  watch(sample(v));
   on_bound(v, to, row);
 }
 
@@ -183,6 +186,7 @@ bool ActiveSet::Engine::enter(std::size_t v, PathResult& result) {
 // the margin, or v, meets a bound; that one changes places with v.  (209), (210)
 bool ActiveSet::Engine::exchange(std::size_t v, bool upwards, PathResult& result) {
   ++result.exchanges;
+  end_tracking();
   direction_fresh_ = false;
   const double* row = entering_row_;
   const std::size_t m = margin.size();

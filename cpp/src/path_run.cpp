@@ -104,7 +104,7 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
       for (std::size_t i = 0; i < margin.size(); ++i) beta[static_cast<std::size_t>(margin[i])] += step * dbeta_[i];
       for (std::size_t g = 0; g < G; ++g) mu[g] += step * dmu_[g];
       path_loops().axpy(step, df_.data(), f.data(), n);
-      remember(step, dbeta_);
+      remember(step, dbeta_, &frame.h);
       move_data(frame, last ? frame.span : frame.t + step);
     }
     if (!inner) result.reached = run.origin + frame.t;

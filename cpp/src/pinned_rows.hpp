@@ -31,18 +31,18 @@ class PinnedRows {
       width_ = n_ + n_ / 8 + 16;
       capacity_ = std::max<std::size_t>(16, budget_ / (sizeof(double) * width_));
     }
-    std::vector<std::int32_t> added;
-    for (std::size_t j = old; j < n_; ++j) added.push_back(static_cast<std::int32_t>(j));
-    if (added.empty()) return;
-    for (std::size_t i = 0; i < old; ++i) {
-      Slot& slot = slots_[i];
-      if (!slot.row) continue;
-      if (tight) {
+    if (tight)
+      for (std::size_t i = 0; i < old; ++i) {
+        if (!slots_[i].row) continue;
         std::unique_ptr<double[]> wider(new double[width_]);
-        std::copy(slot.row.get(), slot.row.get() + old, wider.get());
-        slot.row = std::move(wider);
+        std::copy(slots_[i].row.get(), slots_[i].row.get() + old, wider.get());
+        slots_[i].row = std::move(wider);
       }
-      kernel_->row(i, added, Span<double>(slot.row.get() + old, n_ - old));
+    for (std::size_t j = old; j < n_; ++j) {  // K is symmetric: the new rows are the new columns
+      const double* row = pin(j);
+      for (std::size_t i = 0; i < old; ++i)
+        if (slots_[i].row) slots_[i].row[j] = row[i];
+      unpin(j);
     }
   }
 

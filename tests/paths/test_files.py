@@ -45,3 +45,13 @@ def test_approximate_paths_prove_their_gap():
         assert (primal - optimum) / primal <= path.gap_bound(C) + 1e-9
         assert path.gap_bound(C) <= 0.02 * (1 + 1e-9)
     assert len(path.knots) < len(exact.breakpoints)
+
+
+def test_the_paths_of_all_pairs_survive_a_file(tmp_path):
+    rng = np.random.default_rng(0)
+    A, b = rng.normal(size=(30, 2)), rng.integers(0, 3, 30)
+    paths = hinge.one_vs_one_paths(A, b, gamma=1.0)
+    hinge.save(paths, tmp_path / "paths.hinge")
+    other = hinge.load(tmp_path / "paths.hinge")
+    assert repr(other) == repr(paths)
+    np.testing.assert_array_equal(other.decision_values(A, 2.0), paths.decision_values(A, 2.0))

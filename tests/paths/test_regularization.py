@@ -74,6 +74,31 @@ def test_every_nu_is_optimal(name):
     assert_exact(nu_path(X, nu_min=0.05, gamma=2.0, task="one_class"), every_breakpoint=False)
 
 
+@pytest.mark.parametrize("name", sorted(TARGETS))
+def test_nu_regression_is_optimal_and_makes_its_tube(name):
+    X, y = TARGETS[name]
+    path = nu_path(X, y, nu_min=0.05, C=3.0, gamma=0.5, task="regression")
+    assert_exact(path, every_breakpoint=False)
+    for nu in (0.123, 0.61):
+        fresh = hinge.NuSVR(nu=nu, C=3.0, gamma=0.5, tol=1e-10).fit(X, y)
+        np.testing.assert_allclose(path.decision_function(X, nu), fresh.predict(X), atol=1e-6)
+        assert path.tube(nu) >= 0
+
+
+def test_where_a_multiplier_jumps_the_middle_is_taken():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 2))
+    y = np.where(X[:, 0] + 0.6 * rng.normal(size=40) > 0, 1, -1)
+    path, jumps = nu_path(X, y, nu_min=0.2, gamma=0.02), 0
+    for k in range(5, int(20 * path.high)):  # ½νn is a whole number
+        nu = k / 20
+        fresh = hinge.NuSVC(nu=nu, gamma=0.02, tol=1e-10).fit(X, y)
+        np.testing.assert_allclose(path.decision_function(X, nu), fresh.decision_function(X), atol=1e-6)
+        sides = path.pieces.multipliers(nu * (1 - 1e-9)), path.pieces.multipliers(nu * (1 + 1e-9))
+        jumps += np.max(np.abs(sides[0] - sides[1])) > 1e-6
+    assert jumps > 0
+
+
 def test_paths_without_bias():
     X, y = CLASSES["some of each"]
     assert_exact(regularization_path(X, y, gamma=1.0, fit_intercept=False))

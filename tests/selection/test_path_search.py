@@ -65,6 +65,48 @@ def test_bounds_bound_and_estimates_are_close(C, seed):
     assert abs(found.nu_maximized_target - exact) <= 0.2
 
 
+@pytest.mark.parametrize(("name", "nu", "gamma"), [("overlap", 0.3, 2.0), ("every point twice", 0.2, 0.3)])
+def test_every_value_without_its_sample_lies_in_its_interval(name, nu, gamma):
+    A, b = classification()[name]
+    signs = np.where(b == np.unique(b)[1], 1.0, -1.0)
+    found = loo_bounds(A, b, nu=nu, gamma=gamma)
+    wrong = 0
+    for p in range(len(b)):
+        rest = np.arange(len(b)) != p
+        path = hinge.nu_path(A[rest], b[rest], nu_min=0.9 * nu, nu_max=1.1 * nu, gamma=gamma)
+        value = signs[p] * path.decision_function(A[p : p + 1], nu)[0] * path._unit(nu)
+        low, high = found.nu_intervals[p]
+        assert low - 1e-9 <= value <= high + 1e-9
+        wrong += value <= 0
+    assert wrong / len(b) <= found.nu_general < 0.5
+
+
+def test_several_classes_vote_exactly():
+    rng = np.random.default_rng(5)
+    A = rng.normal(size=(90, 2))
+    b = np.array(["a", "b", "c"])[np.digitize(A[:, 0] + 0.4 * rng.normal(size=90), [-0.5, 0.5])]
+    folds = StratifiedKFold(3)
+    found = path_search(A, b, gamma=[0.5], cv=folds, C_min=0.05, C_max=50)
+    for C in [*np.geomspace(0.051, 49, 7), found.best_C]:
+        wrong = 0
+        for train, test in folds.split(A, b):
+            wrong += np.sum(hinge.SVC(C=C, gamma=0.5, tol=1e-10).fit(A[train], b[train]).predict(A[test]) != b[test])
+        assert found.error(C) == pytest.approx(wrong / len(b))
+    assert found.best.error == pytest.approx(found.error(found.best_C))
+    paths = found.paths[0]
+    assert paths["c", "a"] is paths.paths[paths.pairs.index(("a", "c"))]
+    train, test = next(iter(folds.split(A, b)))
+    K = hinge.kernels.RBF(0.5)
+    same = hinge.one_vs_one_paths(K(A[train]), b[train], kernel="precomputed", C_min=0.05, C_max=50)
+    np.testing.assert_allclose(
+        same.decision_values(K(A[test], A[train]), 3.0), paths.decision_values(A[test], 3.0), atol=1e-9
+    )
+    with pytest.raises(ValueError, match="one_vs_one_paths"):
+        hinge.regularization_path(A, b)
+    with pytest.raises(ValueError, match="label"):
+        paths.validation_error(A[:2], ["a", "x"])
+
+
 def test_the_span_estimate_is_exact_where_no_index_set_changes():
     rng = np.random.default_rng(3)
     A = rng.normal(size=(60, 2))

@@ -44,7 +44,8 @@ ESTIMATORS: dict[str, type] = {
 
 #: Paths: dataclasses that `save` accepts as well.
 PATHS: dict[str, Any] = {
-    cls.__name__: cls for cls in (paths.SolutionPath, paths.QuadraticLossPath, paths.ApproximatePath)
+    cls.__name__: cls
+    for cls in (paths.SolutionPath, paths.QuadraticLossPath, paths.ApproximatePath, paths.OneVsOnePaths)
 }
 
 #: Dataclasses that may appear inside a machine, written field by field.  Not FunctionKernel: it holds code.

@@ -3,6 +3,7 @@
 from hinge.paths.approximate import ApproximatePath, approximate_path
 from hinge.paths.engine import Counts, PathError
 from hinge.paths.motion import Motion
+from hinge.paths.one_vs_one import OneVsOnePaths, one_vs_one_paths
 from hinge.paths.path import PathModel, SolutionPath
 from hinge.paths.pieces import Pieces
 from hinge.paths.quadratic import QuadraticLossPath, quadratic_loss_path
@@ -14,6 +15,7 @@ __all__ = [
     "Best",
     "Counts",
     "Motion",
+    "OneVsOnePaths",
     "PathError",
     "PathModel",
     "Pieces",
@@ -24,6 +26,7 @@ __all__ = [
     "approximate_path",
     "epsilon_path",
     "nu_path",
+    "one_vs_one_paths",
     "quadratic_loss_path",
     "regularization_path",
     "weight_path",

@@ -112,6 +112,16 @@ def nu_classification(y: Array, weight: Array) -> Motion:
     return Motion(np.zeros((2, n)), constant(lower), constant(upper), total, group, y)
 
 
+def nu_regression(y: Array, cost: Array) -> Motion:
+    """ν-regression, docs/math.md (13), (250): the α and the −α* are one group each, of total ±½ν ΣC; θ = ν."""
+    n, half, zero = len(y), 0.5 * float(np.sum(cost)), np.zeros_like(cost)
+    lower, upper = np.concatenate([zero, -cost]), np.concatenate([cost, zero])
+    group = np.repeat(np.array([0, 1], dtype=np.int8), n)
+    total = proportional(np.array([half, -half]))
+    sign = np.repeat([1.0, -1.0], n)
+    return Motion(constant(np.tile(-y, 2)), constant(lower), constant(upper), total, group, sign)
+
+
 def one_class(weight: Array) -> Motion:
     """The one-class machine, docs/math.md (14): Σα = νW; θ = ν."""
     n = len(weight)

@@ -14,7 +14,7 @@ from hinge.model import KernelModel
 from hinge.paths.engine import Counts
 from hinge.paths.motion import Motion
 from hinge.paths.pieces import Pieces
-from hinge.paths.validation import Best, Crossings, PiecewiseQuadratic, StepFunction
+from hinge.paths.validation import Best, Crossings, PiecewiseQuadratic, SignChanges, StepFunction
 from hinge.problems import Array, Certificate, Status, certify
 
 #: Entries of the kernel matrix between validation and training points that are held at a time.
@@ -123,16 +123,26 @@ class SolutionPath:
 
     def intercept(self, theta: float) -> float:
         """b; where it is an interval, its middle."""
-        mu = self.pieces.multipliers(self._check(theta))
-        if self.parameter == "nu" and self.task == "classification":
+        mu = self._multipliers(theta)
+        if len(mu) == 2:  # the ν-machines
             return float(0.5 * (mu[0] + mu[1]) / self._unit(theta))
         return float(mu[0]) if len(mu) else 0.0
+
+    def tube(self, theta: float) -> float:
+        """ε of ν-regression: half the width of the tube that ν makes.                           docs/math.md (250)"""
+        if self.parameter != "nu" or self.task != "regression":
+            raise ValueError("only a path of regression over nu makes its tube; this one is over " + self.parameter)
+        mu = self._multipliers(theta)
+        return max(0.0, float(0.5 * (mu[0] - mu[1])))
+
+    def _multipliers(self, theta: float) -> Array:
+        return self.pieces.multipliers(self._check(theta), self.motion.group)
 
     def _unit(self, theta: float) -> float:
         """ρ of ν-classification, 1 otherwise."""
         if self.parameter != "nu" or self.task != "classification":
             return 1.0
-        mu = self.pieces.multipliers(self._check(theta))
+        mu = self._multipliers(theta)
         return float(0.5 * (mu[1] - mu[0]))
 
     def index_sets(self, theta: float) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
@@ -167,7 +177,7 @@ class SolutionPath:
         """Primal and dual value and their gap at `theta`, computed from the data."""
         problem = self.motion.problem(self._access, self._check(theta))
         beta = self.pieces.beta(self.motion, self._check(theta))
-        return certify(problem, self.motion.sign * beta, self.pieces.multipliers(theta), convex=self.kernel.psd)
+        return certify(problem, self.motion.sign * beta, self._multipliers(theta), convex=self.kernel.psd)
 
     @cached_property
     def _access(self) -> Access:
@@ -189,11 +199,18 @@ class SolutionPath:
             start, stop = self.pieces.start[chunk], self.pieces.stop[chunk]
             if self.pieces.mu.shape[1]:
                 mu, rate = self.pieces.mu[chunk], self.pieces.mu_rate[chunk]
-                if mu.shape[1] == 2:  # ν-classification: b is their mean; signs do not need the division by ρ
+                if mu.shape[1] == 2:  # ν-machines: b is their mean; signs do not need the division by ρ
                     mu, rate = (0.5 * (a[:, :1] + a[:, 1:]) for a in (mu, rate))
                 at_start = at_start + mu
                 at_stop = at_stop + mu + rate * (stop - start)[:, None]
             yield start, stop, at_start, at_stop
+
+    def sign_changes(self, X: Any) -> SignChanges:
+        """Where the decision values at the rows of X change their sign.                         docs/math.md (221)"""
+        crossings = Crossings()
+        for start, stop, at_start, at_stop in self._along(X):
+            crossings.add(start, stop, at_start, at_stop)
+        return crossings.changes()
 
     def validation_error(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -217,10 +234,7 @@ class SolutionPath:
             unknown = ~np.isin(y, self.classes)
             if unknown.any():
                 raise ValueError(f"y has the label {y[unknown][0]!r}; the path's classes are {list(self.classes)}")
-            crossings = Crossings(y == self.classes[1], weight)
-            for start, stop, at_start, at_stop in self._along(X):
-                crossings.add(start, stop, at_start, at_stop)
-            return crossings.function(self.low, self.high)
+            return self.sign_changes(X).errors(y == self.classes[1], weight, self.low, self.high)
         if self.task != "regression":
             raise ValueError("a validation error needs targets: the path must be one of classification or regression")
         weight = weight / np.sum(weight)

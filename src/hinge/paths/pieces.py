@@ -20,6 +20,10 @@ LOWER, UPPER, MARGIN = 0, 1, 2
 CHECKPOINT = 256
 
 
+#: Values of the parameter that differ by less than this share are one.
+TOUCH = 1e-13
+
+
 @dataclass(frozen=True)
 class Pieces:
     """Segment k runs from start[k] to stop[k]; there the variables margin[offset[k]:offset[k+1]] are between their
@@ -112,10 +116,16 @@ class Pieces:
         beta[members] = np.clip(free, now.lower[members], now.upper[members])
         return beta
 
-    def multipliers(self, theta: float) -> Array:
-        """μ at θ."""
-        k = self.segment(theta)
-        return self.mu[k] + (theta - self.start[k]) * self.mu_rate[k]
+    def multipliers(self, theta: float, group: NDArray[np.int8] | None = None) -> Array:
+        """μ at θ; where one jumps (an interval there and nowhere near) the middle, if groups are known.       (249)"""
+        k = self.segment(theta * (1 + TOUCH))
+        here = self.mu[k] + (theta - self.start[k]) * self.mu_rate[k]
+        if group is None or k == 0 or abs(theta - self.start[k]) > TOUCH * abs(theta):
+            return here
+        before = self.mu[k - 1] + (self.stop[k - 1] - self.start[k - 1]) * self.mu_rate[k - 1]
+        held = group[self.margin[self.margin_of(k - 1)]]  # a group without margin was in the middle already
+        ends = [before[g] if np.any(held == g) else 2 * before[g] - here[g] for g in range(len(here))]
+        return 0.5 * (here + np.array(ends))
 
     def lines(self, motion: Motion, n: int) -> Iterator[tuple[slice, Any]]:
         """Chunks of segments, each with a function K ↦ (values at the starts, values at the stops) of Kβ.

@@ -61,7 +61,7 @@ class Machine:
         Q = y[:, None] * self.K[np.ix_(members, members)] * y
         ones, q = np.ones(m), pull[members]
         if not self.bias:
-            pole, U = scipy.linalg.eigh(Q) if m else (np.zeros(0), np.zeros((0, 0)))
+            pole, U = scipy.linalg.eigh(Q, driver="evd") if m else (np.zeros(0), np.zeros((0, 0)))
             pole = np.maximum(pole, 0.0)
             zeta = U * (self.rho * pole * (U.T @ ones) + U.T @ q)
             return Curve(members, self.rho * ones, zeta, pole, (0.0, 0.0), np.zeros(len(pole)))
@@ -71,7 +71,7 @@ class Machine:
         total = -self.h * float(np.sum(self.y[places == LEFT])) if np.isfinite(self.h) else 0.0
         along = total / np.sqrt(m)
         basis = scipy.linalg.qr(unit[:, None])[0][:, 1:]
-        pole, U = scipy.linalg.eigh(basis.T @ Q @ basis) if m > 1 else (np.zeros(0), np.zeros((0, 0)))
+        pole, U = scipy.linalg.eigh(basis.T @ Q @ basis, driver="evd") if m > 1 else (np.zeros(0), np.zeros((0, 0)))
         pole = np.maximum(pole, 0.0)
         V = basis @ U
         c, d = V.T @ ones, V.T @ (q + along * (Q @ unit))

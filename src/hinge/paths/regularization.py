@@ -60,7 +60,8 @@ def check_samples(
         classes = np.unique(y)
         if len(classes) != 2:
             raise ValueError(
-                f"y has {len(classes)} classes, a path needs two: give it y == label for one label after the other"
+                f"y has {len(classes)} classes, and one path is for two: use hinge.one_vs_one_paths for a path per "
+                "pair of classes, hinge.selection.path_search to choose C, or pass y == label"
             )
         y = np.where(y == classes[1], 1.0, -1.0)
     else:
@@ -313,6 +314,7 @@ def nu_path(
     *,
     nu_min: float = 0.1,
     nu_max: float | None = None,
+    C: float = 1.0,
     kernel: Any = "rbf",
     degree: float = 3,
     gamma: Any = "scale",
@@ -323,9 +325,22 @@ def nu_path(
     max_time: float | None = None,
     progress: Progress | None = None,
 ) -> SolutionPath:
-    """The exact solution of `NuSVC`, or of `OneClassSVM` for ``task="one_class"``, for every ν in [nu_min, nu_max].
+    """The exact solution of `NuSVC` for every ν in [nu_min, nu_max]; of `NuSVR` or `OneClassSVM` for the other tasks.
 
-    `nu_max` is the largest admissible ν when left out (docs/math.md (12)); the rest as in `regularization_path`.
+    Parameters
+    ----------
+    X, y : as in `regularization_path`; no y for ``task="one_class"``
+    nu_min, nu_max : float
+        `nu_max` is the largest admissible ν when left out (docs/math.md (12)).
+    C : float
+        For regression.
+    task : {"classification", "regression", "one_class"}
+        For regression `path.tube(nu)` is the ε that belongs to ν.
+
+    Returns
+    -------
+    SolutionPath
+        Over ``parameter="nu"``.
     """
     samples = check_samples(X, y, task, kernel, degree, gamma, coef0)
     weight = check_vector("sample_weight", sample_weight, samples.n, 1.0)
@@ -333,10 +348,12 @@ def nu_path(
     if task == "classification":
         sides = [float(np.sum(weight[samples.y == side])) for side in (-1.0, 1.0)]
         most, moving = 2 * min(sides) / sum(sides), motion.nu_classification(samples.y, weight)
-    elif task == "one_class":
-        most, moving = 1.0, motion.one_class(weight)
+    elif task == "regression":
+        if not (np.isfinite(C) and C > 0):
+            raise ValueError(f"C={C!r} must be positive and finite")
+        most, moving = 1.0, motion.nu_regression(samples.y, C * weight)
     else:
-        raise ValueError(f"task={task!r} must be 'classification' or 'one_class' for a path over nu")
+        most, moving = 1.0, motion.one_class(weight)
     low, high = check_range("nu", nu_min, most if nu_max is None else nu_max)
     if high > most * (1 + 1e-12):
         raise ValueError(f"nu_max={high!r} is infeasible: with these classes nu can be at most {most:.6g}")

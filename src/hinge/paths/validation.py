@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hinge.problems import Array
 
@@ -57,6 +57,13 @@ class StepFunction:
         values, starts = values[full], knots[:-1][full]
         turns = np.concatenate([[True], np.diff(values) != 0])
         return cls(np.append(starts[turns], high), values[turns])
+
+    def counted(self, weight: Array) -> StepFunction:
+        """Without the rounding of a running sum, where all weights are the same and values are counts."""
+        unit = float(np.min(weight[weight > 0]))
+        if not np.allclose(weight, unit):
+            return self
+        return StepFunction(self.knots, np.rint(self.values / unit) * unit)
 
     @staticmethod
     def mean(functions: list[StepFunction], weights: ArrayLike | None = None) -> StepFunction:
@@ -119,41 +126,58 @@ class PiecewiseQuadratic:
         return PiecewiseQuadratic(knots, total)
 
 
-class Crossings:
-    """Where decision values change their sign, segment by segment, and the errors that makes.     docs/math.md (221)"""
+@dataclass(frozen=True)
+class SignChanges:
+    """Where decision values become positive or stop being so.
 
-    def __init__(self, truth: Array, weight: Array) -> None:
-        self.truth, self.weight = truth, weight / np.sum(weight)
+    `first`: which are positive at the beginning. Then, at `at`, that of sample `column` becomes `positive` or not.
+    """
+
+    first: NDArray[np.bool_]
+    at: Array
+    column: NDArray[np.intp]
+    positive: NDArray[np.bool_]
+
+    def errors(self, truth: NDArray[np.bool_], weight: Array, low: float, high: float) -> StepFunction:
+        """The weighted share of samples whose sign is not `truth`."""
+        weight = weight / np.sum(weight)
+        steps = np.where(self.positive != truth[self.column], 1.0, -1.0) * weight[self.column]
+        return StepFunction.of_steps(low, high, float(weight @ (self.first != truth)), self.at, steps).counted(weight)
+
+
+class Crossings:
+    """Collects sign changes, segment by segment.                                                  docs/math.md (221)"""
+
+    def __init__(self) -> None:
         self.at: list[Array] = []
-        self.step: list[Array] = []
-        self.first: float | None = None
-        self.positive: Array | None = None  # at the end of the segment before
+        self.column: list[NDArray[np.intp]] = []
+        self.sign: list[NDArray[np.bool_]] = []
+        self.first: NDArray[np.bool_] | None = None
+        self.positive: NDArray[np.bool_] | None = None  # at the end of the segment before
 
     def add(self, start: Array, stop: Array, at_start: Array, at_stop: Array) -> None:
         """Segments with the decision values at both ends, one row per segment."""
         before, after = at_start > 0, at_stop > 0
         previous = np.vstack([before[:1] if self.positive is None else self.positive[None, :], after[:-1]])
         if self.first is None:
-            self.first = float(self.weight @ (before[0] != self.truth))
+            self.first = before[0]
         rows, columns = np.nonzero(previous != before)
-        self._steps(start[rows], rows, columns, before)
+        self._note(start[rows], columns, before[rows, columns])
         rows, columns = np.nonzero(before != after)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = at_start[rows, columns] / (at_start[rows, columns] - at_stop[rows, columns])
         places = start[rows] + np.clip(np.nan_to_num(share), 0.0, 1.0) * (stop - start)[rows]
-        self._steps(places, rows, columns, after)
+        self._note(places, columns, after[rows, columns])
         self.positive = after[-1]
 
-    def _steps(self, where: Array, rows: Any, columns: Any, side: Any) -> None:
-        wrong = side[rows, columns] != self.truth[columns]
+    def _note(self, where: Array, columns: NDArray[np.intp], sign: NDArray[np.bool_]) -> None:
         self.at.append(where)
-        self.step.append(np.where(wrong, 1.0, -1.0) * self.weight[columns])
+        self.column.append(columns)
+        self.sign.append(sign)
 
-    def function(self, low: float, high: float) -> StepFunction:
-        """The error as a step function; rounding in the running sum is taken out."""
+    def changes(self) -> SignChanges:
+        """All of them, in the order of the parameter."""
         assert self.first is not None
-        found = StepFunction.of_steps(low, high, self.first, np.concatenate(self.at), np.concatenate(self.step))
-        unit = float(np.min(self.weight[self.weight > 0]))
-        if np.allclose(self.weight, unit):
-            return StepFunction(found.knots, np.rint(found.values / unit) * unit)
-        return found
+        at, column, sign = (np.concatenate(part) for part in (self.at, self.column, self.sign))
+        order = np.argsort(at, kind="stable")
+        return SignChanges(self.first, at[order], column[order], sign[order])

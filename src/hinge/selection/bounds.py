@@ -1,4 +1,4 @@
-"""What can be said about the leave-one-out error without leaving anything out.        docs/math.md (241)–(245)"""
+"""What can be said about the leave-one-out error without leaving anything out.   docs/math.md (241)–(244), (248)"""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from hinge.paths.engine import Engine
 from hinge.paths.regularization import Samples, check_both_classes, check_samples
 from hinge.paths.window import Window
 from hinge.problems import Array
+from hinge.selection.nu_bound import nu_intervals
 from hinge.solvers import Auto
 
 #: A variable this close to a bound, relative to the bound, is on it.
@@ -36,22 +37,29 @@ class LooBounds:
         and m samples inside (Vapnik and Chapelle), for C-classification.
     span_estimate : float
         The error if removing a sample changes no index set: the sign of yf − αS², S the span.
+    nu_general : float
+        An upper bound for the ν-machine that assumes nothing: the share of samples whose decision value without them is
+        not proved to have the right sign (the general ν-SV bound of the ν tutorial §6, as in docs/math.md (248)).
     nu_restricted : float
-        The same for the ν-machine with its margin and its totals (ν tutorial §6).
+        The estimate of `span_estimate` for the ν-machine with its margin and its totals (ν tutorial §6).
     nu_maximized_target : float
         The error of the ν-machine if samples only leave the margin: a small problem over the margin for each support
         vector (ν tutorial §6).
     span_values : ndarray
         The decision values behind `span_estimate` (positive: the larger label).
+    nu_intervals : ndarray of shape (n_samples, 2)
+        Behind `nu_general`: yf at every sample, of the ν-machine trained without it, lies between.
     """
 
     support_vectors: float
     xi_alpha: float
     span_bound: float
     span_estimate: float
+    nu_general: float
     nu_restricted: float
     nu_maximized_target: float
     span_values: Array
+    nu_intervals: Array
 
 
 def loo_bounds(
@@ -100,6 +108,7 @@ def loo_bounds(
     side = np.where(y_ > 0, 0, 1)
     total = 0.5 * nu * C * np.array([1.0, -1.0])  # one sample less: each class's total falls by ½ν per unit of bound
     nu_values = f - _restricted(K, beta, support, margin, side, total, average=True)
+    low, high = nu_intervals(K, y_, beta * scale, b * scale, scale, nu)
     width = diameter * max(diameter, 1 / float(np.sqrt(C)))
     span_bound = float(width * np.sum(alpha[margin]) + np.sum(inside)) / n
     return LooBounds(
@@ -107,9 +116,11 @@ def loo_bounds(
         xi_alpha=float(np.mean(2 * alpha * radius + slack >= 1)),
         span_bound=min(1.0, span_bound),
         span_estimate=float(np.mean(y_ * span_values <= 0)),
+        nu_general=float(np.mean(low <= 0)),
         nu_restricted=float(np.mean(y_ * nu_values <= 0)),
         nu_maximized_target=_maximized_target(K, y_, beta * scale, support, margin, nu, nu_values),
         span_values=span_values,
+        nu_intervals=np.stack([low, high], axis=1),
     )
 
 

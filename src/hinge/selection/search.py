@@ -9,10 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.model_selection import check_cv
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.multiclass import check_classification_targets
 
-from hinge.kernels import Precomputed
-from hinge.paths import Best, PiecewiseQuadratic, SolutionPath, StepFunction, regularization_path
-from hinge.paths.regularization import check_samples
+from hinge.kernels import FunctionKernel, Precomputed, make_kernel
+from hinge.paths import (
+    Best,
+    OneVsOnePaths,
+    PiecewiseQuadratic,
+    SolutionPath,
+    StepFunction,
+    one_vs_one_paths,
+    regularization_path,
+)
+from hinge.paths.regularization import check_samples, check_vector
 
 
 @dataclass(frozen=True)
@@ -32,7 +42,7 @@ class PathSearch:
     errors : list
         One function per gamma.
     gammas : list
-    paths : list of SolutionPath
+    paths : list of SolutionPath or OneVsOnePaths
         Of the folds, for the best gamma.
     """
 
@@ -42,12 +52,12 @@ class PathSearch:
     best_gamma: Any
     errors: list[StepFunction | PiecewiseQuadratic]
     gammas: list[Any]
-    paths: list[SolutionPath]
+    paths: list[SolutionPath | OneVsOnePaths]
 
 
 def path_search(
     X: Any,
-    y: ArrayLike,
+    y: Any,
     *,
     C_min: float = 1e-3,
     C_max: float = 1e3,
@@ -64,7 +74,8 @@ def path_search(
     """K-fold cross-validation of `SVC` or `SVR` for every C in [C_min, C_max], and the exact optimum.
 
     One regularization path per fold; the validation errors of the folds are step functions of C (piecewise quadratic
-    for regression) and so is their mean: its minimum is found without a grid.
+    for regression) and so is their mean: its minimum is found without a grid. With more than two classes a fold has one
+    path per pair of classes, and the error is that of their votes.
 
     Parameters
     ----------
@@ -89,20 +100,23 @@ def path_search(
     True
     """
     gammas = list(gamma) if isinstance(gamma, Sequence | np.ndarray) and not isinstance(gamma, str) else [gamma]
-    samples = check_samples(X, y, task, kernel, degree, gammas[0], coef0)
-    X, y = samples.X, np.asarray(y)
-    weight = np.ones(samples.n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    X, y, many, precomputed = _checked(X, y, task, kernel, degree, gammas[0], coef0)
+    weight = check_vector("sample_weight", sample_weight, len(y), 1.0)
     folds = list(check_cv(cv, y, classifier=task == "classification").split(X, y))
-    precomputed = isinstance(samples.kernel, Precomputed)
     errors, all_paths = [], []
     for value in gammas:
         paths, functions, shares = [], [], []
         for train, test in folds:
             inner = X[np.ix_(train, train)] if precomputed else X[train]
-            path = regularization_path(
-                inner, y[train], C_min=C_min, C_max=C_max, kernel=kernel, degree=degree, gamma=value, coef0=coef0,
-                sample_weight=weight[train], task=task, epsilon=epsilon, cache_size=cache_size,
+            options: dict[str, Any] = dict(
+                C_min=C_min, C_max=C_max, kernel=kernel, degree=degree, gamma=value, coef0=coef0,
+                sample_weight=weight[train], cache_size=cache_size,
             )  # fmt: skip
+            path: SolutionPath | OneVsOnePaths
+            if many:
+                path = one_vs_one_paths(inner, y[train], **options)
+            else:
+                path = regularization_path(inner, y[train], task=task, epsilon=epsilon, **options)
             outer = X[np.ix_(test, train)] if precomputed else X[test]
             paths.append(path)
             functions.append(path.validation_error(outer, y[test], weight[test]))
@@ -114,3 +128,20 @@ def path_search(
     k = int(np.argmin([optimum.error for optimum in optima]))
     best = optima[k]
     return PathSearch(errors[k], best, float(np.sqrt(best.low * best.high)), gammas[k], errors, gammas, all_paths[k])
+
+
+def _checked(
+    X: Any, y: Any, task: str, kernel: Any, degree: float, gamma: Any, coef0: float
+) -> tuple[Any, Any, bool, bool]:
+    """X and y as arrays, whether there are more than two classes, whether X is a kernel matrix."""
+    y = np.asarray(y)
+    many = task == "classification" and y.ndim == 1 and len(np.unique(y)) > 2
+    if not many:
+        samples = check_samples(X, y, task, kernel, degree, gamma, coef0)
+        return samples.X, y, False, isinstance(samples.kernel, Precomputed)
+    made = make_kernel(kernel, degree=degree, gamma=gamma, coef0=coef0)
+    if not isinstance(made, FunctionKernel):
+        X = check_array(X, dtype=np.float64, order="C", accept_sparse="csr")
+    check_consistent_length(X, y)
+    check_classification_targets(y)
+    return X, y, True, isinstance(made, Precomputed)
