@@ -8,5 +8,6 @@ NB_MODULE(native, m) {
   hinge::bind::ladders(m);
   hinge::bind::paths(m);
   hinge::bind::linear_machines(m);
+  hinge::bind::pairs(m);
   hinge::bind::libsvm_text(m);
 }

@@ -12,6 +12,7 @@ from hinge.formulations.linear import (
 from hinge.formulations.nu_svc import BALANCES, NuSVC, equivalent_C
 from hinge.formulations.nu_svr import NuSVR
 from hinge.formulations.one_class import OneClass
+from hinge.formulations.ranking import WEIGHTINGS, Ranking, pair_weights, preferences
 from hinge.formulations.svr import SVR
 
 __all__ = [
@@ -20,13 +21,17 @@ __all__ = [
     "CSVC",
     "REGRESSION_LOSSES",
     "SVR",
+    "WEIGHTINGS",
     "Formulation",
     "NuSVC",
     "NuSVR",
     "OneClass",
+    "Ranking",
     "equivalent_C",
     "equivalent_nu",
     "linear_classification",
     "linear_one_class",
     "linear_regression",
+    "pair_weights",
+    "preferences",
 ]

@@ -14,6 +14,7 @@ from hinge.kernels.functions import (
     Sigmoid,
 )
 from hinge.kernels.memory import available_bytes, cache_bytes, check_cache_size
+from hinge.kernels.pairs import PairAccess
 from hinge.kernels.parse import make_kernel
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Kernel",
     "Laplacian",
     "Linear",
+    "PairAccess",
     "Polynomial",
     "Precomputed",
     "Product",

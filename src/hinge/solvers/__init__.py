@@ -6,6 +6,7 @@ from hinge.solvers.chunking import Chunking
 from hinge.solvers.coordinate_descent import CoordinateDescent
 from hinge.solvers.interior_point import InteriorPoint
 from hinge.solvers.monitor import Monitor
+from hinge.solvers.pair_descent import PairDescent
 from hinge.solvers.smo import SMO
 from hinge.solvers.working_set import WorkingSet
 
@@ -16,6 +17,7 @@ __all__ = [
     "CoordinateDescent",
     "InteriorPoint",
     "Monitor",
+    "PairDescent",
     "Solver",
     "WorkingSet",
     "choose",
