@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "path_engine.hpp"
 
@@ -11,7 +12,6 @@ namespace hinge {
 namespace {
 
 constexpr double kEps = std::numeric_limits<double>::epsilon();
-constexpr double kRepair = 1e-11;           // relative violations above this are repaired
 constexpr std::int64_t kRefresh = 400;      // events after which f is computed anew
 constexpr std::int64_t kSettled = 100;      // events after which f is computed anew at the end of a path
 constexpr std::int64_t kStuck = 400;        // events without progress before the data are moved apart
@@ -143,12 +143,12 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
     if (moves && !inner && (run.record || result.events % 32 == 0)) {
       const double bad = violation();
       result.violation = std::max(result.violation, bad);
-      if (bad > kRepair && result.events - last_repair > 20) {
+      if (bad > tolerable() && result.events - last_repair > 20) {
         last_repair = result.events;
         end_tracking();
         refresh_f();
         correct();
-        if (violation() > kRepair) {
+        if (violation() > tolerable()) {
           ++result.repairs;
           repair(run);
         }
@@ -251,7 +251,7 @@ PathResult ActiveSet::Engine::follow(const PathData& rate, double origin, double
   if (since_refresh > kSettled) refresh_f();
   correct();
   double bad = violation();
-  if (bad > kRepair && result.status == Status::solved) {
+  if (bad > tolerable() && result.status == Status::solved) {
     ++result.repairs;
     if (!repair(run)) result.status = Status::numerical;
     refresh_f();
@@ -271,7 +271,7 @@ void ActiveSet::Engine::guess_mu() {
     std::size_t count = 0;
     for (std::size_t v = 0; v < N; ++v) {
       if (group[v] != static_cast<int>(g)) continue;
-      const double a = -(f[sample(v)] + now.linear[v]);
+      const double a = -(at(f, v) + now.linear[v]);
       if (place[v] == Place::margin) sum += a, ++count;
       if (now.lower[v] == now.upper[v]) continue;
       if (place[v] == Place::lower) low = std::max(low, a);
@@ -289,7 +289,7 @@ void ActiveSet::Engine::guess_mu() {
 
 // From any point to one whose margin is independent: dependent variables move along null vectors to a bound.
 void ActiveSet::Engine::cross_over(Span<const double> point, PathResult& result) {
-  for (std::int32_t v : margin) store_.unpin(sample(static_cast<std::size_t>(v)));
+  for (std::int32_t v : margin) store_.unpin(key(static_cast<std::size_t>(v)));
   margin.clear();
   rows_.clear();
   factor.clear();
@@ -345,7 +345,7 @@ PathResult ActiveSet::Engine::start(Span<const double> point, PathData data, con
     }
     refresh_f();
     correct();
-    if (violation() <= kRepair) break;
+    if (violation() <= tolerable()) break;
   }
   rest_offsets();
   changes_.clear();
@@ -354,7 +354,7 @@ PathResult ActiveSet::Engine::start(Span<const double> point, PathData data, con
 }
 
 void ActiveSet::Engine::restore(const ActiveSet::Snapshot& s) {
-  for (std::int32_t v : margin) store_.unpin(sample(static_cast<std::size_t>(v)));
+  for (std::int32_t v : margin) store_.unpin(key(static_cast<std::size_t>(v)));
   place = s.place;
   margin = s.margin;
   beta = s.beta;
@@ -368,7 +368,7 @@ void ActiveSet::Engine::restore(const ActiveSet::Snapshot& s) {
   std::fill(count_.begin(), count_.end(), 0);
   for (std::int32_t u : margin) {
     const std::size_t v = static_cast<std::size_t>(u);
-    rows_.push_back(store_.pin(sample(v)));
+    rows_.push_back(store_.pin(key(v)));
     if (group[v] >= 0) ++count_[static_cast<std::size_t>(group[v])];
   }
   border_fresh_ = false;
@@ -379,6 +379,9 @@ void ActiveSet::Engine::restore(const ActiveSet::Snapshot& s) {
 ActiveSet::ActiveSet(const Gram& gram, std::size_t slots, Span<const std::int8_t> group, std::size_t cache_bytes,
                      int threads)
     : engine_(new Engine(gram, slots, group, cache_bytes, threads)) {}
+ActiveSet::ActiveSet(const Gram& gram, std::vector<std::int32_t> first, std::vector<std::int32_t> second,
+                     Span<const std::int8_t> group, std::size_t cache_bytes, int threads)
+    : engine_(new Engine(gram, 1, group, cache_bytes, threads, std::move(first), std::move(second))) {}
 ActiveSet::~ActiveSet() = default;
 
 PathResult ActiveSet::start(Span<const double> beta, PathData data, const PathOptions& options, Monitor& monitor) {

@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
+#include <utility>
 
+#include "hinge/pairs.hpp"
 #include "path_engine.hpp"
 
 namespace hinge {
@@ -30,12 +33,18 @@ std::size_t count_groups(Span<const std::int8_t> group) {
 }  // namespace
 
 ActiveSet::Engine::Engine(const Gram& source, std::size_t slots, Span<const std::int8_t> groups,
-                          std::size_t cache_bytes, int threads)
-    : gram(&source), n(source.size()), N(slots * source.size()), G(count_groups(groups)),
+                          std::size_t cache_bytes, int threads, std::vector<std::int32_t> firsts,
+                          std::vector<std::int32_t> seconds)
+    : gram(&source), first(std::move(firsts)), second(std::move(seconds)), n(source.size()),
+      N(first.empty() ? slots * source.size() : first.size()), G(count_groups(groups)),
       group(groups.begin(), groups.end()), place(N, Place::lower), beta(N, 0.0), mu(G, 0.0), f(n, 0.0),
-      store_(source, cache_bytes), count_(G, 0), diagonal_(n), parallel_{threads, {}}, border_(G),
+      store_(source, cache_bytes, first, second), count_(G, 0), diagonal_(first.empty() ? n : N), parallel_{threads, {}}, border_(G),
       border_matrix_(G * G), dmu_(G), df_(n) {
-  gram->diagonal(diagonal_);
+  if (on_pairs()) {
+    pair_diagonal(*gram, first, second, diagonal_);
+  } else {
+    gram->diagonal(diagonal_);
+  }
   k_scale_ = std::max(largest(diagonal_), std::numeric_limits<double>::min());
   kappa_ = k_scale_;
 }
@@ -43,11 +52,15 @@ ActiveSet::Engine::Engine(const Gram& source, std::size_t slots, Span<const std:
 // K times the variables, summed over the slots of each sample.
 void ActiveSet::Engine::product(const std::vector<double>& per_variable, std::vector<double>& out) {
   std::vector<double> coefficients(n, 0.0);
-  for (std::size_t v = 0; v < N; ++v) coefficients[sample(v)] += per_variable[v];
+  for (std::size_t v = 0; v < N && !on_pairs(); ++v) coefficients[sample(v)] += per_variable[v];
+  for (std::size_t v = 0; v < N && on_pairs(); ++v) {
+    coefficients[static_cast<std::size_t>(first[v])] += per_variable[v];
+    coefficients[static_cast<std::size_t>(second[v])] -= per_variable[v];
+  }
   std::vector<std::size_t> used;
   for (std::size_t i = 0; i < n; ++i)
     if (coefficients[i] != 0) used.push_back(i);
-  if (used.size() * 16 > n + 64) {
+  if (used.size() * 16 > n + 64 || (on_pairs() && !used.empty())) {
     gram->multiply(coefficients, out, parallel_);
     return;
   }
@@ -141,6 +154,12 @@ double ActiveSet::Engine::violation() const {
   return worst / scale_;
 }
 
+// Beyond this a violation is more than rounding.  f adds up thousands of pairs, whose roundings add up as well.
+double ActiveSet::Engine::tolerable() const {
+  constexpr double kRepair = 1e-11;
+  return on_pairs() ? std::max(kRepair, 4 * r_noise_ / scale_) : kRepair;
+}
+
 // Solutions for the borders 1_g, kept until the margin changes.
 void ActiveSet::Engine::border() {
   if (border_fresh_) return;
@@ -216,10 +235,10 @@ void ActiveSet::Engine::solve_kkt(std::vector<double>& x, const std::vector<doub
 // Pins the row of v and finds its Schur complement in the margin; false if its column depends on the margin's.
 bool ActiveSet::Engine::try_enter(std::size_t v) {
   const std::size_t m = margin.size();
-  entering_row_ = store_.pin(sample(v));
+  entering_row_ = store_.pin(key(v));
   const double* row = entering_row_;
   const auto entry = [&](std::size_t u) {
-    return row[sample(u)] + (group[v] >= 0 && group[u] == group[v] ? kappa_ : 0.0);
+    return at(row, u) + (group[v] >= 0 && group[u] == group[v] ? kappa_ : 0.0);
   };
   column_.resize(m);
   for (std::size_t i = 0; i < m; ++i) column_[i] = entry(static_cast<std::size_t>(margin[i]));
@@ -277,7 +296,7 @@ void ActiveSet::Engine::on_bound(std::size_t v, Place to, const double* row) {
     if (group[v] >= 0) frame->moved[static_cast<std::size_t>(group[v])] += rate;
   }
   changes_.emplace_back(static_cast<std::int32_t>(v), to);
-  store_.unpin(sample(v));
+  store_.unpin(key(v));
 }
 
 // Takes what v, on a bound, adds to the movement out of it.
@@ -297,7 +316,7 @@ void ActiveSet::Engine::direction(Frame& frame) {
     x.resize(margin.size());
     for (std::size_t i = 0; i < x.size(); ++i) {
       const std::size_t v = static_cast<std::size_t>(margin[i]);
-      x[i] = -(from[sample(v)] + frame.rate.linear[v] + (group[v] >= 0 ? dmu_[static_cast<std::size_t>(group[v])] : 0));
+      x[i] = -(at(from, v) + frame.rate.linear[v] + (group[v] >= 0 ? dmu_[static_cast<std::size_t>(group[v])] : 0));
     }
   };
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -374,6 +393,7 @@ bool ActiveSet::Engine::correct(bool sums) {
 
 // More samples, after those there are; their variables begin on a bound, with a box of width zero or not.
 void ActiveSet::Engine::grow(const Gram& bigger, Span<const std::int8_t> groups, PathData data) {
+  if (on_pairs()) throw std::logic_error("pairs do not grow");
   const std::size_t old_n = n, slots = N / n, new_n = bigger.size();
   const auto moved = [&](std::size_t v) { return v / old_n * new_n + v % old_n; };
   std::vector<double> coefficients(new_n, 0.0);
@@ -436,7 +456,7 @@ void ActiveSet::Engine::refactor() {
       dropped = true;
       on_bound(v, beta[v] - now.lower[v] < now.upper[v] - beta[v] ? Place::lower : Place::upper, entering_row_);
     }
-    store_.unpin(sample(v));  // the margin had pinned it before
+    store_.unpin(key(v));  // the margin had pinned it before
   }
   border_fresh_ = false;
   ++refactorings_;

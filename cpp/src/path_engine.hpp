@@ -22,7 +22,8 @@ struct ActiveSet::Snapshot {
 
 class ActiveSet::Engine {
  public:
-  Engine(const Gram& gram, std::size_t slots, Span<const std::int8_t> group, std::size_t cache_bytes, int threads);
+  Engine(const Gram& gram, std::size_t slots, Span<const std::int8_t> group, std::size_t cache_bytes, int threads,
+         std::vector<std::int32_t> first = {}, std::vector<std::int32_t> second = {});
 
   PathResult start(Span<const double> beta, PathData data, const PathOptions& options, Monitor& monitor);
   PathResult follow(const PathData& rate, double origin, double span, PathRecord* record, const PathOptions& options,
@@ -32,6 +33,7 @@ class ActiveSet::Engine {
 
   // ---- state ----
   const Gram* gram;
+  std::vector<std::int32_t> first, second;  // where variables stand on pairs of samples; empty otherwise
   std::size_t n, N, G;
   std::vector<std::int8_t> group;
   std::vector<Place> place;
@@ -44,7 +46,14 @@ class ActiveSet::Engine {
   std::int64_t since_refresh = 0;
   std::mt19937 random{20110323};  // for ties that do not resolve themselves
 
+  bool on_pairs() const { return !first.empty(); }
   std::size_t sample(std::size_t v) const { return v < n ? v : v % n; }
+  std::size_t key(std::size_t v) const { return on_pairs() ? v : sample(v); }  // of its row in the store
+  // What values per sample say about a variable.
+  double at(const double* x, std::size_t v) const {
+    return on_pairs() ? x[static_cast<std::size_t>(first[v])] - x[static_cast<std::size_t>(second[v])] : x[sample(v)];
+  }
+  double at(const std::vector<double>& x, std::size_t v) const { return at(x.data(), v); }
   double bound(std::size_t v) const { return place[v] == Place::lower ? now.lower[v] : now.upper[v]; }
   double value(std::size_t v) const { return place[v] == Place::margin ? beta[v] : bound(v); }
 
@@ -98,16 +107,17 @@ class ActiveSet::Engine {
   void scales();
   double residual(std::size_t v) const {
     const int g = group[v];
-    return f[sample(v)] + now.linear[v] + (g >= 0 ? mu[static_cast<std::size_t>(g)] : 0.0);
+    return at(f, v) + now.linear[v] + (g >= 0 ? mu[static_cast<std::size_t>(g)] : 0.0);
   }
   double residual_rate(const Frame& frame, std::size_t v) const {
     const int g = group[v];
-    return df_[sample(v)] + frame.rate.linear[v] + (g >= 0 ? dmu_[static_cast<std::size_t>(g)] : 0.0);
+    return at(df_, v) + frame.rate.linear[v] + (g >= 0 ? dmu_[static_cast<std::size_t>(g)] : 0.0);
   }
   bool fixed(const Frame& frame, std::size_t v) const {
     return now.lower[v] == now.upper[v] && frame.rate.lower[v] == frame.rate.upper[v];
   }
   double violation() const;
+  double tolerable() const;  // violations above this are repaired
 
   // path_tracking.cpp
   void begin_tracking(const Frame& frame);
@@ -115,13 +125,12 @@ class ActiveSet::Engine {
   void remember(double share, const std::vector<double>& moves);
   template <class Look>
   void each_watched(Look look) const {  // variables of all samples that are looked at
-    for (std::size_t first = 0; first < N; first += n) {
-      if (tracking_) {
-        for (std::int32_t i : near_) look(first + static_cast<std::size_t>(i));
-      } else {
-        for (std::size_t v = first; v < first + n; ++v) look(v);
-      }
+    if (!tracking_) {
+      for (std::size_t v = 0; v < N; ++v) look(v);
+      return;
     }
+    for (std::size_t slot = 0; slot < N; slot += n)
+      for (std::int32_t i : near_) look(slot + static_cast<std::size_t>(i));
   }
   bool far(std::size_t v) const { return tracking_ && !is_near_[sample(v)]; }
 

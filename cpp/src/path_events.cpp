@@ -92,10 +92,10 @@ void ActiveSet::Engine::dual_candidates(const Frame& frame, double& limit) {
 void ActiveSet::Engine::centre(Frame& frame, std::size_t g, double& limit) {
   double low = -kInfinity, up = kInfinity, low_rate = 0, up_rate = 0;
   std::size_t at_low = N, at_up = N;
-  const auto rate_of = [&](std::size_t v) { return -(df_[sample(v)] + frame.rate.linear[v]); };
+  const auto rate_of = [&](std::size_t v) { return -(at(df_, v) + frame.rate.linear[v]); };
   for (std::size_t v = 0; v < N; ++v) {
     if (group[v] != static_cast<int>(g) || fixed(frame, v)) continue;
-    const double a = -(f[sample(v)] + now.linear[v]), rate = rate_of(v);
+    const double a = -(at(f, v) + now.linear[v]), rate = rate_of(v);
     if (place[v] == Place::lower) {
       if (at_low == N || a > low + r_noise_ || (a > low - r_noise_ && rate > low_rate)) low = a, low_rate = rate, at_low = v;
     } else {
@@ -125,7 +125,7 @@ void ActiveSet::Engine::centre(Frame& frame, std::size_t g, double& limit) {
   event.kind = Kind::kink;
   for (std::size_t v = 0; v < N; ++v) {
     if (group[v] != static_cast<int>(g) || fixed(frame, v)) continue;
-    const double a = -(f[sample(v)] + now.linear[v]), rate = rate_of(v);
+    const double a = -(at(f, v) + now.linear[v]), rate = rate_of(v);
     const bool is_low = place[v] == Place::lower;
     const double speed = is_low ? rate - low_rate : up_rate - rate, room = is_low ? low - a : a - up;
     if (speed <= noise || v == at_low || v == at_up) continue;
@@ -185,7 +185,7 @@ bool ActiveSet::Engine::leaves_interval(const Frame& frame, std::size_t g, std::
   double low = -kInfinity, up = kInfinity;
   for (std::size_t w = 0; w < N; ++w) {
     if (group[w] != static_cast<int>(g) || fixed(frame, w)) continue;
-    const double a = -(f[sample(w)] + now.linear[w]);
+    const double a = -(at(f, w) + now.linear[w]);
     if ((w == v ? side : place[w]) == Place::lower) {
       low = std::max(low, a);
     } else {
@@ -231,7 +231,7 @@ bool ActiveSet::Engine::exchange(std::size_t v, bool upwards, PathResult& result
   const double* row = entering_row_;
   const std::size_t m = margin.size();
   std::vector<double> x(m), sums(G, 0.0), eta, move(n);
-  for (std::size_t i = 0; i < m; ++i) x[i] = -row[sample(static_cast<std::size_t>(margin[i]))];
+  for (std::size_t i = 0; i < m; ++i) x[i] = -at(row, static_cast<std::size_t>(margin[i]));
   if (group[v] >= 0) sums[static_cast<std::size_t>(group[v])] = -1;
   solve_kkt(x, sums, eta);
   for (int round = 0;; ++round) {
@@ -241,7 +241,7 @@ bool ActiveSet::Engine::exchange(std::size_t v, bool upwards, PathResult& result
     std::vector<double> error(m), missing = sums, shift;
     for (std::size_t i = 0; i < m; ++i) {
       const std::size_t u = static_cast<std::size_t>(margin[i]);
-      error[i] = -(move[sample(u)] + (group[u] >= 0 ? eta[static_cast<std::size_t>(group[u])] : 0.0));
+      error[i] = -(at(move, u) + (group[u] >= 0 ? eta[static_cast<std::size_t>(group[u])] : 0.0));
       if (group[u] >= 0) missing[static_cast<std::size_t>(group[u])] -= x[i];
     }
     for (std::size_t g = 0; g < G; ++g)
@@ -283,7 +283,7 @@ bool ActiveSet::Engine::exchange(std::size_t v, bool upwards, PathResult& result
     const double reached = beta[v] + sign * t;
     to_bound(leaving, sign * x[leaving] > 0 ? Place::upper : Place::lower);
     const bool fits = try_enter(v);
-    store_.unpin(sample(v));  // it is pinned twice now
+    store_.unpin(key(v));  // it is pinned twice now
     off_bound(v, row);
     beta[v] = reached;
     if (fits) {
@@ -308,7 +308,7 @@ bool ActiveSet::Engine::handle(const Event& event, PathResult& result) {
       return enter(event.variable, result);
     case Kind::meet: {
       const std::size_t g = static_cast<std::size_t>(group[event.variable]);
-      mu[g] = -(f[sample(event.variable)] + now.linear[event.variable]);
+      mu[g] = -(at(f, event.variable) + now.linear[event.variable]);
       return enter(event.variable, result) && (place[event.other] == Place::margin || enter(event.other, result));
     }
     case Kind::kink:

@@ -34,7 +34,7 @@ void ActiveSet::Engine::remember(double share, const std::vector<double>& moves)
 }
 
 void ActiveSet::Engine::begin_tracking(const Frame& frame) {
-  if (n * margin.size() < kWorthwhile || frame.moves_linear) return;
+  if (n * margin.size() < kWorthwhile || frame.moves_linear || on_pairs()) return;
   std::vector<double> distance(n, std::numeric_limits<double>::infinity());
   for (std::size_t v = 0; v < N; ++v) {
     const bool moving = frame.rate.lower[v] != 0 || frame.rate.upper[v] != 0;

@@ -14,8 +14,11 @@ namespace hinge {
 
 class PinnedRows {
  public:
-  PinnedRows(const KernelSource& kernel, std::size_t budget_bytes)
-      : kernel_(&kernel), n_(kernel.size()), width_(n_ + n_ / 8 + 16), budget_(budget_bytes), slots_(n_) {
+  // Rows of samples; or, where pairs are given, differences of two rows, one for each pair.
+  PinnedRows(const KernelSource& kernel, std::size_t budget_bytes, Span<const std::int32_t> first = {},
+             Span<const std::int32_t> second = {})
+      : kernel_(&kernel), n_(kernel.size()), width_(n_ + n_ / 8 + 16), budget_(budget_bytes), first_(first),
+        second_(second), slots_(first.empty() ? n_ : first.size()) {
     capacity_ = std::max<std::size_t>(16, budget_ / (sizeof(double) * width_));
   }
 
@@ -82,12 +85,21 @@ class PinnedRows {
       row.reset(new double[width_]);
       ++stored_;
     }
-    kernel_->row(i, {}, Span<double>(row.get(), n_));
+    if (first_.empty()) {
+      kernel_->row(i, {}, Span<double>(row.get(), n_));
+    } else {
+      scratch_.resize(n_);
+      kernel_->row(static_cast<std::size_t>(first_[i]), {}, Span<double>(row.get(), n_));
+      kernel_->row(static_cast<std::size_t>(second_[i]), {}, Span<double>(scratch_));
+      for (std::size_t k = 0; k < n_; ++k) row[k] -= scratch_[k];
+    }
     slots_[i].row = std::move(row);
   }
 
   const KernelSource* kernel_;
   std::size_t n_, width_, budget_;  // rows have room for width_ values
+  Span<const std::int32_t> first_, second_;
+  std::vector<double> scratch_;
   std::vector<Slot> slots_;
   std::size_t capacity_ = 0, stored_ = 0;
   std::list<std::size_t> waiting_;

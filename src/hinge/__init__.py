@@ -4,7 +4,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from hinge import io, kernels, selection, solvers
+from hinge import io, kernels, ranking, selection, solvers
 from hinge.estimators import (
     SVC,
     SVR,
@@ -16,6 +16,7 @@ from hinge.estimators import (
     NuSVC,
     NuSVR,
     OneClassSVM,
+    RankingSVM,
 )
 from hinge.io import ModelFileError, load, save
 from hinge.paths import (
@@ -30,6 +31,7 @@ from hinge.paths import (
     weight_path,
 )
 from hinge.problems import Certificate, Status, certify
+from hinge.ranking import RankingPath, ranking_path
 
 __version__ = version("hinge")
 
@@ -48,6 +50,8 @@ __all__ = [
     "NuSVR",
     "OneClassSVM",
     "QuadraticLossPath",
+    "RankingPath",
+    "RankingSVM",
     "SolutionPath",
     "Status",
     "approximate_path",
@@ -58,6 +62,8 @@ __all__ = [
     "load",
     "nu_path",
     "quadratic_loss_path",
+    "ranking",
+    "ranking_path",
     "regularization_path",
     "save",
     "selection",

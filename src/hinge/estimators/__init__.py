@@ -3,6 +3,7 @@
 from hinge.estimators.classification import SVC, NuSVC
 from hinge.estimators.incremental import IncrementalSVC, IncrementalSVR
 from hinge.estimators.linear import LinearOneClassSVM, LinearSVC, LinearSVR
+from hinge.estimators.ranking import RankingSVM
 from hinge.estimators.single import SVR, NuSVR, OneClassSVM
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "RankingSVM",
 ]

@@ -29,6 +29,7 @@ class Ranking:
     second: NDArray[np.int32]
     block_starts: NDArray[np.int64]
     cost: Array
+    n: int
 
     @property
     def upper(self) -> Array:
@@ -41,9 +42,17 @@ class Ranking:
         pairs = PairAccess(access, self.first, self.second, self.block_starts)
         return Problem(Quadratic(pairs, np.ones(m)), -np.ones(m), np.empty((0, m)), np.empty(0), np.zeros(m), self.cost)
 
-    def recover(self, alpha: Array, n: int) -> Expansion:
+    def recover(self, alpha: Array, mu: Array) -> Expansion:
         """β = Dᵀα over the n samples."""
-        return Expansion(np.bincount(self.first, alpha, n) - np.bincount(self.second, alpha, n), 0.0)
+        return Expansion(np.bincount(self.first, alpha, self.n) - np.bincount(self.second, alpha, self.n), 0.0)
+
+    def unit(self, mu: Array) -> float:
+        """The function is in the problem's units."""
+        return 1.0
+
+    def lift(self, expansion: Expansion) -> tuple[Array, Array]:
+        """Many α have the same β: they are kept with the model instead."""
+        raise TypeError("the variables of pairs cannot be told from the coefficients of samples")
 
 
 def preferences(

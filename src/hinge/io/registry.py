@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge import estimators, kernels, model, paths, problems, solvers
+from hinge import estimators, kernels, model, paths, problems, ranking, solvers
 
 #: Machines: classes that `save` accepts.
 ESTIMATORS: dict[str, type] = {
@@ -28,12 +28,13 @@ ESTIMATORS: dict[str, type] = {
         estimators.LinearSVC,
         estimators.LinearSVR,
         estimators.LinearOneClassSVM,
+        estimators.RankingSVM,
     )
 }
 
 #: Paths: dataclasses that `save` accepts as well.
 PATHS: dict[str, Any] = {
-    cls.__name__: cls for cls in (paths.SolutionPath, paths.QuadraticLossPath, paths.ApproximatePath)
+    cls.__name__: cls for cls in (paths.SolutionPath, paths.QuadraticLossPath, paths.ApproximatePath, ranking.RankingPath)
 }
 
 #: Dataclasses that may appear inside a machine, written field by field.  Not FunctionKernel: it holds code.
@@ -63,6 +64,7 @@ RECORDS: dict[str, type] = {
         paths.Counts,
         *PATHS.values(),
         solvers.CoordinateDescent,
+        solvers.PairDescent,
     )
 }
 

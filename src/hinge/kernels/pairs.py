@@ -51,9 +51,7 @@ class PairAccess:
 
     def incidence(self, pairs: NDArray[np.intp]) -> sp.csr_array:
         """The rows of D of some pairs."""
-        rows = np.repeat(np.arange(len(pairs)), 2)
-        columns = np.stack([self.first[pairs], self.second[pairs]], axis=1).ravel()
-        return sp.csr_array((np.tile([1.0, -1.0], len(pairs)), (rows, columns)), shape=(len(pairs), self.base.n))
+        return incidence(self.first[pairs], self.second[pairs], self.base.n)
 
     def diagonal(self) -> Array:
         return self.gram.diagonal()
@@ -72,5 +70,17 @@ class PairAccess:
     def matvec(self, v: ArrayLike) -> Array:
         return self.differences(self.base.matvec(self.coefficients(v)))
 
+    def subset(self, index: ArrayLike) -> PairAccess:
+        """The same for some of the pairs."""
+        index = np.asarray(index)
+        return PairAccess(self.base, self.first[index], self.second[index], np.array([0, len(index)], dtype=np.int64))
+
     def factor(self) -> Data:
         raise ValueError("pairs have no factor: it would be a matrix with a row for every pair")
+
+
+def incidence(first: NDArray[np.int32], second: NDArray[np.int32], n: int) -> sp.csr_array:
+    """D: +1 and −1 in every row."""
+    count = len(first)
+    columns = np.stack([first, second], axis=1).ravel()
+    return sp.csr_array((np.tile([1.0, -1.0], count), columns, np.arange(0, 2 * count + 1, 2)), shape=(count, n))

@@ -14,10 +14,15 @@ from hinge.kernels.samples import view
 from hinge.problems import Array, History, Problem, Solution, Status
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.pair_newton import PairNewton
+from hinge.solvers.polish import polish
 from hinge.solvers.single_thread import single_thread
 
-#: Epochs of descent before Newton's method is asked.
-EPOCHS = 40
+#: Epochs of descent before Newton's method is asked; with a linear kernel it is cheap.
+EPOCHS = 120
+EPOCHS_LINEAR = 15
+
+#: Up to this many pairs the answer is polished.
+POLISHED_N = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +75,8 @@ class PairDescent:
         given = start.alpha if isinstance(start, Solution) else start
         alpha = np.zeros(problem.size) if given is None else np.clip(given, 0.0, problem.upper)
         alpha = np.ascontiguousarray(alpha, dtype=np.float64)
-        first = EPOCHS if self.method == "auto" else 0 if self.method == "newton" else -1
+        epochs = EPOCHS_LINEAR if isinstance(getattr(pairs.base, "kernel", None), Linear) else EPOCHS
+        first = {"auto": epochs, "newton": 0}.get(self.method, -1)
         story, used, status, error = _History(), 0, Status.MAX_ITER, None
         for _ in range(3):  # descent, Newton, and descent again where Newton gave up
             run = self._descend(pairs, problem, alpha, self._epochs(first, used), began, monitor)
@@ -87,8 +93,13 @@ class PairDescent:
             if end != "stalled":
                 break
             first = -1
-        gradient = _gradient(pairs, alpha)
-        return Solution(alpha, np.empty(0), gradient, status, used, story.history(), error=error)
+        gradient, better = _gradient(pairs, alpha), None
+        if status is Status.SOLVED and problem.size <= POLISHED_N:
+            with single_thread():
+                better = polish(problem, alpha, gradient)
+            alpha, gradient = better or (alpha, gradient)
+        exact = better is not None
+        return Solution(alpha, np.empty(0), gradient, status, used, story.history(), polished=exact, error=error)
 
     def _is_enough(self, newton: PairNewton) -> bool:
         if self.stop == "kkt":

@@ -67,7 +67,7 @@ class PairNewton:
 
         On the way w is ahead of Dᵀα, and the gap of the two together (440) says how it goes; at the end w is Dᵀα.
         """
-        width = 0.2 * self.loss / max(float(np.sum(self.cost)), np.finfo(float).tiny)  # of the smoothed kink
+        width = min(0.2 * self.loss, 2 * self.gap) / max(float(np.sum(self.cost)), np.finfo(float).tiny)  # of a kink
         beta, f, alpha = self.beta.copy(), self.f.copy(), self.alpha
         together, tightness, stalls = np.inf, 0.05, 0
         while not wanted(self):
