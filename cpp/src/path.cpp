@@ -84,7 +84,7 @@ void ActiveSet::Engine::note(const Run& run, const Frame& frame, double step) {
     record.rate.push_back(dbeta_[i]);
   }
   record.offset.push_back(static_cast<std::int64_t>(record.margin.size()));
-  record.violation.push_back(violation());
+  record.violation.push_back(on_pairs() ? seen_violation() : violation());
 }
 
 Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
@@ -138,10 +138,10 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
       refresh_f();
       for (Frame* each : frames_) fill_h(*each);
     }
-    if (run.record || result.events % 8 == 0) scales();
+    if ((run.record && !on_pairs()) || result.events % (on_pairs() ? 64 : 8) == 0) scales();
     correct(result.events % 16 == 0);
     if (moves && !inner && (run.record || result.events % 32 == 0)) {
-      const double bad = violation();
+      const double bad = on_pairs() && result.events % 32 ? seen_violation() : violation();
       result.violation = std::max(result.violation, bad);
       if (bad > tolerable() && result.events - last_repair > 20) {
         last_repair = result.events;

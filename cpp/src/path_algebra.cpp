@@ -85,7 +85,8 @@ ActiveSet::Engine::Frame ActiveSet::Engine::make_frame(PathData base, const Path
   frame.rate = rate;
   frame.span = span;
   frame.moves_linear = any(rate.linear);
-  frame.moves_bounds = any(rate.lower) || any(rate.upper);
+  frame.moves_lower = any(rate.lower);
+  frame.moves_upper = any(rate.upper);
   frame.h.assign(n, 0.0);
   fill_h(frame);
   return frame;
@@ -93,7 +94,7 @@ ActiveSet::Engine::Frame ActiveSet::Engine::make_frame(PathData base, const Path
 
 void ActiveSet::Engine::fill_h(Frame& frame) {
   frame.moved.assign(G, 0.0);
-  if (!frame.moves_bounds) return;
+  if (!frame.moves_bounds()) return;
   std::vector<double> rates(N, 0.0);
   bool moving = false;
   for (std::size_t v = 0; v < N; ++v) {
@@ -115,10 +116,8 @@ void ActiveSet::Engine::move_data(Frame& frame, double t) {
     for (std::size_t v = 0; v < out.size(); ++v) out[v] = base[v] + t * rate[v];
   };
   if (frame.moves_linear) line(frame.base.linear, frame.rate.linear, now.linear);
-  if (frame.moves_bounds) {
-    line(frame.base.lower, frame.rate.lower, now.lower);
-    line(frame.base.upper, frame.rate.upper, now.upper);
-  }
+  if (frame.moves_lower) line(frame.base.lower, frame.rate.lower, now.lower);
+  if (frame.moves_upper) line(frame.base.upper, frame.rate.upper, now.upper);
   line(frame.base.total, frame.rate.total, now.total);
 }
 
@@ -150,6 +149,15 @@ double ActiveSet::Engine::violation() const {
     worst = std::max(worst, bad);
     if (place[v] == Place::margin)
       worst = std::max(worst, k_scale_ * std::max(now.lower[v] - beta[v], beta[v] - now.upper[v]));
+  }
+  return worst / scale_;
+}
+
+double ActiveSet::Engine::seen_violation() const {
+  double worst = seen_violation_;
+  for (std::int32_t u : margin) {
+    const std::size_t v = static_cast<std::size_t>(u);
+    worst = std::max({worst, std::abs(residual(v)), k_scale_ * (now.lower[v] - beta[v]), k_scale_ * (beta[v] - now.upper[v])});
   }
   return worst / scale_;
 }
@@ -334,7 +342,8 @@ void ActiveSet::Engine::direction(Frame& frame) {
       sum += std::abs(d);
       dbeta_scale_ = std::max(dbeta_scale_, std::abs(d));
     }
-    rate_noise_ = 4 * kEps * (k_scale_ * sum + largest(frame.h) + largest(frame.rate.linear) + largest(dmu_));
+    largest_linear_ = frame.moves_linear ? largest(frame.rate.linear) : 0.0;
+    rate_noise_ = 4 * kEps * (k_scale_ * sum + largest(frame.h) + largest_linear_ + largest(dmu_));
     // Iterative refinement: the residuals on the margin should be zero.
     bool good = false;
     for (int round = 0; round < 3; ++round) {
@@ -373,7 +382,7 @@ bool ActiveSet::Engine::correct(bool sums) {
   }
   if (!sums && worst <= 4 * r_noise_) return false;
   missing = now.total;
-  for (std::size_t v = 0; v < N; ++v)
+  for (std::size_t v = 0; v < N && G > 0; ++v)
     if (group[v] >= 0) missing[static_cast<std::size_t>(group[v])] -= value(v);
   for (std::size_t g = 0; g < G; ++g)
     if (count_[g] == 0) missing[g] = 0;

@@ -62,7 +62,8 @@ class ActiveSet::Engine {
   struct Frame {
     PathData base, rate;
     double span = 0, t = 0;
-    bool moves_linear = false, moves_bounds = false;
+    bool moves_linear = false, moves_lower = false, moves_upper = false;
+    bool moves_bounds() const { return moves_lower || moves_upper; }
     std::vector<double> h;      // K times the rates of the variables on bounds
     std::vector<double> moved;  // sums of these rates, per group
   };
@@ -117,6 +118,7 @@ class ActiveSet::Engine {
     return now.lower[v] == now.upper[v] && frame.rate.lower[v] == frame.rate.upper[v];
   }
   double violation() const;
+  double seen_violation() const;  // where variables stand on pairs: as of the last look at all of them
   double tolerable() const;  // violations above this are repaired
 
   // path_tracking.cpp
@@ -143,6 +145,7 @@ class ActiveSet::Engine {
   Event next_event(Frame& frame);
   Event choose(double limit);
   void dual_candidates(const Frame& frame, double& limit);
+  void pair_candidates(const Frame& frame, double& limit);
   void primal_candidates(const Frame& frame, double& limit);
   void offer(double& limit, double step, double relaxed, double pivot, const Event& event);
   bool enter(std::size_t v, PathResult& result);
@@ -179,6 +182,7 @@ class ActiveSet::Engine {
   std::vector<double> dbeta_, dmu_, df_;
   double dbeta_scale_ = 0, rate_noise_ = 0;
   double r_noise_ = 0, b_noise_ = 0, scale_ = 1;
+  double seen_violation_ = 0, largest_linear_ = 0;  // of pairs on their bounds; of the frame's rate
 
   struct Candidate {
     double step, relaxed, pivot;

@@ -68,7 +68,33 @@ void ActiveSet::Engine::primal_candidates(const Frame& frame, double& limit) {
   }
 }
 
+// The same for pairs, of which there are many more than samples: one pass, which sees the violation as well.
+void ActiveSet::Engine::pair_candidates(const Frame& frame, double& limit) {
+  const auto [least, most] = std::minmax_element(df_.begin(), df_.end());
+  const double top = std::max(rate_noise_, *most - *least + (frame.moves_linear ? largest_linear_ : 0.0));
+  const std::int32_t *i = first.data(), *j = second.data();
+  const double *x = f.data(), *dx = df_.data(), *c = now.linear.data(), *dc = frame.rate.linear.data();
+  double worst = 0;
+  limit = std::min(limit, (frame.span - frame.t) * (1 + 1e-9));  // nothing beyond the end counts
+  for (std::size_t v = 0; v < N; ++v) {
+    const double sign = 1.0 - 2.0 * static_cast<double>(place[v]);  // of the margin it does not matter
+    const double room = sign * (x[i[v]] - x[j[v]] + c[v]), rate = sign * (dx[i[v]] - dx[j[v]] + dc[v]);
+    if (-room > worst && place[v] != Place::margin && now.lower[v] < now.upper[v]) worst = -room;
+    // One branch that is rarely taken.
+    if (!((rate < -rate_noise_) & (room + limit * rate <= 0)) || place[v] == Place::margin || fixed(frame, v)) continue;
+    Event event;
+    event.kind = Kind::enter;
+    event.variable = v;
+    offer(limit, room / -rate, (std::max(room, 0.0) + r_noise_) / -rate, -rate / top, event);
+  }
+  seen_violation_ = worst;
+}
+
 void ActiveSet::Engine::dual_candidates(const Frame& frame, double& limit) {
+  if (on_pairs()) {
+    pair_candidates(frame, limit);
+    return;
+  }
   double top = rate_noise_;
   each_watched([&](std::size_t v) {
     if (place[v] != Place::margin) top = std::max(top, std::abs(residual_rate(frame, v)));

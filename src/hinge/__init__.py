@@ -17,6 +17,7 @@ from hinge.estimators import (
     NuSVR,
     OneClassSVM,
     RankingSVM,
+    TransductiveSVC,
 )
 from hinge.io import ModelFileError, load, save
 from hinge.paths import (
@@ -54,6 +55,7 @@ __all__ = [
     "RankingSVM",
     "SolutionPath",
     "Status",
+    "TransductiveSVC",
     "approximate_path",
     "certify",
     "epsilon_path",

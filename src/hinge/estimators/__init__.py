@@ -5,6 +5,7 @@ from hinge.estimators.incremental import IncrementalSVC, IncrementalSVR
 from hinge.estimators.linear import LinearOneClassSVM, LinearSVC, LinearSVR
 from hinge.estimators.ranking import RankingSVM
 from hinge.estimators.single import SVR, NuSVR, OneClassSVM
+from hinge.estimators.transductive import TransductiveSVC
 
 __all__ = [
     "SVC",
@@ -18,4 +19,5 @@ __all__ = [
     "NuSVR",
     "OneClassSVM",
     "RankingSVM",
+    "TransductiveSVC",
 ]

@@ -29,6 +29,7 @@ ESTIMATORS: dict[str, type] = {
         estimators.LinearSVR,
         estimators.LinearOneClassSVM,
         estimators.RankingSVM,
+        estimators.TransductiveSVC,
     )
 }
 

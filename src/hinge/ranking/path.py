@@ -29,7 +29,7 @@ from hinge.kernels import (
 )
 from hinge.model import KernelModel
 from hinge.paths import Counts, Motion, Pieces, StepFunction
-from hinge.paths.engine import WHOLE_SHARE, Engine, Progress
+from hinge.paths.engine import WHOLE_SHARE, Engine, Progress, path_access
 from hinge.paths.motion import between, constant
 from hinge.problems import Array, Certificate, Status, certify
 from hinge.ranking.ndcg import ndcg_path
@@ -276,18 +276,19 @@ def follow(
     progress: Progress | None = None,
 ) -> RankingPath:
     """Solve at θ = 0, make it exact, follow to θ = 1."""
-    base = whole_access(kernel, X, cache_size)
+    base = path_access(kernel, X, cache_size)
     if not np.isfinite(base.diagonal()).all():
         raise ValueError("kernel values of these data are not finite: they overflow. Scale the data")
     access = PairAccess(base, pairs.first, pairs.second, pairs.block_starts)
     m = len(pairs.first)
     still, ones = np.zeros((2, m)), np.ones(m)
     moving = Motion(constant(-ones), still, cost, np.zeros((2, 0)), np.full(m, -1, dtype=np.int8), ones)
-    rough = PairDescent(tol=START_TOL, max_time=max_time).solve(moving.problem(access, 0.0))
+    quick = open_access(kernel, X) if isinstance(kernel, Linear) else base
+    near = PairAccess(quick, pairs.first, pairs.second, pairs.block_starts)
+    rough = PairDescent(tol=START_TOL, max_time=max_time).solve(moving.problem(near, 0.0))
     if rough.error is not None:
         raise rough.error
-    path_base = base if not isinstance(getattr(base, "kernel", None), Linear) else whole_access_of_linear(base, cache_size)
-    engine = Engine(PairAccess(path_base, pairs.first, pairs.second, pairs.block_starts), moving.group, 1, cache_size)
+    engine = Engine(access, moving.group, 1, cache_size)
     engine.start(moving, 0.0, rough.alpha, max_time)
     pieces, counts, status, reached = engine.follow(moving, 0.0, 1.0, max_time=max_time, progress=progress)
     assert pieces is not None
@@ -299,11 +300,3 @@ def follow(
         )
     return RankingPath(kernel, X, pairs.first, pairs.second, moving, pieces, counts, 0.0, reached, status)
 
-
-def whole_access_of_linear(base: Any, cache_size: float | str) -> Any:
-    """The Gram matrix XXᵀ where it fits: a path reads its rows again and again."""
-    if 8 * base.n**2 > WHOLE_SHARE * cache_bytes(cache_size):
-        return base
-    X = base.factor()
-    K = X @ X.T
-    return open_access(Precomputed(), np.ascontiguousarray(K.toarray() if hasattr(K, "toarray") else K))
