@@ -36,8 +36,9 @@ class RankingSVM(SingleMachine):
         are often small.
     kernel, degree, gamma, coef0
         As in `SVC`; the default is "linear".
-    weighting : {"uniform", "gain"}, default="uniform"
-        C_ij = C for all pairs, or C · (2^yᵢ − 2^yⱼ): a pair counts by what it is worth.
+    weighting : {"uniform", "gain"} or float in [0, 1], default="uniform"
+        C_ij = C for all pairs, or C · (2^yᵢ − 2^yⱼ): a pair counts by what it is worth. A number θ is a place between, at
+        which `ranking_path` has the same solution.
     solver : {"auto", "smo", "working_set", "interior_point", "chunking"} or object, default="auto"
         "auto" is `hinge.solvers.PairDescent`.
     tol : float, default=1e-3
@@ -105,7 +106,10 @@ class RankingSVM(SingleMachine):
 
     def _check_parameters(self) -> None:
         parameters.number("C", self.C, 0.0, open_low=True)
-        parameters.choice("weighting", self.weighting, WEIGHTINGS)
+        if isinstance(self.weighting, str):
+            parameters.choice("weighting", self.weighting, WEIGHTINGS)
+        else:
+            parameters.number("weighting", self.weighting, 0.0, 1.0)
         super()._check_parameters()
 
     def _solver(self, max_time: float | None = None) -> Any:
@@ -127,14 +131,14 @@ class RankingSVM(SingleMachine):
         self.n_queries_ = len(names)
         return make_pairs(data.y, query[data.rows], float(self.C), self.weighting, data.weight, weight)
 
-    def fit(self, X: Any, relevance: Any, qid: Any = None, sample_weight: Any = None, query_weight: Any = None) -> Self:
-        """Train on the preferences that `relevance` holds within queries.
+    def fit(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None, query_weight: Any = None) -> Self:
+        """Train on the preferences that the relevance y holds within queries.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-        relevance : array-like of shape (n_samples,)
-            Grades, higher for better.
+        y : array-like of shape (n_samples,)
+            Relevance: grades, higher for better.
         qid : array-like of shape (n_samples,), optional
             The query of every sample, in any order. When left out, all samples belong to one query.
         sample_weight : array-like of shape (n_samples,), optional
@@ -147,7 +151,7 @@ class RankingSVM(SingleMachine):
         self
         """
         with all_or_nothing(self):
-            data = self._validate(X, relevance, sample_weight)
+            data = self._validate(X, y, sample_weight)
             pairs = self._pairs(data, qid, query_weight)
             kernel, (expansion,) = self._train(data, [Machine(None, pairs)], self._deadline())
             self.n_pairs_ = len(pairs.first)
@@ -164,22 +168,22 @@ class RankingSVM(SingleMachine):
 
     decision_function = predict
 
-    def score(self, X: Any, relevance: Any, qid: Any = None, k: int | None = 10) -> float:
+    def score(self, X: Any, y: Any, qid: Any = None, k: int | None = 10) -> float:
         """NDCG@k, averaged over queries; see `hinge.ranking.ndcg`."""
-        return ndcg(relevance, self.predict(X), qid, k)
+        return ndcg(y, self.predict(X), qid, k)
 
     def certify(  # type: ignore[override]
-        self, X: Any, relevance: Any, qid: Any = None, sample_weight: Any = None, query_weight: Any = None
+        self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None, query_weight: Any = None
     ) -> Certificate:
         """Recompute the certificate from the training data, in float64, by code that no solver uses.
 
         Parameters
         ----------
-        X, relevance, qid, sample_weight, query_weight
+        X, y, qid, sample_weight, query_weight
             What `fit` was given.
         """
         check_is_fitted(self)
-        data = self._validate(X, relevance, sample_weight, reset=False)
+        data = self._validate(X, y, sample_weight, reset=False)
         pairs = self._pairs(data, qid, query_weight)
         if len(pairs.first) != len(self.pair_coef_):
             raise ValueError(

@@ -83,10 +83,14 @@ def preferences(
     return left.astype(np.int32), right.astype(np.int32), np.cumsum(counts).astype(np.int64)
 
 
-def pair_weights(relevance: Array, first: NDArray[np.int32], second: NDArray[np.int32], weighting: str) -> Array:
-    """1, or 2^yᵢ − 2^yⱼ (Karasuyama (4.33), (4.34)).                                              docs/math.md (434)"""
+def pair_weights(
+    relevance: Array, first: NDArray[np.int32], second: NDArray[np.int32], weighting: str | float
+) -> Array:
+    """1, or 2^yᵢ − 2^yⱼ, or for a number θ what lies between (Karasuyama (4.32)–(4.34)).           docs/math.md (434)"""
     if weighting == "uniform":
         return np.ones(len(first))
+    if not isinstance(weighting, str):
+        return (1 - weighting) + weighting * pair_weights(relevance, first, second, "gain")
     with np.errstate(over="ignore"):
         gain = np.exp2(relevance)
     if not np.isfinite(gain).all():

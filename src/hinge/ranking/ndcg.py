@@ -134,8 +134,8 @@ def _steps(
 ) -> tuple[Array, Array]:
     """Where the pieces of one query begin, and its NDCG on each."""
     top, gains, at_start, at_stop = _contenders(a, b, gain, k)
-    ahead, later = (x[:, :, None] - x[:, None, :] for x in (at_start, at_stop))
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore"):  # −∞ − (−∞) of places that hold nothing: no crossing
+        ahead, later = (x[:, :, None] - x[:, None, :] for x in (at_start, at_stop))
         crosses = (ahead > 0) & (later < 0) & (gains[:, :, None] != gains[:, None, :])
     row, i, j = np.nonzero(crosses)
     share = ahead[row, i, j] / (ahead[row, i, j] - later[row, i, j])

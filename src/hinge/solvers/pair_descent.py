@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,12 +23,15 @@ EPOCHS_LINEAR = 15
 
 #: Up to this many pairs the answer is polished.
 POLISHED_N = 1000
+FINE_TOL = 1e-6
+FINEST_TOL = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairDescent:
     """One variable at a time within the few samples of a block; then Newton.     docs/math.md (436)–(440)
 
+    Up to 1,000 pairs the answer is polished to rounding where that succeeds.
     For problems over pairs (`RankingSVM`). An epoch costs O(pairs) and, for a linear kernel, one pass over the samples,
     else one product with their kernel matrix.
 
@@ -71,6 +74,8 @@ class PairDescent:
     ) -> Solution:
         """Solve a problem over pairs from `start` (moved into its box where it is not)."""
         pairs = _as_pairs(problem)
+        if problem.size <= POLISHED_N and self.tol > FINE_TOL and self.max_iter < 0 and self.max_time is None:
+            return self._solve_small(problem, start, monitor)
         began = time.monotonic()
         given = start.alpha if isinstance(start, Solution) else start
         alpha = np.zeros(problem.size) if given is None else np.clip(given, 0.0, problem.upper)
@@ -100,6 +105,16 @@ class PairDescent:
             alpha, gradient = better or (alpha, gradient)
         exact = better is not None
         return Solution(alpha, np.empty(0), gradient, status, used, story.history(), polished=exact, error=error)
+
+    def _solve_small(self, problem: Problem, start: Solution | Array | None, monitor: Monitor | None) -> Solution:
+        """Near enough to be polished; where polishing fails (pairs that depend on each other), as near as rounding lets."""
+        near = replace(self, tol=FINE_TOL).solve(problem, start, monitor)
+        if near.polished or near.status is not Status.SOLVED:
+            return near
+        nearer = replace(self, tol=FINEST_TOL, stop="gap", method="newton", max_iter=500).solve(problem, near, monitor)
+        story = near.history.then(nearer.history)
+        status = Status.SOLVED if nearer.error is None else nearer.status
+        return replace(nearer, status=status, iterations=near.iterations + nearer.iterations, history=story)
 
     def _is_enough(self, newton: PairNewton) -> bool:
         if self.stop == "kkt":
