@@ -207,6 +207,7 @@ bool ActiveSet::Engine::repair(const Run& outer) {
   frames_.pop_back();
   now = target;
   scales();
+  stopped_ = status;
   return status == Status::solved;
 }
 
@@ -340,7 +341,7 @@ PathResult ActiveSet::Engine::start(Span<const double> point, PathData data, con
   for (int round = 0; round < 3; ++round) {
     ++result.repairs;
     if (!repair(run)) {
-      result.status = Status::numerical;
+      result.status = stopped_;
       break;
     }
     refresh_f();

@@ -196,6 +196,7 @@ class ActiveSet::Engine {
   double schur_ = 0;
   const double* entering_row_ = nullptr;
   std::int64_t refactorings_ = 0, perturbations_ = 0;
+  Status stopped_ = Status::solved;  // how the last repair ended
 };
 
 }  // namespace hinge

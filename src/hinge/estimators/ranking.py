@@ -26,8 +26,8 @@ from hinge.solvers import PairDescent
 class RankingSVM(SingleMachine):
     """Learning to rank: f(xᵢ) should exceed f(xⱼ) by 1 where i is more relevant than j to the same query.
 
-    Minimises ½‖w‖² + Σ C_ij max(0, 1 − (f(xᵢ) − f(xⱼ))), f = ⟨w, Φ⟩, over all pairs of a query with yᵢ > yⱼ. The matrix over
-    pairs is never stored: hundreds of thousands of pairs are a matter of seconds.    Karasuyama §4.5.2
+    Minimises ½‖w‖² + Σ C_ij max(0, 1 − (f(xᵢ) − f(xⱼ))), f = ⟨w, Φ⟩, over all pairs of a query with yᵢ > yⱼ. The matrix
+    over pairs is never stored: hundreds of thousands of pairs are a matter of seconds.    Karasuyama §4.5.2
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class RankingSVM(SingleMachine):
     kernel, degree, gamma, coef0
         As in `SVC`; the default is "linear".
     weighting : {"uniform", "gain"} or float in [0, 1], default="uniform"
-        C_ij = C for all pairs, or C · (2^yᵢ − 2^yⱼ): a pair counts by what it is worth. A number θ is a place between, at
-        which `ranking_path` has the same solution.
+        C_ij = C for all pairs, or C · (2^yᵢ − 2^yⱼ): a pair counts by what it is worth. A number θ is a place between,
+        at which `ranking_path` has the same solution.
     solver : {"auto", "smo", "working_set", "interior_point", "chunking"} or object, default="auto"
         "auto" is `hinge.solvers.PairDescent`.
     tol : float, default=1e-3

@@ -149,7 +149,9 @@ class TransductiveSVC(PairwiseClassifier):
             )
         return classes
 
-    def fit(self, X: Any, y: Any, X_unlabeled: Any = None, sample_weight: Any = None) -> Self:
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any, X_unlabeled: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Train on X with labels y and on X_unlabeled, whose labels are found.
 
         Parameters
@@ -282,3 +284,8 @@ class TransductiveSVC(PairwiseClassifier):
         (expansion,) = self._expansions(data, [machine])
         problem = machine.formulation.build(DirectAccess(self.model_.kernel, data.X, machine.rows))
         return certify(problem, *machine.formulation.lift(expansion), convex=self.model_.kernel.psd)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

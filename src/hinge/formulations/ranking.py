@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.kernels import Access, PairAccess
+from hinge.kernels import Access, PairAccess, fold
 from hinge.model import Expansion
 from hinge.problems import Array, Problem, Quadratic
 
@@ -44,7 +44,7 @@ class Ranking:
 
     def recover(self, alpha: Array, mu: Array) -> Expansion:
         """β = Dᵀα over the n samples."""
-        return Expansion(np.bincount(self.first, alpha, self.n) - np.bincount(self.second, alpha, self.n), 0.0)
+        return Expansion(fold(self.first, self.second, alpha, self.n), 0.0)
 
     def unit(self, mu: Array) -> float:
         """The function is in the problem's units."""
@@ -86,7 +86,7 @@ def preferences(
 def pair_weights(
     relevance: Array, first: NDArray[np.int32], second: NDArray[np.int32], weighting: str | float
 ) -> Array:
-    """1, or 2^yᵢ − 2^yⱼ, or for a number θ what lies between (Karasuyama (4.32)–(4.34)).           docs/math.md (434)"""
+    """1, or 2^yᵢ − 2^yⱼ, or for a number θ what lies between (Karasuyama (4.32)–(4.34)).          docs/math.md (434)"""
     if weighting == "uniform":
         return np.ones(len(first))
     if not isinstance(weighting, str):

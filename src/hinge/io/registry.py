@@ -35,7 +35,8 @@ ESTIMATORS: dict[str, type] = {
 
 #: Paths: dataclasses that `save` accepts as well.
 PATHS: dict[str, Any] = {
-    cls.__name__: cls for cls in (paths.SolutionPath, paths.QuadraticLossPath, paths.ApproximatePath, ranking.RankingPath)
+    cls.__name__: cls
+    for cls in (paths.SolutionPath, paths.QuadraticLossPath, paths.ApproximatePath, ranking.RankingPath)
 }
 
 #: Dataclasses that may appear inside a machine, written field by field.  Not FunctionKernel: it holds code.

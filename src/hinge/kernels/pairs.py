@@ -42,8 +42,7 @@ class PairAccess:
 
     def coefficients(self, alpha: ArrayLike) -> Array:
         """Dᵀα: one coefficient per sample."""
-        alpha, n = np.asarray(alpha, dtype=np.float64), self.base.n
-        return np.bincount(self.first, alpha, n) - np.bincount(self.second, alpha, n)
+        return fold(self.first, self.second, alpha, self.base.n)
 
     def differences(self, f: Array) -> Array:
         """D f: by how much the first of every pair is ahead."""
@@ -77,6 +76,12 @@ class PairAccess:
 
     def factor(self) -> Data:
         raise ValueError("pairs have no factor: it would be a matrix with a row for every pair")
+
+
+def fold(first: NDArray[np.int32], second: NDArray[np.int32], alpha: ArrayLike, n: int) -> Array:
+    """Dᵀα: values of pairs to values of n samples."""
+    alpha = np.asarray(alpha, dtype=np.float64)
+    return np.asarray(np.bincount(first, alpha, n) - np.bincount(second, alpha, n), dtype=np.float64)
 
 
 def incidence(first: NDArray[np.int32], second: NDArray[np.int32], n: int) -> sp.csr_array:

@@ -73,6 +73,8 @@ class Engine:
             beta = motion.sign * quick.solve(motion.problem(self.access, theta)).alpha
         report = self.set.start(np.ascontiguousarray(beta), *motion.at(theta), max_time or 0.0, -1)
         self._check(report)
+        if Status(report["status"]) is not Status.SOLVED:
+            raise TimeoutError(f"max_time={max_time} s was over before the beginning of the path was found")
         return Counts.of(report)
 
     def follow(

@@ -105,7 +105,12 @@ def _ndcg_rows(values: Array, gain: Array, best: float, k: int | None) -> Array:
 
 
 def ndcg_path(
-    chunks: Iterable[tuple[Array, Array, Array, Array]], relevance: Any, qid: Any, k: int | None, low: float, high: float
+    chunks: Iterable[tuple[Array, Array, Array, Array]],
+    relevance: Any,
+    qid: Any,
+    k: int | None,
+    low: float,
+    high: float,
 ) -> StepFunction:
     """NDCG@k as an exact function of θ, from chunks (starts, stops, scores at the starts, scores at the stops).
 
@@ -122,18 +127,20 @@ def ndcg_path(
             knots[place].append(where)
             values[place].append(found)
     functions = []
-    for where, found in zip(knots, values, strict=True):
-        starts, steps = np.concatenate(where), np.concatenate(found)
+    for places, heights in zip(knots, values, strict=True):
+        starts, steps = np.concatenate(places), np.concatenate(heights)
         turns = np.concatenate([[True], np.diff(steps) != 0])
         functions.append(StepFunction(np.append(np.concatenate([[low], starts[turns][1:]]), high), steps[turns]))
-    return functions[0] if len(functions) == 1 else StepFunction.mean(functions)
+    whole = functions[0] if len(functions) == 1 else StepFunction.mean(functions)
+    turns = np.concatenate([[True], np.diff(whole.values) != 0])  # two queries may make up for each other
+    return StepFunction(np.append(whole.knots[:-1][turns], high), whole.values[turns])
 
 
 def _steps(
     start: Array, stop: Array, a: Array, b: Array, gain: Array, best: float, k: int | None
 ) -> tuple[Array, Array]:
     """Where the pieces of one query begin, and its NDCG on each."""
-    top, gains, at_start, at_stop = _contenders(a, b, gain, k)
+    gains, at_start, at_stop = _contenders(a, b, gain, k)
     with np.errstate(invalid="ignore"):  # −∞ − (−∞) of places that hold nothing: no crossing
         ahead, later = (x[:, :, None] - x[:, None, :] for x in (at_start, at_stop))
         crosses = (ahead > 0) & (later < 0) & (gains[:, :, None] != gains[:, None, :])
@@ -154,16 +161,16 @@ def _steps(
     return start[rows] + shares * (stop - start)[rows], found
 
 
-def _contenders(a: Array, b: Array, gain: Array, k: int | None) -> tuple[Any, Array, Array, Array]:
-    """The items of every segment that can be among the first k, padded with −∞: (index, gains, starts, stops)."""
+def _contenders(a: Array, b: Array, gain: Array, k: int | None) -> tuple[Array, Array, Array]:
+    """The items of every segment that can be among the first k, padded with −∞: (gains, starts, stops)."""
     n = a.shape[1]
     if k is None or k >= n:
-        return None, np.broadcast_to(gain, a.shape), a, b
+        return np.broadcast_to(gain, a.shape), a, b
     least, most = np.minimum(a, b), np.maximum(a, b)
     floor = np.partition(least, n - k, axis=1)[:, n - k]  # k items are never below
     inside = most >= floor[:, None]
     width = int(np.max(np.sum(inside, axis=1)))
     top = np.argsort(~inside, axis=1, kind="stable")[:, :width]
     real = np.take_along_axis(inside, top, axis=1)
-    picked = (np.where(real, np.take_along_axis(x, top, axis=1), -np.inf) for x in (a, b))
-    return top, np.where(real, gain[top], 0.0), *picked
+    starts, stops = (np.where(real, np.take_along_axis(x, top, axis=1), -np.inf) for x in (a, b))
+    return np.where(real, gain[top], 0.0), starts, stops

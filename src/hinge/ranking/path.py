@@ -1,4 +1,4 @@
-"""The exact weight path of ranking: from one weighting of the pairs to another.       Karasuyama (4.32), docs/math.md (441)"""
+"""The exact weight path of ranking: from one weighting of pairs to another.   Karasuyama (4.32), docs/math.md (441)"""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from hinge.kernels import (
     cache_bytes,
     cross,
     expand,
+    fold,
     incidence,
     make_kernel,
     open_access,
@@ -102,8 +104,7 @@ class RankingPath:
 
     def coefficients(self, theta: float) -> Array:
         """β with f(x) = Σ βᵢ k(xᵢ, x)."""
-        alpha, n = self.alpha(theta), self.n_samples
-        return np.bincount(self.first, alpha, n) - np.bincount(self.second, alpha, n)
+        return fold(self.first, self.second, self.alpha(theta), self.n_samples)
 
     def model(self, theta: float) -> KernelModel:
         """What predicts at θ: `model(theta).decide(X)`."""
@@ -192,8 +193,8 @@ def ranking_path(
 ) -> RankingPath:
     """The exact solution of `RankingSVM` while the costs of its pairs move.                   Karasuyama (4.32)
 
-    C_ij(θ) = C · (start_ij + θ (end_ij − start_ij)) for θ in [0, 1]: by default from (4.33), the same cost for all pairs,
-    to (4.34), 2^yᵢ − 2^yⱼ.
+    C_ij(θ) = C · (start_ij + θ (end_ij − start_ij)) for θ in [0, 1]: by default from (4.33), the same cost for all
+    pairs, to (4.34), 2^yᵢ − 2^yⱼ.
 
     Parameters
     ----------
@@ -221,7 +222,7 @@ def ranking_path(
     >>> path.kkt_violation < 1e-9
     True
     """
-    if not (np.isscalar(C) and np.isfinite(C) and C > 0):
+    if not (isinstance(C, Real) and np.isfinite(float(C)) and C > 0):
         raise ValueError(f"C={C!r} must be positive and finite")
     made = make_kernel(kernel, degree=degree, gamma=gamma, coef0=coef0)
     if not isinstance(made, FunctionKernel):
@@ -255,7 +256,7 @@ def _weighting(name: str, value: Any, grades: Array, pairs: Ranking) -> Array:
 
 
 def whole_access(kernel: Kernel, X: Any, cache_size: float | str = "auto", threads: int = 1) -> Any:
-    """Access over samples: the whole matrix where it fits the budget, rows on demand otherwise; X for a linear kernel."""
+    """Access over samples: the whole matrix where it fits the budget, else rows on demand; X for a linear kernel."""
     budget = cache_bytes(cache_size)
     access = open_access(kernel, X, budget_bytes=budget, threads=threads)
     if isinstance(kernel, Precomputed | Linear) or 8 * access.n**2 > WHOLE_SHARE * budget or not access.quick:
@@ -288,6 +289,8 @@ def follow(
     rough = PairDescent(tol=START_TOL, max_time=max_time).solve(moving.problem(near, 0.0))
     if rough.error is not None:
         raise rough.error
+    if rough.status is Status.TIME_LIMIT:
+        raise TimeoutError(f"max_time={max_time} s was over before the beginning of the path was found")
     engine = Engine(access, moving.group, 1, cache_size)
     engine.start(moving, 0.0, rough.alpha, max_time)
     pieces, counts, status, reached = engine.follow(moving, 0.0, 1.0, max_time=max_time, progress=progress)

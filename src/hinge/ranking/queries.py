@@ -19,7 +19,9 @@ MOST_PAIRS = 200_000_000
 def check_relevance(relevance: Any, name: str = "relevance") -> Array:
     """Grades as finite numbers."""
     if relevance is None:
-        raise ValueError(f"ranking requires y to be passed, but the target y is None; {name} holds a grade for every sample")
+        raise ValueError(
+            f"ranking requires y to be passed, but the target y is None; {name} holds a grade for every sample"
+        )
     grades = column_or_1d(relevance, warn=True)
     try:
         grades = grades.astype(np.float64)
@@ -73,7 +75,7 @@ def check_query_weight(query_weight: Any, queries: NDArray[Any]) -> Array:
 def make_pairs(
     relevance: Array, query: NDArray[np.intp], C: float, weighting: str | float, weight: Array, query_weight: Array
 ) -> Ranking:
-    """All preferences within queries with their costs C w_q wᵢ wⱼ (times 2^yᵢ − 2^yⱼ).          docs/math.md (430), (434)
+    """All preferences within queries with their costs C w_q wᵢ wⱼ (times 2^yᵢ − 2^yⱼ).   docs/math.md (430), (434)
 
     Pairs whose cost is zero are left out.
     """

@@ -82,17 +82,17 @@ class PairDescent:
         alpha = np.ascontiguousarray(alpha, dtype=np.float64)
         epochs = EPOCHS_LINEAR if isinstance(getattr(pairs.base, "kernel", None), Linear) else EPOCHS
         first = {"auto": epochs, "newton": 0}.get(self.method, -1)
-        story, used, status, error = _History(), 0, Status.MAX_ITER, None
+        story, used, status, error = _History(began), 0, Status.MAX_ITER, None
         for _ in range(3):  # descent, Newton, and descent again where Newton gave up
             run = self._descend(pairs, problem, alpha, self._epochs(first, used), began, monitor)
             status, error = Status(run["status"]), run["error"]
             used += run["iterations"]
-            story.add(run["history"], began)
+            story.add(run["history"])
             if status is not Status.MAX_ITER or not self._allowed(used) or first < 0:
                 break
             newton = PairNewton(pairs, problem.upper, alpha, self._deadline(began))
             with single_thread():
-                end = newton.run(self._is_enough, lambda n, u=used: story.note(n, u, began))
+                end = newton.run(self._is_enough, story.note)
             alpha, used = newton.alpha, used + newton.steps
             status = {"solved": Status.SOLVED, "stopped": Status.TIME_LIMIT}.get(end, Status.MAX_ITER)
             if end != "stalled":
@@ -107,7 +107,7 @@ class PairDescent:
         return Solution(alpha, np.empty(0), gradient, status, used, story.history(), polished=exact, error=error)
 
     def _solve_small(self, problem: Problem, start: Solution | Array | None, monitor: Monitor | None) -> Solution:
-        """Near enough to be polished; where polishing fails (pairs that depend on each other), as near as rounding lets."""
+        """Near enough to be polished; where that fails (pairs depend on each other), as near as rounding lets."""
         near = replace(self, tol=FINE_TOL).solve(problem, start, monitor)
         if near.polished or near.status is not Status.SOLVED:
             return near
@@ -162,24 +162,25 @@ class PairDescent:
 class _History:
     """Snapshots of both methods, as rows."""
 
-    def __init__(self) -> None:
+    def __init__(self, began: float) -> None:
+        self.began = began
         self.parts: list[History] = []
         self.notes: list[tuple[float, ...]] = []
 
-    def add(self, columns: dict[str, Any], began: float) -> None:
+    def add(self, columns: dict[str, Any]) -> None:
         self._flush()
         self.parts.append(History.from_columns(columns))
 
-    def note(self, newton: PairNewton, used: int, began: float) -> None:
-        seconds = time.monotonic() - began
-        count = len(newton.alpha)
-        row = (newton.steps, seconds, newton.violation, newton.primal, newton.dual, newton.gap, count, True)
-        self.notes.append(row)
+    def note(self, newton: PairNewton) -> None:
+        seconds = time.monotonic() - self.began - sum(float(part.seconds[-1]) for part in self.parts if len(part))
+        bounds = (newton.violation, newton.primal, newton.dual, newton.gap)
+        self.notes.append((newton.steps, seconds, *bounds, len(newton.alpha), True))
 
     def _flush(self) -> None:
         if self.notes:
             names = ("iteration", "seconds", "violation", "primal", "dual", "gap", "active", "exact")
-            self.parts.append(History.from_columns(dict(zip(names, map(np.array, zip(*self.notes)), strict=True))))
+            columns = map(np.array, zip(*self.notes, strict=True))
+            self.parts.append(History.from_columns(dict(zip(names, columns, strict=True))))
             self.notes = []
 
     def history(self) -> History:
