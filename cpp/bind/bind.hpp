@@ -10,6 +10,7 @@ void solvers(nanobind::module_& m);
 void ladders(nanobind::module_& m);
 void paths(nanobind::module_& m);
 void linear_machines(nanobind::module_& m);
+void pairs(nanobind::module_& m);
 void libsvm_text(nanobind::module_& m);
 void online_learners(nanobind::module_& m);
 

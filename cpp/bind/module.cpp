@@ -8,6 +8,7 @@ NB_MODULE(native, m) {
   hinge::bind::ladders(m);
   hinge::bind::paths(m);
   hinge::bind::linear_machines(m);
+  hinge::bind::pairs(m);
   hinge::bind::libsvm_text(m);
   hinge::bind::online_learners(m);
 }

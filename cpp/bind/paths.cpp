@@ -1,8 +1,10 @@
 // paths.cpp: the parametric active set as Python sees it.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 #include "bind.hpp"
@@ -66,9 +68,15 @@ nb::dict columns(PathRecord&& record) {
 class Follower {
  public:
   Follower(nb::object gram, std::size_t slots, const Vector<const std::int8_t>& group, std::size_t cache_bytes,
-           int threads)
+           int threads, const std::optional<Vector<const std::int32_t>>& first,
+           const std::optional<Vector<const std::int32_t>>& second)
       : gram_(std::move(gram)) {
     const Gram& source = nb::cast<const Gram&>(gram_);
+    if (first.has_value() != second.has_value()) throw std::invalid_argument("a pair has two samples");
+    if (first) {
+      pairs(source, *first, *second, group, cache_bytes, threads);
+      return;
+    }
     if (group.size() != slots * source.size()) throw std::invalid_argument("group needs slots · n entries");
     for (std::size_t v = 0; v < group.size(); ++v)
       if (group.data()[v] < -1 || group.data()[v] > 1) throw std::invalid_argument("groups are -1, 0 or 1");
@@ -131,6 +139,19 @@ class Follower {
   void restore(const Snapshot& snapshot) { set_->restore(*snapshot.state); }
 
  private:
+  void pairs(const Gram& source, const Vector<const std::int32_t>& first, const Vector<const std::int32_t>& second,
+             const Vector<const std::int8_t>& group, std::size_t cache_bytes, int threads) {
+    if (first.size() == 0 || first.size() != second.size() || group.size() != first.size())
+      throw std::invalid_argument("every pair has two samples and a group");
+    for (std::size_t p = 0; p < first.size(); ++p)
+      for (std::int32_t i : {first.data()[p], second.data()[p]})
+        if (i < 0 || static_cast<std::size_t>(i) >= source.size() || group.data()[p] != -1)
+          throw std::invalid_argument("pairs stand on samples that are there, and in no group");
+    set_ = std::make_unique<ActiveSet>(source.gram(), std::vector<std::int32_t>(first.data(), first.data() + first.size()),
+                                       std::vector<std::int32_t>(second.data(), second.data() + second.size()),
+                                       Span<const std::int8_t>(group.data(), group.size()), cache_bytes, threads);
+  }
+
   PathData data(const Numbers& linear, const Numbers& lower, const Numbers& upper, const Numbers& total) const {
     return {copied(linear, set_->size(), "linear"), copied(lower, set_->size(), "lower"),
             copied(upper, set_->size(), "upper"), copied(total, set_->groups(), "total")};
@@ -145,8 +166,10 @@ class Follower {
 void paths(nb::module_& m) {
   nb::class_<Snapshot>(m, "PathSnapshot", "The state of an ActiveSet.");
   nb::class_<Follower>(m, "ActiveSet", "The parametric active set engine.  See path.hpp.")
-      .def(nb::init<nb::object, std::size_t, const Vector<const std::int8_t>&, std::size_t, int>(), "gram"_a, "slots"_a,
-           "group"_a, "cache_bytes"_a, "threads"_a)
+      .def(nb::init<nb::object, std::size_t, const Vector<const std::int8_t>&, std::size_t, int,
+                    const std::optional<Vector<const std::int32_t>>&, const std::optional<Vector<const std::int32_t>>&>(),
+           "gram"_a, "slots"_a, "group"_a, "cache_bytes"_a, "threads"_a, "first"_a.none() = nb::none(),
+           "second"_a.none() = nb::none())
       .def("start", &Follower::start, "beta"_a, "linear"_a, "lower"_a, "upper"_a, "total"_a, "max_seconds"_a,
            "max_events"_a, "progress"_a.none() = nb::none())
       .def("follow", &Follower::follow, "linear"_a, "lower"_a, "upper"_a, "total"_a, "origin"_a, "span"_a, "record"_a,

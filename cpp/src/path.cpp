@@ -1,6 +1,8 @@
 // path.cpp: the public face of the parametric engine.
 #include "hinge/path.hpp"
 
+#include <utility>
+
 #include "path_engine.hpp"
 
 namespace hinge {
@@ -8,6 +10,9 @@ namespace hinge {
 ActiveSet::ActiveSet(const Gram& gram, std::size_t slots, Span<const std::int8_t> group, std::size_t cache_bytes,
                      int threads)
     : engine_(new Engine(gram, slots, group, cache_bytes, threads)) {}
+ActiveSet::ActiveSet(const Gram& gram, std::vector<std::int32_t> first, std::vector<std::int32_t> second,
+                     Span<const std::int8_t> group, std::size_t cache_bytes, int threads)
+    : engine_(new Engine(gram, 1, group, cache_bytes, threads, std::move(first), std::move(second))) {}
 ActiveSet::~ActiveSet() = default;
 
 PathResult ActiveSet::start(Span<const double> beta, PathData data, const PathOptions& options, Monitor& monitor) {

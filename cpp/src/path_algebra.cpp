@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
+#include "hinge/pairs.hpp"
 #include "path_engine.hpp"
 
 namespace hinge {
@@ -39,12 +41,18 @@ PathData difference(const PathData& to, const PathData& from) {
 }
 
 ActiveSet::Engine::Engine(const Gram& source, std::size_t slots, Span<const std::int8_t> groups,
-                          std::size_t cache_bytes, int threads)
-    : gram(&source), n(source.size()), N(slots * source.size()), G(count_groups(groups)),
+                          std::size_t cache_bytes, int threads, std::vector<std::int32_t> firsts,
+                          std::vector<std::int32_t> seconds)
+    : gram(&source), first(std::move(firsts)), second(std::move(seconds)), n(source.size()),
+      N(first.empty() ? slots * source.size() : first.size()), G(count_groups(groups)),
       group(groups.begin(), groups.end()), place(N, Place::lower), beta(N, 0.0), mu(G, 0.0), f(n, 0.0),
-      store_(source, cache_bytes), count_(G, 0), diagonal_(n), parallel_{threads, {}}, border_(G),
-      border_matrix_(G * G), dmu_(G), df_(n) {
-  gram->diagonal(diagonal_);
+      store_(source, cache_bytes, first, second), count_(G, 0), diagonal_(first.empty() ? n : N),
+      parallel_{threads, {}}, border_(G), border_matrix_(G * G), dmu_(G), df_(n) {
+  if (on_pairs()) {
+    pair_diagonal(*gram, first, second, diagonal_);
+  } else {
+    gram->diagonal(diagonal_);
+  }
   k_scale_ = std::max(largest(diagonal_), std::numeric_limits<double>::min());
   kappa_ = k_scale_;
 }
@@ -52,7 +60,15 @@ ActiveSet::Engine::Engine(const Gram& source, std::size_t slots, Span<const std:
 // K times the variables, summed over the slots of each sample.
 void ActiveSet::Engine::product(const std::vector<double>& per_variable, std::vector<double>& out) {
   std::vector<double> coefficients(n, 0.0);
-  for (std::size_t v = 0; v < N; ++v) coefficients[sample(v)] += per_variable[v];
+  for (std::size_t v = 0; v < N && !on_pairs(); ++v) coefficients[sample(v)] += per_variable[v];
+  if (on_pairs()) {  // the store holds rows of pairs
+    for (std::size_t v = 0; v < N; ++v) {
+      coefficients[static_cast<std::size_t>(first[v])] += per_variable[v];
+      coefficients[static_cast<std::size_t>(second[v])] -= per_variable[v];
+    }
+    gram->multiply(coefficients, out, parallel_);
+    return;
+  }
   std::vector<std::size_t> used;
   std::vector<double> amounts;
   std::size_t missing = 0;
@@ -70,12 +86,12 @@ void ActiveSet::Engine::product(const std::vector<double>& per_variable, std::ve
   std::fill(out.begin(), out.end(), 0.0);
   constexpr std::size_t kChunk = 64;
   std::vector<const double*> rows;
-  for (std::size_t first = 0; first < used.size(); first += kChunk) {
-    const std::size_t last = std::min(used.size(), first + kChunk);
+  for (std::size_t begin = 0; begin < used.size(); begin += kChunk) {
+    const std::size_t end = std::min(used.size(), begin + kChunk);
     rows.clear();
-    for (std::size_t k = first; k < last; ++k) rows.push_back(store_.pin(used[k]));
-    path_loops().combine(amounts.data() + first, rows.data(), rows.size(), out.data(), n);
-    for (std::size_t k = first; k < last; ++k) store_.unpin(used[k]);
+    for (std::size_t k = begin; k < end; ++k) rows.push_back(store_.pin(used[k]));
+    path_loops().combine(amounts.data() + begin, rows.data(), rows.size(), out.data(), n);
+    for (std::size_t k = begin; k < end; ++k) store_.unpin(used[k]);
   }
 }
 
@@ -97,7 +113,8 @@ ActiveSet::Engine::Frame ActiveSet::Engine::make_frame(PathData base, const Path
   frame.span = span;
   frame.moves_linear = any(rate.linear);
   frame.linear_top = largest(rate.linear);
-  frame.moves_bounds = any(rate.lower) || any(rate.upper);
+  frame.moves_lower = any(rate.lower);
+  frame.moves_upper = any(rate.upper);
   frame.h.assign(n, 0.0);
   direction_fresh_ = false;
   fill_h(frame);
@@ -108,7 +125,7 @@ void ActiveSet::Engine::fill_h(Frame& frame) {
   direction_fresh_ = false;
   frame.h_age = 0;
   frame.moved.assign(G, 0.0);
-  if (!frame.moves_bounds) return;
+  if (!frame.moves_bounds()) return;
   std::vector<double> rates(N, 0.0);
   bool moving = false;
   for (std::size_t v = 0; v < N; ++v) {
@@ -130,10 +147,8 @@ void ActiveSet::Engine::move_data(Frame& frame, double t) {
     for (std::size_t v = 0; v < out.size(); ++v) out[v] = base[v] + t * rate[v];
   };
   if (frame.moves_linear) line(frame.base.linear, frame.rate.linear, now.linear);
-  if (frame.moves_bounds) {
-    line(frame.base.lower, frame.rate.lower, now.lower);
-    line(frame.base.upper, frame.rate.upper, now.upper);
-  }
+  if (frame.moves_lower) line(frame.base.lower, frame.rate.lower, now.lower);
+  if (frame.moves_upper) line(frame.base.upper, frame.rate.upper, now.upper);
   line(frame.base.total, frame.rate.total, now.total);
 }
 
@@ -167,6 +182,21 @@ double ActiveSet::Engine::violation() const {
       worst = std::max(worst, k_scale_ * std::max(now.lower[v] - beta[v], beta[v] - now.upper[v]));
   }
   return worst / scale_;
+}
+
+double ActiveSet::Engine::seen_violation() const {
+  double worst = seen_violation_;
+  for (std::int32_t u : margin) {
+    const std::size_t v = static_cast<std::size_t>(u);
+    const double outside = std::max(now.lower[v] - beta[v], beta[v] - now.upper[v]);
+    worst = std::max({worst, std::abs(residual(v)), k_scale_ * outside});
+  }
+  return worst / scale_;
+}
+
+// Beyond this a violation is more than rounding.  f adds up thousands of pairs, whose roundings add up as well.
+double ActiveSet::Engine::tolerable() const {
+  return on_pairs() ? std::max(kRepair, 4 * r_noise_ / scale_) : kRepair;
 }
 
 // Solutions for the borders 1_g, kept until the margin changes.
@@ -238,7 +268,7 @@ void ActiveSet::Engine::direction(Frame& frame) {
     x.resize(margin.size());
     for (std::size_t i = 0; i < x.size(); ++i) {
       const std::size_t v = static_cast<std::size_t>(margin[i]);
-      x[i] = -(from[sample(v)] + frame.rate.linear[v] + (group[v] >= 0 ? dmu_[static_cast<std::size_t>(group[v])] : 0));
+      x[i] = -(at(from, v) + frame.rate.linear[v] + (group[v] >= 0 ? dmu_[static_cast<std::size_t>(group[v])] : 0));
     }
   };
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -303,7 +333,7 @@ bool ActiveSet::Engine::correct(bool sums) {
   }
   if (!sums && worst <= 4 * r_noise_) return false;
   missing = now.total;
-  for (std::size_t v = 0; v < N; ++v)
+  for (std::size_t v = 0; v < N && G > 0; ++v)
     if (group[v] >= 0) missing[static_cast<std::size_t>(group[v])] -= value(v);
   for (std::size_t g = 0; g < G; ++g)
     if (count_[g] == 0) missing[g] = 0;
@@ -321,7 +351,6 @@ bool ActiveSet::Engine::correct(bool sums) {
   if (tracking_) keep_margin(now.linear, mu, f);
   return true;
 }
-
 
 }  // namespace hinge
 

@@ -10,7 +10,7 @@
 
 namespace hinge {
 
-constexpr double kRepair = 1e-11;  // relative violations above this are repaired
+constexpr double kRepair = 1e-11;  // relative violations above this are repaired, at least
 
 double largest(const std::vector<double>& x);  // in size, of the finite ones
 PathData difference(const PathData& to, const PathData& from);
@@ -27,7 +27,8 @@ struct ActiveSet::Snapshot {
 
 class ActiveSet::Engine {
  public:
-  Engine(const Gram& gram, std::size_t slots, Span<const std::int8_t> group, std::size_t cache_bytes, int threads);
+  Engine(const Gram& gram, std::size_t slots, Span<const std::int8_t> group, std::size_t cache_bytes, int threads,
+         std::vector<std::int32_t> first = {}, std::vector<std::int32_t> second = {});
 
   PathResult start(Span<const double> beta, PathData data, const PathOptions& options, Monitor& monitor);
   PathResult follow(const PathData& rate, double origin, double span, PathRecord* record, const PathOptions& options,
@@ -37,6 +38,7 @@ class ActiveSet::Engine {
 
   // ---- state ----
   const Gram* gram;
+  std::vector<std::int32_t> first, second;  // where variables stand on pairs of samples; empty otherwise
   std::size_t n, N, G;
   std::vector<std::int8_t> group;
   std::vector<Place> place;
@@ -49,7 +51,14 @@ class ActiveSet::Engine {
   std::int64_t since_refresh = 0;
   std::mt19937 random{20110323};  // for ties that do not resolve themselves
 
+  bool on_pairs() const { return !first.empty(); }
   std::size_t sample(std::size_t v) const { return v < n ? v : v % n; }
+  std::size_t key(std::size_t v) const { return on_pairs() ? v : sample(v); }  // of its row in the store
+  // What values per sample say about a variable.
+  double at(const double* x, std::size_t v) const {
+    return on_pairs() ? x[static_cast<std::size_t>(first[v])] - x[static_cast<std::size_t>(second[v])] : x[sample(v)];
+  }
+  double at(const std::vector<double>& x, std::size_t v) const { return at(x.data(), v); }
   double bound(std::size_t v) const { return place[v] == Place::lower ? now.lower[v] : now.upper[v]; }
   double value(std::size_t v) const { return place[v] == Place::margin ? beta[v] : bound(v); }
 
@@ -58,7 +67,8 @@ class ActiveSet::Engine {
   struct Frame {
     PathData base, rate;
     double span = 0, t = 0;
-    bool moves_linear = false, moves_bounds = false;
+    bool moves_linear = false, moves_lower = false, moves_upper = false;
+    bool moves_bounds() const { return moves_lower || moves_upper; }
     std::vector<double> h;      // K times the rates of the variables on bounds
     std::vector<double> moved;  // sums of these rates, per group
     double linear_top = 0, h_top = 0;  // largest rates
@@ -100,16 +110,18 @@ class ActiveSet::Engine {
   void scales();
   double residual(std::size_t v) const {
     const int g = group[v];
-    return f[sample(v)] + now.linear[v] + (g >= 0 ? mu[static_cast<std::size_t>(g)] : 0.0);
+    return at(f, v) + now.linear[v] + (g >= 0 ? mu[static_cast<std::size_t>(g)] : 0.0);
   }
   double residual_rate(const Frame& frame, std::size_t v) const {
     const int g = group[v];
-    return df_[sample(v)] + frame.rate.linear[v] + (g >= 0 ? dmu_[static_cast<std::size_t>(g)] : 0.0);
+    return at(df_, v) + frame.rate.linear[v] + (g >= 0 ? dmu_[static_cast<std::size_t>(g)] : 0.0);
   }
   bool fixed(const Frame& frame, std::size_t v) const {
     return now.lower[v] == now.upper[v] && frame.rate.lower[v] == frame.rate.upper[v];
   }
   double violation() const;
+  double seen_violation() const;  // where variables stand on pairs: as of the last look at all of them
+  double tolerable() const;  // violations above this are repaired
 
   // path_margin.cpp
   bool try_enter(std::size_t v);
@@ -132,13 +144,12 @@ class ActiveSet::Engine {
   void keep_margin(const std::vector<double>& linear, const std::vector<double>& offset, std::vector<double>& out) const;
   template <class Look>
   void each_watched(Look look) const {  // variables of all samples that are looked at
-    for (std::size_t first = 0; first < N; first += n) {
-      if (tracking_) {
-        for (std::int32_t i : near_) look(first + static_cast<std::size_t>(i));
-      } else {
-        for (std::size_t v = first; v < first + n; ++v) look(v);
-      }
+    if (!tracking_) {
+      for (std::size_t v = 0; v < N; ++v) look(v);
+      return;
     }
+    for (std::size_t slot = 0; slot < N; slot += n)
+      for (std::int32_t i : near_) look(slot + static_cast<std::size_t>(i));
   }
   bool far(std::size_t v) const { return tracking_ && !is_near_[sample(v)]; }
 
@@ -160,6 +171,7 @@ class ActiveSet::Engine {
   Event next_event(Frame& frame);
   Event choose(double limit);
   void dual_candidates(const Frame& frame, double& limit);
+  void pair_candidates(const Frame& frame, double& limit);
   void primal_candidates(const Frame& frame, double& limit);
   void offer(double& limit, double step, double relaxed, double pivot, const Event& event);
   bool handle(const Event& event, PathResult& result);
@@ -189,6 +201,7 @@ class ActiveSet::Engine {
   std::vector<double> dbeta_, dmu_, df_;
   double dbeta_scale_ = 0, rate_noise_ = 0;
   double r_noise_ = 0, b_noise_ = 0, scale_ = 1;
+  double seen_violation_ = 0;  // of pairs on their bounds
 
   struct Candidate {
     double step, relaxed, pivot;
@@ -202,6 +215,7 @@ class ActiveSet::Engine {
   double schur_ = 0;
   const double* entering_row_ = nullptr;
   std::int64_t refactorings_ = 0, perturbations_ = 0;
+  Status stopped_ = Status::solved;  // how the last repair ended
 };
 
 }  // namespace hinge

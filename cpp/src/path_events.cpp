@@ -67,7 +67,33 @@ void ActiveSet::Engine::primal_candidates(const Frame& frame, double& limit) {
   }
 }
 
+// The same for pairs, of which there are many more than samples: one pass, which sees the violation as well.
+void ActiveSet::Engine::pair_candidates(const Frame& frame, double& limit) {
+  const auto [least, most] = std::minmax_element(df_.begin(), df_.end());
+  const double top = std::max(rate_noise_, *most - *least + frame.linear_top);
+  const std::int32_t *i = first.data(), *j = second.data();
+  const double *x = f.data(), *dx = df_.data(), *c = now.linear.data(), *dc = frame.rate.linear.data();
+  double worst = 0;
+  limit = std::min(limit, (frame.span - frame.t) * (1 + 1e-9));  // nothing beyond the end counts
+  for (std::size_t v = 0; v < N; ++v) {
+    const double sign = 1.0 - 2.0 * static_cast<double>(place[v]);  // of the margin it does not matter
+    const double room = sign * (x[i[v]] - x[j[v]] + c[v]), rate = sign * (dx[i[v]] - dx[j[v]] + dc[v]);
+    if (-room > worst && place[v] != Place::margin && now.lower[v] < now.upper[v]) worst = -room;
+    // One branch that is rarely taken.
+    if (!((rate < -rate_noise_) & (room + limit * rate <= 0)) || place[v] == Place::margin || fixed(frame, v)) continue;
+    Event event;
+    event.kind = Kind::enter;
+    event.variable = v;
+    offer(limit, room / -rate, (std::max(room, 0.0) + r_noise_) / -rate, -rate / top, event);
+  }
+  seen_violation_ = worst;
+}
+
 void ActiveSet::Engine::dual_candidates(const Frame& frame, double& limit) {
+  if (on_pairs()) {
+    pair_candidates(frame, limit);
+    return;
+  }
   double top = rate_noise_;
   each_watched([&](std::size_t v) {
     if (place[v] != Place::margin) top = std::max(top, std::abs(residual_rate(frame, v)));
@@ -91,10 +117,10 @@ void ActiveSet::Engine::dual_candidates(const Frame& frame, double& limit) {
 void ActiveSet::Engine::centre(Frame& frame, std::size_t g, double& limit) {
   double low = -kInfinity, up = kInfinity, low_rate = 0, up_rate = 0;
   std::size_t at_low = N, at_up = N;
-  const auto rate_of = [&](std::size_t v) { return -(df_[sample(v)] + frame.rate.linear[v]); };
+  const auto rate_of = [&](std::size_t v) { return -(at(df_, v) + frame.rate.linear[v]); };
   for (std::size_t v = 0; v < N; ++v) {
     if (group[v] != static_cast<int>(g) || fixed(frame, v)) continue;
-    const double a = -(f[sample(v)] + now.linear[v]), rate = rate_of(v);
+    const double a = -(at(f, v) + now.linear[v]), rate = rate_of(v);
     if (place[v] == Place::lower) {
       if (at_low == N || a > low + r_noise_ || (a > low - r_noise_ && rate > low_rate)) low = a, low_rate = rate, at_low = v;
     } else {
@@ -124,7 +150,7 @@ void ActiveSet::Engine::centre(Frame& frame, std::size_t g, double& limit) {
   event.kind = Kind::kink;
   for (std::size_t v = 0; v < N; ++v) {
     if (group[v] != static_cast<int>(g) || fixed(frame, v)) continue;
-    const double a = -(f[sample(v)] + now.linear[v]), rate = rate_of(v);
+    const double a = -(at(f, v) + now.linear[v]), rate = rate_of(v);
     const bool is_low = place[v] == Place::lower;
     const double speed = is_low ? rate - low_rate : up_rate - rate, room = is_low ? low - a : a - up;
     if (speed <= noise || v == at_low || v == at_up) continue;
@@ -184,7 +210,7 @@ bool ActiveSet::Engine::leaves_interval(const Frame& frame, std::size_t g, std::
   double low = -kInfinity, up = kInfinity;
   for (std::size_t w = 0; w < N; ++w) {
     if (group[w] != static_cast<int>(g) || fixed(frame, w)) continue;
-    const double a = -(f[sample(w)] + now.linear[w]);
+    const double a = -(at(f, w) + now.linear[w]);
     if ((w == v ? side : place[w]) == Place::lower) {
       low = std::max(low, a);
     } else {
@@ -223,7 +249,7 @@ bool ActiveSet::Engine::handle(const Event& event, PathResult& result) {
       return enter(event.variable, result);
     case Kind::meet: {
       const std::size_t g = static_cast<std::size_t>(group[event.variable]);
-      mu[g] = -(f[sample(event.variable)] + now.linear[event.variable]);
+      mu[g] = -(at(f, event.variable) + now.linear[event.variable]);
       return enter(event.variable, result) && (place[event.other] == Place::margin || enter(event.other, result));
     }
     case Kind::kink:

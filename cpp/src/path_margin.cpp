@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include "path_engine.hpp"
 
@@ -32,10 +33,10 @@ void ActiveSet::Engine::grow_border(std::size_t v, double schur) {
 // Pins the row of v and finds its Schur complement in the margin; false if its column depends on the margin's.
 bool ActiveSet::Engine::try_enter(std::size_t v) {
   const std::size_t m = margin.size();
-  entering_row_ = store_.pin(sample(v));
+  entering_row_ = store_.pin(key(v));
   const double* row = entering_row_;
   const auto entry = [&](std::size_t u) {
-    return row[sample(u)] + (group[v] >= 0 && group[u] == group[v] ? kappa_ : 0.0);
+    return at(row, u) + (group[v] >= 0 && group[u] == group[v] ? kappa_ : 0.0);
   };
   column_.resize(m);
   for (std::size_t i = 0; i < m; ++i) column_[i] = entry(static_cast<std::size_t>(margin[i]));
@@ -158,7 +159,7 @@ void ActiveSet::Engine::on_bound(std::size_t v, Place to, const double* row) {
     if (group[v] >= 0) frame->moved[static_cast<std::size_t>(group[v])] += rate;
   }
   changes_.emplace_back(static_cast<std::int32_t>(v), to);
-  store_.unpin(sample(v));
+  store_.unpin(key(v));
 }
 
 // Takes what v, on a bound, adds to the movement out of it.
@@ -191,7 +192,7 @@ bool ActiveSet::Engine::exchange(std::size_t v, bool upwards, PathResult& result
   const double* row = entering_row_;
   const std::size_t m = margin.size();
   std::vector<double> x(m), sums(G, 0.0), eta, move(n);
-  for (std::size_t i = 0; i < m; ++i) x[i] = -row[sample(static_cast<std::size_t>(margin[i]))];
+  for (std::size_t i = 0; i < m; ++i) x[i] = -at(row, static_cast<std::size_t>(margin[i]));
   if (group[v] >= 0) sums[static_cast<std::size_t>(group[v])] = -1;
   solve_kkt(x, sums, eta);
   for (int round = 0;; ++round) {
@@ -201,7 +202,7 @@ bool ActiveSet::Engine::exchange(std::size_t v, bool upwards, PathResult& result
     std::vector<double> error(m), missing = sums, shift;
     for (std::size_t i = 0; i < m; ++i) {
       const std::size_t u = static_cast<std::size_t>(margin[i]);
-      error[i] = -(move[sample(u)] + (group[u] >= 0 ? eta[static_cast<std::size_t>(group[u])] : 0.0));
+      error[i] = -(at(move, u) + (group[u] >= 0 ? eta[static_cast<std::size_t>(group[u])] : 0.0));
       if (group[u] >= 0) missing[static_cast<std::size_t>(group[u])] -= x[i];
     }
     for (std::size_t g = 0; g < G; ++g)
@@ -243,7 +244,7 @@ bool ActiveSet::Engine::exchange(std::size_t v, bool upwards, PathResult& result
     const double reached = beta[v] + sign * t;
     to_bound(leaving, sign * x[leaving] > 0 ? Place::upper : Place::lower);
     const bool fits = try_enter(v);
-    store_.unpin(sample(v));  // it is pinned twice now
+    store_.unpin(key(v));  // it is pinned twice now
     off_bound(v, row);
     beta[v] = reached;
     if (fits) {
@@ -261,6 +262,7 @@ bool ActiveSet::Engine::exchange(std::size_t v, bool upwards, PathResult& result
 
 // More samples, after those there are; their variables begin on a bound, with a box of width zero or not.
 void ActiveSet::Engine::grow(const Gram& bigger, Span<const std::int8_t> groups, PathData data) {
+  if (on_pairs()) throw std::logic_error("pairs do not grow");
   const std::size_t old_n = n, slots = N / n, new_n = bigger.size();
   const auto moved = [&](std::size_t v) { return v / old_n * new_n + v % old_n; };
   std::vector<double> coefficients(new_n, 0.0);
@@ -292,8 +294,8 @@ void ActiveSet::Engine::grow(const Gram& bigger, Span<const std::int8_t> groups,
   }
   for (std::size_t i = 0; i < margin.size(); ++i) {  // rows may have moved
     const std::size_t v = static_cast<std::size_t>(margin[i]);
-    rows_[i] = store_.pin(sample(v));
-    store_.unpin(sample(v));
+    rows_[i] = store_.pin(key(v));
+    store_.unpin(key(v));
   }
 }
 
@@ -325,7 +327,7 @@ void ActiveSet::Engine::refactor() {
       dropped = true;
       on_bound(v, beta[v] - now.lower[v] < now.upper[v] - beta[v] ? Place::lower : Place::upper, entering_row_);
     }
-    store_.unpin(sample(v));  // the margin had pinned it before
+    store_.unpin(key(v));  // the margin had pinned it before
   }
   border_fresh_ = false;
   ++refactorings_;

@@ -71,7 +71,7 @@ void ActiveSet::Engine::note(const Run& run, const Frame& frame, double step) {
     record.rate.push_back(dbeta_[i]);
   }
   record.offset.push_back(static_cast<std::int64_t>(record.margin.size()));
-  record.violation.push_back(violation());
+  record.violation.push_back(on_pairs() ? seen_violation() : violation());
 }
 
 Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
@@ -125,17 +125,17 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
       refresh_f();
       for (Frame* each : frames_) fill_h(*each);
     }
-    if (run.record || result.events % 8 == 0) scales();
+    if ((run.record && !on_pairs()) || result.events % (on_pairs() ? 64 : 8) == 0) scales();
     correct(result.events % 16 == 0);
     if (moves && !inner && (run.record || result.events % 32 == 0)) {
-      const double bad = violation();
+      const double bad = on_pairs() && result.events % 32 ? seen_violation() : violation();
       result.violation = std::max(result.violation, bad);
-      if (bad > kRepair && result.events - last_repair > 20) {
+      if (bad > tolerable() && result.events - last_repair > 20) {
         last_repair = result.events;
         end_tracking();
         refresh_f();
         correct();
-        if (violation() > kRepair) {
+        if (violation() > tolerable()) {
           ++result.repairs;
           repair(run);
         }
@@ -195,6 +195,7 @@ bool ActiveSet::Engine::repair(const Run& outer) {
   direction_fresh_ = false;
   now = target;
   scales();
+  stopped_ = status;
   return status == Status::solved;
 }
 
@@ -239,7 +240,7 @@ PathResult ActiveSet::Engine::follow(const PathData& rate, double origin, double
   if (since_refresh > kSettled) refresh_f();
   correct();
   double bad = violation();
-  if (bad > kRepair && result.status == Status::solved) {
+  if (bad > tolerable() && result.status == Status::solved) {
     ++result.repairs;
     if (!repair(run)) result.status = Status::numerical;
     refresh_f();

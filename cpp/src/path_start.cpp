@@ -14,7 +14,7 @@ void ActiveSet::Engine::guess_mu() {
     std::size_t count = 0;
     for (std::size_t v = 0; v < N; ++v) {
       if (group[v] != static_cast<int>(g)) continue;
-      const double a = -(f[sample(v)] + now.linear[v]);
+      const double a = -(at(f, v) + now.linear[v]);
       if (place[v] == Place::margin) sum += a, ++count;
       if (now.lower[v] == now.upper[v]) continue;
       if (place[v] == Place::lower) low = std::max(low, a);
@@ -32,7 +32,7 @@ void ActiveSet::Engine::guess_mu() {
 
 // From any point to one whose margin is independent: dependent variables move along null vectors to a bound.
 void ActiveSet::Engine::cross_over(Span<const double> point, PathResult& result) {
-  for (std::int32_t v : margin) store_.unpin(sample(static_cast<std::size_t>(v)));
+  for (std::int32_t v : margin) store_.unpin(key(static_cast<std::size_t>(v)));
   margin.clear();
   rows_.clear();
   factor.clear();
@@ -83,12 +83,12 @@ PathResult ActiveSet::Engine::start(Span<const double> point, PathData data, con
   for (int round = 0; round < 3; ++round) {
     ++result.repairs;
     if (!repair(run)) {
-      result.status = Status::numerical;
+      result.status = stopped_;
       break;
     }
     refresh_f();
     correct();
-    if (violation() <= kRepair) break;
+    if (violation() <= tolerable()) break;
   }
   rest_offsets();
   changes_.clear();
@@ -97,7 +97,7 @@ PathResult ActiveSet::Engine::start(Span<const double> point, PathData data, con
 }
 
 void ActiveSet::Engine::restore(const ActiveSet::Snapshot& s) {
-  for (std::int32_t v : margin) store_.unpin(sample(static_cast<std::size_t>(v)));
+  for (std::int32_t v : margin) store_.unpin(key(static_cast<std::size_t>(v)));
   place = s.place;
   margin = s.margin;
   beta = s.beta;
@@ -111,7 +111,7 @@ void ActiveSet::Engine::restore(const ActiveSet::Snapshot& s) {
   std::fill(count_.begin(), count_.end(), 0);
   for (std::int32_t u : margin) {
     const std::size_t v = static_cast<std::size_t>(u);
-    rows_.push_back(store_.pin(sample(v)));
+    rows_.push_back(store_.pin(key(v)));
     if (group[v] >= 0) ++count_[static_cast<std::size_t>(group[v])];
   }
   border_fresh_ = direction_fresh_ = false;

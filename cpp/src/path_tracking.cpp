@@ -59,7 +59,7 @@ void ActiveSet::Engine::keep_margin(const std::vector<double>& linear, const std
 }
 
 void ActiveSet::Engine::begin_tracking(const Frame& frame) {
-  if (n * margin.size() < kWorthwhile || frame.moves_linear) return;
+  if (n * margin.size() < kWorthwhile || frame.moves_linear || on_pairs()) return;
   std::vector<double> distance(n, std::numeric_limits<double>::infinity());
   std::vector<char> on_margin(n, 0);
   for (std::size_t v = 0; v < N; ++v) {

@@ -15,8 +15,11 @@ namespace hinge {
 
 class PinnedRows {
  public:
-  PinnedRows(const KernelSource& kernel, std::size_t budget_bytes)
-      : kernel_(&kernel), n_(kernel.size()), width_(n_ + n_ / 8 + 16), budget_(budget_bytes), slots_(n_) {
+  // Rows of samples; or, where pairs are given, differences of two rows, one for each pair.
+  PinnedRows(const KernelSource& kernel, std::size_t budget_bytes, Span<const std::int32_t> first = {},
+             Span<const std::int32_t> second = {})
+      : kernel_(&kernel), n_(kernel.size()), width_(n_ + n_ / 8 + 16), budget_(budget_bytes), first_(first),
+        second_(second), slots_(first.empty() ? n_ : first.size()) {
     capacity_ = std::max<std::size_t>(16, budget_ / (sizeof(double) * width_));
   }
 
@@ -46,12 +49,12 @@ class PinnedRows {
     }
   }
 
-  bool has(std::size_t i) const { return kernel_->resident(i) || slots_[i].row; }
+  bool has(std::size_t i) const { return resident(i) || slots_[i].row; }
   bool has_room(std::size_t rows) const { return stored_ + rows <= capacity_; }
 
   // The row of a sample; it stays until as many calls of unpin.
   const double* pin(std::size_t i) {
-    if (const double* row = kernel_->resident(i)) return row;
+    if (const double* row = resident(i)) return row;
     Slot& slot = slots_[i];
     if (!slot.row) fill(i);
     if (slot.pins++ == 0 && slot.waiting) {
@@ -62,7 +65,7 @@ class PinnedRows {
   }
 
   void unpin(std::size_t i) {
-    if (kernel_->resident(i)) return;
+    if (resident(i)) return;
     Slot& slot = slots_[i];
     if (--slot.pins > 0) return;
     slot.place = waiting_.insert(waiting_.end(), i);
@@ -77,6 +80,8 @@ class PinnedRows {
     std::list<std::size_t>::iterator place;
   };
 
+  const double* resident(std::size_t i) const { return first_.empty() ? kernel_->resident(i) : nullptr; }
+
   void fill(std::size_t i) {
     std::unique_ptr<double[]> row;
     if (stored_ >= capacity_ && !waiting_.empty()) {
@@ -88,12 +93,21 @@ class PinnedRows {
       row.reset(new double[width_]);
       ++stored_;
     }
-    kernel_->row(i, {}, Span<double>(row.get(), n_));
+    if (first_.empty()) {
+      kernel_->row(i, {}, Span<double>(row.get(), n_));
+    } else {
+      scratch_.resize(n_);
+      kernel_->row(static_cast<std::size_t>(first_[i]), {}, Span<double>(row.get(), n_));
+      kernel_->row(static_cast<std::size_t>(second_[i]), {}, Span<double>(scratch_));
+      for (std::size_t k = 0; k < n_; ++k) row[k] -= scratch_[k];
+    }
     slots_[i].row = std::move(row);
   }
 
   const KernelSource* kernel_;
   std::size_t n_, width_, budget_;  // rows have room for width_ values
+  Span<const std::int32_t> first_, second_;
+  std::vector<double> scratch_;
   std::vector<Slot> slots_;
   std::size_t capacity_ = 0, stored_ = 0;
   std::list<std::size_t> waiting_;

@@ -6,6 +6,7 @@ from typing import Any
 
 from hinge import io, kernels, losses, lowrank, selection, solvers
 from hinge import io, kernels, online, recipes, selection, solvers
+from hinge import io, kernels, ranking, selection, solvers
 from hinge.estimators import (
     LPSVC,
     LPSVR,
@@ -23,6 +24,8 @@ from hinge.estimators import (
     OnlineNuSVC,
     OnlineSVC,
     OnlineSVR,
+    RankingSVM,
+    TransductiveSVC,
 )
 from hinge.io import ModelFileError, load, save
 from hinge.paths import (
@@ -39,6 +42,7 @@ from hinge.paths import (
     weight_path,
 )
 from hinge.problems import Certificate, Status, certify
+from hinge.ranking import RankingPath, ranking_path
 
 __version__ = version("hinge")
 
@@ -64,8 +68,11 @@ __all__ = [
     "OnlineSVR",
     "OneVsOnePaths",
     "QuadraticLossPath",
+    "RankingPath",
+    "RankingSVM",
     "SolutionPath",
     "Status",
+    "TransductiveSVC",
     "approximate_path",
     "certify",
     "epsilon_path",
@@ -79,6 +86,8 @@ __all__ = [
     "one_vs_one_paths",
     "quadratic_loss_path",
     "recipes",
+    "ranking",
+    "ranking_path",
     "regularization_path",
     "save",
     "selection",

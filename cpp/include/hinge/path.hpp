@@ -58,6 +58,10 @@ class ActiveSet {
  public:
   // `group` holds −1 for a variable in no group.  Variable v stands on sample v mod n.
   ActiveSet(const Gram& gram, std::size_t slots, Span<const std::int8_t> group, std::size_t cache_bytes, int threads);
+  // Variable v stands on the pair of samples first[v], second[v]: its column is the difference of theirs, and f lives
+  // on samples all the same.  An event then costs n·|M| and O(pairs).                                    (442)
+  ActiveSet(const Gram& gram, std::vector<std::int32_t> first, std::vector<std::int32_t> second,
+            Span<const std::int8_t> group, std::size_t cache_bytes, int threads);
   ~ActiveSet();
 
   // From a point near the optimum of `data` to the optimum: crossover to an independent margin, then a path from the

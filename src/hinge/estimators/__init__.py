@@ -6,7 +6,9 @@ from hinge.estimators.linear import LinearOneClassSVM, LinearSVC, LinearSVR
 from hinge.estimators.lp import LPSVC, LPSVR
 from hinge.estimators.online_classification import OnlineNuSVC, OnlineSVC
 from hinge.estimators.online_single import OnlineNoveltyDetector, OnlineSVR
+from hinge.estimators.ranking import RankingSVM
 from hinge.estimators.single import SVR, NuSVR, OneClassSVM
+from hinge.estimators.transductive import TransductiveSVC
 
 __all__ = [
     "LPSVC",
@@ -25,4 +27,6 @@ __all__ = [
     "OnlineNuSVC",
     "OnlineSVC",
     "OnlineSVR",
+    "RankingSVM",
+    "TransductiveSVC",
 ]

@@ -14,6 +14,7 @@ from hinge.formulations.lp import lp_classification, lp_regression
 from hinge.formulations.nu_svc import BALANCES, NuSVC, equivalent_C
 from hinge.formulations.nu_svr import NuSVR
 from hinge.formulations.one_class import OneClass
+from hinge.formulations.ranking import WEIGHTINGS, Ranking, pair_weights, preferences
 from hinge.formulations.svr import SVR
 
 __all__ = [
@@ -22,11 +23,13 @@ __all__ = [
     "CSVC",
     "REGRESSION_LOSSES",
     "SVR",
+    "WEIGHTINGS",
     "Formulation",
     "LossMachine",
     "NuSVC",
     "NuSVR",
     "OneClass",
+    "Ranking",
     "equivalent_C",
     "equivalent_nu",
     "linear_classification",
@@ -34,5 +37,7 @@ __all__ = [
     "linear_regression",
     "lp_classification",
     "lp_regression",
+    "pair_weights",
+    "preferences",
     "proof_of",
 ]

@@ -15,6 +15,7 @@ import numpy as np
 from hinge import estimators, kernels, losses, lowrank, model, paths, problems, solvers
 from hinge.estimators.compact import LowRankReport
 from hinge import estimators, kernels, model, online, paths, problems, recipes, solvers
+from hinge import estimators, kernels, model, paths, problems, ranking, solvers
 
 #: Machines: classes that `save` accepts.
 ESTIMATORS: dict[str, type] = {
@@ -39,6 +40,8 @@ ESTIMATORS: dict[str, type] = {
         recipes.SlidingSVC,
         recipes.SlidingSVR,
         recipes.HeteroscedasticSVR,
+        estimators.RankingSVM,
+        estimators.TransductiveSVC,
     )
 }
 
@@ -46,6 +49,7 @@ ESTIMATORS: dict[str, type] = {
 PATHS: dict[str, Any] = {
     cls.__name__: cls
     for cls in (paths.SolutionPath, paths.QuadraticLossPath, paths.ApproximatePath, paths.OneVsOnePaths)
+    for cls in (paths.SolutionPath, paths.QuadraticLossPath, paths.ApproximatePath, ranking.RankingPath)
 }
 
 #: Dataclasses that may appear inside a machine, written field by field.  Not FunctionKernel: it holds code.
@@ -100,6 +104,7 @@ RECORDS: dict[str, type] = {
         losses.PiecewisePolynomial,
         online.OnlineOptions,
         online.OnlineState,
+        solvers.PairDescent,
     )
 }
 

@@ -24,6 +24,7 @@ from hinge.kernels.functions import (
     Sigmoid,
 )
 from hinge.kernels.memory import available_bytes, cache_bytes, check_cache_size
+from hinge.kernels.pairs import PairAccess, fold, incidence
 from hinge.kernels.parse import make_kernel
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "Kernel",
     "Laplacian",
     "Linear",
+    "PairAccess",
     "Polynomial",
     "Precomputed",
     "Product",
@@ -49,6 +51,8 @@ __all__ = [
     "check_cache_size",
     "cross",
     "expand",
+    "fold",
+    "incidence",
     "make_kernel",
     "open_access",
     "products",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hinge import _core
-from hinge.kernels import Access, Precomputed, cache_bytes, open_access
+from hinge.kernels import Access, PairAccess, Precomputed, cache_bytes, open_access
 from hinge.paths.motion import Motion
 from hinge.paths.pieces import Pieces
 from hinge.problems import Array, Status
@@ -59,7 +59,12 @@ class Engine:
     set: Any = field(init=False)
 
     def __post_init__(self) -> None:
-        self.set = _core.ActiveSet(self.access.gram, self.slots, self.group, cache_bytes(self.cache_size), self.threads)
+        budget, access = cache_bytes(self.cache_size), self.access
+        if isinstance(access, PairAccess):  # f lives on samples, and so do rows
+            pairs = (access.first, access.second)
+            self.set = _core.ActiveSet(access.base.gram, 1, self.group, budget, self.threads, *pairs)
+        else:
+            self.set = _core.ActiveSet(access.gram, self.slots, self.group, budget, self.threads)
 
     def start(self, motion: Motion, theta: float, beta: Array | None = None, max_time: float | None = None) -> Counts:
         """The optimum at θ, from `beta` or from a solver's answer."""
@@ -68,6 +73,8 @@ class Engine:
             beta = motion.sign * quick.solve(motion.problem(self.access, theta)).alpha
         report = self.set.start(np.ascontiguousarray(beta), *motion.at(theta), max_time or 0.0, -1)
         self._check(report)
+        if Status(report["status"]) is not Status.SOLVED:
+            raise TimeoutError(f"max_time={max_time} s was over before the beginning of the path was found")
         return Counts.of(report)
 
     def follow(

@@ -127,20 +127,21 @@ class Pieces:
         ends = [before[g] if np.any(held == g) else 2 * before[g] - here[g] for g in range(len(here))]
         return 0.5 * (here + np.array(ends))
 
-    def lines(self, motion: Motion, n: int) -> Iterator[tuple[slice, Any]]:
+    def lines(self, motion: Motion, n: int, spread: Any = None) -> Iterator[tuple[slice, Any]]:
         """Chunks of segments, each with a function K ↦ (values at the starts, values at the stops) of Kβ.
 
-        K has one row per point and one column per sample; the values have one row per segment.
+        K has one row per point and one column per sample; the values have one row per segment. Where variables stand
+        on pairs, n is their number and `spread` the matrix (variables × samples) that makes β of samples of them.
         """
         for first in range(0, len(self), CHECKPOINT):
             chunk = slice(first, min(first + CHECKPOINT, len(self)))
-            yield chunk, _Chunk(self, motion, n, chunk)
+            yield chunk, _Chunk(self, motion, n, chunk, spread)
 
 
 class _Chunk:
     """β along a run of segments, as sparse matrices: a product with K then costs what the margins cost."""
 
-    def __init__(self, pieces: Pieces, motion: Motion, n: int, chunk: slice) -> None:
+    def __init__(self, pieces: Pieces, motion: Motion, n: int, chunk: slice, spread: Any = None) -> None:
         self.count, self.n = chunk.stop - chunk.start, n
         places = pieces.places(chunk.start)
         lower, upper = motion.lower, motion.upper
@@ -159,6 +160,9 @@ class _Chunk:
         self.value = sp.csr_array((pieces.value[inside], (rows, columns)), shape=shape)
         self.rate = sp.csr_array((pieces.rate[inside], (rows, columns)), shape=shape)
         self.start, self.stop = pieces.start[chunk], pieces.stop[chunk]
+        if spread is not None:
+            self.base, self.value, self.rate = self.base @ spread, self.value @ spread, self.rate @ spread
+            self.jumps = [jump @ spread for jump in self.jumps]
 
     def _per_sample(self, row: Array) -> Array:
         return row.reshape(-1, self.n).sum(axis=0)

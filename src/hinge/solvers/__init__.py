@@ -14,6 +14,7 @@ from hinge.solvers.low_rank_interior_point import LowRankInteriorPoint
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.newton import Newton
 from hinge.solvers.risk import Descent, RegularizedRisk, descend
+from hinge.solvers.pair_descent import PairDescent
 from hinge.solvers.smo import SMO
 from hinge.solvers.working_set import WorkingSet
 
@@ -33,6 +34,7 @@ __all__ = [
     "Monitor",
     "Newton",
     "RegularizedRisk",
+    "PairDescent",
     "Solver",
     "WorkingSet",
     "choose",

@@ -1,0 +1,100 @@
+"""Transduction on spambase, 10 % labelled (Karasuyama Fig. 4.17): accuracy, and paths beside refitting at every switch.
+
+    python benchmarks/streams/transduction.py [--runs 10] [--refits 20]
+
+The features are scaled to [0, 1], C* = C at the end.  For every C and gamma: the accuracy on the unlabelled samples of
+SVC trained on the labelled ones, of the labels found (`transduction_`) and of the machine found (`predict`); the number
+of machines on the way (a switch of two labels, or a larger C*); and processor time for all of them by paths, and by
+training each afresh: `refits` of them are trained with hinge's SVC and with scikit-learn's, from the labels and costs
+they had, and their time is multiplied up.  One thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import sklearn
+import sklearn.svm
+from threadpoolctl import threadpool_limits
+
+import hinge
+from hinge.transduction import Transduction
+
+FOLDER = Path(os.environ.get("HINGE_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
+SETTINGS = ((1.0, 10.0), (10.0, 1.0), (10.0, 10.0), (100.0, 0.1), (100.0, 1.0))
+
+
+def spambase():
+    with np.load(FOLDER / "spambase.npz", allow_pickle=False) as arrays:
+        X, y = arrays["X"], arrays["y"]
+    return (X - X.min(axis=0)) / np.maximum(np.ptp(X, axis=0), 1e-300), np.asarray(y)
+
+
+def clock(action):
+    began = time.process_time()
+    result = action()
+    return time.process_time() - began, result
+
+
+def watched(states):
+    """A Transduction that writes down the labels and costs of every machine it goes through."""
+    move = Transduction._set_costs
+
+    def set_costs(self, label, positive, negative):
+        move(self, label, positive, negative)
+        states.append((label.copy(), positive, negative))
+
+    return set_costs
+
+
+def one_run(X, y, C, gamma, seed, refits):
+    rows = np.random.default_rng(seed).permutation(len(y))
+    some, others = rows[: len(y) // 10], rows[len(y) // 10 :]
+    alone = hinge.SVC(C=C, gamma=gamma).fit(X[some], y[some]).score(X[others], y[others])
+    states, original = [], Transduction._set_costs
+    Transduction._set_costs = watched(states)
+    try:
+        machine = hinge.TransductiveSVC(C=C, C_unlabeled=C, gamma=gamma)
+        seconds, model = clock(lambda: machine.fit(X[some], y[some], X[others]))
+    finally:
+        Transduction._set_costs = original
+    found = np.mean(model.transduction_ == y[others])
+    figures = [alone, found, model.score(X[others], y[others]), len(states), model.n_switches_, seconds]
+    everyone = np.concatenate([X[some], X[others]])
+    sign = np.where(y[some] == model.classes_[1], 1.0, -1.0)
+    chosen = [states[k] for k in np.unique(np.linspace(0, len(states) - 1, refits).astype(int))]
+    for make in (lambda: hinge.SVC(C=1.0, gamma=gamma), lambda: sklearn.svm.SVC(C=1.0, gamma=gamma, cache_size=1000)):
+        spent = 0.0
+        for label, positive, negative in chosen:
+            weight = np.concatenate([np.full(len(some), C), np.where(label > 0, positive, negative)])
+            labels = np.concatenate([sign, label])
+            spent += clock(lambda m=make, w=weight, s=labels: m().fit(everyone, s, sample_weight=w))[0]
+        figures.append(spent / len(chosen) * len(states))
+    return figures, model.certify(X[some], y[some], X[others]).kkt_violation
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--refits", type=int, default=20)
+    options = parser.parse_args()
+    threadpool_limits(1)
+    X, y = spambase()
+    print(__doc__.splitlines()[0])
+    print(f"hinge {hinge.__version__}, scikit-learn {sklearn.__version__}, Python {sys.version.split()[0]}")
+    print(f"{options.runs} runs\n")
+    print("     C gamma  inductive  labels found  machine  better in  machines  switches   path  refit hinge  sklearn  "
+          "  ratios")
+    for C, gamma in SETTINGS:
+        results = [one_run(X, y, C, gamma, seed, options.refits) for seed in range(options.runs)]
+        table, kkt = np.array([r[0] for r in results]), max(r[1] for r in results)
+        mean = table.mean(axis=0)
+        better = int(np.sum(table[:, 1] > table[:, 0]))
+        print(f"{C:6g} {gamma:5g}  {mean[0]:9.4f}  {mean[1]:12.4f}  {mean[2]:7.4f}  {better:3d} of {options.runs:2d}  "
+              f"{mean[3]:8.0f}  {mean[4]:8.0f}  {mean[5]:5.1f}  {mean[6]:11.1f}  {mean[7]:7.1f}  "
+              f"{mean[6] / mean[5]:4.1f} {mean[7] / mean[5]:5.1f}   KKT at the end {kkt:.0e}", flush=True)

@@ -1,0 +1,204 @@
+"""`RankingSVM`: preferences within queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from hinge.estimators import parameters
+from hinge.estimators.data import Data
+from hinge.estimators.machine import Machine
+from hinge.estimators.single import SingleMachine
+from hinge.estimators.transaction import all_or_nothing
+from hinge.formulations import WEIGHTINGS, Ranking
+from hinge.kernels import DirectAccess, Kernel
+from hinge.problems import Array, Certificate, Solution, certify
+from hinge.ranking import check_queries, check_query_weight, check_relevance, make_pairs, ndcg
+from hinge.ranking.path import whole_access
+from hinge.solvers import PairDescent
+
+
+class RankingSVM(SingleMachine):
+    """Learning to rank: f(xᵢ) should exceed f(xⱼ) by 1 where i is more relevant than j to the same query.
+
+    Minimises ½‖w‖² + Σ C_ij max(0, 1 − (f(xᵢ) − f(xⱼ))), f = ⟨w, Φ⟩, over all pairs of a query with yᵢ > yⱼ. The matrix
+    over pairs is never stored: hundreds of thousands of pairs are a matter of seconds.    Karasuyama §4.5.2
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Price of a pair in the wrong order, or not far enough apart. There are many more pairs than samples: good values
+        are often small.
+    kernel, degree, gamma, coef0
+        As in `SVC`; the default is "linear".
+    weighting : {"uniform", "gain"} or float in [0, 1], default="uniform"
+        C_ij = C for all pairs, or C · (2^yᵢ − 2^yⱼ): a pair counts by what it is worth. A number θ is a place between,
+        at which `ranking_path` has the same solution.
+    solver : {"auto", "smo", "working_set", "interior_point", "chunking"} or object, default="auto"
+        "auto" is `hinge.solvers.PairDescent`.
+    tol : float, default=1e-3
+        Relative duality gap (for solvers named otherwise: what it means there).
+    shrinking, max_iter, max_time, cache_size, warm_start, n_jobs, verbose
+        As in `SVC`; an iteration is a pass over all pairs or a Newton step.
+
+    Attributes
+    ----------
+    n_pairs_ : int
+        Pairs that hold a preference and have a positive weight.
+    n_queries_ : int
+        Queries among the training samples; those with one sample or one grade hold no preference.
+    pair_coef_ : ndarray of shape (n_pairs_,)
+        The dual variable of every pair, query by query, in the order of the samples.
+    certificate_, status_, n_iter_, history_, support_, support_vectors_, n_support_, dual_coef_, coef_
+        As in `SVC`. The intercept is zero: it would cancel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import RankingSVM
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(120, 4)); qid = np.repeat(np.arange(6), 20)
+    >>> grade = np.clip(np.round(X[:, 0] + 0.3 * rng.normal(size=120)), 0, 2)
+    >>> model = RankingSVM(C=0.1).fit(X, grade, qid=qid)
+    >>> model.score(X, grade, qid=qid) > 0.9
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        C=1.0,
+        kernel="linear",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        weighting="uniform",
+        solver="auto",
+        shrinking=True,
+        tol=1e-3,
+        max_iter=-1,
+        max_time=None,
+        cache_size="auto",
+        warm_start=False,
+        n_jobs=None,
+        verbose=False,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.weighting = weighting
+        self.solver = solver
+        self.shrinking = shrinking
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.cache_size = cache_size
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        parameters.number("C", self.C, 0.0, open_low=True)
+        if isinstance(self.weighting, str):
+            parameters.choice("weighting", self.weighting, WEIGHTINGS)
+        else:
+            parameters.number("weighting", self.weighting, 0.0, 1.0)
+        super()._check_parameters()
+
+    def _solver(self, max_time: float | None = None) -> Any:
+        if not (isinstance(self.solver, str) and self.solver == "auto"):
+            return super()._solver(max_time)
+        threads = effective_n_jobs(self.n_jobs)
+        return PairDescent(tol=self.tol, max_iter=self.max_iter, max_time=max_time, threads=threads)
+
+    def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
+        return check_relevance(y)
+
+    def _access(self, kernel: Kernel, X: Any) -> Any:
+        return whole_access(kernel, X, self.cache_size, effective_n_jobs(self.n_jobs))
+
+    def _pairs(self, data: Data, qid: Any, query_weight: Any) -> Ranking:
+        """The pairs of the samples that were kept; qid speaks of all."""
+        query, names = check_queries(qid, self.shape_fit_[0])
+        weight = check_query_weight(query_weight, names)
+        self.n_queries_ = len(names)
+        return make_pairs(data.y, query[data.rows], float(self.C), self.weighting, data.weight, weight)
+
+    def fit(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None, query_weight: Any = None) -> Self:
+        """Train on the preferences that the relevance y holds within queries.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+        y : array-like of shape (n_samples,)
+            Relevance: grades, higher for better.
+        qid : array-like of shape (n_samples,), optional
+            The query of every sample, in any order. When left out, all samples belong to one query.
+        sample_weight : array-like of shape (n_samples,), optional
+            The cost of a pair is multiplied by the weights of both: zero leaves a sample out, two is a sample twice.
+        query_weight : mapping or array-like of shape (n_queries,), optional
+            Multiplies the costs of all pairs of a query: {query: weight}, or in the order of ``np.unique(qid)``.
+
+        Returns
+        -------
+        self
+        """
+        with all_or_nothing(self):
+            data = self._validate(X, y, sample_weight)
+            pairs = self._pairs(data, qid, query_weight)
+            kernel, (expansion,) = self._train(data, [Machine(None, pairs)], self._deadline())
+            self.n_pairs_ = len(pairs.first)
+            self._assemble_single(data, kernel, expansion)
+        return self._finish()
+
+    def _remember(self, machines: Sequence[Machine], solutions: Sequence[Solution]) -> None:
+        self.pair_coef_ = solutions[0].alpha
+        super()._remember(machines, solutions)
+
+    def predict(self, X: Any) -> Array:
+        """Scores: of two samples, the one with the higher score comes first."""
+        return self._decide(X).ravel()
+
+    decision_function = predict
+
+    def score(self, X: Any, y: Any, qid: Any = None, k: int | None = 10) -> float:
+        """NDCG@k, averaged over queries; see `hinge.ranking.ndcg`."""
+        return ndcg(y, self.predict(X), qid, k)
+
+    def certify(  # type: ignore[override]
+        self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None, query_weight: Any = None
+    ) -> Certificate:
+        """Recompute the certificate from the training data, in float64, by code that no solver uses.
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight, query_weight
+            What `fit` was given.
+        """
+        check_is_fitted(self)
+        data = self._validate(X, y, sample_weight, reset=False)
+        pairs = self._pairs(data, qid, query_weight)
+        if len(pairs.first) != len(self.pair_coef_):
+            raise ValueError(
+                f"these samples make {len(pairs.first)} pairs, but fit had {len(self.pair_coef_)}; pass the training "
+                "data, queries and weights"
+            )
+        coefficients = pairs.recover(self.pair_coef_, np.empty(0)).coefficients
+        mine = np.zeros(data.n)
+        mine[np.searchsorted(data.rows, self.support_)] = self.model_.coefficients[:, 0]
+        if not np.allclose(mine, coefficients, rtol=1e-9, atol=1e-9 * float(np.max(np.abs(coefficients), initial=1.0))):
+            raise ValueError("pair_coef_ and dual_coef_ do not belong together, or these are not the training data")
+        problem = pairs.build(DirectAccess(self.model_.kernel, data.X))
+        return certify(problem, self.pair_coef_, convex=self.model_.kernel.psd)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags

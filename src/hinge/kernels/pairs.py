@@ -1,0 +1,91 @@
+"""Kernel access over pairs of samples, from that over samples: the matrix over pairs is never stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from hinge import _core
+from hinge.kernels.access import Access
+from hinge.kernels.algebra import Array, Data
+
+
+@dataclass(frozen=True)
+class PairAccess:
+    """Pairs p = (i, j) stand for φ(xᵢ) − φ(xⱼ): K̃ = D K Dᵀ, with +1 and −1 in every row of D.      docs/math.md (431)
+
+    `base` is access to K over samples, `first` and `second` are i and j of every pair. Pairs of one block (of few
+    samples, a query) follow each other: block b is [block[b], block[b + 1]).
+    """
+
+    base: Access
+    first: NDArray[np.int32]
+    second: NDArray[np.int32]
+    block_starts: NDArray[np.int64]
+
+    @property
+    def n(self) -> int:
+        """Number of pairs."""
+        return len(self.first)
+
+    @cached_property
+    def gram(self) -> _core.Gram:
+        return _core.pair_gram(self.base.gram, self.first, self.second)
+
+    @property
+    def quick(self) -> bool:
+        return self.base.quick
+
+    def coefficients(self, alpha: ArrayLike) -> Array:
+        """Dᵀα: one coefficient per sample."""
+        return fold(self.first, self.second, alpha, self.base.n)
+
+    def differences(self, f: Array) -> Array:
+        """D f: by how much the first of every pair is ahead."""
+        return f[self.first] - f[self.second]
+
+    def incidence(self, pairs: NDArray[np.intp]) -> sp.csr_array:
+        """The rows of D of some pairs."""
+        return incidence(self.first[pairs], self.second[pairs], self.base.n)
+
+    def diagonal(self) -> Array:
+        return self.gram.diagonal()
+
+    def rows(self, index: ArrayLike) -> Array:
+        return self.block(index, np.arange(self.n))
+
+    def block(self, rows: ArrayLike, cols: ArrayLike) -> Array:
+        rows, cols = (np.flatnonzero(i) if np.asarray(i).dtype == bool else np.atleast_1d(i) for i in (rows, cols))
+        left = np.unique(np.concatenate([self.first[rows], self.second[rows]]))
+        right = np.unique(np.concatenate([self.first[cols], self.second[cols]]))
+        K = self.base.block(left, right)
+        K = K[np.searchsorted(left, self.first[rows])] - K[np.searchsorted(left, self.second[rows])]
+        return K[:, np.searchsorted(right, self.first[cols])] - K[:, np.searchsorted(right, self.second[cols])]
+
+    def matvec(self, v: ArrayLike) -> Array:
+        return self.differences(self.base.matvec(self.coefficients(v)))
+
+    def subset(self, index: ArrayLike) -> PairAccess:
+        """The same for some of the pairs."""
+        index = np.asarray(index)
+        return PairAccess(self.base, self.first[index], self.second[index], np.array([0, len(index)], dtype=np.int64))
+
+    def factor(self) -> Data:
+        raise ValueError("pairs have no factor: it would be a matrix with a row for every pair")
+
+
+def fold(first: NDArray[np.int32], second: NDArray[np.int32], alpha: ArrayLike, n: int) -> Array:
+    """Dᵀα: values of pairs to values of n samples."""
+    alpha = np.asarray(alpha, dtype=np.float64)
+    return np.asarray(np.bincount(first, alpha, n) - np.bincount(second, alpha, n), dtype=np.float64)
+
+
+def incidence(first: NDArray[np.int32], second: NDArray[np.int32], n: int) -> sp.csr_array:
+    """D: +1 and −1 in every row."""
+    count = len(first)
+    columns = np.stack([first, second], axis=1).ravel()
+    return sp.csr_array((np.tile([1.0, -1.0], count), columns, np.arange(0, 2 * count + 1, 2)), shape=(count, n))

@@ -1,0 +1,305 @@
+"""The exact weight path of ranking: from one weighting of pairs to another.   Karasuyama (4.32), docs/math.md (441)"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array, check_consistent_length
+
+from hinge.formulations import WEIGHTINGS, Ranking, pair_weights
+from hinge.kernels import (
+    FunctionKernel,
+    Kernel,
+    Linear,
+    PairAccess,
+    Precomputed,
+    cache_bytes,
+    cross,
+    expand,
+    fold,
+    incidence,
+    make_kernel,
+    open_access,
+)
+from hinge.model import KernelModel
+from hinge.paths import Counts, Motion, Pieces, StepFunction
+from hinge.paths.engine import WHOLE_SHARE, Engine, Progress, path_access
+from hinge.paths.motion import between, constant
+from hinge.problems import Array, Certificate, Status, certify
+from hinge.ranking.ndcg import ndcg_path
+from hinge.ranking.queries import check_queries, check_query_weight, check_relevance, make_pairs
+from hinge.solvers import PairDescent
+
+#: How near the optimum the point must be from which a path is started (relative gap).
+START_TOL = 1e-6
+
+
+class BestRanking(NamedTuple):
+    """Where NDCG is largest: for every θ in [low, high]."""
+
+    low: float
+    high: float
+    ndcg: float
+
+
+@dataclass(frozen=True)
+class RankingPath:
+    """The ranking machine as an exact, piecewise linear function of θ.  Made by `ranking_path`.
+
+    Attributes
+    ----------
+    breakpoints : ndarray
+        Every θ at which the solution turns, ascending, both ends included.
+    kkt_violation : float
+        The largest violation of the optimality conditions at any breakpoint, relative to 1 + max K̃ · max C.
+    counts : Counts
+        Events, exchanges, mean size of the margin and more.
+    status : Status
+        SOLVED, or why the path ends before `high` was reached.
+    """
+
+    kernel: Kernel
+    X: Any
+    first: NDArray[np.int32]
+    second: NDArray[np.int32]
+    motion: Motion
+    pieces: Pieces
+    counts: Counts
+    low: float
+    high: float
+    status: Status = Status.SOLVED
+
+    @cached_property
+    def breakpoints(self) -> Array:
+        """Every θ at which the solution turns."""
+        return np.unique(np.concatenate([self.pieces.start, [self.high]]))
+
+    @property
+    def kkt_violation(self) -> float:
+        """Largest over all breakpoints, relative to the scale of the problem."""
+        return max(float(np.max(self.pieces.violation, initial=0.0)), self.counts.violation)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of training samples."""
+        return int(self.X.shape[0])
+
+    def _check(self, theta: float) -> float:
+        theta = float(theta)
+        if not self.low - 1e-12 <= theta <= self.high + 1e-12:
+            raise ValueError(f"theta={theta!r} is outside the path, which runs from {self.low!r} to {self.high!r}")
+        return min(max(theta, self.low), self.high)
+
+    def alpha(self, theta: float) -> Array:
+        """The variable of every pair (`first`, `second`), 0 ≤ α ≤ C_ij(θ)."""
+        return self.pieces.beta(self.motion, self._check(theta))
+
+    def coefficients(self, theta: float) -> Array:
+        """β with f(x) = Σ βᵢ k(xᵢ, x)."""
+        return fold(self.first, self.second, self.alpha(theta), self.n_samples)
+
+    def model(self, theta: float) -> KernelModel:
+        """What predicts at θ: `model(theta).decide(X)`."""
+        beta = self.coefficients(theta)
+        support = np.flatnonzero(beta)
+        vectors = None if isinstance(self.kernel, Precomputed) else self.X[support]
+        return KernelModel(self.kernel, vectors, beta[support][:, None], np.zeros(1))
+
+    def predict(self, X: Any, theta: float) -> Array:
+        """Scores at the rows of X (kernel values with every training sample, for a precomputed kernel)."""
+        beta = self.coefficients(theta)
+        if isinstance(self.kernel, Precomputed):
+            return np.asarray(X, dtype=np.float64) @ beta
+        support = np.flatnonzero(beta)
+        return expand(self.kernel, X, self.X[support], beta[support])
+
+    def certificate(self, theta: float) -> Certificate:
+        """Primal and dual value and their gap at θ, computed from the data."""
+        pairs = PairAccess(open_access(self.kernel, self.X), self.first, self.second, np.array([0, len(self.first)]))
+        problem = self.motion.problem(pairs, self._check(theta))
+        return certify(problem, self.alpha(theta), convex=self.kernel.psd)
+
+    def _along(self, X: Any) -> Iterator[tuple[Array, Array, Array, Array]]:
+        """Chunks (starts, stops, scores at the starts, scores at the stops) at the rows of X."""
+        K = np.asarray(X, dtype=np.float64) if isinstance(self.kernel, Precomputed) else cross(self.kernel, X, self.X)
+        spread = incidence(self.first, self.second, self.n_samples)
+        for chunk, lines in self.pieces.lines(self.motion, len(self.first), spread):
+            yield self.pieces.start[chunk], self.pieces.stop[chunk], *lines(K)
+
+    def ndcg(self, X: Any, relevance: Any, qid: Any = None, k: int | None = 10) -> StepFunction:
+        """NDCG@k on other data, as an exact step function of θ (`knots`, `values`).                 docs/math.md (447)
+
+        Parameters as in `hinge.ranking.ndcg`, which it equals between the knots for `predict(X, theta)`.
+        """
+        check_consistent_length(X, relevance)
+        return ndcg_path(self._along(X), relevance, qid, k, self.low, self.high)
+
+    def best(self, X: Any, relevance: Any, qid: Any = None, k: int | None = 10) -> BestRanking:
+        """The exact maximiser of NDCG@k: (low, high, ndcg)."""
+        found = self.ndcg(X, relevance, qid, k)
+        lowest = StepFunction(found.knots, -found.values).best()
+        return BestRanking(lowest.low, lowest.high, -lowest.error)
+
+    def _check_loaded(self) -> None:
+        """The arrays belong together (they may come from a file)."""
+        m, n, pieces = len(self.first), self.n_samples, self.pieces
+        count, total = len(pieces), len(pieces.margin)
+        checks = (
+            m > 0 and self.first.shape == self.second.shape == (m,) and self.motion.size == m and count > 0,
+            bool(min(self.first.min(), self.second.min()) >= 0 and max(self.first.max(), self.second.max()) < n),
+            all(a.shape == (2, m) for a in (self.motion.linear, self.motion.lower, self.motion.upper)),
+            pieces.stop.shape == pieces.violation.shape == (count,) and bool(np.all(np.diff(pieces.start) >= 0)),
+            pieces.offset.shape == (count + 1,) and pieces.offset[0] == 0 and pieces.offset[-1] == total,
+            bool(np.all(np.diff(pieces.offset) >= 0)) and pieces.value.shape == pieces.rate.shape == (total,),
+            total == 0 or bool(pieces.margin.min() >= 0 and pieces.margin.max() < m),
+            pieces.changed.shape == pieces.changed_at.shape == pieces.place.shape and len(pieces.changed) >= m,
+            bool(pieces.changed.min() >= 0 and pieces.changed.max() < m and np.all(np.diff(pieces.changed_at) >= 0)),
+            bool(set(np.unique(pieces.place).tolist()) <= {0, 1, 2}),
+        )
+        if not all(checks):
+            raise ValueError("the internal representation of the path was altered")
+
+    def __repr__(self) -> str:
+        return (
+            f"<ranking path of {len(self.first)} pairs over theta in [{self.low:g}, {self.high:g}]: "
+            f"{len(self.breakpoints)} breakpoints, KKT violation {self.kkt_violation:.1e}>"
+        )
+
+
+def ranking_path(
+    X: Any,
+    relevance: Any,
+    qid: Any = None,
+    *,
+    start: Any = "uniform",
+    end: Any = "gain",
+    C: float = 1.0,
+    kernel: Any = "linear",
+    degree: float = 3,
+    gamma: Any = "scale",
+    coef0: float = 0.0,
+    query_weight: Any = None,
+    cache_size: float | str = "auto",
+    max_time: float | None = None,
+    progress: Progress | None = None,
+) -> RankingPath:
+    """The exact solution of `RankingSVM` while the costs of its pairs move.                   Karasuyama (4.32)
+
+    C_ij(θ) = C · (start_ij + θ (end_ij − start_ij)) for θ in [0, 1]: by default from (4.33), the same cost for all
+    pairs, to (4.34), 2^yᵢ − 2^yⱼ.
+
+    Parameters
+    ----------
+    X, relevance, qid, query_weight : as in `RankingSVM.fit`
+    start, end : {"uniform", "gain"} or float
+        Weightings of the pairs; a number multiplies "uniform".
+    C, kernel, degree, gamma, coef0, cache_size : as in `RankingSVM`
+    max_time : float, optional
+        Seconds; a path that takes longer ends early, with a warning.
+    progress : callable, optional
+        Called about ten times a second.
+
+    Returns
+    -------
+    RankingPath
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import ranking_path
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 3)); qid = np.repeat(np.arange(6), 10)
+    >>> grade = np.clip(np.round(X[:, 0] + rng.normal(size=60)), 0, 2)
+    >>> path = ranking_path(X, grade, qid, C=0.1)
+    >>> path.kkt_violation < 1e-9
+    True
+    """
+    if not (isinstance(C, Real) and np.isfinite(float(C)) and C > 0):
+        raise ValueError(f"C={C!r} must be positive and finite")
+    made = make_kernel(kernel, degree=degree, gamma=gamma, coef0=coef0)
+    if not isinstance(made, FunctionKernel):
+        X = check_array(X, dtype=np.float64, order="C", accept_sparse="csr")
+    if isinstance(made, Precomputed) and X.shape[0] != X.shape[1]:
+        raise ValueError(f"X has shape {X.shape}; a precomputed kernel needs a square matrix")
+    grades = check_relevance(relevance)
+    check_consistent_length(X, grades)
+    query, names = check_queries(qid, len(grades))
+    weight = check_query_weight(query_weight, names)
+    resolved = made if isinstance(made, Precomputed) else made.resolve(X, np.ones(len(grades)))
+    if resolved.psd is False:
+        raise ValueError(f"{resolved!r} is not positive semidefinite: its problem is not convex and has no path")
+    pairs = make_pairs(grades, query, float(C), "uniform", np.ones(len(grades)), weight)
+    costs = [pairs.cost * _weighting(name, value, grades, pairs) for name, value in (("start", start), ("end", end))]
+    return follow(X, resolved, pairs, between(*costs), cache_size=cache_size, max_time=max_time, progress=progress)
+
+
+def _weighting(name: str, value: Any, grades: Array, pairs: Ranking) -> Array:
+    if isinstance(value, str):
+        if value not in WEIGHTINGS:
+            raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, WEIGHTINGS))} or a number")
+        return pair_weights(grades, pairs.first, pairs.second, value)
+    try:
+        factor = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}={value!r} must be one of {', '.join(map(repr, WEIGHTINGS))} or a number") from None
+    if not (np.isfinite(factor) and factor > 0):
+        raise ValueError(f"{name}={value!r} must be a positive, finite number")
+    return np.full(len(pairs.first), factor)
+
+
+def whole_access(kernel: Kernel, X: Any, cache_size: float | str = "auto", threads: int = 1) -> Any:
+    """Access over samples: the whole matrix where it fits the budget, else rows on demand; X for a linear kernel."""
+    budget = cache_bytes(cache_size)
+    access = open_access(kernel, X, budget_bytes=budget, threads=threads)
+    if isinstance(kernel, Precomputed | Linear) or 8 * access.n**2 > WHOLE_SHARE * budget or not access.quick:
+        return access
+    K = np.empty((access.n, access.n))
+    access.gram.fill(K, threads)
+    return open_access(Precomputed(), K, threads=threads)
+
+
+def follow(
+    X: Any,
+    kernel: Kernel,
+    pairs: Ranking,
+    cost: Array,
+    *,
+    cache_size: float | str = "auto",
+    max_time: float | None = None,
+    progress: Progress | None = None,
+) -> RankingPath:
+    """Solve at θ = 0, make it exact, follow to θ = 1."""
+    base = path_access(kernel, X, cache_size)
+    if not np.isfinite(base.diagonal()).all():
+        raise ValueError("kernel values of these data are not finite: they overflow. Scale the data")
+    access = PairAccess(base, pairs.first, pairs.second, pairs.block_starts)
+    m = len(pairs.first)
+    still, ones = np.zeros((2, m)), np.ones(m)
+    moving = Motion(constant(-ones), still, cost, np.zeros((2, 0)), np.full(m, -1, dtype=np.int8), ones)
+    quick = open_access(kernel, X) if isinstance(kernel, Linear) else base
+    near = PairAccess(quick, pairs.first, pairs.second, pairs.block_starts)
+    rough = PairDescent(tol=START_TOL, max_time=max_time).solve(moving.problem(near, 0.0))
+    if rough.error is not None:
+        raise rough.error
+    if rough.status is Status.TIME_LIMIT:
+        raise TimeoutError(f"max_time={max_time} s was over before the beginning of the path was found")
+    engine = Engine(access, moving.group, 1, cache_size)
+    engine.start(moving, 0.0, rough.alpha, max_time)
+    pieces, counts, status, reached = engine.follow(moving, 0.0, 1.0, max_time=max_time, progress=progress)
+    assert pieces is not None
+    if status is not Status.SOLVED:
+        warnings.warn(
+            f"the path ends at theta={reached:.6g} instead of 1 ({status.name}); what there is of it is exact",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return RankingPath(kernel, X, pairs.first, pairs.second, moving, pieces, counts, 0.0, reached, status)
+

@@ -1,0 +1,190 @@
+"""Newton's method for pairs: a proximal point method whose steps are smooth problems.      docs/math.md (437)–(440)"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.linalg as sla
+
+from hinge.kernels import Linear, PairAccess
+from hinge.problems import Array
+
+#: Systems up to this size are factored; larger ones are left to conjugate gradients.
+DIRECT = 3000
+
+#: Newton steps for one proximal step, and trials of one line search.
+INNER = 40
+TRIALS = 30
+
+
+@dataclass
+class PairNewton:
+    """α ← argmin of the dual plus ½σ‖α − α_old‖², each by Newton's method on its primal, with σ falling."""
+
+    pairs: PairAccess
+    cost: Array
+    alpha: Array
+    deadline: float | None = None
+    stopped: Callable[[], bool] = lambda: False
+    steps: int = 0
+    f: Array = field(init=False)
+    X: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        kernel = getattr(self.pairs.base, "kernel", None)
+        self.X = self.pairs.base.factor() if isinstance(kernel, Linear) else None
+        self._settle(self.alpha)
+
+    def _product(self, coefficients: Array) -> Array:
+        """K times coefficients of samples."""
+        if self.X is None:
+            return self.pairs.base.matvec(coefficients)
+        return np.asarray(self.X @ (self.X.T @ coefficients), dtype=np.float64)
+
+    def _settle(self, alpha: Array) -> None:
+        """Take α, and f and the gap that belong to it."""
+        self.alpha = alpha
+        self.beta = self.pairs.coefficients(alpha)
+        self.f = self._product(self.beta)
+        short = 1 - self.pairs.differences(self.f)
+        self.gap = float(np.sum(np.where(short > 0, (self.cost - alpha) * short, -alpha * short)))
+        self.dual = float(np.sum(alpha) - 0.5 * self.beta @ self.f)
+        self.primal = self.dual + self.gap
+        wrong = ((short > 0) & (alpha < self.cost)) | ((short < 0) & (alpha > 0))
+        self.violation = float(np.max(np.abs(short[wrong]), initial=0.0))
+        self.loss = float(np.sum(self.cost * np.maximum(short, 0.0)))
+
+    def out_of_time(self) -> bool:
+        """Whether the deadline has passed or somebody asked us to stop."""
+        return (self.deadline is not None and time.monotonic() > self.deadline) or self.stopped()
+
+    def run(self, wanted: Callable[[PairNewton], bool], tell: Callable[[PairNewton], None]) -> str:
+        """Until `wanted` says so: "solved", "stopped", or "stalled" when rounding leaves nothing to gain.
+
+        On the way w is ahead of Dᵀα, and the gap of the two together (440) says how it goes; at the end w is Dᵀα.
+        """
+        width = min(0.2 * self.loss, 2 * self.gap) / max(float(np.sum(self.cost)), np.finfo(float).tiny)  # of a kink
+        beta, f, alpha = self.beta.copy(), self.f.copy(), self.alpha
+        together, tightness, stalls = np.inf, 0.05, 0
+        while not wanted(self):
+            before = together
+            found = self._proximal_step(alpha, beta, f, width, tightness)
+            if found is None:
+                return "stopped"
+            alpha, beta, f, together = found
+            last = self.alpha
+            old_gap = self.gap
+            self._settle(alpha)
+            tell(self)
+            if wanted(self):
+                return "solved"
+            if self.gap > old_gap:
+                self._settle(last)  # the better of the two is what we would answer
+                if together < 0.1 * old_gap:
+                    tightness *= 0.01
+            stalls = stalls + 1 if together > 0.9 * before and tightness < 1e-12 else 0
+            if stalls > 5 or width < 1e-13 or tightness < 1e-24:
+                return "stalled"
+            if together > 0.2 * before:
+                width *= 0.3
+        return "solved"
+
+    def _proximal_step(
+        self, centre: Array, beta: Array, f: Array, width: float, tightness: float
+    ) -> tuple[Array, Array, Array, float] | None:
+        """One proximal step; σ = width / mean cost, so that the kink is smooth over about `width`."""
+        sigma = width / max(float(np.mean(self.cost)), np.finfo(float).tiny)
+        z = self.pairs.differences(f)
+        for inner in range(INNER + 1):
+            if self.out_of_time():
+                return None
+            short = 1 - z
+            alpha = np.clip(centre + short / sigma, 0.0, self.cost)
+            rest = beta - self.pairs.coefficients(alpha)
+            f_rest = self._product(rest)
+            slack = max(0.0, 0.5 * float(rest @ f_rest))
+            terms = float(np.sum(np.where(short > 0, (self.cost - alpha) * short, -alpha * short)))
+            if slack <= tightness * terms or inner == INNER:
+                break
+            free = np.flatnonzero((alpha > 0) & (alpha < self.cost))
+            step = self._direction(rest, f_rest, free, sigma)
+            f_step = self._product(step)
+            t = self._search(beta, step, f_step, z, centre, sigma)
+            self.steps += 1
+            if t == 0.0:
+                break
+            beta = beta + t * step
+            f = f + t * f_step
+            z = self.pairs.differences(f)
+        return alpha, beta, f, terms + slack
+
+    def _direction(self, rest: Array, f_rest: Array, free: Any, sigma: float) -> Array:
+        """−(I + LK/σ)⁻¹ rest, L = D_Fᵀ D_F, as coefficients of samples.                           docs/math.md (439)"""
+        if len(free) == 0:
+            return -rest
+        D = self.pairs.incidence(free)
+        few_features = self.X is not None and not hasattr(self.X, "indptr") and self.X.shape[1] <= DIRECT
+        if few_features and self.X.shape[1] < len(free):
+            # w-space: (I + XᵀLX/σ)⁻¹ Xᵀ rest; the same step has the coefficients rest − L X v/σ.
+            DX = D @ self.X
+            H = DX.T @ DX / sigma
+            H[np.diag_indices_from(H)] += 1.0
+            v = sla.cho_solve(sla.cho_factor(H, overwrite_a=True), self.X.T @ rest)
+            return -(rest - D.T @ (DX @ v) / sigma)
+        right = D @ f_rest
+        if len(free) <= DIRECT:
+            M = self.pairs.block(free, free)
+            M[np.diag_indices_from(M)] += sigma
+            inner = sla.cho_solve(sla.cho_factor(M, overwrite_a=True), right)
+        else:
+            inner = self._conjugate_gradients(D, right, sigma)
+        return -(rest - D.T @ inner)
+
+    def _conjugate_gradients(self, D: Any, right: Array, sigma: float, rounds: int = 60) -> Array:
+        """(σ + D K Dᵀ) x = right, roughly."""
+        x, r = np.zeros_like(right), right.copy()
+        p, rr = r.copy(), float(r @ r)
+        stop = 1e-2 * rr
+        for _ in range(rounds):
+            if rr <= stop or self.out_of_time():
+                break
+            q = sigma * p + D @ self._product(D.T @ p)
+            step = rr / float(p @ q)
+            x += step * p
+            r -= step * q
+            new = float(r @ r)
+            p, rr = r + (new / rr) * p, new
+        return x
+
+    def _search(self, beta: Array, step: Array, f_step: Array, z: Array, centre: Array, sigma: float) -> float:
+        """Near the zero of the slope of the smooth primal along the step, which rises: bracketed secants."""
+        linear, square = float(beta @ f_step), float(step @ f_step)
+        z_step = self.pairs.differences(f_step)
+        at, rate = centre + (1 - z) / sigma, -z_step / sigma
+
+        def slope(t: float) -> float:
+            return linear + t * square - float(np.clip(at + t * rate, 0.0, self.cost) @ z_step)
+
+        low, high, at_low = 0.0, 1.0, slope(0.0)
+        if at_low >= 0:
+            return 0.0
+        enough, at_high = 0.2 * abs(at_low), slope(1.0)
+        while at_high < -enough and high < 64:
+            low, at_low, high = high, at_high, 2 * high
+            at_high = slope(high)
+        for trial in range(TRIALS):
+            if abs(at_high) <= enough:
+                return high
+            t = low - at_low * (high - low) / (at_high - at_low) if trial % 3 < 2 else 0.5 * (low + high)
+            value = slope(t)
+            if abs(value) <= enough:
+                return t
+            if value < 0:
+                low, at_low = t, value
+            else:
+                high, at_high = t, value
+        return low if low > 0 else high

@@ -1,0 +1,195 @@
+"""Labels that switch and a cost that grows, both by exact weight paths.  Karasuyama §4.5.3, docs/math.md (460)–(466)"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hinge.kernels import Access
+from hinge.paths import Motion
+from hinge.paths.engine import Engine
+from hinge.paths.motion import between, constant
+from hinge.problems import Array, Status
+
+#: Switching must gain more than this share of the objective; below it is rounding.
+LEAST_GAIN = 1e-10
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What happened at one cost of the unlabelled samples."""
+
+    cost_positive: float
+    cost_negative: float
+    switches: int
+    events: int
+    objective: float
+    seconds: float
+
+
+class OutOfTime(Exception):
+    """A path was cut off; the machine is where it was before."""
+
+
+@dataclass
+class Transduction:
+    """min over y*, w, b:  ½‖w‖² + Σ Cᵢ ξᵢ + Σ C*ⱼ ξ*ⱼ, switching pairs of labels while that helps.  docs/math.md (460)
+
+    Every unlabelled sample has two variables, one for each label; the cost of the label it does not have is zero. So a
+    label switches while the engine stays where it is: one cost goes to zero, the other comes from zero.
+
+    Parameters
+    ----------
+    access : Access
+        To the kernel matrix of all samples, the labelled first.
+    y, cost : ndarray
+        ±1 and Cᵢ of the labelled samples.
+    positives : int
+        How many of the unlabelled are to be positive: k⁺.
+    """
+
+    access: Access
+    y: Array
+    cost: Array
+    positives: int
+    cache_size: float | str = "auto"
+    max_time: float | None = None
+    stages: list[Stage] = field(default_factory=list)
+    events: int = 0
+    switches: int = 0
+    status: Status = Status.SOLVED
+
+    def __post_init__(self) -> None:
+        self.began = time.monotonic()
+        labelled, n = len(self.y), self.access.n
+        self.labelled, self.k = labelled, n - labelled
+        self.up, self.down = np.zeros(n), np.zeros(n)  # costs of the two labels
+        self.up[:labelled] = np.where(self.y > 0, self.cost, 0.0)
+        self.down[:labelled] = np.where(self.y < 0, self.cost, 0.0)
+        still = self._motion(constant(self.up), constant(self.down))
+        self.engine = Engine(self.access, still.group, 2, self.cache_size)
+        self.events += self.engine.start(still, 0.0, max_time=self.max_time).events
+        order = np.argsort(-self.scores()[labelled:], kind="stable")
+        self.label = np.full(self.k, -1.0)
+        self.label[order[: self.positives]] = 1.0
+
+    @staticmethod
+    def _motion(up: Array, down: Array) -> Motion:
+        n = up.shape[1]
+        zero, ones = np.zeros_like(up), np.ones(n)
+        return Motion(
+            constant(np.concatenate([-ones, ones])),
+            np.concatenate([zero, -down], axis=1),
+            np.concatenate([up, zero], axis=1),
+            np.zeros((2, 1)),
+            np.zeros(2 * n, dtype=np.int8),
+            np.concatenate([ones, -ones]),
+        )
+
+    # ---- what the machine is now ------------------------------------------------------------------------------
+
+    def scores(self) -> Array:
+        """f at all samples."""
+        return self.engine.set.f + self.engine.set.mu[0]
+
+    @property
+    def beta(self) -> Array:
+        """Coefficients of all samples."""
+        return self.engine.set.beta.reshape(2, -1).sum(axis=0)
+
+    @property
+    def intercept(self) -> float:
+        """b."""
+        return float(self.engine.set.mu[0])
+
+    @property
+    def unlabelled_cost(self) -> Array:
+        """The cost of every unlabelled sample."""
+        return (self.up + self.down)[self.labelled :]
+
+    def objective(self) -> float:
+        """½‖w‖² plus the losses, for the labels and costs as they are.   docs/math.md (461)"""
+        f = self.scores()
+        losses = self.up * np.maximum(0.0, 1 - f) + self.down * np.maximum(0.0, 1 + f)
+        return float(0.5 * self.beta @ self.engine.set.f + np.sum(losses))
+
+    # ---- changes ----------------------------------------------------------------------------------------------
+
+    def _left(self) -> float | None:
+        if self.max_time is None:
+            return None
+        left = self.max_time - (time.monotonic() - self.began)
+        if left <= 0:
+            raise OutOfTime
+        return left
+
+    def _move(self, up: Array, down: Array) -> None:
+        """Costs along one path; an error leaves everything as it was."""
+        path = self._motion(between(self.up, up), between(self.down, down))
+        before, left = self.engine.set.snapshot(), self._left()
+        try:
+            _, counts, status, _ = self.engine.follow(path, 0.0, 1.0, record=False, max_time=left)
+            if status is not Status.SOLVED:
+                raise OutOfTime
+        except BaseException:
+            self.engine.set.restore(before)
+            raise
+        self.up, self.down = up, down
+        self.events += counts.events
+
+    def _set_costs(self, label: Array, positive: float, negative: float) -> None:
+        up, down = self.up.copy(), self.down.copy()
+        up[self.labelled :] = np.where(label > 0, positive, 0.0)
+        down[self.labelled :] = np.where(label < 0, negative, 0.0)
+        self._move(up, down)
+        self.label = label
+
+    def _gains(self, positive: float, negative: float) -> Array:
+        """By how much the objective falls when the label of a sample switches and w stays.   docs/math.md (463)"""
+        f = self.scores()[self.labelled :]
+        as_positive, as_negative = positive * np.maximum(0.0, 1 - f), negative * np.maximum(0.0, 1 + f)
+        return np.where(self.label > 0, as_positive - as_negative, as_negative - as_positive)
+
+    def best_pairs(self, positive: float, negative: float, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Up to `count` pairs (positive, negative) whose labels should switch, the best first.  docs/math.md (464)"""
+        gains = self._gains(positive, negative)
+        ups, downs = np.flatnonzero(self.label > 0), np.flatnonzero(self.label < 0)
+        ups, downs = (side[np.argsort(-gains[side], kind="stable")[:count]] for side in (ups, downs))
+        both = min(len(ups), len(downs))
+        worth = gains[ups[:both]] + gains[downs[:both]] > LEAST_GAIN * max(1e-300, abs(self.objective()))
+        last = both if worth.all() else int(np.argmin(worth))
+        return ups[:last], downs[:last]
+
+    def settle(self, positive: float, negative: float, batch: int = 1) -> int:
+        """Switch pairs until no pair lowers the objective; how many were switched."""
+        switched = 0
+        while True:
+            ups, downs = self.best_pairs(positive, negative, batch)
+            if len(ups) == 0:
+                return switched
+            label = self.label.copy()
+            label[ups], label[downs] = -1.0, 1.0
+            self._set_costs(label, positive, negative)
+            switched += len(ups)
+            self.switches += len(ups)
+
+    def run(self, cost: float, first: float, growth: float, batch: int = 1) -> None:
+        """Costs of the unlabelled from `first` times `cost` to `cost`, times `growth` each; switching at every one."""
+        others = self.k - self.positives
+        ratio = self.positives / others if self.positives and others else 1.0
+        negative, positive = min(cost, first * cost), min(cost, first * cost * ratio)
+        try:
+            while True:
+                before, began = self.events, time.monotonic()
+                self._set_costs(self.label, positive, negative)
+                switched = self.settle(positive, negative, batch)
+                seconds, events = time.monotonic() - began, self.events - before
+                self.stages.append(Stage(positive, negative, switched, events, self.objective(), seconds))
+                if positive >= cost and negative >= cost:
+                    return
+                positive, negative = min(growth * positive, cost), min(growth * negative, cost)
+        except OutOfTime:
+            self.status = Status.TIME_LIMIT

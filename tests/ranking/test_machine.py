@@ -1,0 +1,267 @@
+"""RankingSVM: the same answer from every solver, laws of weights, and what it refuses."""
+
+import clarabel
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import hinge
+from hinge.formulations import Ranking, preferences
+from hinge.kernels import RBF, PairAccess, open_access
+from hinge.problems import certify
+from hinge.solvers import PairDescent
+
+
+def queries(n=60, count=6, seed=0, grades=3):
+    """(X, grade, qid): mixed order, some duplicates, one query of one item, one of one grade."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    qid = rng.integers(0, count, n)
+    grade = np.clip(np.round(X[:, 0] + 0.7 * rng.normal(size=n) + 0.5), 0, grades - 1)
+    X[1], qid[1], grade[:2] = X[0], qid[0], (0, 1)  # the same item twice, with different grades
+    qid[2] = 100
+    qid[3:6], grade[3:6] = 101, 1
+    return X, grade, qid
+
+
+def reference(K, grade, qid, cost):
+    """The pair dual written out in full, by an interior point solver that knows nothing of us: (primal value, f)."""
+    pairs = [(i, j) for i in range(len(K)) for j in range(len(K)) if qid[i] == qid[j] and grade[i] > grade[j]]
+    D = np.zeros((len(pairs), len(K)))
+    for p, (i, j) in enumerate(pairs):
+        D[p, i], D[p, j] = 1, -1
+    C = np.array([cost(i, j) for i, j in pairs])
+    Q, m = D @ K @ D.T, len(pairs)
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    A = sp.csc_matrix(np.vstack([np.eye(m), -np.eye(m)]))
+    cones = [clarabel.NonnegativeConeT(2 * m)]
+    solver = clarabel.DefaultSolver(sp.csc_matrix(Q), -np.ones(m), A, np.r_[C, np.zeros(m)], cones, settings)
+    alpha = np.array(solver.solve().x)
+    f = K @ D.T @ alpha
+    return 0.5 * alpha @ Q @ alpha + C @ np.maximum(0, 1 - D @ f), f
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "laplacian"])
+@pytest.mark.parametrize("weighting", ["uniform", "gain", 0.3])
+def test_agrees_with_the_problem_written_out(kernel, weighting):
+    X, grade, qid = queries()
+    gain = lambda i, j: 2 ** grade[i] - 2 ** grade[j]  # noqa: E731
+    theta = {"uniform": 0.0, "gain": 1.0}.get(weighting, weighting)
+    model = hinge.RankingSVM(C=0.3, kernel=kernel, gamma=0.5, weighting=weighting).fit(X, grade, qid=qid)
+    K = model.model_.kernel(X)
+    value, f = reference(K, grade, qid, lambda i, j: 0.3 * (1 + theta * (gain(i, j) - 1)))
+    assert model.certificate_.primal == pytest.approx(value, rel=1e-7)
+    scores = model.predict(X)
+    for q in np.unique(qid):
+        rows = qid == q
+        assert np.allclose(scores[rows] - scores[rows][0], f[rows] - f[rows][0], atol=1e-4)
+
+
+@pytest.mark.parametrize("solver", ["auto", "smo", "working_set", "interior_point", "chunking"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_every_solver_proves_the_same_optimum(solver, kernel):
+    X, grade, qid = queries(seed=3)
+    options = dict(C=0.5, kernel=kernel, tol=1e-6)
+    model = hinge.RankingSVM(solver=solver, **options).fit(X, grade, qid=qid)
+    best = hinge.RankingSVM(**options).fit(X, grade, qid=qid)
+    assert model.status_ == hinge.Status.SOLVED
+    assert model.certificate_.primal == pytest.approx(best.certificate_.primal, rel=1e-6)
+    again = model.certify(X, grade, qid=qid)
+    assert again.relative_gap <= 1e-5
+    assert again.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
+
+
+@pytest.mark.parametrize("method", ["descent", "newton", "auto"])
+@pytest.mark.parametrize("kernel", [None, RBF(0.3)])
+def test_descent_and_newton_reach_any_gap(method, kernel):
+    """Large enough not to be polished: the gap is the methods' own."""
+    X, grade, qid = queries(n=160, count=4, seed=5)
+    first, second, starts = preferences(grade, np.unique(qid, return_inverse=True)[1])
+    assert len(first) > 1000
+    access = open_access(kernel or hinge.kernels.Linear(), X)
+    problem = Ranking(first, second, starts, np.full(len(first), 0.2), len(X)).build(access)
+    tol = 1e-4 if method == "descent" else 1e-9
+    found = PairDescent(tol=tol, method=method).solve(problem)
+    proof = certify(problem, found.alpha)
+    assert found.status == hinge.Status.SOLVED
+    assert proof.infeasibility == 0
+    assert proof.relative_gap <= 1.01 * tol
+    assert np.all(np.diff(found.history.seconds) >= 0)
+    assert found.history.last()["gap"] == pytest.approx(proof.gap, rel=0.3, abs=1e-9)
+
+
+def test_kernel_access_over_pairs_is_the_matrix_of_differences():
+    X, grade, qid = queries(n=30, count=3)
+    first, second, starts = preferences(grade, np.unique(qid, return_inverse=True)[1])
+    base = open_access(RBF(0.4), X)
+    pairs = PairAccess(base, first, second, starts)
+    K = RBF(0.4)(X)
+    whole = (K[first] - K[second])[:, first] - (K[first] - K[second])[:, second]
+    v = np.random.default_rng(0).normal(size=len(first))
+    index = np.array([3, 0, len(first) - 1])
+    assert np.allclose(pairs.block(index, np.arange(len(first))), whole[index])
+    assert np.allclose(pairs.rows(index), whole[index])
+    assert np.allclose(pairs.gram.rows(index.astype(np.int64)), whole[index])
+    assert np.allclose(pairs.gram.matvec(v), whole @ v)
+    assert np.allclose(pairs.matvec(v), whole @ v)
+    assert np.allclose(pairs.diagonal(), np.diagonal(whole))
+    assert np.allclose(pairs.subset(index).matvec(v[:3]), whole[np.ix_(index, index)] @ v[:3])
+
+
+def test_a_query_of_many_samples_is_divided_into_blocks(monkeypatch):
+    monkeypatch.setattr("hinge.formulations.ranking.TILE", 8)
+    X, grade, qid = queries(n=90, count=2)
+    query = np.unique(qid, return_inverse=True)[1]
+    first, second, starts = preferences(grade, query)
+    found = set(zip(first.tolist(), second.tolist(), strict=True))
+    wanted = {(i, j) for i in range(90) for j in range(90) if qid[i] == qid[j] and grade[i] > grade[j]}
+    assert len(starts) > 10
+    assert len(found) == len(first) == starts[-1]
+    assert found == wanted
+    model = hinge.RankingSVM(C=0.1, tol=1e-7).fit(X, grade, qid=qid)
+    monkeypatch.undo()
+    whole = hinge.RankingSVM(C=0.1, tol=1e-7).fit(X, grade, qid=qid)
+    assert model.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=1e-6)
+
+
+# ---- laws --------------------------------------------------------------------------------------------------------
+
+
+def scores(X, grade, qid, at, **options):
+    weights = {k: options.pop(k) for k in ("sample_weight", "query_weight") if k in options}
+    return hinge.RankingSVM(C=0.2, tol=1e-8, **options).fit(X, grade, qid=qid, **weights).predict(at)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_weight_zero_is_absence_and_weight_two_is_twice(kernel):
+    X, grade, qid = queries(n=40, count=3)
+    weight = np.ones(40)
+    weight[7], weight[9] = 0.0, 2.0
+    rows = np.r_[np.delete(np.arange(40), 7), 9]
+    options = dict(kernel=kernel, gamma=0.4)
+    weighted = scores(X, grade, qid, X, sample_weight=weight, **options)
+    assert np.allclose(weighted, scores(X[rows], grade[rows], qid[rows], X, **options), atol=1e-6)
+
+
+def test_the_weight_of_a_query_is_that_many_queries():
+    X, grade, qid = queries(n=40, count=3)
+    names = np.unique(qid)
+    weight = np.where(names == 1, 2.0, 1.0)
+    twice = np.r_[np.arange(40), np.flatnonzero(qid == 1)]
+    named = np.r_[qid, np.full(np.sum(qid == 1), 77)]
+    one = scores(X, grade, qid, X, query_weight=weight)
+    assert np.allclose(one, scores(X[twice], grade[twice], named, X), atol=1e-6)
+    assert np.allclose(one, scores(X, grade, qid, X, query_weight=dict(zip(names.tolist(), weight, strict=True))))
+
+
+def test_order_of_samples_and_names_of_queries_do_not_matter():
+    X, grade, qid = queries()
+    shuffled = np.random.default_rng(1).permutation(len(X))
+    names = np.array([f"query {q}" for q in qid])
+    one = scores(X, grade, qid, X)
+    assert np.allclose(one, scores(X[shuffled], grade[shuffled], names[shuffled], X), atol=1e-6)
+    assert np.allclose(one, scores(X, 10 * grade - 3, qid, X))  # only the order of grades counts
+
+
+def test_sparse_float32_precomputed_and_one_query():
+    X, grade, qid = queries()
+    assert np.allclose(scores(X, grade, qid, X), scores(sp.csr_matrix(X), grade, qid, sp.csr_matrix(X)), atol=1e-6)
+    assert np.allclose(
+        scores(X, grade, qid, X), scores(X.astype(np.float32), grade, qid, X.astype(np.float32)), atol=1e-3
+    )
+    K = RBF(0.5)(X)
+    precomputed = scores(K, grade, qid, K, kernel="precomputed")
+    assert np.allclose(precomputed, scores(X, grade, qid, X, kernel="rbf", gamma=0.5), atol=1e-6)
+    named = scores(X, grade, np.zeros(len(X)), X)
+    assert np.allclose(named, scores(X, grade, None, X))
+
+
+def test_same_bits_twice_and_for_any_number_of_threads():
+    X, grade, qid = queries(n=200, count=3)
+    fits = [hinge.RankingSVM(C=0.1, kernel="rbf", n_jobs=t).fit(X, grade, qid=qid) for t in (1, 1, 2)]
+    assert np.array_equal(fits[0].pair_coef_, fits[1].pair_coef_)
+    assert np.array_equal(fits[0].pair_coef_, fits[2].pair_coef_)
+
+
+def test_warm_start_needs_fewer_steps():
+    X, grade, qid = queries(n=200, count=3)
+    model = hinge.RankingSVM(C=0.1, tol=1e-6, warm_start=True).fit(X, grade, qid=qid)
+    first = model.n_iter_
+    assert model.fit(X, grade, qid=qid).n_iter_ <= 1 < first
+
+
+def test_clone_and_files(tmp_path):
+    X, grade, qid = queries()
+    model = hinge.RankingSVM(C=0.1, kernel="rbf").fit(X, grade, qid=qid)
+    hinge.save(model, tmp_path / "m.hinge")
+    again = hinge.load(tmp_path / "m.hinge")
+    assert np.array_equal(again.predict(X), model.predict(X))
+    assert again.certify(X, grade, qid=qid).relative_gap <= 1e-3
+    assert clone(model).get_params() == model.get_params()
+
+
+@parametrize_with_checks([hinge.RankingSVM()])
+def test_common_checks(estimator, check):
+    check(estimator)
+
+
+# ---- what goes wrong ---------------------------------------------------------------------------------------------
+
+
+def test_bad_input_is_named():
+    X, grade, qid = queries()
+    machine = hinge.RankingSVM()
+    cases = [
+        (dict(qid=np.arange(60)), "none of the 60 queries has two samples"),
+        (dict(y=np.ones(60)), "nothing to learn from"),
+        (dict(qid=qid[:-1]), r"qid has shape \(59,\)"),
+        (dict(qid=np.where(qid == 1, np.nan, qid)), "qid contains NaN"),
+        (dict(qid=np.array([None] * 60, dtype=object)), "qid contains missing"),
+        (dict(y=np.where(grade == 1, np.nan, grade)), "contains NaN"),
+        (dict(y=None), "requires y to be passed"),
+        (dict(y=["a"] * 60), "must hold numbers"),
+        (dict(sample_weight=-np.ones(60)), "negative|positive somewhere"),
+        (dict(query_weight=[1.0]), "query_weight has shape"),
+        (dict(query_weight={0: 1.0}), "no weight for query"),
+        (dict(query_weight=-np.ones(len(np.unique(qid)))), "query_weight must hold"),
+    ]
+    for change, message in cases:
+        given = dict(y=grade, qid=qid) | change
+        with pytest.raises(ValueError, match=message):
+            machine.fit(X, **given)
+    for bad, message in [(dict(C=0), "C="), (dict(weighting="best"), "weighting"), (dict(weighting=2.0), "weighting")]:
+        with pytest.raises(ValueError, match=message):
+            hinge.RankingSVM(**bad).fit(X, grade, qid=qid)
+    with pytest.raises(ValueError, match="overflows"):
+        hinge.RankingSVM(weighting="gain").fit(X, grade + 5000, qid=qid)
+
+
+def test_too_many_pairs_are_refused_before_they_are_made(monkeypatch):
+    monkeypatch.setattr("hinge.ranking.queries.MOST_PAIRS", 100)
+    X, grade, _ = queries()
+    with pytest.raises(ValueError, match="pass qid"):
+        hinge.RankingSVM().fit(X, grade)
+
+
+def test_an_early_end_keeps_the_model_and_says_the_gap():
+    X, grade, qid = queries(n=300, count=2)
+    with pytest.warns(ConvergenceWarning, match="relative duality gap"):
+        model = hinge.RankingSVM(C=10.0, tol=1e-9, max_iter=1).fit(X, grade, qid=qid)
+    assert model.status_ == hinge.Status.MAX_ITER
+    assert np.isfinite(model.certificate_.gap)
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        hinge.RankingSVM(C=10.0, tol=1e-12, max_time=1e-4).fit(X, grade, qid=qid)
+
+
+def test_certify_wants_the_training_data():
+    X, grade, qid = queries()
+    model = hinge.RankingSVM(C=0.1).fit(X, grade, qid=qid)
+    with pytest.raises(ValueError, match="pairs"):
+        model.certify(X, grade)
+    with pytest.raises(ValueError, match="do not belong together"):
+        model.certify(X, grade[::-1], qid=qid[::-1])

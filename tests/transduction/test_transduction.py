@@ -1,0 +1,189 @@
+"""TransductiveSVC: exact for the labels it has, its objective falls with every switch, k⁺ is kept."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import hinge
+from hinge.kernels import RBF, open_access
+from hinge.transduction import Transduction
+
+
+def moons(n=120, labelled=10, seed=0):
+    rng = np.random.default_rng(seed)
+    side = np.repeat([0, 1], n // 2)
+    angle = rng.uniform(0, np.pi, n)
+    X = np.c_[np.cos(angle) + side - 0.5, np.sin(angle) * np.where(side, -1, 1) + 0.5 * side]
+    X = X + 0.12 * rng.normal(size=(n, 2))
+    some = np.concatenate([rng.choice(np.flatnonzero(side == s), labelled // 2, replace=False) for s in (0, 1)])
+    others = np.setdiff1d(np.arange(n), some)
+    return X[some], side[some], X[others], side[others]
+
+
+def test_finds_what_the_labelled_alone_do_not_show():
+    gained = []
+    for seed in range(4):
+        X, y, U, truth = moons(labelled=6, seed=seed)
+        model = hinge.TransductiveSVC(C=10, C_unlabeled=10, gamma=2.0).fit(X, y, U)
+        alone = hinge.SVC(C=10, gamma=2.0).fit(X, y).score(U, truth)
+        gained.append(np.mean(model.transduction_ == truth) - alone)
+    assert np.mean(gained) > 0.02
+
+
+@pytest.mark.parametrize("batch", [1, 5])
+def test_the_end_is_the_svc_of_its_labels(batch):
+    X, y, U, _ = moons()
+    model = hinge.TransductiveSVC(C=5, C_unlabeled=2, gamma=1.0, batch=batch).fit(X, y, U)
+    everyone, labels = np.r_[X, U], np.r_[y, model.transduction_]
+    weight = np.r_[np.full(len(X), 5.0), np.full(len(U), 2.0)]
+    plain = hinge.SVC(C=1.0, gamma=1.0, tol=1e-8).fit(everyone, labels, sample_weight=weight)
+    assert np.allclose(model.decision_function(U), plain.decision_function(U), atol=1e-6)
+    assert model.certificate_.relative_gap <= 1e-10
+    again = model.certify(X, y, U)
+    assert again.kkt_violation <= 1e-8
+    assert again.primal == pytest.approx(plain.certificate_.primal, rel=1e-8)
+    assert model.stages_["objective"][-1] == pytest.approx(again.primal, rel=1e-8)
+
+
+def exact_objective(access, machine, label):
+    """(4.37) for given labels, by an ordinary machine."""
+    sign = np.r_[machine.y, label]
+    cost = np.r_[machine.cost, machine.unlabelled_cost]
+    fit = hinge.SVC(C=1.0, kernel="precomputed", tol=1e-8)
+    return fit.fit(access.block(np.arange(access.n), np.arange(access.n)), sign, sample_weight=cost).certificate_.primal
+
+
+def test_every_switch_is_exact_and_lowers_the_objective():
+    X, y, U, _ = moons(n=60, labelled=6, seed=3)
+    access = open_access(RBF(1.0), np.r_[X, U])
+    machine = Transduction(access, np.where(y > 0, 1.0, -1.0), np.full(len(X), 5.0), len(U) // 2)
+    rng = np.random.default_rng(0)
+    label = np.full(len(U), -1.0)
+    label[rng.choice(len(U), len(U) // 2, replace=False)] = 1.0  # a bad beginning: many switches to come
+    machine._set_costs(label, 2.0, 2.0)
+    values = [machine.objective()]
+    for _ in range(100):
+        ups, downs = machine.best_pairs(2.0, 2.0, 1)
+        if len(ups) == 0:
+            break
+        gain = machine._gains(2.0, 2.0)[[ups[0], downs[0]]].sum()
+        switched = machine.label.copy()
+        switched[ups], switched[downs] = -1.0, 1.0
+        machine._set_costs(switched, 2.0, 2.0)
+        values.append(machine.objective())
+        assert values[-1] <= values[-2] - gain + 1e-9  # (463): w has not moved yet
+        assert np.sum(machine.label > 0) == len(U) // 2
+    assert len(values) > 5
+    assert values[-1] == pytest.approx(exact_objective(access, machine, machine.label), rel=1e-8)
+    # No pair of labels is left whose switch would lower the objective with w as it is.
+    gains = machine._gains(2.0, 2.0)
+    assert gains[machine.label > 0].max() + gains[machine.label < 0].max() <= 1e-6
+
+
+def test_the_share_of_positives_is_kept():
+    X, y, U, _ = moons()
+    assert np.mean(hinge.TransductiveSVC().fit(X, y, U).transduction_ == 1) == 0.5
+    for share in (0.0, 0.2, 1.0):
+        model = hinge.TransductiveSVC(positive_fraction=share).fit(X, y, U)
+        assert np.sum(model.transduction_ == 1) == round(share * len(U))
+    uneven = np.r_[0:5, 5:7]
+    model = hinge.TransductiveSVC().fit(X[uneven], y[uneven], U)
+    assert np.sum(model.transduction_ == 1) == np.floor(len(U) * np.mean(y[uneven]) + 0.5)
+
+
+def test_costs_grow_to_the_end():
+    X, y, U, _ = moons()
+    model = hinge.TransductiveSVC(C_unlabeled=3.0, growth=4.0, initial_share=1e-3).fit(X, y, U)
+    assert np.all(np.diff(model.stages_["cost_negative"]) >= 0)
+    assert model.stages_["cost_positive"][-1] == model.stages_["cost_negative"][-1] == 3.0
+    assert np.all(model.unlabeled_cost_ == 3.0)
+    assert model.n_switches_ == model.stages_["switches"].sum()
+    assert len(model.history_) == len(model.stages_["seconds"])
+
+
+def test_labels_of_any_kind_sparse_data_and_weights():
+    X, y, U, _ = moons()
+    names = np.array(["left", "right"])
+    model = hinge.TransductiveSVC(gamma=1.0).fit(X, y, U)
+    named = hinge.TransductiveSVC(gamma=1.0).fit(X, names[y], U)
+    assert np.array_equal(named.transduction_, names[model.transduction_])
+    assert np.array_equal(named.predict(U), names[model.predict(U)])
+    thin = hinge.TransductiveSVC(gamma=1.0).fit(sp.csr_matrix(X), y, sp.csr_matrix(U))
+    assert np.array_equal(thin.transduction_, model.transduction_)
+    weight = np.ones(len(X))
+    weight[2] = 0.0
+    weighted = hinge.TransductiveSVC(gamma=1.0, positive_fraction=0.5).fit(X, y, U, sample_weight=weight)
+    rest = np.delete(np.arange(len(X)), 2)
+    without = hinge.TransductiveSVC(gamma=1.0, positive_fraction=0.5).fit(X[rest], y[rest], U)
+    assert np.allclose(weighted.decision_function(U), without.decision_function(U), atol=1e-8)
+    assert weighted.certify(X, y, U, sample_weight=weight).kkt_violation <= 1e-8
+
+
+def test_duplicates_and_opposite_labels():
+    X, y, U, _ = moons(n=40)
+    data = np.r_[X, X], np.r_[y, 1 - y], np.r_[U, U, X]
+    model = hinge.TransductiveSVC(C=100.0, C_unlabeled=100.0, kernel="linear").fit(*data)
+    assert model.certify(*data).relative_gap <= 1e-8
+
+
+def test_without_unlabelled_samples_it_is_an_svc():
+    X, y, U, _ = moons()
+    model = hinge.TransductiveSVC(C=3.0, gamma=1.0).fit(X, y)
+    assert len(model.transduction_) == 0
+    plain = hinge.SVC(C=3.0, gamma=1.0, tol=1e-8).fit(X, y)
+    assert np.allclose(model.decision_function(U), plain.decision_function(U), atol=1e-6)
+
+
+def test_files_and_clone(tmp_path):
+    X, y, U, _ = moons()
+    model = hinge.TransductiveSVC().fit(X, y, U)
+    hinge.save(model, tmp_path / "m.hinge")
+    again = hinge.load(tmp_path / "m.hinge")
+    assert np.array_equal(again.predict(U), model.predict(U))
+    assert np.array_equal(again.transduction_, model.transduction_)
+    assert again.certify(X, y, U).kkt_violation <= 1e-8
+    assert clone(model).get_params() == model.get_params()
+
+
+@parametrize_with_checks([hinge.TransductiveSVC()])
+def test_common_checks(estimator, check):
+    check(estimator)
+
+
+def test_bad_input_is_named():
+    X, y, U, _ = moons()
+    bad = U.copy()
+    bad[3, 0] = np.nan
+    cases = [
+        (dict(), (X, y, U[:0]), "X_unlabeled has no samples"),
+        (dict(), (X, y, bad), "NaN"),
+        (dict(), (X, y, U[:, :1]), "features"),
+        (dict(), (X, y, sp.csr_matrix(U)), "both be dense or both be sparse"),
+        (dict(), (X, np.arange(len(X)) % 3, U), "Only binary classification.*y == label"),
+        (dict(), (X, np.zeros(len(X)), U), "greater than one"),
+        (dict(kernel="precomputed"), (X @ X.T, y, U), "precomputed"),
+        (dict(kernel="sigmoid"), (X, y, U), "positive semidefinite"),
+        (dict(C=0), (X, y, U), "C=0"),
+        (dict(C_unlabeled=-1), (X, y, U), "C_unlabeled=-1"),
+        (dict(growth=1.0), (X, y, U), "growth=1.0"),
+        (dict(positive_fraction=2), (X, y, U), "positive_fraction=2"),
+        (dict(batch=0), (X, y, U), "batch=0"),
+    ]
+    for options, data, message in cases:
+        with pytest.raises(ValueError, match=message):
+            hinge.TransductiveSVC(**options).fit(*data)
+    model = hinge.TransductiveSVC().fit(X, y, U)
+    with pytest.raises(ValueError, match="X_unlabeled has"):
+        model.certify(X, y, U[:5])
+
+
+def test_time_that_is_up_keeps_the_model():
+    X, y, U, _ = moons(n=400)
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model = hinge.TransductiveSVC(C=10, C_unlabeled=10, gamma=2.0, max_time=0.02).fit(X, y, U)
+    assert model.status_ == hinge.Status.TIME_LIMIT
+    assert model.certify(X, y, U).kkt_violation <= 1e-7
+    assert len(model.predict(U)) == len(U)
