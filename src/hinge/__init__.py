@@ -4,9 +4,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from hinge import io, kernels, losses, lowrank, selection, solvers
-from hinge import io, kernels, online, recipes, selection, solvers
-from hinge import io, kernels, ranking, selection, solvers
+from hinge import io, kernels, losses, lowrank, online, ranking, recipes, selection, solvers
 from hinge.estimators import (
     LPSVC,
     LPSVR,
@@ -62,11 +60,11 @@ __all__ = [
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "OneVsOnePaths",
     "OnlineNoveltyDetector",
     "OnlineNuSVC",
     "OnlineSVC",
     "OnlineSVR",
-    "OneVsOnePaths",
     "QuadraticLossPath",
     "RankingPath",
     "RankingSVM",
@@ -82,12 +80,12 @@ __all__ = [
     "losses",
     "lowrank",
     "nu_path",
-    "online",
     "one_vs_one_paths",
+    "online",
     "quadratic_loss_path",
-    "recipes",
     "ranking",
     "ranking_path",
+    "recipes",
     "regularization_path",
     "save",
     "selection",

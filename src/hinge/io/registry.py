@@ -12,10 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from hinge import estimators, kernels, losses, lowrank, model, paths, problems, solvers
+from hinge import estimators, kernels, losses, lowrank, model, online, paths, problems, ranking, recipes, solvers
 from hinge.estimators.compact import LowRankReport
-from hinge import estimators, kernels, model, online, paths, problems, recipes, solvers
-from hinge import estimators, kernels, model, paths, problems, ranking, solvers
 
 #: Machines: classes that `save` accepts.
 ESTIMATORS: dict[str, type] = {
@@ -48,8 +46,13 @@ ESTIMATORS: dict[str, type] = {
 #: Paths: dataclasses that `save` accepts as well.
 PATHS: dict[str, Any] = {
     cls.__name__: cls
-    for cls in (paths.SolutionPath, paths.QuadraticLossPath, paths.ApproximatePath, paths.OneVsOnePaths)
-    for cls in (paths.SolutionPath, paths.QuadraticLossPath, paths.ApproximatePath, ranking.RankingPath)
+    for cls in (
+        paths.SolutionPath,
+        paths.QuadraticLossPath,
+        paths.ApproximatePath,
+        paths.OneVsOnePaths,
+        ranking.RankingPath,
+    )
 }
 
 #: Dataclasses that may appear inside a machine, written field by field.  Not FunctionKernel: it holds code.
