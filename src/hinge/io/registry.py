@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge import estimators, kernels, model, paths, problems, solvers
+from hinge import estimators, kernels, model, paths, problems, selection, solvers
 
 #: Machines: classes that `save` accepts.
 ESTIMATORS: dict[str, type] = {
@@ -31,10 +31,14 @@ ESTIMATORS: dict[str, type] = {
     )
 }
 
-#: Paths: dataclasses that `save` accepts as well.
-PATHS: dict[str, Any] = {
-    cls.__name__: cls for cls in (paths.SolutionPath, paths.QuadraticLossPath, paths.ApproximatePath)
+#: Paths and results: dataclasses that `save` accepts as well.
+WHOLE: dict[str, Any] = {
+    cls.__name__: cls
+    for cls in (paths.SolutionPath, paths.QuadraticLossPath, paths.ApproximatePath, selection.GridResult)
 }
+
+#: The names of all that `save` accepts.
+SAVED = frozenset({*ESTIMATORS, *WHOLE})
 
 #: Dataclasses that may appear inside a machine, written field by field.  Not FunctionKernel: it holds code.
 RECORDS: dict[str, type] = {
@@ -61,7 +65,7 @@ RECORDS: dict[str, type] = {
         paths.Motion,
         paths.Pieces,
         paths.Counts,
-        *PATHS.values(),
+        *WHOLE.values(),
         solvers.CoordinateDescent,
     )
 }
