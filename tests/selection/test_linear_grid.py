@@ -118,15 +118,22 @@ def test_refusals_name_the_argument():
         grid(X, y, C=[1.0], estimator=hinge.LinearOneClassSVM())
 
 
-def test_control_c_keeps_what_is_known():
+def test_control_c_keeps_what_is_known(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20_000, 60)), rng.integers(0, 2, 20_000)
-    timer = threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    solve, timers = hinge.solvers.CoordinateDescent.solve_linear, []
+
+    def and_interrupt(self, *rest):
+        if not timers:  # the first machine is at work
+            timers.append(threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)))
+            timers[0].start()
+        return solve(self, *rest)
+
+    monkeypatch.setattr(hinge.solvers.CoordinateDescent, "solve_linear", and_interrupt)
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt) as caught:
         grid(X, y, C=np.logspace(-4, 6, 60), estimator=hinge.LinearSVC(loss="hinge", tol=1e-12, solver="descent"))
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 20
     assert not caught.value.result.complete_
 
 

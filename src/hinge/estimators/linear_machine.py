@@ -88,7 +88,8 @@ class LinearMachine(Reported, BaseEstimator):
         X = self._validate_X(X, reset)
         y = self._validate_y(y, X.shape[0], reset)
         check_consistent_length(X, y)
-        weight = check_weight(sample_weight, X.shape[0])
+        n = X.shape[0]  # where all weights are one, they need no memory
+        weight = np.broadcast_to(1.0, n) if sample_weight is None else check_weight(sample_weight, n)
         if not reset and X.shape[0] != self._n_seen:
             raise ValueError(f"X has {X.shape[0]} samples, but fit was given {self._n_seen}; pass the training data")
         self._n_seen = X.shape[0]
