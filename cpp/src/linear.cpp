@@ -11,6 +11,7 @@
 #include "linear_offset.hpp"
 #include "linear_ops.hpp"
 #include "linear_passes.hpp"
+#include "linear_trail.hpp"
 #include "linear_watch.hpp"
 
 namespace hinge {
@@ -26,6 +27,8 @@ namespace {
 
 constexpr double kPolishedValues = 20'000;
 constexpr std::size_t kPolishedFeatures = 200;
+constexpr std::int64_t kPlainEpochs = 20;  // before the first round
+constexpr double kFairEpochs = 10;  // Newton's method goes first where it costs no more than these
 
 double squared(Span<const double> v) { return linear_ops().dot_double(v.data(), v.data(), v.size()); }
 
@@ -77,9 +80,11 @@ class LinearRun {
     }
     Outcome outcome = proven() ? Outcome::solved : Outcome::undecided;
     double patience = 0;
+    bool first = newton_first();
     for (int stuck = 0; outcome == Outcome::undecided; patience *= 2) {
-      if (options_.method != LinearMethod::newton) outcome = descend(patience);
+      if (options_.method != LinearMethod::newton && !first) outcome = descend(patience);
       if (outcome != Outcome::undecided) break;
+      first = false;
       const bool alone = options_.method == LinearMethod::newton;
       const double fair = 3 * newton_work(last_.gap, wanted()) + patience;
       const double before = best_.bounds.gap;
@@ -208,6 +213,32 @@ class LinearRun {
     descent_->dual = last_.dual;
   }
 
+  // In a long run epochs come in rounds, and after each of them one step along all of it.   (121)–(123)
+  void leap() {
+    std::vector<double> beta(n_);
+    descent_->read(beta);
+    if (trail_.empty()) descent_->begin_round();
+    trail_.add(beta);
+    if (trail_.full()) {
+      const double sigma = descent_->sigma, multiplier = descent_->multiplier;
+      const double here = augmented_dual(problem_, beta, descent_->weights, sigma, multiplier);
+      std::vector<double> w(d_);
+      if (trail_.extrapolate(problem_, beta)) {
+        passes_->combine(beta, w);
+        const double there = augmented_dual(problem_, beta, w, sigma, multiplier);
+        if (there > here) {
+          descent_->write(beta, w, multiplier);
+          descent_->dual += there - here;
+        } else {
+          descent_->read(beta);
+        }
+      }
+      trail_.clear();
+      trail_.add(std::move(beta));
+      descent_->begin_round();
+    }
+  }
+
   // All samples: is the gap what the epochs think it is?
   void check() {
     descent_->read(beta_);
@@ -230,6 +261,7 @@ class LinearRun {
       }
     }
     adopt(w_, f_, beta_, slack);
+    if (problem_.bias == Bias::free) trail_.clear();  // the multiplier has moved
     descent_->write(beta_, w_, multiplier);
     descent_->wake(parts_);
     descent_->dual = last_.dual;
@@ -258,17 +290,25 @@ class LinearRun {
     for (;;) {
       if (proven()) return Outcome::solved;
       if (spent()) return Outcome::spent;
+      const bool rounds = ++sweeps_ > kPlainEpochs && options_.block_bytes == 0;
+      if (rounds && trail_.empty()) leap();
       descent_->epoch(watch_);
+      if (rounds) leap();
       visits_ += static_cast<double>(descent_->active);  // n of them count as an epoch, however many samples rest
       best_.epochs = static_cast<std::int64_t>(std::ceil(visits_ / std::max(1.0, static_cast<double>(n_))));
       watch_.snapshot.iteration = best_.epochs + best_.newton_steps;
       watch_.snapshot.active = static_cast<std::int64_t>(descent_->active);
       const double thought = descent_->gap, size = std::max(std::fabs(descent_->dual), std::fabs(last_.dual));
-      story.emplace_back(descent_->work, thought);
+      const bool midway = rounds && !trail_.fresh();  // in a round the gap falls and rises
+      if (!midway) story.emplace_back(descent_->work, thought);
       const bool likely = thought <= trust_ * options_.tolerance * size;
-      const bool slow = options_.method == LinearMethod::automatic && descent_->work - began > patience &&
+      const bool slow = options_.method == LinearMethod::automatic && !midway &&
+                        descent_->work - began > patience &&
                         newton_is_cheaper(story, trust_ * options_.tolerance * size);
-      if (!likely && !slow && descent_->work - checked < 5 * passes_->stored() && !spent()) continue;
+      // a check moves the multiplier of a free bias; without one, it is rarer the longer the run
+      const double rarer = problem_.bias == Bias::free ? 0.0 : 0.1 * (descent_->work - began);
+      const bool early = descent_->work - checked < 12 * passes_->stored() + rarer || midway;
+      if (!likely && !slow && early && !spent()) continue;
       check();
       checked = descent_->work;
       trust_ = std::min(20.0, std::max(0.5, 0.8 * thought / std::max(last_.gap, 1e-300)));
@@ -276,14 +316,23 @@ class LinearRun {
     }
   }
 
-  // Work until the gap falls from `gap` to `target`, in stored values.   docs/math.md (116)
+  // Work until the gap falls from `gap` to `target`, in values of a pass.   docs/math.md (116)
   double newton_work(double gap, double target) const {
     const double decades = std::max(0.0, std::log10(gap / std::max(target, 1e-300)));
     const double n = static_cast<double>(n_), d = static_cast<double>(d_), all = passes_->stored();
     const double per_row = all / std::max(1.0, n), free = smooth_ ? 0.5 * n : 0.2 * n;
     const double hessian = free * per_row * per_row * (is_sparse(samples_) ? 0.5 : 0.125) + d * d * d / 24;
-    const double direction = std::min(d_ <= 1200 ? hessian : INFINITY, 20 * free * per_row + 150 * d);
-    return (smooth_ ? 3 + decades : 4 + 4 * decades) * (3 * all + 10 * n + direction);
+    if (d_ <= kDirectFeatures) {
+      return (smooth_ ? 3 + 0.5 * decades : 4 + 4 * decades) * (3 * all + 10 * n + hessian);
+    }
+    return (8 + 3 * decades) * (3 * all + 10 * n + 150 * (3 * free * per_row + 10 * d));
+  }
+
+  // Smooth losses and few features: a handful of steps, each cheaper than some epochs, and all of them on all threads.
+  bool newton_first() const {
+    if (!smooth_ || options_.method != LinearMethod::automatic || options_.block_bytes > 0) return false;
+    const double epoch = Descent::epoch_work(passes_->stored(), static_cast<double>(n_));
+    return newton_work(last_.gap, wanted()) <= kFairEpochs * epoch;
   }
 
   bool newton_is_cheaper(const std::vector<std::pair<double, double>>& story, double target) const {
@@ -386,6 +435,8 @@ class LinearRun {
   std::size_t n_, d_;
   Newton newton_;
   std::unique_ptr<Descent> descent_;
+  Trail trail_;
+  std::int64_t sweeps_ = 0;
   Losses losses_;
   std::vector<double> w_, f_, beta_, parts_;
   double visits_ = 0;

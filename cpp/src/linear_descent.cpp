@@ -25,11 +25,12 @@ class DescentOf final : public Descent {
  public:
   DescentOf(const Storage& data, const Samples& samples, const LinearProblem& problem, Span<const double> norms,
             double sigma, std::uint64_t seed, std::size_t block_bytes)
-      : rows_(data), samples_(samples), problem_(problem), sigma_(sigma), random_(seed), all_(data.rows),
+      : rows_(data), samples_(samples), problem_(problem), random_(seed), all_(data.rows),
         due_(data.rows, 0) {
     for (std::size_t i = 0; i < data.rows; ++i) {
       all_[i] = {0, problem.target[i], problem.lower[i], problem.upper[i], problem.ridge[i], norms[i], 0, 0, 0};
     }
+    this->sigma = sigma;
     weights.assign(data.features, 0.0);
     cut_into_chunks(block_bytes);
   }
@@ -38,11 +39,12 @@ class DescentOf final : public Descent {
     for (std::size_t i = 0; i < all_.size(); ++i) beta[i] = all_[i].beta;
   }
 
-  void write(Span<const double> beta, Span<const double> w, double multiplier) override {
+  void write(Span<const double> beta, Span<const double> w, double at) override {
     sum = 0;
     for (std::size_t i = 0; i < all_.size(); ++i) sum += all_[i].beta = beta[i];
     std::copy(w.begin(), w.end(), weights.begin());
-    offset = multiplier + sigma_ * (sum - problem_.total);
+    multiplier = at;
+    offset = multiplier + sigma * (sum - problem_.total);
   }
 
   void wake(Span<const double> parts) override {
@@ -51,6 +53,13 @@ class DescentOf final : public Descent {
       gap += all_[i].gap = parts[i];
       if (due_[i] > epochs && parts[i] > 0) due_[i] = 0, all_[i].nap = 0;
     }
+  }
+
+  void begin_round() override {
+    round_.resize(all_.size());
+    for (std::size_t i = 0; i < round_.size(); ++i) round_[i] = static_cast<std::uint32_t>(i);
+    shuffle(round_.data(), round_.size(), random_);
+    back_ = false;
   }
 
   void epoch(Watch& watch) override {
@@ -63,7 +72,11 @@ class DescentOf final : public Descent {
       for (std::size_t k = c; k < stop; ++k)
         for (std::size_t i = chunks_[k].first; i < chunks_[k].second; ++i)
           if (due_[i] <= epochs) order_.push_back(static_cast<std::uint32_t>(i));
-      shuffle(order_.data(), order_.size(), random_);
+      if (round_.empty()) {
+        shuffle(order_.data(), order_.size(), random_);
+      } else {
+        follow_round();
+      }
       active += order_.size();
       visit(watch);
       if (chunks_.size() == 1) break;
@@ -91,6 +104,14 @@ class DescentOf final : public Descent {
     }
   }
 
+  void follow_round() {
+    order_.clear();
+    for (std::uint32_t i : round_)
+      if (due_[i] <= epochs) order_.push_back(i);
+    if (back_) std::reverse(order_.begin(), order_.end());
+    back_ = !back_;
+  }
+
   void visit(Watch& watch) {
     const std::size_t count = order_.size();
     double seen = 0, limit = 0;
@@ -101,9 +122,9 @@ class DescentOf final : public Descent {
       }
       if (k + kAhead < count) rows_.prefetch(order_[k + kAhead]);
       step(order_[k]);
-      seen += static_cast<double>(rows_.stored(order_[k]) + 8);
+      seen += epoch_work(static_cast<double>(rows_.stored(order_[k])), 1);
       if (seen > limit) {
-        limit = seen + 1e6;
+        limit = seen + 2e6;
         watch.poll();
       }
     }
@@ -113,7 +134,7 @@ class DescentOf final : public Descent {
   void step(std::size_t i) {
     Sample& s = all_[i];
     const double f = rows_.dot(i, weights.data()) + offset;
-    const double curvature = s.norm + sigma_ + s.ridge, g = f + s.ridge * s.beta - s.target, tube = problem_.tube;
+    const double curvature = s.norm + sigma + s.ridge, g = f + s.ridge * s.beta - s.target, tube = problem_.tube;
     double next;
     if (curvature > 0) {
       double z = curvature * s.beta - g;
@@ -137,17 +158,17 @@ class DescentOf final : public Descent {
     dual -= change * (g + 0.5 * curvature * change) + tube * (std::fabs(next) - std::fabs(s.beta));
     s.beta = next;
     sum += change;
-    offset += sigma_ * change;
+    offset += sigma * change;
     rows_.add(i, change, weights.data());
   }
 
   Rows<Storage> rows_;
   const Samples& samples_;
   LinearProblem problem_;
-  double sigma_;
   Random random_;
   std::vector<Sample> all_;
-  std::vector<std::uint32_t> due_, order_;
+  std::vector<std::uint32_t> due_, order_, round_;
+  bool back_ = false;
   std::vector<std::pair<std::size_t, std::size_t>> chunks_;  // rows [first, last)
   std::size_t group_ = 64;                                   // chunks held at a time
 };

@@ -18,6 +18,8 @@ class Descent {
  public:
   virtual ~Descent() = default;
   virtual void epoch(Watch& watch) = 0;
+  // From now on epochs go through one order, there and back, until the next call; out of a round each has its own.
+  virtual void begin_round() = 0;
 
   // What an epoch has left; `gap` is the sum of the parts of the gap as each sample was last seen.
   virtual void read(Span<double> beta) const = 0;
@@ -25,9 +27,13 @@ class Descent {
   // Take over the parts of the gap (106) of all samples, and wake those that have one.
   virtual void wake(Span<const double> parts) = 0;
 
+  // A step reads and writes where w is, in an order that no prefetcher knows; measured.
+  static double epoch_work(double stored, double rows) { return 2 * stored + 50 * rows; }
+
   std::vector<double> weights;
-  double offset = 0, sum = 0, gap = 0, dual = 0;  // dual: its value, by what each step has gained
-  double work = 0;  // stored values looked at since the start
+  double offset = 0, multiplier = 0, sigma = 0;    // offset = multiplier + sigma (sum − total)
+  double sum = 0, gap = 0, dual = 0;               // dual: its value, by what each step has gained
+  double work = 0;  // since the start, in the time that a pass over all samples needs for one stored value
   std::size_t active = 0;
   std::int64_t epochs = 0;
 };

@@ -36,12 +36,17 @@ struct LossTerm {
 // The losses of a problem as arrays, and those of a proximal step: ridge D and anchor in place of its own.
 class Losses {
  public:
-  explicit Losses(const LinearProblem& problem) : problem_(problem), inverse_(problem.ridge.size()) {
-    for (std::size_t i = 0; i < inverse_.size(); ++i) inverse_[i] = invert(problem.ridge[i]);
+  explicit Losses(const LinearProblem& problem) : problem_(problem) {
+    bool kinked = true;  // everywhere: then 1/D is the same for all samples, and needs no array
+    for (double ridge : problem.ridge) kinked = kinked && !(ridge > 0);
+    if (kinked) return;
+    inverse_.resize(problem.ridge.size());
+    for (std::size_t i = 0; i < inverse_.size(); ++i)
+      inverse_[i] = problem.ridge[i] > 0 ? 1 / problem.ridge[i] : kHugeInverse;
   }
   // D_i = width / C_i around the anchor.
   void anchor(double width, const std::vector<double>& at) {
-    target_.resize(at.size()), ridge_.resize(at.size());
+    target_.resize(at.size()), ridge_.resize(at.size()), inverse_.resize(at.size());
     for (std::size_t i = 0; i < at.size(); ++i) {
       const double box = problem_.upper[i] > -problem_.lower[i] ? problem_.upper[i] : -problem_.lower[i];
       ridge_[i] = width / (box > 1e-300 ? box : 1e-300);
@@ -53,11 +58,10 @@ class Losses {
     const bool anchored = !target_.empty();
     return {anchored ? target_.data() : problem_.target.data(), problem_.lower.data(),
             problem_.upper.data(), anchored ? ridge_.data() : problem_.ridge.data(),
-            inverse_.data(), problem_.tube, inverse_.size()};
+            inverse_.empty() ? nullptr : inverse_.data(), problem_.tube, problem_.ridge.size()};
   }
 
  private:
-  static double invert(double ridge) { return ridge > 0 ? 1 / ridge : 1e300; }
   const LinearProblem& problem_;
   std::vector<double> target_, ridge_, inverse_;
 };

@@ -10,8 +10,6 @@
 namespace hinge {
 namespace {
 
-constexpr std::size_t kDirectFeatures = 1200;
-
 double dot(Span<const double> a, Span<const double> b) {
   return linear_ops().dot_double(a.data(), b.data(), a.size());
 }

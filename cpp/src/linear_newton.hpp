@@ -14,6 +14,8 @@
 
 namespace hinge {
 
+constexpr std::size_t kDirectFeatures = 1200;  // up to these a direction is found by Cholesky
+
 struct NewtonPoint {
   std::vector<double> w, f, beta, g;  // weights, ⟨w, x_i⟩, the dual point (102), w − Xᵀβ
   double b = 0, slack = 0;            // slack = ½‖g‖²: what the inner problem can still gain

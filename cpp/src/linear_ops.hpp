@@ -5,7 +5,10 @@
 
 namespace hinge {
 
-// The losses (101) of n samples.  `target` includes the shift D β^k of a proximal step; `inverse` is 1/D, or huge.
+constexpr double kHugeInverse = 1e300;
+
+// The losses (101) of n samples.  `target` includes the shift D β^k of a proximal step; `inverse` is 1/D, or huge;
+// nullptr where it is huge everywhere.
 struct LossArrays {
   const double *target, *lower, *upper, *ridge, *inverse;
   double tube;

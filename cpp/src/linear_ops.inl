@@ -91,7 +91,12 @@ struct Term {
   HINGE_INLINE Term at(const hinge::LossArrays& loss, size_t i) {
     Term t;
     load(loss.target + i, t.target), load(loss.lower + i, t.lower);
-    load(loss.upper + i, t.upper), load(loss.inverse + i, t.inverse);
+    load(loss.upper + i, t.upper);
+    if (loss.inverse) {
+      load(loss.inverse + i, t.inverse);
+    } else {
+      t.inverse = (t.target - t.target) + hinge::kHugeInverse;
+    }
     t.tube = loss.tube;
     return t;
   }

@@ -99,6 +99,7 @@ class Rows<Csr<T, I>> {
     const char* p = static_cast<const char*>(from);
     if (bytes > 1024) bytes = 1024;  // the processor follows a stream by itself
     for (std::size_t k = 0; k < bytes; k += 64) __builtin_prefetch(p + k);
+    __builtin_prefetch(p + bytes - 1);
   }
   Csr<T, I> data_;
 };

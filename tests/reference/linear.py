@@ -50,3 +50,36 @@ def primal_value(problem, w, b):
         losses = problem.upper * above - problem.lower * below
     own = 0.5 * (b / problem.bias_scale) ** 2 if problem.bias.name == "PENALISED" else 0.0
     return 0.5 * w @ w + own + problem.total * b + losses.sum()
+
+
+def crammer_singer_optimum(problem):
+    """The primal value of all classes at once at the point that clarabel finds."""
+    X = problem.X.toarray() if sparse.issparse(problem.X) else np.asarray(problem.X, dtype=np.float64)
+    n, d = X.shape
+    k, bias = problem.classes, problem.bias.name != "NONE"
+    f = np.c_[X, np.full(n, float(bias))]
+    rows, sides = [], []
+    for i in range(n):  # e + f^m − f^y − ξ ≤ 0 for every class m; m = y says ξ ≥ 0
+        for m in range(k):
+            row = np.zeros((k, d + 1))
+            row[m] += f[i]
+            row[problem.label[i]] -= f[i]
+            slack = np.zeros(n)
+            slack[i] = -1.0
+            rows.append(np.r_[row.ravel(), slack])
+            sides.append(-float(m != problem.label[i]))
+    own = problem.bias_scale**-2 if problem.bias.name == "PENALISED" else 0.0
+    quadratic = sparse.diags(np.r_[np.tile(np.r_[np.ones(d), own], k), np.zeros(n)], format="csc")
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.max_iter = 200
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
+    linear = np.r_[np.zeros(k * (d + 1)), problem.cost]
+    cone = [clarabel.NonnegativeConeT(len(sides))]
+    matrix = sparse.csc_matrix(np.array(rows))
+    found = np.asarray(clarabel.DefaultSolver(quadratic, linear, matrix, np.array(sides), cone, settings).solve().x)
+    w = found[: k * (d + 1)].reshape(k, d + 1)
+    values = f @ w.T
+    errors = values + 1.0 - values[np.arange(n), problem.label][:, None]
+    errors[np.arange(n), problem.label] = 0.0
+    return 0.5 * np.sum(w[:, :d] ** 2) + 0.5 * own * np.sum(w[:, d] ** 2) + problem.cost @ errors.max(axis=1)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
-from typing import Any, ClassVar, Self
+from contextlib import nullcontext
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -23,16 +21,15 @@ from hinge.estimators import parameters
 from hinge.estimators.data import Data, check_weight, take
 from hinge.estimators.fitted import FLOATS
 from hinge.estimators.mapped import block_bytes, check_finite, mapped_parts
-from hinge.estimators.progress import ProgressLine
-from hinge.kernels import check_cache_size
+from hinge.estimators.reported import Reported
 from hinge.model import LinearModel
-from hinge.problems import Array, Bias, Certificate, LinearProblem, LinearSolution, Status, combine
+from hinge.problems import Array, Bias, Certificate, LinearProblem, LinearSolution, combine
 from hinge.solvers import CoordinateDescent, Monitor
 
 METHODS = ("auto", "descent", "newton")
 
 
-class LinearMachine(BaseEstimator):
+class LinearMachine(Reported, BaseEstimator):
     """Base of `LinearSVC`, `LinearSVR` and `LinearOneClassSVM`."""
 
     _losses: ClassVar[tuple[str, ...]] = ()
@@ -44,19 +41,11 @@ class LinearMachine(BaseEstimator):
     # ---- validation ---------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        parameters.number("tol", self.tol, 0.0, open_low=True)
-        parameters.integer("max_iter", self.max_iter, -1)
-        if self.max_time is not None:
-            parameters.number("max_time", self.max_time, 0.0, open_low=True)
+        self._check_limits()
         parameters.flag("warm_start", self.warm_start)
         parameters.number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0.0)
         if self._losses:
             parameters.choice("loss", self.loss, self._losses)
-        if self.n_jobs is not None:
-            parameters.integer("n_jobs", self.n_jobs, -(2**31))
-            if self.n_jobs == 0:
-                raise ValueError("n_jobs=0 has no meaning; use 1, or -1 for all cores")
-        check_cache_size(self.cache_size)
         if not isinstance(self.solver, CoordinateDescent):
             parameters.choice("solver", self.solver, METHODS)
 
@@ -99,7 +88,8 @@ class LinearMachine(BaseEstimator):
         X = self._validate_X(X, reset)
         y = self._validate_y(y, X.shape[0], reset)
         check_consistent_length(X, y)
-        weight = check_weight(sample_weight, X.shape[0])
+        n = X.shape[0]  # where all weights are one, they need no memory
+        weight = np.broadcast_to(1.0, n) if sample_weight is None else check_weight(sample_weight, n)
         if not reset and X.shape[0] != self._n_seen:
             raise ValueError(f"X has {X.shape[0]} samples, but fit was given {self._n_seen}; pass the training data")
         self._n_seen = X.shape[0]
@@ -123,7 +113,9 @@ class LinearMachine(BaseEstimator):
 
     # ---- training -----------------------------------------------------------------------------------------------
 
-    def _train(self, data: Data, problems: Sequence[LinearProblem]) -> list[LinearSolution]:
+    def _train(
+        self, data: Data, problems: Sequence[LinearProblem], monitor: Monitor | None = None
+    ) -> list[LinearSolution]:
         """Solve every machine, several at a time; certificates, statuses and histories become attributes."""
         deadline = None if self.max_time is None else time.monotonic() + self.max_time
         threads = effective_n_jobs(self.n_jobs)
@@ -133,7 +125,7 @@ class LinearMachine(BaseEstimator):
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             return self._solver(data.X, share, left).solve_linear(problems[k], starts[k], monitor)
 
-        with self._progress() as show:
+        with nullcontext(monitor) if monitor is not None else self._progress() as show:
             if len(problems) == 1 or threads == 1:
                 solutions = []
                 for k in range(len(problems)):
@@ -144,25 +136,10 @@ class LinearMachine(BaseEstimator):
                     if show is not None and len(solutions[-1].history):
                         show(solutions[-1].history.last())
             else:
-                solutions = _side_by_side(solve, len(problems), threads)
+                solutions = _side_by_side(solve, len(problems), threads, monitor)
         self._tell(solutions, [s.certificate(p) for s, p in zip(solutions, problems, strict=True)])
         self._keep(data, np.array([solution.beta for solution in solutions]))
         return solutions
-
-    @contextmanager
-    def _progress(self) -> Iterator[Monitor | None]:
-        """What is told to the solver's monitor, for as long as it works."""
-        with ProgressLine(type(self).__name__) if self.verbose else nullcontext() as line:
-            yield None if line is None else line.update
-
-    def _tell(self, solutions: Sequence[Any], certificates: Sequence[Certificate]) -> None:
-        self.certificates_ = list(certificates)
-        self.certificate_ = combine(certificates)
-        self.status_ = max(solution.status for solution in solutions)
-        self._error = next((s.error for s in solutions if s.error is not None), None)
-        histories = [solution.history for solution in solutions]
-        self.history_ = histories[0] if len(histories) == 1 else histories
-        self.n_iter_ = int(max(solution.iterations for solution in solutions))
 
     def _keep(self, data: Data, dual: Array) -> None:
         """The dual point, of all samples that `fit` was given; what `certify` and a warm start need."""
@@ -185,27 +162,6 @@ class LinearMachine(BaseEstimator):
                 "preprocessed."
             )
         self.intercept_ = np.asarray(offset, dtype=np.float64)
-
-    def _finish(self) -> Self:
-        """Warn about a solver that stopped early; raise what interrupted it, now that the model is in place."""
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
-        reasons = {
-            Status.MAX_ITER: f"Solver terminated early (max_iter={self.max_iter}).",
-            Status.TIME_LIMIT: f"Solver terminated early (max_time={self.max_time} s).",
-            Status.NUMERICAL: f"Rounding errors stopped the solver before tol={self.tol:g}.",
-            Status.INTERRUPTED: "Solver was stopped by its monitor.",
-        }
-        if self.status_ in reasons:
-            warnings.warn(
-                f"{reasons[self.status_]} Failed to converge: the model is kept, and the relative duality gap reached "
-                f"is {self.certificate_.relative_gap:.2g}. Consider pre-processing your data with StandardScaler or "
-                "MinMaxScaler, or increase the limit.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        return self
 
     # ---- the function -------------------------------------------------------------------------------------------
 
@@ -265,13 +221,13 @@ class LinearMachine(BaseEstimator):
 
 
 def _side_by_side(
-    solve: Callable[[int, int, Monitor | None], LinearSolution], machines: int, threads: int
+    solve: Callable[[int, int, Monitor | None], LinearSolution], machines: int, threads: int, monitor: Monitor | None
 ) -> list[LinearSolution]:
     """One machine per thread; Ctrl-C reaches the calling thread, which asks the others to stop."""
     stop = threading.Event()
 
     def go_on(snapshot: dict[str, Any]) -> bool:
-        return not stop.is_set()
+        return not stop.is_set() and (monitor is None or monitor(snapshot) is not False)
 
     share = max(1, threads // machines)
     with ThreadPoolExecutor(min(threads, machines)) as pool:

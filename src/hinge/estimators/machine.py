@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hinge.estimators import compact, parameters
 from hinge.estimators.data import Data, check_symmetric, check_weight, everyone, length, rows_of, take
 from hinge.estimators.fitted import FLOATS, FittedFunction
-from hinge.estimators.progress import ProgressLine
+from hinge.estimators.reported import Reported
 from hinge.formulations import Formulation, proof_of
 from hinge.kernels import (
     DirectAccess,
@@ -30,7 +27,6 @@ from hinge.kernels import (
     Kernel,
     Precomputed,
     cache_bytes,
-    check_cache_size,
     make_kernel,
     open_access,
 )
@@ -64,7 +60,7 @@ def _unit(machine: Machine) -> Array:
     return np.where(np.isfinite(upper), upper, 1.0)
 
 
-class KernelMachine(FittedFunction, BaseEstimator):
+class KernelMachine(Reported, FittedFunction, BaseEstimator):
     """Base of `SVC`, `NuSVC`, `SVR`, `NuSVR` and `OneClassSVM`."""
 
     #: Losses by name, the machine's own first; empty where a machine has no choice.
@@ -77,21 +73,13 @@ class KernelMachine(FittedFunction, BaseEstimator):
     # ---- validation: the only place where arguments and data are looked at ----------------------------------------
 
     def _check_parameters(self) -> None:
-        parameters.number("tol", self.tol, 0.0, open_low=True)
-        parameters.integer("max_iter", self.max_iter, -1)
-        if self.max_time is not None:
-            parameters.number("max_time", self.max_time, 0.0, open_low=True)
+        self._check_limits()
         parameters.number("degree", self.degree, 0.0)
         parameters.number("coef0", self.coef0, -np.inf)
         for name in ("shrinking", "warm_start", "verbose"):
             parameters.flag(name, getattr(self, name))
         if self._losses:
             self._check_loss()
-        if self.n_jobs is not None:
-            parameters.integer("n_jobs", self.n_jobs, -(2**31))
-            if self.n_jobs == 0:
-                raise ValueError("n_jobs=0 has no meaning; use 1, or -1 for all cores")
-        check_cache_size(self.cache_size)
         self._solver()
         self._make_kernel()
 
@@ -194,8 +182,7 @@ class KernelMachine(FittedFunction, BaseEstimator):
             machine.formulation.build(access if machine.rows is None else access.subset(machine.rows))
             for machine in machines
         ]
-        with ProgressLine(type(self).__name__) if self.verbose else nullcontext() as line:
-            monitor = None if line is None else line.update
+        with self._progress() as monitor:
             solutions = self._solve_all(problems, machines, self._warm_starts(data, machines), deadline, monitor)
             if monitor is not None and len(solutions[-1].history):
                 monitor(solutions[-1].history.last())
@@ -299,47 +286,20 @@ class KernelMachine(FittedFunction, BaseEstimator):
         found = certify(problem, solution.alpha, solution.mu, solution.gradient, convex=kernel.psd)
         return found.with_history(solution.history) if solution.exact else found.unproven(solution.history)
 
-    def _tell(self, solutions: Sequence[Solution], certificates: Sequence[Certificate]) -> None:
-        """Attributes that say how training went."""
-        self.certificates_ = list(certificates)
-        self.certificate_ = combine(certificates)
-        self.status_ = max(solution.status for solution in solutions)
+    def _tell(self, solutions: Sequence[Any], certificates: Sequence[Certificate]) -> None:
+        super()._tell(solutions, certificates)
         self.fit_status_ = int(self.status_ is not Status.SOLVED)
-        self._error = next((s.error for s in solutions if s.error is not None), None)
-        histories = [solution.history for solution in solutions]
-        self.history_ = histories[0] if len(histories) == 1 else histories
-        self.n_iter_ = self._iterations(np.array([s.iterations for s in solutions], dtype=np.int32))
 
-    def _iterations(self, counts: NDArray[np.int32]) -> Any:
-        return int(counts[0])
+    def _iteration_limit(self) -> int | None:
+        limit: int | None = getattr(self._solver(), "max_iter", self.max_iter)
+        return limit
 
-    def _finish(self) -> Self:
-        """Warn about a solver that stopped early; raise what interrupted it, now that the model is in place."""
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
+    def _check_end(self) -> None:
         if self.status_ is Status.NUMERICAL and np.isinf(getattr(self, "C", 1.0)):
             raise ValueError(
                 "C=inf asks for a function without any error, and with this kernel there is none: the problem is "
                 "unbounded. Use a finite C"
             )
-        max_iter: int | None = getattr(self._solver(), "max_iter", self.max_iter)
-        reasons = {
-            Status.MAX_ITER: f"Solver terminated early (max_iter={max_iter})."
-            if max_iter is not None and max_iter >= 0
-            else f"The solver gave up after {np.max(self.n_iter_)} steps.",
-            Status.TIME_LIMIT: f"Solver terminated early (max_time={self.max_time} s).",
-            Status.NUMERICAL: f"Rounding errors stopped the solver before tol={self.tol:g}.",
-            Status.INTERRUPTED: "Solver was stopped by its monitor.",
-        }
-        if self.status_ in reasons:
-            warnings.warn(
-                f"{reasons[self.status_]}  Consider pre-processing your data with StandardScaler or MinMaxScaler. The "
-                f"model is kept; the relative duality gap reached is {self.certificate_.relative_gap:.2g}.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        return self
 
     # ---- warm starts (LwK 10.1.2) -----------------------------------------------------------------------------
 

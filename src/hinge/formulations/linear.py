@@ -32,8 +32,8 @@ def linear_regression(
 
 def linear_one_class(X: Any, weight: Array, nu: float) -> LinearProblem:
     """min ½‖w‖² − νWρ + Σ wᵢ max(0, ρ − ⟨w, xᵢ⟩), W = Σ wᵢ; the offset is −ρ.        docs/math.md (14)"""
-    none = np.zeros(len(weight))
-    return LinearProblem(X, none, none, weight, none, 0.0, Bias.FREE, 1.0, float(nu * np.sum(weight)))
+    none, upper = np.zeros(len(weight)), np.ascontiguousarray(weight)
+    return LinearProblem(X, none, none, upper, none, 0.0, Bias.FREE, 1.0, float(nu * np.sum(weight)))
 
 
 def _box(cost: Array, squared: bool) -> tuple[Array, Array]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from hinge.io.arrays import check_values, read_dtype
 from hinge.io.encode import MAX_DEPTH, SCALARS, SPARSE, check_csr
 from hinge.io.flaws import NEWER, Flaw
+from hinge.io.machines import rebuild
 from hinge.io.registry import ENUMS, RECORDS, fields_of, fits
 
 T = TypeVar("T")
@@ -141,6 +143,18 @@ class Decoder:
                 raise Flaw(f"{name}.{field} is a {type(value).__name__}, which it cannot be")
         return RECORDS[name](**values)
 
+    def _machine(self, content: Any, depth: int) -> Any:
+        name, parameters, state = expect(content, list, 3)
+        decode = partial(self.decode, depth=depth + 1)
+        return rebuild(expect(name, str), expect(parameters, dict), expect(state, dict), decode)
+
+    def _masked(self, content: Any, depth: int) -> Any:
+        values, mask = (self.decode(node, depth + 1) for node in expect(content, list, 2))
+        whole = isinstance(values, np.ndarray) and isinstance(mask, np.ndarray) and mask.dtype == np.bool_
+        if not whole or values.shape != mask.shape:
+            raise Flaw("a masked array is not made of values and their mask")
+        return np.ma.MaskedArray(values, mask)
+
     _READERS: ClassVar[dict[str, Callable[[Decoder, Any, int], Any]]] = {
         "float": _float,
         "bytes": _bytes,
@@ -152,4 +166,6 @@ class Decoder:
         "csr": _csr,
         "enum": _enum,
         "record": _record,
+        "machine": _machine,
+        "masked": _masked,
     }

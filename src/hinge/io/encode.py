@@ -13,6 +13,8 @@ says what it is:
     {"csr": ["csr_matrix", shape, data, indices, indptr]}
     {"enum": ["Status", "SOLVED"]}
     {"record": ["RBF", {"gamma": ...}]}       a registered dataclass
+    {"machine": ["SVC", {...}, {...}]}        a machine inside a result: its parameters and its state
+    {"masked": [values, mask]}                a masked array
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from scipy import sparse
 
 from hinge.io.arrays import is_plain
 from hinge.io.flaws import Flaw
-from hinge.io.registry import ENUMS, RECORDS, fields_of, fits, name_of
+from hinge.io.machines import split
+from hinge.io.registry import ENUMS, ESTIMATORS, RECORDS, fields_of, fits, name_of
 
 #: Deeper trees are mistakes (or attacks).
 MAX_DEPTH: Final = 100
@@ -72,6 +75,12 @@ class Encoder:
             return {"enum": [name, value.name]}
         if (name := name_of(kind, RECORDS)) is not None:
             return {"record": [name, self._fields(value, where, depth)]}
+        if (name := name_of(kind, ESTIMATORS)) is not None:
+            parts = ({k: self.encode(v, f"{where}.{k}", depth + 1) for k, v in part.items()} for part in split(value))
+            return {"machine": [name, *parts]}
+        if kind is np.ma.MaskedArray:
+            pieces = (np.asarray(value.data), np.ma.getmaskarray(value))
+            return {"masked": [self.encode(piece, where, depth + 1) for piece in pieces]}
         raise _cannot(value, where)
 
     def _pair(self, key: Any, value: Any, where: str, depth: int) -> list[Any]:

@@ -22,8 +22,9 @@ from typing import IO, Any
 from hinge.io import archive
 from hinge.io.decode import Decoder, expect
 from hinge.io.encode import Encoder
-from hinge.io.flaws import FOREIGN, NEWER, RESTORE, Flaw, ModelFileError
-from hinge.io.registry import ESTIMATORS, PATHS, name_of
+from hinge.io.flaws import FOREIGN, RESTORE, Flaw, ModelFileError
+from hinge.io.machines import check_fitted, check_whole, rebuild, split
+from hinge.io.registry import ESTIMATORS, SAVED, WHOLE, name_of
 
 FORMAT = "hinge model"
 VERSION = 1
@@ -32,14 +33,14 @@ Path = str | os.PathLike[str]
 
 
 def save(model: Any, path: Path) -> None:
-    """Write a machine, fitted or not, or a path, to a file that `load` reads.
+    """Write a machine, fitted or not, a path, or what a search found, to a file that `load` reads.
 
     The file appears whole or not at all: a failure leaves what was there before.
 
     Parameters
     ----------
     model : estimator
-        A machine of hinge, or a path.
+        A machine of hinge, a path, or a `GridResult`.
     path : str or path
         Where to; a file that is there is replaced.
 
@@ -57,11 +58,11 @@ def save(model: Any, path: Path) -> None:
     >>> hinge.load(path).predict([[0.5], [2.5]]).tolist()
     ['a', 'b']
     """
-    name = name_of(type(model), {**ESTIMATORS, **PATHS})
+    name = name_of(type(model), {**ESTIMATORS, **WHOLE})  # the tests add classes
     if name is None:
-        raise TypeError(f"model is a {type(model).__name__}; save writes {', '.join(sorted({**ESTIMATORS, **PATHS}))}")
+        raise TypeError(f"model is a {type(model).__name__}; save writes {', '.join(sorted(SAVED))}")
     encoder = Encoder()
-    parameters, state = ({}, {"path": model}) if name in PATHS else _split(model)
+    parameters, state = ({}, {"path": model}) if name in WHOLE else split(model)
     manifest = {
         "format": FORMAT,
         "version": VERSION,
@@ -71,7 +72,7 @@ def save(model: Any, path: Path) -> None:
         "state": {key: encoder.encode(state[key], key) for key in sorted(state)},
     }
     try:
-        _check_fitted(model)
+        check_fitted(model)
     except Exception as error:
         raise ValueError(f"the model is not whole ({error}): fit it again, or save a clone of it") from error
     text = archive.manifest_bytes(manifest)
@@ -118,14 +119,6 @@ def _read(file: IO[bytes]) -> Any:
     return model
 
 
-def _split(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Parameters and state of a machine; what a machine can rebuild by itself is left out."""
-    parameters = model.get_params(deep=False)
-    left_out = {*parameters, *getattr(type(model), "_transient", ())}
-    attributes = model._plain() if hasattr(model, "_plain") else vars(model)  # compiled state as arrays
-    return parameters, {key: value for key, value in attributes.items() if key not in left_out}
-
-
 def _check_version(manifest: dict[str, Any]) -> None:
     if manifest.get("format") != FORMAT:
         raise Flaw("it does not say that it is a model file", FOREIGN)
@@ -143,54 +136,20 @@ def _check_version(manifest: dict[str, Any]) -> None:
 
 def _rebuild(manifest: dict[str, Any], decoder: Decoder) -> Any:
     name = expect(manifest["class"], str)
-    if name in PATHS:
-        return _rebuild_path(manifest, decoder, PATHS[name])
-    if name not in ESTIMATORS:
-        raise Flaw(f"it holds a {name[:40]!r}, which is none of {', '.join(sorted({**ESTIMATORS, **PATHS}))}", NEWER)
-    cls: Any = ESTIMATORS[name]
-    parameters = {key: decoder.decode(node) for key, node in expect(manifest["parameters"], dict).items()}
-    unknown = sorted(set(parameters) - set(cls._get_param_names()))
-    if unknown:
-        raise Flaw(f"{name} has no parameter {unknown[0][:40]!r}", NEWER)
-    model = cls(**parameters)
-    for key, node in expect(manifest["state"], dict).items():
-        if not _may_be_state(cls, key) or key in vars(model):
-            raise Flaw(f"{key[:40]!r} cannot be an attribute of a fitted {name}")
-        vars(model)[key] = decoder.decode(node)
-    try:
-        _check_fitted(model)
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise Flaw(f"the parts of the {name} do not fit together ({reason[:200]})") from error
-    return model
+    parameters, state = expect(manifest["parameters"], dict), expect(manifest["state"], dict)
+    if name in WHOLE:
+        return _rebuild_whole(parameters, state, decoder, WHOLE[name])
+    return rebuild(name, parameters, state, decoder.decode)
 
 
-def _rebuild_path(manifest: dict[str, Any], decoder: Decoder, cls: Any) -> Any:
-    state = expect(manifest["state"], dict)
-    if set(state) != {"path"} or expect(manifest["parameters"], dict):
+def _rebuild_whole(parameters: dict[str, Any], state: dict[str, Any], decoder: Decoder, cls: Any) -> Any:
+    if set(state) != {"path"} or parameters:
         raise Flaw(f"a {cls.__name__} has parts missing or too many")
-    path = decoder.decode(state["path"])
-    if type(path) is not cls:
-        raise Flaw(f"it holds a {type(path).__name__} where a {cls.__name__} belongs")
-    try:
-        path._check_loaded()
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise Flaw(f"the parts of the {cls.__name__} do not fit together ({reason[:200]})") from error
-    return path
-
-
-def _may_be_state(cls: type, name: str) -> bool:
-    """Data may not take the place of a method, a property or anything Python itself looks at."""
-    member = getattr(cls, name, None)
-    taken = callable(member) or isinstance(member, property)
-    return name.isidentifier() and not name.startswith("__") and not taken
-
-
-def _check_fitted(model: Any) -> None:
-    """Let a machine that has fitted attributes check that they belong together."""
-    if hasattr(model, "_check_loaded") and any(name.endswith("_") for name in vars(model)):
-        model._check_loaded()
+    found = decoder.decode(state["path"])
+    if type(found) is not cls:
+        raise Flaw(f"it holds a {type(found).__name__} where a {cls.__name__} belongs")
+    check_whole(found)
+    return found
 
 
 def _hinge_version() -> str:

@@ -14,6 +14,7 @@ import numpy as np
 
 from hinge import estimators, kernels, losses, lowrank, model, online, paths, problems, ranking, recipes, solvers
 from hinge.estimators.compact import LowRankReport
+from hinge import estimators, kernels, model, paths, problems, selection, solvers
 
 #: Machines: classes that `save` accepts.
 ESTIMATORS: dict[str, type] = {
@@ -53,7 +54,14 @@ PATHS: dict[str, Any] = {
         paths.OneVsOnePaths,
         ranking.RankingPath,
     )
+#: Paths and results: dataclasses that `save` accepts as well.
+WHOLE: dict[str, Any] = {
+    cls.__name__: cls
+    for cls in (paths.SolutionPath, paths.QuadraticLossPath, paths.ApproximatePath, selection.GridResult)
 }
+
+#: The names of all that `save` accepts.
+SAVED = frozenset({*ESTIMATORS, *WHOLE})
 
 #: Dataclasses that may appear inside a machine, written field by field.  Not FunctionKernel: it holds code.
 RECORDS: dict[str, type] = {
@@ -80,7 +88,7 @@ RECORDS: dict[str, type] = {
         paths.Motion,
         paths.Pieces,
         paths.Counts,
-        *PATHS.values(),
+        *WHOLE.values(),
         solvers.CoordinateDescent,
         solvers.LowRankInteriorPoint,
         solvers.Newton,

@@ -51,6 +51,16 @@ class GridResult:
         """The best estimator's own score: accuracy or R²."""
         return float(self._best("score").score(X, y))
 
+    def _check_loaded(self) -> None:
+        """The parts belong together (they may come from a file)."""
+        count = len(self.cv_results_["params"])
+        whole = all(len(column) == count for column in self.cv_results_.values())
+        if self.best_index_ is not None:
+            whole = whole and 0 <= self.best_index_ < count
+            whole = whole and self.cv_results_["params"][self.best_index_] == self.best_params_
+        if not whole or (not hasattr(self.best_estimator_, "predict") and self.best_estimator_ is not None):
+            raise ValueError("the parts of the search do not belong together")
+
     def _best(self, method: str) -> Any:
         if self.best_estimator_ is None:
             raise AttributeError(

@@ -1,0 +1,94 @@
+"""What every machine says about its training: progress, how it ended, and a warning where it ended early."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from hinge.estimators import parameters
+from hinge.estimators.progress import ProgressLine
+from hinge.kernels import check_cache_size
+from hinge.problems import Certificate, Status, combine
+from hinge.solvers import Monitor
+
+
+class Reported:
+    """Limits that are checked, and attributes that tell what came of them."""
+
+    certificate_: Certificate
+    n_iter_: Any
+    tol: Any
+    max_iter: Any
+    max_time: Any
+    n_jobs: Any
+    cache_size: Any
+    verbose: Any
+
+    def _check_limits(self) -> None:
+        """Tolerance, limits and threads: parameters that every machine has."""
+        parameters.number("tol", self.tol, 0.0, open_low=True)
+        parameters.integer("max_iter", self.max_iter, -1)
+        if self.max_time is not None:
+            parameters.number("max_time", self.max_time, 0.0, open_low=True)
+        if self.n_jobs is not None:
+            parameters.integer("n_jobs", self.n_jobs, -(2**31))
+            if self.n_jobs == 0:
+                raise ValueError("n_jobs=0 has no meaning; use 1, or -1 for all cores")
+        check_cache_size(self.cache_size)
+
+    @contextmanager
+    def _progress(self) -> Iterator[Monitor | None]:
+        """The monitor of a solver, for as long as it works; None where nobody asked to see it."""
+        with ProgressLine(type(self).__name__) if self.verbose else nullcontext() as line:
+            yield None if line is None else line.update
+
+    def _tell(self, solutions: Sequence[Any], certificates: Sequence[Certificate]) -> None:
+        """Attributes that say how training went."""
+        self.certificates_ = list(certificates)
+        self.certificate_ = combine(certificates)
+        self.status_ = max(solution.status for solution in solutions)
+        self._error = next((s.error for s in solutions if s.error is not None), None)
+        histories = [solution.history for solution in solutions]
+        self.history_ = histories[0] if len(histories) == 1 else histories
+        self.n_iter_ = self._iterations(np.array([s.iterations for s in solutions], dtype=np.int32))
+
+    def _iterations(self, counts: NDArray[np.int32]) -> Any:
+        """`n_iter_` of several machines."""
+        return int(np.max(counts))
+
+    def _iteration_limit(self) -> int | None:
+        return int(self.max_iter)
+
+    def _check_end(self) -> None:
+        """An error for ends that no model can come from."""
+
+    def _finish(self) -> Self:
+        """Warn about a solver that stopped early; raise what interrupted it, now that the model is in place."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        self._check_end()
+        limit = self._iteration_limit()
+        reasons = {
+            Status.MAX_ITER: f"Solver terminated early (max_iter={limit})."
+            if limit is not None and limit >= 0
+            else f"The solver gave up after {np.max(self.n_iter_)} steps.",
+            Status.TIME_LIMIT: f"Solver terminated early (max_time={self.max_time} s).",
+            Status.NUMERICAL: f"Rounding errors stopped the solver before tol={self.tol:g}.",
+            Status.INTERRUPTED: "Solver was stopped by its monitor.",
+        }
+        if self.status_ in reasons:
+            warnings.warn(
+                f"{reasons[self.status_]}  Consider pre-processing your data with StandardScaler or MinMaxScaler, or "
+                "increase the limit. It failed to converge: the model is kept, and the relative duality gap reached is "
+                f"{self.certificate_.relative_gap:.2g}.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self

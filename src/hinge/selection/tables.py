@@ -1,0 +1,128 @@
+"""A search: the splits, the tables that are filled, and what is said about them in the end."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
+from sklearn.model_selection import ParameterGrid, check_cv
+
+from hinge.estimators.data import check_weight
+from hinge.problems import Array
+from hinge.selection.folds import Index
+from hinge.selection.result import GridResult, tabulate
+from hinge.selection.scores import scorer_of
+
+
+class Search:
+    """What searches share.  `run` fills `scores`, `known` and the times, (candidates × splits) each."""
+
+    def __init__(
+        self,
+        template: Any,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        axes: dict[str, list[Any]],
+        cv: Any,
+        scoring: Any,
+        max_time: float | None,
+        verbose: bool,
+    ) -> None:
+        self.template, self.axes, self.verbose = template, axes, verbose
+        self.began = time.monotonic()
+        self.max_time = max_time
+        self.scorer = scorer_of(scoring)
+        data = clone(template)._validate(X, y, None)
+        self.classifies = is_classifier(template)
+        splits = [
+            (np.arange(data.n)[train], np.arange(data.n)[test])
+            for train, test in check_cv(cv, data.y, classifier=self.classifies).split(data.X, data.y)
+        ]
+        if not splits:
+            raise ValueError(f"cv={cv!r} gives no split; pass at least one (train, test)")
+        weight = check_weight(sample_weight, data.n)
+        self.X, self.y, self.weight, self.splits = data.X, data.y, weight, splits
+        self.candidates = list(ParameterGrid(axes))
+        shape = (len(self.candidates), len(splits))
+        self.scores, self.fit_time, self.score_time = np.full(shape, np.nan), np.zeros(shape), np.zeros(shape)
+        self.known, self.failed, self.unsolved = np.zeros(shape, dtype=bool), set[str](), 0
+        self.threads = effective_n_jobs(template.n_jobs)
+        self.prepare()
+
+    def prepare(self) -> None:
+        """What else a search needs before it runs."""
+
+    def run(self) -> None:
+        """Fill the tables."""
+        raise NotImplementedError
+
+    def left(self) -> float | None:
+        """Seconds until `max_time`."""
+        return None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - self.began))
+
+    def say(self, what: str) -> None:
+        """A line on standard error, where `verbose`."""
+        if self.verbose and sys.stderr is not None:
+            sys.stderr.write(f"grid  {what}  {time.monotonic() - self.began:.1f} s\n")
+
+    def train(self, k: int) -> Index:
+        """The training part of a split, in the order of the samples; without those of weight zero."""
+        train = np.sort(self.splits[k][0])
+        return train[self.weight[train] > 0]
+
+    def can_train(self, k: int) -> bool:
+        """Whether there is something to train on; if not, the scores of the split are known to be NaN."""
+        train = self.train(k)
+        if self.classifies and len(np.unique(self.y[train])) < 2:
+            self.failed.add(f"split {k} has fewer than two classes to train on")
+        elif len(train) == 0:
+            self.failed.add(f"split {k} has nothing to train on")
+        else:
+            return True
+        self.known[:, k] = True
+        return False
+
+    def result(self) -> GridResult:
+        """The tables so far."""
+        table = tabulate(self.candidates, self.scores, self.fit_time, self.score_time)
+        mean: Array = table["mean_test_score"]
+        best = int(np.nanargmax(mean)) if np.isfinite(mean).any() else None
+        return GridResult(
+            cv_results_=table,
+            n_splits_=len(self.splits),
+            best_index_=best,
+            best_params_=None if best is None else dict(self.candidates[best]),
+            best_score_=float("nan") if best is None else float(mean[best]),
+            complete_=bool(self.known.all()),
+        )
+
+    def warn(self) -> None:
+        """What did not go as it should."""
+        if self.failed:
+            warnings.warn(
+                f"{'; '.join(sorted(self.failed))}: the scores there are NaN. Use fewer folds, or stratified ones",
+                FitFailedWarning,
+                stacklevel=3,
+            )
+        missing = ~np.all(self.known, axis=1)
+        if missing.any():
+            warnings.warn(
+                f"max_time={self.max_time} s ended the search: {int(missing.sum())} of {len(missing)} candidates have "
+                "no score (NaN). Allow more time or fewer candidates",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        if self.unsolved:
+            warnings.warn(
+                f"{self.unsolved} problems of the search did not reach tol={self.template.tol:g} (max_iter="
+                f"{self.template.max_iter}). Consider pre-processing your data with StandardScaler or MinMaxScaler",
+                ConvergenceWarning,
+                stacklevel=3,
+            )

@@ -1,0 +1,36 @@
+"""All classes at once: the value of an independent solver, proven."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from hinge import Status
+from hinge.problems import Bias, CrammerSingerProblem, certify_crammer_singer
+from hinge.solvers import CoordinateDescent
+from reference.linear import crammer_singer_optimum
+
+
+def problem_of(bias, kind, C=0.5, n=40, d=4, classes=3):
+    rng = np.random.default_rng(5)
+    label = rng.integers(0, classes, n).astype(np.int32)
+    X = rng.normal(size=(n, d)) + 1.5 * np.eye(classes, d)[label]
+    if kind == "duplicates":
+        X[n // 2 :] = X[: n - n // 2]
+        X[0] = 0.0
+    if kind == "sparse":
+        X = sparse.csr_matrix(np.where(rng.random((n, d)) < 0.5, X, 0.0))
+    return CrammerSingerProblem(X, label, C * rng.uniform(0.3, 2.0, n), classes, bias, 0.7)
+
+
+@pytest.mark.parametrize("kind", ["dense", "duplicates", "sparse"])
+@pytest.mark.parametrize("bias", list(Bias), ids=lambda bias: bias.name)
+def test_the_certificate_agrees_with_an_independent_solver(bias, kind):
+    problem = problem_of(bias, kind)
+    value = crammer_singer_optimum(problem)
+    solution = CoordinateDescent(tol=5e-9, max_time=20).solve_crammer_singer(problem)
+    assert solution.status is Status.SOLVED
+    assert solution.gap <= 1e-8 * value
+    assert abs(solution.primal - value) <= 1e-8 * value
+    assert abs(solution.dual - value) <= 1e-8 * value
+    found = certify_crammer_singer(problem, solution.weights, solution.offset, solution.alpha)
+    assert found.relative_gap <= 1e-8
