@@ -2,7 +2,6 @@
 
 from hinge.estimators.classification import SVC, NuSVC
 from hinge.estimators.incremental import IncrementalSVC, IncrementalSVR
-from hinge.estimators.linear import LinearOneClassSVM, LinearSVC, LinearSVR
 from hinge.estimators.linear_classification import LinearSVC
 from hinge.estimators.linear_single import LinearOneClassSVM, LinearSVR
 from hinge.estimators.lp import LPSVC, LPSVR

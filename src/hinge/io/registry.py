@@ -12,9 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from hinge import estimators, kernels, losses, lowrank, model, online, paths, problems, ranking, recipes, solvers
+from hinge import (
+    estimators,
+    kernels,
+    losses,
+    lowrank,
+    model,
+    online,
+    paths,
+    problems,
+    ranking,
+    recipes,
+    selection,
+    solvers,
+)
 from hinge.estimators.compact import LowRankReport
-from hinge import estimators, kernels, model, paths, problems, selection, solvers
 
 #: Machines: classes that `save` accepts.
 ESTIMATORS: dict[str, type] = {
@@ -44,8 +56,8 @@ ESTIMATORS: dict[str, type] = {
     )
 }
 
-#: Paths: dataclasses that `save` accepts as well.
-PATHS: dict[str, Any] = {
+#: Paths and results: dataclasses that `save` accepts as well.
+WHOLE: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
         paths.SolutionPath,
@@ -53,11 +65,8 @@ PATHS: dict[str, Any] = {
         paths.ApproximatePath,
         paths.OneVsOnePaths,
         ranking.RankingPath,
+        selection.GridResult,
     )
-#: Paths and results: dataclasses that `save` accepts as well.
-WHOLE: dict[str, Any] = {
-    cls.__name__: cls
-    for cls in (paths.SolutionPath, paths.QuadraticLossPath, paths.ApproximatePath, selection.GridResult)
 }
 
 #: The names of all that `save` accepts.
