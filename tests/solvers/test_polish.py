@@ -29,6 +29,16 @@ class TestExactness:
         assert found.infeasibility <= 1e-12 * problem.size
         assert abs(found.relative_gap) <= 1e-10
 
+    @every_machine
+    def test_from_a_gradient_of_rows_in_single_precision(self, name):
+        """What is handed over is right to seven digits only; the answer is right to rounding all the same."""
+        problem = machine_problem(name, 60, C=2.0, kernel=RBF(2.0))
+        start = SMO(tol=1e-3, polish=False).solve(problem)
+        noise = 1e-6 * np.random.default_rng(0).normal(size=problem.size)
+        found = certify(problem, polish(problem, start.alpha, start.gradient + noise)[0])
+        assert found.kkt_violation <= 1e-10
+        assert abs(found.relative_gap) <= 1e-10
+
     @given(program=programs(max_exponent=2))
     def test_random_problems(self, program):
         """A dozen variables, singular matrices included: the conditions hold to rounding."""
