@@ -1,6 +1,6 @@
 """Paths and updates against refitting with scikit-learn, side by side in one run.
 
-    python benchmarks/paths/speed.py [--only weights grid update loo events large]
+    python benchmarks/paths/speed.py [--only weights grid update loo events large] [--sets NAME ...]
 
 weights: Table 4.1's job, against SVC refitted at every breakpoint.  grid: the C-path over six decades, against 20 fits.
 update: 10 samples in and 10 out, against a refit.  loo: leave-one-out, against n refits.  events: cost per event and
@@ -62,10 +62,12 @@ def weights():
     print(f"{line} (from {len(chosen)} of them): ratio {theirs / ours:.0f}", flush=True)
 
 
-def grid():
+def grid(chosen=None):
     sets = (("german_numer", 1000), ("splice", 1000), ("svmguide3", 1243), ("madelon", 2000), ("svmguide1", 3089),
             ("spambase", 4601), ("ijcnn1", 5000), ("a9a", 5000))  # fmt: skip
     for name, n in sets:
+        if chosen and name not in chosen:
+            continue
         X, y = subset(name, n)
         X = StandardScaler().fit_transform(X)
         gamma = 1 / X.shape[1]
@@ -144,8 +146,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     jobs = {"weights": weights, "grid": grid, "update": update, "loo": loo, "events": events, "large": large}
     parser.add_argument("--only", nargs="*", choices=list(jobs), default=list(jobs))
-    for name in parser.parse_args().only:
-        jobs[name]()
+    parser.add_argument("--sets", nargs="*", help="of the job grid")
+    arguments = parser.parse_args()
+    for name in arguments.only:
+        jobs[name](arguments.sets) if name == "grid" else jobs[name]()
 
 
 if __name__ == "__main__":

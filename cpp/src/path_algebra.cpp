@@ -11,6 +11,7 @@ namespace hinge {
 namespace {
 
 constexpr double kEps = std::numeric_limits<double>::epsilon();
+constexpr double kWide = 1e-4;  // variables that are all below this share of their bounds are as precise as if at it
 
 bool any(const std::vector<double>& x) {
   return std::any_of(x.begin(), x.end(), [](double v) { return v != 0; });
@@ -124,6 +125,7 @@ ActiveSet::Engine::Frame ActiveSet::Engine::make_frame(PathData base, const Path
 void ActiveSet::Engine::fill_h(Frame& frame) {
   direction_fresh_ = false;
   frame.h_age = 0;
+  frame.h_exact = true;
   frame.moved.assign(G, 0.0);
   if (!frame.moves_bounds()) return;
   std::vector<double> rates(N, 0.0);
@@ -161,6 +163,7 @@ void ActiveSet::Engine::scales() {
     top = std::max(top, b);
     linear = std::max(linear, std::abs(now.linear[v]));
   }
+  const double inside = top;
   for (std::size_t v = 0; v < N; ++v) {
     const double lo = std::abs(now.lower[v]), hi = std::abs(now.upper[v]);
     if (std::isfinite(lo)) top = std::max(top, lo);
@@ -168,7 +171,8 @@ void ActiveSet::Engine::scales() {
   }
   scale_ = linear + k_scale_ * top;
   r_noise_ = 4 * kEps * (k_scale_ * sum + linear + largest(mu));
-  b_noise_ = 64 * kEps * top;
+  b_noise_ = 64 * kEps * std::max(inside, kWide * top);
+  sum_noise_ = 4 * kEps * sum;
 }
 
 double ActiveSet::Engine::violation() const {
@@ -337,7 +341,7 @@ bool ActiveSet::Engine::correct(bool sums) {
     if (group[v] >= 0) missing[static_cast<std::size_t>(group[v])] -= value(v);
   for (std::size_t g = 0; g < G; ++g)
     if (count_[g] == 0) missing[g] = 0;
-  if (worst <= 4 * r_noise_ && largest(missing) <= b_noise_) return false;
+  if (worst <= 4 * r_noise_ && largest(missing) <= sum_noise_) return false;
   solve_kkt(error, missing, shift);
   for (std::size_t i = 0; i < m; ++i) {
     const std::size_t v = static_cast<std::size_t>(margin[i]);

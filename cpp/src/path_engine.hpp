@@ -73,6 +73,7 @@ class ActiveSet::Engine {
     std::vector<double> moved;  // sums of these rates, per group
     double linear_top = 0, h_top = 0;  // largest rates
     int h_age = 0;
+    bool h_exact = false;  // computed, and not only updated
   };
   enum class Kind { none, leave, enter, kink, meet };
   struct Event {
@@ -200,7 +201,7 @@ class ActiveSet::Engine {
 
   std::vector<double> dbeta_, dmu_, df_;
   double dbeta_scale_ = 0, rate_noise_ = 0;
-  double r_noise_ = 0, b_noise_ = 0, scale_ = 1;
+  double r_noise_ = 0, b_noise_ = 0, sum_noise_ = 0, scale_ = 1;
   double seen_violation_ = 0;  // of pairs on their bounds
 
   struct Candidate {

@@ -155,6 +155,7 @@ void ActiveSet::Engine::on_bound(std::size_t v, Place to, const double* row) {
   for (Frame* frame : frames_) {
     const double rate = bound_rate(*frame, v);
     if (rate == 0) continue;
+    frame->h_exact = false;
     path_loops().axpy(rate, row, frame->h.data(), n);
     if (group[v] >= 0) frame->moved[static_cast<std::size_t>(group[v])] += rate;
   }
@@ -168,6 +169,7 @@ void ActiveSet::Engine::off_bound(std::size_t v, const double* row) {
   for (Frame* frame : frames_) {
     const double rate = bound_rate(*frame, v);
     if (rate == 0) continue;
+    frame->h_exact = false;
     path_loops().axpy(-rate, row, frame->h.data(), n);
     if (group[v] >= 0) frame->moved[static_cast<std::size_t>(group[v])] -= rate;
   }

@@ -11,6 +11,7 @@ namespace {
 constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr std::int64_t kRefresh = 400;      // events after which f is computed anew
 constexpr std::int64_t kSettled = 100;      // events after which f is computed anew at the end of a path
+constexpr double kLong = 8;                 // segments so many times longer than their start get rates without history
 constexpr std::int64_t kStuck = 400;        // events without progress before the data are moved apart
 constexpr std::int64_t kHopeless = 40;      // so often
 
@@ -94,8 +95,13 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
       return Status::solved;
     }
     direction(frame);
-    const Event event = next_event(frame);
+    Event event = next_event(frame);
     const double left = frame.span - frame.t;
+    if (!frame.h_exact && std::min(event.step, left) > kLong * std::abs(run.origin + frame.t)) {
+      fill_h(frame);
+      direction(frame);
+      event = next_event(frame);
+    }
     const bool last = !(event.step < left);
     const double step = last ? left : event.step;
     const bool moves = step > 4 * kEps * (std::abs(run.origin + frame.t) + (inner ? 1.0 : 0.0));

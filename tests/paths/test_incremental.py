@@ -216,7 +216,7 @@ def test_regression_forgets_all_but_one():
 
 
 def test_large_updates_look_at_near_samples_only_and_are_exact_all_the_same():
-    """With n·|M| this large events are sought among a fifth of the samples; the others are checked at the end."""
+    """With n·|M| this large events are sought among a few of the samples; the others are checked at the end."""
     rng = np.random.default_rng(7)
     X = rng.normal(size=(1300, 4))
     y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.4 * rng.normal(size=1300) > 0, 1, 0)
@@ -231,6 +231,19 @@ def test_large_updates_look_at_near_samples_only_and_are_exact_all_the_same():
     assert model.certificate_.kkt_violation < 1e-9
     again = hinge.IncrementalSVC(C=30.0, gamma=1.0).fit(*model.training_data_)
     np.testing.assert_allclose(model.decision_function(X), again.decision_function(X), atol=1e-8)
+
+
+def test_large_updates_of_regression_are_exact_too():
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(640, 3))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=640)
+    model = hinge.IncrementalSVR(C=100.0, gamma=1.0, epsilon=0.2).fit(X[:600], y[:600])
+    assert 600 * np.sum(np.abs(model.dual_coef_) < 99) > 150_000  # the size from which on not everybody is looked at
+    for new in (slice(600, 620), slice(620, 640)):
+        model.update(X[new], y[new], forget=rng.choice(model.n_samples_, 20, replace=False))
+        assert model.certificate_.kkt_violation < 1e-9
+    again = hinge.IncrementalSVR(C=100.0, gamma=1.0, epsilon=0.2).fit(*model.training_data_)
+    np.testing.assert_allclose(model.predict(X), again.predict(X), atol=1e-8)
 
 
 @parametrize_with_checks([hinge.IncrementalSVC(), hinge.IncrementalSVR()])

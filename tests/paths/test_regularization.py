@@ -218,3 +218,15 @@ def test_bad_data_are_named():
         nu_path(*CLASSES["unbalanced"], nu_max=1.0)
     with pytest.raises(ValueError, match="NaN"):
         regularization_path(np.where(X[0, 0] == X, np.nan, X), y)
+
+
+def test_rates_of_rounding_do_not_grow_with_a_long_segment():
+    """Separable classes: beyond the last breakpoint nothing moves, for a million times its C."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 200))
+    y = np.where(rng.random(60) < 0.35, 1, -1)
+    path = regularization_path(X, y, kernel="linear", C_min=1e-4, C_max=1e6)
+    assert path.breakpoints[-2] < 1
+    np.testing.assert_array_less(
+        np.abs(path.decision_function(X, 1e6) - path.decision_function(X, path.breakpoints[-2])), 1e-11
+    )

@@ -100,7 +100,9 @@ class OneVsOnePaths:
             who.append(changes.column)
             gains.append(np.where(changes.positive, b, a))
             loses.append(np.where(changes.positive, a, b))
-        return _count(votes, truth, weight / np.sum(weight), *map(np.concatenate, (at, who, gains, loses)), self._range)
+        where, column = np.concatenate(at), np.concatenate(who)
+        gained, lost = np.concatenate(gains), np.concatenate(loses)
+        return _count(votes, truth, weight / np.sum(weight), where, column, gained, lost, self._range)
 
     @property
     def _range(self) -> tuple[float, float]:

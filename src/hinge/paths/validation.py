@@ -178,6 +178,7 @@ class Crossings:
     def changes(self) -> SignChanges:
         """All of them, in the order of the parameter."""
         assert self.first is not None
-        at, column, sign = (np.concatenate(part) for part in (self.at, self.column, self.sign))
+        at = np.concatenate(self.at)
         order = np.argsort(at, kind="stable")
+        column, sign = np.concatenate(self.column), np.concatenate(self.sign)
         return SignChanges(self.first, at[order], column[order], sign[order])
