@@ -16,8 +16,8 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.datasets import load_diabetes
-from sklearn.preprocessing import MinMaxScaler
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import hinge
 from hinge.recipes import HeteroscedasticSVR, SlidingSVC, covariate_shift_path
@@ -78,21 +78,19 @@ print(f"after 60 steps: relative gap {model.certificate_.relative_gap:.0e}, diff
 # Inputs that shift
 # -----------------
 #
-# Trained on the left, used on the right. The error on the targets as an exact function of θ, from equal weights to
-# importance weights; and the θ that the weighted training distribution would choose, without any label of the targets.
+# Breast cancer by texture and smoothness, trained on tissue of low texture and used on the rest. The error on the
+# targets is an exact function of θ, from equal weights to importance weights; and θ can be chosen without any label of
+# the targets, by the training distribution weighted to look like theirs.
 
-rng = np.random.default_rng(2)
-
-
-def labelled(centre, n):
-    A = rng.normal(centre, 0.7, size=(n, 2))
-    return A, np.where(A[:, 1] + 0.15 * rng.normal(size=n) > np.sin(2 * A[:, 0]), 1, -1)
-
-
-X, y = labelled((0.0, 0.0), 300)
-X_val, y_val = labelled((0.0, 0.0), 300)
-X_target, y_target = labelled((1.2, 0.3), 600)
-shift = covariate_shift_path(X, y, X_target, C=1.0, gamma=0.2)
+rng = np.random.default_rng(0)
+X, y = load_breast_cancer(return_X_y=True)
+X = StandardScaler().fit_transform(X)[:, [1, 4]]
+seen = rng.uniform(size=len(y)) < 1 / (1 + np.exp(2.5 * X[:, 0]))
+X_target, y_target = X[~seen], y[~seen]
+order = rng.permutation(np.flatnonzero(seen))
+train, held = order[: len(order) * 2 // 3], order[len(order) * 2 // 3 :]
+X_val, y_val = X[held], y[held]
+shift = covariate_shift_path(X[train], y[train], X_target, C=0.3, gamma=0.05)
 low, high, error = shift.best(X_val, y_val)
 on_target = shift.validation_error(X_target, y_target, weighted=False)
 print(f"chosen without target labels: θ in [{low:.3f}, {high:.3f}]")

@@ -208,6 +208,14 @@ def test_bad_parameters_are_named(options, error, what):
         hinge.OnlineSVC(**options).fit(X, labels)
 
 
+def test_parameters_do_not_change_on_the_way():
+    X, labels, _ = stream(20)
+    model = hinge.OnlineSVC().partial_fit(X, labels)
+    with pytest.raises(ValueError, match=r"rate was 0\.5, is 0\.1"):
+        model.set_params(eta0=0.1).partial_fit(X, labels)
+    assert model.set_params(eta0=0.5).partial_fit(X, labels).t_ == 40
+
+
 def test_scale_needs_more_than_one_sample():
     X, labels, _ = stream(20)
     with pytest.raises(ValueError, match="gamma='scale' needs the variance"):

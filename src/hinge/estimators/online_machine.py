@@ -153,6 +153,7 @@ class OnlineMachine(BaseEstimator):
         if not self._begins():
             X = self._validate_X(X, reset=False)
             self._check_classes(classes)
+            self._check_unchanged()
             return self._learner.learn(X, self._targets(y, X.shape[0]))
         with all_or_nothing(self):
             self._check_parameters()
@@ -161,6 +162,16 @@ class OnlineMachine(BaseEstimator):
             target = self._targets(y, X.shape[0])
             self._begin(X)
             return self._live.learn(X, target)
+
+    def _check_unchanged(self) -> None:
+        now, begun = vars(self._options()), vars(self._learner.options)
+        changed = [name for name in now if now[name] != begun[name]]
+        if changed:
+            name = changed[0]
+            raise ValueError(
+                f"parameters have changed since learning began ({name} was {begun[name]!r}, is {now[name]!r}), and are "
+                "read at the beginning only: set them back, or fit a clone"
+            )
 
     def _learn_labels(self, y: Any, classes: Any) -> None:
         """Classifiers find their classes here."""
