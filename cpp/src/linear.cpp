@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "linear_choice.hpp"
 #include "linear_descent.hpp"
 #include "linear_loss.hpp"
 #include "linear_newton.hpp"
@@ -69,7 +70,7 @@ class LinearRun {
   Status solve() {
     const bool cold = std::all_of(beta_.begin(), beta_.end(), [](double b) { return b == 0; });
     if (!cold || problem_.total != 0) {
-      restore_sum(beta_);
+      restore_sum(problem_, beta_);
       passes_->combine(beta_, w_);
     }
     set_floor();
@@ -86,7 +87,7 @@ class LinearRun {
       if (outcome != Outcome::undecided) break;
       first = false;
       const bool alone = options_.method == LinearMethod::newton;
-      const double fair = 3 * newton_work(last_.gap, wanted()) + patience;
+      const double fair = 3 * choice().newton_work(last_.gap, wanted()) + patience;
       const double before = best_.bounds.gap;
       outcome = newton(alone ? INFINITY : fair);
       if (alone) break;
@@ -131,7 +132,7 @@ class LinearRun {
 
   void back_to_best() {
     beta_ = best_.beta;
-    restore_sum(beta_);
+    restore_sum(problem_, beta_);
     passes_->combine(beta_, w_);
     passes_->margins(w_, f_);
     offset_ = best_.offset;
@@ -174,25 +175,6 @@ class LinearRun {
     if (!(last_.relative() <= best_.bounds.relative())) return;
     best_.bounds = last_;
     best_.weights = w, best_.beta = beta, best_.offset = b;
-  }
-
-  // Σβ = d again: what is too much is taken from all variables of that sign in proportion.   (109)
-  void restore_sum(std::vector<double>& beta) const {
-    if (problem_.bias != Bias::free) return;
-    for (int round = 0; round < 3; ++round) {
-      double sum = 0, room = 0;
-      for (double v : beta) sum += v;
-      const double surplus = sum - problem_.total;
-      if (std::fabs(surplus) <= 1e-15 * std::fabs(sum)) return;
-      const auto room_of = [&](std::size_t i) {
-        if (surplus > 0) return std::max(0.0, beta[i]);
-        return problem_.total > 0 ? problem_.upper[i] - beta[i] : std::max(0.0, -beta[i]);
-      };
-      for (std::size_t i = 0; i < n_; ++i) room += room_of(i);
-      if (!(room > 0)) return;
-      const double share = surplus / room;
-      for (std::size_t i = 0; i < n_; ++i) beta[i] -= share * room_of(i);
-    }
   }
 
   // ---- dual coordinate descent ----
@@ -245,7 +227,7 @@ class LinearRun {
     double slack = 0, multiplier = 0;
     if (problem_.bias == Bias::free) {
       multiplier = descent_->offset;
-      restore_sum(beta_);
+      restore_sum(problem_, beta_);
       passes_->combine(beta_, w_);
     } else {
       w_ = descent_->weights;
@@ -286,7 +268,8 @@ class LinearRun {
     descent_->dual = last_.dual;
     double checked = descent_->work;
     const double began = descent_->work;
-    std::vector<std::pair<double, double>> story;  // work, what the epochs thought of the gap
+    LinearChoice::Story story;
+    trail_.clear();
     for (;;) {
       if (proven()) return Outcome::solved;
       if (spent()) return Outcome::spent;
@@ -304,10 +287,10 @@ class LinearRun {
       const bool likely = thought <= trust_ * options_.tolerance * size;
       const bool slow = options_.method == LinearMethod::automatic && !midway &&
                         descent_->work - began > patience &&
-                        newton_is_cheaper(story, trust_ * options_.tolerance * size);
+                        choice().newton_is_cheaper(story, trust_ * options_.tolerance * size);
       // a check moves the multiplier of a free bias; without one, it is rarer the longer the run
       const double rarer = problem_.bias == Bias::free ? 0.0 : 0.1 * (descent_->work - began);
-      const bool early = descent_->work - checked < 12 * passes_->stored() + rarer || midway;
+      const bool early = descent_->work - checked < 20 * passes_->stored() + rarer || midway;
       if (!likely && !slow && early && !spent()) continue;
       check();
       checked = descent_->work;
@@ -316,32 +299,15 @@ class LinearRun {
     }
   }
 
-  // Work until the gap falls from `gap` to `target`, in values of a pass.   docs/math.md (116)
-  double newton_work(double gap, double target) const {
-    const double decades = std::max(0.0, std::log10(gap / std::max(target, 1e-300)));
-    const double n = static_cast<double>(n_), d = static_cast<double>(d_), all = passes_->stored();
-    const double per_row = all / std::max(1.0, n), free = smooth_ ? 0.5 * n : 0.2 * n;
-    const double hessian = free * per_row * per_row * (is_sparse(samples_) ? 0.5 : 0.125) + d * d * d / 24;
-    if (d_ <= kDirectFeatures) {
-      return (smooth_ ? 3 + 0.5 * decades : 4 + 4 * decades) * (3 * all + 10 * n + hessian);
-    }
-    return (8 + 3 * decades) * (3 * all + 10 * n + 150 * (3 * free * per_row + 10 * d));
+  LinearChoice choice() const {
+    return {static_cast<double>(n_), static_cast<double>(d_), passes_->stored(), smooth_, is_sparse(samples_)};
   }
 
   // Smooth losses and few features: a handful of steps, each cheaper than some epochs, and all of them on all threads.
   bool newton_first() const {
     if (!smooth_ || options_.method != LinearMethod::automatic || options_.block_bytes > 0) return false;
     const double epoch = Descent::epoch_work(passes_->stored(), static_cast<double>(n_));
-    return newton_work(last_.gap, wanted()) <= kFairEpochs * epoch;
-  }
-
-  bool newton_is_cheaper(const std::vector<std::pair<double, double>>& story, double target) const {
-    if (story.size() < 3) return false;
-    const auto& [work, gap] = story.back();
-    const auto& [work_then, gap_then] = story[story.size() / 2 - (story.size() > 3 ? 1 : 0)];
-    const double gained = std::log(gap_then / gap);
-    const double left = gained > 0 ? 2 * (work - work_then) * std::log(gap / target) / gained : INFINITY;
-    return left > newton_work(gap, target);
+    return choice().newton_work(last_.gap, wanted()) <= kFairEpochs * epoch;
   }
 
   // ---- Newton ----

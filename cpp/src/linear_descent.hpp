@@ -28,7 +28,7 @@ class Descent {
   virtual void wake(Span<const double> parts) = 0;
 
   // A step reads and writes where w is, in an order that no prefetcher knows; measured.
-  static double epoch_work(double stored, double rows) { return 2 * stored + 50 * rows; }
+  static double epoch_work(double stored, double rows) { return 2 * stored + 70 * rows; }
 
   std::vector<double> weights;
   double offset = 0, multiplier = 0, sigma = 0;    // offset = multiplier + sigma (sum − total)

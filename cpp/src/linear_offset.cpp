@@ -6,7 +6,6 @@
 #include <limits>
 #include <vector>
 
-
 namespace hinge {
 namespace {
 
@@ -97,6 +96,24 @@ double best_offset(const LinearProblem& problem, const LossArrays& losses, bool 
                    double start) {
   if (problem.bias == Bias::none || f.empty()) return 0.0;
   return smooth ? smooth_root(problem, losses, f, start) : kink_root(problem, f);
+}
+
+void restore_sum(const LinearProblem& problem, std::vector<double>& beta) {
+  if (problem.bias != Bias::free) return;
+  for (int round = 0; round < 3; ++round) {
+    double sum = 0, room = 0;
+    for (double v : beta) sum += v;
+    const double surplus = sum - problem.total;
+    if (std::fabs(surplus) <= 1e-15 * std::fabs(sum)) return;
+    const auto room_of = [&](std::size_t i) {
+      if (surplus > 0) return std::max(0.0, beta[i]);
+      return problem.total > 0 ? problem.upper[i] - beta[i] : std::max(0.0, -beta[i]);
+    };
+    for (std::size_t i = 0; i < beta.size(); ++i) room += room_of(i);
+    if (!(room > 0)) return;
+    const double share = surplus / room;
+    for (std::size_t i = 0; i < beta.size(); ++i) beta[i] -= share * room_of(i);
+  }
 }
 
 }  // namespace hinge

@@ -1,6 +1,8 @@
 // linear_offset.hpp: the offset b that is best for given ⟨w, x_i⟩, docs/math.md (107).
 #pragma once
 
+#include <vector>
+
 #include "hinge/linear.hpp"
 #include "linear_ops.hpp"
 
@@ -10,5 +12,8 @@ namespace hinge {
 // slope is continuous and is brought to zero up to rounding; otherwise b is a kink (the middle where b is not unique).
 double best_offset(const LinearProblem& problem, const LossArrays& losses, bool smooth, Span<const double> f,
                    double start);
+
+// Σβ = d again where the offset is free: what is too much is taken from all variables of that sign in proportion.   (109)
+void restore_sum(const LinearProblem& problem, std::vector<double>& beta);
 
 }  // namespace hinge

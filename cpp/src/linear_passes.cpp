@@ -22,8 +22,8 @@ class PassesOf final : public LinearPasses {
     }
     const double per_row = std::max(1.0, stored_ / std::max<double>(1, static_cast<double>(n_)));
     beat_ = static_cast<std::size_t>(std::max(1.0, 50'000 / per_row));
-    if (release_bytes > 0) {
-      release_ = static_cast<std::size_t>(std::max(1.0, static_cast<double>(release_bytes) / (12 * per_row)));
+    if (release_bytes > 0) {  // every thread holds up to this much
+      release_ = static_cast<std::size_t>(std::max(1.0, static_cast<double>(release_bytes) / 8 / (12 * per_row)));
     }
   }
 
@@ -112,14 +112,20 @@ class PassesOf final : public LinearPasses {
 
   template <class Work>
   void walk(std::size_t first, std::size_t last, Pulse& pulse, bool consecutive, Work work) {
+    std::size_t held = first;  // rows from here on are in memory
+    const auto give_back = [&](std::size_t until) {
+      if (release_ && consecutive && until > held) release_rows(samples_, held, until);
+      held = until;
+    };
     for (std::size_t i = first; i < last;) {
       pulse.beat();
       const std::size_t stop = std::min(last, i + beat_);
       for (; i < stop; ++i) {
         work(i);
-        if (release_ && consecutive && (i + 1) % release_ == 0) release_rows(samples_, i + 1 - release_, i + 1);
+        if (i + 1 - held == release_) give_back(i + 1);
       }
     }
+    give_back(last);
   }
 
   // out = Σ_k of what work(k, sum) adds to sum, over `size` items that hold `values` values.
@@ -199,10 +205,11 @@ void release_rows(const Samples& samples, std::size_t first, std::size_t last) {
   std::visit(
       [&](const auto& data) {
         if constexpr (IsCsr<std::decay_t<decltype(data)>>::value) {
-          release_pages(data.values + data.start[first], data.values + data.start[last]);
-          release_pages(data.index + data.start[first], data.index + data.start[last]);
+          const auto from = data.start[first], to = data.start[last], all = data.start[data.rows];
+          release_pages(data.values + from, data.values + to, data.values, data.values + all);
+          release_pages(data.index + from, data.index + to, data.index, data.index + all);
         } else {
-          release_pages(data.row(first), data.row(last));
+          release_pages(data.row(first), data.row(last), data.row(0), data.row(data.rows));
         }
       },
       samples);

@@ -1,6 +1,7 @@
 // samples.cpp: what can be asked of samples without knowing how they are stored.
 #include "hinge/samples.hpp"
 
+#include <algorithm>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -45,14 +46,19 @@ double density(const Samples& samples) {
 
 namespace {
 
-constexpr std::size_t kReleased = std::size_t{1} << 22;  // values between two releases
+constexpr std::size_t kFaultAround = 1 << 16;  // a page that is touched brings its neighbours along
+constexpr std::size_t kReleased = std::size_t{1} << 20;  // values between two releases
 
 }  // namespace
 
-void release_pages(const void* first, const void* last) {
+void release_pages(const void* first, const void* last, const void* begin, const void* end) {
   static const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const auto from = (reinterpret_cast<std::uintptr_t>(first) + page - 1) / page * page;
-  const auto to = reinterpret_cast<std::uintptr_t>(last) / page * page;
+  const auto down = [](const void* p, std::size_t unit) { return reinterpret_cast<std::uintptr_t>(p) / unit * unit; };
+  const auto up = [](const void* p, std::size_t unit) {
+    return (reinterpret_cast<std::uintptr_t>(p) + unit - 1) / unit * unit;
+  };
+  const auto from = std::max(up(begin, page), down(first, kFaultAround));
+  const auto to = std::min(down(end, page), up(last, kFaultAround));
   if (to > from) madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
 }
 
@@ -78,9 +84,13 @@ void check_csr(const Csr<T, I>& csr, std::size_t stored, bool release) {
     }
     const std::size_t seen = static_cast<std::size_t>(csr.start[i + 1]);
     if (release && seen - released > kReleased) {
-      release_pages(csr.index + released, csr.index + seen);
+      release_pages(csr.index + released, csr.index + seen, csr.index, csr.index + csr.start[csr.rows]);
       released = seen;
     }
+  }
+  if (release) {
+    const I* end = csr.index + csr.start[csr.rows];
+    release_pages(csr.index + released, end, csr.index, end);
   }
 }
 

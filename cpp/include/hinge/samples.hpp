@@ -47,7 +47,8 @@ double density(const Samples& samples);  // stored values / (n d); 1 for dense, 
 template <class T, class I>
 void check_csr(const Csr<T, I>& csr, std::size_t stored, bool release = false);
 
-// Give whole pages back to the system: only ever for read-only maps of files, as `release` above.
-void release_pages(const void* first, const void* last);
+// Give whole pages back to the system, and the neighbours that came with them within [begin, end): only ever for
+// read-only maps of files, as `release` above.
+void release_pages(const void* first, const void* last, const void* begin, const void* end);
 
 }  // namespace hinge

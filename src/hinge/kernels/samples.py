@@ -29,7 +29,8 @@ def view(X: Data, mapped: bool = False) -> SampleView:
     `mapped`: the arrays are read-only maps of files, whose pages are given back while they are checked.
     """
     if sparse.issparse(X):
-        X = canonical(X)
+        if not mapped:  # scipy would look at all of a file at once; the core checks its order in parts
+            X = canonical(X)
         index = np.result_type(X.indices, X.indptr)
         indices, indptr = X.indices.astype(index, copy=False), X.indptr.astype(index, copy=False)
         return SampleView(X, _core.Samples.csr(X.data, indices, indptr, X.shape[1], mapped))
