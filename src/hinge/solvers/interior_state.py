@@ -63,7 +63,8 @@ class InteriorState:
         self.gradient = self.gradient_at(self.x)
         self.force = float(np.max(np.abs(self.gradient) + np.abs(problem.p), initial=0.0)) or 1.0
         slope = problem.slope(self.x, self.gradient)
-        product = START_PUSH * (float(np.mean(np.abs(slope))) or 1.0) * float(np.mean(self._room()[self.moves]))
+        usual = float(np.mean(self._room()[self.moves])) if self.moves.any() else 1.0
+        product = START_PUSH * (float(np.mean(np.abs(slope))) or 1.0) * usual
         self.z = np.where(self.has_lower, np.maximum(slope, 0.0) + product / self.s, 0.0)
         self.w = np.where(self.has_upper, np.maximum(-slope, 0.0) + product / self.t, 0.0)
         self.scale = max(abs(problem.value(self.x, self.gradient)), 1e-300)
