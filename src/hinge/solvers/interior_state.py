@@ -63,10 +63,12 @@ class InteriorState:
         self.gradient = self.gradient_at(self.x)
         self.force = float(np.max(np.abs(self.gradient) + np.abs(problem.p), initial=0.0)) or 1.0
         slope = problem.slope(self.x, self.gradient)
-        product = START_PUSH * (float(np.mean(np.abs(slope))) or 1.0) * float(np.mean(self._room()[self.moves]))
+        usual = float(np.mean(self._room()[self.moves])) if self.moves.any() else 1.0
+        product = START_PUSH * (float(np.mean(np.abs(slope))) or 1.0) * usual
         self.z = np.where(self.has_lower, np.maximum(slope, 0.0) + product / self.s, 0.0)
         self.w = np.where(self.has_upper, np.maximum(-slope, 0.0) + product / self.t, 0.0)
-        self.scale = max(abs(problem.value(self.x, self.gradient)), 1e-300)
+        size = 1e-8 * self.force * float(np.sum(np.abs(self.x)))  # an objective that is zero has none
+        self.scale = max(abs(problem.value(self.x, self.gradient)), size, 1e-300)
 
     def _without_bounds(self) -> tuple[Array, float]:
         """The minimum of the problem with a quadratic in place of bounds and h, and the usual size of its variables."""
@@ -75,9 +77,12 @@ class InteriorState:
         if problem.term is not None:
             sizes = np.minimum(sizes, np.abs(problem.term.answer(problem.p, problem.lower, problem.upper)) + 1e-300)
         force = float(np.mean(np.abs(problem.p))) or 1.0
-        usual = float(np.mean(sizes[np.isfinite(sizes)])) if np.isfinite(sizes).any() else 1.0
-        curvature = np.full(problem.size, force / usual)
-        self.system.factor(curvature, moves)
+        known = sizes[np.isfinite(sizes) & moves & (sizes > 0)]
+        usual = float(np.mean(known)) if known.size else 1.0
+        try:
+            self.system.factor(np.full(problem.size, max(force / usual, 1e-290)), moves)
+        except scipy.linalg.LinAlgError:  # an indefinite matrix: no minimum without bounds
+            return np.zeros(problem.size), usual
         columns = np.column_stack([-problem.p, problem.A.T]) if len(problem.d) else -problem.p[:, None]
         solved = self.system.solve(np.where(moves[:, None], columns, 0.0))
         x = solved[:, 0]
@@ -86,7 +91,9 @@ class InteriorState:
             x = x - rows @ np.linalg.lstsq(problem.A @ rows, problem.A @ x - problem.d, rcond=None)[0]
         total = float(np.max(np.abs(problem.d), initial=0.0)) / problem.size
         size = START_ROOM * float(np.mean(np.abs(x[moves]))) if moves.any() else 1.0
-        return x, max(size, total) or 1.0
+        if not np.isfinite(x).all() or not np.isfinite(size):
+            return np.zeros(problem.size), usual
+        return x, max(size, total) or usual
 
     def gradient_at(self, x: Array) -> Array:
         Q = self.problem.Q

@@ -12,8 +12,8 @@ from hinge.problems import Array, Quadratic
 SETTLED = 1e-3
 
 #: The factorisation is made in single precision while no entry of M^½ K M^½ is above this, and the matrix is large.
-FLOAT32_LARGEST = 1e4
-FLOAT32_SIZE = 400
+FLOAT32_LARGEST = 1e3
+FLOAT32_SIZE = 1500
 
 #: Solutions are refined up to so many times.
 MAX_REFINEMENTS = 4

@@ -1,0 +1,227 @@
+"""`SVC` and `SVR` with other losses: what is promised for the hinge holds for all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
+
+import hinge
+from hinge import SVC, SVR, NuSVR, Status, losses
+from hinge.selection import nu_for_noise
+from hinge.solvers import SMO, explain
+
+CLASSIFIERS = ["squared_hinge", "modified_huber", "huberized_hinge", "logistic"]
+REGRESSORS = [
+    {"loss": "squared_epsilon_insensitive"}, {"loss": "laplace"}, {"loss": "gaussian"}, {"loss": "huber", "sigma": 0.3},
+    {"loss": "polynomial", "p": 1.5}, {"loss": "piecewise_polynomial", "p": 3.0, "sigma": 0.5},
+]  # fmt: skip
+
+
+def blobs(n=60, classes=3, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % classes
+    return rng.normal(size=(n, 4)) + 1.3 * np.eye(4)[y], y, rng.uniform(0.5, 2.0, n)
+
+
+def curve(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n, 2))
+    return X, np.sinc(X[:, 0]) + 0.1 * rng.standard_t(3, n), rng.uniform(0.5, 2.0, n)
+
+
+@pytest.mark.parametrize("loss", CLASSIFIERS)
+def test_classification(loss):
+    X, y, weight = blobs()
+    model = SVC(C=3.0, loss=loss, class_weight={0: 2.0}).fit(X, y, weight)
+    assert model.status_ is Status.SOLVED
+    assert model.certificate_.relative_gap < 1e-6
+    again = model.certify(X, y, weight)
+    assert again.relative_gap < 1e-6
+    assert again.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
+    assert len(model.certificates_) == 3
+    assert not hasattr(model, "equivalent_nu_")
+    assert model.score(X, y) > 0.7
+    csr = SVC(C=3.0, loss=loss, class_weight={0: 2.0}).fit(sparse.csr_matrix(X), y, weight)
+    np.testing.assert_allclose(csr.decision_function(sparse.csr_matrix(X)), model.decision_function(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("options", REGRESSORS, ids=lambda o: o["loss"])
+def test_regression(options):
+    X, y, weight = curve()
+    model = SVR(C=3.0, epsilon=0.05, **options).fit(X, y, weight)
+    assert model.status_ is Status.SOLVED
+    again = model.certify(X, y, weight)
+    assert again.relative_gap < 1e-6
+    assert again.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
+    twice = np.repeat(np.arange(60), 2)
+    weights = np.ones(120) * 0.5
+    halves = SVR(C=3.0, epsilon=0.05, **options).fit(X[twice], y[twice], weights)
+    whole = SVR(C=3.0, epsilon=0.05, **options).fit(X, y)
+    np.testing.assert_allclose(halves.predict(X), whole.predict(X), atol=2e-4)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_a_sample_of_weight_zero_is_not_there(loss):
+    X, y, weight = blobs(classes=2)
+    weight[::5] = 0
+    kept = weight > 0
+    there = SVC(C=2.0, gamma=0.3, loss=loss).fit(X, y, weight)
+    gone = SVC(C=2.0, gamma=0.3, loss=loss).fit(X[kept], y[kept], weight[kept])
+    np.testing.assert_allclose(there.decision_function(X), gone.decision_function(X), atol=1e-7)
+
+
+def test_squared_hinge_is_that_of_liblinear():
+    X, y, _ = blobs(classes=2)
+    X1 = np.hstack([X, np.ones((60, 1))])  # liblinear penalises the intercept: give both a feature instead of one
+    own = SVC(C=0.5, kernel="linear", loss="squared_hinge", tol=1e-8).fit(X1, y)
+    w, b = own.coef_[0], own.intercept_[0]
+    margins = np.where(y == 1, 1, -1) * (X1 @ w + b)
+    objective = 0.5 * w @ w + 0.5 * np.sum(np.maximum(0, 1 - margins) ** 2)
+    assert own.certificate_.primal == pytest.approx(objective, rel=1e-8)
+    other = LinearSVC(C=0.5, fit_intercept=False, dual=True, tol=1e-10, max_iter=100000).fit(X1, y)
+    theirs = 0.5 * other.coef_[0] @ other.coef_[0]
+    theirs += 0.5 * np.sum(np.maximum(0, 1 - np.where(y == 1, 1, -1) * (X1 @ other.coef_[0])) ** 2)
+    assert objective <= theirs  # a free intercept can only help
+
+
+def test_the_gaussian_loss_is_a_linear_system():
+    X, y, _ = curve()
+    model = SVR(C=5.0, gamma=1.0, loss="gaussian").fit(X, y)
+    K = np.exp(-1.0 * np.sum((X[:, None] - X[None]) ** 2, axis=2))
+    system = np.block([[K + np.eye(60) / 5.0, np.ones((60, 1))], [np.ones((1, 60)), np.zeros((1, 1))]])
+    answer = np.linalg.solve(system, np.r_[y, 0.0])
+    np.testing.assert_allclose(model.predict(X), K @ answer[:60] + answer[60], atol=1e-10)
+
+
+def test_one_tube_for_each_sample():
+    X, y, weight = curve()
+    epsilon = np.linspace(0, 0.3, 60)
+    weight[7] = 0
+    model = SVR(C=3.0, epsilon=epsilon, tol=1e-9).fit(X, y, weight)
+    assert model.certify(X, y, weight).relative_gap < 1e-8
+    r = np.abs(y - model.predict(X))[weight > 0]
+    inside = r < epsilon[weight > 0] - 1e-3
+    used = np.isin(np.flatnonzero(weight > 0), model.support_)
+    assert not np.any(inside & used)
+    same = SVR(C=3.0, loss=losses.EpsilonInsensitive(epsilon), tol=1e-9).fit(X, y, weight)
+    np.testing.assert_allclose(same.predict(X), model.predict(X), atol=1e-12)
+    clone(model)
+    with pytest.raises(ValueError, match="epsilon has shape"):
+        SVR(epsilon=epsilon[:5]).fit(X, y)
+    with pytest.raises(ValueError, match="zero or positive"):
+        SVR(epsilon=-epsilon).fit(X, y)
+
+
+class Pinball:
+    """The 80 % quantile."""
+
+    def value(self, z):
+        return np.maximum(0.8 * z, -0.2 * z)
+
+    def derivative(self, z):
+        return np.where(z > 0, 0.8, np.where(z < 0, -0.2, 0.0))
+
+    def conjugate(self, s):
+        return np.where((s >= -0.2) & (s <= 0.8), 0.0, np.inf)
+
+
+def test_a_loss_of_ones_own():
+    X, y, _ = curve(80)
+    model = SVR(C=10.0, gamma=0.5, loss=Pinball()).fit(X, y)
+    assert model.status_ is Status.SOLVED
+    assert model.certify(X, y).relative_gap < 1e-8
+    assert 0.7 < np.mean(y <= model.predict(X) + 1e-6) < 0.97
+
+
+def test_models_with_losses_are_saved(tmp_path):
+    X, y, _ = curve(30)
+    for loss in ("huber", losses.PolynomialLoss(3.0), losses.EpsilonInsensitive(np.linspace(0, 0.2, 30))):
+        model = SVR(loss=loss).fit(X, y)
+        hinge.save(model, tmp_path / "model.hinge")
+        loaded = hinge.load(tmp_path / "model.hinge")
+        np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+        assert loaded.certify(X, y).relative_gap < 1e-6
+    with pytest.raises(TypeError, match="cannot be saved"):
+        hinge.save(SVR(loss=Pinball()).fit(X, y), tmp_path / "model.hinge")
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (SVC(loss="squared"), "loss='squared' must be one of 'hinge', 'squared_hinge'"),
+        (SVC(loss=losses.Huber()), "of the residual, but this machine needs one of the margin"),
+        (SVC(loss="squared_hinge", C=np.inf), "C=inf has no meaning for loss='squared_hinge'"),
+        (SVC(loss=losses.Logistic), "pass an object"),
+        (SVC(loss="logistic", solver=SMO()), "use solver='interior_point'"),
+        (SVC(loss=None), "lacks value, derivative, conjugate"),
+    ],
+)
+def test_bad_losses(model, said):
+    X, y, _ = blobs(20, 2)
+    with pytest.raises((ValueError, TypeError), match=said.replace("(", r"\(")):
+        model.fit(X, y)
+
+
+def test_a_time_limit_keeps_the_best_model():
+    X, y, _ = blobs(300, 2)
+    model = SVC(loss="logistic", max_iter=1)
+    with pytest.warns(ConvergenceWarning, match="max_iter=1"):
+        model.fit(X, y)
+    assert model.status_ is Status.MAX_ITER
+    assert model.predict(X).shape == (300,)
+
+
+def test_explanations():
+    X, y, _ = blobs(50, 2)
+    assert explain(SVC(), X, y).solver == "working_set"
+    assert explain(SVC(tol=1e-10), X, y).solver == "interior_point"
+    told = explain(SVC(loss="logistic"), X, y)
+    assert told.solver == "interior_point"
+    assert "not quadratic" in str(told)
+    assert explain(SVC(solver="smo"), X, y).reasons[-1] == "SMO was asked for"
+    assert "diagonal" in str(explain(SVC(loss="squared_hinge"), X, y))
+    model = SVC()
+    explain(model, X, y)
+    assert not hasattr(model, "classes_")
+    with pytest.raises(TypeError, match="no choice of solvers"):
+        explain(hinge.LinearSVC(), X, y)
+
+
+def test_tubes_with_a_shape():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (80, 1))
+    shape = lambda X: 0.2 + np.abs(X[:, 0])  # noqa: E731
+    y = np.sinc(X[:, 0]) + 0.2 * shape(X) * rng.normal(size=80)
+    model = NuSVR(nu=0.4, C=5.0, gamma=1.0, tube=shape).fit(X, y)
+    assert model.certificate_.relative_gap < 1e-9
+    assert model.certify(X, y).relative_gap < 1e-9
+    width = model.tube_width(X)
+    np.testing.assert_allclose(width, model.epsilon_ * shape(X))
+    outside = np.abs(y - model.predict(X)) > width + 1e-7
+    assert np.sum(shape(X)[outside]) <= 0.4 * np.sum(shape(X))
+    same = SVR(C=5.0, gamma=1.0, epsilon=width).fit(X, y)
+    np.testing.assert_allclose(same.predict(X), model.predict(X), atol=1e-8)
+    values = NuSVR(nu=0.4, C=5.0, gamma=1.0, tube=shape(X)).fit(X, y)
+    assert values.epsilon_ == pytest.approx(model.epsilon_)
+    flat = NuSVR(nu=0.4, C=5.0, gamma=1.0, tube=np.ones(80)).fit(X, y)
+    plain = NuSVR(nu=0.4, C=5.0, gamma=1.0).fit(X, y)
+    assert flat.epsilon_ == pytest.approx(plain.epsilon_, rel=1e-6)
+    with pytest.raises(ValueError, match="positive at every sample"):
+        NuSVR(tube=np.zeros(80)).fit(X, y)
+
+
+def test_nu_for_noise():
+    assert nu_for_noise("gaussian") == pytest.approx(0.5405, abs=1e-3)
+    assert nu_for_noise("laplace") == pytest.approx(1.0, abs=1e-6)
+    assert nu_for_noise("uniform") == 0.0
+    assert nu_for_noise("polynomial:2") == pytest.approx(nu_for_noise("gaussian"), abs=1e-6)
+    falling = [nu_for_noise(f"polynomial:{p}") for p in (1.2, 1.5, 2.0, 3.0, 5.0)]
+    assert falling == sorted(falling, reverse=True)  # SVR tutorial Fig. 5
+    with pytest.raises(ValueError, match="is unknown"):
+        nu_for_noise("pink")
+    with pytest.raises(TypeError, match="must be a name"):
+        nu_for_noise(3)

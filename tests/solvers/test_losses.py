@@ -1,0 +1,262 @@
+"""Every loss of Table 2, against an independent convex solver; quadratic ones by every solver of boxes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+from hinge import losses
+from hinge.formulations import LossMachine, proof_of
+from hinge.kernels import RBF, DirectAccess, open_access
+from hinge.problems import Diagonal, Status, certify
+from hinge.solvers import SMO, Auto, Chunking, InteriorPoint, WorkingSet, choose
+
+MARGIN = [
+    losses.Hinge(), losses.SquaredHinge(), losses.ModifiedHuber(), losses.HuberizedHinge(), losses.Logistic(),
+    losses.Exponential(),
+]  # fmt: skip
+RESIDUAL = [
+    losses.EpsilonInsensitive(0.1), losses.SquaredEpsilonInsensitive(0.1), losses.Laplace(), losses.Gaussian(),
+    losses.Huber(0.3), losses.PolynomialLoss(1.5), losses.PolynomialLoss(3.0), losses.PiecewisePolynomial(3.0, 0.4),
+    losses.PiecewisePolynomial(1.5, 0.4),
+]  # fmt: skip
+QUADRATIC = [loss for loss in MARGIN + RESIDUAL if all(piece.quadratic for piece in loss.pieces)]
+
+
+def data(n=24, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    X[3] = X[2]  # a duplicate: the kernel matrix is singular
+    signal = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1]
+    y = signal + 0.4 * rng.normal(size=n)
+    return X, y, rng.uniform(0.5, 2.0, n)
+
+
+def machine(loss, C=1.0, n=24, seed=0):
+    X, y, weight = data(n, seed)
+    kernel = RBF(0.4)
+    target = np.where(y > 0, 1.0, -1.0) if loss.form == "margin" else y
+    return LossMachine(target, C * weight, loss), open_access(kernel, X), DirectAccess(kernel, X)
+
+
+def primal_by_clarabel(formulation, K):
+    """min ½βᵀKβ + Σ C φ(z), written with cones from the definition of each loss."""
+    clarabel = pytest.importorskip("clarabel")
+    from scipy import sparse
+
+    y, cost, loss = formulation.y, formulation.cost, formulation.loss
+    n = len(y)
+    values, vectors = np.linalg.eigh(K)
+    L = vectors * np.sqrt(np.maximum(values, 0.0))
+    # variables: w (n), b, z (n), then those of the loss; z = y ∘ (Lw + b) or y − Lw − b
+    sign = np.diag(y) if loss.form == "margin" else -np.eye(n)
+    head = np.hstack([-sign @ L, -(sign @ np.ones((n, 1))), np.eye(n)])
+    equal = np.zeros(n) if loss.form == "margin" else y
+    extra, rows, right, cones, price, bend = _epigraph(loss, n, cost, clarabel)
+    width = 2 * n + 1 + extra
+    P = sparse.diags(np.concatenate([np.ones(n), np.zeros(n + 1), bend])).tocsc()
+    q = np.concatenate([np.zeros(2 * n + 1), price])
+    A = np.vstack([np.hstack([head, np.zeros((n, extra))]), rows])
+    b = np.concatenate([equal, right])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    assert A.shape[1] == width
+    cones = [clarabel.ZeroConeT(n), *cones]
+    answer = clarabel.DefaultSolver(P, q, sparse.csc_matrix(A), b, cones, settings).solve()
+    return answer.obj_val
+
+
+def _epigraph(loss, n, cost, clarabel):
+    """(variables, rows, right-hand sides, cones, linear cost, curvature) of Σ C φ(z); z are columns n + 1 … 2n + 1."""
+    eye, none = np.eye(n), np.zeros((n, n))
+    before = np.zeros((n, n + 1))
+    nonneg = clarabel.NonnegativeConeT
+    name = type(loss).__name__
+    if loss.form == "margin" and name in ("Logistic", "Exponential"):
+        # exp(−z) ≤ t, or exp(−t) + exp(−z − t) ≤ 1: rows of s = b − A x in the cone {y e^{x/y} ≤ z}
+        rows, right, cones = [], [], []
+        extra = n if name == "Exponential" else 3 * n
+        for i in range(n):
+            for shift in (False,) if name == "Exponential" else (False, True):
+                first, last = np.zeros(2 * n + 1 + extra), np.zeros(2 * n + 1 + extra)
+                first[n + 1 + i] = 0.0 if name == "Logistic" and shift else 1.0
+                if name == "Logistic":
+                    first[2 * n + 1 + i] = 1.0
+                    last[(3 if shift else 2) * n + 1 + n + i] = -1.0
+                else:
+                    last[2 * n + 1 + i] = -1.0
+                rows += [first, np.zeros_like(first), last]
+                right += [0.0, 1.0, 0.0]
+                cones.append(clarabel.ExponentialConeT())
+        if name == "Logistic":
+            total = np.hstack([np.zeros((n, 3 * n + 1)), eye, eye])
+            rows, right, cones = [*rows, *total], [*right, *np.ones(n)], [*cones, nonneg(n)]
+            price = np.concatenate([cost, np.zeros(2 * n)])
+        else:
+            price = cost
+        return extra, np.array(rows), np.array(right), cones, price, np.zeros(extra)
+    if loss.form == "margin":
+        rho, ridge, height = loss._shape()
+        # missing = curved + linear ≥ ρ − z, curved ≥ 0, linear ≥ 0, curved ≤ ridge · height
+        lin = np.hstack([before, -eye, -eye, -eye])
+        rows = np.vstack([lin, np.hstack([before, none, -eye, none]), np.hstack([before, none, none, -eye])])
+        bounded = np.isfinite(height)
+        slope = height if bounded else 1e6
+        price = np.concatenate([np.zeros(n) if ridge else 1e6 * np.ones(n), slope * cost])
+        bend = np.concatenate([cost / ridge if ridge else np.zeros(n), np.zeros(n)])
+        return 2 * n, rows, np.r_[-rho * np.ones(n), np.zeros(2 * n)], [nonneg(3 * n)], price, bend
+    if name in ("PolynomialLoss", "PiecewisePolynomial"):
+        p, sigma, height = loss._shape()
+        # |z| ≤ u + v; u^p ≤ t, v ≥ 0: (t, 1, u) in the power cone with exponent 1/p
+        extra = 3 * n
+        zero = np.zeros((n, n))
+        rows = [np.hstack([before, s * eye, -eye, -eye, zero]) for s in (1.0, -1.0)]
+        rows.append(np.hstack([before, zero, zero, -eye, zero]))
+        right, cones = [np.zeros(3 * n)], [nonneg(3 * n)]
+        power, ones = [], []
+        for i in range(n):
+            t, u = np.zeros(2 * n + 1 + extra), np.zeros(2 * n + 1 + extra)
+            t[4 * n + 1 + i], u[2 * n + 1 + i] = -1.0, -1.0
+            power += [t, np.zeros_like(t), u]
+            ones += [0.0, 1.0, 0.0]
+            cones.append(clarabel.PowerConeT(1.0 / p))
+        slope = height if np.isfinite(height) else 1e5
+        price = np.concatenate([np.zeros(n), slope * cost, cost * sigma ** (1 - p) / p])
+        return extra, np.vstack([*rows, np.array(power)]), np.r_[right[0], ones], cones, price, np.zeros(extra)
+    epsilon, ridge, height = loss._shape()
+    rows = [np.hstack([before, s * eye, -eye, -eye]) for s in (1.0, -1.0)]
+    rows += [np.hstack([before, none, -eye, none]), np.hstack([before, none, none, -eye])]
+    slope = height if np.isfinite(height) else 1e6
+    price = np.concatenate([np.zeros(n) if ridge else 1e6 * np.ones(n), slope * cost])
+    bend = np.concatenate([cost / ridge if ridge else np.zeros(n), np.zeros(n)])
+    right = np.r_[epsilon * np.ones(2 * n), np.zeros(2 * n)]
+    return 2 * n, np.vstack(rows), right, [nonneg(4 * n)], price, bend
+
+
+@pytest.mark.parametrize("loss", MARGIN + RESIDUAL, ids=repr)
+def test_every_row_of_table_2_agrees_with_an_independent_solver(loss):
+    formulation, access, direct = machine(loss, C=2.0)
+    found = InteriorPoint().solve(formulation.build(access))
+    assert found.status is Status.SOLVED
+    certificate = certify(formulation.proof(direct), *formulation.lift(formulation.recover(*found.point)))
+    everyone = np.arange(access.n)
+    reference = primal_by_clarabel(formulation, direct.block(everyone, everyone))
+    assert certificate.relative_gap < 1e-10
+    assert certificate.primal == pytest.approx(reference, rel=1e-7)
+
+
+@pytest.mark.parametrize("loss", MARGIN + RESIDUAL, ids=repr)
+def test_the_certified_primal_is_the_objective_written_down(loss):
+    formulation, access, direct = machine(loss, C=0.7, seed=3)
+    found = InteriorPoint(max_iter=4).solve(formulation.build(access))  # not at the optimum
+    expansion = formulation.recover(*found.point)
+    certificate = certify(formulation.proof(direct), *formulation.lift(expansion), convex=True)
+    f = direct.matvec(expansion.coefficients)
+    f = f + certificate.mu[0]
+    z = formulation.y * f if loss.form == "margin" else formulation.y - f
+    objective = 0.5 * expansion.coefficients @ (f - certificate.mu[0]) + formulation.cost @ loss.value(z)
+    assert certificate.primal == pytest.approx(objective, rel=1e-9)
+    assert certificate.dual <= certificate.primal
+
+
+@pytest.mark.parametrize("C", [1e-2, 1.0, 1e4])
+@pytest.mark.parametrize("loss", MARGIN + RESIDUAL, ids=repr)
+def test_ten_digits_in_thirty_iterations(loss, C):
+    formulation, access, direct = machine(loss, C, n=60, seed=1)
+    found = InteriorPoint().solve(formulation.build(access))
+    assert found.status is Status.SOLVED
+    assert found.iterations <= 30
+    certificate = certify(proof_of(formulation, direct), *formulation.lift(formulation.recover(*found.point)))
+    assert certificate.relative_gap < (1e-8 if C == 1e4 else 1e-10)  # with C = 1e4 rounding f makes a gap of its own
+
+
+@pytest.mark.parametrize("solver", [SMO, WorkingSet, Chunking, Auto], ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("loss", QUADRATIC, ids=repr)
+def test_boxes_and_interior_point_agree(loss, solver):
+    formulation, access, direct = machine(loss, C=3.0, n=50, seed=2)
+    problem = formulation.build(access)
+    exact = certify(problem, *InteriorPoint().solve(problem).point)
+    found = solver(tol=1e-8).solve(problem)
+    certificate = certify(problem, found.alpha, found.mu, found.gradient)
+    assert found.status is Status.SOLVED
+    assert certificate.kkt_violation <= 1e-8
+    assert certificate.primal == pytest.approx(exact.primal, rel=1e-9)
+    recomputed = certify(formulation.proof(direct), *formulation.lift(formulation.recover(*found.point)))
+    assert recomputed.relative_gap < 1e-9
+
+
+def test_several_problems_share_a_matrix_with_its_diagonal():
+    X, _, weight = data(60, 4)
+    access = open_access(RBF(0.4), X)
+    label = np.arange(60) % 3
+    parts = [np.flatnonzero(label != k) for k in range(3)]
+    sign = [np.where(label[rows] == (k + 1) % 3, 1.0, -1.0) for k, rows in enumerate(parts)]
+    machines = [
+        LossMachine(s, weight[rows], losses.SquaredHinge()).build(access.subset(rows))
+        for s, rows in zip(sign, parts, strict=True)
+    ]
+    together = WorkingSet(tol=1e-8, polish=False).solve_many(machines)
+    for problem, found in zip(machines, together, strict=True):
+        alone = WorkingSet(tol=1e-8, polish=False).solve(problem)
+        np.testing.assert_allclose(found.alpha, alone.alpha, atol=1e-6)
+        assert certify(problem, *found.point).kkt_violation <= 1.1e-8
+
+
+def test_a_general_term_is_refused_by_solvers_of_boxes():
+    formulation, access, _ = machine(losses.Logistic())
+    problem = formulation.build(access)
+    for solver in (SMO(), WorkingSet(), Chunking()):
+        with pytest.raises(ValueError, match="use solver='interior_point'"):
+            solver.solve(problem)
+    assert choose("auto", tol=1e-3).solve(problem).status is Status.SOLVED
+
+
+def test_losses_with_several_lines():
+    """0 below 0, slope 1 up to 1, slope 2 beyond: three pieces, by a linear-quadratic solver of SciPy's."""
+
+    class Steps:
+        kinks = (1.0,)
+
+        def value(self, z):
+            return np.maximum(0, z) + np.maximum(0, z - 1)
+
+        def derivative(self, z):
+            return 1.0 * (z > 0) + (z > 1)
+
+        def conjugate(self, s):
+            return np.where((s < 0) | (s > 2), np.inf, np.maximum(0, s - 1))
+
+    X, y, weight = data(15, 5)
+    loss = losses.as_loss(Steps(), "residual")
+    formulation = LossMachine(y, weight, loss)
+    access = open_access(RBF(0.4), X)
+    found = InteriorPoint().solve(formulation.build(access))
+    certificate = certify(formulation.build(access), *found.point)
+    assert certificate.relative_gap < 1e-8
+    K = access.block(np.arange(15), np.arange(15))
+
+    def objective(v):
+        r = y - K @ v[:15] - v[15]
+        return 0.5 * v[:15] @ K @ v[:15] + weight @ loss.value(r)
+
+    start = np.r_[formulation.recover(*found.point).coefficients, found.mu[0]]
+    better = optimize.minimize(objective, start, method="Powell", options={"maxiter": 20})
+    assert certificate.primal == pytest.approx(objective(start), rel=1e-7)
+    assert better.fun >= certificate.primal * (1 - 1e-7)
+
+
+def test_the_term_speaks_of_one_variable_at_a_time():
+    rng = np.random.default_rng(0)
+    d = np.r_[rng.uniform(0.1, 2, 6), 0.0, 0.0]
+    term, lower, upper = Diagonal(d), np.zeros(8), np.r_[np.full(4, np.inf), np.full(4, 1.5)]
+    alpha, r = rng.uniform(0, 1.5, 8), rng.normal(size=8)
+    x = np.linspace(0, 40, 200001)
+    for v in range(8):
+        grid = x[x <= upper[v]]
+        best = np.max(-r[v] * grid - 0.5 * d[v] * grid**2)
+        here = -r[v] * alpha[v] - 0.5 * d[v] * alpha[v] ** 2
+        assert term.gap(alpha, r, lower, upper)[v] == pytest.approx(best - here, abs=1e-6)
+    with pytest.raises(ValueError, match="none of them negative"):
+        Diagonal(np.array([-1.0]))
