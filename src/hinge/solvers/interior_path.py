@@ -39,6 +39,7 @@ class CentralPath:
         self.mu = np.zeros(len(problem.d))
         self.system = LowRankSystem(blocks, problem.Q, accuracy)
         self.blocks = blocks
+        self.f = np.zeros(problem.Q.n)
         self.refresh()
         self.first_force = self._force() or 1.0
         self.first_value = self.first_force * float(np.sum(np.abs(self.alpha))) or 1.0
