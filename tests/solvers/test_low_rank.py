@@ -1,6 +1,8 @@
 """The interior point method over LLᵀ: blocks, files, precision, limits, interruptions."""
 
+import gc
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -145,3 +147,17 @@ def test_two_hundred_thousand_rows_grow_linearly():
         assert found.status is Status.SOLVED
         seconds.append(found.history.seconds[-1] / found.iterations)
     assert seconds[1] < 3 * 4 * seconds[0]
+
+
+def test_nothing_keeps_the_factor_alive():
+    """L may be a gigabyte: it goes with its last user, not when the collector comes round."""
+    gc.disable()
+    try:
+        low = reduced(problem(200), 20)
+        alive = weakref.ref(low.Q.access.origin)
+        found = LowRankInteriorPoint().solve(low)
+        del low
+        assert found.status is Status.SOLVED
+        assert alive() is None
+    finally:
+        gc.enable()
