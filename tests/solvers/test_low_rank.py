@@ -90,11 +90,12 @@ def test_the_system_is_solved_whatever_magnitudes_D_has(slots):
     system = LowRankSystem(access.blocks, Q, 1e-12)
     system.refresh(D, np.ones(len(D), dtype=bool))
     r = rng.normal(size=(len(D), 2))
-    x = system.solve(r)
+    x, f = system.solve(r)
     for k in range(2):
         parts = D * x[:, k], Q.matvec(x[:, k])
         scale = np.abs(r[:, k]) + np.abs(parts[0]) + np.abs(parts[1]) + 1.0
         assert np.max(np.abs(r[:, k] - parts[0] - parts[1]) / scale) < 1e-7
+        np.testing.assert_allclose(Q.spread(f[:, k]), parts[1], rtol=1e-5, atol=1e-5 * np.max(np.abs(parts[1])))
 
 
 def test_max_time_is_kept_and_leaves_a_feasible_point():
