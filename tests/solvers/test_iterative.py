@@ -127,7 +127,7 @@ def test_repeats_bit_by_bit(name, loss):
 
 @pytest.mark.parametrize("kind", [Newton, Lagrangian, GradientDescent, AdaTron])
 @given(data=st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_odd_data(kind, data):
     """Duplicates, empty rows, tiny and large costs."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
