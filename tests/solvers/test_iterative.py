@@ -60,7 +60,8 @@ SOLVERS = {
 }  # fmt: skip
 CASES = [(name, loss) for name, (_, _, losses) in SOLVERS.items() for loss in losses]
 every_case = pytest.mark.parametrize(("name", "loss"), CASES)
-every_solver = pytest.mark.parametrize(("name", "loss"), [(name, losses[0]) for name, (_, _, losses) in SOLVERS.items()])
+FIRST = [(name, losses[0]) for name, (_, _, losses) in SOLVERS.items()]
+every_solver = pytest.mark.parametrize(("name", "loss"), FIRST)
 
 
 def problem(loss, m=60, seed=0, bias=True, kernel=None, C=1.0):
