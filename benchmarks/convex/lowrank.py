@@ -80,9 +80,9 @@ def growth(rows, threads):
     names = ("rows", "basis s", "solve s", "steps", "s/step", "µs/row/step", "cpu s", "gap", "peak GB")
     print("".join(f"{name:>{width}}" for name, width in zip(names, (10, 9, 9, 7, 9, 13, 9, 9, 9), strict=True)))
     for m in [k for k in (125_000, 250_000, 500_000, 1_000_000) if k <= rows]:
-        X = rng.normal(size=(m, 50)).astype(np.float32)
+        X = rng.standard_normal((m, 50), dtype=np.float32)
         w = rng.normal(size=50) / 7
-        y = np.where(np.sin(2 * X @ w) + 0.3 * rng.normal(size=m) > 0, 1, -1)
+        y = np.where(np.sin(2 * X @ w.astype(np.float32)) + 0.3 * rng.normal(size=m) > 0, 1, -1)
         solver = LowRankInteriorPoint(
             approximation=SGMA(rank=300, tol=0, sample=5000), tol=1e-3, threads=threads, cache_size=1500
         )

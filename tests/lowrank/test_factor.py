@@ -53,7 +53,7 @@ def test_new_points_come_in_the_same_coordinates(make):
 
 @methods
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_any_data_end_cleanly(make, data):
     """Duplicates, empty rows, one sample, more basis functions than samples: never an error, never too many."""
     m, d = data.draw(st.integers(1, 25)), data.draw(st.integers(1, 4))

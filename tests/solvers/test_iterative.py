@@ -60,6 +60,8 @@ SOLVERS = {
 }  # fmt: skip
 CASES = [(name, loss) for name, (_, _, losses) in SOLVERS.items() for loss in losses]
 every_case = pytest.mark.parametrize(("name", "loss"), CASES)
+FIRST = [(name, losses[0]) for name, (_, _, losses) in SOLVERS.items()]
+every_solver = pytest.mark.parametrize(("name", "loss"), FIRST)
 
 
 def problem(loss, m=60, seed=0, bias=True, kernel=None, C=1.0):
@@ -94,7 +96,7 @@ def test_agrees_with_interior_point_within_its_tolerance(name, loss, bias):
     assert found.history.best_primal >= optimum * (1 - 1e-9) - 1e-12
 
 
-@every_case
+@every_solver
 def test_limits_are_kept_and_said(name, loss):
     make, _, _ = SOLVERS[name]
     posed = problem(loss)
@@ -118,7 +120,7 @@ def test_limits_are_kept_and_said(name, loss):
     assert raised.status is Status.SOLVED or isinstance(raised.error, KeyboardInterrupt)
 
 
-@every_case
+@every_solver
 def test_repeats_bit_by_bit(name, loss):
     make, tol, _ = SOLVERS[name]
     first, second = (make(tol=tol).solve(problem(loss)) for _ in range(2))
@@ -127,7 +129,7 @@ def test_repeats_bit_by_bit(name, loss):
 
 @pytest.mark.parametrize("kind", [Newton, Lagrangian, GradientDescent, AdaTron])
 @given(data=st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_odd_data(kind, data):
     """Duplicates, empty rows, tiny and large costs."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))

@@ -1,6 +1,8 @@
 """The interior point method over LLᵀ: blocks, files, precision, limits, interruptions."""
 
+import gc
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -88,11 +90,12 @@ def test_the_system_is_solved_whatever_magnitudes_D_has(slots):
     system = LowRankSystem(access.blocks, Q, 1e-12)
     system.refresh(D, np.ones(len(D), dtype=bool))
     r = rng.normal(size=(len(D), 2))
-    x = system.solve(r)
+    x, f = system.solve(r)
     for k in range(2):
         parts = D * x[:, k], Q.matvec(x[:, k])
         scale = np.abs(r[:, k]) + np.abs(parts[0]) + np.abs(parts[1]) + 1.0
         assert np.max(np.abs(r[:, k] - parts[0] - parts[1]) / scale) < 1e-7
+        np.testing.assert_allclose(Q.spread(f[:, k]), parts[1], rtol=1e-5, atol=1e-5 * np.max(np.abs(parts[1])))
 
 
 def test_max_time_is_kept_and_leaves_a_feasible_point():
@@ -145,3 +148,17 @@ def test_two_hundred_thousand_rows_grow_linearly():
         assert found.status is Status.SOLVED
         seconds.append(found.history.seconds[-1] / found.iterations)
     assert seconds[1] < 3 * 4 * seconds[0]
+
+
+def test_nothing_keeps_the_factor_alive():
+    """L may be a gigabyte: it goes with its last user, not when the collector comes round."""
+    gc.disable()
+    try:
+        low = reduced(problem(200), 20)
+        alive = weakref.ref(low.Q.access.origin)
+        found = LowRankInteriorPoint().solve(low)
+        del low
+        assert found.status is Status.SOLVED
+        assert alive() is None
+    finally:
+        gc.enable()

@@ -44,8 +44,8 @@ class SVC(PairwiseClassifier):
         square for m ≥ −1 and −4m below; "huberized_hinge", "logistic", "exponential"; an object of `hinge.losses`, or
         any object with the methods ``value``, ``derivative`` and ``conjugate``.
     solver : str or solver object, default="auto"
-        "auto", "smo", "working_set", "chunking", "interior_point", or an object of `hinge.solvers`, whose own options
-        then count.
+        "auto", "smo", "working_set", "chunking", "interior_point", "low_rank_interior_point", "newton", "lagrangian",
+        "gradient_descent", "adatron", or an object of `hinge.solvers`, whose own options then count.
     shrinking : bool, default=True
     tol : float, default=1e-3
         Largest violation of the optimality conditions. To stop on the gap: ``solver=SMO(tol=1e-4, stop="gap")``.

@@ -198,7 +198,7 @@ class KernelMachine(Reported, FittedFunction, BaseEstimator):
         """LLᵀ in the place of K, where the solver asks for it."""
         solver = self._solver(_left(deadline))
         for name in ("approximation_", "_dual_points", "_low_rank"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         if not hasattr(solver, "approximate"):
             return access
         reduced = solver.approximate(access)

@@ -16,7 +16,7 @@ FRACTION = 0.99
 #: Slacks are at least this fraction of the width of their box.
 SMALLEST_SLACK = 1e-15
 
-#: A value below this fraction of the first one is zero as far as relative gaps go.
+#: A value below this fraction of the first one is zero as far as a relative gap of 1e-10 goes.
 ZERO = 1e-4
 
 #: The start may be so much closer to the lower bounds than to the upper ones.
@@ -39,6 +39,7 @@ class CentralPath:
         self.mu = np.zeros(len(problem.d))
         self.system = LowRankSystem(blocks, problem.Q, accuracy)
         self.blocks = blocks
+        self.f = np.zeros(problem.Q.n)
         self.refresh()
         self.first_force = self._force() or 1.0
         self.first_value = self.first_force * float(np.sum(np.abs(self.alpha))) or 1.0
@@ -97,7 +98,8 @@ class CentralPath:
     def is_optimal(self, tol: float) -> bool:
         """The gap (4) is a proof whatever the multipliers z and w are; only Aα = d must hold."""
         gap, value = self._bounds()
-        scale = max(0.5 * (abs(value) + abs(value + gap)), ZERO * self.first_value)
+        floor = ZERO * min(1.0, np.sqrt(1e-10 / tol)) * self.first_value if tol > 0 else 0.0
+        scale = max(0.5 * (abs(value) + abs(value + gap)), floor)
         return self._feasible(min(1e-6, 1e-3 * tol)) and gap <= tol * scale
 
     def at_bounds(self) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -124,6 +125,16 @@ class LowRankInteriorPoint:
         return replace(found, gradient=gradient, mu=optimal_offset(problem, found.alpha, gradient))
 
 
+def _watcher(deadline: float | None) -> Callable[[], None]:
+    """Raises when the time is over.  No method of the run: a cycle would keep L alive until it is collected."""
+
+    def watch() -> None:
+        if deadline is not None and time.monotonic() > deadline:
+            raise OutOfTime
+
+    return watch
+
+
 class _Run:
     """One run along the central path."""
 
@@ -135,11 +146,8 @@ class _Run:
         access = problem.Q.access
         assert isinstance(access, LowRankAccess)
         blocks = access.blocks.gathered(cache_bytes(solver.cache_size))
-        self.blocks: RowBlocks = replace(blocks, wide=solver.tol < PRECISE, watch=self._watch)
-
-    def _watch(self) -> None:
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            raise OutOfTime
+        self.watch = _watcher(self.deadline)
+        self.blocks: RowBlocks = replace(blocks, wide=solver.tol < PRECISE, watch=self.watch)
 
     def follow(self) -> Solution:
         status, error, path = Status.MAX_ITER, None, None
@@ -153,7 +161,7 @@ class _Run:
                     break
                 if iteration == solver.max_iter:
                     break
-                self._watch()
+                self.watch()
                 if self.monitor is not None and self.monitor(self.records[-1]) is False:
                     status = Status.INTERRUPTED
                     break
