@@ -1,6 +1,6 @@
 """Ranking on OHSUMED (LETOR 3.0), five folds: NDCG@10 and processor time beside scikit-learn, and the exact NDCG path.
 
-    python benchmarks/streams/ranking.py [--only folds path] [--fresh 50]
+    python benchmarks/streams/ranking.py [--only folds path] [--fresh 50] [--queries 12]
 
 folds: every fold is trained on three parts; C is chosen on the fourth and NDCG@10 measured on the fifth.  The baseline
 is scikit-learn's LinearSVC with the hinge loss (the same objective) and with its default loss, on the differences of
@@ -111,9 +111,10 @@ def folds():
     print(f"largest relative duality gap of a RankingSVM: {max(gaps):.1e}")
 
 
-def path(fresh):
+def path(fresh, queries):
     X, y, qid, fold = ohsumed()
     train, vali, test = parts(fold, 5)
+    train &= np.isin(qid, np.unique(qid[train])[:queries])
     rng = np.random.default_rng(0)
     jobs = {"linear, C = 0.0001": dict(C=1e-4), "rbf, C = 0.001": dict(C=1e-3, kernel="rbf", gamma=GAMMA)}
     for label, options in jobs.items():
@@ -147,6 +148,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=("folds", "path"), default=("folds", "path"))
     parser.add_argument("--fresh", type=int, default=50)
+    parser.add_argument("--queries", type=int, help="so many of the training queries for the path; all when left out")
     options = parser.parse_args()
     print(__doc__.splitlines()[0])
     print(f"hinge {hinge.__version__}, Python {sys.version.split()[0]}, NumPy {np.__version__}\n")
@@ -154,4 +156,4 @@ if __name__ == "__main__":
     if "folds" in options.only:
         folds()
     if "path" in options.only:
-        path(options.fresh)
+        path(options.fresh, options.queries)
