@@ -77,12 +77,14 @@ def machines():
         "RankingSVM": (lambda C: rank(C=C), COSTS),
         "RankingSVM, gain": (lambda C: rank(C=C, weighting="gain"), COSTS),
         "RankingSVM, rbf": (lambda C: rank(C=C, kernel="rbf", gamma=GAMMA), COSTS),
+        "RankingSVM, rbf, gain": (lambda C: rank(C=C, kernel="rbf", gamma=GAMMA, weighting="gain"), COSTS),
     }
 
 
-def folds():
+def folds(chosen):
     X, y, qid, fold = ohsumed()
-    scores = {name: [] for name in machines()}
+    compared = {name: machine for name, machine in machines().items() if not chosen or name in chosen}
+    scores = {name: [] for name in compared}
     seconds = {name: [] for name in scores}
     cut = dict.fromkeys(scores, 0)
     gaps = []
@@ -90,7 +92,7 @@ def folds():
         train, vali, test = parts(fold, k)
         first, _, _ = preferences(y[train].astype(float), np.unique(qid[train], return_inverse=True)[1])
         print(f"fold {k}: {train.sum()} documents, {len(first)} pairs", flush=True)
-        for name, (make, costs) in machines().items():
+        for name, (make, costs) in compared.items():
             tried = []
             for C in costs:
                 with warnings.catch_warnings(record=True) as caught:
@@ -147,6 +149,7 @@ def path(fresh, queries):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=("folds", "path"), default=("folds", "path"))
+    parser.add_argument("--machines", nargs="+", choices=tuple(machines()), help="for the folds; all when left out")
     parser.add_argument("--fresh", type=int, default=50)
     parser.add_argument("--queries", type=int, help="so many of the training queries for the path; all when left out")
     options = parser.parse_args()
@@ -154,6 +157,6 @@ if __name__ == "__main__":
     print(f"hinge {hinge.__version__}, Python {sys.version.split()[0]}, NumPy {np.__version__}\n")
     threadpool_limits(1)
     if "folds" in options.only:
-        folds()
+        folds(options.machines)
     if "path" in options.only:
         path(options.fresh, options.queries)
