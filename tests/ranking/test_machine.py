@@ -265,3 +265,18 @@ def test_certify_wants_the_training_data():
         model.certify(X, grade)
     with pytest.raises(ValueError, match="do not belong together"):
         model.certify(X, grade[::-1], qid=qid[::-1])
+
+
+def test_an_interrupt_keeps_the_model_that_exists(monkeypatch):
+    X, grade, qid = queries(n=300, count=2)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hinge.solvers.pair_newton.PairNewton._proximal_step", interrupted)
+    model = hinge.RankingSVM(C=10.0, tol=1e-9)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, grade, qid=qid)
+    assert model.status_ == hinge.Status.INTERRUPTED
+    assert len(model.predict(X)) == 300
+    assert np.isfinite(model.certificate_.gap)

@@ -173,7 +173,7 @@ class TransductiveSVC(PairwiseClassifier):
             self.classes_ = self._classes(data, y)
             self.class_weight_ = np.ones(2)
             whole, unlabelled = self._with_unlabelled(data, X_unlabeled)
-            kernel = self._make_kernel().resolve(whole.X, np.ones(whole.n))
+            kernel = self._make_kernel().resolve(whole.X, whole.weight)
             self._transduce(data, whole, unlabelled, kernel)
         if self.status_ is Status.TIME_LIMIT:
             warnings.warn(
@@ -210,7 +210,8 @@ class TransductiveSVC(PairwiseClassifier):
     def _transduce(self, data: Data, whole: Data, k: int, kernel: Kernel) -> None:
         began = time.monotonic()
         sign = np.where(data.y == self.classes_[1], 1.0, -1.0)
-        share = float(np.mean(sign > 0)) if self.positive_fraction is None else float(self.positive_fraction)
+        share = self.positive_fraction
+        share = float(np.average(sign > 0, weights=data.weight)) if share is None else float(share)
         access = path_access(kernel, whole.X, self.cache_size)
         if not np.isfinite(access.diagonal()).all():
             raise ValueError("kernel values of these data are not finite: they overflow. Scale the data")

@@ -12,6 +12,9 @@ from hinge.paths import StepFunction
 from hinge.problems import Array
 from hinge.ranking.queries import check_queries, check_relevance
 
+#: Scores that differ by no more than this share of the largest are equal.
+TIE = 1e-10
+
 
 def ndcg(relevance: Any, scores: Any, qid: Any = None, k: int | None = 10) -> float:
     """Normalised discounted cumulative gain at k, averaged over queries.                Karasuyama (4.35)
@@ -32,8 +35,9 @@ def ndcg(relevance: Any, scores: Any, qid: Any = None, k: int | None = 10) -> fl
     Returns
     -------
     float
-        In [0, 1]. Samples with equal scores share their places: each gets the mean of their discounts, which is the
-        expectation over all orders. Queries without any gain say nothing about a ranking and are left out of the mean.
+        In [0, 1]. Samples with equal scores (to 1e-10 of the largest) share their places: each gets the mean of their
+        discounts, which is the expectation over all orders. Queries without any gain say nothing about a ranking and
+        are left out of the mean.
     """
     grades = check_relevance(relevance)
     values = np.asarray(scores, dtype=np.float64)
@@ -95,13 +99,20 @@ def _ndcg_rows(values: Array, gain: Array, best: float, k: int | None) -> Array:
     gained = np.take_along_axis(np.broadcast_to(gain, values.shape), order, axis=1)
     weight = discounts(values.shape[1], k)
     found = gained @ weight
-    tied = np.flatnonzero(np.any((ranked[:, 1:] == ranked[:, :-1]) & np.isfinite(ranked[:, 1:]), axis=1))
+    with np.errstate(invalid="ignore"):
+        apart = ranked[:, :-1] - ranked[:, 1:] > _tie(ranked)[:, None]
+    tied = np.flatnonzero(np.any(~apart & np.isfinite(ranked[:, 1:]), axis=1))
     for row in tied:
-        _, group = np.unique(-ranked[row], return_inverse=True)
+        group = np.concatenate([[0], np.cumsum(apart[row] | ~np.isfinite(ranked[row, 1:]))])
         counts = np.bincount(group)
         shared = np.bincount(group, weight) / counts
         found[row] = gained[row] @ shared[group]
     return found / best
+
+
+def _tie(values: Array) -> Array:
+    """Scores of a row that are no further apart are equal: machines put many pairs exactly on their margin."""
+    return TIE * np.max(np.where(np.isfinite(values), np.abs(values), 0.0), axis=1, initial=0.0)
 
 
 def ndcg_path(
@@ -143,7 +154,8 @@ def _steps(
     gains, at_start, at_stop = _contenders(a, b, gain, k)
     with np.errstate(invalid="ignore"):  # −∞ − (−∞) of places that hold nothing: no crossing
         ahead, later = (x[:, :, None] - x[:, None, :] for x in (at_start, at_stop))
-        crosses = (ahead > 0) & (later < 0) & (gains[:, :, None] != gains[:, None, :])
+        apart = np.maximum(_tie(at_start), _tie(at_stop))[:, None, None]
+        crosses = (ahead > 0) & (later < 0) & (ahead - later > apart) & (gains[:, :, None] != gains[:, None, :])
     row, i, j = np.nonzero(crosses)
     share = ahead[row, i, j] / (ahead[row, i, j] - later[row, i, j])
     rows = np.concatenate([np.arange(len(start)), row])

@@ -130,6 +130,7 @@ class RankingPath:
     def _along(self, X: Any) -> Iterator[tuple[Array, Array, Array, Array]]:
         """Chunks (starts, stops, scores at the starts, scores at the stops) at the rows of X."""
         K = np.asarray(X, dtype=np.float64) if isinstance(self.kernel, Precomputed) else cross(self.kernel, X, self.X)
+        K = np.asfortranarray(K)  # it is read by columns, chunk after chunk
         spread = incidence(self.first, self.second, self.n_samples)
         for chunk, lines in self.pieces.lines(self.motion, len(self.first), spread):
             yield self.pieces.start[chunk], self.pieces.stop[chunk], *lines(K)

@@ -21,6 +21,16 @@ from hinge.solvers.single_thread import single_thread
 EPOCHS = 120
 EPOCHS_LINEAR = 15
 
+#: Columns of a history, and how Newton's method may end.
+COLUMNS = ("iteration", "seconds", "violation", "primal", "dual", "gap", "active", "exact")
+ENDS = {
+    "solved": Status.SOLVED,
+    "time": Status.TIME_LIMIT,
+    "steps": Status.MAX_ITER,
+    "stalled": Status.MAX_ITER,
+    "interrupted": Status.INTERRUPTED,
+}
+
 #: Up to this many pairs the answer is polished.
 POLISHED_N = 1000
 FINE_TOL = 1e-6
@@ -90,11 +100,10 @@ class PairDescent:
             story.add(run["history"])
             if status is not Status.MAX_ITER or not self._allowed(used) or first < 0:
                 break
-            newton = PairNewton(pairs, problem.upper, alpha, self._deadline(began))
-            with single_thread():
-                end = newton.run(self._is_enough, story.note)
+            newton = PairNewton(pairs, problem.upper, alpha, self._deadline(began), self._left(used))
+            end, error = self._newton(newton, story, monitor)
             alpha, used = newton.alpha, used + newton.steps
-            status = {"solved": Status.SOLVED, "stopped": Status.TIME_LIMIT}.get(end, Status.MAX_ITER)
+            status = ENDS[end]
             if end != "stalled":
                 break
             first = -1
@@ -115,6 +124,25 @@ class PairDescent:
         story = near.history.then(nearer.history)
         status = Status.SOLVED if nearer.error is None else nearer.status
         return replace(nearer, status=status, iterations=near.iterations + nearer.iterations, history=story)
+
+    def _newton(
+        self, newton: PairNewton, story: _History, monitor: Monitor | None
+    ) -> tuple[str, BaseException | None]:
+        """How Newton's method ended, and what interrupted it; its best point is kept in any case."""
+
+        def tell(now: PairNewton) -> None:
+            story.note(now)
+            if monitor is not None and monitor(story.last()) is False:
+                now.asked_to_stop = True
+
+        try:
+            with single_thread():
+                return newton.run(self._is_enough, tell), None
+        except KeyboardInterrupt as error:
+            return "interrupted", error
+
+    def _left(self, used: int) -> int:
+        return -1 if self.max_iter < 0 else max(0, self.max_iter - used)
 
     def _is_enough(self, newton: PairNewton) -> bool:
         if self.stop == "kkt":
@@ -176,11 +204,13 @@ class _History:
         bounds = (newton.violation, newton.primal, newton.dual, newton.gap)
         self.notes.append((newton.steps, seconds, *bounds, len(newton.alpha), True))
 
+    def last(self) -> dict[str, Any]:
+        return dict(zip(COLUMNS, self.notes[-1], strict=True))
+
     def _flush(self) -> None:
         if self.notes:
-            names = ("iteration", "seconds", "violation", "primal", "dual", "gap", "active", "exact")
             columns = map(np.array, zip(*self.notes, strict=True))
-            self.parts.append(History.from_columns(dict(zip(names, columns, strict=True))))
+            self.parts.append(History.from_columns(dict(zip(COLUMNS, columns, strict=True))))
             self.notes = []
 
     def history(self) -> History:

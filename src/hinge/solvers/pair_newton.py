@@ -29,8 +29,9 @@ class PairNewton:
     cost: Array
     alpha: Array
     deadline: float | None = None
-    stopped: Callable[[], bool] = lambda: False
+    max_steps: int = -1
     steps: int = 0
+    asked_to_stop: bool = False
     f: Array = field(init=False)
     X: Any = field(init=False)
 
@@ -58,12 +59,16 @@ class PairNewton:
         self.violation = float(np.max(np.abs(short[wrong]), initial=0.0))
         self.loss = float(np.sum(self.cost * np.maximum(short, 0.0)))
 
-    def out_of_time(self) -> bool:
-        """Whether the deadline has passed or somebody asked us to stop."""
-        return (self.deadline is not None and time.monotonic() > self.deadline) or self.stopped()
+    def stop(self) -> str | None:
+        """Why to stop before the end, if there is a reason."""
+        if self.asked_to_stop:
+            return "interrupted"
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            return "time"
+        return "steps" if 0 <= self.max_steps <= self.steps else None
 
     def run(self, wanted: Callable[[PairNewton], bool], tell: Callable[[PairNewton], None]) -> str:
-        """Until `wanted` says so: "solved", "stopped", or "stalled" when rounding leaves nothing to gain.
+        """Until `wanted` says so: "solved", a reason to stop, or "stalled" when rounding leaves nothing to gain.
 
         On the way w is ahead of Dᵀα, and the gap of the two together (440) says how it goes; at the end w is Dᵀα.
         """
@@ -74,7 +79,7 @@ class PairNewton:
             before = together
             found = self._proximal_step(alpha, beta, f, width, tightness)
             if found is None:
-                return "stopped"
+                return self.stop() or "time"
             alpha, beta, f, together = found
             last = self.alpha
             old_gap = self.gap
@@ -100,7 +105,7 @@ class PairNewton:
         sigma = width / max(float(np.mean(self.cost)), np.finfo(float).tiny)
         z = self.pairs.differences(f)
         for inner in range(INNER + 1):
-            if self.out_of_time():
+            if self.stop():
                 return None
             short = 1 - z
             alpha = np.clip(centre + short / sigma, 0.0, self.cost)
@@ -148,9 +153,9 @@ class PairNewton:
         """(σ + D K Dᵀ) x = right, roughly."""
         x, r = np.zeros_like(right), right.copy()
         p, rr = r.copy(), float(r @ r)
-        stop = 1e-2 * rr
+        enough = 1e-2 * rr
         for _ in range(rounds):
-            if rr <= stop or self.out_of_time():
+            if rr <= enough or self.stop():
                 break
             q = sigma * p + D @ self._product(D.T @ p)
             step = rr / float(p @ q)
