@@ -157,7 +157,7 @@ def test_a_monitor_can_stop():
 
 
 def test_blocks_change_the_order_not_the_answer(tmp_path):
-    problem = machine("hinge", Bias.FREE, n=3000, d=30)
+    problem = machine("hinge", Bias.FREE, n=800, d=20)
     path = tmp_path / "X.npy"
     np.save(path, problem.X)
     mapped = LinearProblem(np.load(path, mmap_mode="r"), problem.target, problem.lower, problem.upper, problem.ridge)

@@ -23,7 +23,7 @@ DEPENDENT = 1e-12
 MAX_FEATURES = 5000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Factor:
     """L = K^mn T⁻ᵀ with TTᵀ = K^nn, so that LLᵀ = K^mn (K^nn)⁻¹ K^nm.          docs/math.md (350), LwK Problem 10.6
 
@@ -57,6 +57,13 @@ class Factor:
     traces: Array = field(default_factory=lambda: np.empty(0))
     threads: int = 1
     exact: bool = False
+
+    def __repr__(self) -> str:
+        basis = "features" if self.exact else "basis functions"
+        return (
+            f"<factor of {self.L.shape[0]} samples: {self.rank} {basis} of {self.kernel!r}, "
+            f"residual trace {self.residual_trace:.3g} ({self.relative_residual:.2%} of tr K)>"
+        )
 
     @property
     def rank(self) -> int:

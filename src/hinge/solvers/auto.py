@@ -100,6 +100,8 @@ class Auto(WorkingSet):
         patience = self._patience(problem)
         limit = LAST_PATIENCE * patience if self.max_iter < 0 else self.max_iter - patience
         rest = self._engine(limit, began).solve(problem, first, monitor)
+        if rest.status is not Status.SOLVED and rest.error is None and _value(problem, second) < _value(problem, rest):
+            rest = replace(second, status=Status.NUMERICAL)
         if rest.status is Status.MAX_ITER and self.max_iter < 0:
             rest = replace(rest, status=Status.NUMERICAL)
         return _after(first, rest)
@@ -141,6 +143,10 @@ def has_solution(problem: Problem) -> bool:
     if isinstance(problem.term, Diagonal):
         held |= problem.term.d > 0
     return bool(held.all())
+
+
+def _value(problem: Problem, solution: Solution) -> float:
+    return problem.value(solution.alpha, solution.gradient)
 
 
 def _kkt_violation(problem: Problem, solution: Solution) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from hinge.kernels import Precomputed, available_bytes, open_access
-from hinge.problems import Array, Diagonal, History, Problem, Quadratic, Solution, Status, optimal_offset
+from hinge.problems import Array, Diagonal, History, Problem, Quadratic, Solution, Status, certify, optimal_offset
 from hinge.solvers.absorb import ridge_of
 from hinge.solvers.groups import nearest_feasible
 from hinge.solvers.interior_state import InteriorState
@@ -223,10 +223,13 @@ def _solution(
 ) -> Solution:
     """The polished point if there is one, else the last one, made feasible."""
     alpha, gradient = polished or _repaired(state)
+    mu = _multipliers(state, alpha, gradient)
+    if status is Status.NUMERICAL and _all_rounding(state, alpha, mu, gradient):
+        status = Status.SOLVED
     columns = {name: np.array([record[name] for record in records]) for name in records[0]} if records else EMPTY
     return Solution(
         alpha=alpha,
-        mu=_multipliers(state, alpha, gradient),
+        mu=mu,
         gradient=gradient,
         status=status,
         iterations=max(0, len(records) - 1),
@@ -234,6 +237,15 @@ def _solution(
         error=error,
         polished=polished is not None,
     )
+
+
+def _all_rounding(state: InteriorState, alpha: Array, mu: Array, gradient: Array) -> bool:
+    """Whether no variable is pushed harder than rounding errors of the gradient push: then no step can do better,
+    however large the gap may look beside a small objective."""
+    found = certify(state.problem, alpha, mu, gradient)
+    reach = float(np.max(np.abs(state.K), initial=0.0)) * float(np.sum(np.abs(alpha)))
+    noise = 4 * np.finfo(float).eps * (reach + float(np.max(np.abs(state.problem.p), initial=0.0)))
+    return found.kkt_violation <= noise and found.infeasibility <= 1e-12 * (1.0 + float(np.max(np.abs(alpha))))
 
 
 def _multipliers(state: InteriorState, alpha: Array, gradient: Array) -> Array:
