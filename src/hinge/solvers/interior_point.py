@@ -245,7 +245,8 @@ def _all_rounding(state: InteriorState, alpha: Array, mu: Array, gradient: Array
     found = certify(state.problem, alpha, mu, gradient)
     reach = float(np.max(np.abs(state.K), initial=0.0)) * float(np.sum(np.abs(alpha)))
     noise = 4 * np.finfo(float).eps * (reach + float(np.max(np.abs(state.problem.p), initial=0.0)))
-    return found.kkt_violation <= noise and found.infeasibility <= 1e-12 * (1.0 + float(np.max(np.abs(alpha))))
+    off = 1e-12 * (1.0 + float(np.max(np.abs(alpha), initial=0.0)))
+    return bool(found.kkt_violation <= noise and found.infeasibility <= off)
 
 
 def _multipliers(state: InteriorState, alpha: Array, gradient: Array) -> Array:
