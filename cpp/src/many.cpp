@@ -44,6 +44,8 @@ class FrontMonitor final : public Monitor {
   Monitor& caller_;
 };
 
+constexpr std::size_t kSideBySide = 16;  // problems at a time, at most
+
 class Many {
  public:
   Many(const KernelSource& kernel, const std::vector<ProblemPart>& parts, const WorkingSetOptions& options,
@@ -79,12 +81,21 @@ class Many {
     return options_.max_seconds < 0 ? -1 : std::max(0.0, options_.max_seconds - watch_.seconds());
   }
 
-  void solve(std::size_t part, int threads, std::size_t cache_bytes, Monitor& monitor) {
+  // The same for any number of threads, since what a problem does depends on it: its share of the work, or so much
+  // that as many as run side by side take little more than all.
+  std::size_t bytes_of(std::size_t part) const {
+    double all = 0;
+    for (std::size_t each : order_) all += work(each);
+    const double share = std::max(work(part) / std::max(all, 1.0), 1.0 / static_cast<double>(kSideBySide));
+    return static_cast<std::size_t>(std::min(1.0, share) * static_cast<double>(options_.cache_bytes));
+  }
+
+  void solve(std::size_t part, int threads, Monitor& monitor) {
     const ProblemPart& p = parts_[part];
     WorkingSetOptions options = options_;
     options.threads = threads;
     options.max_seconds = seconds_left();
-    options.cache_bytes = cache_bytes;
+    options.cache_bytes = bytes_of(part);
     options.max_iterations = p.max_iterations;
     const auto solver = p.double_rows ? solve_working_set<double> : solve_working_set<float>;
     if (is_everybody(p.samples)) {
@@ -105,7 +116,7 @@ class Many {
 
   bool solve_in_front(std::size_t part) {
     FrontMonitor monitor(results_[part].history, monitor_);
-    solve(part, threads_, options_.cache_bytes, monitor);
+    solve(part, threads_, monitor);
     return results_[part].result.status != Status::interrupted;
   }
 
@@ -118,12 +129,12 @@ class Many {
     std::condition_variable changed;
     std::size_t working = 0;
     Snapshot latest;  // of a problem that is done
-    const std::size_t count = std::min(static_cast<std::size_t>(threads_), order_.size() - first);
+    const std::size_t count = std::min({static_cast<std::size_t>(threads_), kSideBySide, order_.size() - first});
     const auto work = [&]() noexcept {
       try {
         for (std::size_t k = next++; k < order_.size() && !stop; k = next++) {
           PartMonitor monitor(results_[order_[k]].history, stop);
-          solve(order_[k], 1, options_.cache_bytes / count, monitor);
+          solve(order_[k], 1, monitor);
           const std::lock_guard<std::mutex> lock(guard);
           if (!results_[order_[k]].history.empty()) latest = results_[order_[k]].history.back();
         }

@@ -333,6 +333,13 @@ class TestHistory:
         found = certificate().with_history(history([1.0, 3.5], [0.0, 3.25], exact=[False, True]))
         assert found.best_primal == 3.5
 
+    def test_bounds_that_cross_are_those_of_no_convex_problem(self):
+        """A matrix that nobody has looked at: with one proof that it is not positive semidefinite there is no other."""
+        crossed = history([4.0], [9.0])
+        assert certificate(convex=None).with_history(crossed).convex is False
+        assert "no proof" in str(certificate(convex=None).with_history(crossed))
+        assert certificate(convex=None).with_history(history([3.5], [3.25])).convex is None
+
     def test_a_run_without_snapshots_changes_nothing(self):
         found = certificate().with_history(history([], []))
         assert (found.best_primal, found.best_dual) == (4.0, 3.0)

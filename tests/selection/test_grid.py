@@ -62,6 +62,18 @@ def test_scores_are_those_of_scikit_learn(data):
     assert ours.best_estimator_.get_params()["C"] == ours.best_params_["C"]
 
 
+@pytest.mark.parametrize("shift", [100.0, 1000.0])
+def test_kernel_values_far_larger_than_their_differences(shift):
+    """Single precision cannot tell these samples apart: the matrix is then kept in double."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 5))
+    y = (X[:, 0] + 0.5 * rng.normal(size=150) > 0).astype(int)
+    ours = grid(X + shift, y, C=[1.0, 0.1], kernel="linear", refit=False)
+    theirs = GridSearchCV(hinge.SVC(kernel="linear"), {"C": [1.0, 0.1]}, refit=False).fit(X + shift, y)
+    apart = np.abs(ours.cv_results_["mean_test_score"] - theirs.cv_results_["mean_test_score"])
+    assert np.all(apart <= 2 / len(y))
+
+
 def test_weights_and_class_weights():
     """Weights and class weights as in `fit`; the scores are plain accuracies."""
     X, y = iris()

@@ -29,7 +29,7 @@ def test_every_rung_is_proven(case, tol, threads):
     X, fold = list(folds())[case]
     access = open_access(RBF(0.3), X)
     ladder = Ladder([fold], COSTS, Limits(tol, -1, 1 << 30, threads))
-    ladder.climb(access, None)
+    ladder.climb(access, None, tol < 1e-4)
     assert np.all(ladder.status == 0)
     for p, part in enumerate(ladder.parts):
         solved = ladder.solved(p)
@@ -49,7 +49,7 @@ def test_every_rung_is_proven(case, tol, threads):
 def test_a_limit_on_steps_is_told():
     X, fold = next(folds())
     ladder = Ladder([fold], COSTS, Limits(1e-3, 1, 1 << 30, 1))
-    ladder.climb(open_access(RBF(0.3), X), None)
+    ladder.climb(open_access(RBF(0.3), X), None, False)
     assert np.any(ladder.status == 1)
     assert np.all(ladder.iterations <= 1)
 
@@ -57,7 +57,7 @@ def test_a_limit_on_steps_is_told():
 def test_no_time_means_no_answer():
     X, fold = next(folds())
     ladder = Ladder([fold], COSTS, Limits(1e-3, -1, 1 << 30, 1))
-    ladder.climb(open_access(RBF(0.3), X), 0.0)
+    ladder.climb(open_access(RBF(0.3), X), 0.0, False)
     assert not ladder.finished([0, 1, 2]).any()
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, make_blobs
+from threadpoolctl import threadpool_info
 
 from hinge import SVC, SVR, NuSVC, OneClassSVM, Status
 from hinge.formulations import CSVC
@@ -43,6 +44,12 @@ class TestSameBits:
         found = [bits(SVC(C=10, n_jobs=jobs, cache_size=20).fit(X, y)) for jobs in (1, 2)]
         assert found[0] == found[1]
 
+    def test_of_several_classes_with_little_memory(self):
+        """What a pair may use must not depend on how many pairs run beside it."""
+        X, y = make_blobs(2400, 6, centers=4, cluster_std=6.0, random_state=0)
+        found = [bits(SVC(C=10, gamma=0.05, n_jobs=jobs, cache_size=1).fit(X, y)) for jobs in (1, 2)]
+        assert found[0] == found[1]
+
     def test_in_concurrent_threads(self):
         X, y = digits
         alone = bits(SVC(C=5).fit(X / 16, y))
@@ -56,6 +63,17 @@ class TestSameBits:
         for thread in threads:
             thread.join()
         assert all(found[k] == alone for k in range(3))
+
+    def test_concurrent_fits_leave_the_threads_of_blas_alone(self):
+        X, y = overlapping(600)
+        SVC().fit(X, y)
+        before = [library["num_threads"] for library in threadpool_info()]
+        threads = [threading.Thread(target=lambda: SVC().fit(X, y)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [library["num_threads"] for library in threadpool_info()] == before
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
     def test_in_a_forked_child(self):

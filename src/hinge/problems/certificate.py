@@ -15,6 +15,9 @@ from hinge.problems.solution import History
 #: A variable this close to a bound, relative to the width of its box, counts as lying on it.
 AT_BOUND = 1e-10
 
+#: A lower bound that is above an upper bound by more than this, relative to both, is no rounding error.
+CROSSED = 1e-6
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -62,11 +65,10 @@ class Certificate:
         """The same with the best bounds of a run; LwK (10.21).  Without convexity there are none."""
         if self.convex is False:
             return self
-        return replace(
-            self,
-            best_primal=min(self.primal, history.best_primal),
-            best_dual=max(self.dual, history.best_dual),
-        )
+        primal, dual = min(self.primal, history.best_primal), max(self.dual, history.best_dual)
+        if self.convex is None and dual - primal > CROSSED * (abs(primal) + abs(dual)):
+            return replace(self, convex=False)  # bounds of a convex problem do not cross
+        return replace(self, best_primal=primal, best_dual=dual)
 
     def unproven(self, history: History) -> Certificate:
         """What is left when the run was cut off before all samples were looked at: the lower bound."""

@@ -46,7 +46,8 @@ class KernelSearch(Search):
 
     def run(self) -> None:
         """Fill the tables, gamma by gamma."""
-        matrix = SharedMatrix(self.X, self.template.tol, self.budget, self.threads)
+        cost = float(max(self.axes.get("C", [self.template.C]))) * float(np.max(self.weight, initial=1.0))
+        matrix = SharedMatrix(self.X, self.template.tol, cost, self.budget, self.threads)
         ladders: dict[Any, Ladder] = {}
         with single_thread(), ThreadPoolExecutor(self.threads) as pool:
             for gamma in dict.fromkeys(self.axes.get("gamma", [self.template.gamma])):
@@ -59,7 +60,7 @@ class KernelSearch(Search):
                         if key not in ladders:
                             ladders[key] = self._ladder(splits, epsilon)
                         ladder = ladders[key]
-                        ladder.climb(access, self.left())
+                        ladder.climb(access, self.left(), matrix.double)
                         for at, k in enumerate(splits):
                             self._score(ladder, at, k, gamma, epsilon, matrix, pool)
                 self.say(f"gamma={gamma}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,6 @@ from hinge import _core
 from hinge.kernels import GramAccess
 from hinge.problems import Array, Status
 from hinge.selection.folds import Fold, Part, Solved
-from hinge.selection.matrix import FINE_TOL
 from hinge.solvers import Auto
 
 #: Up to this many samples an interior point method takes over where SMO creeps.
@@ -58,8 +58,9 @@ class Ladder:
         self.status = np.empty(shape, dtype=np.int8)
         self.iterations = np.zeros(shape, dtype=np.int64)
 
-    def climb(self, access: GramAccess, max_time: float | None) -> None:
-        """Solve everything there is time for."""
+    def climb(self, access: GramAccess, max_time: float | None, double: bool) -> None:
+        """Solve everything there is time for; `double`: kernel rows are kept in double precision."""
+        began = time.monotonic()
         self.status.fill(-1)
         self.seconds.fill(0.0)
         self.iterations.fill(0)
@@ -81,15 +82,18 @@ class Ladder:
             self.limits.tol,
             -1.0 if max_time is None else max_time,
             self.limits.cache_bytes,
-            self.limits.tol < FINE_TOL,
+            double,
             self.limits.threads,
         )
         if self.limits.max_iter < 0:
-            self._insist(access, max_time)
+            self._insist(access, None if max_time is None else began + max_time)
 
-    def _insist(self, access: GramAccess, max_time: float | None) -> None:
+    def _insist(self, access: GramAccess, deadline: float | None) -> None:
         """Where SMO creeps (large costs, badly scaled data), the solver that estimators use."""
         for p, c in np.argwhere(np.isin(self.status, (Status.MAX_ITER, Status.NUMERICAL))):
+            max_time = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if max_time == 0.0:
+                return
             part, solved = self.parts[p], self.solved(p)
             problem = part.formulation(self.costs[c]).build(access.subset(part.samples))
             solver = Auto(tol=self.limits.tol, max_time=max_time, threads=self.limits.threads)

@@ -6,17 +6,45 @@ cores, an interior point fit of 569 samples took 0.2 s with one BLAS thread and 
 
 from __future__ import annotations
 
-from functools import cache
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
 
-@cache
-def _controller() -> Any:
-    return ThreadpoolController()
+class _Limit:
+    """The limit is one for the whole process: the first who wants it sets it, the last who leaves takes it back."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.inside = 0
+        self.controller: Any = None
+        self.limiter: Any = None
+
+    def enter(self) -> None:
+        with self.lock:
+            if self.inside == 0:
+                self.controller = self.controller or ThreadpoolController()
+                self.limiter = self.controller.limit(limits=1, user_api="blas")
+            self.inside += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                self.limiter.restore_original_limits()
 
 
-def single_thread() -> Any:
+_LIMIT = _Limit()
+
+
+@contextmanager
+def single_thread() -> Iterator[None]:
     """A context in which BLAS uses the calling thread only."""
-    return _controller().limit(limits=1, user_api="blas")
+    _LIMIT.enter()
+    try:
+        yield
+    finally:
+        _LIMIT.leave()
