@@ -3,7 +3,7 @@
     python benchmarks/kernel/limits.py [--only memory,time,interrupt,scale] [--tries 12] [--save]
 
 memory     w8a with cache_size 2000, 200 and 50 MB: seconds, and peak memory against data + budget + 10 %
-time       w8a with max_time=1: seconds, warning, and whether the model predicts
+time       w8a with max_time 1 and 0.3: seconds, status, gap, and whether the model predicts
 interrupt  Ctrl-C at `--tries` moments spread over a fit of w8a: seconds until `fit` has ended
 scale      raw covtype (20,000 rows) and raw shuttle, C = 1e6, no limit of time: seconds, status, and the hint
 
@@ -64,12 +64,16 @@ def memory(_):
 
 
 def limit(_):
-    found = start("fit", data="w8a", cache_size=2000, max_time=1.0)
-    kept = found["seconds"] <= 1.2 and found["warned"] and found["status"] == "TIME_LIMIT"
-    return [
-        f"max_time=1   {found['seconds']:.2f} s, {found['status']}, gap {found['gap']:.2g}, "
-        f"training accuracy {found['accuracy']:.3f}   {verdict(kept)}"
-    ]
+    lines = []
+    for allowed in (1.0, 0.3):
+        found = start("fit", data="w8a", cache_size=2000, max_time=allowed)
+        honest = found["status"] == "SOLVED" or (found["status"] == "TIME_LIMIT" and found["warned"])
+        kept = found["seconds"] <= allowed + 0.2 and honest
+        lines.append(
+            f"max_time={allowed:<4g} {found['seconds']:.2f} s, {found['status']}, gap {found['gap']:.2g}, "
+            f"training accuracy {found['accuracy']:.3f}   {verdict(kept)}"
+        )
+    return lines
 
 
 def interrupt(arguments):
