@@ -5,10 +5,11 @@ from hinge.estimators.incremental import IncrementalSVC, IncrementalSVR
 from hinge.estimators.linear_classification import LinearSVC
 from hinge.estimators.linear_single import LinearOneClassSVM, LinearSVR
 from hinge.estimators.lp import LPSVC, LPSVR
+from hinge.estimators.one_class import OneClassSVM
 from hinge.estimators.online_classification import OnlineNuSVC, OnlineSVC
 from hinge.estimators.online_single import OnlineNoveltyDetector, OnlineSVR
 from hinge.estimators.ranking import RankingSVM
-from hinge.estimators.single import SVR, NuSVR, OneClassSVM
+from hinge.estimators.single import SVR, NuSVR
 from hinge.estimators.transductive import TransductiveSVC
 
 __all__ = [

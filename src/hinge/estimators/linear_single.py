@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from hinge.estimators import parameters
 from hinge.estimators.data import Data
 from hinge.estimators.linear_machine import LinearMachine
-from hinge.estimators.single import ON_BOUNDARY
+from hinge.estimators.one_class import ON_BOUNDARY
 from hinge.estimators.transaction import all_or_nothing
 from hinge.formulations import (
     REGRESSION_LOSSES,
