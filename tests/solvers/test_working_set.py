@@ -53,7 +53,9 @@ def test_limits_are_kept_and_said():
     assert WorkingSet(max_time=0.0, polish=False).solve(problem("SVC")).status is Status.TIME_LIMIT
 
 
-@pytest.mark.parametrize("options", [{"size": 1}, {"size": -3}, {"threads": 0}])
+@pytest.mark.parametrize(
+    "options", [{"size": 1}, {"size": -3}, {"size": 2.5}, {"threads": 0}, {"threads": 1.5}, {"max_iter": 2.5}]
+)
 def test_bad_options_are_named(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         WorkingSet(**options)

@@ -13,9 +13,7 @@ from hinge.kernels import GramAccess
 from hinge.problems import Array, Status
 from hinge.selection.folds import Fold, Part, Solved
 from hinge.solvers import Auto
-
-#: Up to this many samples an interior point method takes over where SMO creeps.
-DENSE_N = 2000
+from hinge.solvers.auto import DENSE_N
 
 
 @dataclass(frozen=True)

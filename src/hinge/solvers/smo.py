@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,8 @@ class SMO:
     polish: bool = True
 
     def __post_init__(self) -> None:
+        if not isinstance(self.max_iter, Integral):
+            raise ValueError(f"max_iter={self.max_iter!r} must be a whole number, -1 for no limit")
         if not 0 < self.tol < np.inf:
             raise ValueError(f"tol={self.tol!r} must be a positive number")
         if self.stop not in ("kkt", "gap"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from hinge import _core
@@ -51,12 +52,12 @@ class WorkingSet(SMO):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.size < 0 or self.size == 1:
-            raise ValueError(f"size={self.size!r} must be 0 (chosen) or at least 2")
+        if not isinstance(self.size, Integral) or self.size < 0 or self.size == 1:
+            raise ValueError(f"size={self.size!r} must be a whole number: 0 (chosen) or at least 2")
         if self.rule not in RULES:
             raise ValueError(f"rule={self.rule!r} must be one of {', '.join(map(repr, RULES))}")
-        if self.threads < 1:
-            raise ValueError(f"threads={self.threads!r} must be at least 1")
+        if not isinstance(self.threads, Integral) or self.threads < 1:
+            raise ValueError(f"threads={self.threads!r} must be a whole number, at least 1")
 
     def solve(self, problem: Problem, start: Start = None, monitor: Monitor | None = None) -> Solution:
         """Solve `problem` from `start` (made feasible where it is not), telling `monitor` how it goes."""
