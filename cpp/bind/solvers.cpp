@@ -44,6 +44,7 @@ nb::dict report(const SmoResult& result, std::vector<double>&& f, nb::dict histo
   nb::dict out;
   out["status"] = static_cast<int>(result.status);
   out["exact"] = result.exact;
+  out["single"] = result.single;
   out["rough"] = result.rough;
   out["iterations"] = result.iterations;
   out["violation"] = result.violation;

@@ -76,13 +76,14 @@ class ActiveSamples {
     return false;
   }
 
-  // At a bound and pushed against it: it could not move in a pair with the extreme sample of the other side.
-  bool at_rest(std::size_t k) const {
+  // At a bound and pushed against it: it could not move in a pair with the extreme sample of the other side, nor if
+  // f changed by less than the margin.
+  bool at_rest(std::size_t k, double margin = 0) const {
     for (const Family& family : steps.families) {
       const double up = family.moves_alone ? steps.violation() : family.up;
       const double low = family.moves_alone ? -steps.violation() : family.low;
-      if (family.rise[k] < Family::kInf && -steps.f[k] - family.rise[k] >= low) return false;
-      if (family.fall[k] > -Family::kInf && -steps.f[k] - family.fall[k] <= up) return false;
+      if (family.rise[k] < Family::kInf && -steps.f[k] - family.rise[k] >= low - margin) return false;
+      if (family.fall[k] > -Family::kInf && -steps.f[k] - family.fall[k] <= up + margin) return false;
     }
     return true;
   }
@@ -102,11 +103,13 @@ class ActiveSamples {
     gather();
   }
 
-  // The resting samples and the f they had.
-  Weighted resting() const {
+  // The resting samples and the f they had; without those that are known otherwise.
+  Weighted resting(const Weighted& known) const {
+    std::vector<char> wanted(f_.size(), 1);
+    for (std::int32_t i : known.samples) wanted[static_cast<std::size_t>(i)] = 0;
     Weighted out;
     for (std::size_t i = 0; i < f_.size(); ++i)
-      if (position_[i] < 0) out.add(i, reference_f_[i]);
+      if (wanted[i] && position_[i] < 0) out.add(i, reference_f_[i]);
     return out;
   }
 

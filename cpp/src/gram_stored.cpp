@@ -90,13 +90,15 @@ class CallbackGram final : public Gram {
     fill(i, columns, out);
   }
 
-  // The callback is somebody else's code: one thread, whatever is allowed.
+  // The callback is somebody else's code: one thread, whatever is allowed, and no row that counts for nothing.
   void multiply(Span<const double> v, Span<double> out, const Parallel& parallel) const override {
     std::vector<double> whole(size());
+    std::fill(out.begin(), out.end(), 0.0);
     run_tasks(size(), {1, parallel.poll}, [&] {
       return [&](std::size_t i, Pulse&) {
+        if (v[i] == 0) return;
         row_(i, whole);
-        out[i] = dot(whole.data(), v.data(), v.size());
+        for (std::size_t j = 0; j < whole.size(); ++j) out[j] += v[i] * whole[j];
       };
     });
   }

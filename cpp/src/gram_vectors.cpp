@@ -86,6 +86,11 @@ class VectorGram : public Gram {
     many_rows().add<double>(which, coef, static_cast<const PackedColumns&>(columns), out, parallel);
   }
 
+  void add_square(Span<const std::int32_t> which, Span<const double> coef, Span<double> out, std::size_t bytes,
+                  const Parallel& parallel) const override {
+    many_rows().add_square(which, coef, out, bytes, parallel);
+  }
+
   void multiply(Span<const double> v, Span<double> out, const Parallel& parallel) const override {
     expand(samples_, samples_, function_, v, 1, out, Precision::full, parallel);
   }

@@ -79,7 +79,7 @@ const SparseRows<double>& KernelRows::sparse<double>() const {
 
 template <class T, class Take>
 void KernelRows::by_products(Span<const std::int32_t> which, const PackedColumns& columns, const Parallel& parallel,
-                             Take take) const {
+                             Take take, bool square) const {
   const std::size_t n = columns.size();
   if (which.empty() || n == 0) return;
   const RowList columns_z = columns.rows();
@@ -99,8 +99,9 @@ void KernelRows::by_products(Span<const std::int32_t> which, const PackedColumns
       kernel.load_x({0, list.size()});
       return [&, kernel = std::move(kernel)](std::size_t task, Pulse& pulse) mutable {
         const std::size_t first = task * blocking.columns, count = std::min(blocking.columns, n - first);
-        kernel.load_z({first, first + count});
-        for (std::size_t i = 0; i < list.size(); i += Blocking::kTile) {
+        const std::size_t rows = !square ? list.size() : std::min(list.size(), std::max(first + count, start) - start);
+        if (rows > 0) kernel.load_z({first, first + count});
+        for (std::size_t i = 0; i < rows; i += Blocking::kTile) {
           pulse.beat();
           const std::size_t height = std::min(Blocking::kTile, list.size() - i);
           take(start + i, first, count, kernel.evaluate(i, height), height, kernel.stride());
@@ -180,6 +181,38 @@ void KernelRows::add(Span<const std::int32_t> which, Span<const double> coef, co
   } else {
     by_products<double>(which, columns, parallel, multiply);
   }
+}
+
+// A tile above the diagonal serves its columns and, through dot products with their coefficients, its rows: these are
+// kept apart by block of columns and summed in order at the end, so that threads do not meet.
+void KernelRows::add_square(Span<const std::int32_t> which, Span<const double> coef, Span<double> out,
+                            std::size_t bytes, const Parallel& parallel) const {
+  const std::size_t n = which.size(), width = Blocking(8 * n, features(samples_), sizeof(double)).columns;
+  const std::size_t blocks = (n + width - 1) / width;
+  if (n == 0) return;
+  const PackedColumns columns(rows(samples_), which, bytes / 2);
+  if (gather_ || sizeof(double) * blocks * n > bytes) return add<double>(which, coef, columns, out, parallel);
+  std::vector<double> weight(coef.begin(), coef.end()), sums(blocks * n, 0.0);
+  weight.resize(padded(n), 0.0);
+  const auto take = [&](std::size_t k, std::size_t first, std::size_t count, const double* values, std::size_t height,
+                        std::size_t stride) {
+    double* const sum = sums.data() + first / width * n + k;
+    if (k + height <= first) {
+      std::array<const double*, Blocking::kTile> tile;
+      for (std::size_t r = 0; r < height; ++r) tile[r] = values + r * stride;
+      add_tile(out.data() + first, tile.data(), &weight[k], height, count);
+      vector_ops().rows<double, double>().dot(&weight[first], values, stride, padded(count), nullptr, height, sum);
+      return;
+    }
+    for (std::size_t r = 0; r < height; ++r, values += stride)
+      for (std::size_t c = std::max(first, k + r); c < first + count; ++c) {
+        if (c > k + r) out[c] += weight[k + r] * values[c - first];
+        sum[r] += weight[c] * values[c - first];
+      }
+  };
+  by_products<double>(which, columns, parallel, take, true);
+  for (std::size_t b = 0; b < blocks; ++b)
+    for (std::size_t k = 0; k < std::min(n, (b + 1) * width); ++k) out[k] += sums[b * n + k];
 }
 
 template void KernelRows::compute(Span<const std::int32_t>, const PackedColumns&, Span<float* const>,

@@ -62,12 +62,17 @@ class KernelRows {
   void add(Span<const std::int32_t> which, Span<const double> coef, const PackedColumns& columns, Span<double> out,
            const Parallel& parallel) const;
 
+  // out[k] += Σ_l coef[l] K(which[k], which[l]) in double, every value made once if the sums fit into the bytes.
+  void add_square(Span<const std::int32_t> which, Span<const double> coef, Span<double> out, std::size_t bytes,
+                  const Parallel& parallel) const;
+
  private:
   // Calls take(k, first, count, values, height, stride) for every tile: rows which[k .. k + height), columns
-  // [first, first + count).  Tiles of the same columns come one after the other, in order, on one thread.
+  // [first, first + count).  Tiles of the same columns come one after the other, in order, on one thread.  Of a square
+  // (rows and columns are the same samples) those below the diagonal are left out.
   template <class T, class Take>
-  void by_products(Span<const std::int32_t> which, const PackedColumns& columns, const Parallel& parallel,
-                   Take take) const;
+  void by_products(Span<const std::int32_t> which, const PackedColumns& columns, const Parallel& parallel, Take take,
+                   bool square = false) const;
   template <class Out>
   void by_gathering(Span<const std::int32_t> which, RowList columns, Span<Out* const> out,
                     const Parallel& parallel) const;

@@ -116,6 +116,18 @@ class PairSteps {
   }
   void touch() { selected_ = false; }
 
+  // Better values of f at some samples; the largest difference.
+  double correct(Span<const std::int32_t> some, Span<const double> values) {
+    double largest = 0;
+    for (std::size_t k = 0; k < some.size(); ++k) {
+      double& old = f[static_cast<std::size_t>(some[k])];
+      largest = std::max(largest, std::abs(old - values[k]));
+      old = values[k];
+    }
+    selected_ = false;
+    return largest;
+  }
+
   // What may move, of sample k, after beta was changed from outside.
   void mark(std::size_t k) {
     for (Family& family : families) mark(family, k);

@@ -48,6 +48,7 @@ class RowTraffic {
 
   // out += K[columns, samples] values, with rows that are forgotten at once.
   void add_passing(const Weighted& some, const Columns& columns, std::vector<double>& out, const Parallel& parallel) {
+    if (some.samples.empty() || out.empty()) return;  // a list of no columns would mean all
     const Stopwatch watch;
     kernel_.add_rows(some.samples, some.values, columns, T{}, out, parallel);
     count(static_cast<std::int64_t>(some.samples.size()), columns.size(), watch);

@@ -1,7 +1,11 @@
-// run_control.hpp: when a run must end: out of time, out of steps, a signal, a wish of the monitor.
+// run_control.hpp: when a run must end: out of time, a signal, a wish of the monitor, no more progress.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <functional>
+#include <utility>
 
 #include "hinge/monitor.hpp"
 
@@ -63,6 +67,25 @@ class RunControl {
   double next_look_ = 0.05, reserved_ = 0;
   Status stop_ = Status::solved;
   bool unstoppable_ = false;
+};
+
+// Whether the objective still falls, looked at once in a while.
+class Progress {
+ public:
+  // It has not fallen over the last `window` steps, as floating point sees it.
+  bool ended(std::int64_t steps, double objective, std::int64_t window) {
+    if (steps < since_ + window) return false;
+    const double gain = objective_ - objective;
+    total_ += std::max(gain, 0.0);
+    restart(steps, objective);
+    return !(gain > 1e-15 * (std::abs(objective) + total_));
+  }
+
+  void restart(std::int64_t steps, double objective) { since_ = steps, objective_ = objective; }
+
+ private:
+  std::int64_t since_ = 0;
+  double objective_ = 0, total_ = 0;
 };
 
 }  // namespace hinge

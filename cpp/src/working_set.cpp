@@ -10,7 +10,9 @@
 #include "active_samples.hpp"
 #include "hinge/parallel.hpp"
 #include "row_traffic.hpp"
+#include "rows_ahead.hpp"
 #include "run_control.hpp"
+#include "second_look.hpp"
 #include "set_choice.hpp"
 #include "violators.hpp"
 #include "working_block.hpp"
@@ -20,12 +22,10 @@ namespace {
 
 constexpr double kUnitRoundoff = std::numeric_limits<double>::epsilon() / 2;
 constexpr std::size_t kWhole = 1000;          // so many active samples are one working set
-constexpr std::size_t kAhead = 96;            // rows fetched together with one that is missing
 constexpr double kGoal = 0.2;                 // of the violation is what an inner solve leaves
 constexpr double kShrunk = 0.7;               // of the active samples: shrinking to less than that is worth the copying
 constexpr std::int64_t kBetweenLooks = 1000;  // steps
 constexpr double kSnapshotGrowth = 1.15;      // snapshots thin out geometrically: some 150 of them in 10⁹ steps
-constexpr std::size_t kProbes = 64;           // samples at which f is compared with what it should be
 constexpr std::int64_t kRefinements = 5;
 
 template <class T>
@@ -35,9 +35,9 @@ class Engine {
          Span<double> f, Monitor& monitor)
       : kernel_(kernel), problem_(problem), options_(options), monitor_(monitor),
         memory_(for_kernel_values(options.cache_bytes, beta.size())), f_(f), active_(problem, beta, f),
-        violators_(active_, options.selection), rows_(kernel, memory_ / 2), block_(kernel),
-        choice_(active_, violators_, options.size, memory_),
-        control_(monitor, options.max_seconds, [this] { return reconstruction_seconds(); },
+        violators_(active_, options.selection), rows_(kernel, memory_ / 2), ahead_(active_, violators_, rows_), block_(kernel),
+        choice_(active_, violators_, options.size, memory_), look_(kernel, memory_ / 4),
+        control_(monitor, options.max_seconds, [this] { return settling_seconds(); },
                  [this] { return snapshot(); }) {
     std::fill(f_.begin(), f_.end(), 0.0);
     parallel_.threads = options.threads;
@@ -63,6 +63,8 @@ class Engine {
   }
 
  private:
+  static constexpr bool kSingle = sizeof(T) == sizeof(float);
+
   PairSteps<T>& steps() { return active_.steps; }
   RowStore<T>& store() { return rows_.store; }
 
@@ -74,7 +76,7 @@ class Engine {
   // ---- entering and leaving ------------------------------------------------------------------------------------
 
   void start() {
-    result_.exact = false;
+    result_.exact = false, result_.single = kSingle;
     kernel_.diagonal(active_.diagonal());
     double largest = 0;
     for (double d : active_.diagonal()) largest = std::max(largest, std::abs(d));
@@ -83,22 +85,16 @@ class Engine {
     active_.gather();
     rows_.add_exactly(active_.coefficients(), store().columns(), steps().f, parallel_);
     steps().touch();
-    objective_ = window_objective_ = active_.quadratic_value();
+    value_anew();
     result_.exact = true;
   }
 
   void leave() {
     active_.scatter();
-    if (active_.shrunk()) {
-      if (result_.status == Status::interrupted) {
-        result_.exact = false;
-      } else {
-        try {
-          reconstruct();
-        } catch (const StopRequest& request) {
-          result_.status = request.status;
-        }
-      }
+    try {
+      settle();
+    } catch (const StopRequest& request) {
+      result_.status = request.status;
     }
     steps().select();
     if (result_.exact) monitor_.record(snapshot());
@@ -106,6 +102,18 @@ class Engine {
     result_.objective = objective_;
     result_.row_hits = store().hits();
     result_.row_misses = rows_.misses();
+  }
+
+  // f of all samples, as exact as the certificate needs it.
+  void settle() {
+    if (result_.status == Status::interrupted) {
+      result_.exact = result_.exact && !active_.shrunk();
+      return;
+    }
+    if (active_.shrunk()) reconstruct();
+    if (!kSingle || !result_.exact || result_.status == Status::solved) return;
+    if (look_again() > tolerable()) recompute();
+    active_.scatter();
   }
 
   std::size_t whole_limit() const {
@@ -119,12 +127,7 @@ class Engine {
     while (steps().violation() <= kkt_tolerance()) {
       for (double value : steps().f)
         if (!std::isfinite(value)) throw StopRequest{Status::numerical};  // NaN violates nothing
-      if (active_.shrunk()) {
-        reconstruct();
-        steps().select();
-        if (steps().violation() > kkt_tolerance()) break;
-      }
-      if (solved() && rows_were_good_enough()) return true;
+      if (holds_for_all() && solved() && stands_a_second_look()) return true;
     }
     if (result_.iterations >= next_snapshot_) {
       monitor_.record(snapshot());
@@ -143,14 +146,16 @@ class Engine {
   // Steps still go on, but together they no longer lower the objective in floating point.
   bool stalled() {
     const std::int64_t window = 10 * static_cast<std::int64_t>(std::max<std::size_t>(f_.size(), 1000));
-    if (result_.iterations < window_start_ + window) return false;
-    const double gain = window_objective_ - objective_;
-    total_gain_ += std::max(gain, 0.0);
-    window_start_ = result_.iterations, window_objective_ = objective_;
-    if (gain > 1e-15 * (std::abs(objective_) + total_gain_)) return false;
+    if (!progress_.ended(result_.iterations, objective_, window)) return false;
     if (!active_.shrunk()) return true;
     reconstruct();  // perhaps those that rest have something to say
     return false;
+  }
+
+  bool holds_for_all() {
+    if (active_.shrunk()) reconstruct();
+    steps().select();
+    return steps().violation() <= kkt_tolerance();
   }
 
   // The KKT conditions hold.  Is that all that was asked for?
@@ -169,43 +174,45 @@ class Engine {
     return gap_mode_tolerance_;
   }
 
-  // f was kept up to date with rows in single precision.  Some values of it are compared with what it should be; if
-  // they differ, f is computed anew in double precision and the steps go on: what is left to do is small, and so is
+  // f was kept up to date with rows in single precision.  Is it right, and does what was found hold with the right
+  // one?  If f is off by too much, all of it is computed anew and the steps go on: what is left to do is small, and so is
   // then the error of the rows.  True also if that has been tried often enough; `rough` says so.
-  bool rows_were_good_enough() {
-    if (sizeof(T) == sizeof(double)) return true;
-    active_.scatter();
-    const std::size_t n = f_.size(), count = std::min(kProbes, n);
-    std::vector<std::int32_t> probes;
-    for (std::size_t k = 0; k < count; ++k) probes.push_back(static_cast<std::int32_t>(k * n / count));
-    std::vector<double> exact(count, 0.0);
-    rows_.add_exactly(active_.coefficients(), *kernel_.columns(probes, memory_ / 4), exact, parallel_);
-    double error = 0;
-    for (std::size_t k = 0; k < count; ++k)
-      error = std::max(error, std::abs(exact[k] - f_[static_cast<std::size_t>(probes[k])]));
-    if (error <= allowed_error()) return true;
+  bool stands_a_second_look() {
+    if (!kSingle) return true;
+    if (look_again() <= tolerable())
+      return (steps().violation() <= kkt_tolerance() && solved()) || ++almost_ > kRefinements;
     result_.rough = result_.recomputations >= kRefinements;
     if (!result_.rough) recompute();
     return result_.rough;
   }
 
-  // Half of what the caller tolerates, in the units of f.
-  double allowed_error() const {
-    if (!options_.stop_on_gap) return 0.5 * options_.tolerance;
-    double width = 0;
-    for (std::size_t v = 0; v < problem_.upper.size(); ++v)
-      if (const double w = problem_.upper[v] - problem_.lower[v]; std::isfinite(w)) width += w;
-    return 0.5 * options_.tolerance * std::abs(objective_) / std::max(width, 1e-300);
+  double tolerable() const {
+    return tolerable_error(problem_, options_.tolerance, options_.stop_on_gap, objective_);
+  }
+
+  // f in double precision where the certificate depends on it; how far it was off.  All samples are active.
+  double look_again() {
+    active_.scatter();
+    const Weighted used = active_.coefficients();
+    RunControl::Unstoppable now(control_, result_.exact);
+    error_ = std::max(error_, steps().correct(used.samples, look_.at(used, parallel_)));
+    steps().select();
+    Weighted others = restless(active_, used, 4 * error_);
+    look_.add(used, others, parallel_);
+    now.done();
+    error_ = std::max(error_, steps().correct(others.samples, others.values));
+    steps().select();
+    value_anew();
+    return error_;
   }
 
   // ---- all active samples at once ------------------------------------------------------------------------------
 
   // SMO on the active samples, until it is time to look up.
   void step_all() {
-    const auto row = [this](std::size_t k) { return row_of(k); };
+    const auto row = [this](std::size_t k) { return ahead_.row(k, parallel_); };
     std::int64_t count = 0;
-    last_row_ = -1;
-    store().limit(active_.size());
+    ahead_.begin();
     for (steps().select(); count < kBetweenLooks && steps().violation() > kkt_tolerance(); ++count) {
       if (out_of_steps(count) || (count % 64 == 63 && control_.wants_to_stop())) break;
       const auto step = steps().step(row, tau_, flat_);
@@ -214,29 +221,6 @@ class Engine {
     }
     result_.iterations += count;
     if (count == 0) no_step();
-  }
-
-  const T* row_of(std::size_t k) {
-    const std::size_t i = active_.sample(k);
-    if (!store().holds(i)) fetch_ahead(k);
-    store().use(i);
-    last_row_ = static_cast<std::int32_t>(i);
-    return store().row(i);
-  }
-
-  // A row is missing: those that will be missing next come with it.  The last row must not go.
-  void fetch_ahead(std::size_t k) {
-    const std::size_t room = std::min(store().capacity() / 2, kAhead);
-    std::vector<std::int32_t> list{active_.samples()[k]};
-    if (last_row_ >= 0 && last_row_ != list.front()) list.push_back(last_row_);
-    const auto missing = [this](std::size_t l) { return !store().holds(active_.sample(l)); };
-    for (const Family& family : steps().families)
-      for (const bool rising : {true, false})
-        for (std::int32_t l : violators_.worst(family, rising, room / (2 * steps().families.size()), missing)) {
-          const std::int32_t i = active_.samples()[static_cast<std::size_t>(l)];
-          if (list.size() < room && std::find(list.begin(), list.end(), i) == list.end()) list.push_back(i);
-        }
-    rows_.fetch(list, parallel_);
   }
 
   // No step changes β in floating point.  Perhaps one does when f is exact.
@@ -323,24 +307,31 @@ class Engine {
     store().narrow(kept, active_.samples());
   }
 
-  // All samples active again: f of the resting ones is what it was plus what has changed since.
+  // All samples active again: f of the resting ones is what it was plus what has changed since.  Where it takes a second
+  // look anyway, those that are used have it now.
   void reconstruct() {
     active_.scatter();
     ++result_.reconstructions;
-    Weighted resting = active_.resting();
-    const auto columns = kernel_.columns(resting.samples, memory_ / 4);
     RunControl::Unstoppable now(control_, result_.exact);
-    rows_.add_passing(active_.changes(), *columns, resting.values, parallel_);
+    const Weighted used = kSingle && !options_.stop_on_gap ? active_.coefficients() : Weighted{};
+    const std::vector<double> exact = look_.at(used, parallel_);
+    for (std::size_t k = 0; k < exact.size(); ++k)
+      if (const std::int32_t at = active_.position(used.samples[k]); at >= 0)
+        error_ = std::max(error_, std::abs(exact[k] - steps().f[static_cast<std::size_t>(at)]));
+    Weighted resting = active_.resting(used);
+    rows_.add_passing(active_.changes(), *kernel_.columns(resting.samples, memory_ / 4), resting.values, parallel_);
     now.done();
     active_.wake(resting);
+    steps().correct(used.samples, exact);
     store().open({});
   }
 
-  double reconstruction_seconds() const {
-    if (!active_.shrunk()) return 0;
-    double changed = 0;
-    for (double b : active_.steps.beta) changed += b != 0;
-    return 1.2 * rows_.seconds_for(changed * double(f_.size() - active_.size()));
+  // What the end will take, by what kernel values have taken so far; in double precision they take twice as long.
+  double settling_seconds() const {
+    double used = 0;
+    for (double b : active_.steps.beta) used += b != 0;
+    const double resting = double(f_.size() - active_.size());
+    return 1.2 * rows_.seconds_for(used * resting + (kSingle ? 2 * used * used : 0));
   }
 
   // f = K β from scratch, in double precision.
@@ -353,8 +344,13 @@ class Engine {
     steps().f.swap(values);
     steps().touch();
     steps().select();
-    objective_ = window_objective_ = active_.quadratic_value();
-    window_start_ = result_.iterations;  // the jump of the objective is no step
+    error_ = 0;
+    value_anew();
+  }
+
+  void value_anew() {
+    objective_ = active_.quadratic_value();
+    progress_.restart(result_.iterations, objective_);  // the jump is no step
   }
 
   Snapshot snapshot() {
@@ -372,18 +368,21 @@ class Engine {
   ActiveSamples<T> active_;
   Violators<T> violators_;
   RowTraffic<T> rows_;
+  RowsAhead<T> ahead_;
   WorkingBlock<T> block_;
   SetChoice<T> choice_;
+  SecondLook look_;
   PairSteps<T> inner_;
   RunControl control_;
+  Progress progress_;
   Parallel parallel_;
   SmoResult result_;
   std::vector<std::int32_t> set_;  // positions
   double tau_ = 0, flat_ = 0;  // the least curvature in a gain, and the least that is no rounding error
-  double objective_ = 0, window_objective_ = 0, total_gain_ = 0;
+  double objective_ = 0;
   double gap_mode_tolerance_ = -1, first_violation_ = 0;
-  std::int64_t next_snapshot_ = 0, stepless_at_ = -1, window_start_ = 0;
-  std::int32_t last_row_ = -1;
+  double error_ = 0;  // of f, the largest seen
+  std::int64_t almost_ = 0, next_snapshot_ = 0, stepless_at_ = -1;
 };
 
 }  // namespace

@@ -78,6 +78,13 @@ class KernelSource {
     add_one_by_one<double>(which, coef, columns, out, parallel);
   }
 
+  // out[k] += Σ_l coef[l] K[which[k], which[l]] in double precision.  Sources that can make a value once for both of its
+  // places, in at most `bytes` of memory.
+  virtual void add_square(Span<const std::int32_t> which, Span<const double> coef, Span<double> out, std::size_t bytes,
+                          const Parallel& parallel) const {
+    if (!which.empty()) add_rows(which, coef, *columns(which, bytes), double{}, out, parallel);
+  }
+
  private:
   template <class T>
   void add_one_by_one(Span<const std::int32_t> which, Span<const double> coef, const Columns& columns,

@@ -51,6 +51,11 @@ class Restricted final : public KernelSource {
     source_.add_rows(rows(which), coef, whole(columns), precision, out, parallel);
   }
 
+  void add_square(Span<const std::int32_t> which, Span<const double> coef, Span<double> out, std::size_t bytes,
+                  const Parallel& parallel) const override {
+    source_.add_square(rows(which), coef, out, bytes, parallel);
+  }
+
  private:
   struct Part final : Columns {
     Part(std::size_t all, Span<const std::int32_t> list, std::unique_ptr<const Columns> of_source)

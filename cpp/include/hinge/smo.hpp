@@ -35,6 +35,7 @@ struct SmoOptions {
 struct SmoResult {
   Status status = Status::solved;
   bool exact = true;
+  bool single = false;  // rows were kept in single precision
   bool rough = false;  // rows in single precision could not tell f well enough for the tolerance
   std::int64_t iterations = 0, row_hits = 0, row_misses = 0, reconstructions = 0, recomputations = 0;
   double violation = 0, objective = 0;

@@ -258,7 +258,7 @@ class KernelMachine(Reported, FittedFunction, BaseEstimator):
     ) -> Solution:
         """`tol` is in the units of the function: where recovering divides by ρ, go on until ρ · tol is reached."""
         tol: float = getattr(self._solver(), "tol", 0.0) or 0.0
-        finest, story, iterations = tol, None, 0
+        finest, story, iterations, rounded = tol, None, 0, False
         while True:
             if first is None:
                 solver = self._solver(_left(deadline))
@@ -267,12 +267,12 @@ class KernelMachine(Reported, FittedFunction, BaseEstimator):
                 solution = solver.solve(problem, start, monitor)
             else:
                 solution, first = first, None
-            iterations += solution.iterations
+            iterations, rounded = iterations + solution.iterations, rounded or solution.rounded
             story = solution.history if story is None else story.then(solution.history)
             unit = formulation.unit(solution.mu)
             wanted = unit * tol if unit > finest else max(finest * 1e-6, UNCLEAR_TOL)
             if solution.status is not Status.SOLVED or solution.polished or finest <= max(wanted, FINEST_TOL):
-                return replace(solution, iterations=iterations, history=story)
+                return replace(solution, iterations=iterations, history=story, rounded=rounded)
             finest, start = max(wanted, FINEST_TOL), solution
 
     def _access(self, kernel: Kernel, X: Any) -> GramAccess:
@@ -284,7 +284,9 @@ class KernelMachine(Reported, FittedFunction, BaseEstimator):
     @staticmethod
     def _certificate(problem: Any, solution: Solution, kernel: Kernel) -> Certificate:
         found = certify(problem, solution.alpha, solution.mu, solution.gradient, convex=kernel.psd)
-        return found.with_history(solution.history) if solution.exact else found.unproven(solution.history)
+        if not solution.exact:
+            return found.unproven(solution.history)
+        return found if solution.rounded else found.with_history(solution.history)
 
     def _tell(self, solutions: Sequence[Any], certificates: Sequence[Certificate]) -> None:
         super()._tell(solutions, certificates)

@@ -29,19 +29,21 @@ def _weighted_median(problem: Problem, alpha: Array, gradient: Array, row: Array
     The kink of variable v is at −g_v / a_v, and there the slope grows by |a_v| (u_v − l_v).  An infinite bound
     is a kink that must not be passed.
     """
+    a, x, g, lower, upper = row, alpha, gradient, problem.lower, problem.upper
     support = np.flatnonzero(row)
     if support.size == 0:
         return 0.0
-    a, x, g = row[support], alpha[support], gradient[support]
-    lower, upper = problem.lower[support], problem.upper[support]
+    if support.size < row.size:
+        a, x, g, lower, upper = a[support], x[support], g[support], lower[support], upper[support]
     kinks = -g / a
     width = upper - lower
-    above, below = np.where(a > 0, lower, upper), np.where(a > 0, upper, lower)  # minimiser right and left of the kink
+    below = np.where(a > 0, upper, lower)  # minimiser left of the kink
     floor, ceiling = -np.inf, np.inf
     if np.isfinite(width).all():
         slope = float(np.sum(a * (x - below)))
         jumps = np.abs(a) * width
     else:
+        above = np.where(a > 0, lower, upper)
         floor = float(np.max(kinks[~np.isfinite(below)], initial=-np.inf))
         ceiling = float(np.min(kinks[~np.isfinite(above)], initial=np.inf))
         if floor > ceiling:

@@ -39,11 +39,11 @@ class Problem:
         self._set("A", (self.d.size, size))
         if self.d.size > 2:
             raise ValueError(f"A has {self.d.size} rows; zero, one or two equality rows are supported")
-        if not (np.isfinite(self.p).all() and np.isfinite(self.A).all() and np.isfinite(self.d).all()):
+        if not all(np.isfinite(values).all() for values in (self.p, self.A, self.d)):
             raise ValueError("p, A and d must be finite")
-        if np.isnan(self.lower).any() or np.isnan(self.upper).any() or np.any(self.lower > self.upper):
+        if not np.all(self.lower <= self.upper):  # NaN is not below anything
             raise ValueError("lower must not exceed upper, and neither may be NaN")
-        if np.any(self.lower == np.inf) or np.any(self.upper == -np.inf):
+        if np.max(self.lower, initial=-np.inf) == np.inf or np.min(self.upper, initial=np.inf) == -np.inf:
             raise ValueError("lower = +inf or upper = -inf leaves no finite value for a variable")
 
     def _set(self, name: str, shape: tuple[int, ...]) -> None:

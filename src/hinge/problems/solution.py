@@ -68,6 +68,7 @@ class Solution:
     """A point of problem (1) and its story.
 
     `exact`: the gradient is that of alpha (False when a run was cut off before all samples were looked at).
+    `rounded`: its history was taken with kernel rows in single precision; its values are no bounds to the last digit.
     `polished`: the optimality conditions hold to rounding, whatever the tolerance was.
     `error`: what interrupted the run, for the caller to raise.
     """
@@ -79,6 +80,7 @@ class Solution:
     iterations: int
     history: History
     exact: bool = True
+    rounded: bool = False
     polished: bool = False
     error: BaseException | None = None
     counters: Mapping[str, int] = field(default_factory=dict)

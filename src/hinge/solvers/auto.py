@@ -134,7 +134,7 @@ class Auto(WorkingSet):
 def needs_interior(problem: Problem) -> bool:
     """Whether h is more than a diagonal, or equality rows share variables: no solver of boxes can do that."""
     general = problem.term is not None and not isinstance(problem.term, Diagonal)
-    return general or bool(np.any(np.count_nonzero(problem.A, axis=0) > 1))
+    return general or (len(problem.A) > 1 and bool(np.any(np.count_nonzero(problem.A, axis=0) > 1)))
 
 
 def has_solution(problem: Problem) -> bool:
@@ -162,4 +162,5 @@ def _kkt_violation(problem: Problem, solution: Solution) -> float:
 def _after(first: Solution, second: Solution) -> Solution:
     """The second solution with the story of both."""
     iterations = first.iterations + second.iterations
-    return replace(second, iterations=iterations, history=first.history.then(second.history))
+    rounded = first.rounded or second.rounded
+    return replace(second, iterations=iterations, history=first.history.then(second.history), rounded=rounded)

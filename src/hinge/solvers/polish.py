@@ -60,10 +60,7 @@ def polish(
             mu[idle] = optimal_offset(problem, point, slope)[idle]
         residual = problem.reduced(slope, mu)
         outside = moved != inside
-        wrong = ~free & (
-            ((point <= lower) & (point < upper) & (residual < -noise))
-            | ((point >= upper) & (point > lower) & (residual > noise))
-        )
+        wrong = ~free & _pushed_inside(problem, point, residual, noise)
         if not outside.any() and not wrong.any():
             sloping = np.where(free, np.abs(residual), 0.0)
             steepest = int(np.argmax(sloping))
@@ -77,7 +74,10 @@ def polish(
             if not balance(problem, point, index):
                 return None
             supposed, slope = slope, problem.gradient(point)
-            if np.max(np.abs(slope - supposed)) > 100 * noise and refreshes < MAX_IDLE:
+            if refreshes < MAX_IDLE and not (
+                np.max(np.abs(slope - supposed)[index], initial=0.0) <= 100 * noise
+                and not np.any(~free & _pushed_inside(problem, point, problem.reduced(slope, mu), noise))
+            ):
                 refreshes += 1  # confirmed by a slope that was not exact, such as one from rows in single precision
                 continue
             rounding = 1e-12 * float(np.abs(point) @ (np.abs(slope) + np.abs(problem.p)))
@@ -90,6 +90,15 @@ def polish(
         free[index[outside]] = False
         free |= wrong
     return None
+
+
+def _pushed_inside(problem: Problem, point: Array, residual: Array, noise: float) -> NDArray[np.bool_]:
+    """Which variables are at a bound that the residual pushes them away from."""
+    lower, upper = problem.lower, problem.upper
+    inside: NDArray[np.bool_] = ((point <= lower) & (point < upper) & (residual < -noise)) | (
+        (point >= upper) & (point > lower) & (residual > noise)
+    )
+    return inside
 
 
 def _shifted(problem: Problem, slope: Array, index: NDArray[np.intp], step: Array) -> Array:

@@ -28,10 +28,6 @@ SMALL_N = 512
 FINE_TOL = 1e-4
 FLOAT32 = float(np.finfo(np.float32).eps) / 2
 
-#: On so many samples, after a run in single precision, the outcome is compared with kernel rows in double precision.
-PROBES = 64
-
-
 def signed_bounds(problem: Problem) -> tuple[Array, Array]:
     """The boxes of β = sign ∘ α."""
     low, high = problem.Q.sign * problem.lower, problem.Q.sign * problem.upper
@@ -99,8 +95,11 @@ class SMO:
         beta = self._begin(problem, start)
         double = self._wants_double(problem)
         run = self._run(problem, beta, double, monitor)
-        if not double and not self._rows_were_good_enough(problem, beta, run):
-            run = self._again_in_double(problem, beta, run, time.monotonic() - began, monitor)
+        status, quick = Status(run["status"]), problem.Q.access.quick
+        if not double and not (status is Status.INTERRUPTED or (status is Status.TIME_LIMIT and not quick)):
+            run, good = self._second_look(problem, beta, run)
+            if not good:
+                run = self._again_in_double(problem, beta, run, time.monotonic() - began, monitor)
         return self._conclude(problem, beta, run)
 
     def _begin(self, problem: Problem, start: Solution | Array | None) -> Array:
@@ -131,6 +130,7 @@ class SMO:
             iterations=run["iterations"],
             history=History.from_columns(run["history"]),
             exact=run["exact"],
+            rounded=run.get("single", False),
             polished=better is not None,
             error=run["error"],
             counters={name: run[name] for name in counters},
@@ -158,27 +158,24 @@ class SMO:
             progress=monitor,
         )
 
-    def _rows_were_good_enough(self, problem: Problem, beta: Array, run: dict[str, Any]) -> bool:
-        """Whether f from rows in single precision is right to within the tolerance, by some rows in double."""
+    def _second_look(self, problem: Problem, beta: Array, run: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+        """The same with f in double precision, and whether the one from rows in single precision would have done."""
         Q = problem.Q
-        coefficients = beta.reshape(Q.slots, Q.n).sum(axis=0)
-        used, probes = np.flatnonzero(coefficients), np.unique(np.linspace(0, Q.n - 1, PROBES).astype(np.intp))
-        error = np.max(np.abs(Q.access.block(probes, used) @ coefficients[used] - run["f"][probes]))
+        f = Q.access.matvec(beta.reshape(Q.slots, Q.n).sum(axis=0))
+        error = float(np.max(np.abs(f - run["f"]), initial=0.0)) if run["exact"] else 0.0
+        run = {**run, "f": f, "exact": True}
         if self.stop == "kkt":
-            return bool(error <= 0.5 * self.tol)
+            return run, error <= 0.5 * self.tol
         width = problem.upper - problem.lower
-        return bool(error * np.sum(width[np.isfinite(width)]) <= 0.5 * self.tol * abs(run["objective"]))
+        return run, error * np.sum(width[np.isfinite(width)]) <= 0.5 * self.tol * abs(run["objective"])
 
     def _again_in_double(
         self, problem: Problem, beta: Array, run: dict[str, Any], seconds: float, monitor: Monitor | None
     ) -> dict[str, Any]:
-        """The rest of the way with rows in double precision; where there is none left, an honest end of this one."""
-        status, Q = Status(run["status"]), problem.Q
-        nothing = {name: column[:0] for name, column in run["history"].items()}
-        if status is Status.INTERRUPTED:
-            return {**run, "exact": False, "history": nothing}
-        if status in (Status.MAX_ITER, Status.TIME_LIMIT):
-            return {**run, "f": Q.access.matvec(beta.reshape(Q.slots, Q.n).sum(axis=0)), "history": nothing}
+        """The rest of the way with rows in double precision, where there is one left."""
+        status = Status(run["status"])
+        if status in (Status.INTERRUPTED, Status.MAX_ITER, Status.TIME_LIMIT):
+            return run
         finer = replace(
             self,
             max_iter=-1 if self.max_iter < 0 else max(0, self.max_iter - run["iterations"]),
@@ -192,6 +189,8 @@ class SMO:
             return self.precision == "float64"
         if problem.Q.n <= SMALL_N or self.tol < FINE_TOL:
             return True
-        width = problem.upper - problem.lower
-        largest = np.max(width[np.isfinite(width)], initial=1.0)
+        largest = np.max(problem.upper - problem.lower)
+        if largest == np.inf:
+            width = problem.upper - problem.lower
+            largest = np.max(width[np.isfinite(width)], initial=1.0)
         return bool(FLOAT32 * np.max(np.abs(problem.Q.access.diagonal())) * largest > 0.5 * self.tol)

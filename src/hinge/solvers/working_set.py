@@ -133,9 +133,6 @@ class WorkingSet(SMO):
         )
         return found
 
-    def _rows_were_good_enough(self, problem: Problem, beta: Array, run: dict[str, Any]) -> bool:
-        return not run["rough"]
-
 
 def _by_matrix(problems: Sequence[Problem]) -> list[tuple[_core.Gram, list[int]]]:
     """Problems by the matrix they are a part of; one that is alone gets a matrix of its own, where that is cheap."""
