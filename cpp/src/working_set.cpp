@@ -83,7 +83,7 @@ class Engine {
     tau_ = 1e-12 * (largest > 0 ? largest : 1.0);
     flat_ = 8 * kUnitRoundoff * largest;
     active_.gather();
-    rows_.add_exactly(active_.coefficients(), store().columns(), steps().f, parallel_);
+    rows_.add_passing(active_.coefficients(), store().columns(), steps().f, parallel_);
     steps().touch();
     value_anew();
     result_.exact = true;

@@ -19,6 +19,7 @@ from hinge.estimators import compact, parameters
 from hinge.estimators.data import Data, check_symmetric, check_weight, everyone, length, rows_of, take
 from hinge.estimators.fitted import FLOATS, FittedFunction
 from hinge.estimators.reported import Reported
+from hinge.estimators.warm import WarmStarts
 from hinge.formulations import Formulation, proof_of
 from hinge.kernels import (
     DirectAccess,
@@ -54,13 +55,7 @@ def _left(deadline: float | None) -> float | None:
     return None if deadline is None else max(0.0, deadline - time.monotonic())
 
 
-def _unit(machine: Machine) -> Array:
-    """The upper bound of every variable, or 1 where there is none."""
-    upper = machine.formulation.upper
-    return np.where(np.isfinite(upper), upper, 1.0)
-
-
-class KernelMachine(Reported, FittedFunction, BaseEstimator):
+class KernelMachine(WarmStarts, Reported, FittedFunction, BaseEstimator):
     """Base of `SVC`, `NuSVC`, `SVR`, `NuSVR` and `OneClassSVM`."""
 
     #: Losses by name, the machine's own first; empty where a machine has no choice.
@@ -182,11 +177,13 @@ class KernelMachine(Reported, FittedFunction, BaseEstimator):
             machine.formulation.build(access if machine.rows is None else access.subset(machine.rows))
             for machine in machines
         ]
+        upper = [machine.formulation.upper for machine in machines]
         with self._progress() as monitor:
-            solutions = self._solve_all(problems, machines, self._warm_starts(data, machines), deadline, monitor)
+            starts = self._warm_starts(data, kernel, upper)
+            solutions = self._solve_all(problems, machines, starts, deadline, monitor)
             if monitor is not None and len(solutions[-1].history):
                 monitor(solutions[-1].history.last())
-        self._remember(machines, solutions)
+        self._remember(data, kernel, upper, solutions)
         pairs = zip(problems, solutions, strict=True)
         certificates = [self._certificate(problem, solution, kernel) for problem, solution in pairs]
         if self._low_rank is not None:
@@ -303,21 +300,6 @@ class KernelMachine(Reported, FittedFunction, BaseEstimator):
                 "unbounded. Use a finite C"
             )
 
-    # ---- warm starts (LwK 10.1.2) -----------------------------------------------------------------------------
-
-    def _warm_starts(self, data: Data, machines: Sequence[Machine]) -> list[Array | None]:
-        """The last solution, rescaled to the new bounds, where `warm_start` asks for it and it still fits."""
-        before = getattr(self, "_fractions", None) if self.warm_start else None
-        if before is None or len(before) != len(machines):
-            return [None] * len(machines)
-        units = [_unit(machine) for machine in machines]
-        return [f * u if f.shape == u.shape else None for f, u in zip(before, units, strict=True)]
-
-    def _remember(self, machines: Sequence[Machine], solutions: Sequence[Solution]) -> None:
-        """Each variable as a fraction of its upper bound."""
-        pairs = zip(machines, solutions, strict=True)
-        self._fractions = [s.alpha / _unit(m) for m, s in pairs] if self.warm_start else None
-
     # ---- the certificate, from the data, by other code --------------------------------------------------------
 
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
@@ -379,7 +361,7 @@ class KernelMachine(Reported, FittedFunction, BaseEstimator):
             machine.formulation.build(access if machine.rows is None else access.subset(machine.rows))
             for machine in unfitted._machines(data)
         ]
-        return decide(unfitted._solver(), problems, bool(self.warm_start and hasattr(self, "_fractions")))
+        return decide(unfitted._solver(), problems, bool(self.warm_start and self._stand is not None))
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any) -> Data:
         """Validated, with all that `_machines` needs."""

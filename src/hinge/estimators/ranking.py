@@ -158,9 +158,9 @@ class RankingSVM(SingleMachine):
             self._assemble_single(data, kernel, expansion)
         return self._finish()
 
-    def _remember(self, machines: Sequence[Machine], solutions: Sequence[Solution]) -> None:
+    def _remember(self, data: Data, kernel: Kernel, upper: Sequence[Array], solutions: Sequence[Solution]) -> None:
         self.pair_coef_ = solutions[0].alpha
-        super()._remember(machines, solutions)
+        super()._remember(data, kernel, upper, solutions)
 
     def predict(self, X: Any) -> Array:
         """Scores: of two samples, the one with the higher score comes first."""

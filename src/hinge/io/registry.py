@@ -27,6 +27,7 @@ from hinge import (
     solvers,
 )
 from hinge.estimators.compact import LowRankReport
+from hinge.estimators.warm import Stand
 
 #: Machines: classes that `save` accepts.
 ESTIMATORS: dict[str, type] = {
@@ -89,6 +90,7 @@ RECORDS: dict[str, type] = {
         model.KernelModel,
         problems.Certificate,
         problems.History,
+        Stand,
         solvers.SMO,
         solvers.Auto,
         solvers.InteriorPoint,

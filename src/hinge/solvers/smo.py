@@ -172,10 +172,9 @@ class SMO:
     def _again_in_double(
         self, problem: Problem, beta: Array, run: dict[str, Any], seconds: float, monitor: Monitor | None
     ) -> dict[str, Any]:
-        """The rest of the way with rows in double precision, where there is one left."""
-        status = Status(run["status"])
-        if status in (Status.INTERRUPTED, Status.MAX_ITER, Status.TIME_LIMIT):
-            return run
+        """The rest of the way with rows in double precision; where none is left, without a history that is wrong."""
+        if Status(run["status"]) in (Status.INTERRUPTED, Status.MAX_ITER, Status.TIME_LIMIT):
+            return {**run, "history": {name: column[:0] for name, column in run["history"].items()}}
         finer = replace(
             self,
             max_iter=-1 if self.max_iter < 0 else max(0, self.max_iter - run["iterations"]),

@@ -1,0 +1,77 @@
+"""Ordinary `GridSearchCV` over machines with `warm_start`."""
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
+from sklearn.svm import SVC as TheirSVC
+
+import hinge
+
+COSTS = [0.03, 1.0, 30.0, 1000.0]
+
+
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return scale(X), y
+
+
+class TestOrdinaryGridSearchWithWarmStart:
+    """Clones share their solutions: the next C begins where the last one ended on the same fold."""
+
+    @staticmethod
+    def search(machine, axes, X, y, **options):
+        steps = []
+
+        def score(model, X, y):
+            steps.append(int(np.sum(model.n_iter_)))
+            return model.score(X, y)
+
+        found = GridSearchCV(machine, axes, scoring=score, cv=3, **options).fit(X, y)
+        return found, sum(steps)
+
+    def test_takes_fewer_steps_to_the_same_scores(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(600, 5))
+        y = np.where(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=600) > 0, "a", "b")
+        axes = dict(C=[8.0, 4.0, 2.0, 1.0], gamma=[0.1, 0.3])
+        cold, many = self.search(hinge.SVC(), axes, X, y)
+        warm, few = self.search(hinge.SVC(warm_start=True), axes, X, y)
+        assert few < 0.9 * many
+        apart = np.abs(warm.cv_results_["mean_test_score"] - cold.cv_results_["mean_test_score"])
+        assert np.all(apart <= 3.01 / len(y))
+
+    def test_within_a_pipeline(self):
+        X, y = iris()
+        axes = {"svc__C": [4.0, 2.0, 1.0]}
+        machine = hinge.SVC(warm_start=True)
+        GridSearchCV(make_pipeline(StandardScaler(), machine), axes, cv=3).fit(X, y)
+        assert len(machine._shared._found) == 4  # three folds, and all samples
+
+    def test_in_other_processes_and_files(self, tmp_path):
+        X, y = iris()
+        search = GridSearchCV(hinge.SVC(warm_start=True), dict(C=[2.0, 1.0]), n_jobs=2).fit(X, y)
+        best = search.best_estimator_
+        hinge.save(best, tmp_path / "model.hinge")
+        again = hinge.load(tmp_path / "model.hinge")
+        np.testing.assert_array_equal(again.predict(X), best.predict(X))
+        cold = clone(best).set_params(warm_start=False).fit(X, y)
+        assert np.sum(again.fit(X, y).n_iter_) < np.sum(cold.n_iter_)
+
+    def test_other_data_of_the_same_size_are_no_trap(self):
+        X, y = iris()
+        machine = hinge.SVC(warm_start=True)
+        clone(machine).fit(X, y)
+        other = clone(machine).fit(X[:, ::-1] ** 2, y)
+        assert other.status_ is hinge.Status.SOLVED
+        assert other.certificate_.relative_gap < 1e-3
+
+    def test_agrees_with_scikit_learn(self):
+        X, y = iris()
+        axes = dict(C=COSTS, gamma=[0.05, 0.5])
+        theirs = GridSearchCV(TheirSVC(), axes).fit(X, y)
+        ours = GridSearchCV(hinge.SVC(warm_start=True), axes).fit(X, y)
+        apart = np.abs(ours.cv_results_["mean_test_score"] - theirs.cv_results_["mean_test_score"])
+        assert np.all(apart <= 5.01 / len(y))
