@@ -211,9 +211,24 @@ def test_interrupt_keeps_what_is_known():
         (dict(C=[1.0], max_time=-1.0), ValueError, "max_time"),
         (dict(C=[1.0], kernel=hinge.kernels.RBF(1.0), gamma=[1.0]), ValueError, "leave it out"),
         (dict(C=[1.0], nonsense=3), ValueError, "nonsense"),
+        (dict(C=[1.0], estimator=hinge.SVR(epsilon=np.full(150, 0.1))), ValueError, "one number"),
+        (dict(C=[1.0], estimator=hinge.SVR(), epsilon=[np.full(150, 0.1)]), ValueError, "one number"),
     ],
 )
 def test_bad_arguments_are_named(arguments, error, message):
     X, y = iris()
     with pytest.raises(error, match=message):
         grid(X, y, **arguments)
+
+
+def test_a_time_limit_holds_where_steps_creep(monkeypatch):
+    """Problems that the ladder gives up go to the solver of estimators, with the time that is left."""
+    monkeypatch.setattr("hinge.selection.ladder.patience", lambda n: 10)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3)) * [1.0, 30.0, 1000.0]
+    y = (X[:, 0] + rng.normal(size=2000) > 0).astype(int)
+    began = time.monotonic()
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        found = grid(X, y, C=[1e6, 1e5, 1e4], kernel="linear", max_time=0.5, refit=False)
+    assert time.monotonic() - began < 5  # all of them take a minute
+    assert not found.cv_results_["mean_test_score"].size or np.isnan(found.cv_results_["mean_test_score"]).any()

@@ -1,5 +1,7 @@
 """Ordinary `GridSearchCV` over machines with `warm_start`."""
 
+import pickle
+
 import numpy as np
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -52,8 +54,10 @@ class TestOrdinaryGridSearchWithWarmStart:
 
     def test_in_other_processes_and_files(self, tmp_path):
         X, y = iris()
-        search = GridSearchCV(hinge.SVC(warm_start=True), dict(C=[2.0, 1.0]), n_jobs=2).fit(X, y)
-        best = search.best_estimator_
+        machine = hinge.SVC(warm_start=True)
+        best = GridSearchCV(machine, dict(C=[2.0, 1.0])).fit(X, y).best_estimator_
+        assert machine._shared._found
+        assert not pickle.loads(pickle.dumps(machine))._shared._found  # each process has its own
         hinge.save(best, tmp_path / "model.hinge")
         again = hinge.load(tmp_path / "model.hinge")
         np.testing.assert_array_equal(again.predict(X), best.predict(X))

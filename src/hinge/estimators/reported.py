@@ -18,6 +18,10 @@ from hinge.problems import Certificate, Status, combine
 from hinge.solvers import Monitor
 
 
+#: A relative gap of so many tolerances is said, although the tolerance (of the KKT conditions) is met.
+LOOSE = 20
+
+
 class Reported:
     """Limits that are checked, and attributes that tell what came of them."""
 
@@ -88,6 +92,14 @@ class Reported:
                 f"{reasons[self.status_]}  Consider pre-processing your data with StandardScaler or MinMaxScaler, or "
                 "increase the limit. It failed to converge: the model is kept, and the relative duality gap reached is "
                 f"{self.certificate_.relative_gap:.2g}.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        elif LOOSE * max(self.tol, 1e-3) < self.certificate_.relative_gap < np.inf:
+            warnings.warn(
+                f"tol={self.tol:g} is met, but the relative duality gap is {self.certificate_.relative_gap:.2g}: C is large "
+                "for data of this scale. Consider pre-processing your data with StandardScaler or MinMaxScaler, a smaller C, "
+                "or a smaller tol.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

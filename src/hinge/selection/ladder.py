@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from hinge import _core
 from hinge.kernels import GramAccess
+from hinge.kernels.memory import MEGABYTE
 from hinge.problems import Array, Status
 from hinge.selection.folds import Fold, Part, Solved
 from hinge.solvers import Auto
-from hinge.solvers.auto import DENSE_N
+from hinge.solvers.auto import DENSE_N, patience
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,8 @@ class Ladder:
         self.linear, self.lower, self.upper = (
             np.concatenate([getattr(part, name) for part in self.parts]) for name in ("linear", "lower", "upper")
         )
-        patience = [20_000 + n * n // 4 if n <= DENSE_N else -1 for n in sizes]
         own = self.limits.max_iter
-        self.patience = np.array(patience if own < 0 else [own] * len(sizes), dtype=np.int64)
+        self.patience = np.array([patience(n) if own < 0 else own for n in sizes], dtype=np.int64)
         shape = (len(self.parts), len(self.costs))
         self.coefficients = np.zeros(len(self.costs) * len(self.samples))
         self.offset, self.seconds = np.zeros(shape), np.zeros(shape)
@@ -93,8 +93,11 @@ class Ladder:
             if max_time == 0.0:
                 return
             part, solved = self.parts[p], self.solved(p)
+            if len(part.samples) > DENSE_N and self.status[p, c] == Status.MAX_ITER:
+                continue  # the same solver has tried as long as it would
             problem = part.formulation(self.costs[c]).build(access.subset(part.samples))
-            solver = Auto(tol=self.limits.tol, max_time=max_time, threads=self.limits.threads)
+            limits, megabytes = self.limits, self.limits.cache_bytes / MEGABYTE
+            solver = Auto(tol=limits.tol, max_time=max_time, threads=limits.threads, cache_size=megabytes)
             found = solver.solve(problem)
             if found.error is not None:
                 raise found.error

@@ -119,10 +119,11 @@ class Search:
                 ConvergenceWarning,
                 stacklevel=3,
             )
+        limit = self.template.max_iter
         if self.unsolved:
             warnings.warn(
-                f"{self.unsolved} problems of the search did not reach tol={self.template.tol:g} (max_iter="
-                f"{self.template.max_iter}). Consider pre-processing your data with StandardScaler or MinMaxScaler",
+                f"{self.unsolved} problems of the search did not reach tol={self.template.tol:g}"
+                f"{f' (max_iter={limit})' if limit >= 0 else ''}. Consider pre-processing your data with StandardScaler or MinMaxScaler",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -76,8 +76,8 @@ class Auto(WorkingSet):
         return has_solution(problem) and problem.Q.n <= DENSE_N and allowed
 
     def _patience(self, problem: Problem) -> int:
-        """Steps to try before an interior point method, which would take about as long."""
-        steps = 20_000 + problem.Q.n**2 // 4
+        """Steps to try before an interior point method."""
+        steps = patience(problem.Q.n)
         return steps if self.max_iter < 0 else min(steps, self.max_iter)
 
     def _limit(self, problem: Problem) -> int:
@@ -129,6 +129,11 @@ class Auto(WorkingSet):
 
     def _left(self, began: float) -> float | None:
         return None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
+
+
+def patience(n: int) -> int:
+    """Steps after which other means are tried: an interior point method would take about as long, or is too much."""
+    return 20_000 + n * n // 4 if n <= DENSE_N else max(ENOUGH, ENOUGH_PER_SAMPLE * n)
 
 
 def needs_interior(problem: Problem) -> bool:
