@@ -17,7 +17,6 @@ from hinge.kernels import check_cache_size
 from hinge.problems import Certificate, Status, combine
 from hinge.solvers import Monitor
 
-
 #: A relative gap of so many tolerances is said, although the tolerance (of the KKT conditions) is met.
 LOOSE = 20
 
@@ -97,9 +96,9 @@ class Reported:
             )
         elif LOOSE * max(self.tol, 1e-3) < self.certificate_.relative_gap < np.inf:
             warnings.warn(
-                f"tol={self.tol:g} is met, but the relative duality gap is {self.certificate_.relative_gap:.2g}: C is large "
-                "for data of this scale. Consider pre-processing your data with StandardScaler or MinMaxScaler, a smaller C, "
-                "or a smaller tol.",
+                f"tol={self.tol:g} is met, but the relative duality gap is {self.certificate_.relative_gap:.2g}: C is "
+                "large for data of this scale. Consider pre-processing your data with StandardScaler or MinMaxScaler, "
+                "a smaller C, or a smaller tol.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

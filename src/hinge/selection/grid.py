@@ -166,7 +166,7 @@ def _axes(template: Any, C: Any, gamma: Any, epsilon: Any) -> dict[str, list[Any
             raise ValueError(f"epsilon={epsilon!r} is for regression; leave it out, or pass estimator=SVR()")
         axes["epsilon"] = _values("epsilon", epsilon)
     if any(np.ndim(value) > 0 for value in axes.get("epsilon", [getattr(template, "epsilon", 0.0)])):
-        raise ValueError("an epsilon for every sample cannot be cut into folds here; give one number, or a list of numbers")
+        raise ValueError("an epsilon for every sample cannot be cut into folds; give one number, or a list of numbers")
     for name, values in axes.items():
         for value in values:
             clone(template).set_params(**{name: value})._check_parameters()

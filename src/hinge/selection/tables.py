@@ -123,7 +123,8 @@ class Search:
         if self.unsolved:
             warnings.warn(
                 f"{self.unsolved} problems of the search did not reach tol={self.template.tol:g}"
-                f"{f' (max_iter={limit})' if limit >= 0 else ''}. Consider pre-processing your data with StandardScaler or MinMaxScaler",
+                f"{f' (max_iter={limit})' if limit >= 0 else ''}. Consider pre-processing your data with "
+                "StandardScaler or MinMaxScaler",
                 ConvergenceWarning,
                 stacklevel=3,
             )
