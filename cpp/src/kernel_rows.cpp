@@ -77,16 +77,31 @@ const SparseRows<double>& KernelRows::sparse<double>() const {
   return *sparse_double_;
 }
 
+// Lists of double are not made for a few columns.
+template <class T>
+bool KernelRows::by_panels(std::size_t columns) const {
+  return !shift_.empty() && (sizeof(T) == sizeof(float) ? float_panels_ : columns > kFewColumns);
+}
+
+std::unique_ptr<const SparseRows<double>> KernelRows::lists_for(Span<const std::int32_t> which,
+                                                                const PackedColumns& columns) const {
+  const std::size_t n = rows(samples_);
+  if (!by_panels<double>(columns.size()) || 2 * (which.size() + columns.size()) > n) return nullptr;
+  std::vector<char> marked(n, 0);
+  for (std::int32_t i : which) marked[static_cast<std::size_t>(i)] = 1;
+  for (std::size_t k = 0; k < columns.size(); ++k) marked[columns.rows()[k]] = 1;
+  return std::make_unique<const SparseRows<double>>(samples_, shift_, marked);
+}
+
 template <class T, class Take>
 void KernelRows::by_products(Span<const std::int32_t> which, const PackedColumns& columns, const Parallel& parallel,
-                             Take take, bool square) const {
+                             const SparseRows<T>* lists, Take take, Tiles tiles) const {
   const std::size_t n = columns.size();
   if (which.empty() || n == 0) return;
   const RowList columns_z = columns.rows();
-  // Lists of double are not made for a few columns.
-  const bool panels = !shift_.empty() && (sizeof(T) == sizeof(float) ? float_panels_ : n > kFewColumns);
+  const bool panels = by_panels<T>(n);
   const std::vector<double>& centre = panels || centre_.empty() ? shift_ : centre_;
-  const SparseRows<T>* const sparse_z = panels ? &sparse<T>() : nullptr;
+  const SparseRows<T>* const sparse_z = !panels ? nullptr : lists ? lists : &sparse<T>();
   const PackedRows<T>* const packed_z = panels ? nullptr : columns.packed<T>(samples_, function_.needs(), centre);
   const Blocking blocking(8 * which.size(), features(samples_), sizeof(T));
   for (std::size_t start = 0; start < which.size(); start += blocking.task) {
@@ -99,7 +114,7 @@ void KernelRows::by_products(Span<const std::int32_t> which, const PackedColumns
       kernel.load_x({0, list.size()});
       return [&, kernel = std::move(kernel)](std::size_t task, Pulse& pulse) mutable {
         const std::size_t first = task * blocking.columns, count = std::min(blocking.columns, n - first);
-        const std::size_t rows = !square ? list.size() : std::min(list.size(), std::max(first + count, start) - start);
+        const std::size_t rows = tiles == Tiles::all ? list.size() : std::min(list.size(), std::max(first + count, start) - start);
         if (rows > 0) kernel.load_z({first, first + count});
         for (std::size_t i = 0; i < rows; i += Blocking::kTile) {
           pulse.beat();
@@ -141,9 +156,9 @@ void KernelRows::compute(Span<const std::int32_t> which, const PackedColumns& co
   if (gather_) {
     by_gathering(which, columns.rows(), out, parallel);
   } else if (std::is_same_v<Out, float> && float_keeps_) {
-    by_products<float>(which, columns, parallel, store);
+    by_products<float>(which, columns, parallel, nullptr, store);
   } else {
-    by_products<double>(which, columns, parallel, store);
+    by_products<double>(which, columns, parallel, nullptr, store);
   }
 }
 
@@ -177,9 +192,10 @@ void KernelRows::add(Span<const std::int32_t> which, Span<const double> coef, co
     add_tile(out.data() + first, rows.data(), &coef[k], height, count);
   };
   if (std::is_same_v<T, float> && float_keeps_) {
-    by_products<float>(which, columns, parallel, multiply);
+    by_products<float>(which, columns, parallel, nullptr, multiply);
   } else {
-    by_products<double>(which, columns, parallel, multiply);
+    const auto lists = lists_for(which, columns);
+    by_products<double>(which, columns, parallel, lists.get(), multiply);
   }
 }
 
@@ -210,7 +226,8 @@ void KernelRows::add_square(Span<const std::int32_t> which, Span<const double> c
         sum[r] += weight[c] * values[c - first];
       }
   };
-  by_products<double>(which, columns, parallel, take, true);
+  const auto lists = lists_for(which, columns);
+  by_products<double>(which, columns, parallel, lists.get(), take, Tiles::upper);
   for (std::size_t b = 0; b < blocks; ++b)
     for (std::size_t k = 0; k < std::min(n, (b + 1) * width); ++k) out[k] += sums[b * n + k];
 }

@@ -51,6 +51,12 @@ class KernelRows {
   // Multiplications of a value: features, or nonzeros.
   double cost() const { return 8 + static_cast<double>(features(samples_)) * (shift_.empty() ? 1.0 : density_); }
 
+  // Of the lists of all samples in single precision, about.
+  std::size_t bytes() const {
+    const double values = density_ * static_cast<double>(features(samples_)) * static_cast<double>(rows(samples_));
+    return float_panels_ ? static_cast<std::size_t>(values * (sizeof(float) + sizeof(std::int32_t))) : 0;
+  }
+
   // out[k] receives row which[k] over the given columns.  Float rows are computed in float where that keeps six
   // digits of the distances, and in double otherwise.
   template <class Out>
@@ -70,9 +76,16 @@ class KernelRows {
   // Calls take(k, first, count, values, height, stride) for every tile: rows which[k .. k + height), columns
   // [first, first + count).  Tiles of the same columns come one after the other, in order, on one thread.  Of a square
   // (rows and columns are the same samples) those below the diagonal are left out.
+  enum class Tiles { all, upper };
   template <class T, class Take>
-  void by_products(Span<const std::int32_t> which, const PackedColumns& columns, const Parallel& parallel, Take take,
-                   bool square = false) const;
+  void by_products(Span<const std::int32_t> which, const PackedColumns& columns, const Parallel& parallel,
+                   const SparseRows<T>* lists, Take take, Tiles tiles = Tiles::all) const;
+
+  // Lists of double for one product: of the samples it needs, unless these are most, or all are there already.
+  std::unique_ptr<const SparseRows<double>> lists_for(Span<const std::int32_t> which,
+                                                      const PackedColumns& columns) const;
+  template <class T>
+  bool by_panels(std::size_t columns) const;
   template <class Out>
   void by_gathering(Span<const std::int32_t> which, RowList columns, Span<Out* const> out,
                     const Parallel& parallel) const;

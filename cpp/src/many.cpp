@@ -87,7 +87,8 @@ class Many {
     double all = 0;
     for (std::size_t each : order_) all += work(each);
     const double share = std::max(work(part) / std::max(all, 1.0), 1.0 / static_cast<double>(kSideBySide));
-    return static_cast<std::size_t>(std::min(1.0, share) * static_cast<double>(options_.cache_bytes));
+    const std::size_t bytes = options_.cache_bytes - std::min(options_.cache_bytes / 2, kernel_.own_bytes());
+    return static_cast<std::size_t>(std::min(1.0, share) * static_cast<double>(bytes));
   }
 
   void solve(std::size_t part, int threads, Monitor& monitor) {

@@ -72,21 +72,23 @@ std::vector<double> sparsifying_shift(const Samples& samples, Needs needs, doubl
 }
 
 template <class T>
-SparseRows<T>::SparseRows(const Samples& samples, const std::vector<double>& shift) {
+SparseRows<T>::SparseRows(const Samples& samples, const std::vector<double>& shift, const std::vector<char>& marked) {
   const std::size_t n = rows(samples);
+  const auto wanted = [&](std::size_t k) { return marked.empty() || marked[k]; };
   start_.reserve(n + 1);
   start_.push_back(0);
   std::visit(
       [&](const auto& s) {
         std::size_t nonzeros = 0;  // counted first: growing arrays would take twice the memory
         for (std::size_t k = 0; k < n; ++k)
-          for_each(s, k, shift, [&](std::size_t, double) { ++nonzeros; });
+          if (wanted(k)) for_each(s, k, shift, [&](std::size_t, double) { ++nonzeros; });
         index_.reserve(nonzeros), values_.reserve(nonzeros);
         for (std::size_t k = 0; k < n; ++k) {
-          for_each(s, k, shift, [&](std::size_t f, double value) {
-            index_.push_back(static_cast<std::int32_t>(f));
-            values_.push_back(static_cast<T>(value));
-          });
+          if (wanted(k))
+            for_each(s, k, shift, [&](std::size_t f, double value) {
+              index_.push_back(static_cast<std::int32_t>(f));
+              values_.push_back(static_cast<T>(value));
+            });
           start_.push_back(index_.size());
         }
       },

@@ -23,7 +23,8 @@ std::vector<double> sparsifying_shift(const Samples& samples, Needs needs, doubl
 template <class T>
 class SparseRows {
  public:
-  SparseRows(const Samples& samples, const std::vector<double>& shift);
+  // Of all samples, or of those marked: the others are empty.
+  SparseRows(const Samples& samples, const std::vector<double>& shift, const std::vector<char>& marked = {});
 
   const std::int32_t* index() const { return index_.data(); }
   const T* values() const { return values_.data(); }

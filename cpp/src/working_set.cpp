@@ -68,9 +68,9 @@ class Engine {
   PairSteps<T>& steps() { return active_.steps; }
   RowStore<T>& store() { return rows_.store; }
 
-  // A variable takes some 30 numbers, here and with the caller.  Half of the memory is for kernel values at any rate.
+  // A variable takes some 40 numbers, here and with the caller.  Half of the memory is for kernel values at any rate.
   static std::size_t for_kernel_values(std::size_t bytes, std::size_t variables) {
-    return bytes - std::min(bytes / 2, 30 * sizeof(double) * variables);
+    return bytes - std::min(bytes / 2, 40 * sizeof(double) * variables);
   }
 
   // ---- entering and leaving ------------------------------------------------------------------------------------

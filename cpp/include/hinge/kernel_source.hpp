@@ -40,6 +40,9 @@ class KernelSource {
   // About how many multiplications a kernel value costs; 0 if it is only read.
   virtual double cost() const { return 0; }
 
+  // Memory that blocks of rows take once and for all, beside the samples: these in another form.
+  virtual std::size_t own_bytes() const { return 0; }
+
   virtual void diagonal(Span<double> out) const = 0;  // K_ii for all i
 
   // Row i where it lies in memory in double for as long as the source lives; nullptr where it must be made.
