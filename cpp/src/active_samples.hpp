@@ -40,6 +40,7 @@ class ActiveSamples {
   PairSteps<T> steps;
 
   Span<double> diagonal() { return diagonal_; }
+  double diagonal(std::size_t i) const { return diagonal_[i]; }
   std::size_t size() const { return samples_.size(); }
   bool shrunk() const { return samples_.size() < f_.size(); }
   std::size_t sample(std::size_t k) const { return static_cast<std::size_t>(samples_[k]); }

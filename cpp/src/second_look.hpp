@@ -3,7 +3,8 @@
 //
 // The dual value is made of the f of samples with a coefficient: they are computed anew, and when steps follow and
 // another look, brought up to date by what has changed.  Of the others, those matter that do not clearly rest at their
-// bound: whoever rests by more than its f can be off has no share in the gap.
+// bound: whoever rests by more than its f can be off has no share in the gap.  How far f can be off is known from those
+// that were computed anew: rounding errors of a row grow with the norm of its sample in feature space.
 #pragma once
 
 #include <algorithm>
@@ -66,14 +67,22 @@ class SecondLook {
   std::vector<double> coef_, f_;  // at the last look; f where it was looked at
 };
 
-// Samples without a coefficient that do not rest by the margin; all samples are active.
+// Samples without a coefficient that do not rest by four times the error seen, and more where their norm is larger than
+// any of those it was seen at.  All samples are active.
 template <class T>
-Weighted restless(const ActiveSamples<T>& active, const Weighted& used, double margin) {
+Weighted restless(const ActiveSamples<T>& active, const Weighted& used, double error) {
   std::vector<char> idle(active.size(), 1);
-  for (std::int32_t i : used.samples) idle[static_cast<std::size_t>(i)] = 0;
+  double largest = 0;
+  for (std::int32_t i : used.samples) {
+    idle[static_cast<std::size_t>(i)] = 0;
+    largest = std::max(largest, std::abs(active.diagonal(static_cast<std::size_t>(i))));
+  }
   Weighted out;
-  for (std::size_t i = 0; i < active.size(); ++i)
-    if (idle[i] && !active.at_rest(i, margin)) out.add(i, 0.0);
+  for (std::size_t i = 0; i < active.size(); ++i) {
+    if (!idle[i]) continue;
+    const double norm = largest > 0 ? std::sqrt(std::abs(active.diagonal(i)) / largest) : 1;
+    if (!active.at_rest(i, 4 * error * std::max(1.0, norm))) out.add(i, 0.0);
+  }
   return out;
 }
 

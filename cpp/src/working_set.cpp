@@ -106,8 +106,8 @@ class Engine {
 
   // f of all samples, as exact as the certificate needs it.
   void settle() {
-    if (result_.status == Status::interrupted) {
-      result_.exact = result_.exact && !active_.shrunk();
+    if (result_.status == Status::interrupted) {  // no time for either
+      result_.exact = result_.exact && !active_.shrunk() && !kSingle;
       return;
     }
     if (active_.shrunk()) reconstruct();
@@ -197,7 +197,7 @@ class Engine {
     RunControl::Unstoppable now(control_, result_.exact);
     error_ = std::max(error_, steps().correct(used.samples, look_.at(used, parallel_)));
     steps().select();
-    Weighted others = restless(active_, used, 4 * error_);
+    Weighted others = restless(active_, used, error_);
     look_.add(used, others, parallel_);
     now.done();
     error_ = std::max(error_, steps().correct(others.samples, others.values));

@@ -1,5 +1,9 @@
 """Certificates of fits on kernel rows in single precision are those of their own double-precision answers."""
 
+import contextlib
+import time
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -92,3 +96,19 @@ def test_the_optimum_lies_within():
     quick = SVC(C=100, gamma=0.001).fit(X, LABELS).certificate_
     assert quick.best_dual <= sharp.primal
     assert sharp.dual <= quick.best_primal
+
+
+def test_an_interrupted_run_claims_nothing(monkeypatch):
+    """f of rows in single precision, and no time for another: neither bound is known."""
+    sharp = SVC(C=8000, gamma=1e-3, tol=1e-5).fit(X, LABELS).certify(X, LABELS)
+    for solver in ("auto", SMO(tol=1e-9, precision="float32")):
+        model = SVC(C=8000, gamma=1e-3, solver=solver)
+        began = time.monotonic()
+        stop = lambda snapshot, began=began: time.monotonic() < began + 0.2  # noqa: E731
+        monkeypatch.setattr(SVC, "_progress", lambda self, stop=stop: contextlib.nullcontext(stop))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X, LABELS)
+        if model.status_ is Status.INTERRUPTED:
+            assert model.certificate_.best_dual <= sharp.primal
+            assert model.certificate_.best_primal >= sharp.dual

@@ -81,8 +81,8 @@ class KernelSource {
     add_one_by_one<double>(which, coef, columns, out, parallel);
   }
 
-  // out[k] += Σ_l coef[l] K[which[k], which[l]] in double precision.  Sources that can make a value once for both of its
-  // places, in at most `bytes` of memory.
+  // out[k] += Σ_l coef[l] K[which[k], which[l]] in double precision.  A source that can makes each value once for both of
+  // its places; what it keeps for that takes at most `bytes`.
   virtual void add_square(Span<const std::int32_t> which, Span<const double> coef, Span<double> out, std::size_t bytes,
                           const Parallel& parallel) const {
     if (!which.empty()) add_rows(which, coef, *columns(which, bytes), double{}, out, parallel);

@@ -34,13 +34,17 @@ from hinge.kernels import (
 from hinge.losses import Loss, as_loss
 from hinge.lowrank import LowRankAccess
 from hinge.model import Expansion
-from hinge.problems import Array, Certificate, Problem, Solution, Status, certify, combine
+from hinge.problems import Array, Certificate, History, Problem, Solution, Status, certify, combine
 from hinge.solvers import Explanation, Monitor, choose, decide
 
 #: ν-classification refines its tolerance in proportion to its margin, down to this; a margin that cannot be told from
 #: zero at the second tolerance is taken for zero.
 FINEST_TOL = 1e-12
 UNCLEAR_TOL = 1e-9
+
+
+#: The history of a run of which nothing is known.
+NOTHING = History(*(np.empty(0, dtype=bool if f.name == "exact" else float) for f in fields(History)))
 
 
 @dataclass(frozen=True)
@@ -282,7 +286,7 @@ class KernelMachine(WarmStarts, Reported, FittedFunction, BaseEstimator):
     def _certificate(problem: Any, solution: Solution, kernel: Kernel) -> Certificate:
         found = certify(problem, solution.alpha, solution.mu, solution.gradient, convex=kernel.psd)
         if not solution.exact:
-            return found.unproven(solution.history)
+            return found.unproven(NOTHING if solution.rounded else solution.history)
         return found if solution.rounded else found.with_history(solution.history)
 
     def _tell(self, solutions: Sequence[Any], certificates: Sequence[Certificate]) -> None:

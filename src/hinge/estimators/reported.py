@@ -96,9 +96,9 @@ class Reported:
             )
         elif LOOSE * max(self.tol, 1e-3) < self.certificate_.relative_gap < np.inf:
             warnings.warn(
-                f"tol={self.tol:g} is met, but the relative duality gap is {self.certificate_.relative_gap:.2g}: C is "
-                "large for data of this scale. Consider pre-processing your data with StandardScaler or MinMaxScaler, "
-                "a smaller C, or a smaller tol.",
+                f"The optimality conditions hold to tol={self.tol:g}, but the relative duality gap is above "
+                f"{LOOSE * max(self.tol, 1e-3):.2g} (see certificate_). For a smaller gap use a smaller tol; where that "
+                "takes long, pre-process your data with StandardScaler or MinMaxScaler, or use a smaller C.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -14,8 +14,9 @@ import scipy.sparse as sp
 from hinge.estimators.data import Data, length
 from hinge.problems import Array, Solution
 
-#: Of so many pairs of a data set and a kernel the last solution is remembered for other clones.
+#: The last solutions of so many pairs of a data set and a kernel are remembered for other clones, in so many bytes.
 REMEMBERED = 64
+REMEMBERED_BYTES = 64 << 20
 
 #: Rows by which a data set is recognised.  A mistake costs steps, nothing else: a start is only a start.
 LOOKED_AT = 64
@@ -39,7 +40,7 @@ class SharedStarts:
         with self._lock:
             self._found[key] = stand
             self._found.move_to_end(key)
-            while len(self._found) > REMEMBERED:
+            while len(self._found) > REMEMBERED or sum(s.nbytes for s in self._found.values()) > REMEMBERED_BYTES:
                 self._found.popitem(last=False)
 
 
@@ -49,6 +50,11 @@ class Stand:
 
     alpha: list[Array]
     upper: list[Array]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory it takes."""
+        return sum(each.nbytes for each in (*self.alpha, *self.upper))
 
     def fits(self, upper: Sequence[Array]) -> bool:
         """Whether other bounds are for as many variables."""
@@ -92,6 +98,7 @@ class WarmStarts:
     def _key(self, data: Data, kernel: Any) -> Any:
         n = length(data.X)
         rows = slice(None, None, max(1, n // LOOKED_AT))
-        part = data.X[rows] if isinstance(data.X, np.ndarray) or sp.issparse(data.X) else None
-        seen = b"" if part is None else (part.data if sp.issparse(part) else np.ascontiguousarray(part)).tobytes()
+        values = data.X[rows].data if sp.issparse(data.X) and data.X.format == "csr" else None
+        values = data.X[rows] if isinstance(data.X, np.ndarray) else values
+        seen = b"" if values is None else np.ascontiguousarray(values).tobytes()
         return type(self).__name__, repr(kernel), n, hash(np.asarray(data.y).tobytes()), hash(seen)

@@ -74,11 +74,13 @@ def polish(
             if not balance(problem, point, index):
                 return None
             supposed, slope = slope, problem.gradient(point)
-            if refreshes < MAX_IDLE and not (
-                np.max(np.abs(slope - supposed)[index], initial=0.0) <= 100 * noise
-                and not np.any(~free & _pushed_inside(problem, point, problem.reduced(slope, mu), noise))
-            ):
-                refreshes += 1  # confirmed by a slope that was not exact, such as one from rows in single precision
+            confirmed = np.max(np.abs(slope - supposed)[index], initial=0.0) <= 100 * noise and not np.any(
+                ~free & _pushed_inside(problem, point, problem.reduced(slope, mu), noise)
+            )
+            if not confirmed:  # the slope was not exact: that of rows in single precision, or of many rounds
+                if refreshes == MAX_IDLE:
+                    return None
+                refreshes += 1
                 continue
             rounding = 1e-12 * float(np.abs(point) @ (np.abs(slope) + np.abs(problem.p)))
             uphill = problem.value(point, slope) > value + rounding  # where an indefinite Q may lead

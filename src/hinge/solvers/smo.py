@@ -95,11 +95,8 @@ class SMO:
         beta = self._begin(problem, start)
         double = self._wants_double(problem)
         run = self._run(problem, beta, double, monitor)
-        status, quick = Status(run["status"]), problem.Q.access.quick
-        if not double and not (status is Status.INTERRUPTED or (status is Status.TIME_LIMIT and not quick)):
-            run, good = self._second_look(problem, beta, run)
-            if not good:
-                run = self._again_in_double(problem, beta, run, time.monotonic() - began, monitor)
+        if not double:
+            run = self._in_double(problem, beta, run, time.monotonic() - began, monitor)
         return self._conclude(problem, beta, run)
 
     def _begin(self, problem: Problem, start: Solution | Array | None) -> Array:
@@ -157,6 +154,16 @@ class SMO:
             double_rows=double,
             progress=monitor,
         )
+
+    def _in_double(
+        self, problem: Problem, beta: Array, run: dict[str, Any], seconds: float, monitor: Monitor | None
+    ) -> dict[str, Any]:
+        """What came of rows in single precision, with f in double; where there is no time for that, not exact."""
+        status = Status(run["status"])
+        if status is Status.INTERRUPTED or (status is Status.TIME_LIMIT and not problem.Q.access.quick):
+            return {**run, "exact": False}
+        run, good = self._second_look(problem, beta, run)
+        return run if good else self._again_in_double(problem, beta, run, seconds, monitor)
 
     def _second_look(self, problem: Problem, beta: Array, run: dict[str, Any]) -> tuple[dict[str, Any], bool]:
         """The same with f in double precision, and whether the one from rows in single precision would have done."""
