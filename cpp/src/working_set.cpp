@@ -1,5 +1,4 @@
-// working_set.cpp: the engine of working_set.hpp.
-// Reading order: run; step_set (choose, solve_inner, spread) or step_all; shrink, reconstruct; finished.
+// working_set.cpp: reading order: run; step_set (choose, solve_inner, spread) or step_all; shrink, reconstruct; finished.
 #include "hinge/working_set.hpp"
 
 #include <algorithm>

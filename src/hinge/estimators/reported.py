@@ -97,8 +97,8 @@ class Reported:
         elif LOOSE * max(self.tol, 1e-3) < self.certificate_.relative_gap < np.inf:
             warnings.warn(
                 f"The optimality conditions hold to tol={self.tol:g}, but the relative duality gap is above "
-                f"{LOOSE * max(self.tol, 1e-3):.2g} (see certificate_). For a smaller gap use a smaller tol; where that "
-                "takes long, pre-process your data with StandardScaler or MinMaxScaler, or use a smaller C.",
+                f"{LOOSE * max(self.tol, 1e-3):.2g} (see certificate_). For a smaller gap use a smaller tol; where "
+                "that takes long, pre-process your data with StandardScaler or MinMaxScaler, or use a smaller C.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
