@@ -1,6 +1,8 @@
 """Problems that hypothesis makes: small, often degenerate, always convex, feasible and bounded.
 
-    min ½αᵀQα + pᵀα   s.t.  Aα = d,  l ≤ α ≤ u,      Q = S K̃ S,  K̃ = K repeated over the slots
+    min ½αᵀQα + pᵀα + ½Σ dᵥαᵥ²   s.t.  Aα = d,  l ≤ α ≤ u,      Q = S K̃ S,  K̃ = K repeated over the slots
+
+(the last term, that of a quadratic loss, only in some of them).
 
 Structure (rank, repeated and empty rows, groups, kinds of bounds, scales) is drawn by hypothesis and shrinks;
 the numbers come from a seeded generator, because no law depends on them being simple.
@@ -14,7 +16,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from hinge.kernels import Precomputed, open_access
-from hinge.problems import Problem, Quadratic
+from hinge.problems import Diagonal, Problem, Quadratic
 from reference.qp import solve_by_enumeration, solve_with_clarabel
 
 
@@ -30,6 +32,7 @@ class Program:
     lower: np.ndarray
     upper: np.ndarray
     feasible: np.ndarray
+    ridge: np.ndarray | None = None
 
     @property
     def size(self):
@@ -41,11 +44,15 @@ class Program:
         return np.tile(self.K, (slots, slots)) * np.outer(self.sign, self.sign)
 
     @property
+    def hessian(self):
+        return self.Q if self.ridge is None else self.Q + np.diag(self.ridge)
+
+    @property
     def bounded(self):
         return bool(np.isfinite(self.lower).all() and np.isfinite(self.upper).all())
 
     def value(self, alpha):
-        return 0.5 * alpha @ self.Q @ alpha + self.p @ alpha
+        return 0.5 * alpha @ self.hessian @ alpha + self.p @ alpha
 
     def infeasibility(self, alpha):
         """Distance to the box and to Aα = d."""
@@ -54,7 +61,7 @@ class Program:
 
     def optimum(self):
         solve = solve_by_enumeration if self.size <= 5 else solve_with_clarabel
-        return solve(self.Q, self.p, self.A, self.d, self.lower, self.upper)
+        return solve(self.hessian, self.p, self.A, self.d, self.lower, self.upper)
 
     @property
     def reach(self):
@@ -62,14 +69,15 @@ class Program:
         ends = np.r_[self.lower, self.upper, self.feasible]
         far = np.abs(ends[np.isfinite(ends)]).max(initial=0)
         if not self.bounded:
-            least = np.linalg.eigvalsh(self.Q)[0]
-            far = max(far, 2 * np.linalg.norm(self.Q @ self.feasible + self.p) / least)
+            least = np.linalg.eigvalsh(self.hessian)[0]
+            far = max(far, 2 * np.linalg.norm(self.hessian @ self.feasible + self.p) / least)
         return far or 1.0
 
     @property
     def steepness(self):
         """The size of the numbers a gradient is made of: tolerances are multiples of it."""
-        return np.abs(self.p).max() + np.abs(self.K).max() * self.reach or 1.0
+        curvature = np.abs(self.K).max() + (0.0 if self.ridge is None else self.ridge.max())
+        return np.abs(self.p).max() + curvature * self.reach or 1.0
 
     def problem(self):
         """For hinge.  One slot and all signs positive also go through the dense door."""
@@ -77,25 +85,28 @@ class Program:
             quadratic = Quadratic.dense(self.K)
         else:
             quadratic = Quadratic(open_access(Precomputed(), self.K), self.sign)
-        return Problem(quadratic, self.p, self.A, self.d, self.lower, self.upper)
+        term = None if self.ridge is None else Diagonal(self.ridge)
+        return Problem(quadratic, self.p, self.A, self.d, self.lower, self.upper, term)
 
 
 @st.composite
-def programs(draw, max_samples=8, bounded=None, max_exponent=6):
+def programs(draw, max_samples=8, bounded=None, max_exponent=6, term=False, cone=False):
+    """`term`: True for a positive one, None for one that may be zero for some samples, or absent.  `cone`: α ≥ 0."""
     slots = draw(st.sampled_from([1, 1, 2]))
     n = draw(st.integers(1, max(1, max_samples // slots)))
     size = n * slots
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     open_box = draw(st.booleans()) if bounded is None else not bounded
     # Two slots make Q singular, and an open box needs a positive definite Q to keep the problem bounded.
-    open_box = open_box and slots == 1
+    open_box = cone or (open_box and slots == 1)
     exponent = st.integers(-max_exponent, max_exponent)
     curvature, slope, width = (10.0 ** draw(exponent) for _ in range(3))
 
-    K = _gram(draw, rng, n, definite=open_box) * curvature
+    K = _gram(draw, rng, n, definite=open_box and not cone) * curvature
     sign = rng.choice([-1.0, 1.0], size) if draw(st.booleans()) else np.ones(size)
     p = rng.normal(size=size) * slope * draw(st.sampled_from([0.0, 1.0, 1.0]))
-    lower, upper = _box(draw, rng, size, width, open_box)
+    lower, upper = (np.zeros(size), np.full(size, np.inf)) if cone else _box(draw, rng, size, width, open_box)
+    ridge = _ridge(draw, rng, n, slots, curvature, term)
 
     rows = draw(st.integers(0, 2))
     group = rng.integers(-1 if draw(st.booleans()) else 0, rows, size) if rows else np.full(size, -1)
@@ -106,7 +117,17 @@ def programs(draw, max_samples=8, bounded=None, max_exponent=6):
     where = rng.random(size) if draw(st.booleans()) else rng.integers(0, 2, size).astype(float)
     low, high = np.where(np.isfinite(lower), lower, -width), np.where(np.isfinite(upper), upper, width)
     feasible = np.clip(low + where * (high - low), lower, upper)
-    return Program(K, sign, p, A, A @ feasible, lower, upper, feasible)
+    return Program(K, sign, p, A, A @ feasible, lower, upper, feasible, ridge)
+
+
+def _ridge(draw, rng, n, slots, curvature, term):
+    """For one variable per sample: solvers of boxes add it to K, which says the same of two only if one is zero."""
+    if term is False or (term is None and (slots > 1 or draw(st.booleans()))):
+        return None
+    ridge = curvature * rng.uniform(0.1, 1.0, n) * 10.0 ** draw(st.integers(-1, 1))
+    if term is None and draw(st.booleans()):
+        ridge[rng.random(n) < 0.5] = 0.0
+    return np.tile(ridge, slots)
 
 
 def _gram(draw, rng, n, definite):

@@ -169,7 +169,8 @@ def test_ten_digits_in_thirty_iterations(loss, C):
     assert found.status is Status.SOLVED
     assert found.iterations <= 30
     certificate = certify(proof_of(formulation, direct), *formulation.lift(formulation.recover(*found.point)))
-    assert certificate.relative_gap < (1e-8 if C == 1e4 else 1e-10)  # with C = 1e4 rounding f makes a gap of its own
+    limit = 1e-8 if isinstance(loss, losses.Exponential) and C == 1e4 else 1e-10  # slopes as large as costs
+    assert certificate.relative_gap < limit
 
 
 @pytest.mark.parametrize("solver", [SMO, WorkingSet, Chunking, Auto], ids=lambda cls: cls.__name__)

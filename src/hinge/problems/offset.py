@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.optimize import linprog
 
@@ -105,29 +107,42 @@ def _by_bisection(problem: Problem, alpha: Array, gradient: Array) -> Array:
 
 
 def _root(problem: Problem, alpha: Array, slope: Array, row: Array, near: float) -> float:
-    """The middle of the interval in which the derivative changes its sign."""
+    """The middle of the interval in which the derivative is zero; its end where it has only one."""
     term = problem.term
     assert term is not None
     if not np.any(row):
         return 0.0
 
-    def rises(mu: float) -> bool:
+    def derivative(mu: float) -> float:
         with np.errstate(invalid="ignore", over="ignore"):
             terms = row * (alpha - term.answer(slope + mu * row, problem.lower, problem.upper))
-        return bool(np.nansum(terms) > 0)
+        return float(np.nansum(terms))
 
-    step = 1.0
-    low, high = near - step, near + step
-    while rises(low) and step < 1e300:
-        step *= 4
-        low = near - step
-    step = 1.0
-    while not rises(high) and step < 1e300:
-        step *= 4
-        high = near + step
-    for _ in range(1100):
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
-            break
-        low, high = (low, middle) if rises(middle) else (middle, high)
-    return float(0.5 * (low + high))
+    left = _first(lambda mu: derivative(mu) >= 0, near)
+    right = _first(lambda mu: derivative(mu) > 0, near if np.isinf(left) else left)
+    if np.isfinite(left) and np.isfinite(right):
+        return 0.5 * (left + right)
+    return left if np.isfinite(left) else right if np.isfinite(right) else near
+
+
+def _first(holds: Callable[[float], bool], near: float) -> float:
+    """Where a condition that holds from some μ on begins to hold; infinite where it always does, or never."""
+    step = max(1.0, abs(near))
+    low = high = near
+    if holds(near):
+        while holds(low):
+            if step > FAR:
+                return -np.inf
+            low, high, step = near - step, low, 16 * step
+    else:
+        while not holds(high):
+            if step > FAR:
+                return np.inf
+            low, high, step = high, near + step, 16 * step
+    while low < (middle := 0.5 * (low + high)) < high:
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+#: Multipliers beyond this are infinite.
+FAR = 1e100

@@ -16,6 +16,9 @@ FRACTION = 0.995
 #: The first products of slacks and multipliers, in units of the mean slope times the mean slack.
 START_PUSH = 1.0
 
+#: The first steps, and the start itself, need not be precise.
+ROUGH = 1e-3
+
 #: How far from the bounds to start, in units of the mean size of the variables.
 START_ROOM = 1.0
 
@@ -34,10 +37,12 @@ class InteriorState:
     docs/math.md (323)–(326); LwK (10.39)–(10.46), SVR tutorial app. A.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, K: Array | None = None, careful: bool = False) -> None:
         self.problem, Q = problem, problem.Q
-        self.K = whole_matrix(Q)
+        self.K = whole_matrix(Q) if K is None else K
         self.system = NewtonSystem(Q, self.K)
+        curved = problem.term is not None and not isinstance(problem.term, Diagonal)
+        self.careful = careful or curved  # then the path is followed to its end
         fixed, values = _forced(problem)
         self.moves = (problem.lower < problem.upper) & ~fixed
         self.has_lower = np.isfinite(problem.lower) & self.moves
@@ -80,11 +85,13 @@ class InteriorState:
         known = sizes[np.isfinite(sizes) & moves & (sizes > 0)]
         usual = float(np.mean(known)) if known.size else 1.0
         try:
-            self.system.factor(np.full(problem.size, max(force / usual, 1e-290)), moves)
+            unit = 0.0 if self.careful else float(np.mean(np.abs(self.system.diagonal)))
+            curvature = max(force / usual, unit, 1e-290)
+            self.system.factor(np.full(problem.size, curvature), moves, rough=not self.careful)
         except scipy.linalg.LinAlgError:  # an indefinite matrix: no minimum without bounds
             return np.zeros(problem.size), usual
         columns = np.column_stack([-problem.p, problem.A.T]) if len(problem.d) else -problem.p[:, None]
-        solved = self.system.solve(np.where(moves[:, None], columns, 0.0))
+        solved = self.system.solve(np.where(moves[:, None], columns, 0.0), 1e-14 if self.careful else ROUGH)
         x = solved[:, 0]
         if len(problem.d):
             rows = solved[:, 1:]
@@ -170,14 +177,17 @@ class InteriorState:
     def _accuracy(self) -> float:
         """Of the steps: errors become violations of dual feasibility, which must fall faster than the products do."""
         value = abs(self.problem.value(self.x, self.gradient))
-        return float(np.clip(1e-4 * self.complementarity() / max(value, 1e-300), 1e-14, 1e-6))
+        products = self.complementarity() / max(value, 1e-300)
+        if self.careful:
+            return float(np.clip(1e-4 * products, 1e-14, 1e-6))
+        return float(np.clip(1e-3 * products, 1e-14, ROUGH))
 
     def _factor(self, curvature: Array) -> None:
         """Factorise; where Q is singular and curvatures too small to tell, with larger ones: a shorter, safe step."""
         scale = float(np.max(np.abs(self.system.diagonal), initial=0.0)) or 1.0
         for least in SMALLEST_CURVATURES:
             try:
-                self.system.factor(np.maximum(curvature, least * scale), self.moves)
+                self.system.factor(np.maximum(curvature, least * scale), self.moves, rough=self._accuracy() >= ROUGH)
             except scipy.linalg.LinAlgError:
                 if least == SMALLEST_CURVATURES[-1]:
                     raise

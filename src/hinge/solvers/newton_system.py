@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, lapack
@@ -12,8 +14,12 @@ from hinge.problems import Array, Quadratic
 SETTLED = 1e-3
 
 #: The factorisation is made in single precision while no entry of M^½ K M^½ is above this, and the matrix is large.
-FLOAT32_LARGEST = 1e3
-FLOAT32_SIZE = 1500
+FLOAT32_LARGEST = 1e5
+FLOAT32_SIZE = 300
+
+#: Rough answers: their precision, and steps after which a factorisation is cheaper.
+ROUGH = 1e-2
+ROUGH_STEPS, ROUGH_STEPS_PER_SAMPLE = 25, 1 / 40
 
 #: Solutions are refined up to so many times.
 MAX_REFINEMENTS = 4
@@ -38,8 +44,11 @@ class NewtonSystem:
         self.diagonal = np.ascontiguousarray(np.diagonal(K))
         self._single: NDArray[np.float32] | None = None
 
-    def factor(self, D: Array, moves: NDArray[np.bool_]) -> None:
-        """Prepare for this D; variables that do not move have x = 0.  LinAlgError where Q is far from semidefinite."""
+    def factor(self, D: Array, moves: NDArray[np.bool_], rough: bool = False) -> None:
+        """Prepare for this D; variables that do not move have x = 0.  LinAlgError where Q is far from semidefinite.
+
+        If `rough` answers will do, nothing is factorised before conjugate gradients in single precision have failed.
+        """
         self.D, self.moves = D, moves
         self.inverse = np.where(moves, 1.0 / np.where(moves, D, 1.0), 0.0)
         self.M = self.inverse.reshape(self.Q.slots, self.Q.n).sum(axis=0)
@@ -47,9 +56,13 @@ class NewtonSystem:
         weight = self.M * np.abs(self.diagonal)
         self.active = np.flatnonzero(weight > SETTLED)
         size, largest = len(self.active), float(np.max(weight, initial=0.0))
-        self._factor = None
-        if size == 0:
+        self._factor: NDArray[Any] | None = None
+        self.rough = rough and self.Q.n >= FLOAT32_SIZE
+        if size == 0 or self.rough:
             return
+        self._factorise(size, largest)
+
+    def _factorise(self, size: int, largest: float) -> None:
         if size >= FLOAT32_SIZE and largest < FLOAT32_LARGEST:
             self._factor = _cholesky(self._scaled(np.float32))
         if self._factor is None:
@@ -57,11 +70,16 @@ class NewtonSystem:
         if self._factor is None:
             raise LinAlgError("the kernel matrix is not positive semidefinite")
 
+    @property
+    def single(self) -> NDArray[np.float32]:
+        """K in single precision."""
+        if self._single is None:
+            self._single = self.K.astype(np.float32)
+        return self._single
+
     def _scaled(self, dtype: type) -> NDArray:
         """I + M^½ K M^½ for the active samples."""
-        if dtype is np.float32 and self._single is None:
-            self._single = self.K.astype(np.float32)
-        source: NDArray = self.K if dtype is np.float64 else self._single  # type: ignore[assignment]
+        source: NDArray = self.K if dtype is np.float64 else self.single
         root = self.root[self.active].astype(dtype)
         if len(self.active) == self.Q.n:
             B = source * root[None, :]
@@ -74,6 +92,12 @@ class NewtonSystem:
 
     def solve(self, r: Array, accuracy: float = 1e-14) -> Array:
         """x for the columns of r (variables × right-hand sides), up to a residual of `accuracy` times the largest r."""
+        if self.rough:
+            x = self._roughly(r)
+            if x is not None:
+                return x
+            self.rough = False
+            self._factorise(len(self.active), float(np.max(self.M * np.abs(self.diagonal), initial=0.0)))
         self._precision = max(accuracy, PRECISION)
         x, error = self._once(r)
         size = np.max(np.abs(error), initial=0.0)
@@ -93,7 +117,7 @@ class NewtonSystem:
     def _error(self, r: Array, x: Array) -> Array:
         """r − D x − Q x."""
         Q = self.Q
-        f = self.K @ (Q.sign[:, None] * x).reshape(Q.slots, Q.n, -1).sum(axis=0)
+        f = times(self.K, (Q.sign[:, None] * x).reshape(Q.slots, Q.n, -1).sum(axis=0))
         return np.where(self.moves[:, None], r - self.D[:, None] * x - Q.sign[:, None] * np.tile(f, (Q.slots, 1)), 0.0)
 
     def _once(self, r: Array) -> tuple[Array, Array]:
@@ -109,9 +133,24 @@ class NewtonSystem:
         x = self.inverse[:, None] * r - Q.sign[:, None] * self.inverse[:, None] * np.tile(f, (Q.slots, 1))
         return x, self._error(r, x)
 
+    def _roughly(self, r: Array) -> Array | None:
+        """x with two digits, by conjugate gradients without a factorisation; None where they take too long."""
+        Q = self.Q
+        inner = (Q.sign[:, None] * (self.inverse[:, None] * r)).reshape(Q.slots, Q.n, -1).sum(axis=0)
+        root = self.root.astype(np.float32)
+        right = (inner / np.where(self.root > 0, self.root, 1.0)[:, None]).astype(np.float32)
+        scale = 1.0 / (1.0 + root * root * self.diagonal.astype(np.float32))
+        forces = np.empty_like(inner)
+        for column in range(inner.shape[1]):
+            f = _rough_force(self.single, root, scale, np.ascontiguousarray(right[:, column]))
+            if f is None:
+                return None
+            forces[:, column] = f
+        return np.asarray(self.inverse[:, None] * (r - Q.sign[:, None] * np.tile(forces, (Q.slots, 1))))
+
     def _product(self, y: Array) -> tuple[Array, Array]:
         """(I + M^½ K M^½) y, and K M^½ y."""
-        f = self.K @ (self.root[:, None] * y)
+        f = times(self.K, self.root[:, None] * y)
         return y + self.root[:, None] * f, f
 
     def _conjugate_gradients(self, right: Array) -> tuple[Array, Array]:
@@ -146,6 +185,35 @@ class NewtonSystem:
         solve = lapack.dpotrs if self._factor.dtype == np.float64 else lapack.spotrs
         out[self.active] = solve(self._factor, r[self.active].astype(self._factor.dtype), lower=0)[0]
         return out
+
+
+def _rough_force(
+    K: NDArray[np.float32], root: NDArray[np.float32], scale: NDArray[np.float32], right: NDArray[np.float32]
+) -> NDArray[np.float32] | None:
+    """K M^½ y for (I + M^½ K M^½) y = right, in single precision; None if that takes too many steps."""
+    y = scale * right
+    f = K @ (root * y)
+    residual = right - y - root * f
+    goal = ROUGH * float(np.sqrt(right @ right))
+    z = scale * residual
+    step, slope = z, float(residual @ z)
+    for _ in range(max(ROUGH_STEPS, int(ROUGH_STEPS_PER_SAMPLE * len(right)))):
+        if float(np.sqrt(residual @ residual)) <= goal:
+            return f
+        image = K @ (root * step)
+        product = step + root * image
+        length = np.float32(slope / max(float(step @ product), 1e-30))
+        y, f = y + length * step, f + length * image
+        residual = residual - length * product
+        z = scale * residual
+        before, slope = slope, float(residual @ z)
+        step = z + np.float32(slope / max(before, 1e-30)) * step
+    return None
+
+
+def times(K: Array, columns: Array) -> Array:
+    """K times some columns, one after the other: a product with few columns at once takes three times as long."""
+    return np.stack([K @ np.ascontiguousarray(column) for column in columns.T], axis=1)
 
 
 def _cholesky(B: NDArray) -> NDArray | None:

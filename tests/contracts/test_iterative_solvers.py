@@ -1,0 +1,186 @@
+"""What the iterative methods owe on problems made by hypothesis: feasible points, true bounds, and what they claim.
+
+Their problems are those they are for: a quadratic loss for Newton and the Lagrangian method (α ≥ 0 for the latter), any
+box for the AdaTron and for gradient descent. Scales differ by at most a factor of a hundred: rates of convergence
+depend on them.
+"""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from contracts.strategies import programs
+from contracts.test_solvers import hard_program
+from hinge import Status
+from hinge.formulations import CSVC, LossMachine
+from hinge.kernels import RBF, open_access
+from hinge.losses import Logistic, SquaredHinge
+from hinge.problems import certify
+from hinge.solvers import AdaTron, GradientDescent, InteriorPoint, Lagrangian, LowRankInteriorPoint, Newton
+
+SECONDS = 5.0
+SMOOTH, CONE, BOX = "smooth", "cone", "box"
+
+#: name → (solver of a given tolerance and time, the tolerance asked for, its problems)
+ITERATIVE = {
+    "Newton": (Newton, 1e-8, SMOOTH),
+    "Lagrangian": (Lagrangian, 1e-4, CONE),
+    "GradientDescent": (GradientDescent, 1e-2, SMOOTH),
+    "GradientDescent, corners": (GradientDescent, 5e-2, BOX),
+    "AdaTron": (AdaTron, 1e-2, BOX),
+}
+
+
+def problems_for(kind):
+    if kind == CONE:
+        return programs(max_exponent=1, term=True, cone=True)
+    return programs(max_exponent=1, term=kind == SMOOTH, bounded=True)
+
+
+def solved(name, program, **options):
+    make, tol, _ = ITERATIVE[name]
+    options = {"tol": tol, "max_time": SECONDS, **options}
+    return make(**options).solve(program.problem())
+
+
+def _laws(name):
+    """One class of tests for each method: hypothesis wants to know the strategy when a test is defined."""
+    _, tol, kind = ITERATIVE[name]
+
+    class Case:
+        @given(program=problems_for(kind))
+        @settings(max_examples=40)
+        def test_its_point_is_feasible_and_its_claim_is_true(self, program):
+            found = solved(name, program)
+            assert np.all(found.alpha >= program.lower)
+            assert np.all(found.alpha <= program.upper)
+            size = max(program.reach, np.abs(found.alpha).max())
+            assert program.infeasibility(found.alpha) <= 1e-10 * program.size * size
+            if found.status is Status.SOLVED:
+                certificate = certify(program.problem(), *found.point)
+                rounding = 1e-11 * program.steepness * size * program.size
+                mean = 0.5 * (abs(certificate.primal) + abs(certificate.dual))
+                assert certificate.gap <= 1.1 * tol * mean + rounding
+
+        @given(program=problems_for(kind))
+        @settings(max_examples=40)
+        def test_its_bounds_are_bounds(self, program):
+            found = solved(name, program)
+            optimum = program.optimum()
+            rounding = 1e-9 * program.steepness * program.reach * program.size + optimum.error
+            assert found.history.best_dual <= -optimum.value + rounding
+            assert found.history.best_primal >= -optimum.value - rounding
+            assert program.value(found.alpha) >= optimum.value - rounding
+
+        @given(program=problems_for(kind))
+        @settings(max_examples=15)
+        def test_repeats_bit_by_bit(self, program):
+            first, second = (solved(name, program, max_iter=200, max_time=None) for _ in range(2))
+            assert first.alpha.tobytes() == second.alpha.tobytes()
+            assert first.iterations == second.iterations
+
+    Case.__name__ = Case.__qualname__ = "Test" + name.replace(", ", "").title().replace(" ", "")
+    return Case
+
+
+TestNewton = _laws("Newton")
+TestLagrangian = _laws("Lagrangian")
+TestGradientDescent = _laws("GradientDescent")
+TestGradientDescentCorners = _laws("GradientDescent, corners")
+TestAdaTron = _laws("AdaTron")
+
+
+# ---- limits and signals: also of the interior point methods ------------------------------------------------------
+
+
+def machine(loss=None, m=400, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, 3))
+    y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + rng.normal(size=m) > 0, 1.0, -1.0)
+    access, cost = open_access(RBF(0.5), X), np.full(m, 10.0)
+    return (CSVC(y, cost) if loss is None else LossMachine(y, cost, loss)).build(access)
+
+
+#: (solver that would go on for long, its loss)
+LONG = {
+    "Newton": (Newton(tol=1e-16), Logistic()),
+    "Lagrangian": (Lagrangian(tol=1e-16), SquaredHinge()),
+    "GradientDescent": (GradientDescent(tol=1e-14), None),
+    "AdaTron": (AdaTron(tol=1e-14), None),
+    "InteriorPoint": (InteriorPoint(tol=1e-10), Logistic()),
+    "LowRankInteriorPoint": (LowRankInteriorPoint(tol=1e-12), None),
+}
+every_long = pytest.mark.parametrize("name", LONG)
+
+
+@every_long
+def test_no_time_leaves_a_feasible_point(name):
+    solver, loss = LONG[name]
+    problem = machine(loss)
+    began = time.monotonic()
+    found = type(solver)(**{**_options(solver), "max_time": 0.0}).solve(problem)
+    assert time.monotonic() - began < 10.0
+    assert found.status is Status.TIME_LIMIT
+    assert np.all((found.alpha >= problem.lower) & (found.alpha <= problem.upper))
+    assert np.abs(problem.excess(found.alpha)).max() <= 1e-9 * max(1.0, np.abs(found.alpha).sum())
+
+
+@every_long
+def test_one_iteration_is_said(name):
+    solver, loss = LONG[name]
+    problem = machine(loss)
+    found = type(solver)(**{**_options(solver), "max_iter": 1}).solve(problem)
+    assert found.status is Status.MAX_ITER
+    assert found.iterations <= 1
+
+
+@every_long
+def test_a_monitor_ends_the_run(name):
+    solver, loss = LONG[name]
+    problem = machine(loss)
+    calls = []
+    found = solver.solve(problem, monitor=lambda record: calls.append(record) or len(calls) < 2)
+    assert found.status is Status.INTERRUPTED
+    assert found.error is None
+    assert len(calls) == 2
+
+    def fails(record):
+        raise RuntimeError("enough")
+
+    broken = solver.solve(problem, monitor=fails)
+    assert broken.status is Status.INTERRUPTED
+    assert isinstance(broken.error, RuntimeError)
+
+
+@every_long
+def test_a_signal_ends_the_run(name):
+    """Ctrl-C arrives in the middle: the run ends, and says so; what it has is feasible."""
+    solver, loss = LONG[name]
+    problem = machine(loss)
+    sent = []
+
+    def interrupt(record):
+        if not sent:
+            sent.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+
+    assert threading.current_thread() is threading.main_thread()
+    found = solver.solve(problem, monitor=interrupt)
+    assert found.status is Status.INTERRUPTED
+    assert isinstance(found.error, KeyboardInterrupt)
+    assert np.all((found.alpha >= problem.lower) & (found.alpha <= problem.upper))
+
+
+@pytest.mark.parametrize("name", ["Newton", "Lagrangian"])
+def test_kinks_are_refused_with_a_remedy(name):
+    with pytest.raises(ValueError, match="loss="):
+        ITERATIVE[name][0]().solve(hard_program(6).problem())
+
+
+def _options(solver):
+    return {key: value for key, value in vars(solver).items() if not key.startswith("_")}

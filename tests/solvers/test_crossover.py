@@ -1,0 +1,92 @@
+"""Proximal Newton steps: the exact solution from anywhere, also where matrices are singular."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from contracts.strategies import programs
+from hinge import Status
+from hinge.formulations import CSVC, SVR, NuSVR, OneClass
+from hinge.kernels import RBF, open_access
+from hinge.problems import certify
+from hinge.solvers import SMO, InteriorPoint
+from hinge.solvers.crossover import ProximalNewton
+
+
+def posed(kind, n=80, seed=0, C=10.0, copies=1):
+    rng = np.random.default_rng(seed)
+    X = np.repeat(rng.normal(size=(n, 3)), copies, axis=0)
+    f = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=len(X))
+    cost, access = np.full(len(X), C), open_access(RBF(0.3), X)
+    machine = {
+        "classification": lambda: CSVC(np.where(f > 0, 1.0, -1.0), cost),
+        "regression": lambda: SVR(f, cost, 0.1),
+        "absolute": lambda: SVR(f, cost, 0.0),
+        "nu": lambda: NuSVR(f, cost, 0.3),
+        "one class": lambda: OneClass(np.ones(len(X)), 0.2),
+    }[kind]()
+    return machine.build(access), access.block(np.arange(len(X)), np.arange(len(X)))
+
+
+KINDS = ("classification", "regression", "absolute", "nu", "one class")
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "absolute"])
+def test_exact_from_any_point_of_the_box(kind, copies):
+    problem, K = posed(kind, copies=copies)
+    rng = np.random.default_rng(1)
+    width = problem.upper - problem.lower
+    for start in (problem.lower + 0.01 * width, problem.lower + rng.random(problem.size) * width):
+        found = ProximalNewton(problem, K).run(start, np.zeros(len(problem.A)), 1e-10)
+        assert found is not None
+        assert np.all(found.x >= problem.lower)
+        assert np.all(found.x <= problem.upper)
+        certificate = certify(problem, found.x, found.mu)
+        assert certificate.relative_gap <= 1e-9
+        assert certificate.infeasibility <= 1e-9 * np.sum(np.abs(found.x))
+
+
+@given(program=programs(bounded=True, max_exponent=2, term=None))
+@settings(max_examples=100)
+def test_what_it_returns_is_optimal(program):
+    """It may give up, and then the path goes on; it may not be wrong."""
+    problem = program.problem()
+    n = problem.Q.n
+    newton = ProximalNewton(problem, np.array(problem.Q.access.block(np.arange(n), np.arange(n))))
+    found = newton.run(program.feasible, np.zeros(len(problem.A)), 1e-9)
+    if found is None:
+        return
+    optimum = program.optimum()
+    size = program.steepness * program.reach * program.size
+    assert abs(program.value(found.x) - optimum.value) <= 1e-7 * size + optimum.error
+    assert program.infeasibility(found.x) <= 1e-8 * program.reach * program.size
+    assert found.steps <= newton.steps
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_interior_point_says_how_it_got_there(kind):
+    problem, _ = posed(kind)
+    found = InteriorPoint().solve(problem)
+    assert found.status is Status.SOLVED
+    assert found.iterations <= (30 if kind == "absolute" else 3)  # both variables of a sample free: not by crossing
+    assert 0 < found.counters["crossover_steps"] <= 100
+    other = SMO(tol=1e-9).solve(problem)
+    assert problem.value(found.alpha) == pytest.approx(problem.value(other.alpha), rel=1e-8)
+
+
+def test_the_path_goes_on_where_a_crossing_fails(monkeypatch):
+    problem, _ = posed("classification")
+    exact = InteriorPoint().solve(problem)
+    monkeypatch.setattr(ProximalNewton, "run", lambda *_: None)
+    found = InteriorPoint().solve(problem)
+    assert found.status is Status.SOLVED
+    assert 5 < found.iterations <= 30
+    np.testing.assert_allclose(found.alpha, exact.alpha, atol=1e-7)
+
+
+def test_a_deadline_ends_the_steps():
+    problem, K = posed("classification", n=300)
+    newton = ProximalNewton(problem, K, deadline=0.0)
+    assert newton.run(problem.lower, np.zeros(1), 1e-10) is None
+    assert newton.steps <= 5
