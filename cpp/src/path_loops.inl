@@ -46,5 +46,33 @@ void combine(const double* a, const double* const* rows, std::size_t count, doub
   }
 }
 
+void combine_exactly(const double* a, const double* const* rows, std::size_t count, double* out, double* low,
+                     std::size_t n) {
+  double product[kBlock];  // in a loop of its own: no fused multiply-add may take the place of an addition below
+  for (std::size_t first = 0; first < n; first += kBlock) {
+    const std::size_t size = first + kBlock < n ? kBlock : n - first;
+    double *high = out + first, *rest = low + first;
+    for (std::size_t k = 0; k < count; ++k) {
+      const double a0 = a[k];
+      const double* row = rows[k] + first;
+#pragma omp simd
+      for (std::size_t i = 0; i < size; ++i) product[i] = a0 * row[i];
+#pragma omp simd
+      for (std::size_t i = 0; i < size; ++i) {  // [Knuth]: high + product = sum + lost, exactly
+        const double sum = high[i] + product[i], part = sum - high[i];
+        const double lost = (high[i] - (sum - part)) + (product[i] - part);
+        high[i] = sum;
+        rest[i] += lost;
+      }
+    }
+#pragma omp simd
+    for (std::size_t i = 0; i < size; ++i) {  // out is the rounded sum
+      const double sum = high[i] + rest[i];
+      rest[i] -= sum - high[i];
+      high[i] = sum;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hinge
