@@ -204,7 +204,7 @@ double ActiveSet::Engine::seen_violation() const {
 
 // Beyond this a violation is more than rounding.  f adds up thousands of pairs, whose roundings add up as well.
 double ActiveSet::Engine::tolerable() const {
-  return on_pairs() ? std::max(kRepair, 4 * r_noise_ / scale_) : kRepair;
+  return on_pairs() ? std::max(kRepair, 4 * r_noise_ / scale_) : std::min(kRepair, 4 * r_noise_ / scale_);
 }
 
 // Solutions for the borders 1_g, kept until the margin changes.

@@ -48,28 +48,28 @@ void combine(const double* a, const double* const* rows, std::size_t count, doub
 
 void combine_exactly(const double* a, const double* const* rows, std::size_t count, double* out, double* low,
                      std::size_t n) {
-  double product[kBlock];  // in a loop of its own: no fused multiply-add may take the place of an addition below
+  double sum[kBlock];  // of four rows, in a loop of its own: no fused multiply-add may take the place of an addition below
   for (std::size_t first = 0; first < n; first += kBlock) {
     const std::size_t size = first + kBlock < n ? kBlock : n - first;
     double *high = out + first, *rest = low + first;
-    for (std::size_t k = 0; k < count; ++k) {
-      const double a0 = a[k];
-      const double* row = rows[k] + first;
+    for (std::size_t k = 0; k < count; k += 4) {
+      for (std::size_t i = 0; i < size; ++i) sum[i] = 0;
+      const std::size_t some = count - k < 4 ? count - k : 4;
+      const double* some_rows[4];
+      for (std::size_t j = 0; j < some; ++j) some_rows[j] = rows[k + j] + first;
+      combine(a + k, some_rows, some, sum, size);
 #pragma omp simd
-      for (std::size_t i = 0; i < size; ++i) product[i] = a0 * row[i];
-#pragma omp simd
-      for (std::size_t i = 0; i < size; ++i) {  // [Knuth]: high + product = sum + lost, exactly
-        const double sum = high[i] + product[i], part = sum - high[i];
-        const double lost = (high[i] - (sum - part)) + (product[i] - part);
-        high[i] = sum;
-        rest[i] += lost;
+      for (std::size_t i = 0; i < size; ++i) {  // [Knuth]: high + sum = both + lost, exactly
+        const double both = high[i] + sum[i], part = both - high[i];
+        rest[i] += (high[i] - (both - part)) + (sum[i] - part);
+        high[i] = both;
       }
     }
 #pragma omp simd
     for (std::size_t i = 0; i < size; ++i) {  // out is the rounded sum
-      const double sum = high[i] + rest[i];
-      rest[i] -= sum - high[i];
-      high[i] = sum;
+      const double both = high[i] + rest[i];
+      rest[i] -= both - high[i];
+      high[i] = both;
     }
   }
 }
