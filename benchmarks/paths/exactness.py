@@ -5,14 +5,14 @@
 For every path: the largest KKT violation at a breakpoint (relative to max |c| + max K · max C); the same at random C,
 computed from the data by `certify`; the largest distance, in the decision function, to a machine trained afresh at each
 of these C (SMO, then the exact optimum by docs/math.md (214); nothing shared with the path).  Where that is above 1e-7
-("ulps"): how many times the distance between two such machines, one of them trained with every entry of K moved by one
-unit in its last place or not at all, at random; what this changes, no computation with K in double precision knows.
-And how many roundings of the sum Kβ it is ("round."), a rounding being 2.2e-16 max |K||β|.  Last, the largest distance to
-the interior point method with polishing, for a few of the C and small problems, beyond what its own duality gap
-allows, docs/math.md (245).
+("ulps"): how many times the distance between two such machines, one of them trained with every entry of K moved by
+one unit in its last place or not at all, at random; what this changes, no computation with K in double precision
+knows.  And how many roundings of the sum Kβ it is ("round."), a rounding being 2.2e-16 max |K||β|.  Last, the largest
+distance to the interior point method with polishing, for a few of the C and small problems, beyond what its own
+duality gap allows, docs/math.md (245).
 
-Bad is a violation above 1e-9, or a distance above 1e-7 that is more than 8 ulps and more than 128 roundings.  "grid" and "line" are made up: points on an
-integer grid with ties and contradictions, and a rank-deficient kernel with ties.
+Bad is a violation above 1e-9, or a distance above 1e-7 that is more than 8 ulps and more than 128 roundings.  "grid" and
+"line" are made up: points on an integer grid with ties and contradictions, and a rank-deficient kernel with ties.
 """
 
 from __future__ import annotations
@@ -129,7 +129,9 @@ def main():
     parser.add_argument("--inside", type=int, default=3, help="of these, also by the interior point method")
     arguments = parser.parse_args()
     head = f"{'set':20} {'':10} {'kernel':6} {'gamma':>7} {'n':>5} {'events':>7} {'mean|M|':>7} {'exch.':>6}"
-    head += f" {'rep.':>4} {'KKT':>9} {'KKT any C':>9} {'to fresh':>9} {'ulps':>6} {'round.':>6} {'to inner':>9} {'of':>3}"
+    head += (
+        f" {'rep.':>4} {'KKT':>9} {'KKT any C':>9} {'to fresh':>9} {'ulps':>6} {'round.':>6} {'to inner':>9} {'of':>3}"
+    )
     print(f"{head} {'seconds':>7}", flush=True)
     good = total = 0
     for name in MADE + BINARY + MULTICLASS + REGRESSION:

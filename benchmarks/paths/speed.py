@@ -3,8 +3,8 @@
     python benchmarks/paths/speed.py [--only weights grid update loo events large] [--sets NAME ...]
 
 weights: Table 4.1's job, against SVC refitted at every breakpoint.  grid: the C-path over six decades, against 20 fits.
-update: 10 samples in and 10 out, against a refit of the same window, medians of 30 and of 6.  loo: leave-one-out, against n refits.  events: cost per event and
-n·|M|.  large: 10,000 rows of a9a, C from 0.01 to 10.
+update: 10 samples in and 10 out, against a refit of the same window, medians of 30 and of 6.  loo: leave-one-out,
+against n refits.  events: cost per event and n·|M|.  large: 10,000 rows of a9a, C from 0.01 to 10.
 """
 
 from __future__ import annotations
