@@ -11,6 +11,7 @@ namespace hinge {
 namespace {
 
 constexpr double kEps = std::numeric_limits<double>::epsilon();
+constexpr double kFine = 0.02;  // residuals on the margin are put right above this share of the most rounding may do
 constexpr double kWide = 1e-4;  // variables that are all below this share of their bounds are as precise as if at it
 
 bool any(const std::vector<double>& x) {
@@ -85,13 +86,14 @@ void ActiveSet::Engine::product(const std::vector<double>& per_variable, std::ve
     return;
   }
   std::fill(out.begin(), out.end(), 0.0);
+  std::vector<double> low(n, 0.0);
   constexpr std::size_t kChunk = 64;
   std::vector<const double*> rows;
   for (std::size_t begin = 0; begin < used.size(); begin += kChunk) {
     const std::size_t end = std::min(used.size(), begin + kChunk);
     rows.clear();
     for (std::size_t k = begin; k < end; ++k) rows.push_back(store_.pin(used[k]));
-    path_loops().combine(amounts.data() + begin, rows.data(), rows.size(), out.data(), n);
+    path_loops().combine_exactly(amounts.data() + begin, rows.data(), rows.size(), out.data(), low.data(), n);
     for (std::size_t k = begin; k < end; ++k) store_.unpin(used[k]);
   }
 }
@@ -126,6 +128,7 @@ void ActiveSet::Engine::fill_h(Frame& frame) {
   direction_fresh_ = false;
   frame.h_age = 0;
   frame.h_exact = true;
+  frame.h_low.assign(n, 0.0);
   frame.moved.assign(G, 0.0);
   if (!frame.moves_bounds()) return;
   std::vector<double> rates(N, 0.0);
@@ -171,6 +174,7 @@ void ActiveSet::Engine::scales() {
   }
   scale_ = linear + k_scale_ * top;
   r_noise_ = 4 * kEps * (k_scale_ * sum + linear + largest(mu));
+  fine_noise_ = std::max(4 * kEps * (linear + largest(mu)), kFine * r_noise_);
   b_noise_ = 64 * kEps * std::max(inside, kWide * top);
   sum_noise_ = 4 * kEps * sum;
 }
@@ -200,7 +204,7 @@ double ActiveSet::Engine::seen_violation() const {
 
 // Beyond this a violation is more than rounding.  f adds up thousands of pairs, whose roundings add up as well.
 double ActiveSet::Engine::tolerable() const {
-  return on_pairs() ? std::max(kRepair, 4 * r_noise_ / scale_) : kRepair;
+  return on_pairs() ? std::max(kRepair, 4 * r_noise_ / scale_) : std::min(kRepair, 4 * r_noise_ / scale_);
 }
 
 // Solutions for the borders 1_g, kept until the margin changes.
@@ -266,22 +270,38 @@ void ActiveSet::Engine::solve_kkt(std::vector<double>& x, const std::vector<doub
   }
 }
 
+// What the rates of the margin's residuals are short of zero if f moves as `from` says.
+void ActiveSet::Engine::aim(const Frame& frame, const std::vector<double>& from, std::vector<double>& x) const {
+  x.resize(margin.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::size_t v = static_cast<std::size_t>(margin[i]);
+    x[i] = -(at(from, v) + frame.rate.linear[v] + (group[v] >= 0 ? dmu_[static_cast<std::size_t>(group[v])] : 0));
+  }
+}
+
+// One step of iterative refinement of the direction.
+void ActiveSet::Engine::refine(const std::vector<double>& sums, std::vector<double>& error) {
+  std::vector<double> missing = sums, shift;
+  for (std::size_t i = 0; i < margin.size(); ++i) {
+    const int g = group[static_cast<std::size_t>(margin[i])];
+    if (g >= 0) missing[static_cast<std::size_t>(g)] -= dbeta_[i];
+  }
+  for (std::size_t g = 0; g < G; ++g)
+    if (count_[g] == 0) missing[g] = 0;
+  solve_kkt(error, missing, shift);
+  add_margin(error, df_);
+  for (std::size_t i = 0; i < margin.size(); ++i) dbeta_[i] += error[i];
+  for (std::size_t g = 0; g < G; ++g) dmu_[g] += shift[g];
+}
+
 // dβ_M, dμ and df per unit of the frame's parameter.  (203)
 void ActiveSet::Engine::direction(Frame& frame) {
-  const auto aim = [&](std::vector<double>& x, const std::vector<double>& from) {
-    x.resize(margin.size());
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const std::size_t v = static_cast<std::size_t>(margin[i]);
-      x[i] = -(at(from, v) + frame.rate.linear[v] + (group[v] >= 0 ? dmu_[static_cast<std::size_t>(group[v])] : 0));
-    }
-  };
   for (int attempt = 0; attempt < 2; ++attempt) {
-    const std::size_t m = margin.size();
     std::vector<double> sums(G);
     for (std::size_t g = 0; g < G; ++g) sums[g] = frame.rate.total[g] - frame.moved[g];
     if (!direction_fresh_ || (tracking_ && since_refresh % 16 == 0)) {
       std::fill(dmu_.begin(), dmu_.end(), 0.0);
-      aim(dbeta_, frame.h);
+      aim(frame, frame.h, dbeta_);
       solve_kkt(dbeta_, sums, dmu_);
       direction_fresh_ = true;
     }
@@ -302,59 +322,61 @@ void ActiveSet::Engine::direction(Frame& frame) {
     // Iterative refinement: the residuals on the margin should be zero.
     bool good = false;
     for (int round = 0; round < 3; ++round) {
-      std::vector<double> error, shift;
-      aim(error, df_);
+      std::vector<double> error;
+      aim(frame, df_, error);
       if (largest(error) <= rate_noise_) {
         good = true;
         break;
       }
-      std::vector<double> missing = sums;
-      for (std::size_t i = 0; i < m; ++i) {
-        const int g = group[static_cast<std::size_t>(margin[i])];
-        if (g >= 0) missing[static_cast<std::size_t>(g)] -= dbeta_[i];
-      }
-      for (std::size_t g = 0; g < G; ++g)
-        if (count_[g] == 0) missing[g] = 0;
-      solve_kkt(error, missing, shift);
-      add_margin(error, df_);
-      for (std::size_t i = 0; i < m; ++i) dbeta_[i] += error[i];
-      for (std::size_t g = 0; g < G; ++g) dmu_[g] += shift[g];
+      refine(sums, error);
     }
     if (good || attempt == 1) break;
     refactor();
   }
 }
 
-// One Newton step on the margin: residuals and totals back to zero.  False if there was nothing to do, or if the step
-// would leave the box: then what is left is for a repair, which stays inside.
+// One Newton step on the margin: residuals and totals back to zero.  False if there was nothing to do, if the step would
+// leave the box (then what is left is for a repair, which stays inside), or if it made nothing better.
 bool ActiveSet::Engine::correct(bool sums) {
   const std::size_t m = margin.size();
   std::vector<double> missing(G, 0.0), error(m), shift;
-  double worst = 0;
-  for (std::size_t i = 0; i < m; ++i) {
-    error[i] = -residual(static_cast<std::size_t>(margin[i]));
-    worst = std::max(worst, std::abs(error[i]));
-  }
-  if (!sums && worst <= 4 * r_noise_) return false;
+  const auto worst_residual = [&] {
+    double worst = 0;
+    for (std::int32_t v : margin) worst = std::max(worst, std::abs(residual(static_cast<std::size_t>(v))));
+    return worst;
+  };
+  const double worst = worst_residual();
+  if (!sums && worst <= fine_noise_) return false;
   missing = now.total;
   for (std::size_t v = 0; v < N && G > 0; ++v)
     if (group[v] >= 0) missing[static_cast<std::size_t>(group[v])] -= value(v);
   for (std::size_t g = 0; g < G; ++g)
     if (count_[g] == 0) missing[g] = 0;
-  if (worst <= 4 * r_noise_ && largest(missing) <= sum_noise_) return false;
+  const bool off_total = largest(missing) > sum_noise_;
+  if (worst <= fine_noise_ && !off_total) return false;
+  for (std::size_t i = 0; i < m; ++i) error[i] = -residual(static_cast<std::size_t>(margin[i]));
   solve_kkt(error, missing, shift);
   for (std::size_t i = 0; i < m; ++i) {
     const std::size_t v = static_cast<std::size_t>(margin[i]);
     const double to = beta[v] + error[i], slack = 4 * b_noise_;
     if (to < std::min(now.lower[v], beta[v]) - slack || to > std::max(now.upper[v], beta[v]) + slack) return false;
   }
+  const std::vector<double> before = f;
+  const auto move = [&](double sign) {
+    for (std::size_t i = 0; i < m; ++i) beta[static_cast<std::size_t>(margin[i])] += sign * error[i];
+    for (std::size_t g = 0; g < G; ++g) mu[g] += sign * shift[g];
+  };
   add_margin(error, f);
-  remember(1.0, error);
-  for (std::size_t i = 0; i < m; ++i) beta[static_cast<std::size_t>(margin[i])] += error[i];
-  for (std::size_t g = 0; g < G; ++g) mu[g] += shift[g];
-  if (tracking_) keep_margin(now.linear, mu, f);
+  move(1);
+  if (tracking_) {
+    remember(1.0, error);
+    keep_margin(now.linear, mu, f);
+  } else if (!off_total && worst_residual() >= worst) {
+    move(-1);
+    f = before;
+    return false;
+  }
   return true;
 }
 
 }  // namespace hinge
-

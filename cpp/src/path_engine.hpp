@@ -69,7 +69,8 @@ class ActiveSet::Engine {
     double span = 0, t = 0;
     bool moves_linear = false, moves_lower = false, moves_upper = false;
     bool moves_bounds() const { return moves_lower || moves_upper; }
-    std::vector<double> h;      // K times the rates of the variables on bounds
+    std::vector<double> h;      // K times the rates of the variables on bounds,
+    std::vector<double> h_low;  // and what its additions lost
     std::vector<double> moved;  // sums of these rates, per group
     double linear_top = 0, h_top = 0;  // largest rates
     int h_age = 0;
@@ -106,6 +107,8 @@ class ActiveSet::Engine {
   void solve_border(const std::vector<double>& gap, std::vector<double>& nu) const;
   void solve_kkt(std::vector<double>& x, const std::vector<double>& sums, std::vector<double>& nu);
   void direction(Frame& frame);
+  void aim(const Frame& frame, const std::vector<double>& from, std::vector<double>& x) const;
+  void refine(const std::vector<double>& sums, std::vector<double>& error);
   void add_margin(const std::vector<double>& coefficients, std::vector<double>& out);
   bool correct(bool sums = true);
   void scales();
@@ -166,8 +169,9 @@ class ActiveSet::Engine {
 
   // path_events.cpp
   bool settle_groups(Frame& frame, PathResult& result);
-  void drop_idle_single(const Frame& frame, std::size_t g);
-  bool leaves_interval(const Frame& frame, std::size_t g, std::size_t v, Place side) const;
+  Place resting_place(const Frame& frame, std::size_t i) const;
+  bool leaves_interval(const Frame& frame, std::size_t g, const std::vector<Place>& to) const;
+  bool drop_idle(const Frame& frame, std::size_t g);
   void centre(Frame& frame, std::size_t g, double& limit);
   Event next_event(Frame& frame);
   Event choose(double limit);
@@ -201,7 +205,7 @@ class ActiveSet::Engine {
 
   std::vector<double> dbeta_, dmu_, df_;
   double dbeta_scale_ = 0, rate_noise_ = 0;
-  double r_noise_ = 0, b_noise_ = 0, sum_noise_ = 0, scale_ = 1;
+  double r_noise_ = 0, fine_noise_ = 0, b_noise_ = 0, sum_noise_ = 0, scale_ = 1;
   double seen_violation_ = 0;  // of pairs on their bounds
 
   struct Candidate {

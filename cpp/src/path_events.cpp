@@ -205,39 +205,54 @@ bool ActiveSet::Engine::settle_groups(Frame& frame, PathResult& result) {
   return true;
 }
 
-// Whether a group's multiplier would have room to move if v stood on the bound `side`.
-bool ActiveSet::Engine::leaves_interval(const Frame& frame, std::size_t g, std::size_t v, Place side) const {
-  double low = -kInfinity, up = kInfinity;
-  for (std::size_t w = 0; w < N; ++w) {
-    if (group[w] != static_cast<int>(g) || fixed(frame, w)) continue;
-    const double a = -(at(f, w) + now.linear[w]);
-    if ((w == v ? side : place[w]) == Place::lower) {
+// Where a margin variable that stands on a bound and moves with it may go; the margin if there is none.
+Place ActiveSet::Engine::resting_place(const Frame& frame, std::size_t i) const {
+  const std::size_t v = static_cast<std::size_t>(margin[i]), g = static_cast<std::size_t>(group[v]);
+  const double lower = frame.rate.lower[v], upper = frame.rate.upper[v];
+  const double size = std::max({std::abs(frame.rate.total[g]), std::abs(frame.moved[g]), std::abs(lower), std::abs(upper)});
+  const double near = b_noise_ + sum_noise_, still = 1e-12 * size;
+  if (std::abs(beta[v] - now.lower[v]) <= near && std::abs(dbeta_[i] - lower) <= still) return Place::lower;
+  if (std::abs(beta[v] - now.upper[v]) <= near && std::abs(dbeta_[i] - upper) <= still) return Place::upper;
+  return Place::margin;
+}
+
+// Whether a group's multiplier has room to move, now or at once, with all variables of the group where `to` says.
+bool ActiveSet::Engine::leaves_interval(const Frame& frame, std::size_t g, const std::vector<Place>& to) const {
+  double low = -kInfinity, up = kInfinity, low_rate = 0, up_rate = 0, top = 0;
+  for (std::size_t v = 0; v < N; ++v) {
+    if (group[v] != static_cast<int>(g) || fixed(frame, v)) continue;
+    const double a = -(at(f, v) + now.linear[v]), rate = -(at(df_, v) + frame.rate.linear[v]);
+    top = std::max(top, std::abs(rate));
+    if (to[v] == Place::lower) {
+      if (a > low + r_noise_ || (a > low - r_noise_ && rate > low_rate)) low_rate = rate;
       low = std::max(low, a);
     } else {
+      if (a < up - r_noise_ || (a < up + r_noise_ && rate < up_rate)) up_rate = rate;
       up = std::min(up, a);
     }
   }
-  return up - low > 64 * r_noise_;
+  const double width = up - low;
+  return width > 64 * r_noise_ || (width > -r_noise_ && up_rate - low_rate > 1e-10 * top);
 }
 
-// The only margin variable of a group, if it stands on a bound and moves with it, holds nothing: to the bound, and the
-// multiplier is an interval.
-void ActiveSet::Engine::drop_idle_single(const Frame& frame, std::size_t g) {
+// Margin variables of a group that all stand on bounds and move with them hold nothing: to the bounds, and the multiplier
+// is an interval, (212).
+bool ActiveSet::Engine::drop_idle(const Frame& frame, std::size_t g) {
+  std::vector<Place> to;
   for (std::size_t i = 0; i < margin.size(); ++i) {
-    const std::size_t v = static_cast<std::size_t>(margin[i]);
-    if (group[v] != static_cast<int>(g)) continue;
-    const double wanted = frame.rate.total[g] - frame.moved[g];
-    const double lower = frame.rate.lower[v], upper = frame.rate.upper[v];
-    const double size = std::max({std::abs(frame.rate.total[g]), std::abs(frame.moved[g]), std::abs(lower), std::abs(upper)});
-    for (const Place side : {Place::lower, Place::upper}) {
-      const double at = side == Place::lower ? now.lower[v] : now.upper[v];
-      const double rate = side == Place::lower ? lower : upper;
-      if (std::abs(beta[v] - at) > b_noise_ || std::abs(wanted - rate) > 1e-12 * size) continue;
-      if (leaves_interval(frame, g, v, side)) to_bound(i, side);
-      return;
-    }
-    return;
+    if (group[static_cast<std::size_t>(margin[i])] != static_cast<int>(g)) continue;
+    const Place side = resting_place(frame, i);
+    if (side == Place::margin) return false;
+    if (to.empty()) to = place;
+    to[static_cast<std::size_t>(margin[i])] = side;
   }
+  if (to.empty() || !leaves_interval(frame, g, to)) return false;
+  for (std::size_t i = margin.size(); i-- > 0;) {
+    const std::size_t v = static_cast<std::size_t>(margin[i]);
+    if (group[v] == static_cast<int>(g)) to_bound(i, to[v]);
+  }
+  direction_fresh_ = false;
+  return true;
 }
 
 bool ActiveSet::Engine::handle(const Event& event, PathResult& result) {

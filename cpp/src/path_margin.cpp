@@ -156,7 +156,7 @@ void ActiveSet::Engine::on_bound(std::size_t v, Place to, const double* row) {
     const double rate = bound_rate(*frame, v);
     if (rate == 0) continue;
     frame->h_exact = false;
-    path_loops().axpy(rate, row, frame->h.data(), n);
+    path_loops().combine_exactly(&rate, &row, 1, frame->h.data(), frame->h_low.data(), n);
     if (group[v] >= 0) frame->moved[static_cast<std::size_t>(group[v])] += rate;
   }
   changes_.emplace_back(static_cast<std::int32_t>(v), to);
@@ -167,11 +167,11 @@ void ActiveSet::Engine::on_bound(std::size_t v, Place to, const double* row) {
 void ActiveSet::Engine::off_bound(std::size_t v, const double* row) {
   beta[v] = bound(v);
   for (Frame* frame : frames_) {
-    const double rate = bound_rate(*frame, v);
+    const double rate = -bound_rate(*frame, v);
     if (rate == 0) continue;
     frame->h_exact = false;
-    path_loops().axpy(-rate, row, frame->h.data(), n);
-    if (group[v] >= 0) frame->moved[static_cast<std::size_t>(group[v])] -= rate;
+    path_loops().combine_exactly(&rate, &row, 1, frame->h.data(), frame->h_low.data(), n);
+    if (group[v] >= 0) frame->moved[static_cast<std::size_t>(group[v])] += rate;
   }
 }
 
@@ -301,7 +301,7 @@ void ActiveSet::Engine::grow(const Gram& bigger, Span<const std::int8_t> groups,
   }
 }
 
-// The factor from scratch, most interior variables first; what has become dependent goes to its nearer bound.
+// The factor from scratch, most interior variables first; what has become dependent is exchanged, (209).
 void ActiveSet::Engine::refactor() {
   end_tracking();
   direction_fresh_ = false;
@@ -318,22 +318,37 @@ void ActiveSet::Engine::refactor() {
   factor.clear();
   margin.clear();
   rows_.clear();
-  bool dropped = false;
+  std::vector<std::size_t> dependent;
   for (std::int32_t u : order) {
     const std::size_t v = static_cast<std::size_t>(u);
-    if (try_enter(v)) {
-      border_fresh_ = false;
-      to_margin(v, entering_row_, column_, schur_);
-      changes_.pop_back();
-    } else {
-      dropped = true;
-      on_bound(v, beta[v] - now.lower[v] < now.upper[v] - beta[v] ? Place::lower : Place::upper, entering_row_);
-    }
+    const bool fits = try_enter(v);
     store_.unpin(key(v));  // the margin had pinned it before
+    if (!fits) {
+      dependent.push_back(v);
+      continue;
+    }
+    border_fresh_ = false;
+    to_margin(v, entering_row_, column_, schur_);
+    changes_.pop_back();
   }
   border_fresh_ = false;
   ++refactorings_;
-  if (dropped) {
+  PathResult unused;
+  for (const std::size_t v : dependent) {
+    const double b = beta[v];
+    const Place nearer = b - now.lower[v] < now.upper[v] - b ? Place::lower : Place::upper;
+    const bool fits = try_enter(v);         // after an exchange it may
+    on_bound(v, nearer, entering_row_);  // as if; one of its two pins goes
+    beta[v] = b;
+    if (fits) {
+      off_bound(v, entering_row_);
+      beta[v] = b;
+      to_margin(v, entering_row_, column_, schur_);
+    } else {
+      exchange(v, nearer == Place::upper, unused);
+    }
+  }
+  if (!dependent.empty()) {
     refresh_f();
     correct();
   }

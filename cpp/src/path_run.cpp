@@ -79,13 +79,11 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
   PathResult& result = *run.result;
   const bool inner = frames_.size() > 1;
   idle_ = 0;
-  std::int64_t perturbed = 0, last_repair = -1000000;
+  std::int64_t perturbed = 0, last_repair = -1000000, factors = refactorings_;
   scales();
   while (true) {
     Status status = Status::solved;
     if (stop_asked(run, status)) return status;
-    for (std::size_t g = 0; g < G && !inner; ++g)
-      if (count_[g] == 1 && !tracking_) drop_idle_single(frame, g);
     if (!settle_groups(frame, result)) {
       // At the very end all variables may have come to rest together, a rounding before it.
       if (!result.infeasible || frame.span - frame.t > 1e-11 * frame.span) return Status::numerical;
@@ -95,6 +93,20 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
       return Status::solved;
     }
     direction(frame);
+    if (refactorings_ != factors && !inner) {  // it may have sent a variable away
+      factors = refactorings_;
+      if (violation() > tolerable()) {
+        ++result.repairs;
+        if (!repair(run)) return stopped_;
+        direction(frame);
+      }
+    }
+    bool dropped = false;
+    for (std::size_t g = 0; g < G && !inner && !tracking_; ++g) dropped = drop_idle(frame, g) || dropped;
+    if (dropped) {
+      if (!settle_groups(frame, result)) return Status::numerical;
+      direction(frame);
+    }
     Event event = next_event(frame);
     const double left = frame.span - frame.t;
     if (!frame.h_exact && std::min(event.step, left) > kLong * std::abs(run.origin + frame.t)) {
@@ -159,7 +171,8 @@ void ActiveSet::Engine::rest_offsets() {
   rate_noise_ = 0;
   double limit = std::numeric_limits<double>::infinity();
   for (std::size_t g = 0; g < G; ++g) {
-    if (count_[g] == 1) drop_idle_single(still, g);
+    dbeta_.assign(margin.size(), 0.0);
+    drop_idle(still, g);
     candidates_.clear();
     if (count_[g] == 0) centre(still, g, limit);
   }

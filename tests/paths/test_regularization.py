@@ -7,6 +7,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import hinge
 from hinge import epsilon_path, nu_path, regularization_path, weight_path
+from hinge.kernels import Precomputed, open_access
+from hinge.paths.engine import Engine
 from paths.cases import KERNELS, classification, regression
 from paths.laws import assert_exact
 
@@ -35,6 +37,45 @@ def test_every_epsilon_is_optimal(name):
     for kernel in (dict(kernel="rbf", gamma=0.5), dict(kernel="linear")):
         path = epsilon_path(X, y, epsilon_min=0.0, epsilon_max=3.0, C=10.0, **kernel)
         assert_exact(path, every_breakpoint=False)
+
+
+def tied_targets():
+    """An even number of targets, many of them equal: for small C no variable is between its bounds."""
+    y = np.repeat(np.arange(10.0), 4)
+    return np.eye(40), (y - y.mean()) / y.std(), "regression"
+
+
+def repeated_lines():
+    """Points of two classes on a line, twice."""
+    x = np.repeat(np.arange(1.0, 13.0), 2)[:, None]
+    return x @ x.T, np.where(np.arange(24) < 12, -1.0, 1.0), "classification"
+
+
+@pytest.mark.parametrize("data", [tied_targets, repeated_lines], ids=lambda data: data.__name__)
+def test_where_the_offset_is_an_interval_a_fresh_fit_takes_the_same_point(data):
+    """The middle, docs/math.md (212), whether a path led there or not."""
+    K, y, task = data()
+    path = regularization_path(K, y, kernel="precomputed", C_min=1e-4, C_max=10.0, task=task, epsilon=0.1)
+    engine = Engine(open_access(Precomputed(), K), path.motion.group, path.motion.size // len(y))
+    intervals = 0
+    for C in np.geomspace(1.1e-4, 9.0, 60):
+        engine.start(path.motion, C)
+        assert engine.set.mu[0] == pytest.approx(path.intercept(C), abs=1e-9), C
+        intervals += path.pieces.margin_sizes[path.pieces.segment(C)] == 0
+    assert intervals > 5
+    assert_exact(path)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_nearly_singular_margin_keeps_every_breakpoint_exact(seed):
+    """A linear kernel with one column a million times the others; K has condition number 1e14 and more."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(1, 11, size=(80, 9)).astype(float)
+    X[:, 0] = rng.integers(10**5, 10**7, size=80)
+    y = np.where(X[:, 1:].sum(axis=1) + rng.normal(size=80) * 6 > 45, 1.0, -1.0)
+    path = regularization_path(X, y, C_min=1e-6, C_max=1e3, kernel="linear")
+    assert np.max(path.pieces.violation) <= 1e-10
+    assert_exact(path)
 
 
 def test_dependent_columns_are_exchanged_not_added():
