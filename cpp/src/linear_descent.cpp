@@ -20,17 +20,25 @@ struct alignas(64) Sample {  // all that a step needs, in one cache line
   std::uint32_t nap, spare;
 };
 
+double quarter_mean(Span<const double> norms) {
+  double mean = 0;
+  for (double v : norms) mean += v;
+  mean /= std::max<double>(1, static_cast<double>(norms.size()));
+  return mean > 0 ? 0.25 * mean : 1.0;
+}
+
 template <class Storage>
 class DescentOf final : public Descent {
  public:
   DescentOf(const Storage& data, const Samples& samples, const LinearProblem& problem, Span<const double> norms,
-            double sigma, std::uint64_t seed, std::size_t block_bytes)
+            std::uint64_t seed, std::size_t block_bytes)
       : rows_(data), samples_(samples), problem_(problem), random_(seed), all_(data.rows),
         due_(data.rows, 0) {
     for (std::size_t i = 0; i < data.rows; ++i) {
       all_[i] = {0, problem.target[i], problem.lower[i], problem.upper[i], problem.ridge[i], norms[i], 0, 0, 0};
     }
-    this->sigma = sigma;
+    if (problem.bias == Bias::penalised) sigma = problem.bias_scale * problem.bias_scale;
+    if (problem.bias == Bias::free) sigma = quarter_mean(norms);
     weights.assign(data.features, 0.0);
     cut_into_chunks(block_bytes);
   }
@@ -176,12 +184,12 @@ class DescentOf final : public Descent {
 }  // namespace
 
 std::unique_ptr<Descent> make_descent(const Samples& samples, const LinearProblem& problem,
-                                      Span<const double> squared_norms, double sigma, std::uint64_t seed,
+                                      Span<const double> squared_norms, std::uint64_t seed,
                                       std::size_t block_bytes) {
   return std::visit(
       [&](const auto& data) -> std::unique_ptr<Descent> {
         using Storage = std::decay_t<decltype(data)>;
-        return std::make_unique<DescentOf<Storage>>(data, samples, problem, squared_norms, sigma, seed, block_bytes);
+        return std::make_unique<DescentOf<Storage>>(data, samples, problem, squared_norms, seed, block_bytes);
       },
       samples);
 }

@@ -63,6 +63,7 @@ void Newton::look(const LossArrays& losses, NewtonPoint& point) {
   }
   passes_.combine(point.beta, point.g);
   for (std::size_t j = 0; j < point.g.size(); ++j) point.g[j] = point.w[j] - point.g[j];
+  for (std::size_t j = 0; j < shift_.size(); ++j) point.g[j] -= shift_[j];
   point.slack = 0.5 * dot(point.g, point.g);
 }
 
@@ -144,7 +145,7 @@ void Newton::by_conjugate_gradients(Span<const double> g, double wanted, Watch& 
 
 // The derivative along the direction is continuous, piecewise linear and rising: Newton inside a bracket.   (114)
 double Newton::search(const LossArrays& losses, const NewtonPoint& point, Span<const double> q) const {
-  const double wd = dot(point.w, delta_), dd = dot(delta_, delta_), own = own_ridge();
+  const double wd = dot(point.w, delta_) - (shift_.empty() ? 0.0 : dot(shift_, delta_)), dd = dot(delta_, delta_), own = own_ridge();
   double low = 0, high = INFINITY, t = 1;
   for (int round = 0; round < 60; ++round) {
     const LossLine line = linear_ops().line(losses, point.f.data(), point.b, q.data(), delta_bias_, t);

@@ -17,13 +17,15 @@ namespace hinge {
 constexpr std::size_t kDirectFeatures = 1200;  // up to these a direction is found by Cholesky
 
 struct NewtonPoint {
-  std::vector<double> w, f, beta, g;  // weights, ⟨w, x_i⟩, the dual point (102), w − Xᵀβ
+  std::vector<double> w, f, beta, g;  // weights, ⟨w, x_i⟩, the dual point (102), w − Xᵀβ (− shift)
   double b = 0, slack = 0;            // slack = ½‖g‖²: what the inner problem can still gain
 };
 
 class Newton {
  public:
-  Newton(LinearPasses& passes, const LinearProblem& problem) : passes_(passes), problem_(problem) {}
+  // `shift`: what samples that are not among those of `passes` add to Σβx; empty: nothing.
+  Newton(LinearPasses& passes, const LinearProblem& problem, Span<const double> shift = {})
+      : passes_(passes), problem_(problem), shift_(shift) {}
 
   // b, β, g and slack of point.w and point.f.
   void look(const LossArrays& losses, NewtonPoint& point);
@@ -40,6 +42,7 @@ class Newton {
 
   LinearPasses& passes_;
   const LinearProblem& problem_;
+  Span<const double> shift_;
   std::vector<std::uint32_t> list_;  // rows whose β is inside its box
   std::vector<double> scale_, q_, delta_, work_, hessian_, first_, second_;
   double delta_bias_ = 0;
