@@ -34,6 +34,8 @@ double middle(const LinearProblem& problem, std::size_t i, double value) {
 
 }  // namespace
 
+double BandPoint::slack() const { return 0.5 * linear_ops().dot_double(g.data(), g.data(), g.size()); }
+
 double LinearBand::width_of(const BandPoint& point, double share) const {
   const std::size_t n = point.f.size(), step = std::max<std::size_t>(1, n / kLooks);
   std::vector<double> seen;
@@ -60,36 +62,33 @@ void LinearBand::smooth_out(BandPoint& point, double width, double slack, int mo
     const double gap = linear_ops().bounds(own.arrays(), at.f.data(), at.b, at.beta.data(), parts.data()).gap;
     if (at.slack <= slack * gap) break;
     ++steps;
-    if (!newton.step(smoothed.arrays(), 0.5 * slack * gap, at, watch_)) break;
+    if (!newton.step(smoothed.arrays(), 0.0, at, watch_)) break;
   }
-  point.w = at.w, point.f = at.f, point.beta = at.beta, point.b = at.b, point.slack = at.slack;
+  point.w = at.w, point.f = at.f, point.beta = at.beta, point.g = at.g, point.b = at.b;
 }
 
 void LinearBand::round(BandPoint& point, double width, double wanted) {
   const std::size_t n = point.f.size(), d = point.w.size();
-  const bool known = !point.beta.empty();
-  if (!known) point.beta.resize(n);
   std::vector<std::uint32_t> band;
   std::vector<double> anchor;
-  double rest = 0;
+  double rest = 0;  // Σβ out of the band
   for (std::size_t i = 0; i < n; ++i) {
     const double value = point.f[i] + point.b, stands = side(problem_, i, value);
-    if (distance(problem_, i, value) > width && (!known || point.beta[i] == stands)) {
-      rest += point.beta[i] = stands;
+    if (distance(problem_, i, value) > width && point.beta[i] == stands) {
+      rest += stands;
       continue;
     }
     band.push_back(static_cast<std::uint32_t>(i));
-    anchor.push_back(known ? point.beta[i] : middle(problem_, i, value));
-    point.beta[i] = 0;
+    anchor.push_back(point.beta[i]);
   }
   held = band.size();
-  std::vector<double> shift(d);
-  passes_.combine(point.beta, shift);
-
   const RowSubset rows(samples_, band);
   ProblemSubset part(problem_, band, 1.0);
   part.problem.total -= rest;
   const auto passes = make_passes(rows.samples(), parallel_, 0);
+  std::vector<double> shift(d);  // Xᵀβ of those out of it: that of all, w − g, less that of the band
+  passes->combine(anchor, shift);
+  for (std::size_t j = 0; j < d; ++j) shift[j] = point.w[j] - point.g[j] - shift[j];
   Newton newton(*passes, part.problem, shift);
   Losses own(part.problem), smoothed(part.problem);
   NewtonPoint at;
@@ -111,7 +110,7 @@ void LinearBand::round(BandPoint& point, double width, double wanted) {
     const double gap = linear_ops().bounds(own.arrays(), at.f.data(), at.b, at.beta.data(), parts.data()).gap + at.slack;
     if (gap < best) {
       best = gap;
-      point.w = at.w, point.b = at.b, point.slack = at.slack;
+      point.w = at.w, point.b = at.b, point.g = at.g;
       for (std::size_t k = 0; k < band.size(); ++k) point.beta[band[k]] = at.beta[k];
     }
     if (gap <= wanted) break;

@@ -11,16 +11,17 @@
 
 namespace hinge {
 
-constexpr double kBandShare = 0.25;  // of the samples, near a kink at the beginning
+constexpr double kBandShare = 0.2;  // of the samples, near a kink at the beginning
 
 struct BandPoint {
-  std::vector<double> w, f, beta;  // f = ⟨w, x_i⟩, of all samples; beta may be empty: not known yet
-  double b = 0, slack = 0;         // slack = ½‖w − Xᵀβ‖²
+  std::vector<double> w, f, beta, g;  // f = ⟨w, x_i⟩, of all samples; g = w − Xᵀβ
+  double b = 0;
+  double slack() const;  // ½‖g‖²
 };
 
 class LinearBand {
  public:
-  LinearBand(const Samples& samples, const LinearProblem& problem, LinearPasses& passes, const Parallel& parallel,
+  LinearBand(const Samples& samples, const LinearProblem& problem, LinearPasses& passes, const CrewParallel& parallel,
              Watch& watch)
       : samples_(samples), problem_(problem), passes_(passes), parallel_(parallel), watch_(watch) {}
 
@@ -39,7 +40,7 @@ class LinearBand {
   const Samples& samples_;
   const LinearProblem& problem_;
   LinearPasses& passes_;
-  const Parallel& parallel_;
+  const CrewParallel& parallel_;
   Watch& watch_;
 };
 

@@ -32,7 +32,7 @@ std::vector<std::uint32_t> some_of(std::size_t n, std::size_t m, Random& random)
 
 class Level {
  public:
-  Level(const Samples& samples, const LinearProblem& problem, std::size_t count, const Parallel& parallel,
+  Level(const Samples& samples, const LinearProblem& problem, std::size_t count, const CrewParallel& parallel,
         std::uint64_t seed, Watch& watch)
       : random_(seed), chosen_(some_of(rows(samples), count, random_)), rows_(samples, chosen_),
         part_(problem, chosen_, static_cast<double>(rows(samples)) / static_cast<double>(count)),
@@ -82,7 +82,7 @@ class Level {
   std::vector<std::uint32_t> chosen_;
   RowSubset rows_;
   ProblemSubset part_;
-  const Parallel& parallel_;
+  const CrewParallel& parallel_;
   std::unique_ptr<LinearPasses> passes_;
   std::uint64_t seed_;
   Watch& watch_;
@@ -91,7 +91,7 @@ class Level {
 }  // namespace
 
 CoarseStart start_from_fewer(const Samples& samples, const LinearProblem& problem, bool smooth,
-                             const Parallel& parallel, std::uint64_t seed, Watch& watch) {
+                             const CrewParallel& parallel, std::uint64_t seed, Watch& watch) {
   CoarseStart start;
   const double n = static_cast<double>(rows(samples)), d = static_cast<double>(features(samples));
   const double fewest = std::max(kFewest, kPerFeature * d);

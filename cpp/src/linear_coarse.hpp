@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "crew.hpp"
 #include "hinge/linear.hpp"
 #include "linear_watch.hpp"
 
@@ -17,6 +18,6 @@ struct CoarseStart {
 
 // Few features only; w is empty where there are too few samples for it to pay.
 CoarseStart start_from_fewer(const Samples& samples, const LinearProblem& problem, bool smooth,
-                             const Parallel& parallel, std::uint64_t seed, Watch& watch);
+                             const CrewParallel& parallel, std::uint64_t seed, Watch& watch);
 
 }  // namespace hinge

@@ -32,6 +32,7 @@ struct LinearOps {
   void (*add_double)(const double* x, double factor, double* w, std::size_t d);
   // upper triangle of H += Σ_r scale[r] x_r x_rᵀ for eight rows of `stride` (a multiple of 4) doubles
   void (*rank8)(const double* rows, const double* scale, std::size_t stride, double* h);
+  bool (*cholesky)(double* a, std::size_t size, std::size_t stride);  // A = LLᵀ in place; false: A is not positive
   void (*best)(const LossArrays& loss, const double* f, double b, double* beta);  // (102)
   LossBounds (*bounds)(const LossArrays& loss, const double* f, double b, const double* beta, double* parts);
   LossLine (*line)(const LossArrays& loss, const double* f, double b, const double* q, double q_bias, double tau);

@@ -24,7 +24,7 @@ double LinearBounds::relative() const {
 
 LinearState::LinearState(const Samples& given, const LinearProblem& task, const LinearOptions& how, Monitor& monitor)
     : samples(given), problem(task), options(how), watch(monitor, how.max_seconds),
-      parallel{how.threads, [this] { watch.poll(); }}, passes(make_passes(given, parallel, how.block_bytes)),
+      crew(how.threads - 1), parallel{{how.threads, [this] { watch.poll(); }}, &crew}, passes(make_passes(given, parallel, how.block_bytes)),
       n(passes->rows()), d(passes->features()), losses(task), w(d, 0.0), f(n, 0.0), parts(n), goal(how.tolerance) {
   best.bounds.gap = best.bounds.primal = std::numeric_limits<double>::infinity();
   best.bounds.violation = best.bounds.gap;

@@ -42,7 +42,8 @@ class LinearState {
   const LinearProblem& problem;
   const LinearOptions& options;
   Watch watch;
-  Parallel parallel;
+  Crew crew;
+  CrewParallel parallel;
   std::unique_ptr<LinearPasses> passes;
   const std::size_t n, d;
   Losses losses;

@@ -96,7 +96,7 @@ Outcome LinearSteps::bands() {
   for (int round = 0; round < 6; ++round, width *= 0.3) {
     s_.best.newton_steps += band.steps;
     band.steps = 0;
-    s_.adopt(point.w, point.f, point.beta, point.slack);
+    s_.adopt(point.w, point.f, point.beta, point.slack());
     if (s_.proven()) return Outcome::solved;
     if (s_.spent()) return Outcome::spent;
     point.b = s_.offset;
