@@ -41,7 +41,7 @@ class Level {
   void by_epochs(CoarseStart& start) {
     std::vector<double> norms(chosen_.size());
     passes_->squared_norms(norms);
-    const auto descent = make_descent(rows_.samples(), part_.problem, norms, seed_, 0);
+    const auto descent = make_descent(rows_.samples(), part_.problem, norms, seed_, 0, parallel_);
     for (int k = 0; k < kFirstEpochs; ++k) descent->epoch(watch_);
     start.w = descent->weights, start.b = descent->offset;
     start.work += descent->work;

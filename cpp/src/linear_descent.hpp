@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "crew.hpp"
 #include "hinge/linear.hpp"
 #include "linear_watch.hpp"
 
@@ -40,6 +41,7 @@ class Descent {
 
 // block_bytes > 0: samples are visited block by block.
 std::unique_ptr<Descent> make_descent(const Samples& samples, const LinearProblem& problem,
-                                      Span<const double> squared_norms, std::uint64_t seed, std::size_t block_bytes);
+                                      Span<const double> squared_norms, std::uint64_t seed, std::size_t block_bytes,
+                                      const CrewParallel& parallel);
 
 }  // namespace hinge

@@ -16,7 +16,8 @@ constexpr std::int64_t kPlainEpochs = 20;  // before the first round
 void LinearEpochs::open() {
   std::vector<double> norms(s_.n);
   s_.passes->squared_norms(norms);
-  descent_ = make_descent(s_.samples, s_.problem, norms, s_.options.seed, s_.options.block_bytes);
+  descent_ = make_descent(s_.samples, s_.problem, norms, s_.options.seed, s_.options.block_bytes,
+                          s_.parallel);
 }
 
 // In a long run epochs come in rounds, and after each of them one step along all of it.   (121)–(123)

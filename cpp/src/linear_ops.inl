@@ -49,6 +49,30 @@ void add_row(const T* x, double factor, double* w, size_t d) {
   for (; k < d; ++k) w[k] += factor * static_cast<double>(x[k]);
 }
 
+void lanes_apart(const double* w, const double* a, const double* b, size_t d, double* cross, double* bend) {
+  Double4 both = {}, sum = {};
+  size_t k = 0;
+  for (; k + 4 <= d; k += 4) {
+    const Double4 at = load4(w + k), x = load4(a + k) - at, y = load4(b + k) - at;
+    both += x * y;
+    sum += (x + y) * (x + y);
+  }
+  for (; k < d; ++k) {
+    const double x = a[k] - w[k], y = b[k] - w[k];
+    both[0] += x * y;
+    sum[0] += (x + y) * (x + y);
+  }
+  *cross += (both[0] + both[1]) + (both[2] + both[3]);
+  *bend += (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+void merge_lanes(double* w, double* a, double* b, size_t d, double step) {
+  for (size_t k = 0; k < d; ++k) {
+    const double at = w[k], next = at + step * ((a[k] - at) + (b[k] - at));
+    w[k] = a[k] = b[k] = next;
+  }
+}
+
 void rank8_rows(const double* rows, const double* scale, size_t stride, double* h) {
   for (size_t i = 0; i < stride; ++i) {
     Double4 f[8];
@@ -265,7 +289,8 @@ hinge::LossRoot root_all(const hinge::LossArrays& loss, const double* f, double 
 }
 
 constexpr hinge::LinearOps every_linear_operation = {
-    &dot_row<float>, &dot_row<double>, &add_row<float>, &add_row<double>, &rank8_rows,
+    &dot_row<float>, &dot_row<double>, &add_row<float>, &add_row<double>, &lanes_apart,
+    &merge_lanes,    &rank8_rows,
     &cholesky_rows,  &best_all,        &bounds_all,     &line_all,        &root_all};
 
 }  // namespace

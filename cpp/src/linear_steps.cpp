@@ -92,7 +92,7 @@ Outcome LinearSteps::bands() {
   BandPoint point;
   point.w = s_.w, point.f = s_.f, point.b = s_.offset;
   double width = band.width_of(point, kBandShare);
-  band.smooth_out(point, width, 0.05, 10);
+  band.smooth_out(point, width, 0.5, 10);
   for (int round = 0; round < 6; ++round, width *= 0.3) {
     s_.best.newton_steps += band.steps;
     band.steps = 0;
