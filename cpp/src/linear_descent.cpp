@@ -137,7 +137,8 @@ class DescentOf final : public Descent {
     const double per_row = std::max(1.0, stored_ / std::max<double>(1, static_cast<double>(all_.size())));
     const auto length = std::max(kShortest, static_cast<std::size_t>(
                                                 kMergeShare * static_cast<double>(weights.size()) / per_row));
-    if (chunks_.size() == 1 && round_.empty() && order_.size() >= 2 * kMerges * length) return visit_in_lanes(length);
+    if (chunks_.size() == 1 && round_.empty() && order_.size() >= 2 * kMerges * length)
+      return visit_in_lanes(length, watch);
     Lane lane;
     lane.w = weights.data(), lane.offset = offset;
     walk<false>(lane, 0, order_.size(), [&] { watch.poll(); });
@@ -150,10 +151,11 @@ class DescentOf final : public Descent {
   }
 
   // Two lanes at a time, side by side, then one point of both of them.   (129)
-  void visit_in_lanes(std::size_t length) {
+  void visit_in_lanes(std::size_t length, Watch& watch) {
     Lane lanes[2];
     for (Lane& lane : lanes) lane.copy = weights, lane.w = lane.copy.data();
     for (std::size_t first = 0; first < order_.size(); first += 2 * length) {
+      watch.poll();
       const std::size_t rest = std::min(order_.size() - first, 2 * length), half = (rest + 1) / 2;
       for (Lane& lane : lanes) {
         lane.moved.clear();
