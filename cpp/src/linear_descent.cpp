@@ -15,22 +15,43 @@ namespace {
 constexpr std::uint32_t kLongestNap = 16;
 constexpr std::size_t kAhead = 4;  // rows between a prefetch and its use
 
+constexpr std::size_t kShortest = 512;  // steps of a lane
+constexpr double kMergeShare = 8;       // a lane's steps cost at least so many times as much as its merging
+constexpr std::size_t kMerges = 8;      // in an epoch, or lanes are too far apart
+
+// What steps move.  Epochs of many samples have two lanes: each steps from the same point, with its own copy of w.
+struct Lane {
+  std::vector<double> copy;
+  double* w = nullptr;
+  double offset = 0, sum = 0, dual = 0, gap = 0, bend = 0, work = 0;  // bend: Σ ridge Δ²
+  std::vector<std::pair<std::uint32_t, double>> moved;                // samples, and where they were
+};
+
 struct alignas(64) Sample {  // all that a step needs, in one cache line
   double beta, target, lower, upper, ridge, norm, gap;
   std::uint32_t nap, spare;
 };
 
+double quarter_mean(Span<const double> norms) {
+  double mean = 0;
+  for (double v : norms) mean += v;
+  mean /= std::max<double>(1, static_cast<double>(norms.size()));
+  return mean > 0 ? 0.25 * mean : 1.0;
+}
+
 template <class Storage>
 class DescentOf final : public Descent {
  public:
   DescentOf(const Storage& data, const Samples& samples, const LinearProblem& problem, Span<const double> norms,
-            double sigma, std::uint64_t seed, std::size_t block_bytes)
-      : rows_(data), samples_(samples), problem_(problem), random_(seed), all_(data.rows),
+            std::uint64_t seed, std::size_t block_bytes, const CrewParallel& parallel)
+      : rows_(data), samples_(samples), problem_(problem), parallel_(parallel), random_(seed), all_(data.rows),
         due_(data.rows, 0) {
     for (std::size_t i = 0; i < data.rows; ++i) {
+      if (block_bytes == 0) stored_ += static_cast<double>(rows_.stored(i));
       all_[i] = {0, problem.target[i], problem.lower[i], problem.upper[i], problem.ridge[i], norms[i], 0, 0, 0};
     }
-    this->sigma = sigma;
+    if (problem.bias == Bias::penalised) sigma = problem.bias_scale * problem.bias_scale;
+    if (problem.bias == Bias::free) sigma = quarter_mean(norms);
     weights.assign(data.features, 0.0);
     cut_into_chunks(block_bytes);
   }
@@ -113,27 +134,89 @@ class DescentOf final : public Descent {
   }
 
   void visit(Watch& watch) {
-    const std::size_t count = order_.size();
-    double seen = 0, limit = 0;
-    for (std::size_t k = 0; k < count; ++k) {
-      if (k + 2 * kAhead < count) {
+    const double per_row = std::max(1.0, stored_ / std::max<double>(1, static_cast<double>(all_.size())));
+    const auto length = std::max(kShortest, static_cast<std::size_t>(
+                                                kMergeShare * static_cast<double>(weights.size()) / per_row));
+    if (chunks_.size() == 1 && round_.empty() && order_.size() >= 2 * kMerges * length)
+      return visit_in_lanes(length, watch);
+    Lane lane;
+    lane.w = weights.data(), lane.offset = offset;
+    walk<false>(lane, 0, order_.size(), [&] { watch.poll(); });
+    offset = lane.offset;
+    take(lane);
+  }
+
+  void take(const Lane& lane) {
+    sum += lane.sum, dual += lane.dual, gap += lane.gap, work += lane.work;
+  }
+
+  // Two lanes at a time, side by side, then one point of both of them.   (129)
+  void visit_in_lanes(std::size_t length, Watch& watch) {
+    Lane lanes[2];
+    for (Lane& lane : lanes) lane.copy = weights, lane.w = lane.copy.data();
+    for (std::size_t first = 0; first < order_.size(); first += 2 * length) {
+      watch.poll();
+      const std::size_t rest = std::min(order_.size() - first, 2 * length), half = (rest + 1) / 2;
+      for (Lane& lane : lanes) {
+        lane.moved.clear();
+        lane.offset = offset, lane.sum = lane.dual = lane.gap = lane.bend = lane.work = 0;
+      }
+      try {
+        run_tasks(2, parallel_, [&] {
+          return [&](std::size_t k, Pulse& pulse) {
+            walk<true>(lanes[k], first + k * half, k == 0 ? first + half : first + rest, [&] { pulse.beat(); });
+          };
+        });
+      } catch (...) {  // as if this pair of lanes had not been
+        for (Lane& lane : lanes)
+          for (const auto& [i, beta] : lane.moved) all_[i].beta = beta;
+        throw;
+      }
+      merge(lanes[0], lanes[1]);
+    }
+  }
+
+  // Each lane has gained by itself; together they gain less what they have in common.  The best point on the way to
+  // both is taken.   (129)
+  void merge(Lane& a, Lane& b) {
+    const std::size_t d = weights.size();
+    double cross = sigma * a.sum * b.sum, bend = a.bend + b.bend + sigma * (a.sum + b.sum) * (a.sum + b.sum);
+    linear_ops().lanes(weights.data(), a.w, b.w, d, &cross, &bend);
+    const double gain = a.dual + b.dual - cross;
+    const double step = bend > 0 ? std::max(0.0, std::min(1.0, 0.5 + gain / bend)) : 1.0;
+    linear_ops().merge(weights.data(), a.w, b.w, d, step);
+    if (step < 1) {
+      for (Lane* lane : {&a, &b})
+        for (const auto& [i, beta] : lane->moved) all_[i].beta = beta + step * (all_[i].beta - beta);
+    }
+    offset += sigma * step * (a.sum + b.sum);
+    sum += step * (a.sum + b.sum);
+    dual += step * (gain + 0.5 * bend) - 0.5 * step * step * bend;
+    gap += a.gap + b.gap, work += a.work + b.work;
+  }
+
+  template <bool kRemember, class Poll>
+  void walk(Lane& lane, std::size_t first, std::size_t last, Poll poll) {
+    double limit = 0;
+    for (std::size_t k = first; k < last; ++k) {
+      if (k + 2 * kAhead < last) {
         rows_.prefetch_start(order_[k + 2 * kAhead]);
         __builtin_prefetch(&all_[order_[k + 2 * kAhead]]);
       }
-      if (k + kAhead < count) rows_.prefetch(order_[k + kAhead]);
-      step(order_[k]);
-      seen += epoch_work(static_cast<double>(rows_.stored(order_[k])), 1);
-      if (seen > limit) {
-        limit = seen + 2e6;
-        watch.poll();
+      if (k + kAhead < last) rows_.prefetch(order_[k + kAhead]);
+      step<kRemember>(lane, order_[k]);
+      lane.work += epoch_work(static_cast<double>(rows_.stored(order_[k])), 1);
+      if (lane.work > limit) {
+        limit = lane.work + 2e6;
+        poll();
       }
     }
-    work += seen;
   }
 
-  void step(std::size_t i) {
+  template <bool kRemember>
+  void step(Lane& lane, std::uint32_t i) {
     Sample& s = all_[i];
-    const double f = rows_.dot(i, weights.data()) + offset;
+    const double f = rows_.dot(i, lane.w) + lane.offset;
     const double curvature = s.norm + sigma + s.ridge, g = f + s.ridge * s.beta - s.target, tube = problem_.tube;
     double next;
     if (curvature > 0) {
@@ -146,7 +229,7 @@ class DescentOf final : public Descent {
     }
     const LossTerm term = term_of(s);
     const double part = term.gap(f, s.beta);
-    gap += part - s.gap;
+    lane.gap += part - s.gap;
     s.gap = part;
     const double change = next - s.beta;
     if (change == 0) {
@@ -155,17 +238,23 @@ class DescentOf final : public Descent {
       return;
     }
     s.nap = 0;
-    dual -= change * (g + 0.5 * curvature * change) + tube * (std::fabs(next) - std::fabs(s.beta));
+    lane.dual -= change * (g + 0.5 * curvature * change) + tube * (std::fabs(next) - std::fabs(s.beta));
+    if constexpr (kRemember) {
+      lane.moved.emplace_back(i, s.beta);
+      lane.bend += s.ridge * change * change;
+    }
     s.beta = next;
-    sum += change;
-    offset += sigma * change;
-    rows_.add(i, change, weights.data());
+    lane.sum += change;
+    lane.offset += sigma * change;
+    rows_.add(i, change, lane.w);
   }
 
   Rows<Storage> rows_;
   const Samples& samples_;
   LinearProblem problem_;
+  CrewParallel parallel_;
   Random random_;
+  double stored_ = 0;
   std::vector<Sample> all_;
   std::vector<std::uint32_t> due_, order_, round_;
   bool back_ = false;
@@ -176,12 +265,12 @@ class DescentOf final : public Descent {
 }  // namespace
 
 std::unique_ptr<Descent> make_descent(const Samples& samples, const LinearProblem& problem,
-                                      Span<const double> squared_norms, double sigma, std::uint64_t seed,
-                                      std::size_t block_bytes) {
+                                      Span<const double> squared_norms, std::uint64_t seed, std::size_t block_bytes,
+                                      const CrewParallel& parallel) {
   return std::visit(
       [&](const auto& data) -> std::unique_ptr<Descent> {
         using Storage = std::decay_t<decltype(data)>;
-        return std::make_unique<DescentOf<Storage>>(data, samples, problem, squared_norms, sigma, seed, block_bytes);
+        return std::make_unique<DescentOf<Storage>>(data, samples, problem, squared_norms, seed, block_bytes, parallel);
       },
       samples);
 }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "crew.hpp"
 #include "hinge/linear.hpp"
 #include "linear_watch.hpp"
 
@@ -31,16 +32,16 @@ class Descent {
   static double epoch_work(double stored, double rows) { return 2 * stored + 70 * rows; }
 
   std::vector<double> weights;
-  double offset = 0, multiplier = 0, sigma = 0;    // offset = multiplier + sigma (sum − total)
+  double offset = 0, multiplier = 0, sigma = 0;    // offset = multiplier + sigma (sum − total); √sigma: constant feature
   double sum = 0, gap = 0, dual = 0;               // dual: its value, by what each step has gained
   double work = 0;  // since the start, in the time that a pass over all samples needs for one stored value
   std::size_t active = 0;
   std::int64_t epochs = 0;
 };
 
-// `sigma`: the square of the constant feature.  block_bytes > 0: samples are visited block by block.
+// block_bytes > 0: samples are visited block by block.
 std::unique_ptr<Descent> make_descent(const Samples& samples, const LinearProblem& problem,
-                                      Span<const double> squared_norms, double sigma, std::uint64_t seed,
-                                      std::size_t block_bytes);
+                                      Span<const double> squared_norms, std::uint64_t seed, std::size_t block_bytes,
+                                      const CrewParallel& parallel);
 
 }  // namespace hinge

@@ -14,22 +14,6 @@ double dot(Span<const double> a, Span<const double> b) {
   return linear_ops().dot_double(a.data(), b.data(), a.size());
 }
 
-// A = LLᵀ in place, row by row (the lower triangle of a row-major matrix).  False if A is not positive definite.
-bool cholesky(std::vector<double>& a, std::size_t size, std::size_t stride) {
-  const LinearOps& ops = linear_ops();
-  for (std::size_t i = 0; i < size; ++i) {
-    double* row = a.data() + i * stride;
-    for (std::size_t j = 0; j < i; ++j) {
-      const double* other = a.data() + j * stride;
-      row[j] = (row[j] - ops.dot_double(row, other, j)) / other[j];
-    }
-    const double rest = row[i] - ops.dot_double(row, row, i);
-    if (!(rest > 0)) return false;
-    row[i] = std::sqrt(rest);
-  }
-  return true;
-}
-
 void solve_triangular(const std::vector<double>& l, std::size_t size, std::size_t stride, std::vector<double>& x) {
   for (std::size_t i = 0; i < size; ++i) {
     double sum = x[i];
@@ -50,27 +34,84 @@ double Newton::own_ridge() const {
   return problem_.bias == Bias::penalised ? 1 / (problem_.bias_scale * problem_.bias_scale) : 0.0;
 }
 
-void Newton::look(const LossArrays& losses, NewtonPoint& point) {
-  point.b = best_offset(problem_, losses, true, point.f, point.b);
-  linear_ops().best(losses, point.f.data(), point.b, point.beta.data());
+namespace {
+
+bool is_free(const LossArrays& losses, std::size_t i, double beta) {
+  return !(beta == losses.lower[i] || beta == losses.upper[i] || (beta == 0 && losses.tube > 0));
+}
+
+}  // namespace
+
+void Newton::list_free(const LossArrays& losses, const NewtonPoint& point) {
   list_.clear();
   scale_.clear();
   for (std::size_t i = 0; i < point.f.size(); ++i) {
-    const double beta = point.beta[i];
-    if (beta == losses.lower[i] || beta == losses.upper[i] || (beta == 0 && losses.tube > 0)) continue;
+    if (!is_free(losses, i, point.beta[i])) continue;
     list_.push_back(static_cast<std::uint32_t>(i));
     scale_.push_back(losses.inverse[i]);
   }
+}
+
+void Newton::take_slack(NewtonPoint& point) {
   passes_.combine(point.beta, point.g);
   for (std::size_t j = 0; j < point.g.size(); ++j) point.g[j] = point.w[j] - point.g[j];
+  for (std::size_t j = 0; j < shift_.size(); ++j) point.g[j] -= shift_[j];
   point.slack = 0.5 * dot(point.g, point.g);
+}
+
+void Newton::look(const LossArrays& losses, NewtonPoint& point) {
+  point.b = best_offset(problem_, losses, true, point.f, point.b);
+  linear_ops().best(losses, point.f.data(), point.b, point.beta.data());
+  list_free(losses, point);
+  summed_ = false;
+  take_slack(point);
+}
+
+// After a step of length t: β, the list, A and g without a pass over all samples.   (128)
+// False where too many samples have changed for it to pay.
+bool Newton::follow(const LossArrays& losses, double t, double b_before, NewtonPoint& point) {
+  const std::size_t n = point.f.size(), d = point.w.size(), stride = (d + 4) / 4 * 4;
+  next_.resize(n);
+  linear_ops().best(losses, point.f.data(), point.b, next_.data());
+  const double move = point.b - b_before;
+  change_.rows.clear(), change_.curvature.clear(), change_.pull.clear();
+  list_.clear(), scale_.clear();
+  for (std::size_t i = 0; i < n; ++i) {
+    const double was = point.beta[i], is = next_[i];
+    const bool now = is_free(losses, i, is);
+    if (now) list_.push_back(static_cast<std::uint32_t>(i)), scale_.push_back(losses.inverse[i]);
+    if (was == is) continue;
+    const bool before = is_free(losses, i, was);
+    if (before && now && !(was * is < 0 && losses.tube > 0)) continue;  // else from one side of a tube to the other
+    const double s = losses.inverse[i];
+    change_.rows.push_back(static_cast<std::uint32_t>(i));
+    change_.curvature.push_back(now == before ? 0.0 : now ? s : -s);
+    change_.pull.push_back(is - was + (before ? s * (t * q_[i] + move) : 0.0));
+  }
+  point.beta.swap(next_);
+  if (5 * change_.rows.size() > n) return false;
+  // g moves by w, and by −XᵀΔβ = t A δ + Δb A 1 as long as nobody changes
+  work_.assign(d, 0.0);
+  for (std::size_t j = 0; j < d; ++j) {
+    const double* row = sum_.data() + j * stride;
+    work_[j] += linear_ops().dot_double(row + j, delta_.data() + j, d - j);
+    linear_ops().add_double(row + j + 1, delta_[j], work_.data() + j + 1, d - j - 1);
+  }
+  for (std::size_t j = 0; j < d; ++j) point.g[j] += t * (delta_[j] + work_[j]) + move * sum_[j * stride + d];
+  summed_ = 2 * change_.rows.size() <= list_.size();
+  if (summed_) passes_.hessian(change_.rows, change_.curvature, stride, sum_, true);
+  passes_.combine_list(change_.rows, change_.pull, work_);
+  for (std::size_t j = 0; j < d; ++j) point.g[j] -= work_[j];
+  point.slack = 0.5 * dot(point.g, point.g);
+  return true;
 }
 
 void Newton::direction(Span<const double> g, double wanted, Watch& watch) {
   const double d = static_cast<double>(passes_.features()), m = static_cast<double>(list_.size());
   const double per_row = passes_.stored() / std::max(1.0, static_cast<double>(passes_.rows()));
   const double direct = 0.5 * m * per_row * per_row + d * d * d / 30, products = 50 * (4 * m * per_row + 10 * d);
-  if (passes_.features() <= kDirectFeatures && direct <= products + 1e6) {
+  direct_ = passes_.features() <= kDirectFeatures && direct <= products + 1e6;
+  if (direct_) {
     by_cholesky(g);
   } else {
     by_conjugate_gradients(g, wanted, watch);
@@ -79,25 +120,18 @@ void Newton::direction(Span<const double> g, double wanted, Watch& watch) {
 
 void Newton::by_cholesky(Span<const double> g) {
   const std::size_t d = passes_.features(), stride = (d + 4) / 4 * 4;
-  first_.resize(d), second_.resize(d);
-  passes_.hessian(list_, scale_, stride, hessian_);
+  if (!summed_) passes_.hessian(list_, scale_, stride, sum_, false);
+  summed_ = true;
+  hessian_ = sum_;
   const bool bias = problem_.bias != Bias::none && !list_.empty();
-  if (bias) passes_.moments(list_, scale_, first_, second_);
-  for (std::size_t i = 0; i < d; ++i) {
+  const std::size_t size = bias ? d + 1 : d;
+  for (std::size_t i = 0; i < size; ++i)
     for (std::size_t j = 0; j < i; ++j) hessian_[i * stride + j] = hessian_[j * stride + i];
-    hessian_[i * stride + i] += 1;
-  }
-  std::size_t size = d;
-  if (bias) {
-    double mass = own_ridge();
-    for (double s : scale_) mass += s;
-    for (std::size_t j = 0; j < d; ++j) hessian_[d * stride + j] = first_[j];
-    hessian_[d * stride + d] = mass * (1 + 1e-14);
-    size = d + 1;
-  }
+  for (std::size_t i = 0; i < d; ++i) hessian_[i * stride + i] += 1;
+  if (bias) hessian_[d * stride + d] = (hessian_[d * stride + d] + own_ridge()) * (1 + 1e-14);
   delta_.assign(size, 0.0);
   for (std::size_t j = 0; j < d; ++j) delta_[j] = -g[j];
-  if (!cholesky(hessian_, size, stride)) {  // only rounding can bring us here: the gradient is a descent direction
+  if (!linear_ops().cholesky(hessian_.data(), size, stride)) {  // only rounding can bring us here: the gradient is a descent direction
     for (std::size_t j = 0; j < d; ++j) delta_[j] = -g[j];
     delta_bias_ = 0;
     delta_.resize(d);
@@ -144,7 +178,7 @@ void Newton::by_conjugate_gradients(Span<const double> g, double wanted, Watch& 
 
 // The derivative along the direction is continuous, piecewise linear and rising: Newton inside a bracket.   (114)
 double Newton::search(const LossArrays& losses, const NewtonPoint& point, Span<const double> q) const {
-  const double wd = dot(point.w, delta_), dd = dot(delta_, delta_), own = own_ridge();
+  const double wd = dot(point.w, delta_) - (shift_.empty() ? 0.0 : dot(shift_, delta_)), dd = dot(delta_, delta_), own = own_ridge();
   double low = 0, high = INFINITY, t = 1;
   for (int round = 0; round < 60; ++round) {
     const LossLine line = linear_ops().line(losses, point.f.data(), point.b, q.data(), delta_bias_, t);
@@ -169,9 +203,17 @@ bool Newton::step(const LossArrays& losses, double wanted, NewtonPoint& point, W
   if (!(t > 0)) return false;
   for (std::size_t j = 0; j < point.w.size(); ++j) point.w[j] += t * delta_[j];
   for (std::size_t i = 0; i < q_.size(); ++i) point.f[i] += t * q_[i];
-  point.b += t * delta_bias_;
-  const double before = point.slack;
-  look(losses, point);
+  const double before = point.slack, b_before = point.b;
+  point.b = best_offset(problem_, losses, true, point.f, point.b + t * delta_bias_);
+  if (!direct_) {
+    look(losses, point);
+  } else if (!follow(losses, t, b_before, point)) {
+    summed_ = false;
+    take_slack(point);
+  } else if (point.slack <= wanted || point.slack >= before) {  // about to be taken for granted, or worth a doubt
+    summed_ = summed_ && point.slack < before;
+    take_slack(point);
+  }
   return point.slack < before || point.slack > 1e-20 * (1 + dot(point.w, point.w));
 }
 

@@ -1,6 +1,7 @@
 // linear_newton.hpp: Newton's method on the primal of a linear machine with ridge D > 0, docs/math.md (111)–(114).
 // The objective is piecewise quadratic: a Newton direction (Cholesky for few features, else preconditioned conjugate
-// gradients) and an exact line search end after finitely many steps [Keerthi and DeCoste 2005].
+// gradients) and an exact line search end after finitely many steps [Keerthi and DeCoste 2005].  With few features a
+// step costs one pass: curvature and gradient follow from the samples that have become free, or no longer are.   (128)
 #pragma once
 
 #include <cstdint>
@@ -17,13 +18,15 @@ namespace hinge {
 constexpr std::size_t kDirectFeatures = 1200;  // up to these a direction is found by Cholesky
 
 struct NewtonPoint {
-  std::vector<double> w, f, beta, g;  // weights, ⟨w, x_i⟩, the dual point (102), w − Xᵀβ
+  std::vector<double> w, f, beta, g;  // weights, ⟨w, x_i⟩, the dual point (102), w − Xᵀβ (− shift)
   double b = 0, slack = 0;            // slack = ½‖g‖²: what the inner problem can still gain
 };
 
 class Newton {
  public:
-  Newton(LinearPasses& passes, const LinearProblem& problem) : passes_(passes), problem_(problem) {}
+  // `shift`: what samples that are not among those of `passes` add to Σβx; empty: nothing.
+  Newton(LinearPasses& passes, const LinearProblem& problem, Span<const double> shift = {})
+      : passes_(passes), problem_(problem), shift_(shift) {}
 
   // b, β, g and slack of point.w and point.f.
   void look(const LossArrays& losses, NewtonPoint& point);
@@ -32,6 +35,14 @@ class Newton {
   bool step(const LossArrays& losses, double wanted, NewtonPoint& point, Watch& watch);
 
  private:
+  struct Change {  // what a step has changed about the samples that are free, or no longer
+    std::vector<std::uint32_t> rows;
+    std::vector<double> curvature, pull;  // what each adds to A and to Xᵀβ beyond the prediction
+  };
+
+  void list_free(const LossArrays& losses, const NewtonPoint& point);
+  bool follow(const LossArrays& losses, double t, double b_before, NewtonPoint& point);
+  void take_slack(NewtonPoint& point);
   void direction(Span<const double> g, double wanted, Watch& watch);
   void by_cholesky(Span<const double> g);
   void by_conjugate_gradients(Span<const double> g, double wanted, Watch& watch);
@@ -40,8 +51,13 @@ class Newton {
 
   LinearPasses& passes_;
   const LinearProblem& problem_;
+  Span<const double> shift_;
   std::vector<std::uint32_t> list_;  // rows whose β is inside its box
   std::vector<double> scale_, q_, delta_, work_, hessian_, first_, second_;
+  std::vector<double> sum_;       // A = Σ s x xᵀ over the list (upper triangle, with a row and a column for the bias)
+  std::vector<double> next_;      // β after a step
+  Change change_;
+  bool direct_ = false, summed_ = false;  // the last direction was found by Cholesky; A is that of the list
   double delta_bias_ = 0;
 };
 

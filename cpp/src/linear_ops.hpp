@@ -30,8 +30,13 @@ struct LinearOps {
   double (*dot_double)(const double* x, const double* w, std::size_t d);
   void (*add_float)(const float* x, double factor, double* w, std::size_t d);
   void (*add_double)(const double* x, double factor, double* w, std::size_t d);
+  // with a − w and b − w: cross += their inner product, bend += ‖their sum‖²
+  void (*lanes)(const double* w, const double* a, const double* b, std::size_t d, double* cross, double* bend);
+  // w += step (a − w + b − w); a = b = w
+  void (*merge)(double* w, double* a, double* b, std::size_t d, double step);
   // upper triangle of H += Σ_r scale[r] x_r x_rᵀ for eight rows of `stride` (a multiple of 4) doubles
   void (*rank8)(const double* rows, const double* scale, std::size_t stride, double* h);
+  bool (*cholesky)(double* a, std::size_t size, std::size_t stride);  // A = LLᵀ in place; false: A is not positive
   void (*best)(const LossArrays& loss, const double* f, double b, double* beta);  // (102)
   LossBounds (*bounds)(const LossArrays& loss, const double* f, double b, const double* beta, double* parts);
   LossLine (*line)(const LossArrays& loss, const double* f, double b, const double* q, double q_bias, double tau);

@@ -49,6 +49,30 @@ void add_row(const T* x, double factor, double* w, size_t d) {
   for (; k < d; ++k) w[k] += factor * static_cast<double>(x[k]);
 }
 
+void lanes_apart(const double* w, const double* a, const double* b, size_t d, double* cross, double* bend) {
+  Double4 both = {}, sum = {};
+  size_t k = 0;
+  for (; k + 4 <= d; k += 4) {
+    const Double4 at = load4(w + k), x = load4(a + k) - at, y = load4(b + k) - at;
+    both += x * y;
+    sum += (x + y) * (x + y);
+  }
+  for (; k < d; ++k) {
+    const double x = a[k] - w[k], y = b[k] - w[k];
+    both[0] += x * y;
+    sum[0] += (x + y) * (x + y);
+  }
+  *cross += (both[0] + both[1]) + (both[2] + both[3]);
+  *bend += (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+void merge_lanes(double* w, double* a, double* b, size_t d, double step) {
+  for (size_t k = 0; k < d; ++k) {
+    const double at = w[k], next = at + step * ((a[k] - at) + (b[k] - at));
+    w[k] = a[k] = b[k] = next;
+  }
+}
+
 void rank8_rows(const double* rows, const double* scale, size_t stride, double* h) {
   for (size_t i = 0; i < stride; ++i) {
     Double4 f[8];
@@ -70,9 +94,60 @@ void rank8_rows(const double* rows, const double* scale, size_t stride, double* 
   }
 }
 
+// A = LLᵀ in place (the lower triangle of a row-major matrix); false if A is not positive definite.  Two rows against
+// four columns at a time: six loads for eight products.
+HINGE_INLINE double sum4(const Double4& v) { return (v[0] + v[1]) + (v[2] + v[3]); }
+
+HINGE_INLINE void tile(const double* const* rows, const double* const* columns, size_t count, double (*out)[4]) {
+  Double4 sum[2][4] = {};
+  size_t k = 0;
+  for (; k + 4 <= count; k += 4) {
+    const Double4 a = load4(rows[0] + k), b = load4(rows[1] + k);
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; ++c) {
+      const Double4 x = load4(columns[c] + k);
+      sum[0][c] += a * x;
+      sum[1][c] += b * x;
+    }
+  }
+  for (int r = 0; r < 2; ++r)
+    for (int c = 0; c < 4; ++c) {
+      double rest = sum4(sum[r][c]);
+      for (size_t j = k; j < count; ++j) rest += rows[r][j] * columns[c][j];
+      out[r][c] = rest;
+    }
+}
+
+bool cholesky_rows(double* a, size_t size, size_t stride) {
+  for (size_t i = 0; i < size; i += 2) {
+    const bool pair = i + 1 < size;
+    double* rows[2] = {a + i * stride, a + (pair ? i + 1 : i) * stride};
+    for (size_t j = 0; j < i; j += 4) {
+      const size_t width = i - j < 4 ? i - j : 4;
+      const double* columns[4];
+      for (size_t c = 0; c < 4; ++c) columns[c] = a + (j + (c < width ? c : width - 1)) * stride;
+      double sums[2][4];
+      tile(rows, columns, j, sums);
+      for (size_t r = 0; r < (pair ? 2u : 1u); ++r)
+        for (size_t c = 0; c < width; ++c) {
+          double rest = rows[r][j + c] - sums[r][c];
+          for (size_t k = j; k < j + c; ++k) rest -= rows[r][k] * columns[c][k];
+          rows[r][j + c] = rest / columns[c][j + c];
+        }
+    }
+    for (size_t r = 0; r < (pair ? 2u : 1u); ++r) {
+      double* row = rows[r];
+      if (r == 1) row[i] = (row[i] - dot_row(row, rows[0], i)) / rows[0][i];
+      const double rest = row[i + r] - dot_row(row, row, i + r);
+      if (!(rest > 0)) return false;
+      row[i + r] = __builtin_sqrt(rest);
+    }
+  }
+  return true;
+}
+
 // ---- the losses of all samples, four at a time; V is Double4, or double for the last few ----
 
-HINGE_INLINE double sum4(const Double4& v) { return (v[0] + v[1]) + (v[2] + v[3]); }
 HINGE_INLINE double sum4(double v) { return v; }
 HINGE_INLINE double most4(const Double4& v) {
   const double a = v[0] > v[1] ? v[0] : v[1], b = v[2] > v[3] ? v[2] : v[3];
@@ -214,7 +289,8 @@ hinge::LossRoot root_all(const hinge::LossArrays& loss, const double* f, double 
 }
 
 constexpr hinge::LinearOps every_linear_operation = {
-    &dot_row<float>, &dot_row<double>, &add_row<float>, &add_row<double>, &rank8_rows,
-    &best_all,       &bounds_all,      &line_all,       &root_all};
+    &dot_row<float>, &dot_row<double>, &add_row<float>, &add_row<double>, &lanes_apart,
+    &merge_lanes,    &rank8_rows,
+    &cholesky_rows,  &best_all,        &bounds_all,     &line_all,        &root_all};
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 template <class Storage>
 class PassesOf final : public LinearPasses {
  public:
-  PassesOf(const Storage& data, const Samples& samples, const Parallel& parallel, std::size_t release_bytes)
+  PassesOf(const Storage& data, const Samples& samples, const CrewParallel& parallel, std::size_t release_bytes)
       : rows_(data), samples_(samples), parallel_(parallel), n_(data.rows), d_(data.features) {
     if constexpr (IsCsr<Storage>::value) {
       stored_ = static_cast<double>(data.start[n_]);
@@ -72,16 +72,26 @@ class PassesOf final : public LinearPasses {
     std::copy(sum.begin() + static_cast<std::ptrdiff_t>(d_), sum.end(), second.begin());
   }
 
-  void hessian(Span<const std::uint32_t> list, Span<const double> s, std::size_t stride,
-               std::vector<double>& out) override {
+  void combine_list(Span<const std::uint32_t> list, Span<const double> s, Span<double> out) override {
+    add_up(list.size(), share(list.size()), d_, out,
+           [&](std::size_t k, double* sum) { rows_.add(list[k], s[k], sum); });
+  }
+
+  void hessian(Span<const std::uint32_t> list, Span<const double> s, std::size_t stride, std::vector<double>& out,
+               bool add) override {
     ++count;
     const double per_row = stored_ / std::max<double>(1, static_cast<double>(n_));
     visited += static_cast<double>(list.size()) * per_row * per_row / (IsCsr<Storage>::value ? 2 : 8);
-    const std::size_t parts = list.size() < 2000 ? 1 : 4;
+    const double worth = static_cast<double>(list.size()) * per_row * per_row / static_cast<double>(stride * stride);
+    const std::size_t parts = list.size() < 1000 ? 1 : static_cast<std::size_t>(std::min(4.0, std::max(1.0, worth / 4)));
     std::vector<std::vector<double>> sums(parts);
     run_tasks(parts, parallel_, [&] {
       return [&](std::size_t c, Pulse& pulse) {
-        sums[c].assign(stride * stride, 0.0);
+        if (c == 0 && add) {
+          sums[0] = std::move(out);
+        } else {
+          sums[c].assign(stride * stride, 0.0);
+        }
         const std::size_t first = list.size() * c / parts, last = list.size() * (c + 1) / parts;
         outer(list.subspan(first, last - first), s.subspan(first, last - first), stride, sums[c].data(), pulse);
       };
@@ -163,7 +173,9 @@ class PassesOf final : public LinearPasses {
           const double factor = s[k] * static_cast<double>(csr.values[a]);
           double* line = h + stride * static_cast<std::size_t>(csr.index[a]);
           for (auto b = a; b < last; ++b) line[csr.index[b]] += factor * static_cast<double>(csr.values[b]);
+          line[d_] += factor;
         }
+        h[stride * d_ + d_] += s[k];
       }
     } else {
       const LinearOps& ops = linear_ops();
@@ -176,6 +188,7 @@ class PassesOf final : public LinearPasses {
           scale[r] = there ? s[k + r] : 0.0;
           const auto* x = rows_.data().row(list[there ? k + r : k]);
           for (std::size_t j = 0; j < d_; ++j) rows[r * stride + j] = static_cast<double>(x[j]);
+          rows[r * stride + d_] = 1;
         }
         ops.rank8(rows.data(), scale, stride, h);
       }
@@ -184,14 +197,14 @@ class PassesOf final : public LinearPasses {
 
   Rows<Storage> rows_;
   const Samples& samples_;
-  Parallel parallel_;
+  CrewParallel parallel_;
   std::size_t n_, d_, beat_ = 1, release_ = 0;
   double stored_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<LinearPasses> make_passes(const Samples& samples, const Parallel& parallel,
+std::unique_ptr<LinearPasses> make_passes(const Samples& samples, const CrewParallel& parallel,
                                           std::size_t release_bytes) {
   return std::visit(
       [&](const auto& data) -> std::unique_ptr<LinearPasses> {

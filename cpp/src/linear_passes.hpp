@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "hinge/parallel.hpp"
+#include "crew.hpp"
 #include "hinge/samples.hpp"
 #include "hinge/span.hpp"
 
@@ -29,15 +29,16 @@ class LinearPasses {
   // Σ s_i x_i and Σ s_i x_i² feature by feature.
   virtual void moments(Span<const std::uint32_t> list, Span<const double> s, Span<double> first,
                        Span<double> second) = 0;
-  // Upper triangle, row-major with `stride`, of Σ s_i x_i x_iᵀ, zero beyond the features.
+  virtual void combine_list(Span<const std::uint32_t> list, Span<const double> s, Span<double> out) = 0;  // Σ s_i x_i
+  // Upper triangle, row-major with `stride`, of Σ s_i z_i z_iᵀ, z = (x, 1); `add`ed to what is there.
   virtual void hessian(Span<const std::uint32_t> list, Span<const double> s, std::size_t stride,
-                       std::vector<double>& out) = 0;
+                       std::vector<double>& out, bool add) = 0;
   std::int64_t count = 0;  // passes made
   double visited = 0;      // values looked at by them
 };
 
 // release_bytes > 0: the samples are a file in memory; give its pages back after each part of a pass.
-std::unique_ptr<LinearPasses> make_passes(const Samples& samples, const Parallel& parallel, std::size_t release_bytes);
+std::unique_ptr<LinearPasses> make_passes(const Samples& samples, const CrewParallel& parallel, std::size_t release_bytes);
 
 // Give the pages of rows [first, last) back to the system; only ever for read-only maps of files.
 void release_rows(const Samples& samples, std::size_t first, std::size_t last);

@@ -218,7 +218,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         return bool(self.multi_class == "crammer_singer" and len(self.classes_) > 2)
 
     def _costs(self, data: Data) -> Array:
-        return self.C * data.weight * self.class_weight_[np.searchsorted(self.classes_, data.y)]
+        cost = self.C * data.weight
+        return cost if self.class_weight is None else cost * self.class_weight_[np.searchsorted(self.classes_, data.y)]
 
     def _problems(self, data: Data) -> list[LinearProblem]:
         """Class 1 against class 0, or every class against the rest."""

@@ -93,8 +93,8 @@ class LinearMachine(Reported, BaseEstimator):
         if not reset and X.shape[0] != self._n_seen:
             raise ValueError(f"X has {X.shape[0]} samples, but fit was given {self._n_seen}; pass the training data")
         self._n_seen = X.shape[0]
-        rows = np.flatnonzero(weight > 0)
-        if len(rows) == X.shape[0]:
+        rows = np.arange(n) if sample_weight is None else np.flatnonzero(weight > 0)
+        if len(rows) == n:
             return Data(X, y, weight, rows)
         return Data(take(X, rows), y[rows], weight[rows], rows)
 
@@ -138,13 +138,17 @@ class LinearMachine(Reported, BaseEstimator):
             else:
                 solutions = _side_by_side(solve, len(problems), threads, monitor)
         self._tell(solutions, [s.certificate(p) for s, p in zip(solutions, problems, strict=True)])
-        self._keep(data, np.array([solution.beta for solution in solutions]))
+        betas = [solution.beta for solution in solutions]
+        self._keep(data, betas[0][None, :] if len(betas) == 1 else np.array(betas))
         return solutions
 
     def _keep(self, data: Data, dual: Array) -> None:
         """The dual point, of all samples that `fit` was given; what `certify` and a warm start need."""
-        self.dual_coef_ = np.zeros((len(dual), self._n_seen))
-        self.dual_coef_[:, data.rows] = dual
+        if data.n == self._n_seen:
+            self.dual_coef_ = np.ascontiguousarray(dual)
+        else:
+            self.dual_coef_ = np.zeros((len(dual), self._n_seen))
+            self.dual_coef_[:, data.rows] = dual
         self._fit_cost = float(getattr(self, "C", 1.0))
 
     def _warm_starts(self, data: Data, machines: int) -> list[Array | None]:

@@ -18,7 +18,8 @@ def linear_classification(
 ) -> LinearProblem:
     """min ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ f(xᵢ)) or its square; y holds ±1."""
     height, ridge = _box(cost, squared=loss == "squared_hinge")
-    lower, upper = np.where(y > 0, 0.0, -height), np.where(y > 0, height, 0.0)
+    positive = y > 0
+    lower, upper = np.where(positive, 0.0, -height), np.where(positive, height, 0.0)
     return LinearProblem(X, y, lower, upper, ridge, 0.0, bias, bias_scale)
 
 

@@ -32,7 +32,7 @@ METHODS = {"auto": 0, "descent": 1, "newton": 2}
 
 @dataclass(frozen=True, kw_only=True)
 class CoordinateDescent:
-    """One dual variable at a time, w alongside; Newton's method where that is cheaper.   docs/math.md (108)–(123)
+    """One dual variable at a time, w alongside; Newton's method where that is cheaper.   docs/math.md (108)–(129)
 
     For linear machines, and for problem (1) where its kernel is linear. Stops when the relative duality gap is proven
     to be at most `tol`.
@@ -42,15 +42,15 @@ class CoordinateDescent:
     tol : float
         Relative duality gap.
     method : {"auto", "descent", "newton"}
-        "auto" descends, and turns to Newton's method when the epochs so far let it look cheaper (and back, should it
-        disappoint); squared losses of few features begin with it. Newton's method is on the primal; for losses that
-        are not squared, on a sequence of smoothed ones.
+        "auto" begins with fewer samples and Newton's method where there are few features; else it descends, and turns
+        to Newton's method when the epochs so far let it look cheaper (and back, should it disappoint). Newton's method
+        is on the primal; for losses that are not squared, on a sequence of smoothed ones.
     max_iter : int
         Epochs (n steps of one variable each) and Newton steps; −1 for no limit.
     max_time : float or None
         Seconds.
     threads : int
-        Threads for passes over all samples; the answer does not depend on it.
+        Threads for passes over all samples, and up to two for descent; the answer does not depend on it.
     seed : int
         Of the random order of the samples.
     block_bytes : int

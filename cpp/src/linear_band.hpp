@@ -1,0 +1,47 @@
+// linear_band.hpp: kinked losses of few features.  Far from their kinks losses are straight: those samples stand at a
+// bound and add a constant vector to w; Newton's method sees only the band of samples near a kink.   (124)–(126)
+// A round costs three passes and some steps on a copy of the band.
+#pragma once
+
+#include <vector>
+
+#include "hinge/linear.hpp"
+#include "linear_passes.hpp"
+#include "linear_watch.hpp"
+
+namespace hinge {
+
+constexpr double kBandShare = 0.2;  // of the samples, near a kink at the beginning
+
+struct BandPoint {
+  std::vector<double> w, f, beta, g;  // f = ⟨w, x_i⟩, of all samples; g = w − Xᵀβ
+  double b = 0;
+  double slack() const;  // ½‖g‖²
+};
+
+class LinearBand {
+ public:
+  LinearBand(const Samples& samples, const LinearProblem& problem, LinearPasses& passes, const CrewParallel& parallel,
+             Watch& watch)
+      : samples_(samples), problem_(problem), passes_(passes), parallel_(parallel), watch_(watch) {}
+
+  // The width of a band that holds this share of the samples.
+  double width_of(const BandPoint& point, double share) const;
+  // Newton's method on the losses of all samples, rounded off over `width` at their kinks, until what it can still gain is a
+  // small part (`slack`) of what rounding off costs.
+  void smooth_out(BandPoint& point, double width, double slack, int most_steps);
+  // A better point: as good as a gap of `wanted` where no sample out of the band changes sides.  point.f is left behind.
+  void round(BandPoint& point, double width, double wanted);
+
+  std::int64_t steps = 0;  // of Newton's method
+  std::size_t held = 0;    // samples of the last band
+
+ private:
+  const Samples& samples_;
+  const LinearProblem& problem_;
+  LinearPasses& passes_;
+  const CrewParallel& parallel_;
+  Watch& watch_;
+};
+
+}  // namespace hinge

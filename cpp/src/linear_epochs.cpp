@@ -1,0 +1,111 @@
+// linear_epochs.cpp: see the header.
+#include "linear_epochs.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "linear_offset.hpp"
+
+namespace hinge {
+namespace {
+
+constexpr std::int64_t kPlainEpochs = 20;  // before the first round
+
+}  // namespace
+
+void LinearEpochs::open() {
+  std::vector<double> norms(s_.n);
+  s_.passes->squared_norms(norms);
+  descent_ = make_descent(s_.samples, s_.problem, norms, s_.options.seed, s_.options.block_bytes,
+                          s_.parallel);
+}
+
+// In a long run epochs come in rounds, and after each of them one step along all of it.   (121)–(123)
+void LinearEpochs::leap() {
+  std::vector<double> beta(s_.n);
+  descent_->read(beta);
+  if (trail_.empty()) descent_->begin_round();
+  trail_.add(beta);
+  if (!trail_.full()) return;
+  const double sigma = descent_->sigma, multiplier = descent_->multiplier;
+  const double here = augmented_dual(s_.problem, beta, descent_->weights, sigma, multiplier);
+  std::vector<double> w(s_.d);
+  if (trail_.extrapolate(s_.problem, beta)) {
+    s_.passes->combine(beta, w);
+    const double there = augmented_dual(s_.problem, beta, w, sigma, multiplier);
+    if (there > here) {
+      descent_->write(beta, w, multiplier);
+      descent_->dual += there - here;
+    } else {
+      descent_->read(beta);
+    }
+  }
+  trail_.clear();
+  trail_.add(std::move(beta));
+  descent_->begin_round();
+}
+
+void LinearEpochs::check() {
+  descent_->read(s_.beta);
+  double slack = 0, multiplier = 0;
+  if (s_.problem.bias == Bias::free) {
+    multiplier = descent_->offset;
+    s_.from_beta();
+  } else {
+    s_.w = descent_->weights;
+  }
+  s_.passes->margins(s_.w, s_.f);
+  if (s_.problem.bias != Bias::free && s_.likely_proven()) {  // rounding has drawn w away from Xᵀβ: by how much?
+    std::vector<double> exact(s_.d);
+    s_.passes->combine(s_.beta, exact);
+    for (std::size_t j = 0; j < s_.d; ++j) slack += 0.5 * (s_.w[j] - exact[j]) * (s_.w[j] - exact[j]);
+    if (s_.options.expansion) {
+      s_.w = exact, slack = 0;
+      s_.passes->margins(s_.w, s_.f);
+    }
+  }
+  s_.adopt(s_.w, s_.f, s_.beta, slack);
+  if (s_.problem.bias == Bias::free) trail_.clear();  // the multiplier has moved
+  descent_->write(s_.beta, s_.w, multiplier);
+  descent_->wake(s_.parts);
+  descent_->dual = s_.last.dual;
+}
+
+Outcome LinearEpochs::run(double patience) {
+  if (!descent_) open();
+  descent_->write(s_.beta, s_.w, s_.problem.bias == Bias::free ? s_.offset : 0.0);
+  descent_->wake(s_.parts);
+  descent_->dual = s_.last.dual;
+  double checked = descent_->work;
+  const double began = descent_->work;
+  LinearChoice::Story story;
+  trail_.clear();
+  for (;;) {
+    if (s_.proven()) return Outcome::solved;
+    if (s_.spent()) return Outcome::spent;
+    const bool rounds = ++sweeps_ > kPlainEpochs && s_.options.block_bytes == 0;
+    if (rounds && trail_.empty()) leap();
+    descent_->epoch(s_.watch);
+    if (rounds) leap();
+    visits_ += static_cast<double>(descent_->active);  // n of them count as an epoch, however many samples rest
+    s_.best.epochs = static_cast<std::int64_t>(std::ceil(visits_ / std::max(1.0, static_cast<double>(s_.n))));
+    s_.watch.snapshot.iteration = s_.best.epochs + s_.best.newton_steps;
+    s_.watch.snapshot.active = static_cast<std::int64_t>(descent_->active);
+    const double thought = descent_->gap, size = std::max(std::fabs(descent_->dual), std::fabs(s_.last.dual));
+    const bool midway = rounds && !trail_.fresh();  // in a round the gap falls and rises
+    if (!midway) story.emplace_back(descent_->work, thought);
+    const double target = trust_ * s_.options.tolerance * size;
+    const bool slow = s_.options.method == LinearMethod::automatic && !midway && descent_->work - began > patience &&
+                      s_.choice().newton_is_cheaper(story, target);
+    // a check moves the multiplier of a free bias; without one, it is rarer the longer the run
+    const double rarer = s_.problem.bias == Bias::free ? 0.0 : 0.1 * (descent_->work - began);
+    const bool early = descent_->work - checked < 20 * s_.passes->stored() + rarer || midway;
+    if (thought > target && !slow && early && !s_.spent()) continue;
+    check();
+    checked = descent_->work;
+    trust_ = std::min(20.0, std::max(0.5, 0.8 * thought / std::max(s_.last.gap, 1e-300)));
+    if (slow && !s_.proven()) return Outcome::undecided;
+  }
+}
+
+}  // namespace hinge

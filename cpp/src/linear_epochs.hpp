@@ -1,0 +1,35 @@
+// linear_epochs.hpp: a run of dual coordinate descent: epochs, rounds of them, checks of the gap.
+#pragma once
+
+#include <memory>
+
+#include "linear_descent.hpp"
+#include "linear_state.hpp"
+#include "linear_trail.hpp"
+
+namespace hinge {
+
+class LinearEpochs {
+ public:
+  explicit LinearEpochs(LinearState& state) : s_(state) {}
+
+  // From the point of the state until the gap is proven, or (after `patience` units of work) until Newton's method
+  // looks cheaper: then `undecided`.
+  Outcome run(double patience);
+  // All samples: is the gap what the epochs think it is?
+  void check();
+  bool begun() const { return descent_ != nullptr; }
+
+ private:
+  void open();
+  void leap();
+
+  LinearState& s_;
+  std::unique_ptr<Descent> descent_;
+  Trail trail_;
+  std::int64_t sweeps_ = 0;
+  double visits_ = 0;
+  double trust_ = 3.0;  // what the epochs think of the gap, over what it is
+};
+
+}  // namespace hinge

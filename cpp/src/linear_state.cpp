@@ -1,0 +1,106 @@
+// linear_state.cpp: see the header.
+#include "linear_state.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "linear_offset.hpp"
+#include "linear_ops.hpp"
+
+namespace hinge {
+namespace {
+
+double squared(Span<const double> v) { return linear_ops().dot_double(v.data(), v.data(), v.size()); }
+
+}  // namespace
+
+double LinearBounds::relative() const {
+  if (gap == 0) return 0;
+  if (!std::isfinite(gap)) return std::numeric_limits<double>::infinity();
+  const double size = 0.5 * (std::fabs(primal) + std::fabs(dual));
+  return size > 0 ? gap / size : std::numeric_limits<double>::infinity();
+}
+
+LinearState::LinearState(const Samples& given, const LinearProblem& task, const LinearOptions& how, Monitor& monitor)
+    : samples(given), problem(task), options(how), watch(monitor, how.max_seconds),
+      crew(how.threads - 1), parallel{{how.threads, [this] { watch.poll(); }}, &crew}, passes(make_passes(given, parallel, how.block_bytes)),
+      n(passes->rows()), d(passes->features()), losses(task), w(d, 0.0), f(n, 0.0), parts(n), goal(how.tolerance) {
+  best.bounds.gap = best.bounds.primal = std::numeric_limits<double>::infinity();
+  best.bounds.violation = best.bounds.gap;
+  best.bounds.dual = -best.bounds.gap;
+  best.beta.assign(n, 0.0);
+  best.weights.assign(d, 0.0);
+  for (double r : task.ridge) smooth = smooth && r > 0;
+}
+
+void LinearState::look(double slack) {
+  passes->margins(w, f);
+  adopt(w, f, beta, slack);
+}
+
+void LinearState::adopt(const std::vector<double>& at, const std::vector<double>& values,
+                        const std::vector<double>& dual, double slack) {
+  const LossArrays arrays = losses.arrays();
+  const double b = best_offset(problem, arrays, smooth, values, offset);
+  const LossBounds found = linear_ops().bounds(arrays, values.data(), b, dual.data(), parts.data());
+  const double sum = found.sum, violation = found.violation;
+  double gap = slack + found.gap;
+  double primal = 0.5 * squared(at) + found.loss + problem.total * b;
+  if (problem.bias == Bias::penalised) {
+    const double part = b / problem.bias_scale, other = problem.bias_scale * sum;
+    primal += 0.5 * part * part;
+    gap += 0.5 * (part - other) * (part - other);
+  } else if (problem.bias == Bias::free) {
+    gap += std::fabs(b * (problem.total - sum));
+  }
+  offset = b;
+  last = {primal, primal - gap, gap, violation};
+  watch.snapshot.iteration = best.epochs + best.newton_steps;
+  watch.snapshot.violation = violation, watch.snapshot.primal = primal;
+  watch.snapshot.dual = last.dual, watch.snapshot.gap = gap;
+  watch.record();
+  if (!(last.relative() <= best.bounds.relative())) return;
+  best.bounds = last;
+  best.weights = at, best.beta = dual, best.offset = b;
+}
+
+bool LinearState::likely_proven() {
+  const LossArrays arrays = losses.arrays();
+  const double b = best_offset(problem, arrays, smooth, f, offset);
+  const LossBounds found = linear_ops().bounds(arrays, f.data(), b, beta.data(), parts.data());
+  return found.gap <= 1.01 * goal * (0.5 * squared(w) + found.loss) + floor;
+}
+
+void LinearState::from_beta() {
+  restore_sum(problem, beta);
+  passes->combine(beta, w);
+}
+
+void LinearState::back_to_best() {
+  beta = best.beta;
+  from_beta();
+  passes->margins(w, f);
+  offset = best.offset;
+}
+
+double LinearState::wanted() const { return goal * 0.5 * std::max(std::fabs(last.primal + last.dual), 1e-300); }
+
+LinearChoice LinearState::choice() const {
+  return {static_cast<double>(n), static_cast<double>(d), passes->stored(), smooth, is_sparse(samples)};
+}
+
+// Where the optimum is zero (a perfect fit, an origin among the samples) a relative gap has no meaning.
+void LinearState::set_floor() {
+  const std::vector<double> nowhere(n, 0.0);
+  const double loss = linear_ops().bounds(losses.arrays(), nowhere.data(), 0.0, nowhere.data(), parts.data()).loss;
+  floor = 1e-14 * loss;
+  if (problem.total == 0) return;
+  std::vector<double> norms(n);
+  passes->squared_norms(norms);
+  double mean = 0;
+  for (double v : norms) mean += v / static_cast<double>(n);
+  floor += 1e-12 * problem.total * problem.total * mean;
+}
+
+}  // namespace hinge

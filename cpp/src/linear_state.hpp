@@ -1,0 +1,57 @@
+// linear_state.hpp: the point a run is at, the certificate of a point, and the best point so far.
+// Methods move the point; whoever has one to show calls adopt.  docs/math.md (104)–(107)
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "hinge/linear.hpp"
+#include "linear_choice.hpp"
+#include "linear_loss.hpp"
+#include "linear_passes.hpp"
+#include "linear_watch.hpp"
+
+namespace hinge {
+
+enum class Outcome { solved, spent, undecided, stuck };
+
+class LinearState {
+ public:
+  LinearState(const Samples& samples, const LinearProblem& problem, const LinearOptions& options, Monitor& monitor);
+
+  // f = ⟨w, x_i⟩ anew, then the bounds at (w, b, beta); slack is ½‖w − Xᵀβ‖².
+  void look(double slack);
+  // The bounds at any point, with the b that is best for it; kept where it is better than the best.
+  void adopt(const std::vector<double>& w, const std::vector<double>& f, const std::vector<double>& beta,
+             double slack);
+  // Without Xᵀβ the gap is that of w: good enough to see whether it is worth the proof.
+  bool likely_proven();
+  // w and f of beta, made feasible; of the best point.
+  void from_beta();
+  void back_to_best();
+
+  bool proven() const { return best.bounds.relative() <= goal || best.bounds.gap <= floor; }
+  bool spent() const {
+    return options.max_iterations >= 0 && best.epochs + best.newton_steps >= options.max_iterations;
+  }
+  double wanted() const;  // the gap that would do
+  LinearChoice choice() const;
+  void set_floor();
+
+  const Samples& samples;
+  const LinearProblem& problem;
+  const LinearOptions& options;
+  Watch watch;
+  Crew crew;
+  CrewParallel parallel;
+  std::unique_ptr<LinearPasses> passes;
+  const std::size_t n, d;
+  Losses losses;
+  bool smooth = true;  // D > 0 everywhere
+  std::vector<double> w, f, beta, parts;
+  double offset = 0, goal, floor = 0;
+  LinearBounds last;
+  LinearResult best;
+};
+
+}  // namespace hinge

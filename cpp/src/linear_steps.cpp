@@ -1,0 +1,110 @@
+// linear_steps.cpp: see the header.
+#include "linear_steps.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "linear_band.hpp"
+#include "linear_coarse.hpp"
+
+namespace hinge {
+
+NewtonPoint LinearSteps::start() const {
+  NewtonPoint point;
+  point.w = s_.w, point.f = s_.f, point.b = s_.offset;
+  point.beta.resize(s_.n), point.g.resize(s_.d);
+  return point;
+}
+
+// The certificate of a point of Newton's method.
+void LinearSteps::settle(const NewtonPoint& point) {
+  if (!s_.options.expansion) return s_.adopt(point.w, point.f, point.beta, point.slack);
+  s_.beta = point.beta;
+  s_.passes->combine(s_.beta, s_.w);
+  s_.look(0.0);
+}
+
+Outcome LinearSteps::smooth(double budget) {
+  NewtonPoint point = start();
+  const double began = s_.passes->visited;
+  newton_.look(s_.losses.arrays(), point);
+  for (;;) {
+    settle(point);
+    if (s_.proven()) return Outcome::solved;
+    if (s_.spent()) return Outcome::spent;
+    if (s_.passes->visited - began > budget) return Outcome::undecided;
+    const double target = 0.5 * s_.wanted() * (s_.options.expansion ? 1e-5 : 1.0);
+    const bool gained = newton_.step(s_.losses.arrays(), target, point, s_.watch);
+    ++s_.best.newton_steps;
+    if (gained) continue;
+    settle(point);
+    return s_.proven() ? Outcome::solved : Outcome::stuck;
+  }
+}
+
+// Proximal steps on β, each of them a smooth problem with ridge D = width / C_i and anchor β.   (115)
+Outcome LinearSteps::multipliers(double budget) {
+  NewtonPoint point = start();
+  const double began = s_.passes->visited;
+  Losses smoothed(s_.problem);
+  std::vector<double> anchor = s_.beta;
+  double residual = 0, count = 0;
+  for (std::size_t i = 0; i < s_.n; ++i) {
+    const double r = std::fabs(s_.problem.target[i] - s_.f[i] - s_.offset) - s_.problem.tube;
+    if (r > 0) residual += r, count += 1;
+  }
+  double width = count > 0 ? 0.2 * residual / count : 1.0, before = s_.last.gap;
+  for (int idle = 0; idle < 8;) {
+    smoothed.anchor(width, anchor);
+    newton_.look(smoothed.arrays(), point);
+    const double target = std::max(0.25 * s_.wanted(), 0.02 * before) * (s_.options.expansion ? 1e-5 : 1.0);
+    for (int inner = 0; inner < 50 && point.slack > target; ++inner) {
+      if (s_.spent() || s_.passes->visited - began > budget) break;
+      const bool gained = newton_.step(smoothed.arrays(), 0.5 * target, point, s_.watch);
+      ++s_.best.newton_steps;
+      if (!gained) break;
+    }
+    settle(point);
+    if (s_.proven()) return Outcome::solved;
+    if (s_.spent()) return Outcome::spent;
+    if (s_.passes->visited - began > budget) return Outcome::undecided;
+    anchor = point.beta;
+    if (s_.last.gap > 0.2 * before) width *= 0.3;
+    idle = s_.last.gap < 0.9 * before ? 0 : idle + 1;
+    before = std::min(before, s_.last.gap);
+  }
+  return Outcome::stuck;
+}
+
+Outcome LinearSteps::from_fewer() {
+  const CoarseStart coarse =
+      start_from_fewer(s_.samples, s_.problem, s_.smooth, s_.parallel, s_.options.seed, s_.watch);
+  s_.passes->visited += coarse.work;
+  if (coarse.w.empty()) return Outcome::undecided;
+  s_.w = coarse.w, s_.offset = coarse.b;
+  s_.passes->margins(s_.w, s_.f);
+  if (s_.smooth) return smooth(INFINITY);
+  return bands();
+}
+
+Outcome LinearSteps::bands() {
+  LinearBand band(s_.samples, s_.problem, *s_.passes, s_.parallel, s_.watch);
+  BandPoint point;
+  point.w = s_.w, point.f = s_.f, point.b = s_.offset;
+  double width = band.width_of(point, kBandShare);
+  band.smooth_out(point, width, 0.5, 10);
+  for (int round = 0; round < 6; ++round, width *= 0.3) {
+    s_.best.newton_steps += band.steps;
+    band.steps = 0;
+    s_.adopt(point.w, point.f, point.beta, point.slack());
+    if (s_.proven()) return Outcome::solved;
+    if (s_.spent()) return Outcome::spent;
+    point.b = s_.offset;
+    band.round(point, width, 0.3 * s_.wanted());
+    s_.passes->margins(point.w, point.f);
+  }
+  s_.back_to_best();
+  return Outcome::undecided;
+}
+
+}  // namespace hinge

@@ -1,0 +1,30 @@
+// linear_steps.hpp: a run of Newton's method: on the primal of smooth losses, or of proximal steps on the dual.
+#pragma once
+
+#include "linear_newton.hpp"
+#include "linear_state.hpp"
+
+namespace hinge {
+
+class LinearSteps {
+ public:
+  explicit LinearSteps(LinearState& state) : s_(state), newton_(*state.passes, state.problem) {}
+
+  // From the point of the state until the gap is proven, or until `budget` units of work are spent: `undecided`.
+  Outcome run(double budget) { return s_.smooth ? smooth(budget) : multipliers(budget); }
+  // Few features, from nothing: a start from fewer samples, then rounds on bands of samples (kinked losses only) or
+  // steps.  `undecided` where they have not proven the gap.
+  Outcome from_fewer();
+
+ private:
+  Outcome bands();
+  Outcome smooth(double budget);
+  Outcome multipliers(double budget);
+  NewtonPoint start() const;
+  void settle(const NewtonPoint& point);
+
+  LinearState& s_;
+  Newton newton_;
+};
+
+}  // namespace hinge
