@@ -67,9 +67,10 @@ class IncrementalMachine(KernelMachine):
 
     def _new_samples(self, X: Any, y: Any, sample_weight: Any) -> Data:
         X, y = self._validate_arrays(X, y, reset=False)
-        weight = check_weight(sample_weight, length(X))
+        n = length(X)
+        weight = check_weight(sample_weight, n)
         rows = np.flatnonzero(weight > 0)
-        return Data(take(X, rows), y[rows], weight[rows], rows)
+        return Data(X, y, weight, rows) if len(rows) == n else Data(take(X, rows), y[rows], weight[rows], rows)
 
     def _positions(self, forget: Any) -> NDArray[np.intp]:
         n = len(self._y)
@@ -126,7 +127,7 @@ class IncrementalMachine(KernelMachine):
         self._check_parameters()
         new = None if X is None else self._new_samples(X, y, sample_weight)
         gone = self._positions(forget)
-        stay = np.setdiff1d(np.arange(len(self._y)), gone)
+        stay = self._others(gone)
         left = self._y[stay] if new is None else np.concatenate([self._y[stay], new.y])
         weight = self._w[stay] if new is None else np.concatenate([self._w[stay], new.weight])
         self._check_left(left, weight, "forget")
@@ -147,18 +148,27 @@ class IncrementalMachine(KernelMachine):
     def _carry_out(self, new: Data | None, gone: NDArray[np.intp], weight: Array | None) -> None:
         raise NotImplementedError
 
-    def _keep(self, new: Data | None, gone: NDArray[np.intp], weight: Array | None) -> NDArray[np.intp]:
-        """The samples after a change; returns the positions that stay."""
-        stay = np.setdiff1d(np.arange(len(self._y)), gone)
+    def _others(self, gone: NDArray[np.intp]) -> NDArray[np.intp] | slice:
+        """Positions that stay; a slice where the first ones go: no copy."""
+        n = len(self._y)
+        if len(gone) == 0 or gone[-1] == len(gone) - 1:  # ascending, and all different
+            return slice(len(gone), n)
+        stay = np.ones(n, dtype=bool)
+        stay[gone] = False
+        return np.flatnonzero(stay)
+
+    def _keep(self, new: Data | None, gone: NDArray[np.intp], weight: Array | None) -> None:
+        """The samples after a change."""
+        stay = self._others(gone)
         w = self._w if weight is None else weight
-        X = take(self._X, stay) if len(gone) else self._X
-        self._y, self._w = self._y[stay], w[stay]
+        X, y, w = self._X[stay] if len(gone) else self._X, self._y[stay], w[stay]
         if new is not None:
-            X = stack(X, new.X.astype(X.dtype) if hasattr(new.X, "astype") else new.X)
-            self._y, self._w = np.concatenate([self._y, new.y]), np.concatenate([self._w, new.weight])
-        self._X = X
-        self.shape_fit_ = (len(self._y), *self.shape_fit_[1:])
-        return stay
+            X = stack(X, new.X.astype(X.dtype, copy=False) if hasattr(new.X, "astype") else new.X)
+            y, w = np.concatenate([y, new.y]), np.concatenate([w, new.weight])
+        elif isinstance(stay, slice):  # a view would keep what was forgotten
+            X, y, w = (part.copy() if len(gone) and hasattr(part, "copy") else part for part in (X, y, w))
+        self._X, self._y, self._w = X, y, w
+        self.shape_fit_ = (len(y), *self.shape_fit_[1:])
 
     def _data(self) -> Data:
         return Data(self._X, self._y, self._w, np.arange(len(self._y)))

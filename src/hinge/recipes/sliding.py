@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -64,11 +63,12 @@ class _Sliding:
         self._check_parameters()
         new: Data = self._new_samples(X, y, None)  # type: ignore[attr-defined]
         size = self.window or len(self._y) + new.n
-        fresh = np.arange(new.n)[-size:]
-        leaving = max(0, len(self._y) + len(fresh) - size)
-        weight = recency_weights(len(self._y) - leaving + len(fresh), self.recency)
+        last = slice(max(0, new.n - size), new.n)
+        fresh = last.stop - last.start
+        leaving = max(0, len(self._y) + fresh - size)
+        weight = recency_weights(len(self._y) - leaving + fresh, self.recency)
         stay, come = weight[: len(self._y) - leaving], weight[len(self._y) - leaving :]
-        new = replace(new, X=take(new.X, fresh), y=new.y[fresh], weight=come, rows=np.arange(len(fresh)))
+        new = Data(new.X[last], new.y[last], come, np.arange(fresh))
         left = np.concatenate([self._y[leaving:], new.y])
         self._check_left(left, weight, "sliding the window")  # type: ignore[attr-defined]
         target = np.concatenate([self._w[:leaving], stay])
