@@ -126,7 +126,7 @@ def folds(chosen):
         print(f"{name:26} {np.mean(found):8.4f} {np.mean(seconds[name]):14.2f} {cut[name]:12d}")
     print(f"largest relative duality gap of a RankingSVM: {max(gaps, default=np.nan):.1e}")
     both = [key[1:] for key in weights if key[0] == "LinearSVC, squared, end"]
-    if len(weights) != 2 * len(both):
+    if not both or len(weights) != 2 * len(both):
         return
     pairs = [[weights[name, *key] for name in ("LinearSVC, squared, end", "RankingSVM, squared, end")] for key in both]
     apart = max(np.max(np.abs(a - b)) / np.max(np.abs(b)) for a, b in pairs)

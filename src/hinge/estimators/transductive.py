@@ -256,8 +256,9 @@ class TransductiveSVC(PairwiseClassifier):
             return
         warnings.warn(
             f"{labelled:.0%} of the labelled samples are of class {self.classes_[1]}, and so many of the unlabelled "
-            f"will be, but the machine trained on the labelled ones says {predicted:.0%}: they may not be typical. Pass the "
-            "share as positive_fraction if it is known, or positive_fraction='predicted' to follow the machine",
+            f"will be, but the machine trained on the labelled ones says {predicted:.0%}: they may not be typical. "
+            "Pass the share as positive_fraction where it is known, or positive_fraction='predicted' to trust the "
+            "machine",
             UserWarning,
             stacklevel=4,
         )
