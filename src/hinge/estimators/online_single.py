@@ -202,8 +202,8 @@ class OnlineSVR(RegressorMixin, OnlineMachine):
             return
         warnings.warn(
             f"the targets spread over {spread:.3g}, and a step moves the function by eta0={self.eta0:g} at most: "
-            f"{steps} steps do not get far. Standardise y (TransformedTargetRegressor with StandardScaler), raise eta0, or use "
-            "loss='squared', whose steps grow with the error",
+            f"{steps} steps do not get far. Standardise y (TransformedTargetRegressor with StandardScaler), raise "
+            "eta0, or use loss='squared', whose steps grow with the error",
             UserWarning,
             stacklevel=3,
         )
