@@ -4,8 +4,9 @@
 
 folds: every fold is trained on three parts; C is chosen on the fourth and NDCG@10 measured on the fifth.  The baseline
 is scikit-learn's LinearSVC without an intercept on the differences of the same pairs, with both of its losses: the same
-two objectives, and all machines choose among the same C.  With its default tolerance the baseline stops where documents
-still change places (NDCG moves by half a percent and more), so it is there twice: as it comes, and trained to the end.
+two objectives, and all machines choose among the same C.  Squared errors are there twice: at the default tolerances,
+at which documents of nearly equal scores may still change places, and trained to the end ("end"), where both libraries
+have the same weights.
 path: the weight path of the fifth fold, with NDCG@10 on validation data along it, compared with machines trained afresh
 at random places; and NDCG@10 on test data at the two ends and at the best place.
 

@@ -124,8 +124,9 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
         return super()._validate_y(y, n, reset=True)  # new classes may come at any time
 
     def _check_left(self, y: NDArray[Any], weight: Array, what: str) -> None:
+        there = y[weight > 0]
         for label in self.classes_:
-            if not np.any(weight[y == label] > 0):
+            if not (there == label).any():
                 raise ValueError(
                     f"{what} would leave no sample of class {label!r} with a positive weight; keep one, or fit "
                     "again without this class"

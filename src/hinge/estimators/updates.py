@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,7 +28,7 @@ class IncrementalMachine(KernelMachine):
     _windows: dict[str, Window] | None
 
     #: Rebuilt from the samples and coefficients when it is missing (after loading a file).
-    _transient: ClassVar[tuple[str, ...]] = ("_windows",)
+    _transient: ClassVar[tuple[str, ...]] = ("_windows", "_checked")
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -45,6 +46,14 @@ class IncrementalMachine(KernelMachine):
             raise ValueError("kernel='precomputed' has no rows for later samples; use a kernel of the samples")
         if kernel.psd is False:
             raise ValueError(f"kernel={self.kernel!r} is not positive semidefinite: updates need a convex problem")
+
+    def _check_changed_parameters(self) -> None:
+        """The same for an update: what has not been set anew since was looked at before."""
+        now = [getattr(self, name) for name in _parameters(type(self))]
+        before = vars(self).get("_checked", ())
+        if len(now) != len(before) or not all(a is b for a, b in zip(now, before, strict=True)):
+            self._check_parameters()
+            self._checked = now
 
     # ---- the samples that are there ---------------------------------------------------------------------------
 
@@ -124,7 +133,7 @@ class IncrementalMachine(KernelMachine):
             Positions of samples to remove.
         """
         check_is_fitted(self)
-        self._check_parameters()
+        self._check_changed_parameters()
         new = None if X is None else self._new_samples(X, y, sample_weight)
         gone = self._positions(forget)
         stay = self._others(gone)
@@ -183,6 +192,7 @@ class IncrementalMachine(KernelMachine):
         self._y, self._w = np.array(data.y), data.weight.copy()
         self.shape_fit_ = (len(self._y), *self.shape_fit_[1:])
         self._windows = None
+        self._checked = [getattr(self, name) for name in _parameters(type(self))]
         kernel = self._make_kernel()
         return kernel if isinstance(kernel, FunctionKernel) else kernel.resolve(data.X, data.weight)
 
@@ -190,6 +200,11 @@ class IncrementalMachine(KernelMachine):
         self.status_ = Status.SOLVED
         self.fit_status_ = 0
         self.n_iter_ = self._iterations(np.array([w.counts.events for w in windows], dtype=np.int32))
+
+
+@lru_cache
+def _parameters(kind: type) -> tuple[str, ...]:
+    return tuple(kind._get_param_names())  # type: ignore[attr-defined]
 
 
 def as_groups(groups: Any, n: int) -> tuple[list[NDArray[np.intp]], NDArray[np.intp] | None]:

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators import IncrementalSVC, IncrementalSVR, parameters
 from hinge.estimators.data import Data, take
@@ -19,6 +20,8 @@ def recency_weights(n: int, a: float = 3.0) -> Array:
     """
     parameters.integer("n", n, 1)
     parameters.number("a", a, 0.0)
+    if a == 0:
+        return np.ones(n)
     return 2.0 / (1.0 + np.exp(a - 2.0 * a * np.arange(1, n + 1) / n))
 
 
@@ -60,7 +63,8 @@ class _Sliding:
         self
             As if trained from scratch on the samples that are in the window now.
         """
-        self._check_parameters()
+        check_is_fitted(self)
+        self._check_changed_parameters()  # type: ignore[attr-defined]
         new: Data = self._new_samples(X, y, None)  # type: ignore[attr-defined]
         size = self.window or len(self._y) + new.n
         last = slice(max(0, new.n - size), new.n)
