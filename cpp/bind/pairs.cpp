@@ -38,19 +38,21 @@ Gram pair_gram(nb::object base, Vector<std::int32_t> first, Vector<std::int32_t>
 }
 
 nb::dict pair_descent(const Gram& gram, nb::object samples, Vector<std::int32_t> first, Vector<std::int32_t> second,
-                      Vector<double> cost, Vector<std::int64_t> block,
+                      Vector<double> cost, Vector<std::int64_t> block, Vector<double> ridge,
                       nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> alpha, double tolerance,
                       bool stop_on_gap, std::int64_t max_iterations, double max_seconds, int threads,
                       std::uint64_t seed, nb::object progress) {
   const std::size_t m = first.size();
   check(first, second, gram.size());
   if (cost.size() != m || alpha.size() != m) throw std::invalid_argument("every pair has a cost and a variable");
+  if (ridge.size() != 0 && ridge.size() != m) throw std::invalid_argument("every pair has a ridge, or none has");
   bool good = block.size() > 0 && block.data()[0] == 0 && block.data()[block.size() - 1] == static_cast<std::int64_t>(m);
   for (std::size_t b = 1; b < block.size(); ++b) good = good && block.data()[b] >= block.data()[b - 1];
   if (!good) throw std::invalid_argument("blocks must divide the pairs");
   const hinge::Samples* linear = samples.is_none() ? nullptr : &nb::cast<const Samples&>(samples).view;
   if (linear && rows(*linear) != gram.size()) throw std::invalid_argument("the samples are not those of the matrix");
-  const PairProblem problem{{first.data(), m}, {second.data(), m}, {cost.data(), m}, {block.data(), block.size()}};
+  const PairProblem problem{{first.data(), m}, {second.data(), m}, {cost.data(), m}, {block.data(), block.size()},
+                            {ridge.data(), ridge.size()}};
   const PairOptions options{tolerance, stop_on_gap, max_iterations, max_seconds, threads, seed};
   PyMonitor monitor(std::move(progress));
   PairResult result;
@@ -77,7 +79,7 @@ void pairs(nb::module_& m) {
   m.def("pair_gram", &pair_gram, "base"_a, "first"_a.noconvert(), "second"_a.noconvert(),
         "The kernel matrix over pairs of samples.  See pairs.hpp.");
   m.def("pair_descent", &pair_descent, "gram"_a, "samples"_a.none(), "first"_a.noconvert(), "second"_a.noconvert(),
-        "cost"_a.noconvert(), "block"_a.noconvert(), "alpha"_a.noconvert(), "tolerance"_a, "stop_on_gap"_a,
+        "cost"_a.noconvert(), "block"_a.noconvert(), "ridge"_a.noconvert(), "alpha"_a.noconvert(), "tolerance"_a, "stop_on_gap"_a,
         "max_iterations"_a, "max_seconds"_a, "threads"_a, "seed"_a, "progress"_a.none() = nb::none(),
         "Coordinate descent over pairs.  See pairs.hpp.");
 }

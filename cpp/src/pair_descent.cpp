@@ -225,10 +225,10 @@ class Descent {
   // One pair to its best place between its bounds; the violation before.
   double move(std::size_t p, const double* K, std::size_t s) {
     const std::size_t i = index(left_[p]), j = index(right_[p]);
-    const double g = f_[i] - f_[j] - 1, old = alpha_[p], cost = problem_.cost[p];
+    const double d = ridge(p), old = alpha_[p], cost = problem_.cost[p], g = f_[i] - f_[j] - 1 + d * old;
     if ((g >= 0 && old <= 0) || (g <= 0 && old >= cost)) return 0;
     const double *ki = K + i * s, *kj = K + j * s;
-    const double curvature = ki[i] + kj[j] - 2 * ki[j];
+    const double curvature = ki[i] + kj[j] - 2 * ki[j] + d;
     double to = g > 0 ? 0 : cost;
     if (curvature > 1e-12 * (ki[i] + kj[j])) to = std::min(std::max(old - g / curvature, 0.0), cost);
     const double step = to - old;
@@ -241,16 +241,26 @@ class Descent {
     return std::abs(g);
   }
 
-  // Both bounds on the optimum, from all scores.                                                    (433)
+  double ridge(std::size_t p) const { return problem_.ridge.empty() ? 0.0 : problem_.ridge[p]; }
+
+  // What a pair adds to the gap.                                                               (433), (468)
+  double share(std::size_t p, double short_) const {
+    const double a = alpha_[p], d = ridge(p);
+    if (d == 0) return short_ > 0 ? (problem_.cost[p] - a) * short_ : -a * short_;
+    const double away = a - std::max(short_, 0.0) / d;
+    return 0.5 * d * away * away + std::max(-short_, 0.0) * a;
+  }
+
+  // Both bounds on the optimum, from all scores.
   void look() {
     world_->all(scores_);
     double gap = 0, sum = 0, worst = 0;
     for (std::size_t p = 0; p < alpha_.size(); ++p) {
       const double short_ = 1 - (scores_[index(problem_.first[p])] - scores_[index(problem_.second[p])]);
-      const double a = alpha_[p], cost = problem_.cost[p];
-      gap += short_ > 0 ? (cost - a) * short_ : -a * short_;
-      sum += a;
-      if ((short_ > 0 && a < cost) || (short_ < 0 && a > 0)) worst = std::max(worst, std::abs(short_));
+      const double a = alpha_[p], d = ridge(p), push = short_ - d * a;
+      gap += share(p, short_);
+      sum += a - 0.5 * d * a * a;
+      if ((push > 0 && a < problem_.cost[p]) || (push < 0 && a > 0)) worst = std::max(worst, std::abs(push));
     }
     result_.dual = sum - 0.5 * world_->norm();
     result_.gap = gap;

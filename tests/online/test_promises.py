@@ -5,10 +5,14 @@ import resource
 import signal
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.datasets import load_diabetes
 from sklearn.linear_model import SGDClassifier
+from sklearn.preprocessing import StandardScaler
 
 import hinge
 from hinge.online import prequential
@@ -112,6 +116,18 @@ def test_prequential_predicts_before_it_learns():
 def same(before, after):
     return all(np.array_equal(getattr(before, f), getattr(after, f))
                for f in ("vectors", "coefficients", "offset", "level", "dropped", "beyond"))  # fmt: skip
+
+
+def test_targets_out_of_reach_are_told_and_the_remedies_work():
+    X, y = load_diabetes(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    with pytest.warns(UserWarning, match="the targets spread over 77.*eta0=0.2.*Standardise y"):
+        hinge.OnlineSVR().fit(X, y)
+    standardised = TransformedTargetRegressor(hinge.OnlineSVR(), transformer=StandardScaler())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for model in (standardised, hinge.OnlineSVR(loss="squared")):
+            assert model.fit(X[:221], y[:221]).score(X[221:], y[221:]) > 0.3
 
 
 @pytest.mark.parametrize("name", MACHINES)

@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hinge
@@ -27,7 +28,7 @@ def queries(n=60, count=6, seed=0, grades=3):
     return X, grade, qid
 
 
-def reference(K, grade, qid, cost):
+def reference(K, grade, qid, cost, squared=False):
     """The pair dual written out in full, by an interior point solver that knows nothing of us: (primal value, f)."""
     pairs = [(i, j) for i in range(len(K)) for j in range(len(K)) if qid[i] == qid[j] and grade[i] > grade[j]]
     D = np.zeros((len(pairs), len(K)))
@@ -38,23 +39,31 @@ def reference(K, grade, qid, cost):
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
-    A = sp.csc_matrix(np.vstack([np.eye(m), -np.eye(m)]))
-    cones = [clarabel.NonnegativeConeT(2 * m)]
-    solver = clarabel.DefaultSolver(sp.csc_matrix(Q), -np.ones(m), A, np.r_[C, np.zeros(m)], cones, settings)
+    top = np.eye(m)[: 0 if squared else m]
+    A = sp.csc_matrix(np.vstack([top, -np.eye(m)]))
+    cones = [clarabel.NonnegativeConeT(len(top) + m)]
+    ridge = np.diag(0.5 / C) if squared else 0.0
+    right = np.r_[C[: len(top)], np.zeros(m)]
+    solver = clarabel.DefaultSolver(sp.csc_matrix(Q + ridge), -np.ones(m), A, right, cones, settings)
     alpha = np.array(solver.solve().x)
     f = K @ D.T @ alpha
-    return 0.5 * alpha @ Q @ alpha + C @ np.maximum(0, 1 - D @ f), f
+    return 0.5 * alpha @ Q @ alpha + C @ np.maximum(0, 1 - D @ f) ** (2 if squared else 1), f
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "laplacian"])
-@pytest.mark.parametrize("weighting", ["uniform", "gain", 0.3])
-def test_agrees_with_the_problem_written_out(kernel, weighting):
+@pytest.mark.parametrize(
+    ("weighting", "loss"),
+    [("uniform", "hinge"), ("gain", "hinge"), (0.3, "hinge"), ("uniform", "squared_hinge"), (0.3, "squared_hinge")],
+)
+def test_agrees_with_the_problem_written_out(kernel, weighting, loss):
     X, grade, qid = queries()
     gain = lambda i, j: 2 ** grade[i] - 2 ** grade[j]  # noqa: E731
     theta = {"uniform": 0.0, "gain": 1.0}.get(weighting, weighting)
-    model = hinge.RankingSVM(C=0.3, kernel=kernel, gamma=0.5, weighting=weighting).fit(X, grade, qid=qid)
+    options = dict(C=0.3, kernel=kernel, gamma=0.5, weighting=weighting, loss=loss)
+    model = hinge.RankingSVM(tol=1e-3 if loss == "hinge" else 1e-9, **options).fit(X, grade, qid=qid)
     K = model.model_.kernel(X)
-    value, f = reference(K, grade, qid, lambda i, j: 0.3 * (1 + theta * (gain(i, j) - 1)))
+    squared = loss == "squared_hinge"
+    value, f = reference(K, grade, qid, lambda i, j: 0.3 * (1 + theta * (gain(i, j) - 1)), squared)
     assert model.certificate_.primal == pytest.approx(value, rel=1e-7)
     scores = model.predict(X)
     for q in np.unique(qid):
@@ -64,9 +73,10 @@ def test_agrees_with_the_problem_written_out(kernel, weighting):
 
 @pytest.mark.parametrize("solver", ["auto", "smo", "working_set", "interior_point", "chunking"])
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-def test_every_solver_proves_the_same_optimum(solver, kernel):
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_every_solver_proves_the_same_optimum(solver, kernel, loss):
     X, grade, qid = queries(seed=3)
-    options = dict(C=0.5, kernel=kernel, tol=1e-6)
+    options = dict(C=0.5, kernel=kernel, tol=1e-6, loss=loss)
     model = hinge.RankingSVM(solver=solver, **options).fit(X, grade, qid=qid)
     best = hinge.RankingSVM(**options).fit(X, grade, qid=qid)
     assert model.status_ == hinge.Status.SOLVED
@@ -78,13 +88,14 @@ def test_every_solver_proves_the_same_optimum(solver, kernel):
 
 @pytest.mark.parametrize("method", ["descent", "newton", "auto"])
 @pytest.mark.parametrize("kernel", [None, RBF(0.3)])
-def test_descent_and_newton_reach_any_gap(method, kernel):
+@pytest.mark.parametrize("squared", [False, True])
+def test_descent_and_newton_reach_any_gap(method, kernel, squared):
     """Large enough not to be polished: the gap is the methods' own."""
     X, grade, qid = queries(n=160, count=4, seed=5)
     first, second, starts = preferences(grade, np.unique(qid, return_inverse=True)[1])
     assert len(first) > 1000
     access = open_access(kernel or hinge.kernels.Linear(), X)
-    problem = Ranking(first, second, starts, np.full(len(first), 0.2), len(X)).build(access)
+    problem = Ranking(first, second, starts, np.full(len(first), 0.2), len(X), squared).build(access)
     tol = 1e-4 if method == "descent" else 1e-9
     found = PairDescent(tol=tol, method=method).solve(problem)
     proof = certify(problem, found.alpha)
@@ -93,6 +104,18 @@ def test_descent_and_newton_reach_any_gap(method, kernel):
     assert proof.relative_gap <= 1.01 * tol
     assert np.all(np.diff(found.history.seconds) >= 0)
     assert found.history.last()["gap"] == pytest.approx(proof.gap, rel=0.3, abs=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_the_same_as_a_linear_machine_on_differences(loss):
+    """LinearSVC of scikit-learn with a row for every pair, half of them turned round."""
+    X, grade, qid = queries(n=120, seed=7)
+    first, second, _ = preferences(grade, np.unique(qid, return_inverse=True)[1])
+    sign = np.where(np.arange(len(first)) % 2, 1.0, -1.0)
+    other = LinearSVC(C=0.05, loss=loss, fit_intercept=False, tol=1e-10, max_iter=200_000, random_state=0)
+    other.fit((X[first] - X[second]) * sign[:, None], sign)
+    model = hinge.RankingSVM(C=0.05, loss=loss, tol=1e-9).fit(X, grade, qid=qid)
+    assert np.allclose(model.coef_, other.coef_, atol=1e-4)
 
 
 def test_kernel_access_over_pairs_is_the_matrix_of_differences():
@@ -138,12 +161,13 @@ def scores(X, grade, qid, at, **options):
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-def test_weight_zero_is_absence_and_weight_two_is_twice(kernel):
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_weight_zero_is_absence_and_weight_two_is_twice(kernel, loss):
     X, grade, qid = queries(n=40, count=3)
     weight = np.ones(40)
     weight[7], weight[9] = 0.0, 2.0
     rows = np.r_[np.delete(np.arange(40), 7), 9]
-    options = dict(kernel=kernel, gamma=0.4)
+    options = dict(kernel=kernel, gamma=0.4, loss=loss)
     weighted = scores(X, grade, qid, X, sample_weight=weight, **options)
     assert np.allclose(weighted, scores(X[rows], grade[rows], qid[rows], X, **options), atol=1e-6)
 
@@ -234,7 +258,13 @@ def test_bad_input_is_named():
         given = dict(y=grade, qid=qid) | change
         with pytest.raises(ValueError, match=message):
             machine.fit(X, **given)
-    for bad, message in [(dict(C=0), "C="), (dict(weighting="best"), "weighting"), (dict(weighting=2.0), "weighting")]:
+    for bad, message in [
+        (dict(C=0), "C="),
+        (dict(weighting="best"), "weighting"),
+        (dict(weighting=2.0), "weighting"),
+        (dict(loss="logistic"), "loss='logistic' must be one of 'hinge', 'squared_hinge'"),
+        (dict(loss=hinge.losses.ModifiedHuber()), "must be one of 'hinge', 'squared_hinge'"),
+    ]:
         with pytest.raises(ValueError, match=message):
             hinge.RankingSVM(**bad).fit(X, grade, qid=qid)
     with pytest.raises(ValueError, match="overflows"):

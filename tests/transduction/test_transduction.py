@@ -1,5 +1,7 @@
 """TransductiveSVC: exact for the labels it has, its objective falls with every switch, k⁺ is kept."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -94,6 +96,24 @@ def test_the_share_of_positives_is_kept():
     assert np.sum(model.transduction_ == 1) == np.floor(len(U) * np.mean(y[uneven]) + 0.5)
 
 
+def test_labelled_samples_that_are_not_typical_are_noticed():
+    """One class in four among the labelled, one in two among the others: imposing the share costs as much."""
+    X, y, U, truth = moons(labelled=40, n=240)
+    rare = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:6]]
+    machine = hinge.TransductiveSVC(C=10, C_unlabeled=10, gamma=2.0)
+    with pytest.warns(UserWarning, match="23% of the labelled samples are of class .*1.*positive_fraction"):
+        forced = clone(machine).fit(X[rare], y[rare], U)
+    assert np.mean(forced.transduction_ == truth) < 0.8
+    for remedy in ("predicted", 0.5):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model = clone(machine).set_params(positive_fraction=remedy).fit(X[rare], y[rare], U)
+        assert np.mean(model.transduction_ == truth) > 0.9
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        machine.fit(X, y, U)  # typical ones
+
+
 def test_costs_grow_to_the_end():
     X, y, U, _ = moons()
     model = hinge.TransductiveSVC(C_unlabeled=3.0, growth=4.0, initial_share=1e-3).fit(X, y, U)
@@ -170,6 +190,7 @@ def test_bad_input_is_named():
         (dict(C_unlabeled=-1), (X, y, U), "C_unlabeled=-1"),
         (dict(growth=1.0), (X, y, U), "growth=1.0"),
         (dict(positive_fraction=2), (X, y, U), "positive_fraction=2"),
+        (dict(positive_fraction="some"), (X, y, U), "positive_fraction='some' must be one of 'predicted'"),
         (dict(batch=0), (X, y, U), "batch=0"),
     ]
     for options, data, message in cases:

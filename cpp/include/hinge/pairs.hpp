@@ -1,5 +1,5 @@
 // pairs.hpp: preferences "sample i before sample j" as variables of problem (1), docs/math.md (430)–(436):
-//   min over α:  ½ βᵀKβ − Σ_p α_p,   0 ≤ α ≤ C,   β = Σ_p α_p (e_i − e_j)  for the pairs p = (i, j).
+//   min over α:  ½ βᵀKβ − Σ_p α_p + ½ Σ_p d_p α_p²,   0 ≤ α ≤ C,   β = Σ_p α_p (e_i − e_j)  for the pairs p = (i, j).
 // The matrix over pairs has the entries K_ik − K_il − K_jk + K_jl and is never stored: what is kept has the length of
 // the pairs (α, C, their two samples) or of the samples (f = Kβ).
 #pragma once
@@ -28,6 +28,7 @@ struct PairProblem {
   Span<const std::int32_t> first, second;  // per pair
   Span<const double> cost;                 // per pair
   Span<const std::int64_t> block;          // pairs that are visited together: block[b] … block[b + 1]
+  Span<const double> ridge;                // d per pair, none of them zero and every cost infinite; or empty: d = 0
 };
 
 struct PairOptions {

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import column_or_1d
 
 from hinge.problems import Array
 
@@ -24,6 +26,26 @@ class Data:
     def n(self) -> int:
         """Number of samples kept."""
         return len(self.rows)
+
+
+def is_plain(X: Any, n_features: int) -> bool:
+    """Whether X is what validation would make of it: samples in C order, floats, finite."""
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype.char in "fd"
+        and X.dtype.isnative
+        and X.flags.c_contiguous
+        and X.shape[0] > 0
+        and X.shape[1] == n_features
+        and math.isfinite(X.sum())  # a sum that overflows only sends X the long way
+    )
+
+
+def one_column(y: Any) -> NDArray[Any]:
+    """y as an array of one dimension; y itself where it is one."""
+    plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biufSU"
+    return y if plain else column_or_1d(y, warn=True)
 
 
 def take(X: Any, rows: NDArray[np.intp] | None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, Self
 
@@ -123,8 +124,9 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
         return super()._validate_y(y, n, reset=True)  # new classes may come at any time
 
     def _check_left(self, y: NDArray[Any], weight: Array, what: str) -> None:
+        there = y[weight > 0]
         for label in self.classes_:
-            if not np.any(weight[y == label] > 0):
+            if not (there == label).any():
                 raise ValueError(
                     f"{what} would leave no sample of class {label!r} with a positive weight; keep one, or fit "
                     "again without this class"
@@ -132,8 +134,9 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
 
     # ---- one window per pair ----------------------------------------------------------------------------------
 
-    def _members_of(self, first: Any, second: Any) -> NDArray[np.intp]:
-        return np.flatnonzero((self._y == first) | (self._y == second))
+    def _members_of(self, first: Any, second: Any) -> NDArray[np.intp] | None:
+        """Samples of two classes; None where there are no others."""
+        return None if len(self.classes_) == 2 else np.flatnonzero((self._y == first) | (self._y == second))
 
     def _window(self, first: Any, second: Any, kernel: Kernel) -> Window:
         """The machine of a pair of classes; `first` is positive."""
@@ -141,26 +144,19 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
         key = _key(first, second)
         if key not in windows:
             rows = self._members_of(first, second)
-            sign = np.where(self._y[rows] == first, 1.0, -1.0)
-            cost = self.C * self._costs(self._data())[rows]
-            some = None if len(rows) == len(self._y) else rows
-            windows[key] = self._open(kernel, some, sign, cost, self._betas.get(key))
+            sign = np.where(take(self._y, rows) == first, 1.0, -1.0)
+            cost = self.C * take(self._costs(self._data()), rows)
+            windows[key] = self._open(kernel, rows, sign, cost, self._betas.get(key))
             self._windows = windows
         return windows[key]
 
     def _assemble_windows(self, kernel: Kernel) -> None:
-        data = self._data()
-        machines = self._machines(data)
         pairs = list(combinations(self.classes_, 2))
         windows = [self._window(*pair, kernel) for pair in pairs]
-        expansions = []
-        for machine, window, pair in zip(machines, windows, pairs, strict=True):
-            everyone = np.zeros(data.n)
-            everyone[self._members_of(*pair)] = window.beta
-            coefficients = everyone if machine.rows is None else everyone[machine.rows]
-            expansions.append(Expansion(coefficients, window.intercept))
-        self._betas = {_key(*pair): window.beta for pair, window in zip(pairs, windows, strict=True)}
-        self._assemble_pairs(data, kernel, machines, expansions)
+        expansions = [Expansion(window.beta, window.intercept) for window in windows]
+        samples = [self._members_of(*pair) for pair in pairs]
+        self._betas = {_key(*pair): found.coefficients for pair, found in zip(pairs, expansions, strict=True)}
+        self._lay_out(self._data(), kernel, samples, expansions)
         self._finished(windows)
 
     def _formulation(self, sign: Array, cost: Array) -> CSVC:
@@ -171,20 +167,21 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
         before = self.classes_
         windows = {pair: self._window(*pair, kernel) for pair in combinations(before, 2)}
         members = {pair: self._members_of(*pair) for pair in windows}
-        if new is not None and not np.isin(new.y, before).all():
+        if new is not None and not set(new.y.tolist()) <= set(before.tolist()):
             self.classes_ = np.unique(np.concatenate([before, new.y]))
             balanced = np.ones(len(self.classes_))
             balanced[np.searchsorted(self.classes_, before)] = self.class_weight_
             self.class_weight_ = balanced
+        alone = len(self.classes_) == 2
         for (first, second), window in windows.items():
             rows = members[first, second]
-            arguments: dict[str, Any] = {"forget": np.flatnonzero(np.isin(rows, gone))}
+            arguments: dict[str, Any] = {"forget": _inside(gone, rows)}
             if weight is not None:
-                arguments["reweight"] = self.C * (weight * self._class_weight_of(self._y))[rows]
+                arguments["reweight"] = self.C * take(weight * self._class_weight_of(self._y), rows)
             if new is not None:
-                mine = np.flatnonzero((new.y == first) | (new.y == second))
-                arguments["X"], arguments["y"] = take(new.X, mine), np.where(new.y[mine] == first, 1.0, -1.0)
-                arguments["cost"] = self.C * (new.weight * self._class_weight_of(new.y))[mine]
+                mine = None if alone else np.flatnonzero((new.y == first) | (new.y == second))
+                arguments["X"], arguments["y"] = take(new.X, mine), np.where(take(new.y, mine) == first, 1.0, -1.0)
+                arguments["cost"] = self.C * take(new.weight * self._class_weight_of(new.y), mine)
             window.update(**arguments)
         self._keep(new, gone, weight)
         self._assemble_windows(kernel)
@@ -216,8 +213,8 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
         columns = []
         for pair in pairs:
             window, rows = self._window(*pair, kernel), self._members_of(*pair)
-            inside = [np.flatnonzero(np.isin(rows, group)) for group in lists]
-            if len(pairs) == 1:
+            inside = [_inside(group, rows) for group in lists]
+            if rows is None:
                 columns.append([-v for v in window.leave_out(inside)[0]])
             else:
                 columns.append(self._leave_out_of_pair(window, rows, lists, inside))
@@ -343,5 +340,11 @@ class IncrementalSVR(IncrementalMachine, Regressor):
         return values if order is None else np.concatenate(values)[order]
 
 
+def _inside(positions: NDArray[np.intp], rows: NDArray[np.intp] | None) -> NDArray[np.intp]:
+    """Where these samples are among `rows`, which are all where it is None."""
+    return positions if rows is None else np.flatnonzero(np.isin(rows, positions))
+
+
+@lru_cache(typed=True)
 def _key(first: Any, second: Any) -> str:
     return f"{first!r} | {second!r}"

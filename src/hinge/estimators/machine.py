@@ -16,7 +16,7 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hinge.estimators import compact, parameters
-from hinge.estimators.data import Data, check_symmetric, check_weight, everyone, length, rows_of, take
+from hinge.estimators.data import Data, check_symmetric, check_weight, everyone, is_plain, length, rows_of, take
 from hinge.estimators.fitted import FLOATS, FittedFunction
 from hinge.estimators.reported import Reported
 from hinge.estimators.warm import WarmStarts
@@ -149,9 +149,11 @@ class KernelMachine(WarmStarts, Reported, FittedFunction, BaseEstimator):
                 raise TypeError("Sparse precomputed kernels are not supported; pass K.toarray()")
             if sp.issparse(X) and X.format in ("csr", "csc"):
                 X.check_format(full_check=True)  # a damaged matrix must not reach compiled code
-            X = validate_data(self, X, dtype=FLOATS, order="C", accept_sparse="csr", reset=reset)
+            if reset or hasattr(self, "feature_names_in_") or not is_plain(X, self.n_features_in_):
+                X = validate_data(self, X, dtype=FLOATS, order="C", accept_sparse="csr", reset=reset)
         y = self._validate_y(y, length(X), reset)
-        check_consistent_length(X, y)
+        if len(y) != length(X):
+            check_consistent_length(X, y)
         if isinstance(kernel, Precomputed):
             check_symmetric(X)
         return X, y

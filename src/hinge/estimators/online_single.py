@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,10 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from hinge.estimators import parameters
 from hinge.estimators.online_machine import OnlineMachine
 from hinge.problems import Array
+
+#: All steps together should be able to go FAR times as far as the targets spread, where these are not standardised.
+FAR = 10.0
+WIDE = 2.0
 
 LOSSES = ("epsilon_insensitive", "squared", "huber")
 
@@ -71,6 +76,13 @@ class OnlineSVR(RegressorMixin, OnlineMachine):
         A bound on ‖f − f_trunc‖ from the terms that the budget has cut off.                          docs/math.md (409)
     truncation_bound_ : float
         The same in advance: LwK (10.130).                                                        docs/math.md (410)
+
+    Notes
+    -----
+    The defaults are made for targets of a spread of about 1. The slope of all losses but "squared" is at most 1, so
+    that a step moves the function by `eta0` at most, however far it is from its target: `fit` warns where that cannot
+    suffice. Standardise y, for a stream by a mean and a spread that are known in advance; for a batch
+    ``TransformedTargetRegressor(OnlineSVR(), transformer=StandardScaler())`` does it.
 
     Examples
     --------
@@ -177,7 +189,24 @@ class OnlineSVR(RegressorMixin, OnlineMachine):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn X from scratch: `n_passes` times, in the order of the rows unless `shuffle`."""
-        return self._fit(X, y)
+        self._fit(X, y)
+        self._warn_of_scale(np.asarray(y, dtype=np.float64))
+        return self
+
+    def _warn_of_scale(self, y: Array) -> None:
+        """Losses of bounded slope move by a step at a time, however far the target is."""
+        power = 0.0 if self.learning_rate == "constant" else float(self.power_t)
+        steps = self.n_passes * y.shape[0]
+        way, spread = float(self.eta0) * float(np.sum(np.arange(1, steps + 1) ** -power)), float(np.std(y))
+        if self.loss == "squared" or spread < WIDE or way >= FAR * spread:
+            return
+        warnings.warn(
+            f"the targets spread over {spread:.3g}, and a step moves the function by eta0={self.eta0:g} at most: "
+            f"{steps} steps do not get far. Standardise y (TransformedTargetRegressor with StandardScaler), raise "
+            "eta0, or use loss='squared', whose steps grow with the error",
+            UserWarning,
+            stacklevel=3,
+        )
 
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Learn samples in their order; n samples at once or one after the other give the same bits."""

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hinge.estimators import parameters
 from hinge.estimators.compact import basis_coefficients
-from hinge.estimators.data import Data, everyone
+from hinge.estimators.data import Data, everyone, one_column
 from hinge.estimators.machine import KernelMachine, Machine
 from hinge.estimators.transaction import all_or_nothing
 from hinge.formulations import Formulation
@@ -40,7 +40,7 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
     def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        y = column_or_1d(y, warn=True)
+        y = one_column(y)
         if y.dtype.kind not in "biuSU" and not (y.dtype.kind == "f" and np.all(y == np.rint(y))):
             check_classification_targets(y)  # whole numbers and text are labels; about others scikit-learn decides
         if hasattr(self, "classes_") and not reset and not np.isin(y, self.classes_).all():
@@ -133,13 +133,46 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
         if self._low_rank is not None:
             self._assemble_compact(data, kernel, machines, expansions)
             return
+        self._lay_out(data, kernel, [machine.rows for machine in machines], expansions)
+
+    def _lay_out(
+        self,
+        data: Data,
+        kernel: Kernel,
+        samples: Sequence[NDArray[np.intp] | None],
+        expansions: Sequence[Expansion],
+    ) -> None:
+        """The same from the samples of every pair of classes; None stands for all."""
+        if len(self.classes_) == 2:
+            support, counts, coefficients = self._two_classes(data, expansions[0])
+            layout = coefficients.T.copy()
+        else:
+            support, counts, coefficients, layout = self._many_classes(data, samples, expansions)
+        offsets = self._turn() * np.array([expansion.intercept for expansion in expansions])
+        self._n_support = np.array(counts, dtype=np.int32)
+        self._assemble(data, kernel, support, coefficients, offsets)
+        self.intercept_ = offsets
+        self.dual_coef_ = self._as_dual(layout)
+        self._margins = np.array([expansion.margin for expansion in expansions])
+
+    def _two_classes(self, data: Data, expansion: Expansion) -> tuple[NDArray[np.intp], list[int], Array]:
+        """Support vectors by class, how many of each, and their coefficients as a column."""
+        inside = np.flatnonzero(expansion.coefficients)
+        first = data.y[inside] == self.classes_[0]
+        support = np.concatenate([inside[first], inside[~first]])
+        count = int(np.count_nonzero(first))
+        return support, [count, len(inside) - count], self._turn() * expansion.coefficients[support][:, None]
+
+    def _many_classes(
+        self, data: Data, samples: Sequence[NDArray[np.intp] | None], expansions: Sequence[Expansion]
+    ) -> tuple[NDArray[np.intp], list[int], Array, Array]:
+        """The same with a column for every pair, and these columns as LIBSVM lays them out."""
         members, n_classes = self._members(data), len(self.classes_)
-        everybody = np.arange(data.n)
         used = np.zeros(data.n, dtype=bool)
         touched: list[tuple[NDArray[np.intp], Array]] = []  # of every pair: samples, coefficients
-        for machine, expansion in zip(machines, expansions, strict=True):
+        for mine, expansion in zip(samples, expansions, strict=True):
             inside = np.flatnonzero(expansion.coefficients)
-            rows = (everybody if machine.rows is None else machine.rows)[inside]
+            rows = inside if mine is None else mine[inside]
             touched.append((rows, expansion.coefficients[inside]))
             used[rows] = True
         counts = [int(used[rows].sum()) for rows in members]
@@ -147,19 +180,13 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
         place = np.empty(data.n, dtype=np.intp)
         place[support] = np.arange(len(support))
         owner = np.repeat(np.arange(n_classes), counts)
-        flip = -1.0 if n_classes == 2 else 1.0
-        coefficients = np.zeros((len(support), len(machines)))
+        coefficients = np.zeros((len(support), len(samples)))
         layout = np.zeros((n_classes - 1, len(support)))
         for column, (first, second) in enumerate(combinations(range(n_classes), 2)):
-            at, values = place[touched[column][0]], flip * touched[column][1]
+            at, values = place[touched[column][0]], touched[column][1]
             coefficients[at, column] = values
             layout[np.where(owner[at] == first, second - 1, first), at] = values
-        offsets = flip * np.array([expansion.intercept for expansion in expansions])
-        self._n_support = np.array(counts, dtype=np.int32)
-        self._assemble(data, kernel, support, coefficients, offsets)
-        self.intercept_ = offsets
-        self.dual_coef_ = self._as_dual(layout)
-        self._margins = np.array([expansion.margin for expansion in expansions])
+        return support, counts, coefficients, layout
 
     def _assemble_compact(
         self, data: Data, kernel: Kernel, machines: Sequence[Machine], expansions: Sequence[Expansion]

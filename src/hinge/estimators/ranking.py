@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -17,6 +17,7 @@ from hinge.estimators.single import SingleMachine
 from hinge.estimators.transaction import all_or_nothing
 from hinge.formulations import WEIGHTINGS, Ranking
 from hinge.kernels import DirectAccess, Kernel
+from hinge.losses import Hinge, Loss, SquaredHinge
 from hinge.problems import Array, Certificate, Solution, certify
 from hinge.ranking import check_queries, check_query_weight, check_relevance, make_pairs, ndcg
 from hinge.ranking.path import whole_access
@@ -26,8 +27,9 @@ from hinge.solvers import PairDescent
 class RankingSVM(SingleMachine):
     """Learning to rank: f(xᵢ) should exceed f(xⱼ) by 1 where i is more relevant than j to the same query.
 
-    Minimises ½‖w‖² + Σ C_ij max(0, 1 − (f(xᵢ) − f(xⱼ))), f = ⟨w, Φ⟩, over all pairs of a query with yᵢ > yⱼ. The matrix
-    over pairs is never stored: hundreds of thousands of pairs are a matter of seconds.    Karasuyama §4.5.2
+    Minimises ½‖w‖² + Σ C_ij φ(f(xᵢ) − f(xⱼ)), f = ⟨w, Φ⟩, φ(m) = max(0, 1 − m) or its square, over all pairs of a query
+    with yᵢ > yⱼ: what `LinearSVC` without an intercept does on the differences of all pairs. The matrix over pairs is
+    never stored: hundreds of thousands of pairs are a matter of seconds.                      Karasuyama §4.5.2
 
     Parameters
     ----------
@@ -36,6 +38,8 @@ class RankingSVM(SingleMachine):
         are often small.
     kernel, degree, gamma, coef0
         As in `SVC`; the default is "linear".
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        φ. `ranking_path` follows "hinge".
     weighting : {"uniform", "gain"} or float in [0, 1], default="uniform"
         C_ij = C for all pairs, or C · (2^yᵢ − 2^yⱼ): a pair counts by what it is worth. A number θ is a place between,
         at which `ranking_path` has the same solution.
@@ -69,6 +73,8 @@ class RankingSVM(SingleMachine):
     True
     """
 
+    _losses: ClassVar[dict[str, type[Loss]]] = {"hinge": Hinge, "squared_hinge": SquaredHinge}
+
     def __init__(
         self,
         *,
@@ -77,6 +83,7 @@ class RankingSVM(SingleMachine):
         degree=3,
         gamma="scale",
         coef0=0.0,
+        loss="hinge",
         weighting="uniform",
         solver="auto",
         shrinking=True,
@@ -93,6 +100,7 @@ class RankingSVM(SingleMachine):
         self.degree = degree
         self.gamma = gamma
         self.coef0 = coef0
+        self.loss = loss
         self.weighting = weighting
         self.solver = solver
         self.shrinking = shrinking
@@ -111,6 +119,8 @@ class RankingSVM(SingleMachine):
         else:
             parameters.number("weighting", self.weighting, 0.0, 1.0)
         super()._check_parameters()
+        if type(self._make_loss()) not in self._losses.values():
+            parameters.choice("loss", self.loss, self._losses)
 
     def _solver(self, max_time: float | None = None) -> Any:
         if not (isinstance(self.solver, str) and self.solver == "auto"):
@@ -129,7 +139,8 @@ class RankingSVM(SingleMachine):
         query, names = check_queries(qid, self.shape_fit_[0])
         weight = check_query_weight(query_weight, names)
         self.n_queries_ = len(names)
-        return make_pairs(data.y, query[data.rows], float(self.C), self.weighting, data.weight, weight)
+        squared = not self._has_own_loss()
+        return make_pairs(data.y, query[data.rows], float(self.C), self.weighting, data.weight, weight, squared)
 
     def fit(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None, query_weight: Any = None) -> Self:
         """Train on the preferences that the relevance y holds within queries.

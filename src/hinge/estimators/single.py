@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators import parameters
 from hinge.estimators.compact import basis_coefficients
-from hinge.estimators.data import Data, one_for_each
+from hinge.estimators.data import Data, one_column, one_for_each
 from hinge.estimators.machine import KernelMachine, Machine
 from hinge.estimators.transaction import all_or_nothing
 from hinge.formulations import SVR as SVRFormulation
@@ -71,7 +71,7 @@ class Regressor(RegressorMixin, SingleMachine):
     def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        y = column_or_1d(y, warn=True)
+        y = one_column(y)
         try:
             y = y.astype(np.float64, copy=False)
         except (TypeError, ValueError) as error:

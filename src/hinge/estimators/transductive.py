@@ -25,6 +25,9 @@ from hinge.paths.engine import path_access
 from hinge.problems import Array, Certificate, History, Status, certify
 from hinge.transduction import Transduction
 
+#: The shares of positives among the labelled and among the predictions for the unlabelled may differ by so much.
+SUSPICIOUS = 0.1
+
 
 class TransductiveSVC(PairwiseClassifier):
     """Transductive classification: a wide margin for labelled and unlabelled samples alike.    Karasuyama §4.5.3
@@ -41,8 +44,11 @@ class TransductiveSVC(PairwiseClassifier):
         Price of an error on an unlabelled sample, at the end.
     kernel, degree, gamma, coef0
         As in `SVC`; "precomputed" has no rows for later samples and is refused.
-    positive_fraction : float in [0, 1], optional
-        The share of unlabelled samples that get the label ``classes_[1]``; that of the labelled ones when left out.
+    positive_fraction : float in [0, 1] or "predicted", optional
+        The share of unlabelled samples that get the label ``classes_[1]``, k⁺/k: a share that is known from elsewhere;
+        that of the labelled ones when left out, which asks that they are typical; "predicted", what the machine trained
+        on the labelled ones says. A warning tells when the last two are far apart: by more than 0.1, and by more than
+        two standard deviations of a share among so few samples.
     initial_share : float, default=1e-5
         C* begins at this share of `C_unlabeled`.
     growth : float, default=2.0
@@ -129,7 +135,9 @@ class TransductiveSVC(PairwiseClassifier):
         parameters.number("initial_share", self.initial_share, 0.0, 1.0, open_low=True)
         parameters.number("growth", self.growth, 1.0, open_low=True)
         parameters.integer("batch", self.batch, 1)
-        if self.positive_fraction is not None:
+        if isinstance(self.positive_fraction, str):
+            parameters.choice("positive_fraction", self.positive_fraction, ("predicted",))
+        elif self.positive_fraction is not None:
             parameters.number("positive_fraction", self.positive_fraction, 0.0, 1.0)
         if self.max_time is not None:
             parameters.number("max_time", self.max_time, 0.0, open_low=True)
@@ -210,13 +218,15 @@ class TransductiveSVC(PairwiseClassifier):
     def _transduce(self, data: Data, whole: Data, k: int, kernel: Kernel) -> None:
         began = time.monotonic()
         sign = np.where(data.y == self.classes_[1], 1.0, -1.0)
-        share = self.positive_fraction
-        share = float(np.average(sign > 0, weights=data.weight)) if share is None else float(share)
+        labelled = float(np.average(sign > 0, weights=data.weight))
+        share = labelled if self.positive_fraction is None else self.positive_fraction
         access = path_access(kernel, whole.X, self.cache_size)
         if not np.isfinite(access.diagonal()).all():
             raise ValueError("kernel values of these data are not finite: they overflow. Scale the data")
-        positives = int(np.floor(k * share + 0.5))
+        positives = None if isinstance(share, str) else int(np.floor(k * share + 0.5))
         found = Transduction(access, sign, self.C * data.weight, positives, self.cache_size, self.max_time)
+        if k and self.positive_fraction is None:
+            self._warn_of_share(labelled, found.predicted / k, data.n)
         if k:
             found.run(float(self.C_unlabeled), float(self.initial_share), float(self.growth), int(self.batch))
         self.transduction_ = self.classes_[(found.label > 0).astype(np.intp)]
@@ -238,6 +248,20 @@ class TransductiveSVC(PairwiseClassifier):
         self.certificates_ = [self.certificate_]
         self.history_ = self._story(found, time.monotonic() - began)
         self._assemble_pairs(problem_data, kernel, machines, [expansion])
+
+    def _warn_of_share(self, labelled: float, predicted: float, n: int) -> None:
+        """The balance constraint is only as good as the labelled samples are typical."""
+        spread = float(np.sqrt(labelled * (1.0 - labelled) / n))
+        if abs(labelled - predicted) <= max(SUSPICIOUS, 2.0 * spread):
+            return
+        warnings.warn(
+            f"{labelled:.0%} of the labelled samples are of class {self.classes_[1]}, and so many of the unlabelled "
+            f"will be, but the machine trained on the labelled ones says {predicted:.0%}: they may not be typical. "
+            "Pass the share as positive_fraction where it is known, or positive_fraction='predicted' to trust the "
+            "machine",
+            UserWarning,
+            stacklevel=4,
+        )
 
     def _story(self, found: Transduction, seconds: float) -> History:
         """One row per value of C*: every one of them ends at an exact optimum."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,7 +28,7 @@ class IncrementalMachine(KernelMachine):
     _windows: dict[str, Window] | None
 
     #: Rebuilt from the samples and coefficients when it is missing (after loading a file).
-    _transient: ClassVar[tuple[str, ...]] = ("_windows",)
+    _transient: ClassVar[tuple[str, ...]] = ("_windows", "_checked")
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -45,6 +46,14 @@ class IncrementalMachine(KernelMachine):
             raise ValueError("kernel='precomputed' has no rows for later samples; use a kernel of the samples")
         if kernel.psd is False:
             raise ValueError(f"kernel={self.kernel!r} is not positive semidefinite: updates need a convex problem")
+
+    def _check_changed_parameters(self) -> None:
+        """The same for an update: what has not been set anew since was looked at before."""
+        now = [getattr(self, name) for name in _parameters(type(self))]
+        before = vars(self).get("_checked", ())
+        if len(now) != len(before) or not all(a is b for a, b in zip(now, before, strict=True)):
+            self._check_parameters()
+            self._checked = now
 
     # ---- the samples that are there ---------------------------------------------------------------------------
 
@@ -67,9 +76,10 @@ class IncrementalMachine(KernelMachine):
 
     def _new_samples(self, X: Any, y: Any, sample_weight: Any) -> Data:
         X, y = self._validate_arrays(X, y, reset=False)
-        weight = check_weight(sample_weight, length(X))
+        n = length(X)
+        weight = check_weight(sample_weight, n)
         rows = np.flatnonzero(weight > 0)
-        return Data(take(X, rows), y[rows], weight[rows], rows)
+        return Data(X, y, weight, rows) if len(rows) == n else Data(take(X, rows), y[rows], weight[rows], rows)
 
     def _positions(self, forget: Any) -> NDArray[np.intp]:
         n = len(self._y)
@@ -123,10 +133,10 @@ class IncrementalMachine(KernelMachine):
             Positions of samples to remove.
         """
         check_is_fitted(self)
-        self._check_parameters()
+        self._check_changed_parameters()
         new = None if X is None else self._new_samples(X, y, sample_weight)
         gone = self._positions(forget)
-        stay = np.setdiff1d(np.arange(len(self._y)), gone)
+        stay = self._others(gone)
         left = self._y[stay] if new is None else np.concatenate([self._y[stay], new.y])
         weight = self._w[stay] if new is None else np.concatenate([self._w[stay], new.weight])
         self._check_left(left, weight, "forget")
@@ -147,18 +157,27 @@ class IncrementalMachine(KernelMachine):
     def _carry_out(self, new: Data | None, gone: NDArray[np.intp], weight: Array | None) -> None:
         raise NotImplementedError
 
-    def _keep(self, new: Data | None, gone: NDArray[np.intp], weight: Array | None) -> NDArray[np.intp]:
-        """The samples after a change; returns the positions that stay."""
-        stay = np.setdiff1d(np.arange(len(self._y)), gone)
+    def _others(self, gone: NDArray[np.intp]) -> NDArray[np.intp] | slice:
+        """Positions that stay; a slice where the first ones go: no copy."""
+        n = len(self._y)
+        if len(gone) == 0 or gone[-1] == len(gone) - 1:  # ascending, and all different
+            return slice(len(gone), n)
+        stay = np.ones(n, dtype=bool)
+        stay[gone] = False
+        return np.flatnonzero(stay)
+
+    def _keep(self, new: Data | None, gone: NDArray[np.intp], weight: Array | None) -> None:
+        """The samples after a change."""
+        stay = self._others(gone)
         w = self._w if weight is None else weight
-        X = take(self._X, stay) if len(gone) else self._X
-        self._y, self._w = self._y[stay], w[stay]
+        X, y, w = self._X[stay] if len(gone) else self._X, self._y[stay], w[stay]
         if new is not None:
-            X = stack(X, new.X.astype(X.dtype) if hasattr(new.X, "astype") else new.X)
-            self._y, self._w = np.concatenate([self._y, new.y]), np.concatenate([self._w, new.weight])
-        self._X = X
-        self.shape_fit_ = (len(self._y), *self.shape_fit_[1:])
-        return stay
+            X = stack(X, new.X.astype(X.dtype, copy=False) if hasattr(new.X, "astype") else new.X)
+            y, w = np.concatenate([y, new.y]), np.concatenate([w, new.weight])
+        elif isinstance(stay, slice):  # a view would keep what was forgotten
+            X, y, w = (part.copy() if len(gone) and hasattr(part, "copy") else part for part in (X, y, w))
+        self._X, self._y, self._w = X, y, w
+        self.shape_fit_ = (len(y), *self.shape_fit_[1:])
 
     def _data(self) -> Data:
         return Data(self._X, self._y, self._w, np.arange(len(self._y)))
@@ -173,6 +192,7 @@ class IncrementalMachine(KernelMachine):
         self._y, self._w = np.array(data.y), data.weight.copy()
         self.shape_fit_ = (len(self._y), *self.shape_fit_[1:])
         self._windows = None
+        self._checked = [getattr(self, name) for name in _parameters(type(self))]
         kernel = self._make_kernel()
         return kernel if isinstance(kernel, FunctionKernel) else kernel.resolve(data.X, data.weight)
 
@@ -180,6 +200,11 @@ class IncrementalMachine(KernelMachine):
         self.status_ = Status.SOLVED
         self.fit_status_ = 0
         self.n_iter_ = self._iterations(np.array([w.counts.events for w in windows], dtype=np.int32))
+
+
+@lru_cache
+def _parameters(kind: type) -> tuple[str, ...]:
+    return tuple(kind._get_param_names())  # type: ignore[attr-defined]
 
 
 def as_groups(groups: Any, n: int) -> tuple[list[NDArray[np.intp]], NDArray[np.intp] | None]:

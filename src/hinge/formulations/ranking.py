@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hinge.kernels import Access, PairAccess, fold
 from hinge.model import Expansion
-from hinge.problems import Array, Problem, Quadratic
+from hinge.problems import Array, Diagonal, Problem, Quadratic
 
 #: Blocks of pairs have at most about twice so many samples.
 TILE = 512
@@ -22,7 +22,8 @@ WEIGHTINGS = ("uniform", "gain")
 class Ranking:
     """min ½‖w‖² + Σ C_ij max(0, 1 − (f(xᵢ) − f(xⱼ))) over the pairs with yᵢ > yⱼ of one query.     docs/math.md (430)
 
-    No offset: it would cancel. Pairs of one block, which have few samples, follow each other.
+    No offset: it would cancel. Pairs of one block, which have few samples, follow each other. `squared`: the loss is
+    max(0, ·)² instead.
     """
 
     first: NDArray[np.int32]
@@ -30,17 +31,19 @@ class Ranking:
     block_starts: NDArray[np.int64]
     cost: Array
     n: int
+    squared: bool = False
 
     @property
     def upper(self) -> Array:
-        """C_ij."""
-        return self.cost
+        """C_ij, or infinity where errors are squared."""
+        return np.full(len(self.cost), np.inf) if self.squared else self.cost
 
     def build(self, access: Access) -> Problem:
-        """min ½αᵀDKDᵀα − 1ᵀα,  0 ≤ α ≤ C; `access` is to K over samples.                         docs/math.md (431)"""
+        """min ½αᵀDKDᵀα − 1ᵀα,  0 ≤ α ≤ C; `access` is to K over samples.                 docs/math.md (431), (467)"""
         m = len(self.first)
-        pairs = PairAccess(access, self.first, self.second, self.block_starts)
-        return Problem(Quadratic(pairs, np.ones(m)), -np.ones(m), np.empty((0, m)), np.empty(0), np.zeros(m), self.cost)
+        Q = Quadratic(PairAccess(access, self.first, self.second, self.block_starts), np.ones(m))
+        term = Diagonal(0.5 / self.cost) if self.squared else None
+        return Problem(Q, -np.ones(m), np.empty((0, m)), np.empty(0), np.zeros(m), self.upper, term)
 
     def recover(self, alpha: Array, mu: Array) -> Expansion:
         """β = Dᵀα over the n samples."""

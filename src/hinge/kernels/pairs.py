@@ -10,8 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from hinge import _core
-from hinge.kernels.access import Access
+from hinge.kernels.access import Access, GramAccess
 from hinge.kernels.algebra import Array, Data
+from hinge.kernels.functions import Precomputed
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,10 @@ class PairAccess:
         """The same for some of the pairs."""
         index = np.asarray(index)
         return PairAccess(self.base, self.first[index], self.second[index], np.array([0, len(index)], dtype=np.int64))
+
+    def as_matrix(self) -> GramAccess:
+        """The same as if its values had been given."""
+        return GramAccess(Precomputed(), np.empty((0, 0)), self.gram)
 
     def factor(self) -> Data:
         raise ValueError("pairs have no factor: it would be a matrix with a row for every pair")

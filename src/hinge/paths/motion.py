@@ -43,6 +43,8 @@ class Motion:
 
     def at(self, theta: float) -> Values:
         """The data at θ."""
+        if theta == 0:
+            return Values(*(np.ascontiguousarray(a[0]) for a in self._moving()))
         return Values(*(np.ascontiguousarray(a[0] + theta * a[1]) for a in self._moving()))
 
     def rates(self) -> Values:
@@ -83,9 +85,10 @@ def _groups(size: int, bias: bool) -> tuple[NDArray[np.int8], Array]:
 
 def classification(y: Array, cost: Array, margin: Array | None = None, bias: bool = True) -> Motion:
     """C-classification, docs/math.md (10), with Cᵢ(θ) = `cost` and the margins δᵢ(θ) (1 when left out); y is ±1."""
-    margin = constant(np.ones_like(y)) if margin is None else margin
+    linear = constant(-y) if margin is None else -y * margin
     group, total = _groups(len(y), bias)
-    return Motion(-y * margin, np.where(y > 0, 0.0, -cost), np.where(y > 0, cost, 0.0), total, group, y)
+    signed, positive = y * cost, y > 0
+    return Motion(linear, np.where(positive, 0.0, signed), np.where(positive, signed, 0.0), total, group, y)
 
 
 def regression(y: Array, cost: Array, tube: Array, bias: bool = True) -> Motion:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from hinge.kernels import Access, Kernel, Precomputed, cross, expand, open_access
 from hinge.model import KernelModel
 from hinge.paths.engine import Counts
+from hinge.paths.followed import Followed
 from hinge.paths.motion import Motion
 from hinge.paths.pieces import Pieces
 from hinge.paths.validation import Best, Crossings, PiecewiseQuadratic, SignChanges, StepFunction
@@ -50,7 +51,7 @@ class PathModel:
 
 
 @dataclass(frozen=True)
-class SolutionPath:
+class SolutionPath(Followed):
     """The solution as an exact, piecewise linear function of one parameter.
 
     Made by `regularization_path`, `weight_path`, `epsilon_path`, `margin_path`, `tube_path` and `nu_path`.
@@ -86,30 +87,10 @@ class SolutionPath:
 
     # ---- the path as a function -------------------------------------------------------------------------------
 
-    @cached_property
-    def breakpoints(self) -> Array:
-        """Every value of the parameter at which the solution turns."""
-        return np.unique(np.concatenate([self.pieces.start, [self.high]]))
-
-    @property
-    def kkt_violation(self) -> float:
-        """Largest over all breakpoints, relative to the scale of the problem there."""
-        return max(float(np.max(self.pieces.violation, initial=0.0)), self.counts.violation)
-
     @property
     def n_samples(self) -> int:
         """Number of training samples."""
         return len(self.y)
-
-    def _check(self, theta: float) -> float:
-        theta = float(theta)
-        slack = 1e-12 * max(abs(self.low), abs(self.high))
-        if not self.low - slack <= theta <= self.high + slack:
-            raise ValueError(
-                f"{self.parameter}={theta!r} is outside the path, which runs from {self.low!r} to {self.high!r}; "
-                "follow a longer one"
-            )
-        return min(max(theta, self.low), self.high)
 
     def coefficients(self, theta: float) -> Array:
         """β with f(x) = Σ βᵢ k(xᵢ, x) + b."""

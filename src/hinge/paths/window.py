@@ -60,7 +60,8 @@ class Window:
         self.counts = self.engine.start(still, 0.0, start, self.max_time)
 
     def _open(self, X: Any) -> Access:
-        return open_access(self.kernel, X, budget_bytes=cache_bytes(self.cache_size))
+        compiled = self.kernel.nodes() is not None  # then no matrix is made, and free memory does not matter
+        return open_access(self.kernel, X, budget_bytes=0 if compiled else cache_bytes(self.cache_size))
 
     def _motion(self, cost: Array) -> Motion:
         if self.task == "classification":
@@ -84,7 +85,8 @@ class Window:
     @property
     def beta(self) -> Array:
         """Coefficients of the samples that are there."""
-        return self.engine.set.beta.reshape(self.slots, -1).sum(axis=0)[self.alive]
+        beta = self.engine.set.beta
+        return (beta if self.slots == 1 else beta.reshape(self.slots, -1).sum(axis=0))[self.alive]
 
     @property
     def intercept(self) -> float:
@@ -119,28 +121,30 @@ class Window:
             stay[forget] = False
         before = len(self.y)
         if y is not None and len(y):
-            self._grow(X, y)
             target = np.concatenate([target, cost])
+            path = self._grow(X, y, target)
+        else:
+            path = self._motion(motion.between(self.cost, target))
         alive = np.concatenate([self.alive[stay], np.arange(before, len(self.y))])
-        self.counts = self._move(target)
+        self.counts = self._move(path)
         self.cost, self.alive = target, alive
         if len(self.y) - self.n > DEAD_SHARE * len(self.y) + 16:
             self._compact()
         return self.counts
 
-    def _grow(self, X: Any, y: Array) -> None:
-        """More samples in memory, of cost zero."""
+    def _grow(self, X: Any, y: Array, target: Array) -> Motion:
+        """More samples in memory, of cost zero; and the way of all costs to `target`."""
         X, y = stack(self.X, X), np.concatenate([self.y, y])
         access = self._open(X)
         self.X, self.y, self.access = X, y, access
         self.cost = np.concatenate([self.cost, np.zeros(len(y) - len(self.cost))])
-        still = self._motion(motion.constant(self.cost))
-        self.engine.set.grow(access.gram, still.group, *still.at(0.0))
-        self.engine.access = access
-
-    def _move(self, target: Array) -> Counts:
-        """Costs from where they are to `target`; an error leaves the machine as it was."""
         path = self._motion(motion.between(self.cost, target))
+        self.engine.set.grow(access.gram, path.group, *path.at(0.0))
+        self.engine.access = access
+        return path
+
+    def _move(self, path: Motion) -> Counts:
+        """Along a path of costs that begins where they are; an error leaves the machine as it was."""
         before = self.engine.set.snapshot()
         try:
             _, counts, status, _ = self.engine.follow(path, 0.0, 1.0, record=False, max_time=self.max_time)
@@ -160,7 +164,7 @@ class Window:
         target[self.alive[group]] = 0.0
         try:
             if len(group):
-                self._move(target)
+                self._move(self._motion(motion.between(self.cost, target)))
             return self.beta, self.intercept
         finally:
             self.engine.set.restore(here)

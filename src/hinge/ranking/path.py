@@ -5,9 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +31,7 @@ from hinge.kernels import (
 from hinge.model import KernelModel
 from hinge.paths import Counts, Motion, Pieces, StepFunction
 from hinge.paths.engine import WHOLE_SHARE, Engine, Progress, path_access
+from hinge.paths.followed import Followed
 from hinge.paths.motion import between, constant
 from hinge.problems import Array, Certificate, Status, certify
 from hinge.ranking.ndcg import ndcg_path
@@ -51,7 +51,7 @@ class BestRanking(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RankingPath:
+class RankingPath(Followed):
     """The ranking machine as an exact, piecewise linear function of θ.  Made by `ranking_path`.
 
     Attributes
@@ -66,6 +66,8 @@ class RankingPath:
         SOLVED, or why the path ends before `high` was reached.
     """
 
+    parameter: ClassVar[str] = "theta"  # type: ignore[misc]
+
     kernel: Kernel
     X: Any
     first: NDArray[np.int32]
@@ -77,26 +79,10 @@ class RankingPath:
     high: float
     status: Status = Status.SOLVED
 
-    @cached_property
-    def breakpoints(self) -> Array:
-        """Every θ at which the solution turns."""
-        return np.unique(np.concatenate([self.pieces.start, [self.high]]))
-
-    @property
-    def kkt_violation(self) -> float:
-        """Largest over all breakpoints, relative to the scale of the problem."""
-        return max(float(np.max(self.pieces.violation, initial=0.0)), self.counts.violation)
-
     @property
     def n_samples(self) -> int:
         """Number of training samples."""
         return int(self.X.shape[0])
-
-    def _check(self, theta: float) -> float:
-        theta = float(theta)
-        if not self.low - 1e-12 <= theta <= self.high + 1e-12:
-            raise ValueError(f"theta={theta!r} is outside the path, which runs from {self.low!r} to {self.high!r}")
-        return min(max(theta, self.low), self.high)
 
     def alpha(self, theta: float) -> Array:
         """The variable of every pair (`first`, `second`), 0 ≤ α ≤ C_ij(θ)."""

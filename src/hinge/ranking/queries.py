@@ -73,7 +73,13 @@ def check_query_weight(query_weight: Any, queries: NDArray[Any]) -> Array:
 
 
 def make_pairs(
-    relevance: Array, query: NDArray[np.intp], C: float, weighting: str | float, weight: Array, query_weight: Array
+    relevance: Array,
+    query: NDArray[np.intp],
+    C: float,
+    weighting: str | float,
+    weight: Array,
+    query_weight: Array,
+    squared: bool = False,
 ) -> Ranking:
     """All preferences within queries with their costs C w_q wᵢ wⱼ (times 2^yᵢ − 2^yⱼ).   docs/math.md (430), (434)
 
@@ -99,7 +105,7 @@ def make_pairs(
             f"there is nothing to learn from: none of the {len(sizes)} queries has two samples of different relevance "
             "(and positive weight). Queries with one sample or one grade hold no preference; check qid and relevance"
         )
-    return Ranking(first, second, starts, cost, len(relevance))
+    return Ranking(first, second, starts, cost, len(relevance), squared)
 
 
 def _count(relevance: Array, query: NDArray[np.intp]) -> float:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators import IncrementalSVC, IncrementalSVR, parameters
 from hinge.estimators.data import Data, take
@@ -20,6 +20,8 @@ def recency_weights(n: int, a: float = 3.0) -> Array:
     """
     parameters.integer("n", n, 1)
     parameters.number("a", a, 0.0)
+    if a == 0:
+        return np.ones(n)
     return 2.0 / (1.0 + np.exp(a - 2.0 * a * np.arange(1, n + 1) / n))
 
 
@@ -61,14 +63,16 @@ class _Sliding:
         self
             As if trained from scratch on the samples that are in the window now.
         """
-        self._check_parameters()
+        check_is_fitted(self)
+        self._check_changed_parameters()  # type: ignore[attr-defined]
         new: Data = self._new_samples(X, y, None)  # type: ignore[attr-defined]
         size = self.window or len(self._y) + new.n
-        fresh = np.arange(new.n)[-size:]
-        leaving = max(0, len(self._y) + len(fresh) - size)
-        weight = recency_weights(len(self._y) - leaving + len(fresh), self.recency)
+        last = slice(max(0, new.n - size), new.n)
+        fresh = last.stop - last.start
+        leaving = max(0, len(self._y) + fresh - size)
+        weight = recency_weights(len(self._y) - leaving + fresh, self.recency)
         stay, come = weight[: len(self._y) - leaving], weight[len(self._y) - leaving :]
-        new = replace(new, X=take(new.X, fresh), y=new.y[fresh], weight=come, rows=np.arange(len(fresh)))
+        new = Data(new.X[last], new.y[last], come, np.arange(fresh))
         left = np.concatenate([self._y[leaving:], new.y])
         self._check_left(left, weight, "sliding the window")  # type: ignore[attr-defined]
         target = np.concatenate([self._w[:leaving], stay])

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hinge.kernels import GramAccess, SubsetAccess, with_ridge
+from hinge.kernels import GramAccess, PairAccess, SubsetAccess, with_ridge
 from hinge.problems import Array, Diagonal, Problem, Quadratic, Solution, optimal_offset
 
 
@@ -30,6 +30,8 @@ def absorb(problems: Sequence[Problem]) -> list[Problem]:
 
 def _with(problem: Problem, ridge: Array, shared: dict[int, GramAccess | None]) -> Problem:
     access = problem.Q.access
+    if isinstance(access, PairAccess):
+        access = access.as_matrix()
     if not isinstance(access, GramAccess | SubsetAccess):
         raise TypeError(f"a quadratic term needs access through a kernel matrix, not {type(access).__name__}")
     whole = shared.get(id(access.whole)) if isinstance(access, SubsetAccess) else None

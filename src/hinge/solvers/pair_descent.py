@@ -11,15 +11,17 @@ import numpy as np
 from hinge import _core
 from hinge.kernels import Linear, PairAccess
 from hinge.kernels.samples import view
-from hinge.problems import Array, History, Problem, Solution, Status
+from hinge.problems import Array, Diagonal, History, Problem, Solution, Status
+from hinge.solvers.absorb import absorb
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.pair_newton import PairNewton
 from hinge.solvers.polish import polish
 from hinge.solvers.single_thread import single_thread
 
-#: Epochs of descent before Newton's method is asked; with a linear kernel it is cheap.
+#: Epochs of descent before Newton's method is asked; with a linear kernel it is cheap, with squared errors it is short.
 EPOCHS = 120
 EPOCHS_LINEAR = 15
+EPOCHS_LINEAR_SQUARED = 2
 
 #: Columns of a history, and how Newton's method may end.
 COLUMNS = ("iteration", "seconds", "violation", "primal", "dual", "gap", "active", "exact")
@@ -83,24 +85,25 @@ class PairDescent:
         self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
     ) -> Solution:
         """Solve a problem over pairs from `start` (moved into its box where it is not)."""
-        pairs = _as_pairs(problem)
+        pairs, ridge = _as_pairs(problem)
         if problem.size <= POLISHED_N and self.tol > FINE_TOL and self.max_iter < 0 and self.max_time is None:
             return self._solve_small(problem, start, monitor)
         began = time.monotonic()
         given = start.alpha if isinstance(start, Solution) else start
         alpha = np.zeros(problem.size) if given is None else np.clip(given, 0.0, problem.upper)
         alpha = np.ascontiguousarray(alpha, dtype=np.float64)
-        epochs = EPOCHS_LINEAR if isinstance(getattr(pairs.base, "kernel", None), Linear) else EPOCHS
+        linear = isinstance(getattr(pairs.base, "kernel", None), Linear)
+        epochs = (EPOCHS_LINEAR_SQUARED if len(ridge) else EPOCHS_LINEAR) if linear else EPOCHS
         first = {"auto": epochs, "newton": 0}.get(self.method, -1)
         story, used, status, error = _History(began), 0, Status.MAX_ITER, None
         for _ in range(3):  # descent, Newton, and descent again where Newton gave up
-            run = self._descend(pairs, problem, alpha, self._epochs(first, used), began, monitor)
+            run = self._descend(pairs, problem.upper, ridge, alpha, self._epochs(first, used), began, monitor)
             status, error = Status(run["status"]), run["error"]
             used += run["iterations"]
             story.add(run["history"])
             if status is not Status.MAX_ITER or not self._allowed(used) or first < 0:
                 break
-            newton = PairNewton(pairs, problem.upper, alpha, self._deadline(began), self._left(used))
+            newton = PairNewton(pairs, problem.upper, alpha, ridge, self._deadline(began), self._left(used))
             end, error = self._newton(newton, story, monitor)
             alpha, used = newton.alpha, used + newton.steps
             status = ENDS[end]
@@ -110,7 +113,7 @@ class PairDescent:
         gradient, better = _gradient(pairs, alpha), None
         if status is Status.SOLVED and problem.size <= POLISHED_N:
             with single_thread():
-                better = polish(problem, alpha, gradient)
+                better = _polished(problem, alpha, gradient, ridge)
             alpha, gradient = better or (alpha, gradient)
         exact = better is not None
         return Solution(alpha, np.empty(0), gradient, status, used, story.history(), polished=exact, error=error)
@@ -162,7 +165,14 @@ class PairDescent:
         return None if self.max_time is None else began + self.max_time
 
     def _descend(
-        self, pairs: PairAccess, problem: Problem, alpha: Array, epochs: int, began: float, monitor: Monitor | None
+        self,
+        pairs: PairAccess,
+        cost: Array,
+        ridge: Array,
+        alpha: Array,
+        epochs: int,
+        began: float,
+        monitor: Monitor | None,
     ) -> dict[str, Any]:
         """Improve alpha in place."""
         base: Any = pairs.base
@@ -173,8 +183,9 @@ class PairDescent:
             view(base.factor()).native if linear else None,
             pairs.first,
             pairs.second,
-            problem.upper,
+            cost,
             pairs.block_starts,
+            ridge,
             alpha,
             tolerance=self.tol,
             stop_on_gap=self.stop == "gap",
@@ -221,12 +232,28 @@ class _History:
         return whole
 
 
-def _as_pairs(problem: Problem) -> PairAccess:
+def _as_pairs(problem: Problem) -> tuple[PairAccess, Array]:
+    """Access to the pairs, and the ridge of squared errors (empty for others)."""
     access: Any = problem.Q.access
+    ridge = problem.term.d if isinstance(problem.term, Diagonal) else np.empty(0)
     plain = len(problem.d) == 0 and np.all(problem.Q.sign == 1) and np.all(problem.p == -1) and not problem.lower.any()
-    if not isinstance(access, PairAccess) or not plain or not np.isfinite(problem.upper).all():
-        raise ValueError("PairDescent solves problems over pairs of samples with finite costs: use SMO for others")
-    return access
+    if len(ridge):
+        known = bool(np.all(ridge > 0)) and bool(np.isinf(problem.upper).all())
+    else:
+        known = problem.term is None and bool(np.isfinite(problem.upper).all())
+    if not isinstance(access, PairAccess) or not plain or not known:
+        raise ValueError(
+            "PairDescent solves problems over pairs of samples, with finite costs or squared errors: use SMO for others"
+        )
+    return access, ridge
+
+
+def _polished(problem: Problem, alpha: Array, gradient: Array, ridge: Array) -> tuple[Array, Array] | None:
+    """`polish`, for which the ridge belongs to the matrix."""
+    if not len(ridge):
+        return polish(problem, alpha, gradient)
+    better = polish(absorb([problem])[0], alpha, gradient + ridge * alpha)
+    return None if better is None else (better[0], better[1] - ridge * better[0])
 
 
 def _gradient(pairs: PairAccess, alpha: Array) -> Array:

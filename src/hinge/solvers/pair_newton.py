@@ -1,4 +1,7 @@
-"""Newton's method for pairs: a proximal point method whose steps are smooth problems.      docs/math.md (437)–(440)"""
+"""Newton's method for pairs: a proximal point method whose steps are smooth problems.      docs/math.md (437)–(440)
+
+Squared errors make a smooth problem from the beginning, and need one such step.                          (467)–(469)
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
+import scipy.sparse as sp
 
 from hinge.kernels import Linear, PairAccess
 from hinge.problems import Array
@@ -23,11 +27,15 @@ TRIALS = 30
 
 @dataclass
 class PairNewton:
-    """α ← argmin of the dual plus ½σ‖α − α_old‖², each by Newton's method on its primal, with σ falling."""
+    """α ← argmin of the dual plus ½σ‖α − α_old‖², each by Newton's method on its primal, with σ falling.
+
+    `ridge` is d of ½Σ dα² where errors are squared, and empty otherwise.
+    """
 
     pairs: PairAccess
     cost: Array
     alpha: Array
+    ridge: Array
     deadline: float | None = None
     max_steps: int = -1
     steps: int = 0
@@ -52,12 +60,22 @@ class PairNewton:
         self.beta = self.pairs.coefficients(alpha)
         self.f = self._product(self.beta)
         short = 1 - self.pairs.differences(self.f)
-        self.gap = float(np.sum(np.where(short > 0, (self.cost - alpha) * short, -alpha * short)))
+        self.gap = self._terms(alpha, short)
         self.dual = float(np.sum(alpha) - 0.5 * self.beta @ self.f)
+        push = short
+        if len(self.ridge):
+            push = short - self.ridge * alpha
+            self.dual -= 0.5 * float(self.ridge @ alpha**2)
         self.primal = self.dual + self.gap
-        wrong = ((short > 0) & (alpha < self.cost)) | ((short < 0) & (alpha > 0))
-        self.violation = float(np.max(np.abs(short[wrong]), initial=0.0))
-        self.loss = float(np.sum(self.cost * np.maximum(short, 0.0)))
+        wrong = ((push > 0) & (alpha < self.cost)) | ((push < 0) & (alpha > 0))
+        self.violation = float(np.max(np.abs(push[wrong]), initial=0.0))
+
+    def _terms(self, alpha: Array, short: Array) -> float:
+        """What the pairs add to the gap.                                                docs/math.md (433), (468)"""
+        if len(self.ridge):
+            away = alpha - np.maximum(short, 0.0) / self.ridge
+            return float(np.sum(0.5 * self.ridge * away**2 + np.maximum(-short, 0.0) * alpha))
+        return float(np.sum(np.where(short > 0, (self.cost - alpha) * short, -alpha * short)))
 
     def stop(self) -> str | None:
         """Why to stop before the end, if there is a reason."""
@@ -72,12 +90,16 @@ class PairNewton:
 
         On the way w is ahead of Dᵀα, and the gap of the two together (440) says how it goes; at the end w is Dᵀα.
         """
-        width = min(0.2 * self.loss, 2 * self.gap) / max(float(np.sum(self.cost)), np.finfo(float).tiny)  # of a kink
+        if len(self.ridge):
+            return self._run_smooth(wanted, tell)
+        loss = float(np.sum(self.cost * np.maximum(1 - self.pairs.differences(self.f), 0.0)))
+        width = min(0.2 * loss, 2 * self.gap) / max(float(np.sum(self.cost)), np.finfo(float).tiny)  # of a kink
         beta, f, alpha = self.beta.copy(), self.f.copy(), self.alpha
         together, tightness, stalls = np.inf, 0.05, 0
         while not wanted(self):
             before = together
-            found = self._proximal_step(alpha, beta, f, width, tightness)
+            sigma = width / max(float(np.mean(self.cost)), np.finfo(float).tiny)  # the kink is smooth over `width`
+            found = self._proximal_step(alpha, beta, f, np.full(len(alpha), sigma), tightness)
             if found is None:
                 return self.stop() or "time"
             alpha, beta, f, together = found
@@ -98,13 +120,32 @@ class PairNewton:
                 width *= 0.3
         return "solved"
 
+    def _run_smooth(self, wanted: Callable[[PairNewton], bool], tell: Callable[[PairNewton], None]) -> str:
+        """Squared errors: α(w) = max(0, 1 − Df)/d leaves only ‖w − Φᵀ Dᵀα‖² of the gap.          docs/math.md (468)"""
+        beta, f, nothing = self.beta.copy(), self.f.copy(), np.zeros_like(self.alpha)
+        together, stalls = np.inf, 0
+        while not wanted(self):
+            before = together
+            found = self._proximal_step(nothing, beta, f, self.ridge, 0.0, most=1)  # one Newton step, then look
+            if found is None:
+                return self.stop() or "time"
+            alpha, beta, f, together = found
+            last, old_gap = self.alpha, self.gap
+            self._settle(alpha)
+            if self.gap > old_gap:
+                self._settle(last)
+            tell(self)
+            stalls = stalls + 1 if self.gap >= old_gap and together >= before else 0
+            if stalls > 5:
+                return "solved" if wanted(self) else "stalled"
+        return "solved"
+
     def _proximal_step(
-        self, centre: Array, beta: Array, f: Array, width: float, tightness: float
+        self, centre: Array, beta: Array, f: Array, sigma: Array, tightness: float, most: int = INNER
     ) -> tuple[Array, Array, Array, float] | None:
-        """One proximal step; σ = width / mean cost, so that the kink is smooth over about `width`."""
-        sigma = width / max(float(np.mean(self.cost)), np.finfo(float).tiny)
+        """One proximal step, until its slack ‖w − Φᵀ Dᵀα‖²/2 is small beside the pairs' own terms of the gap."""
         z = self.pairs.differences(f)
-        for inner in range(INNER + 1):
+        for inner in range(most + 1):
             if self.stop():
                 return None
             short = 1 - z
@@ -112,11 +153,11 @@ class PairNewton:
             rest = beta - self.pairs.coefficients(alpha)
             f_rest = self._product(rest)
             slack = max(0.0, 0.5 * float(rest @ f_rest))
-            terms = float(np.sum(np.where(short > 0, (self.cost - alpha) * short, -alpha * short)))
-            if slack <= tightness * terms or inner == INNER:
+            terms = self._terms(alpha, short)
+            if slack <= tightness * terms or inner == most:
                 break
             free = np.flatnonzero((alpha > 0) & (alpha < self.cost))
-            step = self._direction(rest, f_rest, free, sigma)
+            step = self._direction(rest, f_rest, free, sigma[free])
             f_step = self._product(step)
             t = self._search(beta, step, f_step, z, centre, sigma)
             self.steps += 1
@@ -127,19 +168,19 @@ class PairNewton:
             z = self.pairs.differences(f)
         return alpha, beta, f, terms + slack
 
-    def _direction(self, rest: Array, f_rest: Array, free: Any, sigma: float) -> Array:
-        """−(I + LK/σ)⁻¹ rest, L = D_Fᵀ D_F, as coefficients of samples.                           docs/math.md (439)"""
+    def _direction(self, rest: Array, f_rest: Array, free: Any, sigma: Array) -> Array:
+        """−(I + LK)⁻¹ rest, L = D_Fᵀ σ⁻¹ D_F, as coefficients of samples.                         docs/math.md (439)"""
         if len(free) == 0:
             return -rest
         D = self.pairs.incidence(free)
         few_features = self.X is not None and not hasattr(self.X, "indptr") and self.X.shape[1] <= DIRECT
         if few_features and self.X.shape[1] < len(free):
-            # w-space: (I + XᵀLX/σ)⁻¹ Xᵀ rest; the same step has the coefficients rest − L X v/σ.
-            DX = D @ self.X
-            H = DX.T @ DX / sigma
+            # w-space: v = (I + XᵀLX)⁻¹ Xᵀ rest; the same step has the coefficients rest − L X v.
+            LX = D.T @ (sp.diags_array(1.0 / sigma) @ D) @ self.X
+            H = self.X.T @ LX
             H[np.diag_indices_from(H)] += 1.0
             v = sla.cho_solve(sla.cho_factor(H, overwrite_a=True), self.X.T @ rest)
-            return -(rest - D.T @ (DX @ v) / sigma)
+            return -(rest - LX @ v)
         right = D @ f_rest
         if len(free) <= DIRECT:
             M = self.pairs.block(free, free)
@@ -149,7 +190,7 @@ class PairNewton:
             inner = self._conjugate_gradients(D, right, sigma)
         return -(rest - D.T @ inner)
 
-    def _conjugate_gradients(self, D: Any, right: Array, sigma: float, rounds: int = 60) -> Array:
+    def _conjugate_gradients(self, D: Any, right: Array, sigma: Array, rounds: int = 60) -> Array:
         """(σ + D K Dᵀ) x = right, roughly."""
         x, r = np.zeros_like(right), right.copy()
         p, rr = r.copy(), float(r @ r)
@@ -165,7 +206,7 @@ class PairNewton:
             p, rr = r + (new / rr) * p, new
         return x
 
-    def _search(self, beta: Array, step: Array, f_step: Array, z: Array, centre: Array, sigma: float) -> float:
+    def _search(self, beta: Array, step: Array, f_step: Array, z: Array, centre: Array, sigma: Array) -> float:
         """Near the zero of the slope of the smooth primal along the step, which rises: bracketed secants."""
         linear, square = float(beta @ f_step), float(step @ f_step)
         z_step = self.pairs.differences(f_step)

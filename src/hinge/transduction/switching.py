@@ -47,14 +47,19 @@ class Transduction:
         To the kernel matrix of all samples, the labelled first.
     y, cost : ndarray
         ±1 and Cᵢ of the labelled samples.
-    positives : int
-        How many of the unlabelled are to be positive: k⁺.
+    positives : int or None
+        How many of the unlabelled are to be positive: k⁺; as many as the machine of the labelled says when None.
+
+    Attributes
+    ----------
+    predicted : int
+        How many of the unlabelled that machine says are positive.
     """
 
     access: Access
     y: Array
     cost: Array
-    positives: int
+    positives: int | None
     cache_size: float | str = "auto"
     max_time: float | None = None
     stages: list[Stage] = field(default_factory=list)
@@ -72,7 +77,11 @@ class Transduction:
         still = self._motion(constant(self.up), constant(self.down))
         self.engine = Engine(self.access, still.group, 2, self.cache_size)
         self.events += self.engine.start(still, 0.0, max_time=self.max_time).events
-        order = np.argsort(-self.scores()[labelled:], kind="stable")
+        scores = self.scores()[labelled:]
+        self.predicted = int(np.count_nonzero(scores > 0))
+        if self.positives is None:
+            self.positives = self.predicted
+        order = np.argsort(-scores, kind="stable")
         self.label = np.full(self.k, -1.0)
         self.label[order[: self.positives]] = 1.0
 
@@ -178,6 +187,7 @@ class Transduction:
 
     def run(self, cost: float, first: float, growth: float, batch: int = 1) -> None:
         """Costs of the unlabelled from `first` times `cost` to `cost`, times `growth` each; switching at every one."""
+        assert self.positives is not None
         others = self.k - self.positives
         ratio = self.positives / others if self.positives and others else 1.0
         negative, positive = min(cost, first * cost), min(cost, first * cost * ratio)
