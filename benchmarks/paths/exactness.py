@@ -11,8 +11,8 @@ knows.  And how many roundings of the sum Kβ it is ("round."), a rounding being
 distance to the interior point method with polishing, for a few of the C and small problems, beyond what its own
 duality gap allows, docs/math.md (245).
 
-Bad is a violation above 1e-9, or a distance above 1e-7 that is more than 8 ulps and more than 128 roundings.  "grid" and
-"line" are made up: points on an integer grid with ties and contradictions, and a rank-deficient kernel with ties.
+Bad is a violation above 1e-9, or a distance above 1e-7 that is more than 8 ulps and more than 128 roundings.  "grid"
+and "line" are made up: points on an integer grid with ties and contradictions, and a rank-deficient kernel with ties.
 """
 
 from __future__ import annotations
