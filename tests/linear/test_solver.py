@@ -96,6 +96,46 @@ def test_small_and_large_costs(loss, bias, C):
     assert solution.primal == pytest.approx(value, rel=1e-6)
 
 
+@pytest.mark.parametrize(("loss", "bias"), [(loss, bias) for loss, bias in every_machine() if loss != "one_class"])
+@pytest.mark.parametrize("C", [0.02, 1.0])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "duplicates"])
+def test_few_features_need_no_epochs(loss, bias, C, kind):
+    """Fewer samples, then the samples near a kink: proven by the data, and where descent alone ends up."""
+    problem = machine(loss, bias, C=C, n=6000, d=6, kind=kind)
+    solution = CoordinateDescent(tol=1e-7).solve_linear(problem)
+    assert solution.status is Status.SOLVED
+    assert solution.counters["epochs"] == 0
+    found = certify_linear(problem, solution.weights, solution.offset, solution.beta)
+    assert found.relative_gap <= 1.01e-7
+    assert found.infeasibility <= 1e-10 * np.abs(solution.beta).sum()
+    other = CoordinateDescent(tol=1e-3, method="descent").solve_linear(problem)
+    assert other.dual <= solution.primal
+    assert solution.dual <= other.primal
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "epsilon_insensitive"])
+@pytest.mark.parametrize("bias", [Bias.NONE, Bias.FREE])
+def test_lanes_are_the_same_on_any_number_of_threads(loss, bias):
+    problem = machine(loss, bias, C=0.01, n=20_000, d=3)
+    runs = [
+        CoordinateDescent(tol=1e-4, method="descent", threads=threads).solve_linear(problem) for threads in (1, 2, 3)
+    ]
+    for run in runs:
+        assert run.status is Status.SOLVED
+        np.testing.assert_array_equal(run.beta, runs[0].beta)
+        np.testing.assert_array_equal(run.weights, runs[0].weights)
+    assert certify_linear(problem, runs[0].weights, runs[0].offset, runs[0].beta).relative_gap <= 1.01e-4
+
+
+@pytest.mark.parametrize("bias", [Bias.NONE, Bias.FREE])
+def test_lanes_that_are_cut_off_leave_a_true_certificate(bias):
+    problem = machine("hinge", bias, C=1.0, n=60_000, d=30)
+    solution = CoordinateDescent(tol=1e-12, method="descent", threads=2, max_time=0.1).solve_linear(problem)
+    assert solution.status is Status.TIME_LIMIT
+    found = certify_linear(problem, solution.weights, solution.offset, solution.beta)
+    assert found.gap == pytest.approx(solution.gap, rel=1e-6)
+
+
 def test_the_bits_do_not_depend_on_threads():
     for loss, bias in (("hinge", Bias.FREE), ("squared_hinge", Bias.FREE), ("hinge", Bias.NONE)):
         problem = machine(loss, bias, n=4000, d=60)
