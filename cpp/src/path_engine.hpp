@@ -177,6 +177,7 @@ class ActiveSet::Engine {
   Event choose(double limit);
   void dual_candidates(const Frame& frame, double& limit);
   void pair_candidates(const Frame& frame, double& limit);
+  void everybody_candidates(const Frame& frame, double& limit);
   void primal_candidates(const Frame& frame, double& limit);
   void offer(double& limit, double step, double relaxed, double pivot, const Event& event);
   bool handle(const Event& event, PathResult& result);
@@ -213,6 +214,7 @@ class ActiveSet::Engine {
     Event event;
   };
   std::vector<Candidate> candidates_;
+  std::vector<double> rates_;  // of residuals
   std::int64_t idle_ = 0;
   std::vector<Frame*> frames_;
   std::vector<std::pair<std::int32_t, Place>> changes_;  // since the last recorded segment

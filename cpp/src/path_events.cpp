@@ -89,9 +89,42 @@ void ActiveSet::Engine::pair_candidates(const Frame& frame, double& limit) {
   seen_violation_ = worst;
 }
 
+// The same for all samples: two passes, each with one branch that is rarely taken.
+void ActiveSet::Engine::everybody_candidates(const Frame& frame, double& limit) {
+  double offset[3] = {0, 0, 0}, turn[3] = {0, 0, 0};  // by group, after those in none
+  bool idle[3] = {false, false, false};
+  for (std::size_t g = 0; g < G; ++g) offset[g + 1] = mu[g], turn[g + 1] = dmu_[g], idle[g + 1] = count_[g] == 0;
+  rates_.resize(N);
+  const double *x = f.data(), *dx = df_.data(), *c = now.linear.data(), *dc = frame.rate.linear.data();
+  double top = rate_noise_;
+  for (std::size_t slot = 0; slot < N; slot += n)
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t v = slot + i;
+      const double rate = dx[i] + dc[v] + turn[group[v] + 1];
+      rates_[v] = rate;
+      if (place[v] != Place::margin) top = std::max(top, std::abs(rate));
+    }
+  for (std::size_t slot = 0; slot < N; slot += n)
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t v = slot + i;
+      const double sign = 1.0 - 2.0 * static_cast<double>(place[v]);  // of the margin it does not matter
+      const double rate = sign * rates_[v], room = sign * (x[i] + c[v] + offset[group[v] + 1]);
+      if (!((rate < -rate_noise_) & (room + limit * rate <= 0))) continue;
+      if (place[v] == Place::margin || idle[group[v] + 1] || fixed(frame, v)) continue;  // centre looks after the idle
+      Event event;
+      event.kind = Kind::enter;
+      event.variable = v;
+      offer(limit, room / -rate, (std::max(room, 0.0) + r_noise_) / -rate, -rate / top, event);
+    }
+}
+
 void ActiveSet::Engine::dual_candidates(const Frame& frame, double& limit) {
   if (on_pairs()) {
     pair_candidates(frame, limit);
+    return;
+  }
+  if (!tracking_) {
+    everybody_candidates(frame, limit);
     return;
   }
   double top = rate_noise_;

@@ -49,7 +49,7 @@ class IncrementalMachine(KernelMachine):
 
     def _check_changed_parameters(self) -> None:
         """The same for an update: what has not been set anew since was looked at before."""
-        now = [getattr(self, name) for name in _parameters(type(self))]
+        now = [getattr(self, name) for name in _parameters(type(self))]  # type: ignore[arg-type]
         before = vars(self).get("_checked", ())
         if len(now) != len(before) or not all(a is b for a, b in zip(now, before, strict=True)):
             self._check_parameters()
@@ -192,7 +192,7 @@ class IncrementalMachine(KernelMachine):
         self._y, self._w = np.array(data.y), data.weight.copy()
         self.shape_fit_ = (len(self._y), *self.shape_fit_[1:])
         self._windows = None
-        self._checked = [getattr(self, name) for name in _parameters(type(self))]
+        self._checked = [getattr(self, name) for name in _parameters(type(self))]  # type: ignore[arg-type]
         kernel = self._make_kernel()
         return kernel if isinstance(kernel, FunctionKernel) else kernel.resolve(data.X, data.weight)
 
