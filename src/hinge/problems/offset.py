@@ -115,8 +115,7 @@ def _root(problem: Problem, alpha: Array, slope: Array, row: Array, near: float)
 
     def derivative(mu: float) -> float:
         with np.errstate(invalid="ignore", over="ignore"):
-            terms = row * (alpha - term.answer(slope + mu * row, problem.lower, problem.upper))
-        return float(np.nansum(terms))
+            return float(np.nansum(row * (alpha - term.answer(slope + mu * row, problem.lower, problem.upper))))
 
     left = _first(lambda mu: derivative(mu) >= 0, near)
     right = _first(lambda mu: derivative(mu) > 0, near if np.isinf(left) else left)
