@@ -59,7 +59,7 @@ class SVC(PairwiseClassifier):
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
     break_ties : bool, default=False
     warm_start : bool, default=False
-        Start from the last solution, rescaled to the new C.
+        Start from the last solution. Clones, as `GridSearchCV` makes them, share it within a process.
     n_jobs : int, optional
         Threads.
     verbose : bool, default=False
