@@ -30,6 +30,9 @@ IDLE = 15
 #: Kernel matrices that are in memory at a time: K, what is factorised, and a copy in single precision.
 MATRICES = 2.5
 
+#: Of the width of a box: what is closer to a bound than that is at it.
+CRUMB = 1e-14
+
 #: An exact end is tried when the products of slacks and multipliers fall below this, relative to the objective, or
 #: after so many iterations; and again whenever they have fallen by that factor.
 CROSSING = 1.0
@@ -185,7 +188,7 @@ def _cross(state: InteriorState, deadline: float | None, tol: float) -> tuple[tu
     found = newton.run(state.x, state.mu, tol)
     if found is None:
         return None, False, newton.steps
-    alpha = found.x
+    alpha = _without_crumbs(problem, found.x)
     inside = np.flatnonzero((alpha > problem.lower) & (alpha < problem.upper))
     if not balance(problem, alpha, inside):
         return None, False, newton.steps
@@ -195,6 +198,14 @@ def _cross(state: InteriorState, deadline: float | None, tol: float) -> tuple[tu
         return None, False, newton.steps
     state.mu = found.mu
     return (alpha, gradient), found.exact, newton.steps
+
+
+def _without_crumbs(problem: Problem, alpha: Array) -> Array:
+    """Variables that only rounding keeps from their bound are at it: as free ones they would fix the offset."""
+    width = problem.upper - problem.lower
+    crumb = CRUMB * np.where(np.isfinite(width), width, np.max(np.abs(alpha), initial=0.0))
+    alpha = np.where(alpha - problem.lower <= crumb, problem.lower, alpha)
+    return np.where(problem.upper - alpha <= crumb, problem.upper, alpha)
 
 
 def _quadratic(problem: Problem) -> bool:
@@ -301,7 +312,8 @@ def _multipliers(state: InteriorState, alpha: Array, gradient: Array) -> Array:
         return state.mu
     best = optimal_offset(problem, alpha, gradient)
     there, here = (state.gap_of(alpha, gradient, mu) for mu in (best, state.mu))
-    return state.mu if here < there else best
+    rounding = np.finfo(float).eps * abs(problem.value(alpha, gradient))
+    return state.mu if here < there - rounding else best
 
 
 def _repaired(state: InteriorState) -> tuple[Array, Array]:
