@@ -96,9 +96,10 @@ $(VENV)/.hinge: $(VENV)/.base $(CORE)
 SANITIZE := address,undefined
 SAN      := build/sanitize
 # Tests of compiled code; solvers written in NumPy have nothing to find here.
-SANTESTS := $(wildcard tests/kernels tests/contracts tests/linear tests/io/test_libsvm.py tests/online/test_learner.py) \
+NUMPY    := %/test_iterative.py %/test_iterative_solvers.py %/test_low_rank.py %/test_crossover.py %/test_losses.py
+SANTESTS := $(wildcard tests/kernels tests/linear tests/io/test_libsvm.py tests/online/test_learner.py) \
             $(wildcard tests/paths/test_regularization.py) \
-            $(filter-out %/test_iterative.py %/test_low_rank.py,$(wildcard tests/solvers/test_*.py))
+            $(filter-out $(NUMPY),$(wildcard tests/contracts/test_*.py tests/solvers/test_*.py))
 SANENV    = LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
             ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc
 
