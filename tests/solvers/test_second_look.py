@@ -112,3 +112,11 @@ def test_an_interrupted_run_claims_nothing(monkeypatch):
         if model.status_ is Status.INTERRUPTED:
             assert model.certificate_.best_dual <= sharp.primal
             assert model.certificate_.best_primal >= sharp.dual
+
+
+def test_where_rows_are_good_enough_nothing_is_done_twice():
+    """The look confirms them: no recomputation, no second run in double precision."""
+    task = CSVC(LABELS.astype(float), np.ones(N)).build(open_access(RBF(0.3), X))
+    found = WorkingSet(tol=1e-3, precision="float32", polish=False).solve(task)
+    assert found.rounded
+    assert found.counters["recomputations"] == 0
