@@ -52,12 +52,12 @@ class RidgedGram final : public Gram {
   }
 
   void block_rows(Span<const std::int32_t> which, const Columns& columns, Span<double* const> out,
-                  const Parallel& parallel) const override {
-    block(which, columns, out, parallel);
+                  const Parallel& parallel, Part part) const override {
+    block(which, columns, out, parallel, part);
   }
   void block_rows(Span<const std::int32_t> which, const Columns& columns, Span<float* const> out,
-                  const Parallel& parallel) const override {
-    block(which, columns, out, parallel);
+                  const Parallel& parallel, Part part) const override {
+    block(which, columns, out, parallel, part);
   }
 
   void add_rows(Span<const std::int32_t> which, Span<const double> coef, const Columns& columns, float precision,
@@ -90,10 +90,10 @@ class RidgedGram final : public Gram {
   }
 
   template <class T>
-  void block(Span<const std::int32_t> which, const Columns& columns, Span<T* const> out,
-             const Parallel& parallel) const {
+  void block(Span<const std::int32_t> which, const Columns& columns, Span<T* const> out, const Parallel& parallel,
+             Part part) const {
     const auto& own = static_cast<const RidgedColumns&>(columns);
-    inner_.block_rows(which, own.inner(), out, parallel);
+    inner_.block_rows(which, own.inner(), out, parallel, part);
     for (std::size_t k = 0; k < which.size(); ++k) {
       const std::int32_t j = own.place(which[k]);
       if (j != kAbsent) out[k][j] = static_cast<T>(out[k][j] + ridge(which[k]));

@@ -70,12 +70,12 @@ class VectorGram : public Gram {
   }
 
   void block_rows(Span<const std::int32_t> which, const Columns& columns, Span<double* const> out,
-                  const Parallel& parallel) const override {
-    many_rows().compute(which, static_cast<const PackedColumns&>(columns), out, parallel);
+                  const Parallel& parallel, Part part) const override {
+    many_rows().compute(which, static_cast<const PackedColumns&>(columns), out, parallel, part);
   }
   void block_rows(Span<const std::int32_t> which, const Columns& columns, Span<float* const> out,
-                  const Parallel& parallel) const override {
-    many_rows().compute(which, static_cast<const PackedColumns&>(columns), out, parallel);
+                  const Parallel& parallel, Part part) const override {
+    many_rows().compute(which, static_cast<const PackedColumns&>(columns), out, parallel, part);
   }
 
   void add_rows(Span<const std::int32_t> which, Span<const double> coef, const Columns& columns, float,

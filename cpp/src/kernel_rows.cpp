@@ -95,7 +95,7 @@ std::unique_ptr<const SparseRows<double>> KernelRows::lists_for(Span<const std::
 
 template <class T, class Take>
 void KernelRows::by_products(Span<const std::int32_t> which, const PackedColumns& columns, const Parallel& parallel,
-                             const SparseRows<T>* lists, Take take, Tiles tiles) const {
+                             const SparseRows<T>* lists, Take take, Part part) const {
   const std::size_t n = columns.size();
   if (which.empty() || n == 0) return;
   const RowList columns_z = columns.rows();
@@ -114,7 +114,8 @@ void KernelRows::by_products(Span<const std::int32_t> which, const PackedColumns
       kernel.load_x({0, list.size()});
       return [&, kernel = std::move(kernel)](std::size_t task, Pulse& pulse) mutable {
         const std::size_t first = task * blocking.columns, count = std::min(blocking.columns, n - first);
-        const std::size_t rows = tiles == Tiles::all ? list.size() : std::min(list.size(), std::max(first + count, start) - start);
+        const std::size_t last = part == Part::all ? which.size() : std::max(first + count, start);
+        const std::size_t rows = std::min(list.size(), last - start);
         if (rows > 0) kernel.load_z({first, first + count});
         for (std::size_t i = 0; i < rows; i += Blocking::kTile) {
           pulse.beat();
@@ -128,14 +129,14 @@ void KernelRows::by_products(Span<const std::int32_t> which, const PackedColumns
 
 template <class Out>
 void KernelRows::by_gathering(Span<const std::int32_t> which, RowList columns, Span<Out* const> out,
-                              const Parallel& parallel) const {
+                              const Parallel& parallel, Part part) const {
   constexpr std::size_t width = RowKernel::kColumns;
   const std::size_t n = columns.size();
   run_tasks(which.size(), parallel, [&] {
     RowKernel kernel(samples_, samples_, columns, function_, norms_);
     return [&, kernel = std::move(kernel)](std::size_t k, Pulse& pulse) mutable {
       kernel.open(static_cast<std::size_t>(which[k]));
-      for (std::size_t j = 0; j < n; j += width) {
+      for (std::size_t j = part == Part::all ? 0 : k; j < n; j += width) {
         pulse.beat();
         const std::size_t count = std::min(width, n - j);
         const double* const values = kernel.evaluate(j, count);
@@ -148,17 +149,17 @@ void KernelRows::by_gathering(Span<const std::int32_t> which, RowList columns, S
 
 template <class Out>
 void KernelRows::compute(Span<const std::int32_t> which, const PackedColumns& columns, Span<Out* const> out,
-                         const Parallel& parallel) const {
+                         const Parallel& parallel, Part part) const {
   const auto store = [&](std::size_t k, std::size_t first, std::size_t count, const auto* values, std::size_t height,
                          std::size_t stride) {
     for (std::size_t r = 0; r < height; ++r, values += stride) std::copy(values, values + count, out[k + r] + first);
   };
   if (gather_) {
-    by_gathering(which, columns.rows(), out, parallel);
+    by_gathering(which, columns.rows(), out, parallel, part);
   } else if (std::is_same_v<Out, float> && float_keeps_) {
-    by_products<float>(which, columns, parallel, nullptr, store);
+    by_products<float>(which, columns, parallel, nullptr, store, part);
   } else {
-    by_products<double>(which, columns, parallel, nullptr, store);
+    by_products<double>(which, columns, parallel, nullptr, store, part);
   }
 }
 
@@ -227,15 +228,15 @@ void KernelRows::add_square(Span<const std::int32_t> which, Span<const double> c
       }
   };
   const auto lists = lists_for(which, columns);
-  by_products<double>(which, columns, parallel, lists.get(), take, Tiles::upper);
+  by_products<double>(which, columns, parallel, lists.get(), take, Part::upper);
   for (std::size_t b = 0; b < blocks; ++b)
     for (std::size_t k = 0; k < std::min(n, (b + 1) * width); ++k) out[k] += sums[b * n + k];
 }
 
 template void KernelRows::compute(Span<const std::int32_t>, const PackedColumns&, Span<float* const>,
-                                  const Parallel&) const;
+                                  const Parallel&, Part) const;
 template void KernelRows::compute(Span<const std::int32_t>, const PackedColumns&, Span<double* const>,
-                                  const Parallel&) const;
+                                  const Parallel&, Part) const;
 template void KernelRows::add<float>(Span<const std::int32_t>, Span<const double>, const PackedColumns&, Span<double>,
                                      const Parallel&) const;
 template void KernelRows::add<double>(Span<const std::int32_t>, Span<const double>, const PackedColumns&,

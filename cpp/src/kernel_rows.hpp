@@ -61,7 +61,7 @@ class KernelRows {
   // digits of the distances, and in double otherwise.
   template <class Out>
   void compute(Span<const std::int32_t> which, const PackedColumns& columns, Span<Out* const> out,
-               const Parallel& parallel) const;
+               const Parallel& parallel, Part part) const;
 
   // out += Σ_k coef[k] · row which[k], with rows as they would be in precision T.
   template <class T>
@@ -74,12 +74,11 @@ class KernelRows {
 
  private:
   // Calls take(k, first, count, values, height, stride) for every tile: rows which[k .. k + height), columns
-  // [first, first + count).  Tiles of the same columns come one after the other, in order, on one thread.  Of a square
-  // (rows and columns are the same samples) those below the diagonal are left out.
-  enum class Tiles { all, upper };
+  // [first, first + count).  Tiles of the same columns come one after the other, in order, on one thread.  Of the upper
+  // part those that are below the diagonal are left out.
   template <class T, class Take>
   void by_products(Span<const std::int32_t> which, const PackedColumns& columns, const Parallel& parallel,
-                   const SparseRows<T>* lists, Take take, Tiles tiles = Tiles::all) const;
+                   const SparseRows<T>* lists, Take take, Part part = Part::all) const;
 
   // Lists of double for one product: of the samples it needs, unless these are most, or all are there already.
   std::unique_ptr<const SparseRows<double>> lists_for(Span<const std::int32_t> which,
@@ -87,8 +86,8 @@ class KernelRows {
   template <class T>
   bool by_panels(std::size_t columns) const;
   template <class Out>
-  void by_gathering(Span<const std::int32_t> which, RowList columns, Span<Out* const> out,
-                    const Parallel& parallel) const;
+  void by_gathering(Span<const std::int32_t> which, RowList columns, Span<Out* const> out, const Parallel& parallel,
+                    Part part = Part::all) const;
   template <class T>
   const SparseRows<T>& sparse() const;
 

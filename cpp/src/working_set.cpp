@@ -235,9 +235,7 @@ class Engine {
 
   void step_set() {
     set_ = choice_.next();
-    std::vector<std::int32_t> samples;
-    for (std::int32_t k : set_) samples.push_back(active_.samples()[static_cast<std::size_t>(k)]);
-    block_.fill(samples, parallel_);
+    block_.fill(set_, active_.samples(), parallel_);
     if (solve_inner()) {
       spread();
     } else {

@@ -27,6 +27,10 @@ class Columns {
   std::size_t all_;
 };
 
+// What of a block of rows is asked for: all of it, or, where its first columns are the rows themselves, what lies on the
+// diagonal of this square and right of it.  The rest then holds anything: K is symmetric.
+enum class Part { all, upper };
+
 class KernelSource {
  public:
   KernelSource() = default;
@@ -63,11 +67,13 @@ class KernelSource {
 
   // K[which, columns], out[k] receiving row which[k].  Sources that gain from it make them as one block, on all threads.
   virtual void block_rows(Span<const std::int32_t> which, const Columns& columns, Span<double* const> out,
-                          const Parallel& parallel) const {
+                          const Parallel& parallel, Part part = Part::all) const {
+    (void)part;
     one_by_one(which, columns, out, parallel);
   }
   virtual void block_rows(Span<const std::int32_t> which, const Columns& columns, Span<float* const> out,
-                          const Parallel& parallel) const {
+                          const Parallel& parallel, Part part = Part::all) const {
+    (void)part;
     one_by_one(which, columns, out, parallel);
   }
 

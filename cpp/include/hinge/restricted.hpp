@@ -35,12 +35,12 @@ class Restricted final : public KernelSource {
   }
 
   void block_rows(Span<const std::int32_t> which, const Columns& columns, Span<double* const> out,
-                  const Parallel& parallel) const override {
-    source_.block_rows(rows(which), whole(columns), out, parallel);
+                  const Parallel& parallel, Part part) const override {
+    source_.block_rows(rows(which), whole(columns), out, parallel, part);
   }
   void block_rows(Span<const std::int32_t> which, const Columns& columns, Span<float* const> out,
-                  const Parallel& parallel) const override {
-    source_.block_rows(rows(which), whole(columns), out, parallel);
+                  const Parallel& parallel, Part part) const override {
+    source_.block_rows(rows(which), whole(columns), out, parallel, part);
   }
   void add_rows(Span<const std::int32_t> which, Span<const double> coef, const Columns& columns, float precision,
                 Span<double> out, const Parallel& parallel) const override {
