@@ -52,27 +52,32 @@ class SetChoice {
     return set_;
   }
 
+  void saw_move(std::size_t count) { moved_ = std::max(moved_, count); }  // so many samples of the set
+
   std::size_t free() const { return free_; }  // active samples with a free variable, when next() was called
 
  private:
   static constexpr std::size_t kSmallest = 256;  // a sixteenth of the active samples,
   static constexpr std::size_t kSize = 2048;     // from the one to the other,
-  static constexpr std::size_t kLargest = 4096;  // and more where many variables are free
+  static constexpr std::size_t kLargest = 4096;  // and more where many variables are free,
+  static constexpr std::size_t kWorth = 4;       // but, after the first set, not many times those that move
 
   // All free variables should find room: those that do not would be moved by turns only.
   std::size_t size() {
     free_ = 0;
     for (std::size_t k = 0; k < active_.size(); ++k) free_ += active_.is_free(k);
     if (given_) return std::clamp<std::size_t>(given_, 2, std::max<std::size_t>(2, active_.size()));
-    const std::size_t usual = std::clamp(active_.size() / 16, kSmallest, kSize);
-    size_ = std::max(size_, std::clamp(3 * free_ / 2, usual, kLargest));
-    return std::max<std::size_t>(2, std::min({size_, fits_, active_.size()}));
+    const std::size_t worth = moved_ > 0 ? kWorth * moved_ : kSize;
+    const std::size_t usual = std::clamp(std::min(active_.size() / 16, worth), kSmallest, kSize);
+    const std::size_t size = std::max(size_, std::clamp(3 * free_ / 2, usual, kLargest));
+    if (moved_ > 0) size_ = size;
+    return std::max<std::size_t>(2, std::min({size, fits_, active_.size()}));
   }
 
   const ActiveSamples<T>& active_;
   Violators<T>& violators_;
   const std::size_t given_, fits_;
-  std::size_t size_ = 0, free_ = 0;
+  std::size_t size_ = 0, free_ = 0, moved_ = 0;  // moved_: of a set, at most
   std::vector<std::int32_t> set_, last_;  // positions; samples, the last to come first
 };
 

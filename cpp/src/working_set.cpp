@@ -283,6 +283,7 @@ class Engine {
       const bool keep = kept.samples.size() < room && (store().holds(i) || (was_free && active_.is_free(l)));
       (keep ? kept : passing).add(i, sum);
     }
+    choice_.saw_move(kept.samples.size() + passing.samples.size());
     RunControl::Unstoppable now(control_, result_.exact);
     store().limit(std::min(2 * choice_.free(), room));
     rows_.fetch(kept.samples, parallel_);
