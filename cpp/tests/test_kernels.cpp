@@ -11,13 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "expect.hpp"
 #include "hinge/expand.hpp"
 #include "hinge/gram.hpp"
 #include "hinge/kernel_function.hpp"
-#include "expect.hpp"
 #include "hinge/parallel.hpp"
 #include "hinge/samples.hpp"
 #include "hinge/vector_ops.hpp"
+#include "kernel_data.hpp"
 
 namespace hinge {
 extern const VectorOps vector_ops_base;
@@ -28,38 +29,6 @@ namespace {
 using namespace hinge;
 
 using namespace hinge::test;
-
-struct Data {
-  std::size_t n, d;
-  std::vector<double> dense;
-  std::vector<float> dense32;
-  std::vector<double> values;
-  std::vector<std::int64_t> index, start;
-
-  Data(std::size_t rows, std::size_t features, double density, unsigned seed)
-      : n(rows), d(features), start{0} {
-    std::mt19937 random(seed);
-    std::normal_distribution<double> normal;
-    std::uniform_real_distribution<double> uniform;
-    for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t f = 0; f < d; ++f) {
-        const double value = uniform(random) < density ? static_cast<float>(normal(random)) : 0.0;
-        dense.push_back(value);
-        dense32.push_back(static_cast<float>(value));
-        if (value != 0) {
-          values.push_back(value);
-          index.push_back(static_cast<std::int64_t>(f));
-        }
-      }
-      start.push_back(static_cast<std::int64_t>(index.size()));
-    }
-  }
-  Samples as_dense() const { return Dense<double>{dense.data(), n, d}; }
-  Samples as_dense32() const { return Dense<float>{dense32.data(), n, d}; }
-  Samples as_csr() const {
-    return Csr<double, std::int64_t>{values.data(), index.data(), start.data(), n, d};
-  }
-};
 
 // k(x_i, z_j) from the definitions.
 double reference(const Node& node, const Data& x, std::size_t i, const Data& z, std::size_t j) {
@@ -81,10 +50,6 @@ double reference(const Node& node, const Data& x, std::size_t i, const Data& z, 
     default: throw std::logic_error("a leaf was expected");
   }
 }
-
-const Node kLeaves[] = {{Op::linear},         {Op::polynomial, 0.5, 1, 3},
-                        {Op::rbf, 0.3},       {Op::sigmoid, 0.4, 0.1},
-                        {Op::laplacian, 0.2}, {Op::bspline, 0.05, 0, 3}};
 
 void test_exp_and_tanh() {
   constexpr std::size_t m = 4096;
@@ -213,51 +178,6 @@ void test_rows_follow_the_formula() {
             " op " + std::to_string(static_cast<int>(leaf.op)) + " d " + std::to_string(d);
         expect(worst < 1e-12, "double rows follow the formula," + where + ": " + std::to_string(worst));
         expect(worst32 < 1e-4, "float rows follow the formula," + where + ": " + std::to_string(worst32));
-      }
-    }
-  }
-}
-
-void test_blocks_of_rows() {
-  const Data data(300, 29, 0.5, 6);
-  std::vector<std::int32_t> which;
-  for (std::int32_t k = 0; k < 290; ++k) which.push_back((k * 7) % 300);
-  for (const Node& leaf : kLeaves) {
-    for (const Samples& samples : {data.as_dense(), data.as_dense32(), data.as_csr()}) {
-      const auto gram = make_gram(samples, KernelFunction({leaf}));
-      std::vector<double> block(290 * 300), row(300);
-      std::vector<double*> out;
-      for (std::size_t k = 0; k < 290; ++k) out.push_back(block.data() + k * 300);
-      gram->block_rows(which, *gram->columns({}, 0), Span<double* const>(out.data(), out.size()), {2, {}});
-      double worst = 0;
-      for (std::size_t k = 0; k < 290; ++k) {
-        gram->row(static_cast<std::size_t>(which[k]), {}, row);
-        for (std::size_t j = 0; j < 300; ++j) {
-          worst = std::max(worst, std::fabs(out[k][j] - row[j]) / (1 + std::fabs(row[j])));
-        }
-      }
-      expect(worst < 1e-12, "blocks of rows equal single rows: " + std::to_string(worst));
-    }
-  }
-}
-
-void test_squares() {
-  const Data data(700, 29, 0.5, 7);
-  for (const Node& leaf : kLeaves) {
-    for (const Samples& samples : {data.as_dense(), data.as_dense32(), data.as_csr()}) {
-      const auto gram = make_gram(samples, KernelFunction({leaf}));
-      for (const std::int32_t n : {0, 1, 3, 97, 256, 257, 600}) {
-        std::vector<std::int32_t> which;
-        for (std::int32_t k = 0; k < n; ++k) which.push_back((k * 11) % 700);
-        std::vector<double> coef(which.size()), plain(which.size()), once(which.size()), threads(which.size());
-        for (std::size_t k = 0; k < coef.size(); ++k) coef[k] = std::sin(double(k));
-        if (n > 0) gram->add_rows(which, coef, *gram->columns(which, 0), double{}, plain, {1, {}});
-        gram->add_square(which, coef, once, std::size_t(1) << 30, {1, {}});
-        gram->add_square(which, coef, threads, std::size_t(1) << 30, {2, {}});
-        double worst = 0;
-        for (std::size_t k = 0; k < coef.size(); ++k) worst = std::max(worst, std::fabs(plain[k] - once[k]));
-        expect(worst < 1e-10, "values made once add up to the same: " + std::to_string(worst));
-        expect(once == threads, "squares have the same bits for any number of threads");
       }
     }
   }
@@ -401,8 +321,6 @@ int main() {
   test_both_sets_of_loops_agree();
   test_strips_multiply();
   test_rows_follow_the_formula();
-  test_blocks_of_rows();
-  test_squares();
   test_expansions();
   test_equal_rows_and_translation();
   test_splines();
