@@ -108,12 +108,14 @@ void KernelRows::by_products(Span<const std::int32_t> which, const PackedColumns
     const auto some = which.subspan(start, std::min(blocking.task, which.size() - start));
     const std::vector<std::size_t> list(some.begin(), some.end());
     if (start > 0 && parallel.poll) parallel.poll();  // tasks of less than 50 ms never do
-    run_tasks((n + blocking.columns - 1) / blocking.columns, few(parallel, list.size() * n), [&] {
+    const std::size_t blocks = (n + blocking.columns - 1) / blocking.columns;
+    run_tasks(blocks, few(parallel, list.size() * n), [&] {
       BlockKernel<T> kernel(samples_, RowList(list), samples_, columns_z, function_, centre, blocking, sparse_z,
                             packed_z, sizeof(T) == sizeof(float) && !panels ? distances_ : Distances::by_norms);
       kernel.load_x({0, list.size()});
       return [&, kernel = std::move(kernel)](std::size_t task, Pulse& pulse) mutable {
-        const std::size_t first = task * blocking.columns, count = std::min(blocking.columns, n - first);
+        const std::size_t first = (blocks - 1 - task) * blocking.columns;  // of the upper part, the highest first
+        const std::size_t count = std::min(blocking.columns, n - first);
         const std::size_t last = part == Part::all ? which.size() : std::max(first + count, start);
         const std::size_t rows = std::min(list.size(), last - start);
         if (rows > 0) kernel.load_z({first, first + count});

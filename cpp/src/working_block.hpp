@@ -47,7 +47,7 @@ class WorkingBlock {
 
  private:
   static constexpr std::size_t kPackedBytes = std::size_t(8) << 20;
-  static constexpr std::size_t kRun = 16;
+  static constexpr std::size_t kRun = 64;  // rows: a page of another row, once opened, is read for many
 
   // Rows an odd number of cache lines apart: a column of them does not crowd into a few sets of the cache.
   struct Square {
