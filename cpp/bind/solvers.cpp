@@ -123,9 +123,7 @@ std::pair<double, double> level_stretch(Vector<const double> places, Vector<cons
                                         double flat) {
   if (places.size() != jumps.size()) throw std::invalid_argument("every kink needs a jump");
   const nb::gil_scoped_release release;
-  Kinks kinks(span(places), span(jumps), slope);
-  const double left = kinks.first_beyond(-flat, true);
-  return {left, kinks.first_beyond(flat, false)};
+  return Kinks(span(places), span(jumps), slope).level_stretch(flat);
 }
 
 }  // namespace
