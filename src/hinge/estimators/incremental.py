@@ -194,7 +194,7 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
 
         Parameters
         ----------
-        groups : array-like of shape (n_samples_,), or list of arrays of positions
+        groups : array-like of shape (n_samples,), or list of arrays of positions
             Which group each sample belongs to; or the groups themselves.
 
         Returns

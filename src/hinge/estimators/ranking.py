@@ -56,7 +56,7 @@ class RankingSVM(SingleMachine):
         Pairs that hold a preference and have a positive weight.
     n_queries_ : int
         Queries among the training samples; those with one sample or one grade hold no preference.
-    pair_coef_ : ndarray of shape (n_pairs_,)
+    pair_coef_ : ndarray of shape (n_pairs,)
         The dual variable of every pair, query by query, in the order of the samples.
     certificate_, status_, n_iter_, history_, support_, support_vectors_, n_support_, dual_coef_, coef_
         As in `SVC`. The intercept is zero: it would cancel.
