@@ -128,14 +128,17 @@ class Engine {
         if (!std::isfinite(value)) throw StopRequest{Status::numerical};  // NaN violates nothing
       if (holds_for_all() && solved() && stands_a_second_look()) return true;
     }
-    if (result_.iterations >= next_snapshot_) {
-      monitor_.record(snapshot());
-      next_snapshot_ = std::max(next_snapshot_ + 1, static_cast<std::int64_t>(kSnapshotGrowth * double(next_snapshot_)));
-    }
+    record();
     if (std::isnan(steps().violation()) || stalled()) throw StopRequest{Status::numerical};
     if (out_of_steps()) throw StopRequest{Status::max_iter};
     control_.poll();
     return false;
+  }
+
+  void record() {
+    if (result_.iterations < next_snapshot_) return;
+    monitor_.record(snapshot());
+    next_snapshot_ = std::max(next_snapshot_ + 1, static_cast<std::int64_t>(kSnapshotGrowth * double(next_snapshot_)));
   }
 
   bool out_of_steps(std::int64_t more = 0) const {
@@ -209,17 +212,17 @@ class Engine {
 
   // SMO on the active samples, until it is time to look up.
   void step_all() {
-    const auto row = [this](std::size_t k) { return ahead_.row(k, parallel_); };
-    std::int64_t count = 0;
+    const std::int64_t before = result_.iterations;
     ahead_.begin();
-    for (steps().select(); count < kBetweenLooks && steps().violation() > kkt_tolerance(); ++count) {
-      if (out_of_steps(count) || (count % 64 == 63 && control_.wants_to_stop())) break;
-      const auto step = steps().step(row, tau_, flat_);
+    for (steps().select(); steps().violation() > kkt_tolerance(); ++result_.iterations) {
+      const std::int64_t count = result_.iterations - before;
+      if (count == kBetweenLooks || out_of_steps() || (count % 64 == 63 && control_.wants_to_stop())) break;
+      if (!kSingle) record();  // rows in single precision have no story to tell
+      const auto step = steps().step([this](std::size_t k) { return ahead_.row(k, parallel_); }, tau_, flat_);
       if (!(step.length > 0)) break;
       objective_ -= step.decrease;
     }
-    result_.iterations += count;
-    if (count == 0) no_step();
+    if (result_.iterations == before) no_step();
   }
 
   // No step changes β in floating point.  Perhaps one does when f is exact.
@@ -340,8 +343,7 @@ class Engine {
     std::vector<double> values(f_.size(), 0.0);
     rows_.add_exactly(active_.coefficients(), store().columns(), values, parallel_);
     steps().f.swap(values);
-    steps().touch();
-    steps().select();
+    steps().touch(), steps().select();
     error_ = 0;
     value_anew();
   }
@@ -377,8 +379,7 @@ class Engine {
   SmoResult result_;
   std::vector<std::int32_t> set_;  // positions
   double tau_ = 0, flat_ = 0;  // the least curvature in a gain, and the least that is no rounding error
-  double objective_ = 0;
-  double gap_mode_tolerance_ = -1, first_violation_ = 0;
+  double objective_ = 0, gap_mode_tolerance_ = -1, first_violation_ = 0;
   double error_ = 0;  // of f, the largest seen
   std::int64_t almost_ = 0, next_snapshot_ = 0, stepless_at_ = -1;
 };

@@ -172,3 +172,14 @@ def test_badly_scaled_data_end_with_a_hint(monkeypatch):
         model = SVC(kernel="linear", C=1e6, solver=Auto()).fit(X, y)
     assert model.status_ is Status.MAX_ITER
     assert model.certificate_.relative_gap > 0
+
+
+def test_a_small_fit_has_a_history_to_draw():
+    X, y = overlapping(300)
+    model = SVC(C=10).fit(X, y)
+    history, best = model.history_, model.certificate_.dual
+    assert len(history.iteration) > 20
+    assert np.all(np.diff(history.iteration) > 0)
+    assert np.all(history.dual <= best * (1 + 1e-9))
+    assert np.all(np.diff(history.dual) >= -1e-9 * best)
+    assert np.all(history.primal[history.exact] >= best * (1 - 1e-9))
