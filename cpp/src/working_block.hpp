@@ -23,7 +23,8 @@ class WorkingBlock {
   void fill(std::vector<std::int32_t>& set, const std::vector<std::int32_t>& sample_at, const Parallel& parallel) {
     const auto sample = [&](std::int32_t at) { return sample_at[static_cast<std::size_t>(at)]; };
     for (std::size_t k = 0; k < samples_.size(); ++k) row_of(samples_[k]) = static_cast<std::int32_t>(k);
-    const auto kept = std::stable_partition(set.begin(), set.end(), [&](std::int32_t at) { return row_of(sample(at)) < 0; });
+    const auto fresh_first = [&](std::int32_t at) { return row_of(sample(at)) < 0; };
+    const auto kept = std::stable_partition(set.begin(), set.end(), fresh_first);
     const std::size_t m = set.size(), fresh = static_cast<std::size_t>(kept - set.begin());
     std::vector<std::int32_t> samples;
     std::vector<std::size_t> from;  // rows of the last block
@@ -58,9 +59,9 @@ class WorkingBlock {
       constexpr std::size_t line = 64 / sizeof(T);
       stride = ((m + line - 1) / line | 1) * line;
       if (m * stride <= capacity) return;
+      values.reset();  // before there is another
+      values.reset(new T[m * stride]);
       capacity = m * stride;
-      values.reset();
-      values.reset(new T[capacity]);
     }
     T* row(std::size_t k) const { return values.get() + k * stride; }
   };

@@ -44,7 +44,7 @@ struct Data {
 };
 
 inline const Node kLeaves[] = {{Op::linear},         {Op::polynomial, 0.5, 1, 3},
-                        {Op::rbf, 0.3},       {Op::sigmoid, 0.4, 0.1},
-                        {Op::laplacian, 0.2}, {Op::bspline, 0.05, 0, 3}};
+                               {Op::rbf, 0.3},       {Op::sigmoid, 0.4, 0.1},
+                               {Op::laplacian, 0.2}, {Op::bspline, 0.05, 0, 3}};
 
 }  // namespace hinge::test

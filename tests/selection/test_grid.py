@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
-from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
 from sklearn.preprocessing import scale
 from sklearn.svm import SVC as TheirSVC
 from sklearn.svm import SVR as TheirSVR
@@ -149,7 +149,19 @@ def test_splits_of_any_kind():
     halves = [(np.arange(0, 150, 2), np.arange(1, 150, 2))]
     for cv in (KFold(4, shuffle=True, random_state=1), StratifiedKFold(3), halves):
         theirs = GridSearchCV(TheirSVC(), dict(C=[1.0], gamma=[0.1]), cv=cv).fit(X, y)
-        assert_like_theirs(grid(X, y, C=1.0, gamma=0.1, cv=cv), theirs, y)
+        assert_like_theirs(grid(X, y, C=np.array(1.0), gamma=0.1, cv=cv), theirs, y)
+
+
+def test_groups_stay_together():
+    X, y = iris()
+    groups = np.arange(150) // 10 % 7
+    theirs = GridSearchCV(TheirSVC(), dict(C=COSTS, gamma=[0.1]), cv=GroupKFold(3)).fit(X, y, groups=groups)
+    for estimator in (None, hinge.LinearSVC(loss="hinge")):
+        gamma = [0.1] if estimator is None else None
+        found = grid(X, y, C=COSTS, gamma=gamma, cv=GroupKFold(3), groups=groups, estimator=estimator)
+        assert found.complete_
+        if estimator is None:
+            assert_like_theirs(found, theirs, y)
 
 
 def test_a_class_that_is_missing_in_training():

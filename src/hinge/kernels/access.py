@@ -93,7 +93,6 @@ class GramAccess:
         """The same for some of the samples: K[index][:, index]."""
         return SubsetAccess(self, np.ascontiguousarray(index, dtype=np.int32))
 
-
     def alone(self, index: np.ndarray) -> GramAccess:
         """Some of the samples as a matrix of its own."""
         nodes = self.kernel.nodes()

@@ -29,6 +29,7 @@ def grid(
     cv: Any = 5,
     scoring: Any = None,
     sample_weight: Any = None,
+    groups: Any = None,
     refit: bool = True,
     n_jobs: int | None = None,
     cache_size: float | str | None = None,
@@ -61,6 +62,8 @@ def grid(
         its `predict` and `decision_function` on the test part only.
     sample_weight : array-like of shape (n_samples,), optional
         Multiplies the costs in training. Scores are not weighted (scikit-learn from 1.9 on weighs them, too).
+    groups : array-like of shape (n_samples,), optional
+        For splitters that keep groups of samples together, such as `GroupKFold`.
     refit : bool, default=True
         Fit the best candidate to all data.
     n_jobs : int, optional
@@ -105,7 +108,7 @@ def grid(
     if max_time is not None and not (isinstance(max_time, Real) and max_time > 0):
         raise ValueError(f"max_time={max_time!r} must be None or a positive number of seconds")
     kind: type[Search] = LinearSearch if isinstance(template, LINEAR) else KernelSearch
-    search = kind(template, X, y, sample_weight, axes, cv, scoring, max_time, verbose)
+    search = kind(template, X, y, sample_weight, axes, cv, groups, scoring, max_time, verbose)
     interrupted: KeyboardInterrupt | None = None
     try:
         search.run()
@@ -176,6 +179,8 @@ def _axes(template: Any, C: Any, gamma: Any, epsilon: Any) -> dict[str, list[Any
 
 
 def _values(name: str, given: Any) -> list[Any]:
+    if isinstance(given, np.ndarray) and given.ndim == 0:
+        given = given.item()
     one = isinstance(given, str | Real) or not isinstance(given, Iterable)
     values = [given] if one else [v.item() if isinstance(v, np.generic) else v for v in given]
     if not values:

@@ -31,6 +31,7 @@ class Search:
         sample_weight: Any,
         axes: dict[str, list[Any]],
         cv: Any,
+        groups: Any,
         scoring: Any,
         max_time: float | None,
         verbose: bool,
@@ -43,7 +44,7 @@ class Search:
         self.classifies = is_classifier(template)
         splits = [
             (np.arange(data.n)[train], np.arange(data.n)[test])
-            for train, test in check_cv(cv, data.y, classifier=self.classifies).split(data.X, data.y)
+            for train, test in check_cv(cv, data.y, classifier=self.classifies).split(data.X, data.y, groups)
         ]
         if not splits:
             raise ValueError(f"cv={cv!r} gives no split; pass at least one (train, test)")
