@@ -66,7 +66,7 @@ class SetChoice {
   std::size_t size() {
     free_ = 0;
     for (std::size_t k = 0; k < active_.size(); ++k) free_ += active_.is_free(k);
-    if (given_) return std::clamp<std::size_t>(given_, 2, std::max<std::size_t>(2, active_.size()));
+    if (given_) return std::max<std::size_t>(2, std::min({given_, fits_, active_.size()}));
     const std::size_t worth = moved_ > 0 ? kWorth * moved_ : kSize;
     const std::size_t usual = std::clamp(std::min(active_.size() / 16, worth), kSmallest, kSize);
     const std::size_t size = std::max(size_, std::clamp(3 * free_ / 2, usual, kLargest));

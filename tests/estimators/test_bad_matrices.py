@@ -102,6 +102,13 @@ def oddly(X, how):
 
 class TestKernels:
     @every_machine
+    @pytest.mark.parametrize("megabytes", [200, 0.01], ids=["whole", "by rows"])
+    def test_callable_that_is_not_symmetric(self, name, megabytes):
+        X, y = data(name)
+        with refused("must be symmetric"):
+            machine(name, kernel=lambda A, B: A @ B.T + A[:, :1], cache_size=megabytes).fit(X, y)
+
+    @every_machine
     @pytest.mark.parametrize(
         "answer",
         [np.ones((3, 3)), np.ones(60), np.ones((60, 59)), np.ones((60, 60, 1)), 1.0, None, "no"],

@@ -233,6 +233,13 @@ def test_bad_arguments_are_named(arguments, error, message):
         grid(X, y, **arguments)
 
 
+@pytest.mark.parametrize("estimator", [None, hinge.LinearSVC()])
+def test_one_class_is_named(estimator):
+    X, y = iris()
+    with pytest.raises(ValueError, match="number of classes"):
+        grid(X, np.zeros(len(y), dtype=int), C=[1.0], estimator=estimator)
+
+
 def test_a_time_limit_holds_where_steps_creep(monkeypatch):
     """Problems that the ladder gives up go to the solver of estimators, with the time that is left."""
     monkeypatch.setattr("hinge.selection.ladder.patience", lambda n: 10)

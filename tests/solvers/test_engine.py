@@ -183,3 +183,16 @@ def test_a_small_fit_has_a_history_to_draw():
     assert np.all(history.dual <= best * (1 + 1e-9))
     assert np.all(np.diff(history.dual) >= -1e-9 * best)
     assert np.all(history.primal[history.exact] >= best * (1 - 1e-9))
+
+
+def test_a_size_that_was_asked_for_stays_within_the_memory():
+    X, y = overlapping(3000)
+    counted = []
+
+    def kernel(A, B):
+        counted.append(len(A) * len(B))
+        return np.exp(-0.1 * ((A[:, None] - B[None]) ** 2).sum(2)) if len(A) * len(B) < 10**6 else 1 / 0
+
+    model = SVC(C=1, kernel=kernel, solver=WorkingSet(size=3000, cache_size=4)).fit(X, y)
+    assert model.status_ is Status.SOLVED
+    assert max(counted) < 8 * 10**5  # the budget is the solver's, here as well: the matrix would take 72 MB

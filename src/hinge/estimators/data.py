@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
+from hinge.kernels import is_symmetric
 from hinge.problems import Array
 
 
@@ -101,18 +102,14 @@ def one_for_each(name: str, values: Any, n: int) -> Array:
 
 
 def check_symmetric(K: Array) -> None:
-    """K is a square matrix, and symmetric up to rounding (looked at in blocks: no copy)."""
+    """K is a square matrix, and symmetric up to rounding."""
     if K.shape[0] != K.shape[1]:
         raise ValueError(f"Precomputed matrix must be a square matrix. Input is a {K.shape[0]}x{K.shape[1]} matrix.")
-    allowed, block = 1e-5 * float(np.max(np.abs(np.diagonal(K)), initial=0.0)), 512
-    for first in range(0, len(K), block):
-        rows = slice(first, first + block)
-        strip = np.abs(K[rows, first:] - K[first:, rows].T)
-        if np.any(strip > np.maximum(allowed, 1e-5 * np.abs(K[rows, first:]))):
-            raise ValueError(
-                "Precomputed matrix must be symmetric: K[i, j] and K[j, i] differ. Pass (K + K.T) / 2 if they "
-                "differ by rounding only"
-            )
+    if not is_symmetric(K):
+        raise ValueError(
+            "Precomputed matrix must be symmetric: K[i, j] and K[j, i] differ. Pass (K + K.T) / 2 if they "
+            "differ by rounding only"
+        )
 
 
 def rows_of(X: Any) -> Any:

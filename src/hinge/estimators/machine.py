@@ -282,7 +282,7 @@ class KernelMachine(WarmStarts, Reported, FittedFunction, BaseEstimator):
         """Kernel access for all samples."""
         if isinstance(kernel, Precomputed) or kernel.nodes() is not None:
             return open_access(kernel, X)
-        return open_access(kernel, X, budget_bytes=cache_bytes(self.cache_size))
+        return open_access(kernel, X, budget_bytes=cache_bytes(getattr(self._solver(), "cache_size", self.cache_size)))
 
     @staticmethod
     def _certificate(problem: Any, solution: Solution, kernel: Kernel) -> Certificate:

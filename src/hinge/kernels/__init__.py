@@ -22,6 +22,7 @@ from hinge.kernels.functions import (
     Polynomial,
     Precomputed,
     Sigmoid,
+    is_symmetric,
 )
 from hinge.kernels.memory import available_bytes, cache_bytes, check_cache_size
 from hinge.kernels.pairs import PairAccess, fold, incidence
@@ -53,6 +54,7 @@ __all__ = [
     "expand",
     "fold",
     "incidence",
+    "is_symmetric",
     "make_kernel",
     "open_access",
     "products",

@@ -237,7 +237,7 @@ class FunctionKernel(Kernel):
             raise TypeError(f"FunctionKernel needs a function (X, Z) -> matrix, got {self.function!r}")
 
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
-        Z = X if Z is None else Z
+        square, Z = Z is None, X if Z is None else Z
         name = getattr(self.function, "__name__", repr(self.function))
         expected = (X.shape[0], Z.shape[0])
         values = self.function(X, Z)
@@ -255,6 +255,11 @@ class FunctionKernel(Kernel):
             )
         if not np.isfinite(matrix).all():
             raise ValueError(f"the kernel function {name} must return finite values, not NaN or infinity")
+        if square and not is_symmetric(matrix):
+            raise ValueError(
+                f"the kernel function {name} must be symmetric, but its values for (x, z) and (z, x) differ; "
+                "use their mean"
+            )
         return matrix.astype(np.float64, copy=False)
 
     def diag(self, X: Data) -> Array:
@@ -267,6 +272,17 @@ class FunctionKernel(Kernel):
 
     def nodes(self) -> None:
         return None
+
+
+def is_symmetric(K: Array) -> bool:
+    """Whether a square matrix is symmetric up to rounding, looked at in blocks: no copy."""
+    allowed, block = 1e-5 * float(np.max(np.abs(np.diagonal(K)), initial=0.0)), 512
+    for first in range(0, len(K), block):
+        rows = slice(first, first + block)
+        strip = np.abs(K[rows, first:] - K[first:, rows].T)
+        if np.any(strip > np.maximum(allowed, 1e-5 * np.abs(K[rows, first:]))):
+            return False
+    return True
 
 
 def _bspline(q: int, t: Array) -> Array:

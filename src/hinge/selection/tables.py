@@ -42,6 +42,11 @@ class Search:
         self.scorer = scorer_of(scoring)
         data = clone(template)._validate(X, y, None)
         self.classifies = is_classifier(template)
+        if self.classifies and len(np.unique(data.y)) < 2:
+            raise ValueError(
+                "The number of classes has to be greater than one; got 1 class: every sample is labelled "
+                f"{data.y[0]!r}"
+            )
         splits = [
             (np.arange(data.n)[train], np.arange(data.n)[test])
             for train, test in check_cv(cv, data.y, classifier=self.classifies).split(data.X, data.y, groups)
