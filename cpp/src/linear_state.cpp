@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "linear_offset.hpp"
@@ -10,6 +11,16 @@
 
 namespace hinge {
 namespace {
+
+constexpr std::size_t kKeptBytes = std::size_t(16) << 20, kKeptPerSample = 400;
+
+// The C library gives memory back to the system beyond twice the largest block that was ever freed, and a page that
+// comes back costs more than the numbers written there.  A run of many vectors shows it one block as large as all of
+// them, which is never touched.
+void keep_memory(std::size_t samples) {
+  void* volatile block = std::malloc(std::min<std::size_t>(kKeptBytes, samples * kKeptPerSample));
+  std::free(block);
+}
 
 double squared(Span<const double> v) { return linear_ops().dot_double(v.data(), v.data(), v.size()); }
 
@@ -26,6 +37,7 @@ LinearState::LinearState(const Samples& given, const LinearProblem& task, const 
     : samples(given), problem(task), options(how), watch(monitor, how.max_seconds),
       crew(how.threads - 1), parallel{{how.threads, [this] { watch.poll(); }}, &crew}, passes(make_passes(given, parallel, how.block_bytes)),
       n(passes->rows()), d(passes->features()), losses(task), w(d, 0.0), f(n, 0.0), parts(n), goal(how.tolerance) {
+  keep_memory(n);
   best.bounds.gap = best.bounds.primal = std::numeric_limits<double>::infinity();
   best.bounds.violation = best.bounds.gap;
   best.bounds.dual = -best.bounds.gap;
