@@ -102,16 +102,22 @@ LinearChoice LinearState::choice() const {
   return {static_cast<double>(n), static_cast<double>(d), passes->stored(), smooth, is_sparse(samples)};
 }
 
+const std::vector<double>& LinearState::squared_norms() {
+  if (norms_.empty()) {
+    norms_.resize(n);
+    passes->squared_norms(norms_);
+  }
+  return norms_;
+}
+
 // Where the optimum is zero (a perfect fit, an origin among the samples) a relative gap has no meaning.
 void LinearState::set_floor() {
   const std::vector<double> nowhere(n, 0.0);
   const double loss = linear_ops().bounds(losses.arrays(), nowhere.data(), 0.0, nowhere.data(), parts.data()).loss;
   floor = 1e-14 * loss;
   if (problem.total == 0) return;
-  std::vector<double> norms(n);
-  passes->squared_norms(norms);
   double mean = 0;
-  for (double v : norms) mean += v / static_cast<double>(n);
+  for (double v : squared_norms()) mean += v / static_cast<double>(n);
   floor += 1e-12 * problem.total * problem.total * mean;
 }
 
