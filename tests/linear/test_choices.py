@@ -101,5 +101,5 @@ def test_plain_arrays_are_still_looked_at(value):
     X, y = make_classification(40, random_state=0)
     X[3, 4] = value
     for machine in (hinge.LinearSVC(), hinge.LinearSVR()):
-        with pytest.raises(ValueError, match="NaN|infinity"):
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
             machine.fit(X, y)
