@@ -12,6 +12,11 @@
 #include <thread>
 #include <vector>
 
+#if defined(__linux__)
+#include <pthread.h>
+#include <sched.h>
+#endif
+
 #include "hinge/parallel.hpp"
 
 namespace hinge {
@@ -52,9 +57,29 @@ class Crew {
     started_ = true;
     try {
       helpers_.reserve(static_cast<std::size_t>(wanted_));
-      for (int k = 0; k < wanted_; ++k) helpers_.emplace_back([this] { serve(); });
+      for (int k = 0; k < wanted_; ++k) {
+        helpers_.emplace_back([this] { serve(); });
+        move_away(helpers_.back());
+      }
     } catch (const std::system_error&) {  // no more threads to be had: those there are will do
     }
+  }
+
+  // A new thread often begins on the processor of its parent, and waits there for milliseconds: longer than most
+  // pieces of work.  It is sent elsewhere once, and may then go where the system likes.
+  static void move_away(std::thread& helper) {
+#if defined(__linux__)
+    cpu_set_t all, others;
+    const int here = sched_getcpu();
+    if (here < 0 || sched_getaffinity(0, sizeof all, &all) != 0) return;
+    others = all;
+    CPU_CLR(static_cast<std::size_t>(here), &others);
+    if (CPU_COUNT(&others) == 0) return;
+    pthread_setaffinity_np(helper.native_handle(), sizeof others, &others);
+    pthread_setaffinity_np(helper.native_handle(), sizeof all, &all);
+#else
+    static_cast<void>(helper);
+#endif
   }
 
   void announce() {

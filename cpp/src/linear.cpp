@@ -15,6 +15,9 @@ namespace {
 constexpr double kPolishedValues = 20'000;
 constexpr std::size_t kPolishedFeatures = 200;
 constexpr double kFairEpochs = 10;  // Newton's method goes first where it costs no more than these
+constexpr double kDearEpochs = 20;  // a start from fewer samples does not go first where its steps cost more
+constexpr double kCheapSteps = 0.8;  // epochs
+constexpr double kEasy = 0.3;       // of the way from one bound to the other: what a step of descent goes at least
 
 class LinearRun {
  public:
@@ -49,7 +52,9 @@ class LinearRun {
       state_.look(0.0);
     }
     Outcome outcome = state_.proven() ? Outcome::solved : Outcome::undecided;
-    if (outcome == Outcome::undecided && cold && few_features()) outcome = steps_.from_fewer();
+    if (outcome == Outcome::undecided && cold && from_fewer()) outcome = steps_.from_fewer();
+    if (outcome == Outcome::undecided && !cold && !state_.smooth && state_.few_features())
+      outcome = steps_.run(INFINITY);  // most samples stand already where they will
     if (outcome == Outcome::undecided) outcome = by_turns();
     if (outcome == Outcome::solved) {
       polish();
@@ -80,17 +85,31 @@ class LinearRun {
     }
   }
 
-  bool few_features() const {
-    const LinearOptions& options = state_.options;
-    return options.method == LinearMethod::automatic && options.block_bytes == 0 && state_.d <= kDirectFeatures;
+  // Few features: not where Newton's steps are dear, nor where a few epochs are enough.   (130)
+  bool from_fewer() {
+    if (!state_.few_features()) return false;
+    if (state_.smooth) return newton_epochs() <= kDearEpochs;
+    const LinearProblem& problem = state_.problem;
+    if (state_.choice().step_work() < kCheapSteps * epoch_work()) return true;
+    const std::vector<double>& norms = state_.squared_norms();
+    double width = 0;
+    for (std::size_t i = 0; i < state_.n; ++i) width += norms[i] * (problem.upper[i] - problem.lower[i]);
+    return width > kEasy * static_cast<double>(state_.n);
   }
 
   // Smooth losses and few features: a handful of steps, each cheaper than some epochs, and all of them on all threads.
   bool newton_first() const {
     const LinearOptions& options = state_.options;
     if (!state_.smooth || options.method != LinearMethod::automatic || options.block_bytes > 0) return false;
-    const double epoch = Descent::epoch_work(state_.passes->stored(), static_cast<double>(state_.n));
-    return state_.choice().newton_work(state_.last.gap, state_.wanted()) <= kFairEpochs * epoch;
+    return newton_epochs() <= kFairEpochs;
+  }
+
+  // What Newton's method needs, in epochs.
+  double newton_epochs() const {
+    return state_.choice().newton_work(state_.last.gap, state_.wanted()) / epoch_work();
+  }
+  double epoch_work() const {
+    return Descent::epoch_work(state_.passes->stored(), static_cast<double>(state_.n));
   }
 
   // Small problems are solved to rounding, whatever the tolerance; kinked losses until their active set is clear.

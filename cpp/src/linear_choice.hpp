@@ -11,6 +11,8 @@
 
 namespace hinge {
 
+constexpr double kHaste = 0.1;  // of the work of Newton's method: descent has had at least so much before it gives way
+
 class LinearChoice {
  public:
   using Story = std::vector<std::pair<double, double>>;  // work, what the epochs thought of the gap
@@ -18,29 +20,38 @@ class LinearChoice {
   LinearChoice(double rows, double features, double stored, bool smooth, bool sparse)
       : n_(rows), d_(features), stored_(stored), smooth_(smooth), sparse_(sparse) {}
 
+  // A step of Newton's method on all samples of few features: looks, curvature, and its factor.
+  double step_work() const {
+    const double per_row = stored_ / std::max(1.0, n_), free = smooth_ ? 0.5 * n_ : 0.2 * n_;
+    return look() + free * per_row * per_row * (sparse_ ? 0.5 : 0.125) + d_ * d_ * d_ / 24;
+  }
+
   // What Newton's method needs to bring the gap from `gap` to `target`.
   double newton_work(double gap, double target) const {
     const double decades = std::max(0.0, std::log10(gap / std::max(target, 1e-300)));
     const double per_row = stored_ / std::max(1.0, n_), free = smooth_ ? 0.5 * n_ : 0.2 * n_;
-    const double look = 3 * stored_ + 10 * n_;
     if (d_ <= static_cast<double>(kDirectFeatures)) {
-      const double hessian = free * per_row * per_row * (sparse_ ? 0.5 : 0.125) + d_ * d_ * d_ / 24;
-      return (smooth_ ? 3 + 0.5 * decades : 3 + 3 * decades) * (look + hessian);
+      if (smooth_) return (3 + 0.5 * decades) * step_work();
+      return 2 * look() + (2 + 2 * decades) * (step_work() - 0.7 * look());  // most of its looks are at a band
     }
-    return (8 + 3 * decades) * (look + 150 * (3 * free * per_row + 10 * d_));
+    return (8 + 3 * decades) * (look() + 150 * (3 * free * per_row + 10 * d_));
   }
 
   // Whether what is left of descent, judged by its own story, is more than that.
   bool newton_is_cheaper(const Story& story, double target) const {
     if (story.size() < 3) return false;
     const auto& [work, gap] = story.back();
+    const double newton = newton_work(gap, target);
+    if (work < kHaste * newton) return false;  // the first epochs say little
     const auto& [work_then, gap_then] = story[story.size() / 2 - (story.size() > 3 ? 1 : 0)];
     const double gained = std::log(gap_then / gap);
     const double left = gained > 0 ? 2 * (work - work_then) * std::log(gap / target) / gained : INFINITY;
-    return left > newton_work(gap, target);
+    return left > newton;
   }
 
  private:
+  double look() const { return 3 * stored_ + 10 * n_; }
+
   double n_, d_, stored_;
   bool smooth_, sparse_;
 };

@@ -89,10 +89,7 @@ class DescentOf final : public Descent {
     shuffle(chunks_.data(), chunks_.size(), random_);
     for (std::size_t c = 0; c < chunks_.size(); c += group_) {
       const std::size_t stop = std::min(chunks_.size(), c + group_);
-      order_.clear();
-      for (std::size_t k = c; k < stop; ++k)
-        for (std::size_t i = chunks_[k].first; i < chunks_[k].second; ++i)
-          if (due_[i] <= epochs) order_.push_back(static_cast<std::uint32_t>(i));
+      list_due(c, stop);
       if (round_.empty()) {
         shuffle(order_.data(), order_.size(), random_);
       } else {
@@ -125,10 +122,29 @@ class DescentOf final : public Descent {
     }
   }
 
+  // Who rests is hard to foresee: no branch depends on it.
+  void list_due(std::size_t first, std::size_t last) {
+    std::size_t room = 0, count = 0;
+    for (std::size_t k = first; k < last; ++k) room += chunks_[k].second - chunks_[k].first;
+    order_.resize(room);
+    const auto now = static_cast<std::uint32_t>(epochs);
+    for (std::size_t k = first; k < last; ++k)
+      for (std::size_t i = chunks_[k].first; i < chunks_[k].second; ++i) {
+        order_[count] = static_cast<std::uint32_t>(i);
+        count += due_[i] <= now;
+      }
+    order_.resize(count);
+  }
+
   void follow_round() {
-    order_.clear();
-    for (std::uint32_t i : round_)
-      if (due_[i] <= epochs) order_.push_back(i);
+    std::size_t count = 0;
+    const auto now = static_cast<std::uint32_t>(epochs);
+    order_.resize(round_.size());
+    for (std::uint32_t i : round_) {
+      order_[count] = i;
+      count += due_[i] <= now;
+    }
+    order_.resize(count);
     if (back_) std::reverse(order_.begin(), order_.end());
     back_ = !back_;
   }
@@ -259,7 +275,7 @@ class DescentOf final : public Descent {
   std::vector<std::uint32_t> due_, order_, round_;
   bool back_ = false;
   std::vector<std::pair<std::size_t, std::size_t>> chunks_;  // rows [first, last)
-  std::size_t group_ = 64;                                   // chunks held at a time
+  static constexpr std::size_t group_ = 16;                  // chunks held at a time
 };
 
 }  // namespace

@@ -14,10 +14,9 @@ constexpr std::int64_t kPlainEpochs = 20;  // before the first round
 }  // namespace
 
 void LinearEpochs::open() {
-  std::vector<double> norms(s_.n);
-  s_.passes->squared_norms(norms);
-  descent_ = make_descent(s_.samples, s_.problem, norms, s_.options.seed, s_.options.block_bytes,
+  descent_ = make_descent(s_.samples, s_.problem, s_.squared_norms(), s_.options.seed, s_.options.block_bytes,
                           s_.parallel);
+  s_.forget_norms();
 }
 
 // In a long run epochs come in rounds, and after each of them one step along all of it.   (121)–(123)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "linear_offset.hpp"
@@ -10,6 +11,16 @@
 
 namespace hinge {
 namespace {
+
+constexpr std::size_t kKeptBytes = std::size_t(16) << 20, kKeptPerSample = 400;
+
+// The C library gives memory back to the system beyond twice the largest block that was ever freed, and a page that
+// comes back costs more than the numbers written there.  A run of many vectors shows it one block as large as all of
+// them, which is never touched.
+void keep_memory(std::size_t samples) {
+  void* volatile block = std::malloc(std::min<std::size_t>(kKeptBytes, samples * kKeptPerSample));
+  std::free(block);
+}
 
 double squared(Span<const double> v) { return linear_ops().dot_double(v.data(), v.data(), v.size()); }
 
@@ -26,6 +37,7 @@ LinearState::LinearState(const Samples& given, const LinearProblem& task, const 
     : samples(given), problem(task), options(how), watch(monitor, how.max_seconds),
       crew(how.threads - 1), parallel{{how.threads, [this] { watch.poll(); }}, &crew}, passes(make_passes(given, parallel, how.block_bytes)),
       n(passes->rows()), d(passes->features()), losses(task), w(d, 0.0), f(n, 0.0), parts(n), goal(how.tolerance) {
+  keep_memory(n);
   best.bounds.gap = best.bounds.primal = std::numeric_limits<double>::infinity();
   best.bounds.violation = best.bounds.gap;
   best.bounds.dual = -best.bounds.gap;
@@ -90,16 +102,22 @@ LinearChoice LinearState::choice() const {
   return {static_cast<double>(n), static_cast<double>(d), passes->stored(), smooth, is_sparse(samples)};
 }
 
+const std::vector<double>& LinearState::squared_norms() {
+  if (norms_.empty()) {
+    norms_.resize(n);
+    passes->squared_norms(norms_);
+  }
+  return norms_;
+}
+
 // Where the optimum is zero (a perfect fit, an origin among the samples) a relative gap has no meaning.
 void LinearState::set_floor() {
   const std::vector<double> nowhere(n, 0.0);
   const double loss = linear_ops().bounds(losses.arrays(), nowhere.data(), 0.0, nowhere.data(), parts.data()).loss;
   floor = 1e-14 * loss;
   if (problem.total == 0) return;
-  std::vector<double> norms(n);
-  passes->squared_norms(norms);
   double mean = 0;
-  for (double v : norms) mean += v / static_cast<double>(n);
+  for (double v : squared_norms()) mean += v / static_cast<double>(n);
   floor += 1e-12 * problem.total * problem.total * mean;
 }
 

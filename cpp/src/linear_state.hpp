@@ -36,6 +36,12 @@ class LinearState {
   }
   double wanted() const;  // the gap that would do
   LinearChoice choice() const;
+  // Few features, all in memory, and no method asked for.
+  bool few_features() const {
+    return options.method == LinearMethod::automatic && options.block_bytes == 0 && d <= kDirectFeatures;
+  }
+  const std::vector<double>& squared_norms();  // found when first asked for
+  void forget_norms() { std::vector<double>().swap(norms_); }
   void set_floor();
 
   const Samples& samples;
@@ -52,6 +58,9 @@ class LinearState {
   double offset = 0, goal, floor = 0;
   LinearBounds last;
   LinearResult best;
+
+ private:
+  std::vector<double> norms_;
 };
 
 }  // namespace hinge

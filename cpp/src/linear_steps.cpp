@@ -16,10 +16,16 @@ NewtonPoint LinearSteps::start() const {
   return point;
 }
 
-// The certificate of a point of Newton's method.
-void LinearSteps::settle(const NewtonPoint& point) {
-  if (!s_.options.expansion) return s_.adopt(point.w, point.f, point.beta, point.slack);
-  s_.beta = point.beta;
+Outcome LinearSteps::run(double budget) {
+  if (s_.smooth) return smooth(budget);
+  return s_.few_features() && !banded_ ? bands(true) : multipliers(budget);
+}
+
+// The certificate of a point of Newton's method; where w must be Xᵀβ, of that.
+void LinearSteps::settle(const std::vector<double>& w, const std::vector<double>& f, const std::vector<double>& beta,
+                         double slack) {
+  if (!s_.options.expansion) return s_.adopt(w, f, beta, slack);
+  s_.beta = beta;
   s_.passes->combine(s_.beta, s_.w);
   s_.look(0.0);
 }
@@ -29,7 +35,7 @@ Outcome LinearSteps::smooth(double budget) {
   const double began = s_.passes->visited;
   newton_.look(s_.losses.arrays(), point);
   for (;;) {
-    settle(point);
+    settle(point.w, point.f, point.beta, point.slack);
     if (s_.proven()) return Outcome::solved;
     if (s_.spent()) return Outcome::spent;
     if (s_.passes->visited - began > budget) return Outcome::undecided;
@@ -37,7 +43,7 @@ Outcome LinearSteps::smooth(double budget) {
     const bool gained = newton_.step(s_.losses.arrays(), target, point, s_.watch);
     ++s_.best.newton_steps;
     if (gained) continue;
-    settle(point);
+    settle(point.w, point.f, point.beta, point.slack);
     return s_.proven() ? Outcome::solved : Outcome::stuck;
   }
 }
@@ -64,7 +70,7 @@ Outcome LinearSteps::multipliers(double budget) {
       ++s_.best.newton_steps;
       if (!gained) break;
     }
-    settle(point);
+    settle(point.w, point.f, point.beta, point.slack);
     if (s_.proven()) return Outcome::solved;
     if (s_.spent()) return Outcome::spent;
     if (s_.passes->visited - began > budget) return Outcome::undecided;
@@ -84,23 +90,31 @@ Outcome LinearSteps::from_fewer() {
   s_.w = coarse.w, s_.offset = coarse.b;
   s_.passes->margins(s_.w, s_.f);
   if (s_.smooth) return smooth(INFINITY);
-  return bands();
+  return bands(false);
 }
 
-Outcome LinearSteps::bands() {
+// `settled`: the point of the state has a dual point that belongs to it, so most samples stand where they will.
+Outcome LinearSteps::bands(bool settled) {
+  banded_ = true;
   LinearBand band(s_.samples, s_.problem, *s_.passes, s_.parallel, s_.watch);
   BandPoint point;
   point.w = s_.w, point.f = s_.f, point.b = s_.offset;
   double width = band.width_of(point, kBandShare);
-  band.smooth_out(point, width, 0.5, 10);
+  if (settled) {
+    point.beta = s_.beta, point.g.resize(s_.d);
+    s_.passes->combine(point.beta, point.g);
+    for (std::size_t j = 0; j < s_.d; ++j) point.g[j] = point.w[j] - point.g[j];
+  } else {
+    band.smooth_out(point, width, 0.5, 10);
+  }
   for (int round = 0; round < 6; ++round, width *= 0.3) {
     s_.best.newton_steps += band.steps;
     band.steps = 0;
-    s_.adopt(point.w, point.f, point.beta, point.slack());
+    settle(point.w, point.f, point.beta, point.slack());
     if (s_.proven()) return Outcome::solved;
     if (s_.spent()) return Outcome::spent;
     point.b = s_.offset;
-    band.round(point, width, 0.3 * s_.wanted());
+    band.round(point, width, 0.3 * s_.wanted() * (s_.options.expansion ? 1e-5 : 1.0));
     s_.passes->margins(point.w, point.f);
   }
   s_.back_to_best();

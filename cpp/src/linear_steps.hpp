@@ -11,20 +11,21 @@ class LinearSteps {
   explicit LinearSteps(LinearState& state) : s_(state), newton_(*state.passes, state.problem) {}
 
   // From the point of the state until the gap is proven, or until `budget` units of work are spent: `undecided`.
-  Outcome run(double budget) { return s_.smooth ? smooth(budget) : multipliers(budget); }
+  Outcome run(double budget);
   // Few features, from nothing: a start from fewer samples, then rounds on bands of samples (kinked losses only) or
   // steps.  `undecided` where they have not proven the gap.
   Outcome from_fewer();
 
  private:
-  Outcome bands();
+  Outcome bands(bool settled);
   Outcome smooth(double budget);
   Outcome multipliers(double budget);
   NewtonPoint start() const;
-  void settle(const NewtonPoint& point);
+  void settle(const std::vector<double>& w, const std::vector<double>& f, const std::vector<double>& beta, double slack);
 
   LinearState& s_;
   Newton newton_;
+  bool banded_ = false;  // bands have had their turn
 };
 
 }  // namespace hinge

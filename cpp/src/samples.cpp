@@ -46,7 +46,7 @@ double density(const Samples& samples) {
 
 namespace {
 
-constexpr std::size_t kFaultAround = 1 << 16;  // a page that is touched brings its neighbours along
+constexpr std::size_t kFaultAround = 1 << 21;  // a fault may map all of a large page of the file cache
 constexpr std::size_t kReleased = std::size_t{1} << 20;  // values between two releases
 
 }  // namespace

@@ -66,6 +66,9 @@ class SVC(PairwiseClassifier):
         Show one line of progress on standard error.
     random_state : optional
         Not used; the answer is deterministic.
+    fit_intercept : bool, default=True
+        Whether the function has an offset b. Without one there is no equality constraint, and solvers move one variable
+        at a time; fit for kernels that contain a constant, such as the RBF kernel.
 
     Attributes
     ----------
@@ -78,7 +81,7 @@ class SVC(PairwiseClassifier):
         As in scikit-learn.
     equivalent_nu_ : ndarray
         The ν for which `NuSVC` gives the same function, one per pair (with class weights: given as its sample weights);
-        for the hinge loss only.
+        for the hinge loss with an intercept only.
 
     Examples
     --------
@@ -116,6 +119,7 @@ class SVC(PairwiseClassifier):
         n_jobs=None,
         verbose=False,
         random_state=None,
+        fit_intercept=True,
     ):
         self.C = C
         self.kernel = kernel
@@ -136,21 +140,23 @@ class SVC(PairwiseClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
+        self.fit_intercept = fit_intercept
 
     def _check_parameters(self) -> None:
         parameters.number("C", self.C, 0.0, open_low=True, finite=False)
+        parameters.flag("fit_intercept", self.fit_intercept)
         super()._check_parameters()
 
     def _formulation(self, sign: Array, cost: Array) -> Formulation:
         if self._has_own_loss():
-            return CSVC(sign, self.C * cost)
-        return LossMachine(sign, self.C * cost, self._make_loss())
+            return CSVC(sign, self.C * cost, bool(self.fit_intercept))
+        return LossMachine(sign, self.C * cost, self._make_loss(), bool(self.fit_intercept))
 
     def _assemble_pairs(
         self, data: Data, kernel: Kernel, machines: Sequence[Machine], expansions: Sequence[Expansion]
     ) -> None:
         super()._assemble_pairs(data, kernel, machines, expansions)
-        if not self._has_own_loss():
+        if not self._has_own_loss() or not self.fit_intercept:
             return
         costs = [machine.formulation.upper for machine in machines]
         pairs = zip(expansions, costs, strict=True)

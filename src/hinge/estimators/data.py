@@ -49,6 +49,15 @@ def one_column(y: Any) -> NDArray[Any]:
     return y if plain else column_or_1d(y, warn=True)
 
 
+def labels_of(y: NDArray[Any]) -> NDArray[Any]:
+    """The different labels, sorted; without sorting all of them where they are two numbers."""
+    if y.dtype.kind in "iuf" and y.size:
+        low, high = y.min(), y.max()
+        if np.all((y == low) | (y == high)):
+            return np.unique(np.array([low, high]))
+    return np.unique(y)
+
+
 def take(X: Any, rows: NDArray[np.intp] | None) -> Any:
     """X[rows]; X itself, without a copy, when rows is None."""
     return X if rows is None else X[rows]

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators import parameters
-from hinge.estimators.data import Data
+from hinge.estimators.data import Data, labels_of, one_column
 from hinge.estimators.linear_machine import LinearMachine
 from hinge.estimators.transaction import all_or_nothing
 from hinge.formulations import (
@@ -165,8 +165,9 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
+        y = one_column(y)
+        plain = y.dtype.kind in "biuf" and y.size
+        check_classification_targets(labels_of(y) if plain else y)  # continuous or not: that of the different labels
         if not reset and not np.isin(y, self.classes_).all():
             raise ValueError(f"y has labels that fit was not given; the classes are {list(self.classes_)}")
         return y
@@ -192,7 +193,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     def _fit(self, X: Any, y: Any, sample_weight: Any = None, monitor: Monitor | None = None) -> Self:
         with all_or_nothing(self):
             data = self._validate(X, y, sample_weight)
-            classes = np.unique(data.y)
+            classes = labels_of(data.y)
             if len(classes) < 2:
                 raise ValueError(
                     f"The number of classes has to be greater than one; got {len(classes)} class: every sample with a "

@@ -18,7 +18,7 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hinge.estimators import parameters
-from hinge.estimators.data import Data, check_weight, take
+from hinge.estimators.data import Data, check_weight, is_plain, take
 from hinge.estimators.fitted import FLOATS
 from hinge.estimators.mapped import block_bytes, check_finite, mapped_parts
 from hinge.estimators.reported import Reported
@@ -106,6 +106,9 @@ class LinearMachine(Reported, BaseEstimator):
             return X
         if sp.issparse(X) and X.format in ("csr", "csc"):
             X.check_format(full_check=True)  # a damaged matrix must not reach compiled code
+        if isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] > 0 and is_plain(X, X.shape[1]):
+            validate_data(self, X, skip_check_array=True, reset=reset)
+            return X
         return validate_data(self, X, dtype=FLOATS, order="C", accept_sparse="csr", reset=reset)
 
     def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators import parameters
-from hinge.estimators.data import Data
+from hinge.estimators.data import Data, one_column
 from hinge.estimators.linear_machine import LinearMachine
 from hinge.estimators.one_class import ON_BOUNDARY
 from hinge.estimators.transaction import all_or_nothing
@@ -102,7 +102,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
     def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        y = column_or_1d(y, warn=True)
+        y = one_column(y)
         try:
             y = y.astype(np.float64, copy=False)
         except (TypeError, ValueError) as error:

@@ -125,6 +125,8 @@ class SVR(Regressor):
         σ of "huber" and "piecewise_polynomial".
     p : float, default=2.0
         Power of "polynomial" and "piecewise_polynomial", above 1.
+    fit_intercept : bool, default=True
+        Whether the function has an offset b.
 
     Notes
     -----
@@ -163,6 +165,7 @@ class SVR(Regressor):
         verbose=False,
         sigma=1.0,
         p=2.0,
+        fit_intercept=True,
     ):
         self.C = C
         self.epsilon = epsilon
@@ -182,9 +185,11 @@ class SVR(Regressor):
         self.verbose = verbose
         self.sigma = sigma
         self.p = p
+        self.fit_intercept = fit_intercept
 
     def _check_parameters(self) -> None:
         parameters.number("C", self.C, 0.0, open_low=True, finite=False)
+        parameters.flag("fit_intercept", self.fit_intercept)
         if np.ndim(self.epsilon) == 0:
             parameters.number("epsilon", self.epsilon, 0.0)
         parameters.number("sigma", self.sigma, 0.0, open_low=True)
@@ -192,14 +197,15 @@ class SVR(Regressor):
         super()._check_parameters()
 
     def _formulation(self, data: Data) -> Formulation:
+        bias = bool(self.fit_intercept)
         if type(self.loss) is EpsilonInsensitive:
-            return SVRFormulation(data.y, self.C * data.weight, self._tubes(self.loss.epsilon, data))
+            return SVRFormulation(data.y, self.C * data.weight, self._tubes(self.loss.epsilon, data), bias=bias)
         if self._has_own_loss():
-            return SVRFormulation(data.y, self.C * data.weight, self._tubes(self.epsilon, data))
+            return SVRFormulation(data.y, self.C * data.weight, self._tubes(self.epsilon, data), bias=bias)
         loss = self._make_loss()
         if isinstance(loss, SquaredEpsilonInsensitive):
             loss = SquaredEpsilonInsensitive(self._tubes(loss.epsilon, data))
-        return LossMachine(data.y, self.C * data.weight, loss)
+        return LossMachine(data.y, self.C * data.weight, loss, bias)
 
     def _tubes(self, epsilon: Any, data: Data) -> float | Array:
         """ε, or those of the samples kept."""

@@ -147,6 +147,11 @@ def _template(estimator: Any, parameters: dict[str, Any]) -> Any:
             f"loss={template.loss!r} cannot be searched here, only {KERNEL[type(template)]!r}; use "
             "sklearn.model_selection.GridSearchCV"
         )
+    if not template.fit_intercept:
+        raise ValueError(
+            "fit_intercept=False cannot be searched here: the search finds an intercept for every machine; use "
+            "sklearn.model_selection.GridSearchCV"
+        )
     if template.solver not in ("auto", "working_set"):
         raise ValueError(
             f"solver={template.solver!r}: the search has a solver of its own; leave solver='auto', or use "

@@ -1,0 +1,105 @@
+"""Which method begins, and what takes over: easy problems, dear steps, warm starts; the proof is the same for all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+
+import hinge
+from hinge.estimators.data import labels_of
+from hinge.formulations import linear_classification, linear_regression
+from hinge.problems import Bias, certify_linear
+from hinge.solvers import CoordinateDescent
+
+BIASES = (Bias.NONE, Bias.PENALISED, Bias.FREE)
+
+
+def easy(bias, regression=False, n=3000, d=60):
+    """Boxes that are small against the rows, and steps of Newton's method that cost more than an epoch.   (130)"""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d)) / np.sqrt(d)
+    y = X @ rng.normal(size=d) + 0.5 * rng.normal(size=n)
+    cost = np.full(n, 0.1)
+    if regression:
+        return linear_regression(X, y, cost, 0.1, "epsilon_insensitive", bias)
+    return linear_classification(X, np.sign(y), cost, "hinge", bias)
+
+
+@pytest.mark.parametrize("bias", BIASES)
+@pytest.mark.parametrize("regression", [False, True])
+def test_easy_problems_descend_first(bias, regression):
+    problem = easy(bias, regression)
+    coarse = CoordinateDescent(tol=1e-2).solve_linear(problem)
+    assert coarse.counters["newton_steps"] == 0
+    fine = CoordinateDescent(tol=1e-10).solve_linear(problem)
+    assert fine.counters["epochs"] > 0  # and what they have left to do is done in bands
+    found = certify_linear(problem, fine.weights, fine.offset, fine.beta)
+    assert found.relative_gap <= 1.01e-10
+    assert np.isclose(found.primal, coarse.primal, rtol=1e-2)
+
+
+def test_hard_problems_begin_with_fewer_samples():
+    problem = easy(Bias.NONE)
+    harder = linear_classification(problem.X, problem.target, np.full(problem.n, 10.0), "hinge", Bias.NONE)
+    assert CoordinateDescent(tol=1e-2).solve_linear(harder).counters["epochs"] == 0
+
+
+def test_squared_losses_descend_where_newton_is_dear():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 900)).astype(np.float32) / 30
+    y = np.sign(X @ rng.normal(size=900) + 0.1)
+    problem = linear_classification(X, y, np.full(1500, 0.01), "squared_hinge", Bias.NONE)
+    found = CoordinateDescent(tol=1e-5).solve_linear(problem)
+    assert found.counters["epochs"] > 0 == found.counters["newton_steps"]
+    assert certify_linear(problem, found.weights, found.offset, found.beta).relative_gap <= 1.01e-5
+
+
+@pytest.mark.parametrize("bias", BIASES)
+def test_a_warm_start_goes_to_the_bands(bias):
+    problem = easy(bias)
+    first = CoordinateDescent(tol=1e-8).solve_linear(problem)
+    again = CoordinateDescent(tol=1e-8).solve_linear(
+        linear_classification(problem.X, problem.target, np.full(problem.n, 0.11), "hinge", bias), 1.1 * first.beta
+    )
+    assert again.counters["epochs"] == 0
+    assert again.gap <= 1e-8 * again.primal
+
+
+@pytest.mark.parametrize("bias", BIASES)
+def test_the_same_bits_for_any_number_of_threads(bias):
+    problem = easy(bias)
+    one, two = (CoordinateDescent(tol=1e-6, threads=threads).solve_linear(problem) for threads in (1, 2))
+    assert np.array_equal(one.weights, two.weights)
+    assert np.array_equal(one.beta, two.beta)
+
+
+def test_an_expansion_is_exact_whoever_finds_it():
+    """As a solver of problem (1), w is Xᵀα, also where bands have found it."""
+    X, y = make_classification(2500, 20, flip_y=0.1, random_state=0)
+    model = hinge.SVC(kernel="linear", C=0.5, solver=CoordinateDescent(tol=1e-6)).fit(X, y)
+    assert model.certify(X, y).relative_gap <= 1.01e-6
+
+
+def test_labels():
+    assert list(labels_of(np.array([3.0, 1.0, 3.0]))) == [1.0, 3.0]
+    assert list(labels_of(np.array([2, 2]))) == [2]
+    assert list(labels_of(np.array([3, 1, 2]))) == [1, 2, 3]
+    assert list(labels_of(np.array(["b", "a", "b"]))) == ["a", "b"]
+    assert len(labels_of(np.array([np.nan, 1.0, 2.0]))) == 3
+
+
+@pytest.mark.parametrize("wrong", [[0.5, 1.5], [0.0, np.nan], [0.0, np.inf]])
+def test_labels_that_are_none(wrong):
+    X = np.arange(8.0).reshape(4, 2)
+    with pytest.raises(ValueError):
+        hinge.LinearSVC().fit(X, np.array(wrong * 2))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_plain_arrays_are_still_looked_at(value):
+    X, y = make_classification(40, random_state=0)
+    X[3, 4] = value
+    for machine in (hinge.LinearSVC(), hinge.LinearSVR()):
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
+            machine.fit(X, y)
