@@ -252,7 +252,7 @@ class ProximalNewton:
             columns = np.stack([np.bincount(members % n, row[members], minlength=n)[S] for row in rows], axis=1)
         weight = weight[S]
         columns /= weight[:, None]
-        B = self.K[S[:, None], S]
+        B = self.K[S].take(S, axis=1)
         now, G = (self.beta - bound)[S], columns[:, 1:]
         right = columns.copy()
         right[:, 0] -= self._image(bound, S) + now / weight + G @ self.mu  # what is missing now: steps mend each other
