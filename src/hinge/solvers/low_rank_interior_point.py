@@ -28,6 +28,9 @@ PRECISE = 1e-5
 #: An approximation with no more residual than this fraction of the trace is the matrix itself.
 NOTHING_LEFT = 1e-11
 
+#: A relative gap that is accepted for a point without crumbs beside its bounds.
+ROUNDING_TOL = 1e-8
+
 #: Free variables up to which the end is made exact.
 MAX_FREE = 2000
 
@@ -232,7 +235,8 @@ class _Run:
         if balance(problem, alpha, inside):
             gradient = problem.gradient(alpha)
             there, here = certify(problem, alpha, None, gradient), certify(problem, found.alpha, None, known)
-            if there.gap <= max(1.1 * here.gap, self.solver.tol * abs(here.dual)):
+            cleaner = there.kkt_violation <= here.kkt_violation and there.gap <= ROUNDING_TOL * abs(here.dual)
+            if cleaner or there.gap <= max(1.1 * here.gap, self.solver.tol * abs(here.dual)):
                 return replace(found, alpha=alpha, gradient=gradient, mu=there.mu)
         return found
 
