@@ -1,10 +1,12 @@
 """Low rank beside the exact machine, and one million rows.
 
-    python benchmarks/convex/lowrank.py [covtype] [mnist] [growth] [--threads 2] [--rows 1000000]
+    python benchmarks/convex/lowrank.py [covtype] [mnist] [growth] [reach] [--threads 2] [--rows 1000000]
 
 covtype and mnist: accuracy on other data and processor seconds (wall clocks lie on a busy machine) of the exact machine
 (`SVC`), and of `LowRankInteriorPoint` with more and more basis functions, in one run.  growth: synthetic rows, d = 50,
-n = 300 basis functions, seconds per iteration and peak memory while the number of rows grows.
+n = 300 basis functions, seconds per iteration and peak memory while the number of rows grows.  reach: what n random
+basis functions can do at all, whatever is trained on them: processor seconds of their kernel columns and of the n × n
+matrix, with no solver yet, and the accuracy of least squares.
 """
 
 from __future__ import annotations
@@ -74,6 +76,35 @@ def line(label, model, X, y, X_test, y_test, exact):
     return base
 
 
+def reach(name, ranks):
+    X, y, X_test, y_test, options = {"covtype": covtype, "mnist": mnist}[name]()
+    X, X_test, gamma = X.astype(np.float32), X_test.astype(np.float32), np.float32(options["gamma"])
+    began = time.process_time()
+    exact = SVC(n_jobs=2, **options).fit(X, y)
+    seconds, right = time.process_time() - began, 100 * np.mean(exact.predict(X_test) == y_test)
+    print(f"\n{name}, {options}: the exact machine took {seconds:.1f} processor seconds for {right:.2f} %")
+    print(f"{'n':>6}{'columns s':>11}{'LᵀL s':>8}{'of the exact':>14}{'least squares':>15}")
+    classes = np.unique(y)
+    goal = np.where(y[:, None] == classes, 1.0, -1.0).astype(np.float32)
+    for n in ranks:
+        basis = X[np.random.default_rng(0).permutation(len(X))[:n]]
+
+        def columns(Z, basis=basis):
+            apart = np.sum(Z**2, axis=1)[:, None] + np.sum(basis**2, axis=1) - 2 * Z @ basis.T
+            return np.exp(-gamma * np.maximum(apart, 0))
+
+        began = time.process_time()
+        K = columns(X)
+        first = time.process_time() - began
+        inner, pull = (K.T @ K).astype(np.float64), (K.T @ goal).astype(np.float64)
+        second = time.process_time() - began - first
+        inner[np.diag_indices(n)] += 1e-4 * np.trace(inner) / n
+        weights = np.linalg.solve(inner, pull).astype(np.float32)
+        accuracy = 100 * np.mean(classes[np.argmax(columns(X_test) @ weights, axis=1)] == y_test)
+        share = 100 * (first + second) / seconds
+        print(f"{n:6d}{first:11.1f}{second:8.1f}{share:12.0f} %{accuracy:13.2f} %", flush=True)
+
+
 def growth(rows, threads):
     rng = np.random.default_rng(0)
     print(f"\nd = 50, n = 300, {threads} threads, tol 1e-3: the growth with m")
@@ -109,6 +140,9 @@ def main():
     for what in arguments.what:
         if what == "growth":
             growth(arguments.rows, arguments.threads)
+        elif what == "reach" and data_folder() is not None:
+            for name in ("covtype", "mnist"):
+                reach(name, arguments.ranks)
         elif data_folder() is None:
             print(f"no ../shared/data beside the repository: {what} is left out")
         else:

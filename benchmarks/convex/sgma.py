@@ -90,11 +90,17 @@ def draw(curves, file):
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(7, 5))
+    greedy = [name for name in curves if "candidate" in name or "exact" in name]
+    shade = dict(zip(greedy, plt.get_cmap("viridis")(np.linspace(0.9, 0.0, len(greedy))), strict=True))
+    plain = {"random": ":", "largest residual": "-", "largest, blocks of 16": "--"}
     for name, curve in curves.items():
-        axes.plot(np.arange(1, len(curve) + 1), curve, "k--" if name.startswith("principal") else "-", label=name)
-    axes.set(xlabel="basis functions", ylabel="log10 tr(K − K̃)")
-    axes.legend()
-    figure.savefig(file, dpi=150, bbox_inches="tight")
+        style = {"color": shade[name]} if name in shade else {"color": "0.6", "linestyle": plain.get(name, "-")}
+        if name.startswith("principal"):
+            style = {"color": "black", "linestyle": "--"}
+        axes.plot(np.arange(1, len(curve) + 1), curve, label=name, **style)
+    axes.set(xlabel="basis functions", ylabel="log10 tr(K − K̃)", xlim=(0, None), title="Abalone, 3000 rows, 2σ² = 8")
+    axes.legend(loc="upper right", fontsize="small")
+    figure.savefig(file, dpi=100, bbox_inches="tight")
 
 
 if __name__ == "__main__":

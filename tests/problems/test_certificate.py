@@ -390,5 +390,9 @@ class TestText:
     def test_says_when_it_is_no_proof(self, convex, warned):
         assert ("not positive definite: no proof" in str(certificate(convex=convex))) == warned
 
+    @pytest.mark.parametrize(("convex", "conditional"), [(True, False), (None, True), (False, False)])
+    def test_says_what_nobody_has_looked_at(self, convex, conditional):
+        assert ("if the kernel matrix is positive semidefinite" in str(certificate(convex=convex))) == conditional
+
     def test_infinite_values_are_readable(self):
         assert "gap inf" in str(certificate().unproven(history([], [])))

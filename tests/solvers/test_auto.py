@@ -7,8 +7,10 @@ import pytest
 
 from hinge import Status
 from hinge.formulations import CSVC
-from hinge.kernels import Linear, open_access
-from hinge.solvers import SMO, Auto, InteriorPoint, WorkingSet
+from hinge.kernels import RBF, Linear, open_access
+from hinge.problems import Quadratic, certify
+from hinge.solvers import SMO, Auto, InteriorPoint, WorkingSet, decide
+from hinge.solvers.auto import factored_patience, low_rank
 
 rng = np.random.default_rng(0)
 X = 100 * rng.normal(size=(18, 3))
@@ -53,3 +55,36 @@ def test_a_small_gap_far_from_tol_is_not_called_solved(monkeypatch):
     found = Auto(tol=1e-6).solve(problem)
     assert found.status is Status.NUMERICAL
     np.testing.assert_array_equal(found.alpha, rough.alpha)
+
+
+def flat(m=2500, C=1e3, seed=3):
+    """Many samples of few features with a large C: working sets creep, and the matrix has rank 3."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, 3)) * [1.0, 10.0, 0.1]
+    y = np.where(X[:, 0] + 0.1 * X[:, 1] + rng.normal(size=m) > 0, 1.0, -1.0)
+    return CSVC(y, np.full(m, C)).build(open_access(Linear(), X))
+
+
+def test_a_small_rank_takes_over_where_working_sets_creep():
+    problem = flat()
+    steps = factored_patience(problem)
+    assert low_rank(problem) == 3
+    assert WorkingSet(tol=1e-6, max_iter=steps).solve(problem).status is Status.MAX_ITER
+    found = Auto(tol=1e-6).solve(problem)
+    assert found.status is Status.SOLVED
+    assert steps <= found.iterations <= 1.1 * steps  # working sets may finish what interior point has found
+    certificate = certify(problem, *found.point)
+    assert certificate.kkt_violation <= 1e-6
+    assert certificate.relative_gap <= 1e-9
+    assert any("rank 3" in reason for reason in decide(Auto(tol=1e-6), [problem]).reasons)
+
+
+def test_only_linear_kernels_of_few_features_have_a_known_rank():
+    problem = flat(m=50)
+    assert low_rank(problem) == 3
+    rbf = replace(problem, Q=Quadratic(open_access(RBF(1.0), rng.normal(size=(50, 3))), problem.Q.sign))
+    wide = replace(problem, Q=Quadratic(open_access(Linear(), rng.normal(size=(50, 40))), problem.Q.sign))
+    open_box = replace(problem, upper=np.full(50, np.inf))
+    assert low_rank(rbf) is None
+    assert low_rank(wide) is None
+    assert low_rank(open_box) is None

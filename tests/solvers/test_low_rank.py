@@ -43,7 +43,7 @@ def test_agrees_with_dense_interior_point(regression):
     )
     found, reference = LowRankInteriorPoint(tol=1e-10).solve(low), InteriorPoint().solve(dense)
     assert found.status is Status.SOLVED
-    assert found.iterations <= 30
+    assert found.iterations <= 20  # 14 to 17 for six such problems; the dense method crosses over after two
     value = dense.value(reference.alpha)
     assert low.value(found.alpha) == pytest.approx(value, rel=1e-9)
 

@@ -82,7 +82,9 @@ class Certificate:
             f"({self.relative_gap:.2g} relative), KKT violation {self.kkt_violation:.2g}, "
             f"infeasibility {self.infeasibility:.1g}"
         )
-        return text if self.convex is not False else text + "; the kernel is not positive definite: no proof"
+        if self.convex is False:
+            return text + "; the kernel is not positive definite: no proof"
+        return text if self.convex else text + "; proven if the kernel matrix is positive semidefinite"
 
 
 def relative(gap: float, primal: float, dual: float) -> float:

@@ -8,9 +8,11 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from hinge.kernels import GramAccess, Linear, SubsetAccess
 from hinge.problems import Diagonal, Problem, Solution, Status
 from hinge.solvers.absorb import absorb, release
 from hinge.solvers.interior_point import MAX_ITER, InteriorPoint
+from hinge.solvers.low_rank_interior_point import LowRankInteriorPoint
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.working_set import Start, WorkingSet
 
@@ -26,6 +28,12 @@ STEPS_PER_SAMPLE = 20
 #: Where the interior point method fails too (a kernel that is not positive semidefinite), SMO gets so many times more.
 LAST_PATIENCE = 5
 
+#: A kernel matrix with so few columns in its factor, and so many times more rows, is of low rank.
+LOW_RANK, ROWS_PER_COLUMN = 300, 10
+
+#: An interior point method on a factor with r columns takes as long as so many steps for every sample, and r² times the
+#: second number: docs/decisions/0314-rank-decides.md.
+FACTOR_STEPS, FACTOR_STEPS_PER_SQUARE = 100, 0.04
 
 #: A variable this close to a bound, relative to the width of its box, counts as lying on it.
 AT_BOUND = 1e-10
@@ -40,8 +48,9 @@ class Auto(WorkingSet):
     """Working sets; on small problems that they do not solve within a fair number of steps, or that are to be solved
     very precisely, interior point.
 
-    Badly scaled data and large C make SMO creep. An interior point method does not mind, but costs O(n³). A large
-    problem that is not solved after ten million steps (100 n, if that is more) is given up, with `Status.MAX_ITER`.
+    Badly scaled data and large C make SMO creep. An interior point method does not mind, but costs O(n³), or O(nr²)
+    where the kernel matrix has a small rank r (linear kernels of few features). A large problem of high rank that is
+    not solved after ten million steps (100 n, if that is more) is given up, with `Status.MAX_ITER`.
     """
 
     def solve_many(
@@ -66,7 +75,7 @@ class Auto(WorkingSet):
         plain = engine._solve_many(absorb([problems[k] for k in rest]), [starts[k] for k in rest], monitor, limits)
         first = [release(problems[k], solution) for k, solution in zip(rest, plain, strict=True)]
         for k, limit, solution in zip(rest, limits, first, strict=True):
-            more = limit != self.max_iter or self._may_be_dense(problems[k])
+            more = limit != self.max_iter or self._may_be_dense(problems[k]) or self._may_be_factored(problems[k])
             impatient = more and solution.status is Status.MAX_ITER
             found[k] = self._insist(problems[k], solution, began, monitor) if impatient else solution
         return [found[k] for k in range(len(problems))]
@@ -74,6 +83,9 @@ class Auto(WorkingSet):
     def _may_be_dense(self, problem: Problem) -> bool:
         allowed = self.max_iter < 0 or self.max_iter >= STEPS_PER_SAMPLE * problem.Q.n
         return has_solution(problem) and problem.Q.n <= DENSE_N and allowed
+
+    def _may_be_factored(self, problem: Problem) -> bool:
+        return self.max_iter < 0 and problem.Q.n > DENSE_N and low_rank(problem) is not None
 
     def _patience(self, problem: Problem) -> int:
         """Steps to try before an interior point method."""
@@ -84,12 +96,16 @@ class Auto(WorkingSet):
         """Steps after which something else is tried.  Without bounds there may be no solution: then that is the end."""
         if self._may_be_dense(problem):
             return self._patience(problem)
+        if self._may_be_factored(problem):
+            return factored_patience(problem)
         if self.max_iter < 0 and not has_solution(problem):
             return LAST_PATIENCE * (20_000 + 200 * problem.Q.n)
         return max(ENOUGH, ENOUGH_PER_SAMPLE * problem.Q.n) if self.max_iter < 0 else self.max_iter
 
     def _insist(self, problem: Problem, first: Solution, began: float, monitor: Monitor | None) -> Solution:
         """Working sets have not got there."""
+        if self._may_be_factored(problem):
+            return self._by_factor(problem, first, began, monitor)
         if not self._may_be_dense(problem):
             return first if has_solution(problem) else replace(first, status=Status.NUMERICAL)
         second = self._interior(problem, began, monitor)
@@ -105,6 +121,19 @@ class Auto(WorkingSet):
         if rest.status is Status.MAX_ITER and self.max_iter < 0:
             rest = replace(rest, status=Status.NUMERICAL)
         return _after(first, rest)
+
+    def _by_factor(self, problem: Problem, first: Solution, began: float, monitor: Monitor | None) -> Solution:
+        """Interior point on the factor of the kernel matrix; working sets carry on where it was not made exact."""
+        second = LowRankInteriorPoint(tol=1e-10, max_time=self._left(began), threads=self.threads).solve(
+            problem, None, monitor
+        )
+        if second.status is Status.SOLVED and second.polished:
+            return _after(first, second)
+        if second.status in (Status.TIME_LIMIT, Status.INTERRUPTED):
+            return replace(first, status=second.status, error=second.error)
+        better = second if _value(problem, second) < _value(problem, first) else first
+        limit = max(ENOUGH, ENOUGH_PER_SAMPLE * problem.Q.n)
+        return _after(first, self._engine(limit, began).solve(problem, better, monitor))
 
     def _interior(self, problem: Problem, began: float, monitor: Monitor | None) -> Solution:
         """Interior point; where its answer could not be polished, SMO carries it from the interior to the bounds."""
@@ -134,6 +163,23 @@ class Auto(WorkingSet):
 def patience(n: int) -> int:
     """Steps after which other means are tried: an interior point method would take about as long, or is too much."""
     return 20_000 + n * n // 4 if n <= DENSE_N else max(ENOUGH, ENOUGH_PER_SAMPLE * n)
+
+
+def low_rank(problem: Problem) -> int | None:
+    """The columns of the factor of a kernel matrix of low rank, as far as that is known: that of the linear kernel."""
+    access = problem.Q.access
+    whole = access.whole if isinstance(access, SubsetAccess) else access
+    if not isinstance(whole, GramAccess) or not isinstance(whole.kernel, Linear) or problem.term is not None:
+        return None
+    columns = int(whole.data.shape[1])
+    boxed = bool(np.isfinite(problem.lower).all() and np.isfinite(problem.upper).all())
+    return columns if boxed and columns <= LOW_RANK and problem.Q.n >= ROWS_PER_COLUMN * columns else None
+
+
+def factored_patience(problem: Problem) -> int:
+    """Steps that take about as long as an interior point method on the factor."""
+    rank = low_rank(problem) or 0
+    return int(problem.Q.n * (FACTOR_STEPS + FACTOR_STEPS_PER_SQUARE * rank**2))
 
 
 def needs_interior(problem: Problem) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +24,19 @@ TWO_SLOTS = 0.2
 HIGHEST_WEIGHT = 10.0
 
 #: Rows are met to this precision; what is missing then is given to the variable with most room.
-FEASIBLE = 1e-9
+FEASIBLE = 1e-8
+
+#: The relative gap that is aimed at.
+EXACT = 1e-12
 
 #: Violations of the optimality conditions below this, in units of the largest slope, are rounding.
 ROUNDING = 1e-13
 
+#: Values of f are as uncertain as this times the largest kernel value times ‖α‖, whatever is computed.
+UNCERTAIN = 4 * float(np.finfo(float).eps)
+
 #: Down to this weight a round may end with so small a share of changes.
-EXACT_WEIGHT, FEW = 1e-5, 0.02
+EXACT_WEIGHT, FEW = 1e-4, 0.02
 
 #: Newton steps, in all and in a round, and rounds with the last weight.
 MAX_STEPS, MAX_ROUND, MAX_LAST = 120, 40, 4
@@ -64,37 +70,53 @@ class ProximalNewton:
     """
 
     def __init__(self, problem: Problem, K: Array, deadline: float | None = None) -> None:
-        self.problem, self.K, self.deadline = problem, K, deadline
+        self.turn = _turn(problem)
+        self.problem = replace(problem, A=self.turn @ problem.A, d=self.turn @ problem.d)
+        self.K, self.deadline = K, deadline
         self.n, self.slots, self.sign = problem.Q.n, problem.Q.slots, problem.Q.sign
         self.ridge = problem.term.d if isinstance(problem.term, Diagonal) else np.zeros(problem.size)
-        self.unit = float(np.mean(np.diagonal(K))) or 1.0
-        self.steps = 0
+        self.unit, self.largest = float(np.mean(np.diagonal(K))) or 1.0, float(np.max(np.diagonal(K), initial=0.0))
+        self.slopes = float(np.max(np.abs(problem.p), initial=0.0))
+        self.steps, self.limit, self.strict = 0, MAX_STEPS, False
         self.free: Mask | None = None
         self.high: Mask | None = None
 
     def run(self, x: Array, mu: Array, tol: float) -> Crossing | None:
-        """The solution, to rounding where that is possible; None where not even a relative gap of `tol` is reached."""
+        """The solution, to rounding where that is possible; None without a relative gap of `tol`, or what rounding
+        makes of one."""
+        turned = np.asarray(np.linalg.solve(self.turn.T, mu), dtype=np.float64)
+        found = self._rounds(x, turned, tol)
+        if found is None and self.free is not None and not self._late():  # rounds that end early have led astray
+            self.strict, self.free, self.high, self.limit = True, None, None, self.steps + MAX_STEPS
+            found = self._rounds(x, turned, tol)
+        return found if found is None else replace(found, mu=found.mu @ self.turn)
+
+    def _rounds(self, x: Array, mu: Array, tol: float) -> Crossing | None:
         problem = self.problem
         self.centre = np.minimum(np.maximum(x, problem.lower), problem.upper)
         self.beta, self.mu = problem.Q.coefficients(self.centre), mu.copy()
         self.f = self.K @ self.beta
         weight, last, found, least = self._first_weight(), 0, None, np.inf
-        while self.steps < MAX_STEPS:
+        while self.steps < self.limit:
             steps = self._round(weight * self.unit)
             if steps is None:
                 if self.free is None and weight < HIGHEST_WEIGHT:  # nothing was free: with more weight more is
                     weight *= 10.0
                     continue
                 break
-            gap, violation, noise = self._quality()
+            gap, violation, noise, limit = self._quality()
             better = violation < 0.5 * least
-            if gap <= tol and violation < least:
+            if (gap <= max(tol, limit) or violation <= noise) and violation < least:
                 found, least = Crossing(self.centre, self.f, self.mu, self.steps, violation <= noise), violation
             last += weight == LAST_WEIGHT
-            if (found is not None and (found.exact or not better)) or last > MAX_LAST:
+            settled = found is not None and (found.exact or (gap <= EXACT and not better))
+            if settled or last > MAX_LAST:
                 break
             weight = max(weight * (SHRINK_FASTER if steps == 0 else SHRINK), LAST_WEIGHT)
         return found
+
+    def _late(self) -> bool:
+        return self.deadline is not None and time.monotonic() > self.deadline
 
     def _first_weight(self) -> float:
         """Less for wide boxes, and where a sample has two variables, which would both be free."""
@@ -104,27 +126,29 @@ class ProximalNewton:
         wide = float(np.mean(width)) * self.unit / (float(np.mean(np.abs(problem.p))) or 1.0) if width.size else 1.0
         return FIRST_WEIGHT * max(wide, 1.0) ** -0.25 * (1.0 if self.slots == 1 else TWO_SLOTS)
 
-    def _quality(self) -> tuple[float, float, float]:
-        """(relative gap, largest violation of the optimality conditions, what rounding makes of it).
+    def _quality(self) -> tuple[float, float, float, float]:
+        """(relative gap, largest violation of the optimality conditions, and what rounding α makes of these two).
 
         The gap is infinite where a row without free variables is not met.
         """
         problem, x = self.problem, self.centre
         if np.any(np.abs(problem.excess(x)) > FEASIBLE * (np.abs(problem.A) @ np.abs(x) + np.abs(problem.d))):
-            return np.inf, np.inf, 0.0
+            return np.inf, np.inf, 0.0, 0.0
         lower, upper = problem.lower, problem.upper
         gradient = problem.Q.spread(self.f) + problem.p
         r = gradient + self.mu @ problem.A
         value = max(abs(problem.value(x, gradient)), 1e-300)
         slope = r + self.ridge * x
         pushed = np.where(slope > 0, x > lower, x < upper)
-        noise = ROUNDING * (1.0 + float(np.max(np.abs(gradient), initial=0.0)))
+        shaky = rounding_of(problem, x, self.largest)
+        noise = max(ROUNDING * (1.0 + float(np.max(np.abs(gradient), initial=0.0))), shaky)
         if problem.term is not None:
             gap = float(np.sum(problem.term.gap(x, r, lower, upper)))
         else:
             width = np.where(r > 0, x - lower, upper - x)
             gap = float(np.sum(np.abs(r) * np.where(pushed, np.minimum(width, 1e300), 0.0)))
-        return gap / value, float(np.max(np.abs(slope[pushed]), initial=0.0)), noise
+        limit = shaky * room_of(problem, x) / value
+        return gap / value, float(np.max(np.abs(slope[pushed]), initial=0.0)), noise, limit
 
     # ---- one round --------------------------------------------------------------------------------------------
 
@@ -132,9 +156,9 @@ class ProximalNewton:
         """Minimise with this δ.  The number of steps, zero if one confirmed what was known; None if they fail."""
         problem, sign = self.problem, self.sign
         lower, upper, A = problem.lower, problem.upper, problem.A
-        allowed = FEW if delta >= EXACT_WEIGHT * self.unit else 0.0
+        allowed = FEW if delta >= EXACT_WEIGHT * self.unit and not self.strict else 0.0
         inverse = 1.0 / (delta + self.ridge)
-        known = delta * self.centre - problem.p
+        known, self.delta = delta * self.centre - problem.p, delta
         raw = (known - self._force()) * inverse
         free, high = (raw > lower) & (raw < upper), raw >= upper
         guess = self.free is not None
@@ -142,7 +166,7 @@ class ProximalNewton:
             free, high = self.free, self.high
         for step in range(1, MAX_ROUND + 1):
             self.steps += 1
-            if self.deadline is not None and time.monotonic() > self.deadline:
+            if self._late():
                 return None
             x = np.where(free, 0.0, np.where(high, upper, lower))
             found = self._solve(x, free, known, inverse)
@@ -156,13 +180,24 @@ class ProximalNewton:
             self.beta, self.mu, self.f = self.beta + length * d_beta, self.mu + length * d_mu, self.f + length * d_f
             raw = (known - self._force()) * inverse
             now, now_high = (raw > lower) & (raw < upper), raw >= upper
-            changes = np.count_nonzero(now != free) + np.count_nonzero(now_high != high)
+            shaky = UNCERTAIN * (float(np.max(np.abs(self.f), initial=0.0)) + self.slopes) * inverse
+            beside = np.minimum(np.abs(raw - lower), np.abs(raw - upper)) <= shaky  # inside or not: rounding decides
+            changes = np.count_nonzero((now != free) & ~beside) + np.count_nonzero((now_high != high) & ~beside)
             if length == 1.0 and changes <= allowed * np.count_nonzero(free):
                 self.free, self.high = now, now_high
-                self.centre = np.minimum(np.maximum(x, lower), upper)
+                self.centre = self._inside(x)
                 return step if step > 1 or changes else 0
             free, high = now, now_high
         return None
+
+    def _inside(self, x: Array) -> Array:
+        """x within its box; of a sample with two variables the other one takes what a bound has cut off: f stays."""
+        lower, upper = self.problem.lower, self.problem.upper
+        inside = np.minimum(np.maximum(x, lower), upper)
+        if self.slots == 2:
+            lost = self.sign * np.tile(self.problem.Q.coefficients(x - inside), 2)
+            inside = np.where(inside == x, np.minimum(np.maximum(x + lost, lower), upper), inside)
+        return inside
 
     def _force(self) -> Array:
         """S f + Aᵀμ."""
@@ -217,71 +252,92 @@ class ProximalNewton:
             columns = np.stack([np.bincount(members % n, row[members], minlength=n)[S] for row in rows], axis=1)
         weight = weight[S]
         columns /= weight[:, None]
-        B = self.K[S[:, None], S]
+        B = self.K[S].take(S, axis=1)
+        now, G = (self.beta - bound)[S], columns[:, 1:]
         right = columns.copy()
-        right[:, 0] -= self._image(bound, S, B)
+        right[:, 0] -= self._image(bound, S) + now / weight + G @ self.mu  # what is missing now: steps mend each other
         B.flat[:: len(S) + 1] += 1.0 / weight
         factor, info = lapack.dpotrf(B.T, lower=0, overwrite_a=1, clean=0)
         if info != 0:
             return None
         solved = np.asarray(lapack.dpotrs(factor, right, lower=0)[0])
-        own, G = solved[:, 0], columns[:, 1:]
-        mu = self.mu
+        own, mu = now + solved[:, 0], self.mu
         if len(A):
-            H, rest = self._doubles(members, S, inner, inverse, columns, weight)
-            mu = np.linalg.lstsq(G.T @ solved[:, 1:] + H, G.T @ own + rest - need, rcond=1e-14)[0]
-            mu = np.where(np.any(G != 0, axis=0), mu, self.mu)  # a row without free variables has any
-            own = own - solved[:, 1:] @ mu
+            H, rest = self._doubles(members, S, inverse, weight)
+            missing = G.T @ own + rest - H @ mu - need
+            inner_rows = G.T @ solved[:, 1:] + H
+            unit = np.sqrt(np.maximum(np.diagonal(inner_rows), 1e-300))
+            change = np.linalg.lstsq(inner_rows / np.outer(unit, unit), missing / unit, rcond=1e-14)[0] / unit
+            change = np.where(np.diagonal(inner_rows) > 0, change, 0.0)  # a row without free variables has any μ
+            mu, own = mu + change, own - solved[:, 1:] @ change
         beta = bound
         if slots == 1:
             x[S] = sign[S] * own
         else:
-            self._share(x, members, known - mu @ A, inverse, S, own, weight)
+            self._share(x, members, mu, inverse, S, own, weight)
         beta[S] += own
         return beta, mu
 
-    def _share(
-        self, x: Array, members: Index, push: Array, inverse: Array, S: Index, own: Array,
-        weight: Array,
-    ) -> None:  # fmt: skip
-        """What the free variables of a sample have together, own, given to them one by one."""
-        n, sign = self.n, self.sign[members]
-        at, inverse = members % n, inverse[members]
-        total, mean = np.ones(n), np.zeros(n)
-        total[S] = weight
-        mean[S] = np.bincount(at, sign * inverse * push[members], minlength=n)[S] / weight
-        several = (np.bincount(at, minlength=n) > 1)[at]
-        x[members] = np.where(several, inverse * (push[members] - sign * mean[at]), 0.0)
-        missing = np.zeros(n)
-        missing[S] = own
-        missing -= np.bincount(at, sign * x[members], minlength=n)
-        x[members] += sign * inverse / total[at] * missing[at]
+    def _share(self, x: Array, members: Index, mu: Array, inverse: Array, S: Index, own: Array, weight: Array) -> None:
+        """What the free variables of a sample have together, own, given to them one by one.
 
-    def _image(self, bound: Array, S: Index, B: Array) -> Array:
-        """(K bound)_S, from the present f where few values are others than there."""
+        The forces on them come in parts, which cancel one by one: their sum, divided by δ, would not.
+        """
+        n, sign, at = self.n, self.sign[members], members % self.n
+        inside = self.delta * self._apart(self.centre, members, S, inverse, weight)
+        for factor, part in zip([1.0, *mu], [self.problem.p, *self.problem.A], strict=True):
+            inside -= factor * self._apart(part, members, S, inverse, weight)
+        x[members] = inverse[members] * inside
+        missing, total = np.zeros(n), np.ones(n)
+        missing[S], total[S] = own, weight
+        missing -= np.bincount(at, sign * x[members], minlength=n)
+        x[members] += sign * inverse[members] / total[at] * missing[at]
+
+    def _image(self, bound: Array, S: Index) -> Array:
+        """K β on S for what the other samples have at their bounds, and those of S now."""
         change = bound - self.beta
-        inside = change[S]
         change[S] = 0.0
         others = np.flatnonzero(change)
         if 3 * len(others) > self.n:
-            return np.asarray((self.K @ bound)[S])
-        image = self.f[S] + B @ inside
-        return image + self.K[S[:, None], others] @ change[others] if others.size else image
+            return np.asarray(self.f[S] + (self.K @ change)[S])
+        return self.f[S] + self.K[S[:, None], others] @ change[others] if others.size else self.f[S]
 
-    def _doubles(
-        self, members: Index, S: Index, inner: Array, inverse: Array, columns: Array, weight: Array
-    ) -> tuple[Array, Array]:
+    def _doubles(self, members: Index, S: Index, inverse: Array, weight: Array) -> tuple[Array, Array]:
         """What samples with more than one free variable add to the equations of the rows; for others it is zero."""
         A, n, rows = self.problem.A, self.n, len(self.problem.A)
-        H, rest = np.zeros((rows, rows)), np.zeros(rows)
-        if self.slots == 1:
-            return H, rest
-        several = np.bincount(members % n, minlength=n) > 1
-        chosen = members[several[members % n]]
-        if chosen.size == 0:
-            return H, rest
-        part = several[S]
-        G, AV = columns[part, 1:], A[:, chosen]
-        H = (AV * inverse[chosen]) @ AV.T - (G * weight[part, None]).T @ G
-        rest = AV @ inner[chosen] - G.T @ (columns[part, 0] * weight[part])
-        return H, rest
+        if self.slots == 1 or np.max(np.bincount(members % n, minlength=n)) == 1:
+            return np.zeros((rows, rows)), np.zeros(rows)
+        parts = np.stack([self._apart(row, members, S, inverse, weight) for row in A])
+        known = self.delta * self._apart(self.centre, members, S, inverse, weight)
+        known -= self._apart(self.problem.p, members, S, inverse, weight)
+        weighted = parts * inverse[members]
+        return weighted @ parts.T, weighted @ known
+
+    def _apart(self, values: Array, members: Index, S: Index, inverse: Array, weight: Array) -> Array:
+        """Of values of the free variables, what does not act on their sample as a whole: zero for the only one."""
+        n, sign, at = self.n, self.sign[members], members % self.n
+        total = np.ones(n)
+        total[S] = weight
+        several = (np.bincount(at, minlength=n) > 1)[at]
+        mean = np.bincount(at, sign * inverse[members] * values[members], minlength=n) / total
+        return np.where(several, values[members] - sign * mean[at], 0.0)
+
+
+def rounding_of(problem: Problem, x: Array, largest: float) -> float:
+    """What rounding every variable to its last place makes of a value of f, if their errors have any sign.  (377)"""
+    return UNCERTAIN * (largest * float(np.linalg.norm(x)) + float(np.max(np.abs(problem.p), initial=0.0)))
+
+
+def room_of(problem: Problem, x: Array) -> float:
+    """Σ (u − l) of the free variables: what an error of f is multiplied with in the gap.    (377)"""
+    width = problem.upper - problem.lower
+    inside = (x > problem.lower) & (x < problem.upper)
+    return float(np.sum(np.where(np.isfinite(width), width, np.abs(x))[inside]))
+
+
+def _turn(problem: Problem) -> Array:
+    """Sum and difference of the two rows of a machine with two slots: where both variables of a sample are free the sum
+    is δ⁻¹ times heavier than the difference, which would be lost in rounding.                              (378)"""
+    if len(problem.d) == 2 and problem.Q.slots == 2 and not np.any(problem.A[0] * problem.A[1]):
+        return np.array([[1.0, -1.0], [1.0, 1.0]])
+    return np.eye(len(problem.d))

@@ -8,7 +8,7 @@ from typing import Any
 
 from hinge.kernels import available_bytes, cache_bytes
 from hinge.problems import Problem
-from hinge.solvers.auto import DENSE_N, PRECISE_TOL, Auto, has_solution, needs_interior
+from hinge.solvers.auto import DENSE_N, PRECISE_TOL, Auto, factored_patience, has_solution, low_rank, needs_interior
 from hinge.solvers.interior_point import MATRICES
 from hinge.solvers.smo import POLISHED_N
 
@@ -75,6 +75,12 @@ def decide(solver: Any, problems: Sequence[Problem], started: bool = False) -> E
         facts.append(f"n is at most {POLISHED_N}: the answer is polished to rounding")
     if n <= DENSE_N and has_solution(problem):
         facts.append("if working sets creep (bad scaling, large C), interior point takes over")
+    rank = low_rank(problem)
+    if n > DENSE_N and rank is not None and solver.max_iter < 0:
+        facts.append(
+            f"the kernel matrix has rank {rank} at most: after {factored_patience(problem)} steps interior point on "
+            "its factor takes over"
+        )
     return _done("working_set", facts, problems)
 
 

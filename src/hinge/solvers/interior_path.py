@@ -16,8 +16,8 @@ FRACTION = 0.99
 #: Slacks are at least this fraction of the width of their box.
 SMALLEST_SLACK = 1e-15
 
-#: A value below this fraction of the first one is zero as far as a relative gap of 1e-10 goes.
-ZERO = 1e-4
+#: A value below this fraction of the first one is zero; where no step is left, already one below the second fraction.
+ZERO, NOTHING = 1e-14, 1e-4
 
 #: The start may be so much closer to the lower bounds than to the upper ones.
 FURTHEST = 0.99
@@ -95,11 +95,10 @@ class CentralPath:
             "gap": gap if feasible else np.nan, "active": self.active, "exact": True,
         }  # fmt: skip
 
-    def is_optimal(self, tol: float) -> bool:
+    def is_optimal(self, tol: float, zero: float = ZERO) -> bool:
         """The gap (4) is a proof whatever the multipliers z and w are; only Aα = d must hold."""
         gap, value = self._bounds()
-        floor = ZERO * min(1.0, np.sqrt(1e-10 / tol)) * self.first_value if tol > 0 else 0.0
-        scale = max(0.5 * (abs(value) + abs(value + gap)), floor)
+        scale = max(0.5 * (abs(value) + abs(value + gap)), zero * self.first_value)
         return self._feasible(min(1e-6, 1e-3 * tol)) and gap <= tol * scale
 
     def at_bounds(self) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from hinge.kernels import Precomputed, available_bytes, open_access
 from hinge.problems import Array, Diagonal, History, Problem, Quadratic, Solution, Status, certify, optimal_offset
 from hinge.solvers.absorb import ridge_of
-from hinge.solvers.crossover import ProximalNewton
+from hinge.solvers.crossover import ProximalNewton, room_of, rounding_of
 from hinge.solvers.groups import nearest_feasible
 from hinge.solvers.interior_state import InteriorState
 from hinge.solvers.monitor import Monitor
@@ -22,6 +22,9 @@ ROUNDING_TOL = 1e-8
 
 #: Of the objective's first value: a gap below this times `tol` is small even where the optimum is zero.
 NOTHING = 1e-4
+
+#: The same while there are steps to take: an objective below this times its first value is zero.
+ZERO = 1e-14
 
 #: Iterations, unless told otherwise; and those without a gain after which rounding has the last word.
 MAX_ITER = 100
@@ -41,9 +44,6 @@ CROSSING_STEP = 1e-3
 
 #: Where the first attempt failed the path is followed with more care, and these products are waited for.
 CROSSING_AGAIN = 1e-6
-
-#: Of the exact end: the relative gap that ends it, whatever `tol` is.
-EXACT = 1e-12
 
 #: Products of slacks and multipliers this far below `tol` end the path, whatever rounding says of the gap.
 END = 1e-3
@@ -110,7 +110,7 @@ class InteriorPoint:
         try:
             for iteration in range(1 + (MAX_ITER if self.max_iter < 0 else self.max_iter)):
                 records.append(_snapshot(state, iteration, time.monotonic() - began))
-                gap = _relative_gap(state)
+                gap = _relative_gap(state, ZERO)
                 merit = state.merit()
                 best, idle = (merit, 0) if merit < 0.9 * best else (best, idle + 1)
                 if gap <= self.tol:
@@ -119,7 +119,7 @@ class InteriorPoint:
                 products = _products(state)
                 if products <= crossing or (iteration == CROSSING_ITERATION and not state.careful):
                     crossing = min(products, crossing) * CROSSING_STEP
-                    polished, exact, steps = _cross(state, deadline, min(self.tol, EXACT))
+                    polished, exact, steps = _cross(state, deadline, self.tol)
                     crossed += steps
                     if polished is not None:
                         status = Status.SOLVED
@@ -128,7 +128,7 @@ class InteriorPoint:
                         state, crossing = InteriorState(problem, state.K, careful=True), CROSSING_AGAIN
                         best, idle = np.inf, 0
                 if products <= END * self.tol:  # the rest is rounding
-                    status = Status.SOLVED if gap <= ROUNDING_TOL else Status.NUMERICAL
+                    status = _end(state, self.tol)
                     break
                 if deadline is not None and time.monotonic() > deadline:
                     status = Status.TIME_LIMIT
@@ -137,7 +137,7 @@ class InteriorPoint:
                     status = Status.INTERRUPTED
                     break
                 if (self.max_iter < 0 or iteration < self.max_iter) and (idle > IDLE or not state.advance()):
-                    status = Status.SOLVED if gap <= ROUNDING_TOL else Status.NUMERICAL
+                    status = _end(state, self.tol)
                     break
             if polished is None and status in (Status.SOLVED, Status.NUMERICAL, Status.MAX_ITER):
                 polished = _polish(state, deadline)
@@ -148,15 +148,20 @@ class InteriorPoint:
         return replace(found, counters={"crossover_steps": crossed})
 
 
+def _end(state: InteriorState, tol: float) -> Status:
+    """Where the path leads no further."""
+    return Status.SOLVED if _relative_gap(state) <= max(tol, ROUNDING_TOL) else Status.NUMERICAL
+
+
 def _products(state: InteriorState) -> float:
     """Products of slacks and multipliers, relative to the objective."""
     return state.complementarity() / max(abs(state.gap()[1]), NOTHING * state.scale)
 
 
-def _relative_gap(state: InteriorState) -> float:
+def _relative_gap(state: InteriorState, nothing: float = NOTHING) -> float:
     """Infinite where the point is not feasible: its gap proves nothing."""
     gap, value = state.gap()
-    scale = max(0.5 * (abs(value) + abs(gap - value)), NOTHING * state.scale)
+    scale = max(0.5 * (abs(value) + abs(gap - value)), nothing * state.scale)
     return gap / scale if state.is_feasible(1e-10) and np.isfinite(gap) else np.inf
 
 
@@ -194,7 +199,8 @@ def _cross(state: InteriorState, deadline: float | None, tol: float) -> tuple[tu
         return None, False, newton.steps
     gradient = state.gradient_at(alpha)
     scale = max(abs(problem.value(alpha, gradient)), NOTHING * state.scale)
-    if not state.gap_of(alpha, gradient, found.mu) <= 10 * tol * scale:
+    limit = rounding_of(problem, alpha, newton.largest) * room_of(problem, alpha)
+    if not state.gap_of(alpha, gradient, found.mu) <= max(10 * tol * scale, 10 * limit):
         return None, False, newton.steps
     state.mu = found.mu
     return (alpha, gradient), found.exact, newton.steps

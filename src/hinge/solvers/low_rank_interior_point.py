@@ -12,9 +12,9 @@ import scipy.linalg
 
 from hinge.kernels import Access, cache_bytes
 from hinge.lowrank import SGMA, LowRankAccess, Nystrom, PivotedCholesky, RowBlocks, low_rank_access
-from hinge.problems import Array, History, Problem, Quadratic, Solution, Status, optimal_offset
+from hinge.problems import Array, History, Problem, Quadratic, Solution, Status, certify, optimal_offset
 from hinge.solvers.groups import nearest_feasible
-from hinge.solvers.interior_path import CentralPath
+from hinge.solvers.interior_path import NOTHING, CentralPath
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.polish import balance, polish
 from hinge.solvers.single_thread import single_thread
@@ -27,6 +27,9 @@ PRECISE = 1e-5
 
 #: An approximation with no more residual than this fraction of the trace is the matrix itself.
 NOTHING_LEFT = 1e-11
+
+#: A relative gap that is accepted for a point without crumbs beside its bounds.
+ROUNDING_TOL = 1e-8
 
 #: Free variables up to which the end is made exact.
 MAX_FREE = 2000
@@ -166,7 +169,7 @@ class _Run:
                     status = Status.INTERRUPTED
                     break
                 if not path.advance():
-                    status = Status.SOLVED if path.is_optimal(max(solver.tol, 1e-8)) else Status.NUMERICAL
+                    status = Status.SOLVED if path.is_optimal(max(solver.tol, 1e-8), NOTHING) else Status.NUMERICAL
                     break
         except OutOfTime:
             status = Status.TIME_LIMIT
@@ -231,9 +234,10 @@ class _Run:
         inside = np.flatnonzero((alpha > problem.lower) & (alpha < problem.upper))
         if balance(problem, alpha, inside):
             gradient = problem.gradient(alpha)
-            value = problem.value(found.alpha, known)
-            if problem.value(alpha, gradient) <= value + 1e-9 * max(abs(value), 1e-4 * self.path.first_value):
-                return replace(found, alpha=alpha, gradient=gradient, mu=optimal_offset(problem, alpha, gradient))
+            there, here = certify(problem, alpha, None, gradient), certify(problem, found.alpha, None, known)
+            cleaner = there.kkt_violation <= here.kkt_violation and there.gap <= ROUNDING_TOL * abs(here.dual)
+            if cleaner or there.gap <= max(1.1 * here.gap, self.solver.tol * abs(here.dual)):
+                return replace(found, alpha=alpha, gradient=gradient, mu=there.mu)
         return found
 
 

@@ -112,13 +112,14 @@ def _shifted(problem: Problem, slope: Array, index: NDArray[np.intp], step: Arra
 
 def balance(problem: Problem, point: Array, index: NDArray[np.intp]) -> bool:
     """Give what rounding left missing in each row to the free variable with most room; False if that is too much."""
+    _balance_pairs(problem, point)
     for row, target in zip(problem.A, problem.d, strict=True):
         missing = target - dot(row, point)
         scale = dot(np.abs(row), np.abs(point)) + abs(target)
         if abs(missing) <= 1e-15 * scale:
             continue
         members = index[row[index] != 0]
-        if members.size == 0 or abs(missing) > 1e-9 * scale:
+        if members.size == 0 or abs(missing) > 1e-8 * scale:
             return False
         room = np.minimum(point[members] - problem.lower[members], problem.upper[members] - point[members])
         roomy = members[np.argmax(room)]
@@ -126,6 +127,21 @@ def balance(problem: Problem, point: Array, index: NDArray[np.intp]) -> bool:
         if not problem.lower[roomy] <= point[roomy] <= problem.upper[roomy]:
             return False
     return True
+
+
+def _balance_pairs(problem: Problem, point: Array) -> None:
+    """Of two rows, one for each slot, what is missing in both goes to both variables of one sample: f stays."""
+    n, A = problem.Q.n, problem.A
+    if problem.Q.slots != 2 or len(A) != 2 or np.any(A[0, n:]) or np.any(A[1, :n]):
+        return
+    missing = (problem.d - A @ point) * [np.sign(A[0].sum()), np.sign(A[1].sum())]
+    common = float(np.sign(missing[0]) * np.min(np.abs(missing))) if missing[0] * missing[1] > 0 else 0.0
+    room = problem.upper - point if common > 0 else point - problem.lower
+    free = (point > problem.lower) & (point < problem.upper) & (np.abs(A).sum(axis=0) == 1)
+    room = np.minimum(*np.where(free, room, 0.0).reshape(2, n))
+    sample = int(np.argmax(room))
+    if common and room[sample] > 10 * abs(common):
+        point[[sample, sample + n]] += common
 
 
 def _solve(

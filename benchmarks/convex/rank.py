@@ -1,0 +1,68 @@
+"""Where the rank of the kernel matrix decides: working sets beside an interior point method on the factor.
+
+    python benchmarks/convex/rank.py [--limit 6]
+
+Linear kernels of few features, columns of zero mean and unit variance, C from 1 to 1e4: processor seconds, the relative
+gap and the largest KKT violation of working sets (tol 1e-3, up to --limit seconds) and of `LowRankInteriorPoint` (tol
+1e-10), and the steps of the former for every sample.  `solver="auto"` goes from the first to the second after a number
+of steps that take about as long: docs/decisions/0314-rank-decides.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from hinge.formulations import CSVC, SVR
+from hinge.kernels import Linear, open_access
+from hinge.problems import certify
+from hinge.solvers import LowRankInteriorPoint, WorkingSet
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+from reference.benchmark_data import data_folder, load
+
+
+def scaled(name, rows):
+    X, y = load(name)
+    chosen = np.random.default_rng(0).permutation(X.shape[0])[:rows]
+    X, y = X[chosen], y[chosen]
+    X = X.toarray() if sparse.issparse(X) else X
+    return (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0), y
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--limit", type=float, default=6.0)
+    limit = parser.parse_args().limit
+    if data_folder() is None:
+        print("no ../shared/data beside the repository")
+        return 1
+    head = "".join(f"{name:>{width}}" for name, width in (("s", 8), ("gap", 9), ("KKT", 9)))
+    print(f"{'problem':34}{'working set':>26}{'steps/n':>9}{'factor':>26}\n{'':34}{head}{'':9}{head}")
+    for name, rows in (("spambase", 4601), ("ijcnn1", 10000), ("cpusmall", 8000)):
+        X, y = scaled(name, rows)
+        access, n = open_access(Linear(), X), len(y)
+        for C in (1.0, 10.0, 100.0, 1e4):
+            cost = np.full(n, C)
+            regression = name == "cpusmall"
+            machine = SVR((y - y.mean()) / y.std(), cost, 0.1) if regression else CSVC(2.0 * (y == y.max()) - 1, cost)
+            problem = machine.build(access)
+            line = f"{name + f' {n} × {X.shape[1]}, C={C:g}':34}"
+            for solver in (WorkingSet(tol=1e-3, max_time=limit), LowRankInteriorPoint(tol=1e-10)):
+                began = time.process_time()
+                found = solver.solve(problem)
+                seconds = time.process_time() - began
+                proof = certify(problem, *found.point)
+                line += f"{seconds:8.2f}{proof.relative_gap:9.0e}{proof.kkt_violation:9.0e}"
+                line += f"{found.iterations / n:9.0f}" if isinstance(solver, WorkingSet) else ""
+            print(line, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

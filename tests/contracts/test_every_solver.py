@@ -1,0 +1,194 @@
+"""No solver without its contract tests: the list of public ones, and what linear programs owe."""
+
+import importlib
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+import hinge.solvers
+from contracts import test_iterative_solvers, test_solvers
+from hinge import LPSVR, Status
+from hinge.problems import LPProblem, certify_lp
+from hinge.solvers import SMO, Auto, Chunking, LinearProgramming, WorkingSet
+
+#: Solvers of other problems than (1): the module that has their laws, certificates, bad input, limits and signals, and
+#: what is tested there.
+ELSEWHERE = {
+    "CoordinateDescent": ("linear.test_solver", "CoordinateDescent"),
+    "PairDescent": ("ranking.test_machine", "RankingSVM"),
+    "LinearProgramming": ("contracts.test_every_solver", "LinearProgramming"),
+}
+
+
+def public_solvers():
+    """Every exported class that solves something."""
+    exported = (getattr(hinge.solvers, name) for name in hinge.solvers.__all__)
+    return {
+        solver.__name__ for solver in exported
+        if isinstance(solver, type) and not getattr(solver, "_is_protocol", False)
+        and any(name.startswith("solve") for name in dir(solver))
+    }  # fmt: skip
+
+
+def test_every_public_solver_is_under_contract():
+    direct = {type(make(1e-6)) for make in test_solvers.every_solver().values()}
+    direct = {cls.__name__ if cls.__module__.startswith("hinge") else cls.__base__.__name__ for cls in direct}
+    iterative = {entry[0].__name__ for entry in test_iterative_solvers.ITERATIVE.values()}
+    assert public_solvers() == direct | iterative | set(ELSEWHERE)
+    limited = {type(solver).__name__ for solver, _ in test_iterative_solvers.LONG.values()}
+    limited |= {type(solver).__name__ for solver in ENGINES.values()}
+    assert public_solvers() == limited | set(ELSEWHERE)
+    for module, subject in ELSEWHERE.values():
+        assert subject in vars(importlib.import_module(module)) or hasattr(hinge, subject)
+
+
+# ---- limits and signals of the decomposition methods -------------------------------------------------------------
+
+ENGINES = {
+    "SMO": SMO(tol=1e-15), "WorkingSet": WorkingSet(tol=1e-15), "Chunking": Chunking(tol=1e-15), "Auto": Auto(tol=1e-15)
+}  # fmt: skip
+every_engine = pytest.mark.parametrize("name", ENGINES)
+
+
+def hard(m=4000):
+    return test_iterative_solvers.machine(m=m)
+
+
+def same(solver, **changes):
+    return type(solver)(**{**vars(solver), **changes})
+
+
+@every_engine
+def test_no_time_leaves_a_feasible_point(name):
+    problem = hard()
+    found = same(ENGINES[name], max_time=0.0).solve(problem)
+    assert found.status is Status.TIME_LIMIT
+    assert np.all((found.alpha >= problem.lower) & (found.alpha <= problem.upper))
+    assert np.abs(problem.excess(found.alpha)).max() <= 1e-9 * max(1.0, np.abs(found.alpha).sum())
+
+
+@every_engine
+def test_a_signal_ends_the_run(name):
+    """Ctrl-C while numbers are crunched, without a monitor's help."""
+    problem = hard()
+    problem.Q.diagonal()
+    assert threading.current_thread() is threading.main_thread()
+    sent = []
+
+    def interrupt():
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(0.01, interrupt)
+    timer.start()
+    try:
+        found = ENGINES[name].solve(problem)
+        ended = time.monotonic()
+        timer.join()
+    except KeyboardInterrupt:  # it was done already
+        pytest.skip("solved within a hundredth of a second")
+    if not sent or ended < sent[0]:
+        pytest.skip("solved within a hundredth of a second")
+    assert found.status is Status.INTERRUPTED
+    assert isinstance(found.error, KeyboardInterrupt)
+    assert ended - sent[0] < 1.0
+    assert np.all((found.alpha >= problem.lower) & (found.alpha <= problem.upper))
+
+
+# ---- linear programs ---------------------------------------------------------------------------------------------
+
+
+@st.composite
+def linear_programs(draw):
+    """Few samples and functions, with repeated rows, prices of zero loss, tubes of no width."""
+    n, width = draw(st.integers(2, 8)), draw(st.integers(1, 6))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    design = rng.normal(size=(n, width)) * 10.0 ** draw(st.integers(-2, 2))
+    if draw(st.booleans()):
+        design = design[rng.integers(0, n, n)]
+    margin = draw(st.booleans())
+    sign = rng.choice([-1.0, 1.0], n)
+    cost = rng.uniform(0.1, 1.0, n) * 10.0 ** draw(st.integers(-2, 2))
+    if margin:
+        lower, upper, target = np.where(sign > 0, 0.0, -cost), np.where(sign > 0, cost, 0.0), sign
+    else:
+        lower, upper, target = -cost, cost, rng.normal(size=n)
+    tube = np.zeros(n) if margin or draw(st.booleans()) else rng.uniform(0.0, 0.5, n)
+    return LPProblem(design, target, lower, upper, tube, rng.uniform(0.5, 2.0, width), bias=draw(st.booleans()))
+
+
+def value_of(problem, a, b):
+    residual = problem.target - problem.design @ a - b
+    rises, falls = np.maximum(residual - problem.tube, 0), np.maximum(-residual - problem.tube, 0)
+    return problem.price @ np.abs(a) + problem.upper @ rises - problem.lower @ falls
+
+
+def best_value(problem):
+    """The primal written down with inequalities, by another method of HiGHS."""
+    n, width = problem.design.shape
+    one = np.ones((n, 1)) if problem.bias else np.zeros((n, 1))
+    left = np.hstack([problem.design, -problem.design, one])
+    A = np.vstack([np.hstack([-left, -np.eye(n), np.zeros((n, n))]), np.hstack([left, np.zeros((n, n)), -np.eye(n)])])
+    b = np.concatenate([problem.tube - problem.target, problem.tube + problem.target])
+    c = np.concatenate([problem.price, problem.price, [0.0], problem.upper, -problem.lower])
+    bounds = [(0, None)] * (2 * width) + [(None, None)] + [(0, None)] * (2 * n)
+    return linprog(c, A_ub=A, b_ub=b, bounds=bounds, method="highs-ipm").fun
+
+
+@given(problem=linear_programs())
+@settings(max_examples=60)
+def test_linear_programs_are_solved_and_proved(problem):
+    found = LinearProgramming(max_time=20.0).solve_lp(problem)
+    assert found.status is Status.SOLVED
+    value, best = value_of(problem, found.coefficients, found.offset), best_value(problem)
+    scale = 1e-6 * (1.0 + np.sum(problem.upper - problem.lower))
+    assert best - scale <= value <= best + scale
+    certificate = certify_lp(problem, found.coefficients, found.offset, found.beta)
+    assert certificate.primal == pytest.approx(value, rel=1e-9, abs=1e-9)
+    assert certificate.dual <= best + scale
+    assert certificate.gap <= scale
+    assert certificate.infeasibility <= scale
+
+
+def large_program(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    design = np.exp(-np.sum((X[:, None] - X[None]) ** 2, axis=2))
+    target = np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=n)
+    return LPProblem(design, target, np.full(n, -10.0), np.full(n, 10.0), np.full(n, 0.05), np.ones(n))
+
+
+@pytest.mark.parametrize("limit", [{"max_time": 1e-3}, {"max_iter": 1}], ids=str)
+def test_a_limit_leaves_a_function_and_true_bounds(limit):
+    problem = large_program()
+    found = LinearProgramming(**limit).solve_lp(problem)
+    assert found.status is (Status.TIME_LIMIT if "max_time" in limit else Status.MAX_ITER)
+    certificate = certify_lp(problem, found.coefficients, found.offset, found.beta)
+    assert np.isfinite(certificate.primal)
+    best = LinearProgramming().solve_lp(problem).history.best_primal
+    assert certificate.dual <= best * (1 + 1e-6) <= certificate.primal * (1 + 2e-6)
+
+
+def test_a_signal_ends_a_linear_program():
+    """HiGHS listens to nobody: its caller does, and comes back at once."""
+    X = np.random.default_rng(0).normal(size=(900, 3))
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    began = time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        LPSVR(C=100.0, gamma=[0.3, 3.0], epsilon=0.01, max_time=3.0).fit(X, np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2])
+    assert time.monotonic() - began < 2.0
+    timer.join()
+
+
+@pytest.mark.parametrize(("option", "value"), [("tol", 0.0), ("tol", np.nan), ("max_time", -1.0), ("max_time", np.nan)])
+def test_bad_options_are_named(option, value):
+    with pytest.raises(ValueError, match=option):
+        LinearProgramming(**{option: value})

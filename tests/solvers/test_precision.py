@@ -1,0 +1,59 @@
+"""Ten digits where they used to be lost: large C, tubes of no width, losses that saturate."""
+
+import numpy as np
+import pytest
+
+from hinge import Status
+from hinge.formulations import CSVC, LossMachine, NuSVR
+from hinge.kernels import RBF, open_access
+from hinge.losses import Logistic
+from hinge.problems import certify
+from hinge.solvers import InteriorPoint
+
+
+def samples(n=80, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0)
+    return open_access(RBF(0.3), X), y
+
+
+def solved(machine, access):
+    problem = machine.build(access)
+    found = InteriorPoint().solve(problem)
+    assert found.status is Status.SOLVED
+    return problem, found, certify(problem, *found.point)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_logistic_loss_with_a_large_cost(seed):
+    """Measured against the first objective, a million times the last one, the gap was small too early."""
+    access, y = samples(seed=seed)
+    _, found, certificate = solved(LossMachine(y, np.full(len(y), 1e4), Logistic()), access)
+    assert certificate.relative_gap <= 1e-10
+    assert found.iterations <= 30
+
+
+@pytest.mark.parametrize(("C", "nu"), [(30.0, 0.9), (100.0, 0.9), (1e5, 0.3)])
+def test_a_tube_of_no_width_leaves_both_variables_free(C, nu):
+    access, y = samples()
+    machine = NuSVR(y, np.full(len(y), C), nu)
+    problem, found, certificate = solved(machine, access)
+    n = len(y)
+    inside = (found.alpha > problem.lower) & (found.alpha < problem.upper)
+    assert np.count_nonzero(inside[:n] & inside[n:]) > n // 4
+    assert machine.recover(*found.point).tube == pytest.approx(0.0, abs=1e-9)
+    assert certificate.relative_gap <= (1e-10 if C < 1e4 else 1e-8)
+    assert found.polished
+    assert found.iterations <= 3
+    assert certificate.infeasibility <= 1e-12 * C * n
+
+
+@pytest.mark.parametrize("C", [1e2, 1e4])
+def test_the_exact_end_counts_where_rounding_allows_no_more(C):
+    """1e-12 of the objective is less than rounding α makes of the gap: the path was followed to its end instead."""
+    access, y = samples(n=400)
+    _, found, certificate = solved(CSVC(y, np.full(len(y), C)), access)
+    assert found.iterations <= 3
+    assert found.counters["crossover_steps"] > 0
+    assert certificate.relative_gap <= 1e-9
