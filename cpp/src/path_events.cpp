@@ -309,8 +309,8 @@ bool ActiveSet::Engine::handle(const Event& event, PathResult& result) {
 
 // When ties cannot be resolved: the residuals of variables on bounds move apart by about 1e-11 of the scale.
 void ActiveSet::Engine::perturb(Frame& frame) {
-  ++perturbations_;
   end_tracking();
+  if (unperturbed_.empty() && frames_.front() == &frame) unperturbed_ = frame.base.linear;
   std::uniform_real_distribution<double> share(1.0, 2.0);
   for (std::size_t v = 0; v < N; ++v) {
     if (place[v] == Place::margin || std::abs(residual(v)) > 100 * r_noise_ + 1e-11 * scale_) continue;

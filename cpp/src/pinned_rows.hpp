@@ -41,12 +41,12 @@ class PinnedRows {
         std::copy(slots_[i].row.get(), slots_[i].row.get() + old, wider.get());
         slots_[i].row = std::move(wider);
       }
-    for (std::size_t j = old; j < n_; ++j) {  // K is symmetric: the new rows are the new columns
-      const double* row = pin(j);
-      for (std::size_t i = 0; i < old; ++i)
-        if (slots_[i].row) slots_[i].row[j] = row[i];
-      unpin(j);
-    }
+    std::vector<const double*> rows;
+    for (std::size_t j = old; j < n_; ++j) rows.push_back(pin(j));
+    for (std::size_t i = 0; i < old; ++i)  // K is symmetric: the new rows are the new columns
+      if (slots_[i].row)
+        for (std::size_t j = old; j < n_; ++j) slots_[i].row[j] = rows[j - old][i];
+    for (std::size_t j = old; j < n_; ++j) unpin(j);
   }
 
   bool has(std::size_t i) const { return resident(i) || slots_[i].row; }

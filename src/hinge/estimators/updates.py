@@ -47,6 +47,11 @@ class IncrementalMachine(KernelMachine):
         if kernel.psd is False:
             raise ValueError(f"kernel={self.kernel!r} is not positive semidefinite: updates need a convex problem")
 
+    def _check_there(self) -> None:
+        """`check_is_fitted`, which takes long to say yes."""
+        if not hasattr(self, "model_"):
+            check_is_fitted(self)
+
     def _check_changed_parameters(self) -> None:
         """The same for an update: what has not been set anew since was looked at before."""
         now = [getattr(self, name) for name in _parameters(type(self))]  # type: ignore[arg-type]
@@ -117,7 +122,7 @@ class IncrementalMachine(KernelMachine):
         sample_weight : array-like of shape (n_samples_,)
             Zero or positive; a sample of weight zero stays, without influence, and can be given weight again.
         """
-        check_is_fitted(self)
+        self._check_there()
         weight = check_weight(sample_weight, len(self._y))
         self._check_left(self._y, weight, "reweight")
         return self._change(None, np.empty(0, dtype=np.intp), weight)
@@ -132,7 +137,7 @@ class IncrementalMachine(KernelMachine):
         forget : array-like of int
             Positions of samples to remove.
         """
-        check_is_fitted(self)
+        self._check_there()
         self._check_changed_parameters()
         new = None if X is None else self._new_samples(X, y, sample_weight)
         gone = self._positions(forget)

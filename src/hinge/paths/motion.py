@@ -66,12 +66,17 @@ class Motion:
 
 def constant(values: Array) -> Array:
     """Two rows: a value that does not move."""
-    return np.stack([values, np.zeros_like(values)])
+    rows = np.zeros((2, *values.shape))
+    rows[0] = values
+    return rows
 
 
 def between(start: Array, end: Array) -> Array:
     """Two rows: from `start` at θ = 0 to `end` at θ = 1."""
-    return np.stack([start, end - start])
+    rows = np.empty((2, *start.shape))
+    rows[0] = start
+    np.subtract(end, start, out=rows[1])
+    return rows
 
 
 def proportional(rates: Array) -> Array:

@@ -26,6 +26,27 @@ def stack(first: Any, second: Any) -> Any:
     return np.ascontiguousarray(np.concatenate([first, second]))
 
 
+class Rows:
+    """Samples that more are added to; arrays have room at their end, so that those that are there need not move."""
+
+    def __init__(self, X: Any) -> None:
+        self.X, self._room = X, None
+
+    def add(self, new: Any) -> Any:
+        """All rows, the new ones last.  What was given out before stays as it is."""
+        X = self.X
+        if type(X) is not np.ndarray or X.ndim != 2 or X.dtype != np.result_type(X, new):
+            self.X, self._room = stack(X, new), None
+            return self.X
+        n = len(X) + len(new)
+        if self._room is None or n > len(self._room):
+            self._room = np.empty((n + n // 8 + 16, X.shape[1]), dtype=X.dtype)
+            self._room[: len(X)] = X
+        self._room[len(X) : n] = new
+        self.X = self._room[:n]
+        return self.X
+
+
 class Window:
     """One machine, classification (y = ±1) or regression, with an engine that stays where it is between updates.
 
@@ -50,7 +71,7 @@ class Window:
         self._begin(X, y, cost, beta)
 
     def _begin(self, X: Any, y: Array, cost: Array, beta: Array | None) -> None:
-        self.X, self.y, self.cost = X, y, cost
+        self.rows, self.y, self.cost = Rows(X), y, cost
         self.alive = np.arange(len(y))
         self.access = self._open(X)
         still = self._motion(motion.constant(cost))
@@ -76,6 +97,11 @@ class Window:
         return beta
 
     # ---- what the machine is now ------------------------------------------------------------------------------
+
+    @property
+    def X(self) -> Any:
+        """Samples in memory, also those that were removed."""
+        return self.rows.X
 
     @property
     def n(self) -> int:
@@ -134,9 +160,9 @@ class Window:
 
     def _grow(self, X: Any, y: Array, target: Array) -> Motion:
         """More samples in memory, of cost zero; and the way of all costs to `target`."""
-        X, y = stack(self.X, X), np.concatenate([self.y, y])
-        access = self._open(X)
-        self.X, self.y, self.access = X, y, access
+        y = np.concatenate([self.y, y])
+        access = self._open(self.rows.add(X))
+        self.y, self.access = y, access
         self.cost = np.concatenate([self.cost, np.zeros(len(y) - len(self.cost))])
         path = self._motion(motion.between(self.cost, target))
         self.engine.set.grow(access.gram, path.group, *path.at(0.0))
@@ -145,13 +171,13 @@ class Window:
 
     def _move(self, path: Motion) -> Counts:
         """Along a path of costs that begins where they are; an error leaves the machine as it was."""
-        before = self.engine.set.snapshot()
+        before = self.engine.set.beta
         try:
             _, counts, status, _ = self.engine.follow(path, 0.0, 1.0, record=False, max_time=self.max_time)
             if status:
                 raise TimeoutError(f"the update took more than max_time={self.max_time} s; the model is as it was")
         except BaseException:
-            self.engine.set.restore(before)
+            self.engine.start(self._motion(motion.constant(self.cost)), 0.0, before)
             raise
         return counts
 
