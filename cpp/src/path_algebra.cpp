@@ -57,6 +57,7 @@ ActiveSet::Engine::Engine(const Gram& source, std::size_t slots, Span<const std:
   }
   k_scale_ = std::max(largest(diagonal_), std::numeric_limits<double>::min());
   kappa_ = k_scale_;
+  one_group_ = std::all_of(group.begin(), group.end(), [](std::int8_t g) { return g == 0; });
 }
 
 // K times the variables, summed over the slots of each sample.
@@ -106,23 +107,29 @@ void ActiveSet::Engine::refresh_f() {
   since_refresh = 0;
 }
 
-ActiveSet::Engine::Frame ActiveSet::Engine::make_frame(PathData base, PathData rates, double span) {
+ActiveSet::Engine::Frame ActiveSet::Engine::make_frame(const PathData& base, PathData rate, double span) {
   Frame frame;
-  frame.base = std::move(base);
+  set_frame(frame, base, std::move(rate), span);
+  return frame;
+}
+
+// A frame that begins here; what memory it had is used again.
+void ActiveSet::Engine::set_frame(Frame& frame, const PathData& base, PathData rates, double span) {
+  frame.base = base;
   frame.rate = std::move(rates);
   const PathData& rate = frame.rate;
   frame.span = span;
+  frame.t = 0;
   frame.moves_linear = any(rate.linear);
   frame.linear_top = largest(rate.linear);
   frame.moves_lower = any(rate.lower);
   frame.moves_upper = any(rate.upper);
+  frame.movers.clear();
   for (std::size_t v = 0; v < N && frame.movers.size() <= N / 8; ++v)
     if (rate.lower[v] != 0 || rate.upper[v] != 0) frame.movers.push_back(static_cast<std::int32_t>(v));
   frame.few = frame.movers.size() <= N / 8;
   frame.h.assign(n, 0.0);
-  direction_fresh_ = false;
   fill_h(frame);
-  return frame;
 }
 
 void ActiveSet::Engine::fill_h(Frame& frame) {

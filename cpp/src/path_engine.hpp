@@ -96,7 +96,8 @@ class ActiveSet::Engine {
   };
 
   // path_algebra.cpp
-  Frame make_frame(PathData base, PathData rate, double span);
+  Frame make_frame(const PathData& base, PathData rate, double span);
+  void set_frame(Frame& frame, const PathData& base, PathData rate, double span);
   void move_data(Frame& frame, double t);
   double bound_rate(const Frame& frame, std::size_t v) const {
     return place[v] == Place::lower ? frame.rate.lower[v] : frame.rate.upper[v];
@@ -190,6 +191,7 @@ class ActiveSet::Engine {
   PinnedRows store_;
   std::vector<const double*> rows_;  // of the margin
   std::vector<std::size_t> count_;   // margin variables per group
+  bool one_group_ = false;           // all variables are in one
   std::vector<double> diagonal_;
   double kappa_ = 1, k_scale_ = 1;
   Parallel parallel_;
@@ -227,6 +229,7 @@ class ActiveSet::Engine {
   std::vector<double> rates_;  // of residuals
   std::int64_t idle_ = 0;
   std::vector<Frame*> frames_;
+  Frame outer_;  // of the path that is followed
   std::vector<std::pair<std::int32_t, Place>> changes_;  // since the last recorded segment
   std::vector<double> column_, z_;                       // what try_enter found
   double schur_ = 0;

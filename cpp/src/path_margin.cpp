@@ -281,6 +281,7 @@ void ActiveSet::Engine::grow(const Gram& bigger, Span<const std::int8_t> groups,
   n = new_n;
   N = slots * new_n;
   group.assign(groups.begin(), groups.end());
+  one_group_ = std::all_of(group.begin(), group.end(), [](std::int8_t g) { return g == 0; });
   place = std::move(places);
   beta = std::move(values);
   now = std::move(data);

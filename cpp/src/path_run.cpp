@@ -213,7 +213,7 @@ ActiveSet::Engine::Frame ActiveSet::Engine::shifted_frame() {
   for (std::size_t g = 0; g < G; ++g) base.total[g] = sums[g];
   const PathData rate = difference(now, base);
   now = base;
-  return make_frame(std::move(base), rate, 1.0);
+  return make_frame(base, rate, 1.0);
 }
 
 bool ActiveSet::Engine::repair(const Run& outer, bool tracked) {
@@ -260,7 +260,8 @@ PathResult ActiveSet::Engine::follow(PathData rate, double origin, double span, 
     }
     changes_.clear();
   }
-  Frame frame = make_frame(now, std::move(rate), span);
+  Frame& frame = outer_;
+  set_frame(frame, now, std::move(rate), span);
   frames_.assign(1, &frame);
   const Run run{record, origin, &options, &monitor, &result, &watch, &last_poll};
   result.reached = origin;

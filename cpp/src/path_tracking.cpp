@@ -123,7 +123,7 @@ void ActiveSet::Engine::begin_tracking(Frame& frame) {
   tracking_ = true;
 }
 
-// f of everybody: what it was, what the bounds did that moved all the way, and all other changes in one product.  (248)
+// f of everybody: what it was, what the bounds did that moved all the way, and all other changes in one product.
 void ActiveSet::Engine::end_tracking() {
   if (!tracking_) return;
   tracking_ = false;

@@ -124,6 +124,9 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
         return super()._validate_y(y, n, reset=True)  # new classes may come at any time
 
     def _check_left(self, y: NDArray[Any], weight: Array, what: str) -> None:
+        few = slice(-64, None)
+        if set(self.classes_.tolist()) <= set(y[few][weight[few] > 0].tolist()):
+            return
         there = y[weight > 0]
         for label in self.classes_:
             if not (there == label).any():
@@ -183,7 +186,7 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
                 arguments["X"], arguments["y"] = take(new.X, mine), np.where(take(new.y, mine) == first, 1.0, -1.0)
                 arguments["cost"] = take(self._weighed(new.weight, new.y), mine)
             window.update(**arguments)
-        self._keep(new, gone, weight)
+        self._keep(new, gone, weight, next(iter(windows.values())) if alone else None)
         self._assemble_windows(kernel)
 
     def _weighed(self, weight: Array, y: NDArray[Any]) -> Array:
@@ -329,8 +332,9 @@ class IncrementalSVR(IncrementalMachine, Regressor):
             arguments["reweight"] = self.C * weight
         if new is not None:
             arguments.update(X=new.X, y=new.y, cost=self.C * new.weight)
-        self._window(kernel).update(**arguments)
-        self._keep(new, gone, weight)
+        window = self._window(kernel)
+        window.update(**arguments)
+        self._keep(new, gone, weight, window)
         self._assemble_window(kernel)
 
     def leave_out(self, groups: Any) -> Any:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from operator import is_
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from hinge.estimators import parameters
-from hinge.estimators.data import Data, check_weight, length, take
+from hinge.estimators.data import Data, check_weight, is_plain, length, take
 from hinge.estimators.machine import KernelMachine
 from hinge.estimators.transaction import all_or_nothing
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, check_cache_size
@@ -56,7 +57,7 @@ class IncrementalMachine(KernelMachine):
         """The same for an update: what has not been set anew since was looked at before."""
         now = [getattr(self, name) for name in _parameters(type(self))]  # type: ignore[arg-type]
         before = vars(self).get("_checked", ())
-        if len(now) != len(before) or not all(a is b for a, b in zip(now, before, strict=True)):
+        if len(now) != len(before) or not all(map(is_, now, before)):
             self._check_parameters()
             self._checked = now
 
@@ -80,11 +81,24 @@ class IncrementalMachine(KernelMachine):
         return self.certify(self._X, self._y, self._w)
 
     def _new_samples(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        X, y = self._validate_arrays(X, y, reset=False)
+        if self._plain_like_mine(X):
+            y = self._validate_y(y, len(X), reset=False)
+            if len(y) != len(X):
+                check_consistent_length(X, y)
+        else:
+            X, y = self._validate_arrays(X, y, reset=False)
+            if hasattr(X, "astype"):
+                X = X.astype(self._X.dtype, copy=False)
         n = length(X)
         weight = check_weight(sample_weight, n)
-        rows = np.flatnonzero(weight > 0)
+        rows = np.arange(n) if sample_weight is None else np.flatnonzero(weight > 0)
         return Data(X, y, weight, rows) if len(rows) == n else Data(take(X, rows), y[rows], weight[rows], rows)
+
+    def _plain_like_mine(self, X: Any) -> bool:
+        """Whether X is an array like that of the samples that are there, to which nothing needs to be done."""
+        mine = self._X
+        same = type(X) is np.ndarray and type(mine) is np.ndarray and X.dtype == mine.dtype and mine.ndim == 2
+        return same and not hasattr(self, "feature_names_in_") and is_plain(X, mine.shape[1])
 
     def _positions(self, forget: Any) -> NDArray[np.intp]:
         n = len(self._y)
@@ -171,16 +185,19 @@ class IncrementalMachine(KernelMachine):
         stay[gone] = False
         return np.flatnonzero(stay)
 
-    def _keep(self, new: Data | None, gone: NDArray[np.intp], weight: Array | None) -> None:
-        """The samples after a change."""
-        stay = self._others(gone)
-        w = self._w if weight is None else weight
-        X, y, w = self._X[stay] if len(gone) else self._X, self._y[stay], w[stay]
+    def _keep(self, new: Data | None, gone: NDArray[np.intp], weight: Array | None, window: Window | None) -> None:
+        """The samples after a change; where `window` has all of them together they are there already."""
+        stay, w = self._others(gone), self._w if weight is None else weight
+        X = None if window is None else window.samples()
+        if X is None:
+            X = self._X[stay] if len(gone) else self._X
+            if new is not None:
+                X = stack(X, new.X)
+            elif isinstance(stay, slice) and len(gone) and hasattr(X, "copy"):  # a view would keep what was forgotten
+                X = X.copy()
+        y, w = self._y[stay], w[stay]
         if new is not None:
-            X = stack(X, new.X.astype(X.dtype, copy=False) if hasattr(new.X, "astype") else new.X)
             y, w = np.concatenate([y, new.y]), np.concatenate([w, new.weight])
-        elif isinstance(stay, slice):  # a view would keep what was forgotten
-            X, y, w = (part.copy() if len(gone) and hasattr(part, "copy") else part for part in (X, y, w))
         self._X, self._y, self._w = X, y, w
         self.shape_fit_ = (len(y), *self.shape_fit_[1:])
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hinge.kernels import Access, Kernel, cache_bytes, open_access
+from hinge.kernels import Access, GramAccess, Kernel, cache_bytes, open_access
 from hinge.paths import motion
 from hinge.paths.engine import Counts, Engine
 from hinge.paths.motion import Motion
@@ -30,19 +30,29 @@ class Rows:
     """Samples that more are added to; arrays have room at their end, so that those that are there need not move."""
 
     def __init__(self, X: Any) -> None:
-        self.X, self._room = X, None
+        self.X: Any = X
+        self._room: NDArray[Any] | None = None
+        if self._plain(X):
+            self._make_room(len(X))
+
+    @staticmethod
+    def _plain(X: Any) -> bool:
+        return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind == "f"
+
+    def _make_room(self, n: int) -> None:
+        room = np.empty((n + n // 8 + 16, self.X.shape[1]), dtype=self.X.dtype)
+        room[: len(self.X)] = self.X
+        self.X, self._room = room[: len(self.X)], room
 
     def add(self, new: Any) -> Any:
         """All rows, the new ones last.  What was given out before stays as it is."""
-        X = self.X
-        if type(X) is not np.ndarray or X.ndim != 2 or X.dtype != np.result_type(X, new):
-            self.X, self._room = stack(X, new), None
+        if self._room is None or self.X.dtype != np.result_type(self.X, new):
+            self.X, self._room = stack(self.X, new), None
             return self.X
-        n = len(X) + len(new)
-        if self._room is None or n > len(self._room):
-            self._room = np.empty((n + n // 8 + 16, X.shape[1]), dtype=X.dtype)
-            self._room[: len(X)] = X
-        self._room[len(X) : n] = new
+        before, n = len(self.X), len(self.X) + len(new)
+        if n > len(self._room):
+            self._make_room(n)
+        self._room[before:n] = new
         self.X = self._room[:n]
         return self.X
 
@@ -68,6 +78,7 @@ class Window:
     ) -> None:
         self.kernel, self.task, self.epsilon = kernel, task, epsilon
         self.cache_size, self.max_time = cache_size, max_time
+        self.compiled = kernel.nodes() is not None
         self._begin(X, y, cost, beta)
 
     def _begin(self, X: Any, y: Array, cost: Array, beta: Array | None) -> None:
@@ -81,8 +92,10 @@ class Window:
         self.counts = self.engine.start(still, 0.0, start, self.max_time)
 
     def _open(self, X: Any) -> Access:
-        compiled = self.kernel.nodes() is not None  # then no matrix is made, and free memory does not matter
-        return open_access(self.kernel, X, budget_bytes=0 if compiled else cache_bytes(self.cache_size))
+        if self.compiled:  # no matrix is made, and free memory does not matter
+            known = getattr(self, "access", None)
+            return known.of(X) if isinstance(known, GramAccess) else open_access(self.kernel, X, 0)
+        return open_access(self.kernel, X, budget_bytes=cache_bytes(self.cache_size))
 
     def _motion(self, cost: Array) -> Motion:
         if self.task == "classification":
@@ -107,6 +120,12 @@ class Window:
     def n(self) -> int:
         """Samples that are there."""
         return len(self.alive)
+
+    def samples(self) -> Any:
+        """The samples that are there, where they lie one after the other in an array: no copy; None otherwise."""
+        first, last = int(self.alive[0]), int(self.alive[-1]) + 1
+        together = type(self.X) is np.ndarray and last - first == len(self.alive)
+        return self.X[first:last] if together else None
 
     @property
     def beta(self) -> Array:
