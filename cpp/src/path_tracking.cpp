@@ -13,7 +13,8 @@ namespace hinge {
 namespace {
 
 constexpr std::size_t kWorthwhile = 40000;  // n |M| below which a product is too cheap to be made shorter
-constexpr std::size_t kShare = 16;           // one in so many samples is near, and one in so many soon will be
+constexpr std::size_t kNear = 60;            // so many samples are near,
+constexpr std::size_t kShare = 64;           // and one in so many more; as many soon will be
 
 }  // namespace
 
@@ -97,15 +98,15 @@ void ActiveSet::Engine::choose_near(Frame& frame) {
     distance[i] = time[i] = kNever;
   }
   is_near_ = std::move(moving);
-  add_near(distance, n / kShare);
-  add_near(time, n / kShare);
+  add_near(distance, kNear + n / kShare);
+  add_near(time, kNear + n / kShare);
   near_.clear();
   for (std::size_t i = 0; i < n; ++i)
     if (is_near_[i]) near_.push_back(static_cast<std::int32_t>(i));
 }
 
 void ActiveSet::Engine::begin_tracking(Frame& frame) {
-  if (n * margin.size() < kWorthwhile || on_pairs()) return;
+  if (n * margin.size() < kWorthwhile || on_pairs() || !frame.few) return;
   choose_near(frame);
   if (2 * near_.size() > n) return;
   near_rows_.clear();
