@@ -19,6 +19,9 @@ from hinge.kernels import FunctionKernel, Kernel, Precomputed, check_cache_size
 from hinge.paths.window import Window, stack
 from hinge.problems import Array, Certificate, Status
 
+#: What a fitted model is made of; C is not among them, since weights can follow it.
+FIXED = {"kernel", "degree", "gamma", "coef0", "epsilon", "class_weight"}
+
 
 class IncrementalMachine(KernelMachine):
     """What both share: the samples that are there, a window for every machine, and changes that happen or do not."""
@@ -53,13 +56,27 @@ class IncrementalMachine(KernelMachine):
         if not hasattr(self, "model_"):
             check_is_fitted(self)
 
-    def _check_changed_parameters(self) -> None:
-        """The same for an update: what has not been set anew since was looked at before."""
-        now = [getattr(self, name) for name in _parameters(type(self))]  # type: ignore[arg-type]
-        before = vars(self).get("_checked", ())
-        if len(now) != len(before) or not all(map(is_, now, before)):
-            self._check_parameters()
-            self._checked = now
+    def _check_changed_parameters(self) -> bool:
+        """The same for an update: what has not been set anew since was looked at before.  Whether C was changed."""
+        names = _parameters(type(self))  # type: ignore[arg-type]
+        now = [getattr(self, name) for name in names]
+        before = vars(self).get("_checked", now)  # after loading a file they are what they were
+        if before is not now and all(map(is_, now, before)):
+            return False
+        self._check_parameters()
+        was = dict(zip(names, before, strict=True))
+        changed = {name for name, value in zip(names, now, strict=True) if not _same(value, was[name])}
+        for name in sorted(changed & FIXED):
+            raise ValueError(
+                f"{name}={getattr(self, name)!r} was {was[name]!r} when the model was fitted, and updates cannot "
+                "change it: set it back, or call fit"
+            )
+        for window in (getattr(self, "_windows", None) or {}).values():
+            window.max_time = self.max_time
+        if "C" in changed:
+            return True  # until an update has followed it
+        self._checked = now
+        return False
 
     # ---- the samples that are there ---------------------------------------------------------------------------
 
@@ -137,6 +154,7 @@ class IncrementalMachine(KernelMachine):
             Zero or positive; a sample of weight zero stays, without influence, and can be given weight again.
         """
         self._check_there()
+        self._check_changed_parameters()
         weight = check_weight(sample_weight, len(self._y))
         self._check_left(self._y, weight, "reweight")
         return self._change(None, np.empty(0, dtype=np.intp), weight)
@@ -152,14 +170,14 @@ class IncrementalMachine(KernelMachine):
             Positions of samples to remove.
         """
         self._check_there()
-        self._check_changed_parameters()
+        changed = self._check_changed_parameters()
         new = None if X is None else self._new_samples(X, y, sample_weight)
         gone = self._positions(forget)
         stay = self._others(gone)
         left = self._y[stay] if new is None else np.concatenate([self._y[stay], new.y])
         weight = self._w[stay] if new is None else np.concatenate([self._w[stay], new.weight])
         self._check_left(left, weight, "forget")
-        return self._change(new, gone, None)
+        return self._change(new, gone, self._w if changed else None)
 
     def _check_left(self, y: NDArray[Any], weight: Array, what: str) -> None:
         raise NotImplementedError
@@ -171,6 +189,8 @@ class IncrementalMachine(KernelMachine):
         except BaseException:
             self._windows = None  # some may be ahead of others: the samples are as they were, rebuild from them
             raise
+        if weight is not None:  # all costs are those of C as it is now
+            self._checked = [getattr(self, name) for name in _parameters(type(self))]  # type: ignore[arg-type]
         return self
 
     def _carry_out(self, new: Data | None, gone: NDArray[np.intp], weight: Array | None) -> None:
@@ -222,6 +242,10 @@ class IncrementalMachine(KernelMachine):
         self.status_ = Status.SOLVED
         self.fit_status_ = 0
         self.n_iter_ = self._iterations(np.array([w.counts.events for w in windows], dtype=np.int32))
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b or (isinstance(a, str | int | float) and type(a) is type(b) and a == b)
 
 
 @lru_cache

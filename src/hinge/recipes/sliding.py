@@ -67,7 +67,7 @@ class _Sliding:
             As if trained from scratch on the samples that are in the window now.
         """
         self._check_there()  # type: ignore[attr-defined]
-        self._check_changed_parameters()  # type: ignore[attr-defined]
+        changed = self._check_changed_parameters()  # type: ignore[attr-defined]
         new: Data = self._new_samples(X, y, None)  # type: ignore[attr-defined]
         size = self.window or len(self._y) + new.n
         last = slice(max(0, new.n - size), new.n)
@@ -78,7 +78,7 @@ class _Sliding:
         new = Data(new.X[last], new.y[last], come, np.arange(fresh))
         left = np.concatenate([self._y[leaving:], new.y])
         self._check_left(left, weight, "sliding the window")  # type: ignore[attr-defined]
-        same = np.array_equal(stay, self._w[leaving:])
+        same = not changed and np.array_equal(stay, self._w[leaving:])
         target = None if same else np.concatenate([self._w[:leaving], stay])
         return self._change(new, np.arange(leaving), target)  # type: ignore[attr-defined]
 
