@@ -101,14 +101,14 @@ class Follower {
   nb::tuple follow(const Numbers& linear, const Numbers& lower, const Numbers& upper, const Numbers& total,
                    double origin, double span, bool record, double max_seconds, std::int64_t max_events,
                    nb::object progress) {
-    const PathData rates = data(linear, lower, upper, total);
+    PathData rates = data(linear, lower, upper, total);
     const PathOptions options{max_seconds, max_events};
     PyMonitor monitor(std::move(progress));
     PathRecord pieces;
     PathResult result;
     {
       nb::gil_scoped_release nogil;
-      result = set_->follow(rates, origin, span, record ? &pieces : nullptr, options, monitor);
+      result = set_->follow(std::move(rates), origin, span, record ? &pieces : nullptr, options, monitor);
     }
     nb::object recorded = nb::none();
     if (record) recorded = columns(std::move(pieces));

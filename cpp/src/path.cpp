@@ -18,9 +18,9 @@ ActiveSet::~ActiveSet() = default;
 PathResult ActiveSet::start(Span<const double> beta, PathData data, const PathOptions& options, Monitor& monitor) {
   return engine_->start(beta, std::move(data), options, monitor);
 }
-PathResult ActiveSet::follow(const PathData& rate, double origin, double span, PathRecord* record,
+PathResult ActiveSet::follow(PathData rate, double origin, double span, PathRecord* record,
                              const PathOptions& options, Monitor& monitor) {
-  return engine_->follow(rate, origin, span, record, options, monitor);
+  return engine_->follow(std::move(rate), origin, span, record, options, monitor);
 }
 void ActiveSet::grow(const Gram& bigger, Span<const std::int8_t> group, PathData data) {
   engine_->grow(bigger, group, std::move(data));

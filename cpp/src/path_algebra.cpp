@@ -57,6 +57,7 @@ ActiveSet::Engine::Engine(const Gram& source, std::size_t slots, Span<const std:
   }
   k_scale_ = std::max(largest(diagonal_), std::numeric_limits<double>::min());
   kappa_ = k_scale_;
+  one_group_ = std::all_of(group.begin(), group.end(), [](std::int8_t g) { return g == 0; });
 }
 
 // K times the variables, summed over the slots of each sample.
@@ -99,29 +100,36 @@ void ActiveSet::Engine::product(const std::vector<double>& per_variable, std::ve
 }
 
 void ActiveSet::Engine::refresh_f() {
+  end_tracking();
   std::vector<double> point(N);
   for (std::size_t v = 0; v < N; ++v) point[v] = value(v);
   product(point, f);
   since_refresh = 0;
-  if (tracking_) {
-    std::fill(owed_.begin(), owed_.end(), 0.0);
-    begun_ = f;
-  }
 }
 
-ActiveSet::Engine::Frame ActiveSet::Engine::make_frame(PathData base, const PathData& rate, double span) {
+ActiveSet::Engine::Frame ActiveSet::Engine::make_frame(const PathData& base, PathData rate, double span) {
   Frame frame;
-  frame.base = std::move(base);
-  frame.rate = rate;
+  set_frame(frame, base, std::move(rate), span);
+  return frame;
+}
+
+// A frame that begins here; what memory it had is used again.
+void ActiveSet::Engine::set_frame(Frame& frame, const PathData& base, PathData rates, double span) {
+  frame.base = base;
+  frame.rate = std::move(rates);
+  const PathData& rate = frame.rate;
   frame.span = span;
+  frame.t = 0;
   frame.moves_linear = any(rate.linear);
   frame.linear_top = largest(rate.linear);
   frame.moves_lower = any(rate.lower);
   frame.moves_upper = any(rate.upper);
+  frame.movers.clear();
+  for (std::size_t v = 0; v < N && frame.movers.size() <= N / 8; ++v)
+    if (rate.lower[v] != 0 || rate.upper[v] != 0) frame.movers.push_back(static_cast<std::int32_t>(v));
+  frame.few = frame.movers.size() <= N / 8;
   frame.h.assign(n, 0.0);
-  direction_fresh_ = false;
   fill_h(frame);
-  return frame;
 }
 
 void ActiveSet::Engine::fill_h(Frame& frame) {
@@ -152,8 +160,16 @@ void ActiveSet::Engine::move_data(Frame& frame, double t) {
     for (std::size_t v = 0; v < out.size(); ++v) out[v] = base[v] + t * rate[v];
   };
   if (frame.moves_linear) line(frame.base.linear, frame.rate.linear, now.linear);
-  if (frame.moves_lower) line(frame.base.lower, frame.rate.lower, now.lower);
-  if (frame.moves_upper) line(frame.base.upper, frame.rate.upper, now.upper);
+  if (frame.few) {
+    for (std::int32_t u : frame.movers) {
+      const std::size_t v = static_cast<std::size_t>(u);
+      now.lower[v] = frame.base.lower[v] + t * frame.rate.lower[v];
+      now.upper[v] = frame.base.upper[v] + t * frame.rate.upper[v];
+    }
+  } else {
+    if (frame.moves_lower) line(frame.base.lower, frame.rate.lower, now.lower);
+    if (frame.moves_upper) line(frame.base.upper, frame.rate.upper, now.upper);
+  }
   line(frame.base.total, frame.rate.total, now.total);
 }
 
@@ -305,7 +321,11 @@ void ActiveSet::Engine::direction(Frame& frame) {
       solve_kkt(dbeta_, sums, dmu_);
       direction_fresh_ = true;
     }
-    df_ = frame.h;
+    if (tracking_) {
+      for (std::int32_t i : near_) df_[static_cast<std::size_t>(i)] = frame.h[static_cast<std::size_t>(i)];
+    } else {
+      df_ = frame.h;
+    }
     add_margin(dbeta_, df_);
     double sum = 0;
     dbeta_scale_ = 0;
@@ -361,7 +381,7 @@ bool ActiveSet::Engine::correct(bool sums) {
     const double to = beta[v] + error[i], slack = 4 * b_noise_;
     if (to < std::min(now.lower[v], beta[v]) - slack || to > std::max(now.upper[v], beta[v]) + slack) return false;
   }
-  const std::vector<double> before = f;
+  const std::vector<double> before = tracking_ ? std::vector<double>() : f;
   const auto move = [&](double sign) {
     for (std::size_t i = 0; i < m; ++i) beta[static_cast<std::size_t>(margin[i])] += sign * error[i];
     for (std::size_t g = 0; g < G; ++g) mu[g] += sign * shift[g];
@@ -369,7 +389,6 @@ bool ActiveSet::Engine::correct(bool sums) {
   add_margin(error, f);
   move(1);
   if (tracking_) {
-    remember(1.0, error);
     keep_margin(now.linear, mu, f);
   } else if (!off_total && worst_residual() >= worst) {
     move(-1);

@@ -31,7 +31,7 @@ class ActiveSet::Engine {
          std::vector<std::int32_t> first = {}, std::vector<std::int32_t> second = {});
 
   PathResult start(Span<const double> beta, PathData data, const PathOptions& options, Monitor& monitor);
-  PathResult follow(const PathData& rate, double origin, double span, PathRecord* record, const PathOptions& options,
+  PathResult follow(PathData rate, double origin, double span, PathRecord* record, const PathOptions& options,
                     Monitor& monitor);
   void restore(const Snapshot& snapshot);
   void grow(const Gram& bigger, Span<const std::int8_t> groups, PathData data);
@@ -72,6 +72,8 @@ class ActiveSet::Engine {
     std::vector<double> h;      // K times the rates of the variables on bounds,
     std::vector<double> h_low;  // and what its additions lost
     std::vector<double> moved;  // sums of these rates, per group
+    std::vector<std::int32_t> movers;  // variables whose bounds move, where these are few
+    bool few = false;
     double linear_top = 0, h_top = 0;  // largest rates
     int h_age = 0;
     bool h_exact = false;  // computed, and not only updated
@@ -94,7 +96,8 @@ class ActiveSet::Engine {
   };
 
   // path_algebra.cpp
-  Frame make_frame(PathData base, const PathData& rate, double span);
+  Frame make_frame(const PathData& base, PathData rate, double span);
+  void set_frame(Frame& frame, const PathData& base, PathData rate, double span);
   void move_data(Frame& frame, double t);
   double bound_rate(const Frame& frame, std::size_t v) const {
     return place[v] == Place::lower ? frame.rate.lower[v] : frame.rate.upper[v];
@@ -141,9 +144,11 @@ class ActiveSet::Engine {
   void refactor();
 
   // path_tracking.cpp
-  void begin_tracking(const Frame& frame);
+  void begin_tracking(Frame& frame);
+  void choose_near(Frame& frame);
+  void add_near(const std::vector<double>& values, std::size_t wanted);
   void end_tracking();
-  void remember(double share, const std::vector<double>& moves, const std::vector<double>* h = nullptr);
+  void step_near(double step);
   void watch(std::size_t i);
   void keep_margin(const std::vector<double>& linear, const std::vector<double>& offset, std::vector<double>& out) const;
   template <class Look>
@@ -160,7 +165,7 @@ class ActiveSet::Engine {
   // path_run.cpp and path_start.cpp
   Status run(Frame& frame, const Run& run);
   void note(const Run& run, const Frame& frame, double step);
-  bool repair(const Run& run);
+  bool repair(const Run& run, bool tracked = false);
   void rest_offsets();
   bool stop_asked(const Run& run, Status& status);
   void cross_over(Span<const double> point, PathResult& result);
@@ -186,6 +191,7 @@ class ActiveSet::Engine {
   PinnedRows store_;
   std::vector<const double*> rows_;  // of the margin
   std::vector<std::size_t> count_;   // margin variables per group
+  bool one_group_ = false;           // all variables are in one
   std::vector<double> diagonal_;
   double kappa_ = 1, k_scale_ = 1;
   Parallel parallel_;
@@ -195,14 +201,20 @@ class ActiveSet::Engine {
   bool border_fresh_ = false, direction_fresh_ = false;
   std::int64_t border_age_ = 0;
 
-  // Only these samples are looked at while an update is under way; what the margin did is owed to all.
+  // Only these samples are looked at while an update is under way; the others hear at the end what changed since it began.
   bool tracking_ = false;
   std::vector<std::int32_t> near_;
   std::vector<char> is_near_;
   std::vector<std::vector<double>> near_rows_;  // of the margin
   std::vector<const double*> near_pointers_;
-  std::vector<double> owed_, buffer_;
-  std::vector<double> begun_;  // f without what the margin did
+  std::vector<double> buffer_;
+  struct Begun {
+    const Frame* frame;
+    double t;
+    std::int64_t since_refresh;
+    std::vector<double> f, values, h;
+    std::vector<Place> place;
+  } begun_{};
 
   std::vector<double> dbeta_, dmu_, df_;
   double dbeta_scale_ = 0, rate_noise_ = 0;
@@ -217,11 +229,13 @@ class ActiveSet::Engine {
   std::vector<double> rates_;  // of residuals
   std::int64_t idle_ = 0;
   std::vector<Frame*> frames_;
+  Frame outer_;  // of the path that is followed
   std::vector<std::pair<std::int32_t, Place>> changes_;  // since the last recorded segment
   std::vector<double> column_, z_;                       // what try_enter found
   double schur_ = 0;
   const double* entering_row_ = nullptr;
-  std::int64_t refactorings_ = 0, perturbations_ = 0;
+  std::int64_t refactorings_ = 0;
+  std::vector<double> unperturbed_;  // linear terms of the path, once they were moved apart
   Status stopped_ = Status::solved;  // how the last repair ended
 };
 

@@ -97,13 +97,15 @@ void ActiveSet::Engine::everybody_candidates(const Frame& frame, double& limit) 
   rates_.resize(N);
   const double *x = f.data(), *dx = df_.data(), *c = now.linear.data(), *dc = frame.rate.linear.data();
   double top = rate_noise_;
-  for (std::size_t slot = 0; slot < N; slot += n)
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t v = slot + i;
-      const double rate = dx[i] + dc[v] + turn[group[v] + 1];
-      rates_[v] = rate;
-      if (place[v] != Place::margin) top = std::max(top, std::abs(rate));
+  if (one_group_) {  // the margin's rates are rounding
+    for (std::size_t slot = 0; slot < N; slot += n)
+      top = std::max(top, path_loops().rates(dx, dc + slot, turn[1], rates_.data() + slot, n));
+  } else {
+    for (std::size_t v = 0; v < N; ++v) {
+      rates_[v] = dx[sample(v)] + dc[v] + turn[group[v] + 1];
+      if (place[v] != Place::margin) top = std::max(top, std::abs(rates_[v]));
     }
+  }
   for (std::size_t slot = 0; slot < N; slot += n)
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t v = slot + i;
@@ -309,8 +311,8 @@ bool ActiveSet::Engine::handle(const Event& event, PathResult& result) {
 
 // When ties cannot be resolved: the residuals of variables on bounds move apart by about 1e-11 of the scale.
 void ActiveSet::Engine::perturb(Frame& frame) {
-  ++perturbations_;
   end_tracking();
+  if (unperturbed_.empty() && frames_.front() == &frame) unperturbed_ = frame.base.linear;
   std::uniform_real_distribution<double> share(1.0, 2.0);
   for (std::size_t v = 0; v < N; ++v) {
     if (place[v] == Place::margin || std::abs(residual(v)) > 100 * r_noise_ + 1e-11 * scale_) continue;

@@ -14,6 +14,8 @@ struct PathLoops {
   // The same into out + low, where low has what is lost by adding (four rows at a time); out is that sum, rounded.  (252)
   void (*combine_exactly)(const double* a, const double* const* rows, std::size_t count, double* out, double* low,
                           std::size_t n);
+  // out = a + b + shift; the largest of these in size.
+  double (*rates)(const double* a, const double* b, double shift, double* out, std::size_t n);
 };
 
 extern const PathLoops path_loops_base;

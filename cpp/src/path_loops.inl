@@ -85,5 +85,16 @@ void combine_exactly(const double* a, const double* const* rows, std::size_t cou
   }
 }
 
+double rates(const double* a, const double* b, double shift, double* out, std::size_t n) {
+  double top = 0;
+#pragma omp simd reduction(max : top)
+  for (std::size_t i = 0; i < n; ++i) {
+    const double rate = a[i] + b[i] + shift, size = rate < 0 ? -rate : rate;
+    out[i] = rate;
+    top = size > top ? size : top;
+  }
+  return top;
+}
+
 }  // namespace
 }  // namespace hinge

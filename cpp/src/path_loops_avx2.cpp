@@ -3,6 +3,6 @@
 
 namespace hinge {
 
-const PathLoops path_loops_avx2{dot, axpy, combine, combine_exactly};
+const PathLoops path_loops_avx2{dot, axpy, combine, combine_exactly, rates};
 
 }  // namespace hinge

@@ -236,7 +236,6 @@ bool ActiveSet::Engine::exchange(std::size_t v, bool upwards, PathResult& result
     if (own <= limit && (leaving == m || own <= t || best < 1e-3)) leaving = m, t = std::max(own, 0.0);
     for (std::size_t i = 0; i < m; ++i) beta[static_cast<std::size_t>(margin[i])] += sign * t * x[i];
     path_loops().axpy(sign * t, move.data(), f.data(), n);
-    remember(sign * t, x);
     for (std::size_t g = 0; g < G; ++g) mu[g] += sign * t * eta[g];
     if (leaving == m) {
       off_bound(v, row);
@@ -282,6 +281,7 @@ void ActiveSet::Engine::grow(const Gram& bigger, Span<const std::int8_t> groups,
   n = new_n;
   N = slots * new_n;
   group.assign(groups.begin(), groups.end());
+  one_group_ = std::all_of(group.begin(), group.end(), [](std::int8_t g) { return g == 0; });
   place = std::move(places);
   beta = std::move(values);
   now = std::move(data);

@@ -121,8 +121,11 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
     if (step > 0) {
       for (std::size_t i = 0; i < margin.size(); ++i) beta[static_cast<std::size_t>(margin[i])] += step * dbeta_[i];
       for (std::size_t g = 0; g < G; ++g) mu[g] += step * dmu_[g];
-      path_loops().axpy(step, df_.data(), f.data(), n);
-      remember(step, dbeta_, &frame.h);
+      if (tracking_) {
+        step_near(step);
+      } else {
+        path_loops().axpy(step, df_.data(), f.data(), n);
+      }
       move_data(frame, last ? frame.span : frame.t + step);
     }
     if (!inner) result.reached = run.origin + frame.t;
@@ -140,14 +143,16 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
     }
     if (since_refresh >= kRefresh) {
       ++result.refreshes;
+      const bool again = tracking_;
       refresh_f();
       for (Frame* each : frames_) fill_h(*each);
+      if (again) begin_tracking(frame);
     }
     if ((run.record && !on_pairs()) || result.events % (on_pairs() ? 64 : 8) == 0) scales();
     correct(result.events % 16 == 0);
     if (moves && !inner && (run.record || result.events % 32 == 0)) {
       const double bad = on_pairs() && result.events % 32 ? seen_violation() : violation();
-      result.violation = std::max(result.violation, bad);
+      if (run.record) result.violation = std::max(result.violation, bad);
       if (bad > tolerable() && result.events - last_repair > 20) {
         last_repair = result.events;
         end_tracking();
@@ -164,6 +169,16 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
 
 // Where nothing moves, a multiplier that is an interval is its middle.
 void ActiveSet::Engine::rest_offsets() {
+  std::vector<char> held(G, 0);
+  for (std::int32_t u : margin) {
+    const std::size_t v = static_cast<std::size_t>(u);
+    const double room = std::min(std::abs(beta[v] - now.lower[v]), std::abs(beta[v] - now.upper[v]));
+    if (group[v] >= 0 && room > b_noise_ + sum_noise_) held[static_cast<std::size_t>(group[v])] = 1;
+  }
+  if (std::all_of(held.begin(), held.end(), [](char h) { return h != 0; })) {
+    frames_.clear();
+    return;
+  }
   Frame still = make_frame(now, difference(now, now), 0.0);
   const std::vector<Frame*> none;
   frames_.assign(1, &still);
@@ -198,17 +213,20 @@ ActiveSet::Engine::Frame ActiveSet::Engine::shifted_frame() {
   for (std::size_t g = 0; g < G; ++g) base.total[g] = sums[g];
   const PathData rate = difference(now, base);
   now = base;
-  return make_frame(std::move(base), rate, 1.0);
+  return make_frame(base, rate, 1.0);
 }
 
-bool ActiveSet::Engine::repair(const Run& outer) {
+bool ActiveSet::Engine::repair(const Run& outer, bool tracked) {
+  end_tracking();
   const PathData target = now;
   Frame frame = shifted_frame();
   frames_.push_back(&frame);
+  if (tracked) begin_tracking(frame);
   Run run = outer;
   run.record = nullptr;
   const std::int64_t waited = idle_;
   const Status status = this->run(frame, run);
+  end_tracking();
   idle_ = waited;
   frames_.pop_back();
   direction_fresh_ = false;
@@ -218,12 +236,11 @@ bool ActiveSet::Engine::repair(const Run& outer) {
   return status == Status::solved;
 }
 
-PathResult ActiveSet::Engine::follow(const PathData& rate, double origin, double span, PathRecord* record,
+PathResult ActiveSet::Engine::follow(PathData rate, double origin, double span, PathRecord* record,
                                      const PathOptions& options, Monitor& monitor) {
   PathResult result;
   Stopwatch watch;
   double last_poll = -1;
-  const PathData base = now;
   refactorings_ = 0;
   changes_.clear();
   // A variable whose box opens from a point goes with the end its residual points to.
@@ -243,26 +260,30 @@ PathResult ActiveSet::Engine::follow(const PathData& rate, double origin, double
     }
     changes_.clear();
   }
-  Frame frame = make_frame(base, rate, span);
+  Frame& frame = outer_;
+  set_frame(frame, now, std::move(rate), span);
   frames_.assign(1, &frame);
   const Run run{record, origin, &options, &monitor, &result, &watch, &last_poll};
   result.reached = origin;
-  const std::int64_t before = perturbations_;
+  unperturbed_.clear();
   if (!record) begin_tracking(frame);
   result.status = this->run(frame, run);
   end_tracking();
-  if (perturbations_ > before) {  // take the perturbation out again
+  if (!unperturbed_.empty()) {  // take the perturbation out again
+    frame.base.linear = std::move(unperturbed_);
+    unperturbed_.clear();
     move_data(frame, frame.t);
-    for (std::size_t v = 0; v < N; ++v) now.linear[v] = base.linear[v] + frame.t * rate.linear[v];
+    for (std::size_t v = 0; v < N; ++v) now.linear[v] = frame.base.linear[v] + frame.t * frame.rate.linear[v];
   }
   scales();
   if (since_refresh > kSettled) refresh_f();
   correct();
   double bad = violation();
-  if (bad > tolerable() && result.status == Status::solved) {
+  for (int round = record ? 2 : 0; round < 3 && bad > tolerable() && result.status == Status::solved; ++round) {
+    const bool tracked = round < 2;  // who overlooks samples twice looks at all
     ++result.repairs;
-    if (!repair(run)) result.status = Status::numerical;
-    refresh_f();
+    if (!repair(run, tracked)) result.status = Status::numerical;
+    if (!tracked || since_refresh > kSettled) refresh_f();
     correct();
     bad = violation();
   }

@@ -12,8 +12,9 @@
 namespace hinge {
 namespace {
 
-constexpr std::size_t kWorthwhile = 150000;  // n |M| below which a product is too cheap to be made shorter
-constexpr std::size_t kShare = 8;            // one in so many samples is near
+constexpr std::size_t kWorthwhile = 40000;  // n |M| below which a product is too cheap to be made shorter
+constexpr std::size_t kNear = 60;            // so many samples are near,
+constexpr std::size_t kShare = 64;           // and one in so many more; as many soon will be
 
 }  // namespace
 
@@ -28,12 +29,13 @@ void ActiveSet::Engine::add_margin(const std::vector<double>& coefficients, std:
   for (std::size_t k = 0; k < near_.size(); ++k) out[static_cast<std::size_t>(near_[k])] += buffer_[k];
 }
 
-// The margin moved by `share` times `moves`, and bounds by `share` times their rates if h is given; f will hear of it at
-// the end.
-void ActiveSet::Engine::remember(double share, const std::vector<double>& moves, const std::vector<double>* h) {
-  if (!tracking_) return;
-  if (h) path_loops().axpy(share, h->data(), begun_.data(), n);
-  for (std::size_t i = 0; i < margin.size(); ++i) owed_[sample(static_cast<std::size_t>(margin[i]))] += share * moves[i];
+// f where it is looked at, and on the margin.
+void ActiveSet::Engine::step_near(double step) {
+  for (std::int32_t i : near_) f[static_cast<std::size_t>(i)] += step * df_[static_cast<std::size_t>(i)];
+  for (std::int32_t u : margin) {
+    const std::size_t i = sample(static_cast<std::size_t>(u));
+    if (!is_near_[i]) f[i] += step * df_[i];
+  }
 }
 
 // A sample that left the margin is looked at from now on.
@@ -58,39 +60,54 @@ void ActiveSet::Engine::keep_margin(const std::vector<double>& linear, const std
   }
 }
 
-void ActiveSet::Engine::begin_tracking(const Frame& frame) {
-  if (n * margin.size() < kWorthwhile || frame.moves_linear || on_pairs()) return;
-  std::vector<double> distance(n, std::numeric_limits<double>::infinity());
-  std::vector<char> on_margin(n, 0);
-  for (std::size_t v = 0; v < N; ++v) {
-    const bool moving = frame.rate.lower[v] != 0 || frame.rate.upper[v] != 0;
-    double& d = distance[sample(v)];
-    if (moving) {
-      d = 0;
-    } else if (place[v] == Place::margin) {
-      on_margin[sample(v)] = 1;
-    } else if (now.lower[v] < now.upper[v]) {
-      d = std::min(d, std::abs(residual(v)));
-    }
-  }
+// Of all samples, `wanted` with the smallest values, as far as these are finite, become near.
+void ActiveSet::Engine::add_near(const std::vector<double>& values, std::size_t wanted) {
+  std::vector<std::int32_t> order;
   for (std::size_t i = 0; i < n; ++i)
-    if (on_margin[i] && distance[i] > 0) distance[i] = std::numeric_limits<double>::infinity();
-  const std::size_t wanted = n / kShare;
-  std::vector<std::int32_t> order(n);
-  std::iota(order.begin(), order.end(), 0);
-  std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(wanted), order.end(),
-                   [&](std::int32_t a, std::int32_t b) {
-                     const double x = distance[static_cast<std::size_t>(a)], y = distance[static_cast<std::size_t>(b)];
-                     return x != y ? x < y : a < b;
-                   });
-  is_near_.assign(n, 0);
-  for (std::size_t k = 0; k < wanted; ++k)
-    if (std::isfinite(distance[static_cast<std::size_t>(order[k])])) is_near_[static_cast<std::size_t>(order[k])] = 1;
-  near_.clear();
-  for (std::size_t i = 0; i < n; ++i) {
-    if (distance[i] == 0) is_near_[i] = 1;
-    if (is_near_[i]) near_.push_back(static_cast<std::int32_t>(i));
+    if (std::isfinite(values[i])) order.push_back(static_cast<std::int32_t>(i));
+  if (order.size() > wanted) {
+    std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(wanted), order.end(),
+                     [&](std::int32_t a, std::int32_t b) {
+                       const double x = values[static_cast<std::size_t>(a)], y = values[static_cast<std::size_t>(b)];
+                       return x != y ? x < y : a < b;
+                     });
+    order.resize(wanted);
   }
+  for (std::int32_t i : order) is_near_[static_cast<std::size_t>(i)] = 1;
+}
+
+// The samples nearest to the margin, those that the direction leads there first, and those whose data move.
+void ActiveSet::Engine::choose_near(Frame& frame) {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  const bool aimed = std::all_of(count_.begin(), count_.end(), [](std::size_t c) { return c > 0; });
+  if (aimed) direction(frame);
+  std::vector<double> distance(n, kNever), time(n, kNever);
+  std::vector<char> moving(n, 0);
+  for (std::size_t v = 0; v < N; ++v) {
+    const std::size_t i = sample(v);
+    const bool on_margin = place[v] == Place::margin;
+    if (frame.rate.lower[v] != 0 || frame.rate.upper[v] != 0 || (!on_margin && frame.rate.linear[v] != 0)) moving[i] = 1;
+    if (on_margin || now.lower[v] == now.upper[v]) continue;
+    const double room = std::abs(residual(v));
+    distance[i] = std::min(distance[i], room);
+    const double speed = (place[v] == Place::lower ? -1.0 : 1.0) * (aimed ? residual_rate(frame, v) : 0.0);
+    if (speed > 0) time[i] = std::min(time[i], room / speed);
+  }
+  for (std::int32_t v : margin) {  // their residuals stay zero
+    const std::size_t i = sample(static_cast<std::size_t>(v));
+    distance[i] = time[i] = kNever;
+  }
+  is_near_ = std::move(moving);
+  add_near(distance, kNear + n / kShare);
+  add_near(time, kNear + n / kShare);
+  near_.clear();
+  for (std::size_t i = 0; i < n; ++i)
+    if (is_near_[i]) near_.push_back(static_cast<std::int32_t>(i));
+}
+
+void ActiveSet::Engine::begin_tracking(Frame& frame) {
+  if (n * margin.size() < kWorthwhile || on_pairs() || !frame.few) return;
+  choose_near(frame);
   if (2 * near_.size() > n) return;
   near_rows_.clear();
   near_pointers_.clear();
@@ -102,27 +119,39 @@ void ActiveSet::Engine::begin_tracking(const Frame& frame) {
     near_pointers_.push_back(near_rows_.back().data());
   }
   buffer_.assign(near_.size(), 0.0);
-  owed_.assign(n, 0.0);
-  begun_ = f;
+  begun_ = {&frame, frame.t, since_refresh, f, std::vector<double>(N), frame.h, place};
+  for (std::size_t v = 0; v < N; ++v) begun_.values[v] = value(v);
   tracking_ = true;
 }
 
+// f of everybody: what it was, what the bounds did that moved all the way, and all other changes in one product.
 void ActiveSet::Engine::end_tracking() {
   if (!tracking_) return;
   tracking_ = false;
-  std::vector<double> coefficients;
+  const double t = begun_.frame->t - begun_.t;
+  std::vector<double> changes(n, 0.0), coefficients;
+  for (std::size_t v = 0; v < N; ++v) {
+    const Place was = begun_.place[v];
+    if (was == place[v] && was != Place::margin) continue;
+    double known = 0;
+    if (was != Place::margin)
+      known = t * (was == Place::lower ? begun_.frame->rate.lower[v] : begun_.frame->rate.upper[v]);
+    changes[sample(v)] += value(v) - begun_.values[v] - known;
+  }
   std::vector<const double*> rows;
   for (std::size_t i = 0; i < n; ++i) {
-    if (owed_[i] == 0) continue;
-    coefficients.push_back(owed_[i]);
+    if (changes[i] == 0) continue;
+    coefficients.push_back(changes[i]);
     rows.push_back(store_.pin(i));
   }
-  f = begun_;
+  f = begun_.f;
+  path_loops().axpy(t, begun_.h.data(), f.data(), n);
   path_loops().combine(coefficients.data(), rows.data(), rows.size(), f.data(), n);
   for (std::size_t i = 0; i < n; ++i)
-    if (owed_[i] != 0) store_.unpin(i);
+    if (changes[i] != 0) store_.unpin(i);
   near_rows_.clear();
   near_pointers_.clear();
+  since_refresh = begun_.since_refresh + 1;
 }
 
 }  // namespace hinge

@@ -23,7 +23,7 @@ class PinnedRows {
     capacity_ = std::max<std::size_t>(16, budget_ / (sizeof(double) * width_));
   }
 
-  // A source with the same samples first, and more after them.
+  // A source with the same samples first, and more after them; rows get their new entries when they are pinned next.
   void widen(const KernelSource& kernel) {
     const std::size_t old = n_;
     kernel_ = &kernel;
@@ -38,15 +38,9 @@ class PinnedRows {
       for (std::size_t i = 0; i < old; ++i) {
         if (!slots_[i].row) continue;
         std::unique_ptr<double[]> wider(new double[width_]);
-        std::copy(slots_[i].row.get(), slots_[i].row.get() + old, wider.get());
+        std::copy(slots_[i].row.get(), slots_[i].row.get() + slots_[i].filled, wider.get());
         slots_[i].row = std::move(wider);
       }
-    for (std::size_t j = old; j < n_; ++j) {  // K is symmetric: the new rows are the new columns
-      const double* row = pin(j);
-      for (std::size_t i = 0; i < old; ++i)
-        if (slots_[i].row) slots_[i].row[j] = row[i];
-      unpin(j);
-    }
   }
 
   bool has(std::size_t i) const { return resident(i) || slots_[i].row; }
@@ -57,6 +51,7 @@ class PinnedRows {
     if (const double* row = resident(i)) return row;
     Slot& slot = slots_[i];
     if (!slot.row) fill(i);
+    if (slot.filled < n_) extend(i);
     if (slot.pins++ == 0 && slot.waiting) {
       waiting_.erase(slot.place);
       slot.waiting = false;
@@ -75,6 +70,7 @@ class PinnedRows {
  private:
   struct Slot {
     std::unique_ptr<double[]> row;
+    std::size_t filled = 0;  // entries that are there
     int pins = 0;
     bool waiting = false;
     std::list<std::size_t>::iterator place;
@@ -102,12 +98,33 @@ class PinnedRows {
       for (std::size_t k = 0; k < n_; ++k) row[k] -= scratch_[k];
     }
     slots_[i].row = std::move(row);
+    slots_[i].filled = n_;
+  }
+
+  // K is symmetric: the new entries of a row stand in the rows of the new samples, where these are there.
+  void extend(std::size_t i) {
+    Slot& slot = slots_[i];
+    columns_.clear();
+    for (std::size_t j = slot.filled; j < n_; ++j) {
+      if (slots_[j].row) {
+        slot.row[j] = slots_[j].row[i];
+      } else {
+        columns_.push_back(static_cast<std::int32_t>(j));
+      }
+    }
+    if (!columns_.empty()) {
+      scratch_.resize(columns_.size());
+      kernel_->row(i, columns_, Span<double>(scratch_));
+      for (std::size_t k = 0; k < columns_.size(); ++k) slot.row[static_cast<std::size_t>(columns_[k])] = scratch_[k];
+    }
+    slot.filled = n_;
   }
 
   const KernelSource* kernel_;
   std::size_t n_, width_, budget_;  // rows have room for width_ values
   Span<const std::int32_t> first_, second_;
   std::vector<double> scratch_;
+  std::vector<std::int32_t> columns_;
   std::vector<Slot> slots_;
   std::size_t capacity_ = 0, stored_ = 0;
   std::list<std::size_t> waiting_;

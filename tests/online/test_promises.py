@@ -278,3 +278,14 @@ def test_memory_stays_flat_over_ten_million_samples():
         peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     assert model.t_ == 10_000_000
     assert peaks[-1] - peaks[5] < 2048  # kilobytes
+
+
+def test_inputs_that_gamma_cannot_tell_apart_are_named():
+    X, y = load_diabetes(return_X_y=True)  # columns of norm 1: entries of about 0.05
+    y = (y - y.mean()) / y.std()
+    with pytest.warns(UserWarning, match=r"gamma='auto' is 0.1.*0.0045 on average.*gamma='scale'"):
+        flat = hinge.OnlineSVR().fit(X, y).score(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert hinge.OnlineSVR(gamma="scale").fit(X, y).score(X, y) > 0.4 > flat
+        hinge.OnlineSVR().fit(np.ones((5, 2)), np.arange(5.0))  # all the same: nothing would help

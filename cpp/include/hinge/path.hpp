@@ -69,7 +69,7 @@ class ActiveSet {
   PathResult start(Span<const double> beta, PathData data, const PathOptions& options, Monitor& monitor);
 
   // Follow the path data + t · rate for t in [0, span]; the record's parameter is origin + t.
-  PathResult follow(const PathData& rate, double origin, double span, PathRecord* record, const PathOptions& options,
+  PathResult follow(PathData rate, double origin, double span, PathRecord* record, const PathOptions& options,
                     Monitor& monitor);
 
   // The same samples and more after them; `data` are those of all variables, unchanged for the old ones.  The old

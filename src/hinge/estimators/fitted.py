@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,8 @@ class FittedFunction:
         """Fitted attributes; `support`: positions among the kept samples, `coefficients`: a column per machine."""
         precomputed = isinstance(kernel, Precomputed)
         vectors = None if precomputed else take(data.X, support)
-        if not (np.isfinite(coefficients).all() and np.isfinite(offsets).all()):
+        finite = math.isfinite(coefficients.sum() + offsets.sum())  # a sum may overflow, then look at each
+        if not finite and not (np.isfinite(coefficients).all() and np.isfinite(offsets).all()):
             raise ValueError(
                 "The dual coefficients or intercepts are not finite. The input data may contain large values and need "
                 "to be preprocessed."

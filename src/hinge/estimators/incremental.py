@@ -124,6 +124,9 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
         return super()._validate_y(y, n, reset=True)  # new classes may come at any time
 
     def _check_left(self, y: NDArray[Any], weight: Array, what: str) -> None:
+        few = slice(-64, None)
+        if set(self.classes_.tolist()) <= set(y[few][weight[few] > 0].tolist()):
+            return
         there = y[weight > 0]
         for label in self.classes_:
             if not (there == label).any():
@@ -177,17 +180,20 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
             rows = members[first, second]
             arguments: dict[str, Any] = {"forget": _inside(gone, rows)}
             if weight is not None:
-                arguments["reweight"] = self.C * take(weight * self._class_weight_of(self._y), rows)
+                arguments["reweight"] = take(self._weighed(weight, self._y), rows)
             if new is not None:
                 mine = None if alone else np.flatnonzero((new.y == first) | (new.y == second))
                 arguments["X"], arguments["y"] = take(new.X, mine), np.where(take(new.y, mine) == first, 1.0, -1.0)
-                arguments["cost"] = self.C * take(new.weight * self._class_weight_of(new.y), mine)
+                arguments["cost"] = take(self._weighed(new.weight, new.y), mine)
             window.update(**arguments)
-        self._keep(new, gone, weight)
+        self._keep(new, gone, weight, next(iter(windows.values())) if alone else None)
         self._assemble_windows(kernel)
 
-    def _class_weight_of(self, y: NDArray[Any]) -> Array:
-        return self.class_weight_[np.searchsorted(self.classes_, y)]
+    def _weighed(self, weight: Array, y: NDArray[Any]) -> Array:
+        """C times sample weight times class weight."""
+        if self.class_weight is None:
+            return self.C * weight
+        return self.C * (weight * self.class_weight_[np.searchsorted(self.classes_, y)])
 
     def leave_out(self, groups: Any) -> Any:
         """Decision values of every left-out group, by removal; the model stays as it is.
@@ -326,8 +332,9 @@ class IncrementalSVR(IncrementalMachine, Regressor):
             arguments["reweight"] = self.C * weight
         if new is not None:
             arguments.update(X=new.X, y=new.y, cost=self.C * new.weight)
-        self._window(kernel).update(**arguments)
-        self._keep(new, gone, weight)
+        window = self._window(kernel)
+        window.update(**arguments)
+        self._keep(new, gone, weight, window)
         self._assemble_window(kernel)
 
     def leave_out(self, groups: Any) -> Any:

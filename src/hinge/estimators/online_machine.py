@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,6 +21,9 @@ from hinge.online import Learner, OnlineOptions, OnlineState
 from hinge.problems import Array
 
 RATES = ("constant", "invscaling")
+
+#: Samples whose kernel values are 1 up to this on average cannot be told apart by a few steps.
+SAME = 0.05
 
 
 class OnlineMachine(BaseEstimator):
@@ -146,7 +150,21 @@ class OnlineMachine(BaseEstimator):
                     self._live.learn(X[order], target[order])
                 else:
                     self._live.learn(X, target)
+        self._warn_of_sameness(X)
         return self
+
+    def _warn_of_sameness(self, X: Any) -> None:
+        """gamma="auto" takes features of variance about 1 for granted."""
+        if not (isinstance(self.kernel, str) and self.kernel == "rbf" and self.gamma == "auto") or sp.issparse(X):
+            return
+        apart = 2.0 * float(np.mean(np.var(X, axis=0)))  # γ‖x − z‖² on average
+        if 0.0 < apart < SAME:
+            warnings.warn(
+                f"gamma='auto' is {1 / X.shape[1]:.3g}, for which these samples are nearly the same: gamma·|x − z|² is "
+                f"{apart:.2g} on average. Standardise X, or use gamma='scale'",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def _learn(self, X: Any, y: Any, classes: Any = None) -> Array:
         """Go on with these samples; what was said of each before it was learned."""

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from operator import is_
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from hinge.estimators import parameters
-from hinge.estimators.data import Data, check_weight, length, take
+from hinge.estimators.data import Data, check_weight, is_plain, length, take
 from hinge.estimators.machine import KernelMachine
 from hinge.estimators.transaction import all_or_nothing
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, check_cache_size
 from hinge.paths.window import Window, stack
 from hinge.problems import Array, Certificate, Status
+
+#: What a fitted model is made of; C is not among them, since weights can follow it.
+FIXED = {"kernel", "degree", "gamma", "coef0", "epsilon", "class_weight"}
 
 
 class IncrementalMachine(KernelMachine):
@@ -47,13 +51,32 @@ class IncrementalMachine(KernelMachine):
         if kernel.psd is False:
             raise ValueError(f"kernel={self.kernel!r} is not positive semidefinite: updates need a convex problem")
 
-    def _check_changed_parameters(self) -> None:
-        """The same for an update: what has not been set anew since was looked at before."""
-        now = [getattr(self, name) for name in _parameters(type(self))]  # type: ignore[arg-type]
-        before = vars(self).get("_checked", ())
-        if len(now) != len(before) or not all(a is b for a, b in zip(now, before, strict=True)):
-            self._check_parameters()
-            self._checked = now
+    def _check_there(self) -> None:
+        """`check_is_fitted`, which takes long to say yes."""
+        if not hasattr(self, "model_"):
+            check_is_fitted(self)
+
+    def _check_changed_parameters(self) -> bool:
+        """The same for an update: what has not been set anew since was looked at before.  Whether C was changed."""
+        names = _parameters(type(self))  # type: ignore[arg-type]
+        now = [getattr(self, name) for name in names]
+        before = vars(self).get("_checked", now)  # after loading a file they are what they were
+        if before is not now and all(map(is_, now, before)):
+            return False
+        self._check_parameters()
+        was = dict(zip(names, before, strict=True))
+        changed = {name for name, value in zip(names, now, strict=True) if not _same(value, was[name])}
+        for name in sorted(changed & FIXED):
+            raise ValueError(
+                f"{name}={getattr(self, name)!r} was {was[name]!r} when the model was fitted, and updates cannot "
+                "change it: set it back, or call fit"
+            )
+        for window in (getattr(self, "_windows", None) or {}).values():
+            window.max_time = self.max_time
+        if "C" in changed:
+            return True  # until an update has followed it
+        self._checked = now
+        return False
 
     # ---- the samples that are there ---------------------------------------------------------------------------
 
@@ -75,11 +98,24 @@ class IncrementalMachine(KernelMachine):
         return self.certify(self._X, self._y, self._w)
 
     def _new_samples(self, X: Any, y: Any, sample_weight: Any) -> Data:
-        X, y = self._validate_arrays(X, y, reset=False)
+        if self._plain_like_mine(X):
+            y = self._validate_y(y, len(X), reset=False)
+            if len(y) != len(X):
+                check_consistent_length(X, y)
+        else:
+            X, y = self._validate_arrays(X, y, reset=False)
+            if hasattr(X, "astype"):
+                X = X.astype(self._X.dtype, copy=False)
         n = length(X)
         weight = check_weight(sample_weight, n)
-        rows = np.flatnonzero(weight > 0)
+        rows = np.arange(n) if sample_weight is None else np.flatnonzero(weight > 0)
         return Data(X, y, weight, rows) if len(rows) == n else Data(take(X, rows), y[rows], weight[rows], rows)
+
+    def _plain_like_mine(self, X: Any) -> bool:
+        """Whether X is an array like that of the samples that are there, to which nothing needs to be done."""
+        mine = self._X
+        same = type(X) is np.ndarray and type(mine) is np.ndarray and X.dtype == mine.dtype and mine.ndim == 2
+        return same and not hasattr(self, "feature_names_in_") and is_plain(X, mine.shape[1])
 
     def _positions(self, forget: Any) -> NDArray[np.intp]:
         n = len(self._y)
@@ -117,7 +153,8 @@ class IncrementalMachine(KernelMachine):
         sample_weight : array-like of shape (n_samples_,)
             Zero or positive; a sample of weight zero stays, without influence, and can be given weight again.
         """
-        check_is_fitted(self)
+        self._check_there()
+        self._check_changed_parameters()
         weight = check_weight(sample_weight, len(self._y))
         self._check_left(self._y, weight, "reweight")
         return self._change(None, np.empty(0, dtype=np.intp), weight)
@@ -132,15 +169,15 @@ class IncrementalMachine(KernelMachine):
         forget : array-like of int
             Positions of samples to remove.
         """
-        check_is_fitted(self)
-        self._check_changed_parameters()
+        self._check_there()
+        changed = self._check_changed_parameters()
         new = None if X is None else self._new_samples(X, y, sample_weight)
         gone = self._positions(forget)
         stay = self._others(gone)
         left = self._y[stay] if new is None else np.concatenate([self._y[stay], new.y])
         weight = self._w[stay] if new is None else np.concatenate([self._w[stay], new.weight])
         self._check_left(left, weight, "forget")
-        return self._change(new, gone, None)
+        return self._change(new, gone, self._w if changed else None)
 
     def _check_left(self, y: NDArray[Any], weight: Array, what: str) -> None:
         raise NotImplementedError
@@ -152,6 +189,8 @@ class IncrementalMachine(KernelMachine):
         except BaseException:
             self._windows = None  # some may be ahead of others: the samples are as they were, rebuild from them
             raise
+        if weight is not None:  # all costs are those of C as it is now
+            self._checked = [getattr(self, name) for name in _parameters(type(self))]  # type: ignore[arg-type]
         return self
 
     def _carry_out(self, new: Data | None, gone: NDArray[np.intp], weight: Array | None) -> None:
@@ -166,16 +205,19 @@ class IncrementalMachine(KernelMachine):
         stay[gone] = False
         return np.flatnonzero(stay)
 
-    def _keep(self, new: Data | None, gone: NDArray[np.intp], weight: Array | None) -> None:
-        """The samples after a change."""
-        stay = self._others(gone)
-        w = self._w if weight is None else weight
-        X, y, w = self._X[stay] if len(gone) else self._X, self._y[stay], w[stay]
+    def _keep(self, new: Data | None, gone: NDArray[np.intp], weight: Array | None, window: Window | None) -> None:
+        """The samples after a change; where `window` has all of them together they are there already."""
+        stay, w = self._others(gone), self._w if weight is None else weight
+        X = None if window is None else window.samples()
+        if X is None:
+            X = self._X[stay] if len(gone) else self._X
+            if new is not None:
+                X = stack(X, new.X)
+            elif isinstance(stay, slice) and len(gone) and hasattr(X, "copy"):  # a view would keep what was forgotten
+                X = X.copy()
+        y, w = self._y[stay], w[stay]
         if new is not None:
-            X = stack(X, new.X.astype(X.dtype, copy=False) if hasattr(new.X, "astype") else new.X)
             y, w = np.concatenate([y, new.y]), np.concatenate([w, new.weight])
-        elif isinstance(stay, slice):  # a view would keep what was forgotten
-            X, y, w = (part.copy() if len(gone) and hasattr(part, "copy") else part for part in (X, y, w))
         self._X, self._y, self._w = X, y, w
         self.shape_fit_ = (len(y), *self.shape_fit_[1:])
 
@@ -200,6 +242,10 @@ class IncrementalMachine(KernelMachine):
         self.status_ = Status.SOLVED
         self.fit_status_ = 0
         self.n_iter_ = self._iterations(np.array([w.counts.events for w in windows], dtype=np.int32))
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b or (isinstance(a, str | int | float) and type(a) is type(b) and a == b)
 
 
 @lru_cache

@@ -93,6 +93,19 @@ class GramAccess:
         """The same for some of the samples: K[index][:, index]."""
         return SubsetAccess(self, np.ascontiguousarray(index, dtype=np.int32))
 
+    def of(self, X: Data) -> GramAccess:
+        """The same kernel, which must be compiled, for other samples."""
+        samples = view(X)
+        found = GramAccess(self.kernel, samples.data, _core.Gram.of(samples.native, self._compiled), self.threads)
+        vars(found)["_compiled"] = self._compiled
+        return found
+
+    @cached_property
+    def _compiled(self) -> _core.Kernel:
+        nodes = self.kernel.nodes()
+        assert nodes is not None, "a compiled kernel is a program"
+        return _core.Kernel(nodes)
+
     def alone(self, index: np.ndarray) -> GramAccess:
         """Some of the samples as a matrix of its own."""
         nodes = self.kernel.nodes()

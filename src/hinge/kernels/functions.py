@@ -48,6 +48,8 @@ class _WithGamma(Kernel):
         _check_gamma(self.gamma)
 
     def resolve(self, X: Data, weight: Array | None = None) -> Kernel:
+        if type(self.gamma) is float:  # nothing is left open
+            return self  # type: ignore[return-value]
         return replace(self, gamma=_resolve_gamma(self.gamma, X, weight))  # type: ignore[type-var]
 
     @property

@@ -66,12 +66,17 @@ class Motion:
 
 def constant(values: Array) -> Array:
     """Two rows: a value that does not move."""
-    return np.stack([values, np.zeros_like(values)])
+    rows = np.zeros((2, *values.shape))
+    rows[0] = values
+    return rows
 
 
 def between(start: Array, end: Array) -> Array:
     """Two rows: from `start` at θ = 0 to `end` at θ = 1."""
-    return np.stack([start, end - start])
+    rows = np.empty((2, *start.shape))
+    rows[0] = start
+    np.subtract(end, start, out=rows[1])
+    return rows
 
 
 def proportional(rates: Array) -> Array:
@@ -87,8 +92,9 @@ def classification(y: Array, cost: Array, margin: Array | None = None, bias: boo
     """C-classification, docs/math.md (10), with Cᵢ(θ) = `cost` and the margins δᵢ(θ) (1 when left out); y is ±1."""
     linear = constant(-y) if margin is None else -y * margin
     group, total = _groups(len(y), bias)
-    signed, positive = y * cost, y > 0
-    return Motion(linear, np.where(positive, 0.0, signed), np.where(positive, signed, 0.0), total, group, y)
+    signed = y * cost
+    upper = signed * (y > 0)
+    return Motion(linear, signed - upper, upper, total, group, y)
 
 
 def regression(y: Array, cost: Array, tube: Array, bias: bool = True) -> Motion:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hinge.kernels import Access, Kernel, cache_bytes, open_access
+from hinge.kernels import Access, GramAccess, Kernel, cache_bytes, open_access
 from hinge.paths import motion
 from hinge.paths.engine import Counts, Engine
 from hinge.paths.motion import Motion
@@ -24,6 +24,37 @@ def stack(first: Any, second: Any) -> Any:
     if sp.issparse(first):
         return sp.vstack([first, second], format="csr")
     return np.ascontiguousarray(np.concatenate([first, second]))
+
+
+class Rows:
+    """Samples that more are added to; arrays have room at their end, so that those that are there need not move."""
+
+    def __init__(self, X: Any) -> None:
+        self.X: Any = X
+        self._room: NDArray[Any] | None = None
+        if self._plain(X):
+            self._make_room(len(X))
+
+    @staticmethod
+    def _plain(X: Any) -> bool:
+        return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind == "f"
+
+    def _make_room(self, n: int) -> None:
+        room = np.empty((n + n // 8 + 16, self.X.shape[1]), dtype=self.X.dtype)
+        room[: len(self.X)] = self.X
+        self.X, self._room = room[: len(self.X)], room
+
+    def add(self, new: Any) -> Any:
+        """All rows, the new ones last.  What was given out before stays as it is."""
+        if self._room is None or self.X.dtype != np.result_type(self.X, new):
+            self.X, self._room = stack(self.X, new), None
+            return self.X
+        before, n = len(self.X), len(self.X) + len(new)
+        if n > len(self._room):
+            self._make_room(n)
+        self._room[before:n] = new
+        self.X = self._room[:n]
+        return self.X
 
 
 class Window:
@@ -47,10 +78,11 @@ class Window:
     ) -> None:
         self.kernel, self.task, self.epsilon = kernel, task, epsilon
         self.cache_size, self.max_time = cache_size, max_time
+        self.compiled = kernel.nodes() is not None
         self._begin(X, y, cost, beta)
 
     def _begin(self, X: Any, y: Array, cost: Array, beta: Array | None) -> None:
-        self.X, self.y, self.cost = X, y, cost
+        self.rows, self.y, self.cost = Rows(X), y, cost
         self.alive = np.arange(len(y))
         self.access = self._open(X)
         still = self._motion(motion.constant(cost))
@@ -60,8 +92,10 @@ class Window:
         self.counts = self.engine.start(still, 0.0, start, self.max_time)
 
     def _open(self, X: Any) -> Access:
-        compiled = self.kernel.nodes() is not None  # then no matrix is made, and free memory does not matter
-        return open_access(self.kernel, X, budget_bytes=0 if compiled else cache_bytes(self.cache_size))
+        if self.compiled:  # no matrix is made, and free memory does not matter
+            known = getattr(self, "access", None)
+            return known.of(X) if isinstance(known, GramAccess) else open_access(self.kernel, X, 0)
+        return open_access(self.kernel, X, budget_bytes=cache_bytes(self.cache_size))
 
     def _motion(self, cost: Array) -> Motion:
         if self.task == "classification":
@@ -78,9 +112,20 @@ class Window:
     # ---- what the machine is now ------------------------------------------------------------------------------
 
     @property
+    def X(self) -> Any:
+        """Samples in memory, also those that were removed."""
+        return self.rows.X
+
+    @property
     def n(self) -> int:
         """Samples that are there."""
         return len(self.alive)
+
+    def samples(self) -> Any:
+        """The samples that are there, where they lie one after the other in an array: no copy; None otherwise."""
+        first, last = int(self.alive[0]), int(self.alive[-1]) + 1
+        together = type(self.X) is np.ndarray and last - first == len(self.alive)
+        return self.X[first:last] if together else None
 
     @property
     def beta(self) -> Array:
@@ -134,9 +179,9 @@ class Window:
 
     def _grow(self, X: Any, y: Array, target: Array) -> Motion:
         """More samples in memory, of cost zero; and the way of all costs to `target`."""
-        X, y = stack(self.X, X), np.concatenate([self.y, y])
-        access = self._open(X)
-        self.X, self.y, self.access = X, y, access
+        y = np.concatenate([self.y, y])
+        access = self._open(self.rows.add(X))
+        self.y, self.access = y, access
         self.cost = np.concatenate([self.cost, np.zeros(len(y) - len(self.cost))])
         path = self._motion(motion.between(self.cost, target))
         self.engine.set.grow(access.gram, path.group, *path.at(0.0))
@@ -145,13 +190,13 @@ class Window:
 
     def _move(self, path: Motion) -> Counts:
         """Along a path of costs that begins where they are; an error leaves the machine as it was."""
-        before = self.engine.set.snapshot()
+        before = self.engine.set.beta
         try:
             _, counts, status, _ = self.engine.follow(path, 0.0, 1.0, record=False, max_time=self.max_time)
             if status:
                 raise TimeoutError(f"the update took more than max_time={self.max_time} s; the model is as it was")
         except BaseException:
-            self.engine.set.restore(before)
+            self.engine.start(self._motion(motion.constant(self.cost)), 0.0, before)
             raise
         return counts
 

@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators import IncrementalSVC, IncrementalSVR, parameters
 from hinge.estimators.data import Data, take
@@ -20,6 +19,10 @@ def recency_weights(n: int, a: float = 3.0) -> Array:
     """
     parameters.integer("n", n, 1)
     parameters.number("a", a, 0.0)
+    return _weights(n, a)
+
+
+def _weights(n: int, a: float) -> Array:
     if a == 0:
         return np.ones(n)
     return 2.0 / (1.0 + np.exp(a - 2.0 * a * np.arange(1, n + 1) / n))
@@ -63,19 +66,20 @@ class _Sliding:
         self
             As if trained from scratch on the samples that are in the window now.
         """
-        check_is_fitted(self)
-        self._check_changed_parameters()  # type: ignore[attr-defined]
+        self._check_there()  # type: ignore[attr-defined]
+        changed = self._check_changed_parameters()  # type: ignore[attr-defined]
         new: Data = self._new_samples(X, y, None)  # type: ignore[attr-defined]
         size = self.window or len(self._y) + new.n
         last = slice(max(0, new.n - size), new.n)
         fresh = last.stop - last.start
         leaving = max(0, len(self._y) + fresh - size)
-        weight = recency_weights(len(self._y) - leaving + fresh, self.recency)
+        weight = _weights(len(self._y) - leaving + fresh, self.recency)
         stay, come = weight[: len(self._y) - leaving], weight[len(self._y) - leaving :]
         new = Data(new.X[last], new.y[last], come, np.arange(fresh))
         left = np.concatenate([self._y[leaving:], new.y])
         self._check_left(left, weight, "sliding the window")  # type: ignore[attr-defined]
-        target = np.concatenate([self._w[:leaving], stay])
+        same = not changed and np.array_equal(stay, self._w[leaving:])
+        target = None if same else np.concatenate([self._w[:leaving], stay])
         return self._change(new, np.arange(leaving), target)  # type: ignore[attr-defined]
 
 

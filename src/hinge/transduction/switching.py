@@ -138,13 +138,13 @@ class Transduction:
     def _move(self, up: Array, down: Array) -> None:
         """Costs along one path; an error leaves everything as it was."""
         path = self._motion(between(self.up, up), between(self.down, down))
-        before, left = self.engine.set.snapshot(), self._left()
+        before, left = self.engine.set.beta, self._left()
         try:
             _, counts, status, _ = self.engine.follow(path, 0.0, 1.0, record=False, max_time=left)
             if status is not Status.SOLVED:
                 raise OutOfTime
         except BaseException:
-            self.engine.set.restore(before)
+            self.engine.start(self._motion(constant(self.up), constant(self.down)), 0.0, before)
             raise
         self.up, self.down = up, down
         self.events += counts.events
