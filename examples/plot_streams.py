@@ -35,7 +35,7 @@ for name, options in rates.items():
 plt.ylim(0, 0.5)
 plt.xlabel("sample")
 plt.ylabel("errors among the last 1,000")
-plt.legend()
+plt.legend(loc="upper left")
 
 # %%
 # How many are short of the margin

@@ -14,9 +14,7 @@ constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr double kFine = 0.02;  // residuals on the margin are put right above this share of the most rounding may do
 constexpr double kWide = 1e-4;  // variables that are all below this share of their bounds are as precise as if at it
 
-bool any(const std::vector<double>& x) {
-  return std::any_of(x.begin(), x.end(), [](double v) { return v != 0; });
-}
+bool any(const std::vector<double>& x) { return std::any_of(x.begin(), x.end(), [](double v) { return v != 0; }); }
 
 std::size_t count_groups(Span<const std::int8_t> group) {
   int top = -1;
