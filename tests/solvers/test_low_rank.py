@@ -162,3 +162,17 @@ def test_nothing_keeps_the_factor_alive():
         assert alive() is None
     finally:
         gc.enable()
+
+
+def test_an_optimum_of_zero_is_found():
+    """No gap is small beside nothing: what is left is compared with where the run began."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n = rng.integers(1, 8)
+        factor = rng.normal(size=(n, rng.integers(1, n + 1)))
+        Q = Quadratic(open_access(Precomputed(), factor @ factor.T), np.ones(n))
+        nothing = np.zeros(n)
+        task = Problem(Q, nothing, np.zeros((0, n)), np.zeros(0), nothing, np.ones(n))
+        found = LowRankInteriorPoint(approximation=SGMA(rank=20, tol=0), tol=1e-10).solve(task)
+        assert found.status is Status.SOLVED
+        assert task.value(found.alpha) <= 1e-10 * np.trace(factor @ factor.T)

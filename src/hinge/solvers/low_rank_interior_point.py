@@ -169,8 +169,10 @@ class _Run:
                     status = Status.INTERRUPTED
                     break
                 if not path.advance():
-                    status = Status.SOLVED if path.is_optimal(max(solver.tol, 1e-8), NOTHING) else Status.NUMERICAL
+                    status = self._at_the_end(path)
                     break
+            else:
+                status = self._at_the_end(path) if solver.max_iter < 0 else status
         except OutOfTime:
             status = Status.TIME_LIMIT
         except scipy.linalg.LinAlgError:
@@ -178,6 +180,10 @@ class _Run:
         except (KeyboardInterrupt, Exception) as interruption:  # a signal, or what the monitor raised
             status, error = Status.INTERRUPTED, interruption
         return self._solution(path, status, error)
+
+    def _at_the_end(self, path: CentralPath) -> Status:
+        """No step leads on: that is the optimum if what is left of the gap may be rounding."""
+        return Status.SOLVED if path.is_optimal(max(self.solver.tol, 1e-8), NOTHING) else Status.NUMERICAL
 
     def _confirmed(self, path: CentralPath) -> bool:
         """Optimal with products in float64 as well; if not, go on with these."""
