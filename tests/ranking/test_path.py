@@ -136,6 +136,12 @@ def test_what_a_path_refuses():
     path = hinge.ranking_path(X, grade, qid)
     with pytest.raises(ValueError, match="outside the path"):
         path.predict(X, 1.5)
+    with pytest.raises(ValueError, match="X has 1 features, but the path was made with 2"):
+        path.ndcg(X[:, :1], grade, qid)
+    holed = np.where(np.arange(96).reshape(48, 2) == 31, np.nan, X)
+    for ask in (lambda: path.predict(holed, 0.5), lambda: path.ndcg(holed, grade, qid)):
+        with pytest.raises(ValueError, match="NaN"):
+            ask()
     with pytest.raises(ValueError, match="zero or more"):
         path.ndcg(X, grade - 1, qid)
     with pytest.raises(ValueError, match="no sample of the 4 queries"):
