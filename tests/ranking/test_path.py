@@ -94,6 +94,24 @@ def test_ndcg_between_its_knots_is_that_of_the_scores(kind):
             assert curve(theta) == pytest.approx(ndcg(wanted, path.predict(other, theta), queries, k=5), abs=1e-12)
 
 
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_scores_equal_to_that_at_the_last_place_share_it(k):
+    """Pairs on their margin make scores equal up to rounding, which must not decide who is among the first k."""
+    ties = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, qid = rng.integers(0, 4, (24, 2)).astype(float), np.repeat([0, 1, 2], 8)
+        grade = rng.integers(0, 3, 24).astype(float)
+        path = hinge.ranking_path(X, grade, qid, C=0.5, kernel=("linear", "rbf")[seed % 2], gamma=0.5)
+        curve = path.ndcg(X, grade, qid, k=k)
+        wide = np.flatnonzero(np.diff(curve.knots) > 1e-6)
+        for left, right, value in zip(curve.knots[wide], curve.knots[wide + 1], curve.values[wide], strict=True):
+            scores = path.predict(X, 0.5 * (left + right))
+            ties += np.sum(np.ptp(np.sort(scores.reshape(3, 8))[:, 7 - k : 9 - k], axis=1) < 1e-12)  # places k, k + 1
+            assert value == pytest.approx(ndcg(grade, scores, qid, k=k), abs=1e-12)
+    assert ties > 0
+
+
 def test_the_maximiser_is_the_best_of_a_fine_grid():
     X, grade, qid = items("plain", seed=2)
     other, wanted, queries = items("plain", seed=4)
