@@ -15,6 +15,7 @@ import hinge
 from hinge.paths.engine import Engine
 from hinge.ranking import ndcg
 from hinge.ranking.ndcg import discounts
+from reference.benchmark_data import data_folder
 
 KERNELS = (dict(kernel="linear"), dict(kernel="rbf", gamma=0.5), dict(kernel="poly", gamma=1.0))
 
@@ -74,6 +75,26 @@ def test_fifty_fresh_fits_agree(kernel):
         assert np.allclose(scores, path.predict(other, theta), atol=1e-6)
         for k, curve in curves.items():
             assert curve(theta) == pytest.approx(model.score(other, wanted, qid=queries, k=k), abs=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(data_folder() is None, reason="needs the shared benchmark data")
+@pytest.mark.parametrize("options", [dict(C=1e-4), dict(C=1e-3, kernel="rbf", gamma=0.1)])
+def test_fifty_fresh_fits_agree_on_ohsumed(options):
+    """Sixteen queries of the first three folds; NDCG@10 on the queries of the fourth."""
+    with np.load(data_folder() / "ohsumed.npz", allow_pickle=False) as arrays:
+        X, grade, qid, fold = (arrays[name] for name in ("X", "y", "qid", "fold"))
+    train = np.isin(qid, np.unique(qid[fold <= 3])[:16])
+    other = fold == 4
+    path = hinge.ranking_path(X[train], grade[train], qid[train], **options)
+    curve = path.ndcg(X[other], grade[other], qid[other])
+    assert len(path.first) > 30_000
+    assert len(curve.values) > 20
+    for theta in np.random.default_rng(0).uniform(size=50):
+        model = hinge.RankingSVM(weighting=float(theta), tol=1e-10, **options).fit(X[train], grade[train], qid[train])
+        scores = model.predict(X[other])
+        assert np.allclose(scores, path.predict(X[other], theta), atol=1e-3)
+        assert curve(theta) == pytest.approx(ndcg(grade[other], scores, qid[other]), abs=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["plain", "grid", "twice"])
