@@ -96,7 +96,7 @@ $(VENV)/.hinge: $(VENV)/.base $(CORE)
 SANITIZE := address,undefined
 SAN      := build/sanitize
 # Tests of compiled code; solvers written in NumPy have nothing to find here.
-NUMPY    := %/test_iterative.py %/test_iterative_solvers.py %/test_low_rank.py %/test_crossover.py %/test_losses.py
+NUMPY    := %/test_iterative.py %/test_iterative_solvers.py %/test_low_rank.py %/test_crossover.py %/test_losses.py %/test_precision.py
 SANTESTS := $(wildcard tests/kernels tests/linear tests/io/test_libsvm.py tests/online/test_learner.py) \
             $(wildcard tests/paths/test_regularization.py) \
             $(filter-out $(NUMPY),$(wildcard tests/contracts/test_*.py tests/solvers/test_*.py))

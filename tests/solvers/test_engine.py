@@ -169,7 +169,7 @@ def test_badly_scaled_data_end_with_a_hint(monkeypatch):
     X, y = overlapping(2500)
     X = X * 10.0 ** np.arange(6)
     with pytest.warns(UserWarning, match=r"gave up after .* StandardScaler"):
-        model = SVC(kernel="linear", C=1e6, solver=Auto()).fit(X, y)
+        model = SVC(kernel="poly", degree=1, gamma=1.0, C=1e6, solver=Auto()).fit(X, y)
     assert model.status_ is Status.MAX_ITER
     assert model.certificate_.relative_gap > 0
 

@@ -35,6 +35,9 @@ LOW_RANK, ROWS_PER_COLUMN = 300, 10
 #: second number: docs/decisions/0314-rank-decides.md.
 FACTOR_STEPS, FACTOR_STEPS_PER_SQUARE = 100, 0.04
 
+#: Those that get there do it within a third of these iterations.
+FACTOR_ITERATIONS = 50
+
 #: A variable this close to a bound, relative to the width of its box, counts as lying on it.
 AT_BOUND = 1e-10
 
@@ -124,9 +127,9 @@ class Auto(WorkingSet):
 
     def _by_factor(self, problem: Problem, first: Solution, began: float, monitor: Monitor | None) -> Solution:
         """Interior point on the factor of the kernel matrix; working sets carry on where it was not made exact."""
-        second = LowRankInteriorPoint(tol=1e-10, max_time=self._left(began), threads=self.threads).solve(
-            problem, None, monitor
-        )
+        second = LowRankInteriorPoint(
+            tol=1e-10, max_time=self._left(began), max_iter=FACTOR_ITERATIONS, threads=self.threads
+        ).solve(problem, None, monitor)
         if second.status is Status.SOLVED and second.polished:
             return _after(first, second)
         if second.status in (Status.TIME_LIMIT, Status.INTERRUPTED):
