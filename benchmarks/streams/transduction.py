@@ -1,12 +1,14 @@
 """Transduction on spambase, 10 % labelled (Karasuyama Fig. 4.17): accuracy, and paths beside refitting at every switch.
 
-    python benchmarks/streams/transduction.py [--runs 10] [--refits 20]
+    python benchmarks/streams/transduction.py [--runs 10] [--refits 20] [--share labelled predicted] [--settings 1 2]
 
-The features are scaled to [0, 1], C* = C at the end.  For every C and gamma: the accuracy on the unlabelled samples of
-SVC trained on the labelled ones, of the labels found (`transduction_`) and of the machine found (`predict`); the number
-of machines on the way (a switch of two labels, or a larger C*); and processor time for all of them by paths, and by
-training each afresh: `refits` of them are trained with hinge's SVC and with scikit-learn's (tol 1e-3, where paths are
-exact), from the labels and costs they had, and their time is multiplied up.  Then the same for one switch.  One thread.
+The features are scaled to [0, 1], C* = C at the end.  The share of positives among the labels found is that of the
+labelled samples, or what the machine trained on them predicts.  For every C and gamma: the accuracy on the unlabelled
+samples of SVC trained on the labelled ones, of the labels found (`transduction_`) and of the machine found (`predict`);
+the number of machines on the way (a switch of two labels, or a larger C*); and processor time for all of them by paths,
+and by training each afresh: `refits` of them are trained with hinge's SVC and with scikit-learn's (tol 1e-3, where
+paths are exact), from the labels and costs they had, and their time is multiplied up.  Then the same for one switch.
+One thread.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import argparse
 import os
 import sys
 import time
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +29,9 @@ import hinge
 from hinge.transduction import Transduction
 
 FOLDER = Path(os.environ.get("HINGE_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
-SETTINGS = ((10.0, 1.0), (100.0, 1.0), (100.0, 0.1), (1.0, 10.0))
+SHARES = {"labelled": None, "predicted": "predicted"}
+#: (C, gamma); the last two have the dissertation's width, gamma / p of (4.25).
+SETTINGS = ((10.0, 1.0), (100.0, 1.0), (100.0, 0.1), (1.0, 10.0), (100.0, 10 / 57), (1000.0, 1 / 57))
 
 
 def spambase():
@@ -53,14 +58,14 @@ def watched(states):
     return set_costs
 
 
-def one_run(X, y, C, gamma, seed, refits):
+def one_run(X, y, C, gamma, seed, refits, share=None):
     rows = np.random.default_rng(seed).permutation(len(y))
     some, others = rows[: len(y) // 10], rows[len(y) // 10 :]
     alone = hinge.SVC(C=C, gamma=gamma).fit(X[some], y[some]).score(X[others], y[others])
     states, original = [], Transduction._set_costs
     Transduction._set_costs = watched(states)
     try:
-        machine = hinge.TransductiveSVC(C=C, C_unlabeled=C, gamma=gamma)
+        machine = hinge.TransductiveSVC(C=C, C_unlabeled=C, gamma=gamma, positive_fraction=share)
         seconds, model = clock(lambda: machine.fit(X[some], y[some], X[others]))
     finally:
         Transduction._set_costs = original
@@ -85,21 +90,24 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--refits", type=int, default=20)
+    parser.add_argument("--share", nargs="+", choices=tuple(SHARES), default=tuple(SHARES))
+    parser.add_argument("--settings", nargs="+", type=int, choices=range(1, 7), default=range(1, 7))
     options = parser.parse_args()
     threadpool_limits(1)
     X, y = spambase()
     print(__doc__.splitlines()[0])
     print(f"hinge {hinge.__version__}, scikit-learn {sklearn.__version__}, Python {sys.version.split()[0]}")
     print(f"{options.runs} runs\n")
-    print("     C gamma  inductive  labels found  machine  better in  machines  switches |  all: path, hinge, sklearn "
-          "| one switch, ms: path, hinge, sklearn")
-    for C, gamma in SETTINGS:
-        results = [one_run(X, y, C, gamma, seed, options.refits) for seed in range(options.runs)]
+    print("     C gamma      share  inductive  labels found  machine  better in  machines  switches "
+          "|  all: path, hinge, sklearn | one switch, ms: path, hinge, sklearn")
+    for (C, gamma), share in product([SETTINGS[k - 1] for k in options.settings], options.share):
+        runs = range(options.runs)
+        results = [one_run(X, y, C, gamma, seed, options.refits, SHARES[share]) for seed in runs]
         table, kkt = np.array([r[0] for r in results]), max(r[1] for r in results)
         mean = table.mean(axis=0)
         better = int(np.sum(table[:, 1] > table[:, 0]))
         path, hinge_fit, sklearn_fit, switch = mean[5], mean[6], mean[7], np.nanmean(table[:, 8])
-        print(f"{C:6g} {gamma:5g}  {mean[0]:9.4f}  {mean[1]:12.4f}  {mean[2]:7.4f}  {better:3d} of {options.runs:2d}  "
-              f"{mean[3]:8.0f}  {mean[4]:8.0f} | {path:5.1f} s {hinge_fit * mean[3]:6.1f} s "
+        print(f"{C:6g} {gamma:5.3g}  {share:>9}  {mean[0]:9.4f}  {mean[1]:12.4f}  {mean[2]:7.4f}  {better:3d} of "
+              f"{options.runs:2d}  {mean[3]:8.0f}  {mean[4]:8.0f} | {path:5.1f} s {hinge_fit * mean[3]:6.1f} s "
               f"{sklearn_fit * mean[3]:7.1f} s | {1e3 * switch:5.1f} {1e3 * hinge_fit:6.1f} {1e3 * sklearn_fit:7.1f}: "
               f"{hinge_fit / switch:.1f} and {sklearn_fit / switch:.1f} times; KKT at the end {kkt:.0e}", flush=True)

@@ -108,6 +108,45 @@ def test_prequential_predicts_before_it_learns():
         prequential(hinge.OnlineSVC(), X, labels[1:])
     with pytest.raises(ValueError, match="batch"):
         prequential(hinge.OnlineSVC(), X, labels, batch=0)
+    with pytest.raises(ValueError, match="window=0"):
+        fast.curve(0)
+
+
+class Majority:
+    """No estimator of scikit-learn: says the label it has seen most."""
+
+    _estimator_type = "classifier"
+
+    def partial_fit(self, X, y, classes=()):
+        self.seen = [*getattr(self, "seen", ()), *y]
+
+    def predict(self, X):
+        return np.full(len(X), max(set(self.seen), key=self.seen.count))
+
+
+@pytest.mark.parametrize("make", [lambda: hinge.OnlineSVC(gamma=0.7), lambda: SGDClassifier(random_state=0)])
+def test_prequential_goes_on_with_a_model_that_has_begun(make):
+    """In parts as in one go, also where a part lacks a class."""
+    X, labels, _ = stream(300)
+    labels[100:130] = 1
+    whole = prequential(make(), X, labels)
+    model, parts = make(), []
+    for rows in (slice(0, 100), slice(100, 130), slice(130, 300)):
+        parts.append(prequential(model, X[rows].tolist(), labels[rows].tolist()))
+    assert [part.skipped for part in parts[1:]] == [0, 0]
+    np.testing.assert_array_equal(np.concatenate([part.losses for part in parts]), whole.losses)
+
+
+def test_prequential_of_other_kinds():
+    """A detector's alerts are right or wrong; a model that is no estimator is asked as one that has not begun."""
+    X, labels, _ = stream(300)
+    expected = np.where(np.abs(X[:, 0]) < 2, 1, -1)
+    detector = hinge.OnlineNoveltyDetector(nu=0.1, gamma=0.5)
+    result = prequential(detector, X, expected)
+    assert set(result.losses) <= {0.0, 1.0}
+    assert result.mean == np.mean((result.predictions != expected)[1:])
+    assert detector.t_ == 300
+    assert prequential(Majority(), X, labels, batch=50).skipped == 50
 
 
 # ---- something is wrong with the stream -----------------------------------------------------------------------
@@ -173,6 +212,10 @@ def test_a_class_that_appears_late_is_refused_and_changes_nothing():
     assert same(before, model._known())
     with pytest.raises(ValueError, match="greater than one"):
         hinge.OnlineSVC().learn_one(X[0], 1)
+    with pytest.raises(ValueError, match="without None"):
+        hinge.OnlineSVC().partial_fit(X, np.where(labels > 0, "a", None))
+    with pytest.raises(ValueError, match="y=None is no number"):
+        hinge.OnlineSVR().partial_fit(X, X[:, 0]).learn_one(X[0], None)
     announced = hinge.OnlineSVC().learn_one(X[0], 1, classes=[-1, 1, 7]).learn_one(X[1], 7)
     assert announced.classes_.tolist() == [-1, 1, 7]
 
@@ -230,6 +273,11 @@ def test_parameters_do_not_change_on_the_way():
     with pytest.raises(ValueError, match=r"rate was 0\.5, is 0\.1"):
         model.set_params(eta0=0.1).partial_fit(X, labels)
     assert model.set_params(eta0=0.5).partial_fit(X, labels).t_ == 40
+    for change in ({"gamma": 3.0}, {"kernel": "linear"}):
+        with pytest.raises(ValueError, match=r"kernel was RBF\(gamma=0\.33.*\), is"):
+            model.set_params(**change).partial_fit(X, labels)
+        model.set_params(gamma="auto", kernel="rbf")
+    assert model.partial_fit(X, labels).t_ == 60
 
 
 def test_scale_needs_more_than_one_sample():
@@ -246,13 +294,17 @@ def test_control_c_keeps_what_was_learned():
     X, labels, _ = stream(2000, d=50)
     X, labels = np.tile(X, (100, 1)), np.tile(labels, 100)
     model = hinge.OnlineSVC(budget=4000, gamma=0.01, regularization=0.0).partial_fit(X[:10], labels[:10])
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    asked = []
+
+    def ask():
+        asked.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Timer(0.3, ask).start()
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(X, labels)
-    asked = time.perf_counter()
+    assert time.perf_counter() - asked[0] < 1
     assert 10 < model.t_ < len(X)
-    assert time.perf_counter() - asked < 1
     assert np.isfinite(model.decision_function(X[:5])).all()
 
 

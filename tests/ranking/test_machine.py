@@ -246,6 +246,7 @@ def test_bad_input_is_named():
         (dict(qid=qid[:-1]), r"qid has shape \(59,\)"),
         (dict(qid=np.where(qid == 1, np.nan, qid)), "qid contains NaN"),
         (dict(qid=np.array([None] * 60, dtype=object)), "qid contains missing"),
+        (dict(qid=np.where(qid == 1, np.datetime64("NaT"), np.datetime64("2026-01-01"))), "qid contains NaT"),
         (dict(y=np.where(grade == 1, np.nan, grade)), "contains NaN"),
         (dict(y=None), "requires y to be passed"),
         (dict(y=["a"] * 60), "must hold numbers"),

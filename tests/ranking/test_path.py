@@ -15,6 +15,7 @@ import hinge
 from hinge.paths.engine import Engine
 from hinge.ranking import ndcg
 from hinge.ranking.ndcg import discounts
+from reference.benchmark_data import data_folder
 
 KERNELS = (dict(kernel="linear"), dict(kernel="rbf", gamma=0.5), dict(kernel="poly", gamma=1.0))
 
@@ -76,6 +77,26 @@ def test_fifty_fresh_fits_agree(kernel):
             assert curve(theta) == pytest.approx(model.score(other, wanted, qid=queries, k=k), abs=1e-9)
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(data_folder() is None, reason="needs the shared benchmark data")
+@pytest.mark.parametrize("options", [dict(C=1e-4), dict(C=1e-3, kernel="rbf", gamma=0.1)])
+def test_fifty_fresh_fits_agree_on_ohsumed(options):
+    """Sixteen queries of the first three folds; NDCG@10 on the queries of the fourth."""
+    with np.load(data_folder() / "ohsumed.npz", allow_pickle=False) as arrays:
+        X, grade, qid, fold = (arrays[name] for name in ("X", "y", "qid", "fold"))
+    train = np.isin(qid, np.unique(qid[fold <= 3])[:16])
+    other = fold == 4
+    path = hinge.ranking_path(X[train], grade[train], qid[train], **options)
+    curve = path.ndcg(X[other], grade[other], qid[other])
+    assert len(path.first) > 30_000
+    assert len(curve.values) > 20
+    for theta in np.random.default_rng(0).uniform(size=50):
+        model = hinge.RankingSVM(weighting=float(theta), tol=1e-10, **options).fit(X[train], grade[train], qid[train])
+        scores = model.predict(X[other])
+        assert np.allclose(scores, path.predict(X[other], theta), atol=1e-3)
+        assert curve(theta) == pytest.approx(ndcg(grade[other], scores, qid[other]), abs=1e-12)
+
+
 @pytest.mark.parametrize("kind", ["plain", "grid", "twice"])
 def test_ndcg_between_its_knots_is_that_of_the_scores(kind):
     X, grade, qid = items(kind)
@@ -92,6 +113,24 @@ def test_ndcg_between_its_knots_is_that_of_the_scores(kind):
         for share in (1e-3, 0.5, 1 - 1e-3):
             theta = left + share * (right - left)
             assert curve(theta) == pytest.approx(ndcg(wanted, path.predict(other, theta), queries, k=5), abs=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_scores_equal_to_that_at_the_last_place_share_it(k):
+    """Pairs on their margin make scores equal up to rounding, which must not decide who is among the first k."""
+    ties = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, qid = rng.integers(0, 4, (24, 2)).astype(float), np.repeat([0, 1, 2], 8)
+        grade = rng.integers(0, 3, 24).astype(float)
+        path = hinge.ranking_path(X, grade, qid, C=0.5, kernel=("linear", "rbf")[seed % 2], gamma=0.5)
+        curve = path.ndcg(X, grade, qid, k=k)
+        wide = np.flatnonzero(np.diff(curve.knots) > 1e-6)
+        for left, right, value in zip(curve.knots[wide], curve.knots[wide + 1], curve.values[wide], strict=True):
+            scores = path.predict(X, 0.5 * (left + right))
+            ties += np.sum(np.ptp(np.sort(scores.reshape(3, 8))[:, 7 - k : 9 - k], axis=1) < 1e-12)  # places k, k + 1
+            assert value == pytest.approx(ndcg(grade, scores, qid, k=k), abs=1e-12)
+    assert ties > 0
 
 
 def test_the_maximiser_is_the_best_of_a_fine_grid():
@@ -136,6 +175,12 @@ def test_what_a_path_refuses():
     path = hinge.ranking_path(X, grade, qid)
     with pytest.raises(ValueError, match="outside the path"):
         path.predict(X, 1.5)
+    with pytest.raises(ValueError, match="X has 1 features, but the path was made with 2"):
+        path.ndcg(X[:, :1], grade, qid)
+    holed = np.where(np.arange(96).reshape(48, 2) == 31, np.nan, X)
+    for ask in (lambda: path.predict(holed, 0.5), lambda: path.ndcg(holed, grade, qid)):
+        with pytest.raises(ValueError, match="NaN"):
+            ask()
     with pytest.raises(ValueError, match="zero or more"):
         path.ndcg(X, grade - 1, qid)
     with pytest.raises(ValueError, match="no sample of the 4 queries"):

@@ -38,6 +38,7 @@ def test_the_weight_function_is_karasuyamas():
     np.testing.assert_allclose(w, 2 / (1 + np.exp(3 - 6 * i / 200)))
     assert np.all(np.diff(w) > 0)
     np.testing.assert_array_equal(recency_weights(5, 0.0), 1.0)
+    np.testing.assert_array_equal(recency_weights(4, 1e4), [0, 1, 2, 2])  # no overflow
     for bad in ((0, 1.0), (5, -1.0)):
         with pytest.raises(ValueError, match="must"):
             recency_weights(*bad)
@@ -184,8 +185,13 @@ def test_bad_shifts_are_refused():
         density_ratio(X, X, method="kde")
     with pytest.raises(ValueError, match="lower cv"):
         density_ratio(X, X[:3])
-    with pytest.raises(ValueError, match="do not overlap"):
-        covariate_shift_path(X, X[:, 0] > 0, X + 1e6)
+    for method in ("ulsif", "kliep"):
+        with pytest.raises(ValueError, match="do not overlap"):
+            covariate_shift_path(X, X[:, 0] > 0, X + 1e6, method=method)
+    shift = covariate_shift_path(X, X[:, 0] > 0, X + 0.1, n_centers=10)
+    for ask in (shift.path.validation_error, shift.path.sign_changes, shift.model(0.5).predict):
+        with pytest.raises(ValueError, match="NaN"):
+            ask(np.full((1, 2), np.nan), *([[True]] if ask == shift.path.validation_error else []))
     with pytest.raises(ValueError, match="NaN"):
         density_ratio(X, np.full((9, 2), np.nan))
     with pytest.raises(ValueError, match="X has 3 features"):

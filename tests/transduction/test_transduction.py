@@ -112,6 +112,7 @@ def test_labelled_samples_that_are_not_typical_are_noticed():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         machine.fit(X, y, U)  # typical ones
+        clone(machine).fit(X, y, U[:1])  # the share of one sample is 0 or 1, and says nothing
 
 
 def test_costs_grow_to_the_end():

@@ -58,7 +58,10 @@ class OnlineClassifier(ClassifierMixin, OnlineMachine):
         if y.dtype.kind == "f" and not np.isfinite(y).all():
             raise ValueError("Input y contains NaN or infinity; every sample needs a label")
         if y.dtype.kind not in "biuSU":
-            check_classification_targets(y)
+            try:
+                check_classification_targets(y)
+            except TypeError as error:
+                raise ValueError(f"labels must be of one kind that can be sorted, without None: {error}") from None
         return y
 
     def _targets(self, y: Any, n: int) -> Array:
@@ -67,7 +70,7 @@ class OnlineClassifier(ClassifierMixin, OnlineMachine):
         code = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
         unknown = self.classes_[code] != y
         if np.any(unknown):
-            raise self._late(y[unknown][0])
+            raise self._late(y[unknown][:1].tolist()[0])
         return np.asarray(2.0 * code - 1.0 if len(self.classes_) == 2 else code, dtype=np.float64)
 
     def _target_of(self, y: Any) -> float:

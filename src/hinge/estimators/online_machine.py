@@ -171,7 +171,7 @@ class OnlineMachine(BaseEstimator):
         if not self._begins():
             X = self._validate_X(X, reset=False)
             self._check_classes(classes)
-            self._check_unchanged()
+            self._check_unchanged(X)
             return self._learner.learn(X, self._targets(y, X.shape[0]))
         with all_or_nothing(self):
             self._check_parameters()
@@ -181,8 +181,11 @@ class OnlineMachine(BaseEstimator):
             self._begin(X)
             return self._live.learn(X, target)
 
-    def _check_unchanged(self) -> None:
+    def _check_unchanged(self, X: Any) -> None:
         now, begun = vars(self._options()), vars(self._learner.options)
+        kernel = self._make_kernel()
+        if not self._needs_spread(kernel):  # "scale" was found from samples that are gone
+            now, begun = now | {"kernel": kernel.resolve(X)}, begun | {"kernel": self._learner.kernel}
         changed = [name for name in now if now[name] != begun[name]]
         if changed:
             name = changed[0]

@@ -168,7 +168,10 @@ class OnlineSVR(RegressorMixin, OnlineMachine):
         return np.ascontiguousarray(y)
 
     def _target_of(self, y: Any) -> float:
-        return float(y)
+        try:
+            return float(y)
+        except (TypeError, ValueError):
+            raise ValueError(f"y={y!r} is no number; every sample needs a finite target") from None
 
     @property
     def epsilon_(self) -> float:

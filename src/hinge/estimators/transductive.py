@@ -48,7 +48,7 @@ class TransductiveSVC(PairwiseClassifier):
         The share of unlabelled samples that get the label ``classes_[1]``, k⁺/k: a share that is known from elsewhere;
         that of the labelled ones when left out, which asks that they are typical; "predicted", what the machine trained
         on the labelled ones says. A warning tells when the last two are far apart: by more than 0.1, and by more than
-        two standard deviations of a share among so few samples.
+        two standard deviations of the difference of shares among so few samples.
     initial_share : float, default=1e-5
         C* begins at this share of `C_unlabeled`.
     growth : float, default=2.0
@@ -58,7 +58,8 @@ class TransductiveSVC(PairwiseClassifier):
     cache_size, n_jobs
         As in `SVC`.
     max_time : float, optional
-        Seconds; the labels found so far are kept, with a warning.
+        Seconds; the labels found so far are kept, with a warning. TimeoutError if not even the labelled samples are
+        learned by then.
 
     Attributes
     ----------
@@ -226,7 +227,7 @@ class TransductiveSVC(PairwiseClassifier):
         positives = None if isinstance(share, str) else int(np.floor(k * share + 0.5))
         found = Transduction(access, sign, self.C * data.weight, positives, self.cache_size, self.max_time)
         if k and self.positive_fraction is None:
-            self._warn_of_share(labelled, found.predicted / k, data.n)
+            self._warn_of_share(labelled, found.predicted / k, data.n, k)
         if k:
             found.run(float(self.C_unlabeled), float(self.initial_share), float(self.growth), int(self.batch))
         self.transduction_ = self.classes_[(found.label > 0).astype(np.intp)]
@@ -249,9 +250,9 @@ class TransductiveSVC(PairwiseClassifier):
         self.history_ = self._story(found, time.monotonic() - began)
         self._assemble_pairs(problem_data, kernel, machines, [expansion])
 
-    def _warn_of_share(self, labelled: float, predicted: float, n: int) -> None:
+    def _warn_of_share(self, labelled: float, predicted: float, n: int, k: int) -> None:
         """The balance constraint is only as good as the labelled samples are typical."""
-        spread = float(np.sqrt(labelled * (1.0 - labelled) / n))
+        spread = float(np.sqrt(labelled * (1.0 - labelled) * (1.0 / n + 1.0 / k)))
         if abs(labelled - predicted) <= max(SUSPICIOUS, 2.0 * spread):
             return
         warnings.warn(

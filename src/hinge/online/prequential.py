@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 Array = NDArray[np.float64]
 
@@ -44,6 +46,8 @@ class Prequential:
 
     def curve(self, window: int = 1000) -> Array:
         """The mean loss over the last `window` samples (or as many as there were), at every time."""
+        if window < 1:
+            raise ValueError(f"window={window!r} must be at least 1")
         total = np.concatenate([[0.0], np.cumsum(self.losses[self.skipped :])])
         end = np.arange(1, len(total))
         start = np.maximum(end - window, 0)
@@ -57,9 +61,10 @@ def prequential(model: Any, X: Any, y: Any, *, classes: Any = None, batch: int =
     ----------
     model : estimator
         An online machine of hinge, which does this at full speed; or anything with `partial_fit` and `predict`. It is
-        changed: afterwards it has learned all of X.
+        changed: afterwards it has learned all of X. One that has begun goes on: a stream may come in parts.
     X, y
-        The stream, in its order.
+        The stream, in its order. For a detector of novelties y says what is to be expected, +1, and what is not, −1; it
+        does not learn from it.
     classes : array-like, optional
         All labels, for a classifier that has not begun; those of `y` if left out.
     batch : int, default=1
@@ -78,18 +83,21 @@ def prequential(model: Any, X: Any, y: Any, *, classes: Any = None, batch: int =
     """
     if batch < 1:
         raise ValueError(f"batch={batch!r} must be at least 1")
-    truth = np.asarray(y)
+    X, truth = X if hasattr(X, "shape") else np.asarray(X), np.asarray(y)
     if truth.ndim != 1 or truth.shape[0] != X.shape[0]:
         raise ValueError(f"X has {X.shape[0]} rows and y has shape {truth.shape}; one target per row is needed")
-    classifies = getattr(model, "_estimator_type", None) == "classifier" or _tagged_classifier(model)
-    known = {"classes": np.unique(truth) if classes is None else classes} if classifies else {}
+    kind = _kind(model)
+    known = {}
+    if kind == "classifier" and not (classes is None and _has_begun(model)):
+        known = {"classes": np.unique(truth) if classes is None else classes}
     began = time.perf_counter()
     if hasattr(model, "predict_then_learn"):
         predictions, skipped = model.predict_then_learn(X, y, **known), 0
     else:
         predictions, skipped = _by_batches(model, X, truth, known, batch)
     seconds = time.perf_counter() - began
-    losses = (predictions != truth).astype(np.float64) if classifies else np.abs(truth - predictions)
+    labels = kind in ("classifier", "outlier_detector")
+    losses = (predictions != truth).astype(np.float64) if labels else np.abs(truth - predictions)
     return Prequential(predictions, losses, skipped, seconds)
 
 
@@ -98,16 +106,24 @@ def _by_batches(model: Any, X: Any, y: NDArray[Any], known: dict[str, Any], batc
     skipped = 0
     for first in range(0, len(y), batch):
         rows = slice(first, first + batch)
-        if first == 0:  # nothing is known: these count as learned only
+        if first == 0 and not _has_begun(model):  # nothing is known: these count as learned only
             parts.append(y[rows].copy())
             skipped = len(parts[0])
-            model.partial_fit(X[rows], y[rows], **known)
         else:
             parts.append(np.asarray(model.predict(X[rows])))
-            model.partial_fit(X[rows], y[rows])
+        model.partial_fit(X[rows], y[rows], **(known if first == 0 else {}))
     return np.concatenate(parts), skipped
 
 
-def _tagged_classifier(model: Any) -> bool:
+def _has_begun(model: Any) -> bool:
+    try:
+        check_is_fitted(model)
+    except (NotFittedError, TypeError):  # TypeError: no estimator of scikit-learn's kind, which cannot be asked
+        return False
+    return True
+
+
+def _kind(model: Any) -> str | None:
+    """"classifier", "outlier_detector", "regressor", ... as the model says of itself."""
     tags = getattr(model, "__sklearn_tags__", None)
-    return tags is not None and tags().estimator_type == "classifier"
+    return getattr(model, "_estimator_type", None) if tags is None else tags().estimator_type

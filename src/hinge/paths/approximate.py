@@ -13,6 +13,7 @@ from hinge.kernels import Access, Kernel, Precomputed, expand
 from hinge.model import KernelModel
 from hinge.paths import motion
 from hinge.paths.engine import Progress, path_access
+from hinge.paths.followed import check_rows
 from hinge.paths.path import PathModel
 from hinge.paths.regularization import check_both_classes, check_range, check_samples, check_vector
 from hinge.problems import Array, certify
@@ -81,8 +82,9 @@ class ApproximatePath:
     def decision_function(self, X: Any, C: float) -> Array:
         """Decision values at the rows of X."""
         beta = self.coefficients(C)
+        X = check_rows(self.kernel, X, self.X.shape[1])
         if isinstance(self.kernel, Precomputed):
-            return np.asarray(X, dtype=np.float64) @ beta + self.intercept(C)
+            return np.asarray(X @ beta + self.intercept(C))
         return expand(self.kernel, X, self.X, beta) + self.intercept(C)
 
     def model(self, C: float) -> PathModel:

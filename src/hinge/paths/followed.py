@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from sklearn.utils import check_array
 
+from hinge.kernels import FunctionKernel, Kernel, Precomputed
 from hinge.paths.engine import Counts
 from hinge.paths.pieces import Pieces
 from hinge.problems import Array
+
+
+def check_rows(kernel: Kernel, X: Any, width: int) -> Any:
+    """Samples to be judged, looked at as those of training were: in a kernel value a NaN may pass for a number.
+
+    `width`: features of the training samples, or their number for a precomputed kernel. What a Python function compares
+    is its own affair.
+    """
+    if isinstance(kernel, FunctionKernel):
+        return X
+    sparse = False if isinstance(kernel, Precomputed) else "csr"
+    X = check_array(X, dtype=np.float64, order="C", accept_sparse=sparse, ensure_min_samples=0)
+    if X.shape[1] != width:
+        raise ValueError(f"X has {X.shape[1]} features, but the path was made with {width}")
+    return X
 
 
 class Followed:

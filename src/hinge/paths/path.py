@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from hinge.kernels import Access, Kernel, Precomputed, cross, expand, open_access
 from hinge.model import KernelModel
 from hinge.paths.engine import Counts
-from hinge.paths.followed import Followed
+from hinge.paths.followed import Followed, check_rows
 from hinge.paths.motion import Motion
 from hinge.paths.pieces import Pieces
 from hinge.paths.validation import Best, Crossings, PiecewiseQuadratic, SignChanges, StepFunction
@@ -33,8 +33,11 @@ class PathModel:
 
     def decision_function(self, X: Any) -> Array:
         """Σ βᵢ k(xᵢ, x) + b; for a precomputed kernel X has one column per training sample."""
-        if isinstance(self.machine.kernel, Precomputed):
-            X = np.ascontiguousarray(np.asarray(X, dtype=np.float64)[:, self.support])
+        kernel = self.machine.kernel
+        if isinstance(kernel, Precomputed):
+            X = np.ascontiguousarray(check_rows(kernel, X, self.n_train)[:, self.support])
+        else:
+            X = check_rows(kernel, X, self.machine.vectors.shape[1])
         return self.machine.decide(X)[:, 0]
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -140,8 +143,9 @@ class SolutionPath(Followed):
     def decision_function(self, X: Any, theta: float) -> Array:
         """Decision values at the rows of X (kernel values with every training sample, for a precomputed kernel)."""
         beta = self.coefficients(theta)
+        X = check_rows(self.kernel, X, self.X.shape[1])
         if isinstance(self.kernel, Precomputed):
-            return np.asarray(X, dtype=np.float64) @ beta + self.intercept(theta)
+            return X @ beta + self.intercept(theta)
         return expand(self.kernel, X, self.X, beta) + self.intercept(theta)
 
     def model(self, theta: float) -> PathModel:
@@ -168,9 +172,8 @@ class SolutionPath(Followed):
 
     def _cross(self, X: Any) -> Array:
         """K(X, training samples)."""
-        if isinstance(self.kernel, Precomputed):
-            return np.asarray(X, dtype=np.float64)
-        return cross(self.kernel, X, self.X)
+        X = check_rows(self.kernel, X, self.X.shape[1])
+        return X if isinstance(self.kernel, Precomputed) else cross(self.kernel, X, self.X)
 
     def _along(self, X: Any) -> Any:
         """Chunks (start, stop, values at the starts, values at the stops) of the decision values at the rows of X."""

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from hinge.kernels import Kernel, Precomputed, cross, expand, open_access
 from hinge.model import KernelModel
 from hinge.paths.engine import PathError, Progress
+from hinge.paths.followed import check_rows
 from hinge.paths.path import PathModel
 from hinge.paths.quadratic_machine import CENTRE, LEFT, Machine
 from hinge.paths.rational import RationalFunctions
@@ -121,8 +122,9 @@ class QuadraticLossPath:
         """Decision values at the rows of X."""
         alpha, offset = self._solution(lam)
         beta = self.y * alpha / lam
+        X = check_rows(self.kernel, X, self.X.shape[1])
         if isinstance(self.kernel, Precomputed):
-            return np.asarray(X, dtype=np.float64) @ beta + offset
+            return np.asarray(X @ beta + offset)
         return expand(self.kernel, X, self.X, beta) + offset
 
     def model(self, lam: float) -> PathModel:
@@ -137,7 +139,8 @@ class QuadraticLossPath:
         """The 0-1 error on other data as an exact step function of λ: sign changes of rational functions. (236)"""
         y = np.asarray(y)
         truth, at, step = y == self.classes[1], [], []
-        K = np.asarray(X, dtype=np.float64) if isinstance(self.kernel, Precomputed) else cross(self.kernel, X, self.X)
+        X = check_rows(self.kernel, X, self.X.shape[1])
+        K = X if isinstance(self.kernel, Precomputed) else cross(self.kernel, X, self.X)
         machine, positive = self._machine, None
         for k in range(len(self.knots) - 1):
             top, bottom = self.knots[k], self.knots[k + 1]

@@ -45,10 +45,10 @@ def ndcg(relevance: Any, scores: Any, qid: Any = None, k: int | None = 10) -> fl
         raise ValueError(f"scores has shape {values.shape}, but there are {len(grades)} grades; pass one per sample")
     if not np.isfinite(values).all():
         raise ValueError("scores contains NaN or infinity")
-    found = [
-        float(_ndcg_rows(values[rows][None, :], gain[None, :], best, k)[0])
-        for rows, gain, best in each_query(grades, qid, k)
-    ]
+    found = []
+    for rows, gain, best in each_query(grades, qid, k):
+        scored = values[rows][None, :]
+        found.append(float(_ndcg_rows(scored, gain[None, :], best, k, _tie(scored))[0]))
     return float(np.mean(found))
 
 
@@ -92,15 +92,15 @@ def discounts(n: int, k: int | None) -> Array:
     return found
 
 
-def _ndcg_rows(values: Array, gain: Array, best: float, k: int | None) -> Array:
-    """NDCG of every row of scores; rows may be padded with −∞ (gain zero).  Equal scores share their places."""
+def _ndcg_rows(values: Array, gain: Array, best: float, k: int | None, tie: Array) -> Array:
+    """NDCG of every row of scores; rows may be padded with −∞ (gain zero).  Scores within `tie` share their places."""
     order = np.argsort(-values, axis=1, kind="stable")
     ranked = np.take_along_axis(values, order, axis=1)
     gained = np.take_along_axis(np.broadcast_to(gain, values.shape), order, axis=1)
     weight = discounts(values.shape[1], k)
     found = gained @ weight
     with np.errstate(invalid="ignore"):
-        apart = ranked[:, :-1] - ranked[:, 1:] > _tie(ranked)[:, None]
+        apart = ranked[:, :-1] - ranked[:, 1:] > tie[:, None]
     tied = np.flatnonzero(np.any(~apart & np.isfinite(ranked[:, 1:]), axis=1))
     for row in tied:
         group = np.concatenate([[0], np.cumsum(apart[row] | ~np.isfinite(ranked[row, 1:]))])
@@ -112,7 +112,7 @@ def _ndcg_rows(values: Array, gain: Array, best: float, k: int | None) -> Array:
 
 def _tie(values: Array) -> Array:
     """Scores of a row that are no further apart are equal: machines put many pairs exactly on their margin."""
-    return TIE * np.max(np.where(np.isfinite(values), np.abs(values), 0.0), axis=1, initial=0.0)
+    return TIE * np.max(np.abs(values), axis=1)
 
 
 def ndcg_path(
@@ -151,11 +151,12 @@ def _steps(
     start: Array, stop: Array, a: Array, b: Array, gain: Array, best: float, k: int | None
 ) -> tuple[Array, Array]:
     """Where the pieces of one query begin, and its NDCG on each."""
-    gains, at_start, at_stop = _contenders(a, b, gain, k)
+    tie = np.maximum(_tie(a), _tie(b))
+    gains, at_start, at_stop = _contenders(a, b, gain, k, tie)
     with np.errstate(invalid="ignore"):  # −∞ − (−∞) of places that hold nothing: no crossing
         ahead, later = (x[:, :, None] - x[:, None, :] for x in (at_start, at_stop))
-        apart = np.maximum(_tie(at_start), _tie(at_stop))[:, None, None]
-        crosses = (ahead > 0) & (later < 0) & (ahead - later > apart) & (gains[:, :, None] != gains[:, None, :])
+        crosses = (ahead > 0) & (later < 0) & (ahead - later > tie[:, None, None])
+        crosses &= gains[:, :, None] != gains[:, None, :]
     row, i, j = np.nonzero(crosses)
     share = ahead[row, i, j] / (ahead[row, i, j] - later[row, i, j])
     rows = np.concatenate([np.arange(len(start)), row])
@@ -169,18 +170,21 @@ def _steps(
     middle = 0.5 * (shares + ends)[:, None]
     with np.errstate(invalid="ignore"):
         scores = np.where(np.isfinite(at_start[rows]), (1 - middle) * at_start[rows] + middle * at_stop[rows], -np.inf)
-    found = _ndcg_rows(scores, gains[rows], best, k)
+    found = _ndcg_rows(scores, gains[rows], best, k, tie[rows])
     return start[rows] + shares * (stop - start)[rows], found
 
 
-def _contenders(a: Array, b: Array, gain: Array, k: int | None) -> tuple[Array, Array, Array]:
-    """The items of every segment that can be among the first k, padded with −∞: (gains, starts, stops)."""
+def _contenders(a: Array, b: Array, gain: Array, k: int | None, tie: Array) -> tuple[Array, Array, Array]:
+    """The items of every segment that can be among the first k, or equal to the last of them: (gains, starts, stops).
+
+    Padded with −∞.                                                                                 docs/math.md (448)
+    """
     n = a.shape[1]
     if k is None or k >= n:
         return np.broadcast_to(gain, a.shape), a, b
     least, most = np.minimum(a, b), np.maximum(a, b)
     floor = np.partition(least, n - k, axis=1)[:, n - k]  # k items are never below
-    inside = most >= floor[:, None]
+    inside = most >= (floor - tie)[:, None]
     width = int(np.max(np.sum(inside, axis=1)))
     top = np.argsort(~inside, axis=1, kind="stable")[:, :width]
     real = np.take_along_axis(inside, top, axis=1)

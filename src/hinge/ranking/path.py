@@ -31,7 +31,7 @@ from hinge.kernels import (
 from hinge.model import KernelModel
 from hinge.paths import Counts, Motion, Pieces, StepFunction
 from hinge.paths.engine import WHOLE_SHARE, Engine, Progress, path_access
-from hinge.paths.followed import Followed
+from hinge.paths.followed import Followed, check_rows
 from hinge.paths.motion import between, constant
 from hinge.problems import Array, Certificate, Status, certify
 from hinge.ranking.ndcg import ndcg_path
@@ -102,8 +102,9 @@ class RankingPath(Followed):
     def predict(self, X: Any, theta: float) -> Array:
         """Scores at the rows of X (kernel values with every training sample, for a precomputed kernel)."""
         beta = self.coefficients(theta)
+        X = check_rows(self.kernel, X, self.X.shape[1])
         if isinstance(self.kernel, Precomputed):
-            return np.asarray(X, dtype=np.float64) @ beta
+            return np.asarray(X @ beta)
         support = np.flatnonzero(beta)
         return expand(self.kernel, X, self.X[support], beta[support])
 
@@ -115,7 +116,8 @@ class RankingPath(Followed):
 
     def _along(self, X: Any) -> Iterator[tuple[Array, Array, Array, Array]]:
         """Chunks (starts, stops, scores at the starts, scores at the stops) at the rows of X."""
-        K = np.asarray(X, dtype=np.float64) if isinstance(self.kernel, Precomputed) else cross(self.kernel, X, self.X)
+        X = check_rows(self.kernel, X, self.X.shape[1])
+        K = X if isinstance(self.kernel, Precomputed) else cross(self.kernel, X, self.X)
         K = np.asfortranarray(K)  # it is read by columns, chunk after chunk
         spread = incidence(self.first, self.second, self.n_samples)
         for chunk, lines in self.pieces.lines(self.motion, len(self.first), spread):

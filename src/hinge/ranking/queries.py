@@ -43,6 +43,8 @@ def check_queries(qid: Any, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
         raise ValueError(f"qid has shape {np.shape(qid)}, but X has {n} samples; pass the query of every sample")
     if names.dtype.kind == "f" and not np.isfinite(names).all():
         raise ValueError("qid contains NaN or infinity; every sample belongs to a query")
+    if names.dtype.kind in "mM" and np.isnat(names).any():
+        raise ValueError("qid contains NaT; every sample belongs to a query")
     if names.dtype == object and any(name is None or name != name for name in names):
         raise ValueError("qid contains missing values; every sample belongs to a query")
     try:

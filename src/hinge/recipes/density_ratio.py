@@ -146,7 +146,9 @@ def _least_squares(train: Array, target: Array, penalties: Any) -> list[tuple[Ar
 def _likelihood(train: Array, target: Array, steps: int = 2000, tol: float = 1e-4) -> tuple[Array, float]:
     """The likeliest θ ≥ 0 with mean r = 1 over the training data, and a bound on what it lacks: (424), (425)."""
     mean = train.mean(axis=0)
-    used = mean > 1e-12 * max(float(mean.max()), 1e-300)
+    used = mean > max(1e-12 * float(mean.max()), 1e-300)
+    if not used.any():  # no training sample is near any target
+        return np.zeros(len(mean)), np.inf
     psi = np.maximum(target[:, used] / mean[used], 1e-300)
     share = np.full(psi.shape[1], 1.0 / psi.shape[1])
     gap = np.inf

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from hinge.estimators import IncrementalSVC, IncrementalSVR, parameters
 from hinge.estimators.data import Data, take
@@ -23,9 +24,7 @@ def recency_weights(n: int, a: float = 3.0) -> Array:
 
 
 def _weights(n: int, a: float) -> Array:
-    if a == 0:
-        return np.ones(n)
-    return 2.0 / (1.0 + np.exp(a - 2.0 * a * np.arange(1, n + 1) / n))
+    return 2.0 * expit(a * (2.0 * np.arange(1, n + 1) / n - 1.0))
 
 
 class _Sliding:
