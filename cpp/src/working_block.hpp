@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "hinge/kernel_source.hpp"
 #include "hinge/parallel.hpp"
+#include "pages.hpp"
 
 namespace hinge {
 
@@ -52,18 +52,17 @@ class WorkingBlock {
 
   // Rows an odd number of cache lines apart: a column of them does not crowd into a few sets of the cache.
   struct Square {
-    std::unique_ptr<T[]> values;  // not initialised
-    std::size_t capacity = 0, stride = 0;
+    Pages<T> values;
+    std::size_t stride = 0;
 
     void open(std::size_t m) {
       constexpr std::size_t line = 64 / sizeof(T);
       stride = ((m + line - 1) / line | 1) * line;
-      if (m * stride <= capacity) return;
-      values.reset();  // before there is another
-      values.reset(new T[m * stride]);
-      capacity = m * stride;
+      if (m * stride <= values.size()) return;
+      values = {};  // before there is another
+      values = Pages<T>(m * stride);
     }
-    T* row(std::size_t k) const { return values.get() + k * stride; }
+    T* row(std::size_t k) const { return values.data() + k * stride; }
   };
 
   // Rows [first, last) of the next block: what is left of the newcomers' diagonal, and what the last block had.

@@ -21,6 +21,7 @@ namespace {
 
 constexpr double kUnitRoundoff = std::numeric_limits<double>::epsilon() / 2;
 constexpr std::size_t kWhole = 1000;          // so many active samples are one working set
+constexpr double kBeyond = 0.85;              // of the tolerance: where steps on all samples, which are cheap, end
 constexpr double kGoal = 0.2;                 // of the violation is what an inner solve leaves
 constexpr double kShrunk = 0.7;               // of the active samples: shrinking to less than that is worth the copying
 constexpr std::int64_t kBetweenLooks = 1000;  // steps
@@ -214,7 +215,7 @@ class Engine {
   void step_all() {
     const std::int64_t before = result_.iterations;
     ahead_.begin();
-    for (steps().select(); steps().violation() > kkt_tolerance(); ++result_.iterations) {
+    for (steps().select(); steps().violation() > kBeyond * kkt_tolerance(); ++result_.iterations) {
       const std::int64_t count = result_.iterations - before;
       if (count == kBetweenLooks || out_of_steps() || (count % 64 == 63 && control_.wants_to_stop())) break;
       if (!kSingle) record();  // rows in single precision have no story to tell
