@@ -119,11 +119,12 @@ nb::list working_set(const Gram& gram, const std::vector<Part>& given, double to
   return out;
 }
 
-std::pair<double, double> level_stretch(Vector<const double> places, Vector<const double> jumps, double slope,
-                                        double flat) {
-  if (places.size() != jumps.size()) throw std::invalid_argument("every kink needs a jump");
+double multiplier(Vector<const double> row, Vector<const double> alpha, Vector<const double> gradient,
+                  Vector<const double> lower, Vector<const double> upper) {
+  for (std::size_t size : {alpha.size(), gradient.size(), lower.size(), upper.size()})
+    if (size != row.size()) throw std::invalid_argument("every variable needs a value of each");
   const nb::gil_scoped_release release;
-  return Kinks(span(places), span(jumps), slope).level_stretch(flat);
+  return best_multiplier(span(row), span(alpha), span(gradient), span(lower), span(upper));
 }
 
 }  // namespace
@@ -137,8 +138,9 @@ void solvers(nb::module_& m) {
         "max_seconds"_a, "cache_bytes"_a, "size"_a, "threads"_a, "selection"_a,
         "progress"_a.none() = nb::none(),
         "Such problems over some of the samples each, by working sets.  See working_set.hpp and many.hpp.");
-  m.def("level_stretch", &level_stretch, "places"_a.noconvert(), "jumps"_a.noconvert(), "slope"_a, "flat"_a,
-        "The kinks between which a convex, piecewise linear function has a slope within ±flat.  See kinks.hpp.");
+  m.def("best_multiplier", &multiplier, "row"_a.noconvert(), "alpha"_a.noconvert(), "gradient"_a.noconvert(),
+        "lower"_a.noconvert(), "upper"_a.noconvert(),
+        "The multiplier of an equality row that makes the duality gap smallest.  See kinks.hpp.");
 }
 
 }  // namespace hinge::bind

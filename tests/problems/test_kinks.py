@@ -1,4 +1,4 @@
-"""The minimum of a convex, piecewise linear function, beside one that sorts its kinks."""
+"""The multiplier that makes the gap smallest, beside one found by trying every kink."""
 
 from __future__ import annotations
 
@@ -10,47 +10,88 @@ from hypothesis import strategies as st
 from hinge import _core
 
 
-def by_sorting(places, jumps, slope, flat):
-    order = np.argsort(places, kind="stable")
-    slopes = slope + np.cumsum(jumps[order])
-    reached, beyond = np.flatnonzero(slopes >= -flat), np.flatnonzero(slopes > flat)
-    return tuple(places[order][found[0]] if found.size else np.inf for found in (reached, beyond))
+def gap(mu, row, alpha, gradient, lower, upper):
+    """Σ max over x in the box of r (α − x) for every μ; infinite where r points to an infinite bound."""
+    r = gradient + np.atleast_1d(mu)[:, None] * row
+    towards = np.where(r > 0, lower, upper)
+    with np.errstate(invalid="ignore"):
+        shares = np.where(r == 0, 0.0, r * (alpha - towards))
+    return shares.sum(axis=1)
+
+
+def level_stretch(row, alpha, gradient, lower, upper):
+    """The outermost kinks at which the gap is smallest."""
+    places = np.unique(-gradient[row != 0] / row[row != 0])
+    values = gap(places, row, alpha, gradient, lower, upper)
+    lowest = places[values <= values.min()]
+    return lowest[0], lowest[-1]
+
+
+def draw(seed, n, values, open_share):
+    """A random row, point, slope and box, in small fractions: sums without rounding, and many ties."""
+    rng = np.random.default_rng(seed)
+    row = rng.choice([-2.0, -1.0, 0.0, 1.0], n)
+    lower, upper = -rng.integers(0, 4, n) / 4.0, rng.integers(0, 4, n) / 4.0
+    alpha = np.round(4 * rng.uniform(lower, upper)) / 4
+    gradient = rng.integers(-values, values + 1, n) / 8.0
+    lower[rng.random(n) < open_share] = -np.inf
+    upper[rng.random(n) < open_share] = np.inf
+    return row, alpha, gradient, lower, upper
 
 
 @given(
-    n=st.sampled_from([0, 1, 2, 7, 239, 240, 241, 1000, 3001]),
-    values=st.sampled_from([1, 2, 5, 50, 10**6]),
-    share=st.floats(-0.1, 1.1),
+    n=st.sampled_from([1, 2, 7, 60, 300]),
+    values=st.sampled_from([0, 1, 5, 50, 10**6]),
+    open_share=st.sampled_from([0.0, 0.0, 0.02, 0.5]),
     seed=st.integers(0, 10**6),
 )
 @settings(max_examples=300, deadline=None)
-def test_like_sorting(n, values, share, seed):
-    rng = np.random.default_rng(seed)
-    places = rng.integers(0, values, n) / 8.0  # ties
-    jumps = rng.integers(0, 4, n) / 4.0  # sums without rounding, some jumps zero
-    slope = -np.round(4 * share * jumps.sum()) / 4
-    for flat in (0.0, 0.25, 2.0):
-        assert _core.level_stretch(places, jumps, slope, flat) == by_sorting(places, jumps, slope, flat)
+def test_no_kink_is_better(n, values, open_share, seed):
+    case = draw(seed, n, values, open_share)
+    row, gradient = case[0], case[2]
+    mu = _core.best_multiplier(*case)
+    assert np.isfinite(mu)
+    if not row.any():
+        assert mu == 0.0
+        return
+    left, right = level_stretch(*case)
+    least = gap(left, *case)[0]
+    if np.isinf(least):
+        return  # slopes point to infinite bounds on both sides, whatever the multiplier
+    assert gap(mu, *case)[0] == pytest.approx(least, abs=1e-12 * (1 + np.abs(gradient).sum()))
+    if (gap([left - 1.0, right + 1.0], *case) > least).all():
+        assert left <= mu <= right
+        if gap(0.5 * (left + right), *case)[0] == least:
+            assert mu == 0.5 * (left + right)  # the middle of the stretch
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.999999, 1.0])
 def test_where_sums_round(share):
     rng = np.random.default_rng(0)
     for _ in range(20):
-        places, jumps = rng.normal(size=5000), 10.0 ** rng.uniform(-8, 8, 5000)
-        slope = -share * jumps.sum()
-        flat = 1e-12 * (jumps.sum() + abs(slope))
-        left, right = _core.level_stretch(places, jumps, slope, flat)
-        assert left <= right
-        for place, level in ((left, -flat), (right, flat)):
-            upto = slope + jumps[places <= place].sum()
-            before = slope + jumps[places < place].sum()
-            assert upto >= level - flat
-            assert before <= level + flat
+        n = 5000
+        upper = 10.0 ** rng.uniform(-8, 8, n)
+        case = (np.ones(n), (1 - share) * upper, rng.normal(size=n), np.zeros(n), upper)
+        mu, (left, _) = _core.best_multiplier(*case), level_stretch(*case)
+        assert gap(mu, *case)[0] <= gap(left, *case)[0] + 1e-11 * upper.sum()
+        assert -10 < mu < 10
 
 
-def test_a_place_that_is_none():
+def test_infinite_bounds_are_not_passed():
+    free = np.array([np.inf, np.inf])
+    row, alpha = np.ones(2), np.zeros(2)
+    assert _core.best_multiplier(row, alpha, np.array([-1.0, -3.0]), np.zeros(2), free) == 3.0  # both r ≥ 0
+    assert _core.best_multiplier(row, alpha, np.array([-1.0, -3.0]), -free, np.zeros(2)) == 1.0  # both r ≤ 0
+    assert _core.best_multiplier(row, alpha, np.array([-1.0, -3.0]), -free, free) == 2.0  # impossible: midway
+
+
+def test_a_slope_that_is_none():
     for n in (3, 1000):
-        places = np.zeros(n)
-        places[n // 2] = np.nan
-        assert np.isnan(_core.level_stretch(places, np.ones(n), -1.0, 0.0)).all()
+        gradient = np.zeros(n)
+        gradient[n // 2] = np.nan
+        assert _core.best_multiplier(np.ones(n), np.ones(n) / 2, gradient, np.zeros(n), np.ones(n)) == 0.0
+
+
+def test_lengths_must_agree():
+    with pytest.raises(ValueError, match="every variable"):
+        _core.best_multiplier(np.ones(3), np.ones(3), np.ones(2), np.zeros(3), np.ones(3))

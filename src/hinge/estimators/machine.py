@@ -240,8 +240,9 @@ class KernelMachine(WarmStarts, Reported, FittedFunction, BaseEstimator):
         if len(problems) > 1 and hasattr(solver, "solve_many"):
             together = solver.solve_many(problems, starts, monitor)
         solutions: list[Solution] = []
+        tol: float = getattr(solver, "tol", 0.0) or 0.0
         for problem, machine, start, first in zip(problems, machines, starts, together, strict=True):
-            solution = self._solve(problem, machine.formulation, start, deadline, monitor, first)
+            solution = self._solve(problem, machine.formulation, tol, start, deadline, monitor, first)
             if solution.error is not None and len(problems) > 1:
                 raise solution.error
             solutions.append(solution)
@@ -254,13 +255,13 @@ class KernelMachine(WarmStarts, Reported, FittedFunction, BaseEstimator):
         self,
         problem: Problem,
         formulation: Formulation,
+        tol: float,
         start: Any,
         deadline: float | None,
         monitor: Monitor | None,
         first: Solution | None = None,
     ) -> Solution:
         """`tol` is in the units of the function: where recovering divides by ρ, go on until ρ · tol is reached."""
-        tol: float = getattr(self._solver(), "tol", 0.0) or 0.0
         finest, story, iterations, rounded = tol, None, 0, False
         while True:
             if first is None:
@@ -281,7 +282,7 @@ class KernelMachine(WarmStarts, Reported, FittedFunction, BaseEstimator):
     def _access(self, kernel: Kernel, X: Any) -> GramAccess:
         """Kernel access for all samples."""
         if isinstance(kernel, Precomputed) or kernel.nodes() is not None:
-            return open_access(kernel, X)
+            return open_access(kernel, X, threads=effective_n_jobs(self.n_jobs))
         return open_access(kernel, X, budget_bytes=cache_bytes(getattr(self._solver(), "cache_size", self.cache_size)))
 
     @staticmethod

@@ -140,6 +140,8 @@ def _gap(problem: Problem, alpha: Array, residual: Array) -> tuple[float, float]
     if problem.term is None:
         towards = np.where(residual > 0, problem.lower, problem.upper)
         bounded = np.isfinite(towards)
+        if bounded.all():
+            return float(np.add.reduce(residual * (alpha - towards))), 0.0
         shares = residual[bounded] * (alpha[bounded] - towards[bounded])
     else:
         shares = problem.term.gap(alpha, residual, problem.lower, problem.upper)
@@ -150,18 +152,15 @@ def _gap(problem: Problem, alpha: Array, residual: Array) -> tuple[float, float]
 
 def _kkt_violation(problem: Problem, alpha: Array, residual: Array) -> float:
     width = problem.upper - problem.lower
-    width = np.where(np.isfinite(width), width, 1.0)
-    can_rise = alpha < problem.upper - AT_BOUND * width
-    can_fall = alpha > problem.lower + AT_BOUND * width
-    rising = np.max(-residual[can_rise], initial=0.0)
-    falling = np.max(residual[can_fall], initial=0.0)
-    return float(max(rising, falling))
+    margin = AT_BOUND * np.where(np.isfinite(width), width, 1.0)
+    rising = np.where(alpha < problem.upper - margin, -residual, 0.0)
+    falling = np.where(alpha > problem.lower + margin, residual, 0.0)
+    return float(np.maximum.reduce(np.maximum(rising, falling), initial=0.0))
 
 
 def _infeasibility(problem: Problem, alpha: Array) -> float:
-    rows = np.max(np.abs(problem.excess(alpha)), initial=0.0)
-    boxes = np.max(np.maximum(problem.lower - alpha, alpha - problem.upper), initial=0.0)
-    return float(max(rows, boxes, 0.0))
+    boxes = np.maximum.reduce(np.maximum(problem.lower - alpha, alpha - problem.upper), initial=0.0)
+    return float(max(boxes, *np.abs(problem.excess(alpha)), 0.0))
 
 
 def combine(certificates: Sequence[Certificate]) -> Certificate:

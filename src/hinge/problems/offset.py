@@ -22,50 +22,9 @@ def optimal_offset(problem: Problem, alpha: Array, gradient: Array) -> Array:
         return _by_bisection(problem, alpha, gradient)
     if len(rows) == 2 and np.any((rows[0] != 0) & (rows[1] != 0)):
         return _by_linear_program(problem, alpha, gradient)
-    return np.array([_weighted_median(problem, alpha, gradient, row) for row in rows], dtype=np.float64)
-
-
-def _weighted_median(problem: Problem, alpha: Array, gradient: Array, row: Array) -> float:
-    """The gap as a function of one μ is convex and piecewise linear: walk its kinks until the slope turns.
-
-    The kink of variable v is at −g_v / a_v, and there the slope grows by |a_v| (u_v − l_v).  An infinite bound
-    is a kink that must not be passed.
-    """
-    a, x, g, lower, upper = row, alpha, gradient, problem.lower, problem.upper
-    support = np.flatnonzero(row)
-    if support.size == 0:
-        return 0.0
-    if support.size < row.size:
-        a, x, g, lower, upper = a[support], x[support], g[support], lower[support], upper[support]
-    kinks = -g / a
-    width = upper - lower
-    below = np.where(a > 0, upper, lower)  # minimiser left of the kink
-    floor, ceiling = -np.inf, np.inf
-    if np.isfinite(width).all():
-        slope = float(np.sum(a * (x - below)))
-        jumps = np.abs(a) * width
-    else:
-        above = np.where(a > 0, lower, upper)
-        floor = float(np.max(kinks[~np.isfinite(below)], initial=-np.inf))
-        ceiling = float(np.min(kinks[~np.isfinite(above)], initial=np.inf))
-        if floor > ceiling:
-            return 0.5 * (floor + ceiling)
-        finite = np.isfinite(above) & np.isfinite(below)
-        # a variable with one finite bound contributes a constant slope within [floor, ceiling]
-        end = np.where(np.isfinite(above), above, below)
-        slope = float(np.sum(a[finite] * (x - below)[finite]))
-        slope += float(np.sum((a * (x - end))[np.isfinite(above) != np.isfinite(below)]))
-        kinks, jumps = kinks[finite], (np.abs(a) * width)[finite]
-    flat = 1e-12 * (float(np.sum(jumps)) + abs(slope)) if len(kinks) else 0.0
-    left, right = _core.level_stretch(kinks, jumps, slope, flat)
-    if slope >= -flat:
-        left = -np.inf
-    if slope > flat:
-        right = -np.inf
-    left, right = min(max(left, floor), ceiling), max(min(right, ceiling), floor)
-    if np.isfinite(left) and np.isfinite(right):
-        return 0.5 * (left + right)
-    return left if np.isfinite(left) else right if np.isfinite(right) else 0.0
+    alpha, gradient = np.ascontiguousarray(alpha), np.ascontiguousarray(gradient)
+    found = [_core.best_multiplier(row, alpha, gradient, problem.lower, problem.upper) for row in rows]
+    return np.array(found, dtype=np.float64)
 
 
 def _by_linear_program(problem: Problem, alpha: Array, gradient: Array) -> Array:
