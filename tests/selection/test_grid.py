@@ -1,5 +1,6 @@
 """`hinge.selection.grid`: the scores of GridSearchCV, whatever the data; honest where something is missing."""
 
+import itertools
 import os
 import signal
 import threading
@@ -251,3 +252,44 @@ def test_a_time_limit_holds_where_steps_creep(monkeypatch):
         found = grid(X, y, C=[1e6, 1e5, 1e4], kernel="linear", max_time=0.5, refit=False)
     assert time.monotonic() - began < 5  # all of them take a minute
     assert not found.cv_results_["mean_test_score"].size or np.isnan(found.cv_results_["mean_test_score"]).any()
+
+
+@pytest.mark.parametrize("estimator", [hinge.SVC(), hinge.LinearSVC()])
+class TestScorersThatFail:
+    """As in scikit-learn: NaN and a warning, or the error itself where that is asked for."""
+
+    def test_their_scores_are_nan(self, estimator):
+        X, y = iris()
+        calls = itertools.count()
+
+        def scorer(model, X, y):
+            if next(calls) % 2:
+                raise RuntimeError("not this one")
+            return float(np.mean(model.predict(X) == y))
+
+        with pytest.warns(UserWarning, match="scoring failed 3 times .RuntimeError: not this one"):
+            found = grid(X, y, C=[1.0, 10.0], cv=3, estimator=estimator, scoring=scorer, n_jobs=1)
+        scores = np.array([found.cv_results_[f"split{k}_test_score"] for k in range(3)])
+        assert np.isnan(scores).sum() == 3
+        assert found.complete_
+
+    def test_a_number_in_their_place(self, estimator):
+        X, y = iris()
+
+        def scorer(model, X, y):
+            raise RuntimeError("none")
+
+        with pytest.warns(UserWarning, match="scores there are -1"):
+            found = grid(X, y, C=[1.0], estimator=estimator, scoring=scorer, error_score=-1.0)
+        assert found.best_score_ == -1.0
+
+    def test_the_error_itself(self, estimator):
+        X, y = iris()
+
+        def scorer(model, X, y):
+            raise RuntimeError("none")
+
+        with pytest.raises(RuntimeError, match="none"):
+            grid(X, y, C=[1.0], estimator=estimator, scoring=scorer, error_score="raise")
+        with pytest.raises(ValueError, match="error_score='other' must be"):
+            grid(X, y, C=[1.0], estimator=estimator, error_score="other")

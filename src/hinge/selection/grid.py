@@ -30,6 +30,7 @@ def grid(
     scoring: Any = None,
     sample_weight: Any = None,
     groups: Any = None,
+    error_score: Any = np.nan,
     refit: bool = True,
     n_jobs: int | None = None,
     cache_size: float | str | None = None,
@@ -64,6 +65,8 @@ def grid(
         Multiplies the costs in training. Scores are not weighted (scikit-learn from 1.9 on weighs them, too).
     groups : array-like of shape (n_samples,), optional
         For splitters that keep groups of samples together, such as `GroupKFold`.
+    error_score : "raise" or float, default=nan
+        What a score is worth whose scorer raised an error; a warning names the error.
     refit : bool, default=True
         Fit the best candidate to all data.
     n_jobs : int, optional
@@ -107,8 +110,10 @@ def grid(
     axes = _axes(template, C, gamma, epsilon)
     if max_time is not None and not (isinstance(max_time, Real) and max_time > 0):
         raise ValueError(f"max_time={max_time!r} must be None or a positive number of seconds")
+    if error_score != "raise" and not isinstance(error_score, Real):
+        raise ValueError(f"error_score={error_score!r} must be 'raise' or a number")
     kind: type[Search] = LinearSearch if isinstance(template, LINEAR) else KernelSearch
-    search = kind(template, X, y, sample_weight, axes, cv, groups, scoring, max_time, verbose)
+    search = kind(template, X, y, sample_weight, axes, cv, groups, scoring, error_score, max_time, verbose)
     interrupted: KeyboardInterrupt | None = None
     try:
         search.run()

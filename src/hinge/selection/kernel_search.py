@@ -108,12 +108,13 @@ class KernelSearch(Search):
             return
         values = fold.decide(solved, matrix.expand, pool.map)
         X, y = self.X[fold.test], self.y[fold.test]
+        scorer = None if self.scorer is None else self.score
         if isinstance(fold, PairFold):
             classes = np.array([self.y[members[0]] for members in fold.members])
             shape, ties = self.template.decision_function_shape, bool(self.template.break_ties)
-            scores = classification_scores(values, classes, X, y, self.scorer, shape, ties)
+            scores = classification_scores(values, classes, X, y, scorer, shape, ties)
         else:
-            scores = regression_scores(values, X, y, self.scorer)
+            scores = regression_scores(values, X, y, scorer)
         status, seconds = ladder.status[problems], ladder.seconds[problems].sum(axis=0)
         self.unsolved += int(np.sum((status != Status.SOLVED)[:, finished]))
         share = (time.monotonic() - began) / len(self.costs)

@@ -63,7 +63,7 @@ class LinearSearch(Search):
             fitted = time.monotonic()
             if model.status_ in (Status.TIME_LIMIT, Status.INTERRUPTED):
                 return
-            score = model.score(X_test, y_test) if self.scorer is None else self.scorer(model, X_test, y_test)
+            score = model.score(X_test, y_test) if self.scorer is None else self.score(model, X_test, y_test)
             self._enter(k, C, epsilon, float(score), fitted - began, time.monotonic() - fitted)
             if model.status_ is not Status.SOLVED:
                 with self._lock:

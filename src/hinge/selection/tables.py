@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -33,13 +34,14 @@ class Search:
         cv: Any,
         groups: Any,
         scoring: Any,
+        error_score: Any,
         max_time: float | None,
         verbose: bool,
     ) -> None:
         self.template, self.axes, self.verbose = template, axes, verbose
         self.began = time.monotonic()
         self.max_time = max_time
-        self.scorer = scorer_of(scoring)
+        self.scorer, self.error_score, self.unscored = scorer_of(scoring), error_score, list[str]()
         data = clone(template)._validate(X, y, None)
         self.classifies = is_classifier(template)
         if self.classifies and len(np.unique(data.y)) < 2:
@@ -95,6 +97,17 @@ class Search:
         self.known[:, k] = True
         return False
 
+    def score(self, model: Any, X: Any, y: Any) -> float:
+        """What the scorer says, or `error_score` where it raises an error."""
+        assert self.scorer is not None
+        try:
+            return float(self.scorer(model, X, y))
+        except Exception as error:
+            if isinstance(self.error_score, str):
+                raise
+            self.unscored.append(f"{type(error).__name__}: {error}")
+            return float(self.error_score)
+
     def result(self) -> GridResult:
         """The tables so far."""
         table = tabulate(self.candidates, self.scores, self.fit_time, self.score_time)
@@ -115,6 +128,13 @@ class Search:
             warnings.warn(
                 f"{'; '.join(sorted(self.failed))}: the scores there are NaN. Use fewer folds, or stratified ones",
                 FitFailedWarning,
+                stacklevel=3,
+            )
+        for reason, count in Counter(self.unscored).items():
+            warnings.warn(
+                f"scoring failed {count} times ({reason}): the scores there are {self.error_score}. Pass "
+                "error_score='raise' to see where",
+                UserWarning,
                 stacklevel=3,
             )
         missing = ~np.all(self.known, axis=1)
