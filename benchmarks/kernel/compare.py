@@ -2,8 +2,9 @@
 
     python benchmarks/kernel/compare.py [--jobs diabetes,usps] [--repeats 3] [--sk-repeats 1] [--timeout 1800] [--save]
 
-All three get the same float64 arrays, two threads, tol 1e-3 and a cache of 2000 MB. They take turns, every measurement
-is a process of its own (measure.py), and medians are shown. Predictions are those of the first 5,000 rows. The relative
+All three get the same float64 arrays, two threads, tol 1e-3 and a cache of 2000 MB. Each has a process of its own for
+every job (measure.py), and medians of its fits and predictions there are shown; first fits, which pay for fresh memory,
+are summed up apart. Predictions are those of the first 5,000 rows. The relative
 gap of every answer is recomputed from its coefficients by code that belongs to none of the three (verify.py): the worst
 over all one-vs-one pairs. The time of a wrong answer is shown but not compared. CSR data are given as CSR to all;
 `--dense sklearnex` gives them to that library as a dense array. Ends with status 1 if an answer of hinge is wrong or,
@@ -40,7 +41,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", help="comma-separated names; all without it")
     parser.add_argument("--libraries", default=",".join(LIBRARIES), help="leave some out while developing")
-    parser.add_argument("--repeats", type=int, default=3, help="measurements per job and library")
+    parser.add_argument("--repeats", type=int, default=3, help="fits per job and library, at least")
     parser.add_argument("--sk-repeats", type=int, help="the same for scikit-learn alone")
     parser.add_argument("--timeout", type=float, default=1800.0, help="seconds for a measurement with its verification")
     parser.add_argument("--threads", type=int, default=2)
@@ -59,61 +60,46 @@ def main():
 
 
 def run(job, arguments):
-    """{library: figures}; the libraries take turns, and another one begins each round."""
-    names = named(arguments.libraries)
-    repeats = dict.fromkeys(names, arguments.repeats)
-    if arguments.sk_repeats is not None and "sklearn" in names:
-        repeats["sklearn"] = arguments.sk_repeats
-    rounds = {library: [] for library in LIBRARIES}
+    """{library: figures}."""
+    found = dict.fromkeys(LIBRARIES, {})
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), *job.load())
-        for turn in range(max(repeats.values())):
-            for library in names[turn % len(names) :] + names[: turn % len(names)]:
-                taken = rounds[library]
-                if turn >= repeats[library] or any("failed" in found for found in taken):
-                    continue
-                found = measure(
-                    Path(folder),
-                    library,
-                    job.kind,
-                    job.parameters,
-                    threads=arguments.threads,
-                    timeout=arguments.timeout,
-                    judge=not taken,
-                    dense=library in arguments.dense,
-                    tol=TOL,
-                    cache_size=CACHE,
-                )
-                taken.append(found)
-                progress(job.name, library, turn, found)
-    return {library: summary(taken) for library, taken in rounds.items()}
+        for library in named(arguments.libraries):
+            found[library] = measure(
+                Path(folder),
+                library,
+                job.kind,
+                job.parameters,
+                threads=arguments.threads,
+                timeout=arguments.timeout,
+                fits=fits_of(library, arguments),
+                dense=library in arguments.dense,
+                tol=TOL,
+                cache_size=CACHE,
+            )
+            progress(job.name, library, found[library])
+    return found
 
 
-def progress(name, library, turn, found):
+def fits_of(library, arguments):
+    """How often a library fits."""
+    return arguments.repeats if library != "sklearn" or arguments.sk_repeats is None else arguments.sk_repeats
+
+
+def progress(name, library, found):
     if "failed" in found:
         text = f"failed, {found['failed']}"
     else:
-        text = f"fit {found['fit']:.4g} s, predict {found['predict']:.4g} s, {found['memory']:.0f} MB"
-        text += f", gap {found['gap']:.1e}" if "gap" in found else ""
+        text = f"fit {found['fit']:.4g} s (first {found['first']:.4g}), predict {found['predict']:.4g} s, "
+        text += f"{found['memory']:.0f} MB, gap {found['gap']:.1e}"
         text += "".join(f" [{remark}]" for remark in found["remarks"])
-    print(f"{name} {turn + 1}: {library} {text}", file=sys.stderr, flush=True)
-
-
-def summary(taken):
-    """Medians of the times and of the peak memory; the rest is that of the first measurement."""
-    failed = [found for found in taken if "failed" in found]
-    if failed or not taken:
-        return failed[0] if failed else {}
-    medians = {key: float(np.median([found[key] for found in taken])) for key in ("fit", "predict", "memory")}
-    remarks = sorted({remark for found in taken for remark in found["remarks"]})
-    spread = max(found["fit"] for found in taken) / min(found["fit"] for found in taken)
-    return taken[0] | medians | dict(remarks=remarks, spread=spread)
+    print(f"{name}: {library} {text}", file=sys.stderr, flush=True)
 
 
 def report(results, arguments, complete):
     lines = [f"hinge, scikit-learn (sk) and scikit-learn-intelex (ex), {date.today()}"]
     lines += describe_machine(arguments.threads)
-    sk = arguments.sk_repeats if arguments.sk_repeats is not None else arguments.repeats
+    sk = fits_of("sklearn", arguments)
     dense = f"; CSR data made dense for {', '.join(arguments.dense)}" if arguments.dense else ""
     lines += [f"medians of {arguments.repeats} (sk: {sk}), tol {TOL:g}, cache {CACHE} MB, float64 input{dense}", ""]
     lines += times("fit", results) + [""] + times("predict", results) + [""] + answers(results)
@@ -134,8 +120,9 @@ def times(what, results):
         seconds = " ".join(cell(row[library], what, "9.4f") for library in LIBRARIES)
         factors = " ".join(factor(ratio(row, what, peer)) for peer in PEERS)
         lines.append(f"{label(name, row):34} {seconds} {factors}")
-    means = " ".join(factor(mean(results, what, peer)) for peer in PEERS)
-    return lines + [f"{'geometric mean':64} {means}"]
+    rows = [("geometric mean", what)] + ([("geometric mean of first fits", "first")] if what == "fit" else [])
+    means = [(title, " ".join(factor(mean(results, key, peer)) for peer in PEERS)) for title, key in rows]
+    return lines + [f"{title:64} {text}" for title, text in means]
 
 
 def answers(results):
