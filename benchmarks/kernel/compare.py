@@ -61,7 +61,7 @@ def main():
 
 def run(job, arguments):
     """{library: figures}."""
-    found = dict.fromkeys(LIBRARIES, {})
+    found = {library: {} for library in LIBRARIES}
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), *job.load())
         for library in named(arguments.libraries):

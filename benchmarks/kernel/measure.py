@@ -3,8 +3,8 @@
 The parent writes the scaled data to a folder once (`write`) and starts this file as a script for every measurement
 (`measure`); the child loads the data, imports one library, warms it up on a tiny problem of the same kind, and then
 times. It fits as often as it is told, and until a second has passed; the median counts. The first fit is told apart: it
-pays for memory that the process did not have before, on a virtual machine perhaps several milliseconds for a megabyte. Peak
-memory is that of the first fit, above what was resident before it (interpreter, library, data).
+pays for memory that the process did not have before, on a virtual machine perhaps several milliseconds a megabyte.
+Peak memory is that of the first fit, above what was resident before it (interpreter, library, data).
 """
 
 from __future__ import annotations
