@@ -54,6 +54,21 @@ class DensityRatio:
             raise ValueError(f"X has {X.shape[1]} features, but the ratio was estimated with {self.centers.shape[1]}")
         return cross(RBF(self.gamma), X, self.centers) @ self.coefficients
 
+    def _check_loaded(self) -> None:
+        """The arrays belong together (they may come from a file)."""
+        centers, coefficients = self.centers, self.coefficients
+        whole = all(isinstance(a, np.ndarray) and a.dtype == np.float64 for a in (centers, coefficients))
+        if not (
+            whole
+            and self.method in METHODS
+            and centers.ndim == 2
+            and coefficients.shape == (len(centers),)
+            and np.isfinite(centers).all()
+            and np.isfinite(coefficients).all()
+            and 0 < self.gamma < np.inf
+        ):
+            raise ValueError("the internal representation of the density ratio was altered")
+
 
 def density_ratio(
     X: Any, X_target: Any, *, method: str = "ulsif", n_centers: int = 100, cv: int = 5, random_state: Any = 0

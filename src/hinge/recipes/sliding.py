@@ -137,7 +137,8 @@ class SlidingSVC(_Sliding, IncrementalSVC):  # type: ignore[misc]
         self.recency = recency
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:  # type: ignore[override]
-        """`slide`; the first call is `fit`."""
+        """`slide`; the first call is `fit`.  `classes` as in `IncrementalSVC.partial_fit`."""
+        self._check_announced(y, classes)
         return self.slide(X, y) if hasattr(self, "classes_") else self.fit(X, y)
 
 
