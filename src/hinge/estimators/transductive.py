@@ -48,9 +48,9 @@ class TransductiveSVC(PairwiseClassifier):
         The share of unlabelled samples that get the label ``classes_[1]``, k⁺/k. A number: a share that is known from
         elsewhere. "predicted": what the machine trained on the labelled samples says. When left out that as well, less
         the bias that cross-validation on the labelled samples shows, as far as chance does not explain it and errors
-        become fewer: docs/math.md (473). "labeled": the share among the labelled samples (Joachims), which asks that they are typical; a warning
-        tells when it is far from the predicted one: by more than 0.1, and by more than two standard deviations of the
-        difference of shares among so few samples.
+        become fewer: docs/math.md (473). "labeled": the share among the labelled samples (Joachims), which asks that
+        they are typical; a warning tells when it is far from the predicted one: by more than 0.1, and by more than two
+        standard deviations of the difference of shares among so few samples.
     initial_share : float, default=1e-5
         C* begins at this share of `C_unlabeled`.
     growth : float, default=2.0
