@@ -255,7 +255,9 @@ def test_bad_shifts_are_refused():
     for ask in (shift.path.validation_error, shift.path.sign_changes, shift.model(0.5).predict):
         with pytest.raises(ValueError, match="NaN"):
             ask(np.full((1, 2), np.nan), *([[True]] if ask == shift.path.validation_error else []))
-    with pytest.raises(ValueError, match="NaN"):
+    with pytest.raises(ValueError, match="X_target has no samples"):
+        density_ratio(X, X[:0])
+    with pytest.raises(ValueError, match="X_target contains NaN"):
         density_ratio(X, np.full((9, 2), np.nan))
     with pytest.raises(ValueError, match="X has 3 features"):
         density_ratio(X, X)(np.ones((4, 3)))

@@ -97,7 +97,9 @@ def density_ratio(
     parameters.integer("n_centers", n_centers, 1)
     parameters.integer("cv", cv, 2)
     X = check_array(X, dtype=np.float64, order="C")
-    Z = check_array(X_target, dtype=np.float64, order="C")
+    Z = check_array(X_target, dtype=np.float64, order="C", input_name="X_target", ensure_min_samples=0)
+    if len(Z) == 0:
+        raise ValueError("X_target has no samples; pass inputs like those that the machine will meet")
     if X.shape[1] != Z.shape[1]:
         raise ValueError(f"X has {X.shape[1]} features and X_target {Z.shape[1]}; both need the same")
     if min(len(X), len(Z)) < cv:

@@ -24,6 +24,8 @@ def recency_weights(n: int, a: float = 3.0) -> Array:
 
 
 def _weights(n: int, a: float) -> Array:
+    if a == 0:  # the same, at once
+        return np.ones(n)
     return 2.0 * expit(a * (2.0 * np.arange(1, n + 1) / n - 1.0))
 
 
