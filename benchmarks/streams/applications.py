@@ -20,7 +20,7 @@ import time
 import warnings
 
 import numpy as np
-from series import beer, fisher_river, housing, nasdaq
+from series import beer, fisher_river, housing, nasdaq, versions
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, SVR
 from threadpoolctl import threadpool_limits
@@ -99,6 +99,7 @@ def main():
     parser.add_argument("--tols", nargs="+", type=float, default=(1e-3, 1e-6))
     options = parser.parse_args()
     cost, tols = options.cost, options.tols
+    print(versions())
     print(f"C = {cost:g}; milliseconds per update: hinge, then scikit-learn and how many times as long it takes")
     heads = " ".join(f"{f'tol {tol:g}':>9} {'ratio':>7}" for tol in tols)
     print(f"{'data':13} {'gamma':>5} {'n':>5} {'updates':>8} {'hinge':>8} {heads} {'events':>7} {'gap':>9} "

@@ -15,7 +15,7 @@ import resource
 import time
 
 import numpy as np
-from series import load, unit
+from series import load, unit, versions
 from sklearn.linear_model import SGDClassifier
 
 import hinge
@@ -189,7 +189,9 @@ def main():
     jobs = {job.__name__: job for job in (speed, machines, quality, bounds, memory)}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=list(jobs), default=list(jobs))
-    for name in parser.parse_args().only:
+    chosen = parser.parse_args().only
+    print(versions())
+    for name in chosen:
         jobs[name]()
 
 

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import sklearn
+
+import hinge
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from reference.benchmark_data import data_folder, load
+
+
+def versions():
+    """What ran: hinge, scikit-learn, Python, and the commit, with a word where files differ from it."""
+    git = ["git", "-C", str(Path(__file__).resolve().parent)]
+    commit = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    changed = subprocess.run([*git, "status", "--porcelain", "-uno", "--", "../../src", "../../cpp"],
+                             capture_output=True, text=True, check=False)  # fmt: skip
+    where = f"commit {commit.stdout.strip()}{' and changes' if changed.stdout.strip() else ''}"
+    return (f"hinge {hinge.__version__}, scikit-learn {sklearn.__version__}, Python {sys.version.split()[0]}; "
+            f"{where if commit.returncode == 0 else 'no repository'}")  # fmt: skip
 
 
 def unit(X):
@@ -67,4 +82,4 @@ def housing(seed=0, n=404):
     return X[rows].astype(float), y[rows].astype(float)
 
 
-__all__ = ["beer", "data_folder", "ema", "fisher_river", "housing", "load", "nasdaq", "unit"]
+__all__ = ["beer", "data_folder", "ema", "fisher_river", "housing", "load", "nasdaq", "unit", "versions"]

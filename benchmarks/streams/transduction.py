@@ -1,43 +1,33 @@
-"""Transduction on spambase, 10 % labelled (Karasuyama Fig. 4.17): accuracy, and paths beside refitting at every switch.
+"""Transduction on spambase, 10 % labelled (Karasuyama Fig. 4.17): paths beside refitting at every switch.
 
-    python benchmarks/streams/transduction.py [--runs 10] [--refits 20] [--share labelled predicted] [--settings 1 2]
+    python benchmarks/streams/transduction.py [--runs 10] [--refits 20] [--share default labeled] [--settings 1 2]
 
-The features are scaled to [0, 1], C* = C at the end.  The share of positives among the labels found is that of the
-labelled samples, or what the machine trained on them predicts.  For every C and gamma: the accuracy on the unlabelled
-samples of SVC trained on the labelled ones, of the labels found (`transduction_`) and of the machine found (`predict`);
-the number of machines on the way (a switch of two labels, or a larger C*); and processor time for all of them by paths,
-and by training each afresh: `refits` of them are trained with hinge's SVC and with scikit-learn's (tol 1e-3, where
-paths are exact), from the labels and costs they had, and their time is multiplied up.  Then the same for one switch.
-One thread.
+Accuracy over many draws and sets is the matter of transduction_accuracy.py.  The features are scaled to [0, 1], C* = C
+at the end.  The share of positives among the labels found is that of `positive_fraction`.  For every C and gamma: the
+accuracy on the unlabelled samples of SVC trained on the labelled ones, of the labels found (`transduction_`) and of the
+machine found (`predict`); the number of machines on the way (a switch of two labels, or a larger C*); and processor
+time for all of them by paths, and by training each afresh: `refits` of them are trained with hinge's SVC and with
+scikit-learn's (tol 1e-3, where paths are exact), from the labels and costs they had, and their time is multiplied up.
+Then the same for one switch.  One thread.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 import time
 from itertools import product
-from pathlib import Path
 
 import numpy as np
-import sklearn
 import sklearn.svm
+from series import load, unit, versions
 from threadpoolctl import threadpool_limits
 
 import hinge
 from hinge.transduction import Transduction
 
-FOLDER = Path(os.environ.get("HINGE_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
-SHARES = {"labelled": None, "predicted": "predicted"}
+SHARES = {"default": None, "predicted": "predicted", "labeled": "labeled"}
 #: (C, gamma); the last two have the dissertation's width, gamma / p of (4.25).
 SETTINGS = ((10.0, 1.0), (100.0, 1.0), (100.0, 0.1), (1.0, 10.0), (100.0, 10 / 57), (1000.0, 1 / 57))
-
-
-def spambase():
-    with np.load(FOLDER / "spambase.npz", allow_pickle=False) as arrays:
-        X, y = arrays["X"], arrays["y"]
-    return (X - X.min(axis=0)) / np.maximum(np.ptp(X, axis=0), 1e-300), np.asarray(y)
 
 
 def clock(action):
@@ -90,14 +80,15 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--refits", type=int, default=20)
-    parser.add_argument("--share", nargs="+", choices=tuple(SHARES), default=tuple(SHARES))
+    parser.add_argument("--share", nargs="+", choices=tuple(SHARES), default=("default",))
     parser.add_argument("--settings", nargs="+", type=int, choices=range(1, 7), default=range(1, 7))
     options = parser.parse_args()
     threadpool_limits(1)
-    X, y = spambase()
+    X, y = load("spambase")
+    X = unit(X)
     print(__doc__.splitlines()[0])
-    print(f"hinge {hinge.__version__}, scikit-learn {sklearn.__version__}, Python {sys.version.split()[0]}")
-    print(f"{options.runs} runs\n")
+    print(versions())
+    print(f"{options.runs} runs; processor seconds\n")
     print("     C gamma      share  inductive  labels found  machine  better in  machines  switches "
           "|  all: path, hinge, sklearn | one switch, ms: path, hinge, sklearn")
     for (C, gamma), share in product([SETTINGS[k - 1] for k in options.settings], options.share):

@@ -2,6 +2,7 @@
 
 import clarabel
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -246,6 +247,9 @@ def test_bad_input_is_named():
         (dict(qid=qid[:-1]), r"qid has shape \(59,\)"),
         (dict(qid=np.where(qid == 1, np.nan, qid)), "qid contains NaN"),
         (dict(qid=np.array([None] * 60, dtype=object)), "qid contains missing"),
+        (dict(qid=pd.Series([pd.NA, *qid[1:]], dtype="Int64")), "qid contains NaN"),
+        (dict(qid=pd.Series([pd.NA, *qid[1:]], dtype=object)), "qid contains missing"),
+        (dict(qid=pd.Series([pd.NA, *qid[1:].astype(str)], dtype="string")), "qid contains missing"),
         (dict(qid=np.where(qid == 1, np.datetime64("NaT"), np.datetime64("2026-01-01"))), "qid contains NaT"),
         (dict(y=np.where(grade == 1, np.nan, grade)), "contains NaN"),
         (dict(y=None), "requires y to be passed"),

@@ -1,5 +1,7 @@
 """Recipes with changing weights: each ends where a fresh fit with the same weights is."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -122,6 +124,25 @@ def test_weights_that_do_not_settle_are_told():
         HeteroscedasticSVR(max_weight=0.5).fit(X, values)
 
 
+@pytest.mark.parametrize("cls", [SlidingSVC, hinge.IncrementalSVC])
+@pytest.mark.parametrize("names", [(0, 1, 2), ("a", "b", "c")])
+def test_classes_that_are_announced_are_the_only_ones(cls, names):
+    X, code, _ = drifting(60)
+    y = np.asarray(names)[(code > 0).astype(int)]
+    late = np.asarray(names)[[2, 2, 0]]
+    with pytest.raises(ValueError, match="does not"):
+        cls().partial_fit(X, y, classes=names[:1])
+    model = cls().partial_fit(X[:50], y[:50], classes=names[:2]).partial_fit(X[50:55], y[50:55], classes=names)
+    before = model.decision_function(X)
+    with pytest.raises(ValueError, match="leave classes out"):
+        model.partial_fit(X[55:58], late, classes=names[:2])
+    with pytest.raises(ValueError, match="earlier call"):
+        model.partial_fit(X[55:58], y[55:58], classes=names[1:])
+    np.testing.assert_array_equal(model.decision_function(X), before)
+    assert model.partial_fit(X[55:58], late, classes=names).classes_.tolist() == list(names)
+    assert cls().partial_fit(X[:50], y[:50]).partial_fit(X[55:58], late).classes_.tolist() == list(names)
+
+
 # ---- covariate shift ------------------------------------------------------------------------------------------
 
 
@@ -177,6 +198,48 @@ def test_uniform_weights_become_importance_weights():
     assert least <= min(wrong) + 1e-9
 
 
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("method", ["ulsif", "kliep"])
+def test_a_shift_and_its_ratio_survive_a_file(task, method, tmp_path):
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(60, 2)), 0.5 + rng.normal(size=(40, 2))
+    y = X[:, 0] if task == "regression" else X[:, 0] > 0
+    shift = covariate_shift_path(X, y, Z, n_centers=10, method=method, gamma=0.5, task=task)
+    for saved in (shift, shift.ratio):
+        hinge.save(saved, tmp_path / "shift.hinge")
+        loaded = hinge.load(tmp_path / "shift.hinge")
+        hinge.save(loaded, tmp_path / "again.hinge")
+        assert (tmp_path / "again.hinge").read_bytes() == (tmp_path / "shift.hinge").read_bytes()
+        ratio = loaded if saved is shift.ratio else loaded.ratio
+        np.testing.assert_array_equal(ratio(Z), shift.ratio(Z))
+    loaded = hinge.load(hinge.save(shift, tmp_path / "shift.hinge") or tmp_path / "shift.hinge")
+    np.testing.assert_array_equal(loaded.weights, shift.weights)
+    assert loaded.best(X, y) == shift.best(X, y)
+    np.testing.assert_array_equal(loaded.model(0.4).predict(Z), shift.model(0.4).predict(Z))
+
+
+def test_altered_shifts_are_refused(tmp_path, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    shift = covariate_shift_path(X, X[:, 0] > 0, X + 0.1, n_centers=10, gamma=0.5)
+    ratio = shift.ratio
+    changes = (
+        dataclasses.replace(ratio, coefficients=ratio.coefficients[:-1]),
+        dataclasses.replace(ratio, centers=ratio.centers[:, 0]),
+        dataclasses.replace(ratio, gamma=np.nan),
+        dataclasses.replace(ratio, coefficients=ratio.coefficients * np.inf),
+        dataclasses.replace(shift, weights=shift.weights[:-1]),
+        dataclasses.replace(shift, ratio=dataclasses.replace(ratio, centers=np.zeros((10, 3)))),
+    )
+    for altered in changes:
+        with pytest.raises(ValueError, match="not whole"):
+            hinge.save(altered, tmp_path / "shift.hinge")
+        monkeypatch.setattr("hinge.io.files.check_fitted", lambda model: None)  # somebody else wrote the file
+        hinge.save(altered, tmp_path / "shift.hinge")
+        monkeypatch.undo()
+        with pytest.raises(hinge.ModelFileError, match="altered"):
+            hinge.load(tmp_path / "shift.hinge")
+
+
 def test_bad_shifts_are_refused():
     X = np.random.default_rng(0).normal(size=(50, 2))
     with pytest.raises(ValueError, match="X has 2 features and X_target 1"):
@@ -192,7 +255,9 @@ def test_bad_shifts_are_refused():
     for ask in (shift.path.validation_error, shift.path.sign_changes, shift.model(0.5).predict):
         with pytest.raises(ValueError, match="NaN"):
             ask(np.full((1, 2), np.nan), *([[True]] if ask == shift.path.validation_error else []))
-    with pytest.raises(ValueError, match="NaN"):
+    with pytest.raises(ValueError, match="X_target has no samples"):
+        density_ratio(X, X[:0])
+    with pytest.raises(ValueError, match="X_target contains NaN"):
         density_ratio(X, np.full((9, 2), np.nan))
     with pytest.raises(ValueError, match="X has 3 features"):
         density_ratio(X, X)(np.ones((4, 3)))

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hinge
 from hinge.kernels import RBF, open_access
-from hinge.transduction import Transduction
+from hinge.transduction import Transduction, correction, deal
 
 
 def moons(n=120, labelled=10, seed=0):
@@ -29,7 +29,7 @@ def test_finds_what_the_labelled_alone_do_not_show():
     gained = []
     for seed in range(4):
         X, y, U, truth = moons(labelled=6, seed=seed)
-        model = hinge.TransductiveSVC(C=10, C_unlabeled=10, gamma=2.0).fit(X, y, U)
+        model = hinge.TransductiveSVC(C=10, C_unlabeled=10, gamma=2.0, positive_fraction=0.5).fit(X, y, U)
         alone = hinge.SVC(C=10, gamma=2.0).fit(X, y).score(U, truth)
         gained.append(np.mean(model.transduction_ == truth) - alone)
     assert np.mean(gained) > 0.02
@@ -87,12 +87,12 @@ def test_every_switch_is_exact_and_lowers_the_objective():
 
 def test_the_share_of_positives_is_kept():
     X, y, U, _ = moons()
-    assert np.mean(hinge.TransductiveSVC().fit(X, y, U).transduction_ == 1) == 0.5
+    assert np.mean(hinge.TransductiveSVC(positive_fraction="labeled").fit(X, y, U).transduction_ == 1) == 0.5
     for share in (0.0, 0.2, 1.0):
         model = hinge.TransductiveSVC(positive_fraction=share).fit(X, y, U)
         assert np.sum(model.transduction_ == 1) == round(share * len(U))
     uneven = np.r_[0:5, 5:7]
-    model = hinge.TransductiveSVC().fit(X[uneven], y[uneven], U)
+    model = hinge.TransductiveSVC(positive_fraction="labeled").fit(X[uneven], y[uneven], U)
     assert np.sum(model.transduction_ == 1) == np.floor(len(U) * np.mean(y[uneven]) + 0.5)
 
 
@@ -101,18 +101,108 @@ def test_labelled_samples_that_are_not_typical_are_noticed():
     X, y, U, truth = moons(labelled=40, n=240)
     rare = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:6]]
     machine = hinge.TransductiveSVC(C=10, C_unlabeled=10, gamma=2.0)
+    forced = clone(machine).set_params(positive_fraction="labeled")
     with pytest.warns(UserWarning, match="23% of the labelled samples are of class .*1.*positive_fraction"):
-        forced = clone(machine).fit(X[rare], y[rare], U)
+        forced.fit(X[rare], y[rare], U)
     assert np.mean(forced.transduction_ == truth) < 0.8
-    for remedy in ("predicted", 0.5):
+    for remedy in (None, "predicted", 0.5):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             model = clone(machine).set_params(positive_fraction=remedy).fit(X[rare], y[rare], U)
         assert np.mean(model.transduction_ == truth) > 0.9
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        machine.fit(X, y, U)  # typical ones
-        clone(machine).fit(X, y, U[:1])  # the share of one sample is 0 or 1, and says nothing
+        forced.fit(X, y, U)  # typical ones
+        forced.fit(X, y, U[:1])  # the share of one sample is 0 or 1, and says nothing
+
+
+def test_samples_are_dealt_out():
+    rng = np.random.default_rng(0)
+    for positives, negatives in ((2, 30), (13, 40), (25, 25)):
+        y = rng.permutation(np.r_[np.ones(positives), -np.ones(negatives)])
+        groups = deal(y)
+        assert len(groups) == min(10, positives)
+        assert np.array_equal(np.sort(np.concatenate(groups)), np.arange(len(y)))
+        for side in (1, -1):
+            counts = [np.sum(y[group] == side) for group in groups]
+            assert max(counts) - min(counts) <= 1
+            assert min(counts) > 0
+    assert deal(np.r_[1.0, -np.ones(9)]) == []
+
+
+def judged(missed, false, right=(40, 40)):
+    """Labels and scores: so many positives missed and negatives taken for positive, all of these near the border."""
+    y = np.repeat([1.0, -1.0, 1.0, -1.0], [missed, false, *right])
+    scores = np.repeat([-0.1, 0.1, 1.0, -1.0], [missed, false, *right])
+    return y, scores
+
+
+def test_the_correction_is_the_part_of_the_bias_that_chance_does_not_explain():
+    y, scores = judged(9, 3)
+    weight = np.ones(len(y))
+    assert correction(y, scores, weight) == pytest.approx(6 / 92 * (1 - 12 / 36))
+    assert correction(-y, -scores, 7 * weight) == pytest.approx(-6 / 92 * (1 - 12 / 36))
+    for missed, false in ((6, 6), (7, 5), (0, 0)):  # 4/12 < 1
+        assert correction(*judged(missed, false), np.ones(80 + missed + false)) == 0
+    # Weight two is not two samples: what is known about the bias does not grow.
+    weight[:12] = 2
+    mean, chance = 12 / 104, 48 / 104**2
+    assert correction(y, scores, weight) == pytest.approx(mean * (1 - chance / mean**2))
+
+
+def test_no_correction_that_makes_more_errors():
+    """Positives hidden among the negatives: taking more for positive would be wrong more often."""
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.repeat([1.0, -1.0], [20, 80]))
+    scores = -1 + 0.1 * rng.normal(size=100)  # all negative: 20 errors; twenty of them positive: about 32
+    assert correction(y, scores, np.ones(100)) == 0
+    assert correction(y, scores + 0.2 * y, np.ones(100)) > 0.15
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_the_share_is_what_cross_validation_by_hand_gives(twice):
+    """A wide kernel and a small C: the machine prefers the larger class, and labelled samples tell."""
+    rng = np.random.default_rng(1)
+    side = rng.permutation(np.repeat([0, 1], [140, 60]))
+    A = rng.normal(size=(200, 2)) + 1.2 * side[:, None]
+    X, y, U, truth = A[:80], side[:80], A[80:], side[80:]
+    X, y = (np.r_[X, X[:20]], np.r_[y, y[:20]]) if twice else (X, y)
+    weight = rng.uniform(0.5, 2, len(y))
+    weight[3] = 0.0
+    options = dict(C=0.1, gamma=0.1)
+    model = hinge.TransductiveSVC(C_unlabeled=0.1, **options).fit(X, y, U, sample_weight=weight)
+    X, y, weight = np.delete(X, 3, axis=0), np.delete(y, 3), np.delete(weight, 3)
+    values = np.empty(len(y))
+    for group in deal(np.where(y > 0, 1.0, -1.0)):
+        rest = np.setdiff1d(np.arange(len(y)), group)
+        alone = hinge.SVC(tol=1e-8, **options).fit(X[rest], y[rest], sample_weight=weight[rest])
+        values[group] = alone.decision_function(X[group])
+    predicted = np.mean(hinge.SVC(tol=1e-8, **options).fit(X, y, sample_weight=weight).predict(U))
+    assert predicted < np.mean(truth) - 0.1
+    expected = predicted + correction(np.where(y > 0, 1.0, -1.0), values, weight)
+    assert model.positive_fraction_ == pytest.approx(expected, abs=1e-12)
+    assert predicted + 0.1 < model.positive_fraction_ < np.mean(truth)
+    assert np.sum(model.transduction_) == np.floor(len(U) * expected + 0.5)
+
+
+def test_leaving_out_does_not_move_the_machine():
+    X, y, U, _ = moons(labelled=20)
+    sign = np.where(y > 0, 1.0, -1.0)
+    machine = Transduction(open_access(RBF(1.0), np.r_[X, U]), sign, np.full(len(X), 5.0), None)
+    before, beta = machine.scores(), machine.beta
+    values = machine.without(deal(sign))
+    np.testing.assert_array_equal(machine.scores(), before)
+    np.testing.assert_array_equal(machine.beta, beta)
+    assert not np.allclose(values, before[: len(X)])
+
+
+def test_a_class_with_one_sample_has_its_share():
+    X, y, U, _ = moons()
+    few = np.r_[0:4, 5]
+    assert np.bincount(y[few]).min() == 1
+    model = hinge.TransductiveSVC().fit(X[few], y[few], U)
+    assert model.positive_fraction_ == np.mean(y[few])
+    assert np.isnan(hinge.TransductiveSVC().fit(X, y).positive_fraction_)
 
 
 def test_costs_grow_to_the_end():
@@ -191,7 +281,7 @@ def test_bad_input_is_named():
         (dict(C_unlabeled=-1), (X, y, U), "C_unlabeled=-1"),
         (dict(growth=1.0), (X, y, U), "growth=1.0"),
         (dict(positive_fraction=2), (X, y, U), "positive_fraction=2"),
-        (dict(positive_fraction="some"), (X, y, U), "positive_fraction='some' must be one of 'predicted'"),
+        (dict(positive_fraction="some"), (X, y, U), "positive_fraction='some' must be one of 'labeled', 'predicted'"),
         (dict(batch=0), (X, y, U), "batch=0"),
     ]
     for options, data, message in cases:

@@ -115,10 +115,27 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add samples; the first call is `fit`.  `classes` is accepted for scikit-learn's sake and not needed."""
+        """Add samples; the first call is `fit`.
+
+        `classes` may be left out, and then new classes may come at any time; where it is given, as scikit-learn asks
+        for, labels of `y` and those known already must be among them.
+        """
+        self._check_announced(y, classes)
         if not hasattr(self, "classes_"):
             return self.fit(X, y, sample_weight)
         return self.update(X, y, sample_weight)
+
+    def _check_announced(self, y: Any, classes: Any) -> None:
+        if classes is None:
+            return
+        announced = np.asarray(classes).ravel()
+        known = [*np.asarray(y).ravel().tolist(), *getattr(self, "classes_", np.empty(0)).tolist()]
+        strange = sorted(set(known) - set(announced.tolist()), key=str)
+        if strange:
+            raise ValueError(
+                f"y or an earlier call has labels that classes={announced.tolist()} does not: {strange[:5]}. Add them, "
+                "or leave classes out: new ones may come at any time"
+            )
 
     def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
         return super()._validate_y(y, n, reset=True)  # new classes may come at any time

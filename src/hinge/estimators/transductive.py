@@ -23,7 +23,7 @@ from hinge.kernels import DirectAccess, FunctionKernel, Kernel, Precomputed, che
 from hinge.model import Expansion
 from hinge.paths.engine import path_access
 from hinge.problems import Array, Certificate, History, Status, certify
-from hinge.transduction import Transduction
+from hinge.transduction import OutOfTime, Transduction, correction, deal
 
 #: The shares of positives among the labelled and among the predictions for the unlabelled may differ by so much.
 SUSPICIOUS = 0.1
@@ -44,11 +44,13 @@ class TransductiveSVC(PairwiseClassifier):
         Price of an error on an unlabelled sample, at the end.
     kernel, degree, gamma, coef0
         As in `SVC`; "precomputed" has no rows for later samples and is refused.
-    positive_fraction : float in [0, 1] or "predicted", optional
-        The share of unlabelled samples that get the label ``classes_[1]``, k⁺/k: a share that is known from elsewhere;
-        that of the labelled ones when left out, which asks that they are typical; "predicted", what the machine trained
-        on the labelled ones says. A warning tells when the last two are far apart: by more than 0.1, and by more than
-        two standard deviations of the difference of shares among so few samples.
+    positive_fraction : float in [0, 1], "labeled" or "predicted", optional
+        The share of unlabelled samples that get the label ``classes_[1]``, k⁺/k. A number: a share that is known from
+        elsewhere. "predicted": what the machine trained on the labelled samples says. When left out that as well, less
+        the bias that cross-validation on the labelled samples shows, as far as chance does not explain it and errors
+        become fewer: docs/math.md (473). "labeled": the share among the labelled samples (Joachims), which asks that
+        they are typical; a warning tells when it is far from the predicted one: by more than 0.1, and by more than two
+        standard deviations of the difference of shares among so few samples.
     initial_share : float, default=1e-5
         C* begins at this share of `C_unlabeled`.
     growth : float, default=2.0
@@ -65,6 +67,8 @@ class TransductiveSVC(PairwiseClassifier):
     ----------
     transduction_ : ndarray of shape (n_unlabeled,)
         The labels found.
+    positive_fraction_ : float
+        The share of ``classes_[1]`` that was asked of them; NaN without unlabelled samples.
     unlabeled_cost_ : ndarray of shape (n_unlabeled,)
         The price of each unlabelled sample at the end: `C_unlabeled`, unless time was up before.
     stages_ : dict of ndarray
@@ -137,7 +141,7 @@ class TransductiveSVC(PairwiseClassifier):
         parameters.number("growth", self.growth, 1.0, open_low=True)
         parameters.integer("batch", self.batch, 1)
         if isinstance(self.positive_fraction, str):
-            parameters.choice("positive_fraction", self.positive_fraction, ("predicted",))
+            parameters.choice("positive_fraction", self.positive_fraction, ("labeled", "predicted"))
         elif self.positive_fraction is not None:
             parameters.number("positive_fraction", self.positive_fraction, 0.0, 1.0)
         if self.max_time is not None:
@@ -219,16 +223,14 @@ class TransductiveSVC(PairwiseClassifier):
     def _transduce(self, data: Data, whole: Data, k: int, kernel: Kernel) -> None:
         began = time.monotonic()
         sign = np.where(data.y == self.classes_[1], 1.0, -1.0)
-        labelled = float(np.average(sign > 0, weights=data.weight))
-        share = labelled if self.positive_fraction is None else self.positive_fraction
         access = path_access(kernel, whole.X, self.cache_size)
         if not np.isfinite(access.diagonal()).all():
             raise ValueError("kernel values of these data are not finite: they overflow. Scale the data")
-        positives = None if isinstance(share, str) else int(np.floor(k * share + 0.5))
-        found = Transduction(access, sign, self.C * data.weight, positives, self.cache_size, self.max_time)
-        if k and self.positive_fraction is None:
-            self._warn_of_share(labelled, found.predicted / k, data.n, k)
+        found = Transduction(access, sign, self.C * data.weight, None, self.cache_size, self.max_time)
+        self.positive_fraction_ = np.nan
         if k:
+            self.positive_fraction_ = self._share(found, data, sign, kernel)
+            found.assign(int(np.floor(k * self.positive_fraction_ + 0.5)))
             found.run(float(self.C_unlabeled), float(self.initial_share), float(self.growth), int(self.batch))
         self.transduction_ = self.classes_[(found.label > 0).astype(np.intp)]
         self.unlabeled_cost_ = found.unlabelled_cost
@@ -249,6 +251,26 @@ class TransductiveSVC(PairwiseClassifier):
         self.certificates_ = [self.certificate_]
         self.history_ = self._story(found, time.monotonic() - began)
         self._assemble_pairs(problem_data, kernel, machines, [expansion])
+
+    def _share(self, found: Transduction, data: Data, sign: Array, kernel: Kernel) -> float:
+        """The share of positives among the unlabelled.   docs/math.md (470)–(473)"""
+        predicted = found.predicted / found.k
+        if self.positive_fraction == "predicted":
+            return predicted
+        labelled = float(np.average(sign > 0, weights=data.weight))
+        if self.positive_fraction == "labeled":
+            self._warn_of_share(labelled, predicted, data.n, found.k)
+            return labelled
+        if self.positive_fraction is not None:
+            return float(self.positive_fraction)
+        groups = deal(sign)
+        if not groups:
+            return labelled
+        try:
+            values = found.without(groups)
+        except OutOfTime:  # `run` will say so
+            return predicted
+        return float(np.clip(predicted + correction(sign, values, data.weight), 0.0, 1.0))
 
     def _warn_of_share(self, labelled: float, predicted: float, n: int, k: int) -> None:
         """The balance constraint is only as good as the labelled samples are typical."""

@@ -40,7 +40,7 @@ def save(model: Any, path: Path) -> None:
     Parameters
     ----------
     model : estimator
-        A machine of hinge, a path, or a `GridResult`.
+        A machine of hinge, a path, a `GridResult`, a `CovariateShift` or a `DensityRatio`.
     path : str or path
         Where to; a file that is there is replaced.
 

@@ -67,6 +67,8 @@ WHOLE: dict[str, Any] = {
         paths.OneVsOnePaths,
         ranking.RankingPath,
         selection.GridResult,
+        recipes.DensityRatio,
+        recipes.CovariateShift,
     )
 }
 

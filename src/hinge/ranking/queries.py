@@ -32,6 +32,14 @@ def check_relevance(relevance: Any, name: str = "relevance") -> Array:
     return grades
 
 
+def _missing(name: Any) -> bool:
+    """None, NaN, or pandas's NA, which does not even say whether it is itself."""
+    try:
+        return name is None or bool(name != name)
+    except TypeError:
+        return True
+
+
 def check_queries(qid: Any, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """(number of its query for every sample, the names of the queries, sorted); one query for all when qid is None."""
     if qid is None:
@@ -45,7 +53,7 @@ def check_queries(qid: Any, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
         raise ValueError("qid contains NaN or infinity; every sample belongs to a query")
     if names.dtype.kind in "mM" and np.isnat(names).any():
         raise ValueError("qid contains NaT; every sample belongs to a query")
-    if names.dtype == object and any(name is None or name != name for name in names):
+    if names.dtype == object and any(map(_missing, names)):
         raise ValueError("qid contains missing values; every sample belongs to a query")
     try:
         queries, number = np.unique(names, return_inverse=True)

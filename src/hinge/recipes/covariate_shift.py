@@ -46,6 +46,14 @@ class CovariateShift:
         """The machine at θ."""
         return self.path.model(theta)
 
+    def _check_loaded(self) -> None:
+        """The parts belong together (they may come from a file)."""
+        self.path._check_loaded()
+        self.ratio._check_loaded()
+        n, d = self.path.X.shape
+        if self.weights.shape != (n,) or self.weights.dtype != np.float64 or self.ratio.centers.shape[1] != d:
+            raise ValueError("the internal representation of the covariate shift was altered")
+
 
 def covariate_shift_path(
     X: Any,

@@ -54,6 +54,21 @@ class DensityRatio:
             raise ValueError(f"X has {X.shape[1]} features, but the ratio was estimated with {self.centers.shape[1]}")
         return cross(RBF(self.gamma), X, self.centers) @ self.coefficients
 
+    def _check_loaded(self) -> None:
+        """The arrays belong together (they may come from a file)."""
+        centers, coefficients = self.centers, self.coefficients
+        whole = all(isinstance(a, np.ndarray) and a.dtype == np.float64 for a in (centers, coefficients))
+        if not (
+            whole
+            and self.method in METHODS
+            and centers.ndim == 2
+            and coefficients.shape == (len(centers),)
+            and np.isfinite(centers).all()
+            and np.isfinite(coefficients).all()
+            and 0 < self.gamma < np.inf
+        ):
+            raise ValueError("the internal representation of the density ratio was altered")
+
 
 def density_ratio(
     X: Any, X_target: Any, *, method: str = "ulsif", n_centers: int = 100, cv: int = 5, random_state: Any = 0
@@ -82,7 +97,9 @@ def density_ratio(
     parameters.integer("n_centers", n_centers, 1)
     parameters.integer("cv", cv, 2)
     X = check_array(X, dtype=np.float64, order="C")
-    Z = check_array(X_target, dtype=np.float64, order="C")
+    Z = check_array(X_target, dtype=np.float64, order="C", input_name="X_target", ensure_min_samples=0)
+    if len(Z) == 0:
+        raise ValueError("X_target has no samples; pass inputs like those that the machine will meet")
     if X.shape[1] != Z.shape[1]:
         raise ValueError(f"X has {X.shape[1]} features and X_target {Z.shape[1]}; both need the same")
     if min(len(X), len(Z)) < cv:

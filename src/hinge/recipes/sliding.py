@@ -24,6 +24,8 @@ def recency_weights(n: int, a: float = 3.0) -> Array:
 
 
 def _weights(n: int, a: float) -> Array:
+    if a == 0:  # the same, at once
+        return np.ones(n)
     return 2.0 * expit(a * (2.0 * np.arange(1, n + 1) / n - 1.0))
 
 
@@ -137,7 +139,8 @@ class SlidingSVC(_Sliding, IncrementalSVC):  # type: ignore[misc]
         self.recency = recency
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:  # type: ignore[override]
-        """`slide`; the first call is `fit`."""
+        """`slide`; the first call is `fit`.  `classes` as in `IncrementalSVC.partial_fit`."""
+        self._check_announced(y, classes)
         return self.slide(X, y) if hasattr(self, "classes_") else self.fit(X, y)
 
 

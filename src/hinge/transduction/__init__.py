@@ -1,5 +1,6 @@
 """Transduction: labels for given samples, found together with the machine."""
 
-from hinge.transduction.switching import Stage, Transduction
+from hinge.transduction.share import correction, deal
+from hinge.transduction.switching import OutOfTime, Stage, Transduction
 
-__all__ = ["Stage", "Transduction"]
+__all__ = ["OutOfTime", "Stage", "Transduction", "correction", "deal"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -77,13 +78,15 @@ class Transduction:
         still = self._motion(constant(self.up), constant(self.down))
         self.engine = Engine(self.access, still.group, 2, self.cache_size)
         self.events += self.engine.start(still, 0.0, max_time=self.max_time).events
-        scores = self.scores()[labelled:]
-        self.predicted = int(np.count_nonzero(scores > 0))
-        if self.positives is None:
-            self.positives = self.predicted
-        order = np.argsort(-scores, kind="stable")
+        self.predicted = int(np.count_nonzero(self.scores()[labelled:] > 0))
+        self.assign(self.predicted if self.positives is None else self.positives)
+
+    def assign(self, positives: int) -> None:
+        """First labels: the unlabelled samples with the largest scores are positive."""
+        self.positives = positives
+        order = np.argsort(-self.scores()[self.labelled :], kind="stable")
         self.label = np.full(self.k, -1.0)
-        self.label[order[: self.positives]] = 1.0
+        self.label[order[:positives]] = 1.0
 
     @staticmethod
     def _motion(up: Array, down: Array) -> Motion:
@@ -135,19 +138,37 @@ class Transduction:
             raise OutOfTime
         return left
 
+    def _follow(self, up: Array, down: Array) -> None:
+        path = self._motion(between(self.up, up), between(self.down, down))
+        _, counts, status, _ = self.engine.follow(path, 0.0, 1.0, record=False, max_time=self._left())
+        if status is not Status.SOLVED:
+            raise OutOfTime
+        self.events += counts.events
+
     def _move(self, up: Array, down: Array) -> None:
         """Costs along one path; an error leaves everything as it was."""
-        path = self._motion(between(self.up, up), between(self.down, down))
-        before, left = self.engine.set.beta, self._left()
+        before = self.engine.set.beta
         try:
-            _, counts, status, _ = self.engine.follow(path, 0.0, 1.0, record=False, max_time=left)
-            if status is not Status.SOLVED:
-                raise OutOfTime
+            self._follow(up, down)
         except BaseException:
             self.engine.start(self._motion(constant(self.up), constant(self.down)), 0.0, before)
             raise
         self.up, self.down = up, down
-        self.events += counts.events
+
+    def without(self, groups: Iterable[NDArray[np.intp]]) -> Array:
+        """f at every labelled sample, of the machine without its group; the machine stays.   docs/math.md (470)"""
+        here, values, used = self.engine.set.snapshot(), self.scores()[: self.labelled], self.beta != 0
+        for group in groups:
+            if not used[group].any():
+                continue
+            up, down = self.up.copy(), self.down.copy()
+            up[group] = down[group] = 0.0
+            try:
+                self._follow(up, down)
+                values[group] = self.scores()[group]
+            finally:
+                self.engine.set.restore(here)
+        return values
 
     def _set_costs(self, label: Array, positive: float, negative: float) -> None:
         up, down = self.up.copy(), self.down.copy()
