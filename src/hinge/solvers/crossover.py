@@ -41,8 +41,8 @@ EXACT_WEIGHT, FEW = 1e-4, 0.02
 #: Newton steps, in all and in a round, and rounds with the last weight.
 MAX_STEPS, MAX_ROUND, MAX_LAST = 120, 40, 4
 
-#: The first weight, and the Newton steps of a round, from a point that is near the solution.
-NEAR_WEIGHT, NEAR_ROUND = 1e-4, 30
+#: The first weights to try, and the Newton steps of a round, from a point that is near the solution.
+NEAR_WEIGHTS, NEAR_ROUND = (1e-4, 1e-2), 30
 
 #: Steps are as long as it takes to bring the slope along them down to this fraction.
 SLOPE = 0.1
@@ -88,23 +88,22 @@ class ProximalNewton:
         """The solution, to rounding where that is possible; None without a relative gap of `tol`, or what rounding
         makes of one.  Where x is `near` the solution its free variables are a first guess."""
         turned = np.asarray(np.linalg.solve(self.turn.T, mu), dtype=np.float64)
-        found = self._from_near(x, turned, tol) if near else None
-        if found is None:
-            found = self._rounds(x, turned, tol, self._first_weight())
-        if found is None and self.free is not None and not self._late():  # rounds that end early have led astray
+        found = self._from_near(x, turned, tol) if near else self._rounds(x, turned, tol, self._first_weight())
+        if found is None and not near and self.free is not None and not self._late():  # ending early led astray
             self.strict, self.free, self.high, self.limit = True, None, None, self.steps + MAX_STEPS
             found = self._rounds(x, turned, tol, self._first_weight())
         return found if found is None else replace(found, mu=found.mu @ self.turn)
 
     def _from_near(self, x: Array, mu: Array, tol: float) -> Crossing | None:
-        """Little weight from the start; if that fails all is forgotten."""
-        self.free = (x > self.problem.lower) & (x < self.problem.upper)
-        self.high, self.round_limit = (x >= self.problem.upper) & ~self.free, NEAR_ROUND
-        found = self._rounds(x, mu, tol, NEAR_WEIGHT)
-        self.round_limit = MAX_ROUND
-        if found is None:
-            self.free, self.high, self.limit = None, None, self.steps + MAX_STEPS
-        return found
+        """Little weight from the start; if that fails, more."""
+        inside = (x > self.problem.lower) & (x < self.problem.upper)
+        self.round_limit = NEAR_ROUND
+        for weight in NEAR_WEIGHTS:
+            self.free, self.high, self.limit = inside, (x >= self.problem.upper) & ~inside, self.steps + MAX_STEPS
+            found = self._rounds(x, mu, tol, weight)
+            if found is not None or self._late():
+                return found
+        return None
 
     def _rounds(self, x: Array, mu: Array, tol: float, weight: float) -> Crossing | None:
         problem = self.problem

@@ -111,7 +111,7 @@ class InteriorPoint:
         status = Status.MAX_ITER
         best, idle, crossing = np.inf, 0, CROSSING if self.crossover else -1.0
         polished: tuple[Array, Array] | None = None
-        exact, crossed = True, 0
+        exact, crossed, cross_at = True, 0, CROSSING_ITERATION
         try:
             if error is not None:
                 raise error
@@ -130,7 +130,7 @@ class InteriorPoint:
                     status = Status.INTERRUPTED
                     break
                 products = _products(state)
-                if state.rough or products <= crossing or (iteration == CROSSING_ITERATION and not state.careful):
+                if state.rough or products <= crossing or (iteration == cross_at and not state.careful):
                     crossing = min(products, crossing) * CROSSING_STEP
                     polished, exact, steps = _cross(state, deadline, self.tol)
                     crossed += steps
@@ -140,9 +140,10 @@ class InteriorPoint:
                     if deadline is not None and time.monotonic() > deadline:
                         status = Status.TIME_LIMIT
                         break
-                    if not state.careful:  # along the path, then
-                        state, crossing = InteriorState(problem, state.K, careful=True), CROSSING_AGAIN
-                        best, idle, products = np.inf, 0, _products(state)
+                    if not state.careful:  # along the path, then: a little of it first
+                        crossing = CROSSING if state.rough else CROSSING_AGAIN
+                        state = InteriorState(problem, state.K, careful=not state.rough)
+                        best, idle, products, cross_at = np.inf, 0, _products(state), iteration + CROSSING_ITERATION
                 if products <= END * self.tol:  # the rest is rounding
                     status = _end(state, self.tol)
                     break
