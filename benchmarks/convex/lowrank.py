@@ -1,12 +1,13 @@
 """Low rank beside the exact machine, and one million rows.
 
-    python benchmarks/convex/lowrank.py [covtype] [mnist] [growth] [reach] [--threads 2] [--rows 1000000]
+    python benchmarks/convex/lowrank.py [covtype] [mnist] [growth] [reach] [parts] [--threads 2] [--rows 1000000]
 
 covtype and mnist: accuracy on other data and processor seconds (wall clocks lie on a busy machine) of the exact machine
 (`SVC`), and of `LowRankInteriorPoint` with more and more basis functions, in one run.  growth: synthetic rows, d = 50,
 n = 300 basis functions, seconds per iteration and peak memory while the number of rows grows.  reach: what n random
 basis functions can do at all, whatever is trained on them: processor seconds of their kernel columns and of the n × n
-matrix, with no solver yet, and the accuracy of least squares.
+matrix, with no solver yet, and the accuracy of least squares.  parts: the exact machine trained on a part of the rows,
+drawn at random, for its whole time and less: what a cheaper method has to be better than.
 """
 
 from __future__ import annotations
@@ -105,6 +106,26 @@ def reach(name, ranks):
         print(f"{n:6d}{first:11.1f}{second:8.1f}{share:12.0f} %{accuracy:13.2f} %", flush=True)
 
 
+def parts(name, threads):
+    X, y, X_test, y_test, options = {"covtype": covtype, "mnist": mnist}[name]()
+    order = np.random.default_rng(1).permutation(len(y))
+    print(f"\n{name}, {options}: the exact machine of some of the rows, {threads} threads")
+    print(f"{'rows':>8}{'cpu s':>8}{'of all':>8}{'vectors':>9}{'accuracy':>10}{'against':>9}")
+    base = None
+    for share in (1.0, 0.5, 0.3, 0.2, 0.1, 0.05):
+        rows = order[: int(share * len(y))]
+        began = time.process_time()
+        model = SVC(n_jobs=threads, **options).fit(X[rows], y[rows])
+        seconds = time.process_time() - began
+        right = 100 * float(np.mean(model.predict(X_test) == y_test))
+        base = base or (seconds, right)
+        print(
+            f"{len(rows):8d}{seconds:8.2f}{seconds / base[0]:8.2f}{len(model.support_):9d}{right:9.2f}%"
+            f"{right - base[1]:+8.2f}%",
+            flush=True,
+        )
+
+
 def growth(rows, threads):
     rng = np.random.default_rng(0)
     print(f"\nd = 50, n = 300, {threads} threads, tol 1e-3: the growth with m")
@@ -140,9 +161,9 @@ def main():
     for what in arguments.what:
         if what == "growth":
             growth(arguments.rows, arguments.threads)
-        elif what == "reach" and data_folder() is not None:
+        elif what in ("reach", "parts") and data_folder() is not None:
             for name in ("covtype", "mnist"):
-                reach(name, arguments.ranks)
+                reach(name, arguments.ranks) if what == "reach" else parts(name, arguments.threads)
         elif data_folder() is None:
             print(f"no ../shared/data beside the repository: {what} is left out")
         else:

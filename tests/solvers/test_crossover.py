@@ -1,5 +1,7 @@
 """Proximal Newton steps: the exact solution from anywhere, also where matrices are singular."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from hinge import Status
 from hinge.formulations import CSVC, SVR, NuSVR, OneClass
 from hinge.kernels import RBF, open_access
 from hinge.problems import certify
-from hinge.solvers import SMO, InteriorPoint
+from hinge.solvers import SMO, InteriorPoint, interior_point
 from hinge.solvers.crossover import ProximalNewton
 
 
@@ -69,8 +71,10 @@ def test_interior_point_says_how_it_got_there(kind):
     problem, _ = posed(kind)
     found = InteriorPoint().solve(problem)
     assert found.status is Status.SOLVED
-    assert found.iterations <= (30 if kind == "absolute" else 3)  # both variables of a sample free: not by crossing
+    assert found.iterations <= {"absolute": 30, "nu": 3}.get(kind, 0)  # both variables of a sample may be free
     assert 0 < found.counters["crossover_steps"] <= 100
+    assert found.counters["rough_steps"] <= 10 * problem.Q.n
+    assert (found.counters["rough_steps"] > 0) == (kind != "nu")
     other = SMO(tol=1e-9).solve(problem)
     assert problem.value(found.alpha) == pytest.approx(problem.value(other.alpha), rel=1e-8)
 
@@ -78,7 +82,7 @@ def test_interior_point_says_how_it_got_there(kind):
 def test_the_path_goes_on_where_a_crossing_fails(monkeypatch):
     problem, _ = posed("classification")
     exact = InteriorPoint().solve(problem)
-    monkeypatch.setattr(ProximalNewton, "run", lambda *_: None)
+    monkeypatch.setattr(ProximalNewton, "run", lambda *_, **__: None)
     found = InteriorPoint().solve(problem)
     assert found.status is Status.SOLVED
     assert 5 < found.iterations <= 30
@@ -90,3 +94,45 @@ def test_a_deadline_ends_the_steps():
     newton = ProximalNewton(problem, K, deadline=0.0)
     assert newton.run(problem.lower, np.zeros(1), 1e-10) is None
     assert newton.steps <= 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_crossover_the_path_is_followed_to_its_end(kind):
+    problem, _ = posed(kind)
+    crossed, followed = InteriorPoint().solve(problem), InteriorPoint(crossover=False).solve(problem)
+    assert followed.status is Status.SOLVED
+    assert followed.counters == {"rough_steps": 0, "crossover_steps": 0}
+    assert 5 < followed.iterations <= 30
+    assert certify(problem, followed.alpha).relative_gap <= 1e-9
+    assert problem.value(followed.alpha) == pytest.approx(problem.value(crossed.alpha), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["classification", "regression", "one class"])
+def test_a_wrong_guess_is_mended(kind, monkeypatch):
+    """Said to be near the solution, and at the wrong end of every box."""
+    problem, _ = posed(kind)
+    best = InteriorPoint(crossover=False).solve(problem)
+    wrong = np.where(best.alpha - problem.lower < problem.upper - best.alpha, problem.upper, problem.lower)
+    monkeypatch.setattr(interior_point, "rough_point", lambda *_: replace(best, alpha=wrong, error=None))
+    found = InteriorPoint().solve(problem)
+    assert found.status is Status.SOLVED
+    assert found.iterations <= 30
+    assert problem.value(found.alpha) == pytest.approx(problem.value(best.alpha), rel=1e-9)
+
+
+def test_the_rough_point_is_kept_where_time_is_over():
+    problem, _ = posed("classification", n=300)
+    found = InteriorPoint(max_time=0.0).solve(problem)
+    assert found.status is Status.TIME_LIMIT
+    assert certify(problem, found.alpha).infeasibility <= 1e-12 * np.sum(np.abs(found.alpha))
+
+
+def test_an_interruption_of_the_rough_steps_is_passed_on(monkeypatch):
+    problem, _ = posed("classification")
+    stopped = replace(SMO(max_iter=3).solve(problem), error=KeyboardInterrupt())
+    monkeypatch.setattr(interior_point, "rough_point", lambda *_: stopped)
+    found = InteriorPoint().solve(problem)
+    assert found.status is Status.INTERRUPTED
+    assert isinstance(found.error, KeyboardInterrupt)
+    np.testing.assert_array_equal(found.alpha, stopped.alpha)
+    assert found.history.gap.size == 0

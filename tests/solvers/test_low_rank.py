@@ -3,11 +3,12 @@
 import gc
 import time
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from hinge import Status
+from hinge import SVC, Status
 from hinge.formulations import CSVC, SVR
 from hinge.kernels import RBF, Precomputed, open_access
 from hinge.lowrank import SGMA, Nystrom, low_rank_access
@@ -176,3 +177,64 @@ def test_an_optimum_of_zero_is_found():
         found = LowRankInteriorPoint(approximation=SGMA(rank=20, tol=0), tol=1e-10).solve(task)
         assert found.status is Status.SOLVED
         assert task.value(found.alpha) <= 1e-10 * np.trace(factor @ factor.T)
+
+
+@pytest.mark.parametrize("regression", [False, True])
+def test_settled_samples_are_left_out_and_the_answer_is_the_same(regression):
+    small, large = (reduced(problem(regression=regression), rank) for rank in (20, 60))
+    solver = LowRankInteriorPoint(tol=1e-4)
+    first = solver.solve(small)
+    again, whole = solver.solve(large, first), solver.solve(large)
+    assert again.status is Status.SOLVED
+    share = np.max(again.history.active) / np.max(whole.history.active)
+    assert share < (1.0 if regression else 0.95)  # with so narrow a tube few samples are far from its edges
+    for found in (again, whole):
+        assert certify(large, *found.point).relative_gap <= 1.01e-4
+
+
+def test_samples_that_were_set_aside_too_early_come_back():
+    """A start with every variable at the wrong end of its box."""
+    large = reduced(problem(), 60)
+    solver = LowRankInteriorPoint(tol=1e-4)
+    good = solver.solve(large)
+    bad = replace(good, alpha=np.where(good.alpha > 0.5 * large.upper, large.lower, large.upper))
+    found = solver.solve(large, bad)
+    assert found.status is Status.SOLVED
+    assert certify(large, *found.point).relative_gap <= 1.01e-4
+
+
+def blobs(m=600, classes=2):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(m, 3))
+    f = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=m)
+    return X, np.digitize(f, np.quantile(f, np.linspace(0, 1, classes + 1)[1:-1]))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_rounds_of_improvement_end_where_one_round_does(classes):
+    X, y = blobs(classes=classes)
+    options = dict(C=5.0, gamma=0.5)
+
+    def fitted(rounds):
+        method = SGMA(rank=80, tol=0, sample=None)
+        return SVC(solver=LowRankInteriorPoint(approximation=method, tol=1e-4, rounds=rounds), **options).fit(X, y)
+
+    one, three = fitted(1), fitted(3)
+    assert three.approximation_.rank == one.approximation_.rank == len(three.support_) == 80
+    assert three.certificate_.primal == pytest.approx(one.certificate_.primal, rel=3e-4)
+    assert three.approximation_.certificate.relative_gap <= 1.1e-4
+    assert np.mean(three.predict(X) == one.predict(X)) > 0.99
+
+
+def test_rounds_end_early_where_nothing_is_gained():
+    """Two features and a smooth kernel: forty basis functions are as good as 320."""
+    X, y = blobs()
+    solver = LowRankInteriorPoint(approximation=Nystrom(rank=320), tol=1e-2, rounds=4)
+    model = SVC(solver=solver, C=1.0, gamma=0.05).fit(X[:, :2], y)
+    assert model.approximation_.rank < 320
+
+
+@pytest.mark.parametrize("rounds", [0, -1, 1.5, True, "2"])
+def test_rounds_are_a_number(rounds):
+    with pytest.raises(ValueError, match="rounds="):
+        LowRankInteriorPoint(rounds=rounds)

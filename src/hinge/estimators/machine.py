@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hinge.estimators import compact, parameters
 from hinge.estimators.data import Data, check_symmetric, check_weight, everyone, is_plain, length, rows_of, take
 from hinge.estimators.fitted import FLOATS, FittedFunction
+from hinge.estimators.improvement import Round, improved
 from hinge.estimators.reported import Reported
 from hinge.estimators.warm import WarmStarts
 from hinge.formulations import Formulation, proof_of
@@ -187,6 +188,14 @@ class KernelMachine(WarmStarts, Reported, FittedFunction, BaseEstimator):
         with self._progress() as monitor:
             starts = self._warm_starts(data, kernel, upper)
             solutions = self._solve_all(problems, machines, starts, deadline, monitor)
+            if self._low_rank is not None:
+
+                def solve(larger: Sequence[Problem], last: Sequence[Solution]) -> list[Solution]:
+                    return self._solve_all(larger, machines, last, deadline, monitor)
+
+                first = Round(self._low_rank, problems, solutions)
+                found = improved(self._solver(), whole, machines, first, solve, lambda: _left(deadline))
+                self._low_rank, problems, solutions = found.access, found.problems, found.solutions
             if monitor is not None and len(solutions[-1].history):
                 monitor(solutions[-1].history.last())
         self._remember(data, kernel, upper, solutions)
@@ -204,7 +213,7 @@ class KernelMachine(WarmStarts, Reported, FittedFunction, BaseEstimator):
             self.__dict__.pop(name, None)
         if not hasattr(solver, "approximate"):
             return access
-        reduced = solver.approximate(access)
+        reduced = (solver.stages()[0] if hasattr(solver, "stages") else solver).approximate(access)
         self._low_rank = compact.approximated(reduced)
         return reduced
 
@@ -230,7 +239,7 @@ class KernelMachine(WarmStarts, Reported, FittedFunction, BaseEstimator):
         self,
         problems: Sequence[Problem],
         machines: Sequence[Machine],
-        starts: Sequence[Array | None],
+        starts: Sequence[Any],
         deadline: float | None,
         monitor: Monitor | None,
     ) -> list[Solution]:

@@ -41,6 +41,9 @@ EXACT_WEIGHT, FEW = 1e-4, 0.02
 #: Newton steps, in all and in a round, and rounds with the last weight.
 MAX_STEPS, MAX_ROUND, MAX_LAST = 120, 40, 4
 
+#: The first weights to try, and the Newton steps of a round, from a point that is near the solution.
+NEAR_WEIGHTS, NEAR_ROUND = (1e-4, 1e-2), 30
+
 #: Steps are as long as it takes to bring the slope along them down to this fraction.
 SLOPE = 0.1
 MAX_TRIALS = 20
@@ -77,26 +80,37 @@ class ProximalNewton:
         self.ridge = problem.term.d if isinstance(problem.term, Diagonal) else np.zeros(problem.size)
         self.unit, self.largest = float(np.mean(np.diagonal(K))) or 1.0, float(np.max(np.diagonal(K), initial=0.0))
         self.slopes = float(np.max(np.abs(problem.p), initial=0.0))
-        self.steps, self.limit, self.strict = 0, MAX_STEPS, False
+        self.steps, self.limit, self.round_limit, self.strict = 0, MAX_STEPS, MAX_ROUND, False
         self.free: Mask | None = None
         self.high: Mask | None = None
 
-    def run(self, x: Array, mu: Array, tol: float) -> Crossing | None:
+    def run(self, x: Array, mu: Array, tol: float, near: bool = False) -> Crossing | None:
         """The solution, to rounding where that is possible; None without a relative gap of `tol`, or what rounding
-        makes of one."""
+        makes of one.  Where x is `near` the solution its free variables are a first guess."""
         turned = np.asarray(np.linalg.solve(self.turn.T, mu), dtype=np.float64)
-        found = self._rounds(x, turned, tol)
-        if found is None and self.free is not None and not self._late():  # rounds that end early have led astray
+        found = self._from_near(x, turned, tol) if near else self._rounds(x, turned, tol, self._first_weight())
+        if found is None and not near and self.free is not None and not self._late():  # ending early led astray
             self.strict, self.free, self.high, self.limit = True, None, None, self.steps + MAX_STEPS
-            found = self._rounds(x, turned, tol)
+            found = self._rounds(x, turned, tol, self._first_weight())
         return found if found is None else replace(found, mu=found.mu @ self.turn)
 
-    def _rounds(self, x: Array, mu: Array, tol: float) -> Crossing | None:
+    def _from_near(self, x: Array, mu: Array, tol: float) -> Crossing | None:
+        """Little weight from the start; if that fails, more."""
+        inside = (x > self.problem.lower) & (x < self.problem.upper)
+        self.round_limit = NEAR_ROUND
+        for weight in NEAR_WEIGHTS:
+            self.free, self.high, self.limit = inside, (x >= self.problem.upper) & ~inside, self.steps + MAX_STEPS
+            found = self._rounds(x, mu, tol, weight)
+            if found is not None or self._late():
+                return found
+        return None
+
+    def _rounds(self, x: Array, mu: Array, tol: float, weight: float) -> Crossing | None:
         problem = self.problem
         self.centre = np.minimum(np.maximum(x, problem.lower), problem.upper)
         self.beta, self.mu = problem.Q.coefficients(self.centre), mu.copy()
         self.f = self.K @ self.beta
-        weight, last, found, least = self._first_weight(), 0, None, np.inf
+        last, found, least = 0, None, np.inf
         while self.steps < self.limit:
             steps = self._round(weight * self.unit)
             if steps is None:
@@ -164,7 +178,7 @@ class ProximalNewton:
         guess = self.free is not None
         if self.free is not None and self.high is not None:  # those of the last round are better than what r says
             free, high = self.free, self.high
-        for step in range(1, MAX_ROUND + 1):
+        for step in range(1, self.round_limit + 1):
             self.steps += 1
             if self._late():
                 return None

@@ -7,14 +7,14 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from hinge.kernels import Precomputed, available_bytes, open_access
-from hinge.problems import Array, Diagonal, History, Problem, Quadratic, Solution, Status, certify, optimal_offset
-from hinge.solvers.absorb import ridge_of
+from hinge.kernels import available_bytes
+from hinge.problems import Array, Diagonal, History, Problem, Solution, Status, certify, optimal_offset
 from hinge.solvers.crossover import ProximalNewton, room_of, rounding_of
 from hinge.solvers.groups import nearest_feasible
-from hinge.solvers.interior_state import InteriorState
+from hinge.solvers.interior_state import InteriorState, whole_matrix
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.polish import MAX_SINGULAR, balance, polish
+from hinge.solvers.rough_point import may_be_rough, over_matrix, rough_point
 from hinge.solvers.single_thread import single_thread
 
 #: A relative gap that is accepted where rounding allows no further step.
@@ -58,9 +58,10 @@ EMPTY = {name: np.empty(0) for name in (f.name for f in fields(History))}
 class InteriorPoint:
     """Predictor-corrector steps along the central path.     LwK §10.3, SVR tutorial app. A; docs/math.md (321)–(326)
 
-    For every machine and every convex loss, with a positive semidefinite Q. Where the dual is a quadratic program a few
-    rough iterations of O(n²) lead to where Newton steps on the free samples find the exact solution, (373)–(376): some
-    15 to 60 factorisations of their size (`Solution.counters` has the number). With a curved loss an iteration costs
+    For every machine and every convex loss, with a positive semidefinite Q. Where the dual is a quadratic program a
+    rough point is found first, by a few steps on pairs of variables; from there Newton steps on the free samples lead
+    to the exact solution, (373)–(376): some 5 to 25 factorisations of their size (`Solution.counters` has the number),
+    and the path is followed only where they fail, or if asked for. With a curved loss an iteration costs
     one Cholesky factorisation of the size of the samples that have not come to rest (not of the number of variables: a
     regression has two for each sample), and some 5 to 25 iterations give ten digits, whatever C and the scale of the
     data are. Memory is 20 n² bytes. Offset, ρ and ε are the multipliers of the equality rows.
@@ -73,11 +74,15 @@ class InteriorPoint:
         Iterations; −1 for the default of 100.
     max_time : float or None
         Seconds.
+    crossover : bool
+        Whether to look for the exact solution of a quadratic program before the path has come to its end. With False
+        the path is followed all the way, and only its last point is made exact.
     """
 
     tol: float = 1e-10
     max_iter: int = -1
     max_time: float | None = None
+    crossover: bool = True
 
     def __post_init__(self) -> None:
         if not 0 < self.tol < np.inf:
@@ -101,40 +106,46 @@ class InteriorPoint:
     def _follow(self, problem: Problem, monitor: Monitor | None) -> Solution:
         began = time.monotonic()
         deadline = None if self.max_time is None else began + self.max_time
-        state = InteriorState(problem)
+        state, rough_steps, error = self._start(problem, deadline)
         records: list[dict[str, float]] = []
-        status, error = Status.MAX_ITER, None
-        best, idle, crossing = np.inf, 0, CROSSING
+        status = Status.MAX_ITER
+        best, idle, crossing = np.inf, 0, CROSSING if self.crossover else -1.0
         polished: tuple[Array, Array] | None = None
-        exact, crossed = True, 0
+        exact, crossed, cross_at = True, 0, CROSSING_ITERATION
         try:
+            if error is not None:
+                raise error
             for iteration in range(1 + (MAX_ITER if self.max_iter < 0 else self.max_iter)):
                 records.append(_snapshot(state, iteration, time.monotonic() - began))
                 gap = _relative_gap(state, ZERO)
                 merit = state.merit()
                 best, idle = (merit, 0) if merit < 0.9 * best else (best, idle + 1)
-                if gap <= self.tol:
+                if gap <= self.tol and not state.rough:
                     status = Status.SOLVED
-                    break
-                products = _products(state)
-                if products <= crossing or (iteration == CROSSING_ITERATION and not state.careful):
-                    crossing = min(products, crossing) * CROSSING_STEP
-                    polished, exact, steps = _cross(state, deadline, self.tol)
-                    crossed += steps
-                    if polished is not None:
-                        status = Status.SOLVED
-                        break
-                    if not state.careful:  # along the path, then
-                        state, crossing = InteriorState(problem, state.K, careful=True), CROSSING_AGAIN
-                        best, idle = np.inf, 0
-                if products <= END * self.tol:  # the rest is rounding
-                    status = _end(state, self.tol)
                     break
                 if deadline is not None and time.monotonic() > deadline:
                     status = Status.TIME_LIMIT
                     break
                 if monitor is not None and monitor(records[-1]) is False:
                     status = Status.INTERRUPTED
+                    break
+                products = _products(state)
+                if state.rough or products <= crossing or (iteration == cross_at and not state.careful):
+                    crossing = min(products, crossing) * CROSSING_STEP
+                    polished, exact, steps = _cross(state, deadline, self.tol)
+                    crossed += steps
+                    if polished is not None:
+                        status = Status.SOLVED
+                        break
+                    if deadline is not None and time.monotonic() > deadline:
+                        status = Status.TIME_LIMIT
+                        break
+                    if not state.careful:  # along the path, then: a little of it first
+                        crossing = CROSSING if state.rough else CROSSING_AGAIN
+                        state = InteriorState(problem, state.K, careful=not state.rough)
+                        best, idle, products, cross_at = np.inf, 0, _products(state), iteration + CROSSING_ITERATION
+                if products <= END * self.tol:  # the rest is rounding
+                    status = _end(state, self.tol)
                     break
                 if (self.max_iter < 0 or iteration < self.max_iter) and (idle > IDLE or not state.advance()):
                     status = _end(state, self.tol)
@@ -145,7 +156,15 @@ class InteriorPoint:
         except (KeyboardInterrupt, Exception) as interruption:  # a signal, or what the monitor raised
             status, error = Status.INTERRUPTED, interruption
         found = _solution(state, polished, exact, status, records, error)
-        return replace(found, counters={"crossover_steps": crossed})
+        return replace(found, counters={"rough_steps": rough_steps, "crossover_steps": crossed})
+
+    def _start(self, problem: Problem, deadline: float | None) -> tuple[InteriorState, int, BaseException | None]:
+        """A rough point to cross from, and the steps it took; else the beginning of the path."""
+        K = whole_matrix(problem.Q)
+        if not self.crossover or not may_be_rough(problem):
+            return InteriorState(problem, K, careful=not self.crossover), 0, None
+        rough = rough_point(problem, K, deadline)
+        return InteriorState(problem, K, near=(rough.alpha, rough.mu)), rough.iterations, rough.error
 
 
 def _end(state: InteriorState, tol: float) -> Status:
@@ -190,7 +209,7 @@ def _cross(state: InteriorState, deadline: float | None, tol: float) -> tuple[tu
     if not _quadratic(problem):
         return None, False, 0
     newton = ProximalNewton(problem, state.K, deadline)
-    found = newton.run(state.x, state.mu, tol)
+    found = newton.run(state.x, state.mu, tol, near=state.rough)
     if found is None:
         return None, False, newton.steps
     alpha = _without_crumbs(problem, found.x)
@@ -232,7 +251,7 @@ def _polish(state: InteriorState, deadline: float | None) -> tuple[Array, Array]
     down = state.has_lower & (state.s * state.force < state.z * width) & (state.z >= state.w)
     up = state.has_upper & (state.t * state.force < state.w * width) & (state.w > state.z)
     alpha = np.where(down, problem.lower, np.where(up, problem.upper, state.x))
-    plain = _plain(state)
+    plain = over_matrix(problem, state.K)
     found = polish(
         plain, alpha, plain.gradient(alpha), state.x, plain.gradient(state.x), max_free=problem.size,
         max_singular=MAX_SINGULAR, deadline=deadline,
@@ -241,15 +260,6 @@ def _polish(state: InteriorState, deadline: float | None) -> tuple[Array, Array]
         _take_bounds(state, alpha)
         return None
     return found[0], found[1] if problem.term is None else state.gradient_at(found[0])
-
-
-def _plain(state: InteriorState) -> Problem:
-    """The same quadratic program over the matrix in memory, a diagonal term added to it."""
-    problem, K = state.problem, state.K
-    if problem.term is not None:
-        K = K.copy()
-        K[np.diag_indices_from(K)] += ridge_of(problem)
-    return replace(problem, Q=Quadratic(open_access(Precomputed(), K), problem.Q.sign), term=None)
 
 
 def _empty_slots(state: InteriorState) -> None:

@@ -37,7 +37,13 @@ class InteriorState:
     docs/math.md (323)–(326); LwK (10.39)–(10.46), SVR tutorial app. A.
     """
 
-    def __init__(self, problem: Problem, K: Array | None = None, careful: bool = False) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        K: Array | None = None,
+        careful: bool = False,
+        near: tuple[Array, Array] | None = None,
+    ) -> None:
         self.problem, Q = problem, problem.Q
         self.K = whole_matrix(Q) if K is None else K
         self.system = NewtonSystem(Q, self.K)
@@ -48,7 +54,28 @@ class InteriorState:
         self.has_lower = np.isfinite(problem.lower) & self.moves
         self.has_upper = np.isfinite(problem.upper) & self.moves
         self.bounds = max(1, int(self.has_lower.sum() + self.has_upper.sum()))
-        self._start(fixed, values)
+        self.rough = near is not None  # a point with bounds in it, to cross from: no step leads on
+        if near is None:
+            self._start(fixed, values)
+        else:
+            self._place(*near)
+
+    def _place(self, x: Array, mu: Array) -> None:
+        """At this point, with the multipliers of the rows, and at bounds those that fit them."""
+        problem = self.problem
+        self.x, self.mu, self.gradient = x, mu, self.gradient_at(x)
+        self.s = np.where(self.has_lower, x - problem.lower, 1.0)
+        self.t = np.where(self.has_upper, problem.upper - x, 1.0)
+        r = problem.slope(x, self.gradient) + mu @ problem.A
+        self.z = np.where(self.has_lower & (self.s == 0), np.maximum(r, 0.0), 0.0)
+        self.w = np.where(self.has_upper & (self.t == 0), np.maximum(-r, 0.0), 0.0)
+        self._measure()
+
+    def _measure(self) -> None:
+        """The sizes of forces and of the objective that other numbers are compared with."""
+        self.force = float(np.max(np.abs(self.gradient) + np.abs(self.problem.p), initial=0.0)) or 1.0
+        size = 1e-8 * self.force * float(np.sum(np.abs(self.x)))  # an objective that is zero has none
+        self.scale = max(abs(self.problem.value(self.x, self.gradient)), size, 1e-300)
 
     # ---- the start --------------------------------------------------------------------------------------------
 
@@ -66,14 +93,12 @@ class InteriorState:
         self.t = np.where(self.has_upper, high - self.x, 1.0)
         self.mu = np.zeros(len(problem.d))
         self.gradient = self.gradient_at(self.x)
-        self.force = float(np.max(np.abs(self.gradient) + np.abs(problem.p), initial=0.0)) or 1.0
+        self._measure()
         slope = problem.slope(self.x, self.gradient)
         usual = float(np.mean(self._room()[self.moves])) if self.moves.any() else 1.0
         product = START_PUSH * (float(np.mean(np.abs(slope))) or 1.0) * usual
         self.z = np.where(self.has_lower, np.maximum(slope, 0.0) + product / self.s, 0.0)
         self.w = np.where(self.has_upper, np.maximum(-slope, 0.0) + product / self.t, 0.0)
-        size = 1e-8 * self.force * float(np.sum(np.abs(self.x)))  # an objective that is zero has none
-        self.scale = max(abs(problem.value(self.x, self.gradient)), size, 1e-300)
 
     def _without_bounds(self) -> tuple[Array, float]:
         """The minimum of the problem with a quadratic in place of bounds and h, and the usual size of its variables."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from hinge.solvers.groups import nearest_feasible
 from hinge.solvers.interior_path import NOTHING, CentralPath
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.polish import balance, polish
+from hinge.solvers.settled import open_part, settled
 from hinge.solvers.single_thread import single_thread
 
 #: Iterations where `max_iter` sets no limit.
@@ -30,6 +32,9 @@ NOTHING_LEFT = 1e-11
 
 #: A relative gap that is accepted for a point without crumbs beside its bounds.
 ROUNDING_TOL = 1e-8
+
+#: Times that samples which were set aside too early are taken back, before all of them are.
+MAX_RETURNS = 3
 
 #: Free variables up to which the end is made exact.
 MAX_FREE = 2000
@@ -67,6 +72,11 @@ class LowRankInteriorPoint:
     exact_bound : bool
         Compute the lower bound with the true kernel matrix instead of bounding the difference; see `approximation_`
         of the estimators.
+    rounds : int
+        Estimators begin with few basis functions and double them from round to round, up to the rank of
+        `approximation`; samples that have settled at their bounds are set aside, and looked at again at the end of the
+        round.  They stop early where the regularised risk falls by no more than `tol` of its value (LwK §10.3.4,
+        "iterative improvement").
     """
 
     approximation: SGMA | PivotedCholesky | Nystrom = field(default_factory=SGMA)
@@ -78,10 +88,19 @@ class LowRankInteriorPoint:
     cache_size: float | str = "auto"
     folder: str | None = None
     exact_bound: bool = False
+    rounds: int = 1
 
     def __post_init__(self) -> None:
         if self.dtype not in ("auto", "float64", "float32"):
             raise ValueError(f"dtype={self.dtype!r} must be 'auto', 'float64' or 'float32'")
+        if isinstance(self.rounds, bool) or not isinstance(self.rounds, Integral) or self.rounds < 1:
+            raise ValueError(f"rounds={self.rounds!r} must be an integer of at least 1")
+
+    def stages(self) -> list[LowRankInteriorPoint]:
+        """The rounds, each with twice the basis functions of the one before."""
+        rank = self.approximation.rank
+        ranks = sorted({max(1, rank >> k) for k in range(self.rounds)})
+        return [replace(self, approximation=replace(self.approximation, rank=few), rounds=1) for few in ranks]
 
     def approximate(self, access: Access) -> LowRankAccess:
         """LLᵀ in the place of the matrix behind `access`."""
@@ -101,9 +120,10 @@ class LowRankInteriorPoint:
     def solve(
         self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
     ) -> Solution:
-        """Solve `problem` with LLᵀ in the place of its kernel matrix; a start is of no use and is ignored.
+        """Solve `problem` with LLᵀ in the place of its kernel matrix.
 
-        The gradient of the solution is that of `problem` itself, so that its certificate tells the truth about it.
+        A start says which samples have settled, if it is a solution: the path is followed without them.  The gradient
+        of the solution is that of `problem` itself, so that its certificate tells the truth about it.
         """
         if problem.term is not None:
             raise ValueError(
@@ -117,15 +137,41 @@ class LowRankInteriorPoint:
         same = access is problem.Q.access
         low = problem if same else replace(problem, Q=Quadratic(access, problem.Q.sign))
         lossless = same or access.origin.relative_residual <= NOTHING_LEFT
-        run = _Run(self, low, began, monitor)
         with single_thread():
-            found = run.follow()
-            if self.tol < PRECISE and lossless and found.status in (Status.SOLVED, Status.NUMERICAL, Status.MAX_ITER):
-                found = run.polished(problem, found)
+            found = None
+            if isinstance(start, Solution) and self.tol >= PRECISE:
+                found = self._without_settled(low, start.alpha, began, monitor)
+            if found is None:
+                run = _Run(self, low, began, monitor)
+                found = run.follow()
+                ended = found.status in (Status.SOLVED, Status.NUMERICAL, Status.MAX_ITER)
+                found = run.polished(problem, found) if self.tol < PRECISE and lossless and ended else found
         if same or found.polished:
             return found
         gradient = problem.gradient(found.alpha)
         return replace(found, gradient=gradient, mu=optimal_offset(problem, found.alpha, gradient))
+
+    def _without_settled(
+        self, low: Problem, alpha: Array, began: float, monitor: Monitor | None
+    ) -> Solution | None:
+        """The solution without the samples that are settled in `alpha`; None where all have to take part.   (357)"""
+        aside, story, iterations = np.ones(low.Q.n, dtype=bool), None, 0
+        for _ in range(MAX_RETURNS):
+            gradient = low.gradient(alpha)
+            r = low.reduced(gradient, optimal_offset(low, alpha, gradient))
+            aside &= settled(low, alpha, r)
+            part = open_part(low, aside, r)
+            if part is None:
+                return None
+            inner = _Run(self, part.problem, began, monitor).follow()
+            alpha, iterations = part.whole(inner.alpha), iterations + inner.iterations
+            story = inner.history if story is None else story.then(inner.history)
+            gradient = low.gradient(alpha)
+            mu = optimal_offset(low, alpha, gradient)
+            found = replace(inner, alpha=alpha, gradient=gradient, mu=mu, iterations=iterations, history=story)
+            if inner.status is not Status.SOLVED or certify(low, alpha, mu, gradient).relative_gap <= self.tol:
+                return found
+        return None
 
 
 def _watcher(deadline: float | None) -> Callable[[], None]:

@@ -1,0 +1,70 @@
+"""Rounds with more and more basis functions.                                     LwK §10.3.4, docs/math.md (357)"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hinge.lowrank import LowRankAccess
+from hinge.problems import Problem, Solution, Status, certify
+
+Solve = Callable[[Sequence[Problem], Sequence[Solution]], list[Solution]]
+
+
+@dataclass(frozen=True)
+class Round:
+    """The problems of all machines with one LLᵀ in the place of K, and their solutions."""
+
+    access: LowRankAccess
+    problems: list[Problem]
+    solutions: list[Solution]
+
+    def risk(self) -> float:
+        """The regularised risk of the functions found: the primal values, which are the same for K and LLᵀ."""
+        pairs = zip(self.problems, self.solutions, strict=True)
+        return sum(certify(problem, each.alpha, each.mu, each.gradient).primal for problem, each in pairs)
+
+
+def improved(
+    solver: Any,
+    whole: Any,
+    machines: Sequence[Any],
+    found: Round,
+    solve: Solve,
+    left: Callable[[], float | None],
+) -> Round:
+    """The last of all rounds that the solver asks for, or the first that gains nothing; `left`: seconds."""
+    for stage in solver.stages()[1:] if hasattr(solver, "stages") else []:
+        access = replace(stage, max_time=left()).approximate(whole)
+        found, further = _next(found, access, machines, solve, stage.tol)
+        if not further:
+            break
+    return found
+
+
+def _next(
+    last: Round, access: LowRankAccess, machines: Sequence[Any], solve: Solve, tol: float
+) -> tuple[Round, bool]:
+    """The same machines with more basis functions, and whether still more may help.
+
+    Where the new round did not come to its end (time, an interruption) the last one stays, with the reason why.
+    """
+    if any(solution.status is not Status.SOLVED for solution in last.solutions):
+        return last, False
+    problems = [
+        machine.formulation.build(access if machine.rows is None else access.subset(machine.rows))
+        for machine in machines
+    ]
+    solutions = solve(problems, last.solutions)
+    for solution in solutions:
+        if solution.status is not Status.SOLVED:
+            ended = [replace(each, status=solution.status, error=solution.error) for each in last.solutions]
+            return replace(last, solutions=ended), False
+    joined = [
+        replace(now, iterations=before.iterations + now.iterations, history=before.history.then(now.history))
+        for before, now in zip(last.solutions, solutions, strict=True)
+    ]
+    found = Round(access, problems, joined)
+    before = last.risk()
+    return found, before - found.risk() > tol * abs(before)
