@@ -3,7 +3,8 @@
     HINGE_DATA=folder python benchmarks/linear/speed.py [--data a9a,w8a] [--C 0.01,1,100] [--loss hinge,squared_hinge]
 
 Each problem can be saved as it is done (`--parts folder`), and `--table` prints the table of all parts in a folder, so
-that a long run can be taken in pieces; hinge and the others are timed next to each other.
+that a long run can be taken in pieces; hinge and the others are timed next to each other.  Every line says which
+commit it was measured with, and how many processors other programs used meanwhile.
 
 Without bias, which all of them can do.  hinge is asked for the gap and proves it.  The others prove nothing: each is
 run with finer and finer tolerances, its gap is (P(w) − D)/D with D the dual value hinge proves to 1e-9, and the
@@ -15,6 +16,8 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
+import subprocess
 import sys
 import time
 import warnings
@@ -67,7 +70,9 @@ def main():
                 else:
                     if X is None:
                         X, y = load(name)
+                    others = Others()
                     found.append(measure(Case(name, X, y, loss, C), options))
+                    found[-1] |= {"commit": commit(), "others": others.used()}
                     if part:
                         part.write_text(json.dumps(found[-1]))
                 print(line(found[-1]), flush=True)
@@ -80,7 +85,35 @@ def line(row):
         peer = cell["peer"] or np.inf
         mark = " " if cell["reached"] else "!"
         text += f"{cell['hinge']:8.3f}{mark}{peer:9.3f}{peer / cell['hinge']:7.2f}{cell['name'][:2] or ' -'}"
-    return text + "".join(f"   LIBLINEAR at 0.1: {seconds:.3f} s, gap {gap:.0e}" for seconds, gap in row["coarse"])
+    text += "".join(f"   LIBLINEAR at 0.1: {seconds:.3f} s, gap {gap:.0e}" for seconds, gap in row["coarse"])
+    return text + f"   {row.get('commit', '')}, others {row.get('others', math.nan):.2f}"
+
+
+def commit():
+    """The commit of this folder; + where files have changed since."""
+    run = dict(cwd=Path(__file__).parent, capture_output=True, text=True)
+    name = subprocess.run(["git", "rev-parse", "--short", "HEAD"], **run).stdout.strip()
+    return name + ("+" if subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "../.."], **run).returncode else "")
+
+
+class Others:
+    """How many processors other programs use from here on (Linux)."""
+
+    def __init__(self):
+        self.began, self.before = time.perf_counter(), self._seconds()
+
+    def used(self):
+        return (self._seconds() - self.before) / (time.perf_counter() - self.began)
+
+    @staticmethod
+    def _seconds():
+        try:
+            user, nice, system = map(int, Path("/proc/stat").read_text().split()[1:4])
+        except OSError:
+            return math.nan
+        mine = os.times()
+        everybody = (user + nice + system) / os.sysconf("SC_CLK_TCK")
+        return everybody - sum(mine[:4])
 
 
 def summary(found):

@@ -17,7 +17,7 @@ constexpr std::size_t kPolishedFeatures = 200;
 constexpr double kFairEpochs = 10;  // Newton's method goes first where it costs no more than these
 constexpr double kDearEpochs = 20;  // a start from fewer samples does not go first where its steps cost more
 constexpr double kCheapSteps = 0.8;  // epochs
-constexpr double kEasy = 0.3;       // of the way from one bound to the other: what a step of descent goes at least
+constexpr double kEasy = 1.2;       // times the way from one bound to the other: what a step of descent goes at most
 
 class LinearRun {
  public:
@@ -43,11 +43,15 @@ class LinearRun {
     state_.beta.assign(start.begin(), start.end());
     for (std::size_t i = 0; i < state_.n; ++i)
       state_.beta[i] = std::min(problem.upper[i], std::max(problem.lower[i], state_.beta[i]));
-    state_.set_floor();
     const bool cold = problem.total == 0 && std::all_of(start.begin(), start.end(), [](double b) { return b == 0; });
     if (cold) {
-      state_.adopt(state_.w, state_.f, state_.beta, 0.0);
+      const bool nothing = problem.bias == Bias::none;  // then that is what is seen
+      if (!nothing) state_.set_floor(state_.loss_of_nothing());
+      const LinearState::Sight sight = state_.see(state_.f, state_.beta);
+      if (nothing) state_.set_floor(sight.bounds.loss);
+      state_.adopt(state_.w, state_.beta, 0.0, sight);
     } else {
+      state_.set_floor(state_.loss_of_nothing());
       state_.from_beta();
       state_.look(0.0);
     }
@@ -147,7 +151,17 @@ class LinearRun {
 
 LinearResult solve_linear(const Samples& samples, const LinearProblem& problem, const LinearOptions& options,
                           Span<const double> beta, Monitor& monitor) {
-  return LinearRun(samples, problem, options, monitor).run(beta);
+  try {
+    return LinearRun(samples, problem, options, monitor).run(beta);
+  } catch (const Stop& stop) {  // before there was a point
+    LinearResult nothing;
+    nothing.status = stop.status;
+    nothing.weights.assign(features(samples), 0.0);
+    nothing.beta.assign(rows(samples), 0.0);
+    nothing.bounds.gap = nothing.bounds.primal = nothing.bounds.violation = INFINITY;
+    nothing.bounds.dual = -INFINITY;
+    return nothing;
+  }
 }
 
 }  // namespace hinge

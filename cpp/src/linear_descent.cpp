@@ -44,11 +44,11 @@ class DescentOf final : public Descent {
  public:
   DescentOf(const Storage& data, const Samples& samples, const LinearProblem& problem, Span<const double> norms,
             std::uint64_t seed, std::size_t block_bytes, const CrewParallel& parallel)
-      : rows_(data), samples_(samples), problem_(problem), parallel_(parallel), random_(seed), all_(data.rows),
-        due_(data.rows, 0) {
+      : rows_(data), samples_(samples), problem_(problem), parallel_(parallel), random_(seed), due_(data.rows, 0) {
+    all_.reserve(data.rows);
     for (std::size_t i = 0; i < data.rows; ++i) {
       if (block_bytes == 0) stored_ += static_cast<double>(rows_.stored(i));
-      all_[i] = {0, problem.target[i], problem.lower[i], problem.upper[i], problem.ridge[i], norms[i], 0, 0, 0};
+      all_.push_back({0, problem.target[i], problem.lower[i], problem.upper[i], problem.ridge[i], norms[i], 0, 0, 0});
     }
     if (problem.bias == Bias::penalised) sigma = problem.bias_scale * problem.bias_scale;
     if (problem.bias == Bias::free) sigma = quarter_mean(norms);
@@ -63,17 +63,18 @@ class DescentOf final : public Descent {
   void write(Span<const double> beta, Span<const double> w, double at) override {
     sum = 0;
     for (std::size_t i = 0; i < all_.size(); ++i) sum += all_[i].beta = beta[i];
-    std::copy(w.begin(), w.end(), weights.begin());
-    multiplier = at;
-    offset = multiplier + sigma * (sum - problem_.total);
+    move_to(w, at);
   }
 
-  void wake(Span<const double> parts) override {
-    gap = 0;
+  void enter(Span<const double> beta, Span<const double> w, double at, Span<const double> parts) override {
+    sum = gap = 0;
     for (std::size_t i = 0; i < all_.size(); ++i) {
-      gap += all_[i].gap = parts[i];
-      if (due_[i] > epochs && parts[i] > 0) due_[i] = 0, all_[i].nap = 0;
+      Sample& s = all_[i];
+      sum += s.beta = beta[i];
+      gap += s.gap = parts[i];
+      if (due_[i] > epochs && parts[i] > 0) due_[i] = 0, s.nap = 0;
     }
+    move_to(w, at);
   }
 
   void begin_round() override {
@@ -103,6 +104,12 @@ class DescentOf final : public Descent {
   }
 
  private:
+  void move_to(Span<const double> w, double at) {
+    std::copy(w.begin(), w.end(), weights.begin());
+    multiplier = at;
+    offset = multiplier + sigma * (sum - problem_.total);
+  }
+
   LossTerm term_of(const Sample& s) const { return {s.target, s.lower, s.upper, s.ridge, problem_.tube}; }
 
   // Samples on disk are visited in groups of chunks that are drawn anew in every epoch: fixed blocks would each pull
@@ -234,16 +241,13 @@ class DescentOf final : public Descent {
     Sample& s = all_[i];
     const double f = rows_.dot(i, lane.w) + lane.offset;
     const double curvature = s.norm + sigma + s.ridge, g = f + s.ridge * s.beta - s.target, tube = problem_.tube;
+    const LossTerm term = term_of(s);
     double next;
     if (curvature > 0) {
-      double z = curvature * s.beta - g;
-      z = z > tube ? z - tube : z < -tube ? z + tube : 0.0;
-      next = z / curvature;
-      next = next < s.lower ? s.lower : next > s.upper ? s.upper : next;
+      next = term.within(term.beyond_tube(curvature * s.beta - g) / curvature);
     } else {  // a row of zeros without bias: its loss does not depend on w
       next = g < -tube ? s.upper : g > tube ? s.lower : s.beta;
     }
-    const LossTerm term = term_of(s);
     const double part = term.gap(f, s.beta);
     lane.gap += part - s.gap;
     s.gap = part;

@@ -25,8 +25,8 @@ class Descent {
   // What an epoch has left; `gap` is the sum of the parts of the gap as each sample was last seen.
   virtual void read(Span<double> beta) const = 0;
   virtual void write(Span<const double> beta, Span<const double> w, double multiplier) = 0;
-  // Take over the parts of the gap (106) of all samples, and wake those that have one.
-  virtual void wake(Span<const double> parts) = 0;
+  // As write; and take over the parts of the gap (106) of all samples, and wake those that have one.
+  virtual void enter(Span<const double> beta, Span<const double> w, double multiplier, Span<const double> parts) = 0;
 
   // A step reads and writes where w is, in an order that no prefetcher knows; measured.
   static double epoch_work(double stored, double rows) { return 2 * stored + 70 * rows; }

@@ -46,41 +46,42 @@ void LinearEpochs::leap() {
 
 void LinearEpochs::check() {
   descent_->read(s_.beta);
-  double slack = 0, multiplier = 0;
+  double slack = 0;
   if (s_.problem.bias == Bias::free) {
-    multiplier = descent_->offset;
     s_.from_beta();
   } else {
     s_.w = descent_->weights;
   }
   s_.passes->margins(s_.w, s_.f);
-  if (s_.problem.bias != Bias::free && s_.likely_proven()) {  // rounding has drawn w away from Xᵀβ: by how much?
+  LinearState::Sight sight = s_.see(s_.f, s_.beta);
+  if (s_.problem.bias != Bias::free && s_.likely_proven(sight)) {  // rounding has drawn w away from Xᵀβ: by how much?
     std::vector<double> exact(s_.d);
     s_.passes->combine(s_.beta, exact);
     for (std::size_t j = 0; j < s_.d; ++j) slack += 0.5 * (s_.w[j] - exact[j]) * (s_.w[j] - exact[j]);
     if (s_.options.expansion) {
       s_.w = exact, slack = 0;
       s_.passes->margins(s_.w, s_.f);
+      sight = s_.see(s_.f, s_.beta);
     }
   }
-  s_.adopt(s_.w, s_.f, s_.beta, slack);
-  if (s_.problem.bias == Bias::free) trail_.clear();  // the multiplier has moved
-  descent_->write(s_.beta, s_.w, multiplier);
-  descent_->wake(s_.parts);
+  s_.adopt(s_.w, s_.beta, slack, sight);
+}
+
+// The epochs go on from the point of the state, which has been seen.
+void LinearEpochs::enter(double multiplier) {
+  descent_->enter(s_.beta, s_.w, multiplier, s_.parts);
   descent_->dual = s_.last.dual;
 }
 
 Outcome LinearEpochs::run(double patience) {
   if (!descent_) open();
-  descent_->write(s_.beta, s_.w, s_.problem.bias == Bias::free ? s_.offset : 0.0);
-  descent_->wake(s_.parts);
-  descent_->dual = s_.last.dual;
+  enter(s_.problem.bias == Bias::free ? s_.offset : 0.0);
   double checked = descent_->work;
   const double began = descent_->work;
   LinearChoice::Story story;
   trail_.clear();
+  if (s_.proven()) return Outcome::solved;
   for (;;) {
-    if (s_.proven()) return Outcome::solved;
     if (s_.spent()) return Outcome::spent;
     const bool rounds = ++sweeps_ > kPlainEpochs && s_.options.block_bytes == 0;
     if (rounds && trail_.empty()) leap();
@@ -103,7 +104,10 @@ Outcome LinearEpochs::run(double patience) {
     check();
     checked = descent_->work;
     trust_ = std::min(20.0, std::max(0.5, 0.8 * thought / std::max(s_.last.gap, 1e-300)));
-    if (slow && !s_.proven()) return Outcome::undecided;
+    if (s_.proven()) return Outcome::solved;
+    if (slow) return Outcome::undecided;
+    if (s_.problem.bias == Bias::free) trail_.clear();  // the multiplier moves
+    enter(s_.problem.bias == Bias::free ? descent_->offset : 0.0);
   }
 }
 

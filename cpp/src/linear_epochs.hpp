@@ -23,6 +23,7 @@ class LinearEpochs {
  private:
   void open();
   void leap();
+  void enter(double multiplier);
 
   LinearState& s_;
   std::unique_ptr<Descent> descent_;

@@ -2,6 +2,7 @@
 // One formula for hinge, squared hinge, ε-insensitive and its square: one sample (LossTerm) or all (Losses).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -13,23 +14,22 @@ namespace hinge {
 struct LossTerm {
   double target, lower, upper, ridge, tube;
 
-  double within(double v) const { return v < lower ? lower : v > upper ? upper : v; }
+  // No branches: which side a sample is on is hard to foresee.
+  double within(double v) const { return std::min(std::max(v, lower), upper); }
+  double beyond_tube(double v) const { return v - std::min(std::max(v, -tube), tube); }
 
   // argmax over the box of −fβ − h(β) − …: the negative derivative of the loss at f, (102)
   double best(double f) const {
     const double r = target - f;
-    if (ridge > 0) {
-      const double z = r > tube ? r - tube : r < -tube ? r + tube : 0.0;
-      return within(z / ridge);
-    }
-    return r > tube ? upper : r < -tube ? lower : 0.0;
+    if (ridge > 0) return within(beyond_tube(r) / ridge);
+    return (r > tube ? upper : 0.0) + (r < -tube ? lower : 0.0);
   }
   // loss(f) + h(β) + fβ ≥ 0: this sample's part of the gap, (105)
   double gap(double f, double beta) const {
     const double star = best(f);
     const double part = (star - beta) * (target - f - 0.5 * ridge * (star + beta)) -
                         tube * (std::fabs(star) - std::fabs(beta));
-    return part > 0 ? part : 0.0;
+    return std::max(part, 0.0);
   }
 };
 

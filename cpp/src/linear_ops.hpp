@@ -30,6 +30,11 @@ struct LinearOps {
   double (*dot_double)(const double* x, const double* w, std::size_t d);
   void (*add_float)(const float* x, double factor, double* w, std::size_t d);
   void (*add_double)(const double* x, double factor, double* w, std::size_t d);
+  // `rows` rows, one after another in memory: their inner products with w, and w += Σ factor x
+  void (*dots_float)(const float* x, std::size_t rows, std::size_t d, const double* w, double* out);
+  void (*dots_double)(const double* x, std::size_t rows, std::size_t d, const double* w, double* out);
+  void (*adds_float)(const float* x, const double* factor, std::size_t rows, std::size_t d, double* w);
+  void (*adds_double)(const double* x, const double* factor, std::size_t rows, std::size_t d, double* w);
   // with a − w and b − w: cross += their inner product, bend += ‖their sum‖²
   void (*lanes)(const double* w, const double* a, const double* b, std::size_t d, double* cross, double* bend);
   // w += step (a − w + b − w); a = b = w

@@ -49,6 +49,59 @@ void add_row(const T* x, double factor, double* w, size_t d) {
   for (; k < d; ++k) w[k] += factor * static_cast<double>(x[k]);
 }
 
+// Many rows at once: out[r] = ⟨x_r, w⟩.
+template <class T>
+void dot_rows(const T* x, size_t rows, size_t d, const double* w, double* out) {
+  for (size_t r = 0; r < rows; ++r, x += d) {
+    Double4 a = {}, b = {};
+    size_t k = 0;
+    for (; k + 8 <= d; k += 8) {
+      a += load4(x + k) * load4(w + k);
+      b += load4(x + k + 4) * load4(w + k + 4);
+    }
+    if (k + 4 <= d) {
+      a += load4(x + k) * load4(w + k);
+      k += 4;
+    }
+    a += b;
+    double rest = 0;
+    for (; k < d; ++k) rest += static_cast<double>(x[k]) * w[k];
+    out[r] = ((a[0] + a[1]) + (a[2] + a[3])) + rest;
+  }
+}
+
+// w += Σ factor_r x_r: eight columns of two rows at a time, some rows that fit the cache after another.
+template <class T>
+void add_rows(const T* x, const double* factor, size_t rows, size_t d, double* w) {
+  for (size_t first = 0; first < rows; first += 32) {
+    const size_t last = first + 32 < rows ? first + 32 : rows;
+    size_t k = 0;
+    for (; k + 8 <= d; k += 8) {
+      Double4 a = load4(w + k), b = load4(w + k + 4), c = {}, e = {};
+      size_t r = first;
+      for (; r + 2 <= last; r += 2) {
+        const double u = factor[r], v = factor[r + 1];
+        const T *one = x + r * d + k, *two = one + d;
+        a += u * load4(one);
+        b += u * load4(one + 4);
+        c += v * load4(two);
+        e += v * load4(two + 4);
+      }
+      if (r < last) {
+        a += factor[r] * load4(x + r * d + k);
+        b += factor[r] * load4(x + r * d + k + 4);
+      }
+      store4(w + k, a + c);
+      store4(w + k + 4, b + e);
+    }
+    for (; k < d; ++k) {
+      double sum = w[k];
+      for (size_t r = first; r < last; ++r) sum += factor[r] * static_cast<double>(x[r * d + k]);
+      w[k] = sum;
+    }
+  }
+}
+
 void lanes_apart(const double* w, const double* a, const double* b, size_t d, double* cross, double* bend) {
   Double4 both = {}, sum = {};
   size_t k = 0;
@@ -289,8 +342,8 @@ hinge::LossRoot root_all(const hinge::LossArrays& loss, const double* f, double 
 }
 
 constexpr hinge::LinearOps every_linear_operation = {
-    &dot_row<float>, &dot_row<double>, &add_row<float>, &add_row<double>, &lanes_apart,
-    &merge_lanes,    &rank8_rows,
+    &dot_row<float>, &dot_row<double>, &add_row<float>, &add_row<double>, &dot_rows<float>,
+    &dot_rows<double>, &add_rows<float>, &add_rows<double>, &lanes_apart, &merge_lanes,    &rank8_rows,
     &cholesky_rows,  &best_all,        &bounds_all,     &line_all,        &root_all};
 
 }  // namespace

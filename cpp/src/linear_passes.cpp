@@ -32,23 +32,25 @@ class PassesOf final : public LinearPasses {
   double stored() const override { return stored_; }
 
   void squared_norms(Span<double> out) override {
-    each_part([&](std::size_t i) { out[i] = rows_.squared_norm(i); });
+    each_part([&](std::size_t first, std::size_t last) {
+      for (std::size_t i = first; i < last; ++i) out[i] = rows_.squared_norm(i);
+    });
   }
 
   void margins(Span<const double> w, Span<double> out) override {
-    each_part([&](std::size_t i) { out[i] = rows_.dot(i, w.data()); });
+    each_part([&](std::size_t first, std::size_t last) { rows_.dots(first, last, w.data(), out.data() + first); });
   }
 
   void combine(Span<const double> beta, Span<double> out) override {
-    add_up(n_, stored_, d_, out, [&](std::size_t i, double* sum) {
-      if (beta[i] != 0) rows_.add(i, beta[i], sum);
+    add_up(n_, stored_, d_, out, [&](std::size_t first, std::size_t last, double* sum) {
+      rows_.adds(first, last, beta.data() + first, sum);
     }, true);
   }
 
   double curvature(Span<const std::uint32_t> list, Span<const double> s, Span<const double> v,
                    Span<double> out) override {
     std::vector<double> sum(d_ + 1);
-    add_up(list.size(), share(list.size()), d_ + 1, sum, [&](std::size_t k, double* total) {
+    add_list(list.size(), d_ + 1, sum, [&](std::size_t k, double* total) {
       if (k + 2 < list.size()) rows_.prefetch(list[k + 2]);
       const double q = s[k] * rows_.dot(list[k], v.data());
       rows_.add(list[k], q, total);
@@ -61,7 +63,7 @@ class PassesOf final : public LinearPasses {
   void moments(Span<const std::uint32_t> list, Span<const double> s, Span<double> first,
                Span<double> second) override {
     std::vector<double> sum(2 * d_);
-    add_up(list.size(), share(list.size()), 2 * d_, sum, [&](std::size_t k, double* total) {
+    add_list(list.size(), 2 * d_, sum, [&](std::size_t k, double* total) {
       double* square = total + d_;
       rows_.each(list[k], [&](std::size_t j, double x) {
         total[j] += s[k] * x;
@@ -73,8 +75,7 @@ class PassesOf final : public LinearPasses {
   }
 
   void combine_list(Span<const std::uint32_t> list, Span<const double> s, Span<double> out) override {
-    add_up(list.size(), share(list.size()), d_, out,
-           [&](std::size_t k, double* sum) { rows_.add(list[k], s[k], sum); });
+    add_list(list.size(), d_, out, [&](std::size_t k, double* sum) { rows_.add(list[k], s[k], sum); });
   }
 
   void hessian(Span<const std::uint32_t> list, Span<const double> s, std::size_t stride, std::vector<double>& out,
@@ -102,11 +103,19 @@ class PassesOf final : public LinearPasses {
   }
 
  private:
+  // What work(k, sum) adds, over a list of rows.
+  template <class Work>
+  void add_list(std::size_t size, std::size_t width, Span<double> out, Work work) {
+    add_up(size, share(size), width, out, [&](std::size_t first, std::size_t last, double* sum) {
+      for (std::size_t k = first; k < last; ++k) work(k, sum);
+    });
+  }
+
   double share(std::size_t count_of_rows) const {
     return stored_ * static_cast<double>(count_of_rows) / std::max(1.0, static_cast<double>(n_));
   }
 
-  // work(i) for all rows; nothing is added up, so the parts may be of any size.
+  // work(first, last) for all rows; nothing is added up, so the parts may be of any size.
   template <class Work>
   void each_part(Work work) {
     ++count;
@@ -129,16 +138,15 @@ class PassesOf final : public LinearPasses {
     };
     for (std::size_t i = first; i < last;) {
       pulse.beat();
-      const std::size_t stop = std::min(last, i + beat_);
-      for (; i < stop; ++i) {
-        work(i);
-        if (i + 1 - held == release_) give_back(i + 1);
-      }
+      const std::size_t stop = std::min(last, i + (release_ ? std::min(beat_, release_) : beat_));
+      work(i, stop);
+      i = stop;
+      if (i - held >= release_) give_back(i);
     }
     give_back(last);
   }
 
-  // out = Σ_k of what work(k, sum) adds to sum, over `size` items that hold `values` values.
+  // out = Σ of what work(first, last, sum) adds to sum, over `size` items that hold `values` values.
   template <class Work>
   void add_up(std::size_t size, double values, std::size_t width, Span<double> out, Work work,
               bool consecutive = false) {
@@ -156,7 +164,8 @@ class PassesOf final : public LinearPasses {
         } else {
           std::fill(out.begin(), out.end(), 0.0);
         }
-        walk(size * c / parts, size * (c + 1) / parts, pulse, consecutive, [&](std::size_t i) { work(i, sum); });
+        walk(size * c / parts, size * (c + 1) / parts, pulse, consecutive,
+             [&](std::size_t first, std::size_t last) { work(first, last, sum); });
       };
     });
     for (std::size_t c = 1; c < parts; ++c)

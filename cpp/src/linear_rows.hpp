@@ -20,6 +20,21 @@ class Rows<Dense<T>> {
   void add(std::size_t i, double factor, double* w) const {
     hinge::add(ops_, data_.row(i), factor, w, data_.features);
   }
+  // rows [first, last): their inner products with w; sum += Σ factor x
+  void dots(std::size_t first, std::size_t last, const double* w, double* out) const {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      ops_.dots_float(data_.row(first), last - first, data_.features, w, out);
+    } else {
+      ops_.dots_double(data_.row(first), last - first, data_.features, w, out);
+    }
+  }
+  void adds(std::size_t first, std::size_t last, const double* factor, double* sum) const {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      ops_.adds_float(data_.row(first), factor, last - first, data_.features, sum);
+    } else {
+      ops_.adds_double(data_.row(first), factor, last - first, data_.features, sum);
+    }
+  }
   double squared_norm(std::size_t i) const {
     const T* x = data_.row(i);
     double a = 0, b = 0;
@@ -72,6 +87,13 @@ class Rows<Csr<T, I>> {
   void add(std::size_t i, double factor, double* w) const {
     for (I k = data_.start[i]; k < data_.start[i + 1]; ++k)
       w[data_.index[k]] += factor * static_cast<double>(data_.values[k]);
+  }
+  void dots(std::size_t first, std::size_t last, const double* w, double* out) const {
+    for (std::size_t i = first; i < last; ++i) out[i - first] = dot(i, w);
+  }
+  void adds(std::size_t first, std::size_t last, const double* factor, double* sum) const {
+    for (std::size_t i = first; i < last; ++i)
+      if (factor[i - first] != 0) add(i, factor[i - first], sum);
   }
   double squared_norm(std::size_t i) const {
     double a = 0;

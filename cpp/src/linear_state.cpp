@@ -34,9 +34,11 @@ double LinearBounds::relative() const {
 }
 
 LinearState::LinearState(const Samples& given, const LinearProblem& task, const LinearOptions& how, Monitor& monitor)
-    : samples(given), problem(task), options(how), watch(monitor, how.max_seconds),
-      crew(how.threads - 1), parallel{{how.threads, [this] { watch.poll(); }}, &crew}, passes(make_passes(given, parallel, how.block_bytes)),
-      n(passes->rows()), d(passes->features()), losses(task), w(d, 0.0), f(n, 0.0), parts(n), goal(how.tolerance) {
+    : problem(task), options(how), watch(monitor, how.max_seconds),
+      crew(how.threads - 1), parallel{{how.threads, [this] { watch.poll(); }}, &crew},
+      samples(how.block_bytes > 0 ? given : compact.of(given, {{how.threads, [this] { watch.listen(); }}, &crew})),
+      passes(make_passes(samples, parallel, how.block_bytes)), n(passes->rows()), d(passes->features()), losses(task),
+      w(d, 0.0), f(n, 0.0), parts(n), goal(how.tolerance) {
   keep_memory(n);
   best.bounds.gap = best.bounds.primal = std::numeric_limits<double>::infinity();
   best.bounds.violation = best.bounds.gap;
@@ -51,11 +53,16 @@ void LinearState::look(double slack) {
   adopt(w, f, beta, slack);
 }
 
-void LinearState::adopt(const std::vector<double>& at, const std::vector<double>& values,
-                        const std::vector<double>& dual, double slack) {
+LinearState::Sight LinearState::see(const std::vector<double>& values, const std::vector<double>& dual) {
   const LossArrays arrays = losses.arrays();
   const double b = best_offset(problem, arrays, smooth, values, offset);
-  const LossBounds found = linear_ops().bounds(arrays, values.data(), b, dual.data(), parts.data());
+  return {b, linear_ops().bounds(arrays, values.data(), b, dual.data(), parts.data())};
+}
+
+void LinearState::adopt(const std::vector<double>& at, const std::vector<double>& dual, double slack,
+                        const Sight& sight) {
+  const LossBounds& found = sight.bounds;
+  const double b = sight.b;
   const double sum = found.sum, violation = found.violation;
   double gap = slack + found.gap;
   double primal = 0.5 * squared(at) + found.loss + problem.total * b;
@@ -77,11 +84,8 @@ void LinearState::adopt(const std::vector<double>& at, const std::vector<double>
   best.weights = at, best.beta = dual, best.offset = b;
 }
 
-bool LinearState::likely_proven() {
-  const LossArrays arrays = losses.arrays();
-  const double b = best_offset(problem, arrays, smooth, f, offset);
-  const LossBounds found = linear_ops().bounds(arrays, f.data(), b, beta.data(), parts.data());
-  return found.gap <= 1.01 * goal * (0.5 * squared(w) + found.loss) + floor;
+bool LinearState::likely_proven(const Sight& sight) const {
+  return sight.bounds.gap <= 1.01 * goal * (0.5 * squared(w) + sight.bounds.loss) + floor;
 }
 
 void LinearState::from_beta() {
@@ -110,10 +114,13 @@ const std::vector<double>& LinearState::squared_norms() {
   return norms_;
 }
 
+double LinearState::loss_of_nothing() {
+  const std::vector<double> zeros(n, 0.0);
+  return linear_ops().bounds(losses.arrays(), zeros.data(), 0.0, zeros.data(), parts.data()).loss;
+}
+
 // Where the optimum is zero (a perfect fit, an origin among the samples) a relative gap has no meaning.
-void LinearState::set_floor() {
-  const std::vector<double> nowhere(n, 0.0);
-  const double loss = linear_ops().bounds(losses.arrays(), nowhere.data(), 0.0, nowhere.data(), parts.data()).loss;
+void LinearState::set_floor(double loss) {
   floor = 1e-14 * loss;
   if (problem.total == 0) return;
   double mean = 0;

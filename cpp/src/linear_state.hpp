@@ -7,6 +7,7 @@
 
 #include "hinge/linear.hpp"
 #include "linear_choice.hpp"
+#include "linear_compact.hpp"
 #include "linear_loss.hpp"
 #include "linear_passes.hpp"
 #include "linear_watch.hpp"
@@ -21,11 +22,20 @@ class LinearState {
 
   // f = ⟨w, x_i⟩ anew, then the bounds at (w, b, beta); slack is ½‖w − Xᵀβ‖².
   void look(double slack);
-  // The bounds at any point, with the b that is best for it; kept where it is better than the best.
+  // What the samples say of (f, beta), with the b that is best for f; `parts` are theirs.
+  struct Sight {
+    double b;
+    LossBounds bounds;
+  };
+  Sight see(const std::vector<double>& f, const std::vector<double>& beta);
+  // The bounds at any point that has been seen; kept where it is better than the best.
+  void adopt(const std::vector<double>& w, const std::vector<double>& beta, double slack, const Sight& sight);
   void adopt(const std::vector<double>& w, const std::vector<double>& f, const std::vector<double>& beta,
-             double slack);
+             double slack) {
+    adopt(w, beta, slack, see(f, beta));
+  }
   // Without Xᵀβ the gap is that of w: good enough to see whether it is worth the proof.
-  bool likely_proven();
+  bool likely_proven(const Sight& sight) const;
   // w and f of beta, made feasible; of the best point.
   void from_beta();
   void back_to_best();
@@ -42,14 +52,16 @@ class LinearState {
   }
   const std::vector<double>& squared_norms();  // found when first asked for
   void forget_norms() { std::vector<double>().swap(norms_); }
-  void set_floor();
+  double loss_of_nothing();  // at w = 0, b = 0
+  void set_floor(double loss_of_nothing);
 
-  const Samples& samples;
   const LinearProblem& problem;
   const LinearOptions& options;
   Watch watch;
   Crew crew;
   CrewParallel parallel;
+  CompactRows compact;
+  const Samples samples;  // where they are dense and mostly zeros, their copy in `compact`
   std::unique_ptr<LinearPasses> passes;
   const std::size_t n, d;
   Losses losses;

@@ -7,9 +7,9 @@ namespace hinge {
 namespace {
 
 template <class T>
-T* room_for(std::vector<char>& bytes, std::size_t count) {
-  bytes.resize(count * sizeof(T));
-  return reinterpret_cast<T*>(bytes.data());
+T* room_for(std::unique_ptr<char[]>& bytes, std::size_t count) {
+  bytes.reset(new char[count * sizeof(T)]);  // every byte is written
+  return reinterpret_cast<T*>(bytes.get());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "hinge/linear.hpp"
@@ -18,7 +19,7 @@ class RowSubset {
   const Samples& samples() const { return view_; }
 
  private:
-  std::vector<char> values_, index_, start_;
+  std::unique_ptr<char[]> values_, index_, start_;
   Samples view_;
 };
 

@@ -17,12 +17,9 @@ class Watch {
   void poll() {
     const double now = watch_.seconds();
     if (limit_ >= 0 && now > limit_) throw Stop{Status::time_limit};
-    if (now - last_ < 0.05) return;
-    last_ = now;
-    if (monitor_.interrupted()) throw Stop{Status::interrupted};
-    snapshot.seconds = now;
-    if (monitor_.wants_progress() && !monitor_.progress(snapshot)) throw Stop{Status::interrupted};
+    listen(now);
   }
+  void listen() { listen(watch_.seconds()); }  // whatever the time
   void record() {
     snapshot.seconds = watch_.seconds();
     monitor_.record(snapshot);
@@ -33,6 +30,14 @@ class Watch {
   Snapshot snapshot;
 
  private:
+  void listen(double now) {
+    if (now - last_ < 0.05) return;
+    last_ = now;
+    if (monitor_.interrupted()) throw Stop{Status::interrupted};
+    snapshot.seconds = now;
+    if (monitor_.wants_progress() && !monitor_.progress(snapshot)) throw Stop{Status::interrupted};
+  }
+
   Monitor& monitor_;
   Stopwatch watch_;
   double limit_, last_ = 0;

@@ -62,6 +62,20 @@ void release_pages(const void* first, const void* last, const void* begin, const
   if (to > from) madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
 }
 
+namespace {
+
+// From 0 or more to less than `limit`, each larger than the one before: no branch within, so that many are compared at
+// a time.
+template <class I>
+bool ascends(const I* first, const I* last, std::size_t limit) {
+  if (first == last) return true;
+  int falls = *first < 0;
+  for (const I* k = first + 1; k < last; ++k) falls |= k[0] <= k[-1];
+  return falls == 0 && static_cast<std::size_t>(last[-1]) < limit;
+}
+
+}  // namespace
+
 template <class T, class I>
 void check_csr(const Csr<T, I>& csr, std::size_t stored, bool release) {
   std::size_t released = 0;
@@ -73,14 +87,9 @@ void check_csr(const Csr<T, I>& csr, std::size_t stored, bool release) {
     if (csr.start[i + 1] < csr.start[i] || csr.start[i + 1] > csr.start[csr.rows]) {
       throw std::invalid_argument("csr: indptr decreases at row " + std::to_string(i));
     }
-    I previous = -1;
-    for (I k = csr.start[i]; k < csr.start[i + 1]; ++k) {
-      if (csr.index[k] <= previous || static_cast<std::size_t>(csr.index[k]) >= csr.features) {
-        throw std::invalid_argument("csr: the indices of row " + std::to_string(i) +
-                                    " must ascend within [0, " + std::to_string(csr.features) +
-                                    "); call sort_indices and sum_duplicates");
-      }
-      previous = csr.index[k];
+    if (!ascends(csr.index + csr.start[i], csr.index + csr.start[i + 1], csr.features)) {
+      throw std::invalid_argument("csr: the indices of row " + std::to_string(i) + " must ascend within [0, " +
+                                  std::to_string(csr.features) + "); call sort_indices and sum_duplicates");
     }
     const std::size_t seen = static_cast<std::size_t>(csr.start[i + 1]);
     if (release && seen - released > kReleased) {

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import make_classification
 
 import hinge
 from hinge.estimators.data import labels_of
 from hinge.formulations import linear_classification, linear_regression
-from hinge.problems import Bias, certify_linear
+from hinge.problems import Bias, Status, certify_linear
 from hinge.solvers import CoordinateDescent
 
 BIASES = (Bias.NONE, Bias.PENALISED, Bias.FREE)
@@ -74,6 +79,48 @@ def test_the_same_bits_for_any_number_of_threads(bias):
     assert np.array_equal(one.beta, two.beta)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("share", [0.2, 0.24])
+def test_dense_samples_of_mostly_zeros_are_solved_as_sparse_ones(dtype, loss, share):
+    """Bit for bit, the same as CSR: the run works on a copy of what is not zero; X itself is left alone."""
+    rng = np.random.default_rng(1)
+    n, d = 3000, 50
+    X = (rng.normal(size=(n, d)) * (rng.random((n, d)) < share)).astype(dtype)
+    X[7] = 0
+    y = np.sign(X @ rng.normal(size=d) + 0.3 * rng.normal(size=n) + 1e-9)
+    before = X.copy()
+    common = dict(C=0.05, loss=loss, tol=1e-7, random_state=0)
+    dense = hinge.LinearSVC(n_jobs=2, **common).fit(X, y)
+    sparse = hinge.LinearSVC(n_jobs=1, **common).fit(sp.csr_matrix(X), y)
+    assert np.array_equal(dense.coef_, sparse.coef_)
+    assert np.array_equal(dense.dual_coef_, sparse.dual_coef_)
+    assert np.array_equal(X, before)
+    assert dense.certify(X, y).relative_gap <= 1.01e-7
+
+
+def test_dense_samples_with_many_values_stay_as_they_are():
+    """A third of a float32 is too many; the last rows would have misled a look at the first ones."""
+    rng = np.random.default_rng(2)
+    n, d = 4000, 40
+    X = (rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.33)).astype(np.float32)
+    X[n // 2 :] = rng.normal(size=(n - n // 2, d))
+    y = np.sign(X @ rng.normal(size=d) + rng.normal(size=n))
+    model = hinge.LinearSVC(C=0.05, loss="hinge", tol=1e-7).fit(X, y)
+    assert model.certify(X, y).relative_gap <= 1.01e-7
+
+
+@pytest.mark.slow
+def test_a_run_can_be_stopped_before_it_has_a_point():
+    X = np.zeros((4000, 20_000), dtype=np.float32)
+    X[:, :50] = np.random.default_rng(0).normal(size=(4000, 50))
+    problem = linear_classification(X, np.sign(X[:, 0] + 0.1), np.full(4000, 1.0), "hinge", Bias.NONE)
+    found = CoordinateDescent(tol=1e-12, method="descent").solve_linear(problem, monitor=lambda _: False)
+    assert found.status is Status.INTERRUPTED
+    assert found.beta.shape == (4000,)
+    assert found.weights.shape == (20_000,)
+
+
 def test_an_expansion_is_exact_whoever_finds_it():
     """As a solver of problem (1), w is Xᵀα, also where bands have found it."""
     X, y = make_classification(2500, 20, flip_y=0.1, random_state=0)
@@ -103,3 +150,28 @@ def test_plain_arrays_are_still_looked_at(value):
     for machine in (hinge.LinearSVC(), hinge.LinearSVR()):
         with pytest.raises(ValueError, match=r"NaN|infinity"):
             machine.fit(X, y)
+
+
+def test_damaged_rows_are_refused_not_followed():
+    """In a process of its own: reading beyond the arrays would take this one along."""
+    code = """
+        import numpy as np, scipy.sparse, hinge
+        def indices_high(X): X.indices[0] = 10**6
+        def indices_low(X): X.indices[0] = -5
+        def beyond(X): X.indptr[3] = 10**7
+        def overlap(X): X.indptr[3] = X.indptr[4] + 1
+        def longer(X): X.indptr[-1] = 2 * X.nnz
+        def unordered(X): X.indices[X.indptr[5]] = 7; X.indices[X.indptr[6] - 1] = 8
+        for damage in (indices_high, indices_low, beyond, overlap, longer, unordered):
+            for loss in ("hinge", "crammer_singer"):
+                X = scipy.sparse.random(30, 8, density=0.5, random_state=0, format="csr")
+                damage(X)
+                try:
+                    multi = loss if loss == "crammer_singer" else "ovr"
+                    hinge.LinearSVC(loss="hinge", multi_class=multi, max_time=5).fit(X, np.arange(30) % 3)
+                except (ValueError, IndexError):
+                    print(damage.__name__)
+    """
+    run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stderr
+    assert len(run.stdout.split()) == 12, run.stdout

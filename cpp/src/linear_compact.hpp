@@ -1,0 +1,30 @@
+// linear_compact.hpp: dense samples that are mostly zeros, as compressed rows for the time of a run.
+// A step of descent is as long as the row it reads; a copy of the values that are not zero is made where it takes at
+// most half the memory of the samples themselves.  docs/decisions/0106
+#pragma once
+
+#include <memory>
+
+#include "crew.hpp"
+#include "hinge/samples.hpp"
+
+namespace hinge {
+
+class CompactRows {
+ public:
+  CompactRows() = default;
+  CompactRows(const CompactRows&) = delete;
+  CompactRows& operator=(const CompactRows&) = delete;
+
+  // The samples as they are, or their copy, which lives as long as this does.
+  Samples of(const Samples& samples, const CrewParallel& parallel);
+
+ private:
+  template <class T>
+  bool make(const Dense<T>& from, const CrewParallel& parallel, Samples& view);
+
+  std::unique_ptr<char[]> values_;
+  std::unique_ptr<std::int32_t[]> index_, start_;
+};
+
+}  // namespace hinge
