@@ -17,7 +17,8 @@ constexpr std::size_t kPolishedFeatures = 200;
 constexpr double kFairEpochs = 10;  // Newton's method goes first where it costs no more than these
 constexpr double kDearEpochs = 20;  // a start from fewer samples does not go first where its steps cost more
 constexpr double kCheapSteps = 0.8;  // epochs
-constexpr double kEasy = 1.2;       // times the way from one bound to the other: what a step of descent goes at most
+constexpr double kEasy = 0.3, kRatherEasy = 1.2;  // times the way from one bound to the other: steps of descent, at most
+constexpr double kCoarse = 1e-5;                  // relative gaps that a few epochs prove also where it is rather easy
 
 class LinearRun {
  public:
@@ -98,7 +99,7 @@ class LinearRun {
     const std::vector<double>& norms = state_.squared_norms();
     double width = 0;
     for (std::size_t i = 0; i < state_.n; ++i) width += norms[i] * (problem.upper[i] - problem.lower[i]);
-    return width > kEasy * static_cast<double>(state_.n);
+    return width > (state_.goal >= kCoarse ? kRatherEasy : kEasy) * static_cast<double>(state_.n);
   }
 
   // Smooth losses and few features: a handful of steps, each cheaper than some epochs, and all of them on all threads.
