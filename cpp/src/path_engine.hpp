@@ -150,7 +150,7 @@ class ActiveSet::Engine {
   void add_near(const std::vector<double>& values, std::size_t wanted);
   void end_tracking();
   void step_near(double step);
-  void watch(std::size_t i);
+  void watch(std::size_t i, const double* row);
   void keep_margin(const std::vector<double>& linear, const std::vector<double>& offset, std::vector<double>& out) const;
   template <class Look>
   void each_watched(Look look) const {  // variables of all samples that are looked at

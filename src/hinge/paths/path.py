@@ -99,7 +99,7 @@ class SolutionPath(Followed):
     def coefficients(self, theta: float) -> Array:
         """β with f(x) = Σ βᵢ k(xᵢ, x) + b."""
         beta = self.pieces.beta(self.motion, self._check(theta))
-        return beta.reshape(-1, self.n_samples).sum(axis=0) / self._unit_of(self._multipliers(theta))
+        return beta.reshape(-1, self.n_samples).sum(axis=0) / self._unit(theta)
 
     def alpha(self, theta: float) -> Array:
         """The dual variables: 0 ≤ αᵢ ≤ Cᵢ of classification, αᵢ − αᵢ* of regression."""
@@ -137,6 +137,9 @@ class SolutionPath(Followed):
     def _offset_of(self, mu: Array) -> float:
         """b, or ρb of ν-classification."""
         return float(np.mean(mu)) if len(mu) else 0.0
+
+    def _unit(self, theta: float) -> float:
+        return self._unit_of(self._multipliers(theta))
 
     def _unit_of(self, mu: Array) -> float:
         """ρ of ν-classification, 1 otherwise."""

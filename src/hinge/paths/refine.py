@@ -68,7 +68,7 @@ def exact_values(access: Access, rows: NDArray[np.intp], coefficients: Array) ->
 
 
 def refine(motion: Motion, access: Access, theta: float, inside: Any, beta: Array, mu: Array) -> tuple[Array, Array]:
-    """(β, μ) at θ with the variables `inside` between their bounds and the others on them, to the last digits of doubles.
+    """(β, μ) at θ with the variables `inside` between their bounds and the others on them, to the last digits.
 
     Newton steps on the margin's equations, docs/math.md (203), whose residuals are computed without rounding. A step
     that makes them no smaller is not taken.
