@@ -42,8 +42,7 @@ std::vector<std::int8_t> ActiveSet::places() const {
 PathData ActiveSet::data() const { return engine_->now; }
 std::size_t ActiveSet::margin_size() const { return engine_->margin.size(); }
 std::shared_ptr<const ActiveSet::Snapshot> ActiveSet::snapshot() const {
-  const Engine& e = *engine_;
-  return std::make_shared<Snapshot>(Snapshot{e.place, e.margin, e.beta, e.mu, e.f, e.now, e.factor, e.since_refresh, e.random});
+  return std::make_shared<Snapshot>(engine_->here());
 }
 void ActiveSet::restore(const Snapshot& snapshot) { engine_->restore(snapshot); }
 

@@ -187,8 +187,9 @@ void ActiveSet::Engine::scales() {
     if (std::isfinite(hi)) top = std::max(top, hi);
   }
   scale_ = linear + k_scale_ * top;
-  r_noise_ = 4 * kEps * (k_scale_ * sum + linear + largest(mu));
-  fine_noise_ = std::max(4 * kEps * (linear + largest(mu)), kFine * r_noise_);
+  const double least = 4 * kEps * (linear + largest(mu)), most = least + 4 * kEps * k_scale_ * sum;
+  fine_noise_ = std::max(least, kFine * most);
+  r_noise_ = polishing_ ? fine_noise_ : most;
   b_noise_ = 64 * kEps * std::max(inside, kWide * top);
   sum_noise_ = 4 * kEps * sum;
 }

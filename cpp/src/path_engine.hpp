@@ -33,6 +33,7 @@ class ActiveSet::Engine {
   PathResult start(Span<const double> beta, PathData data, const PathOptions& options, Monitor& monitor);
   PathResult follow(PathData rate, double origin, double span, PathRecord* record, const PathOptions& options,
                     Monitor& monitor);
+  Snapshot here() const;
   void restore(const Snapshot& snapshot);
   void grow(const Gram& bigger, Span<const std::int8_t> groups, PathData data);
 
@@ -149,7 +150,7 @@ class ActiveSet::Engine {
   void add_near(const std::vector<double>& values, std::size_t wanted);
   void end_tracking();
   void step_near(double step);
-  void watch(std::size_t i);
+  void watch(std::size_t i, const double* row);
   void keep_margin(const std::vector<double>& linear, const std::vector<double>& offset, std::vector<double>& out) const;
   template <class Look>
   void each_watched(Look look) const {  // variables of all samples that are looked at
@@ -170,6 +171,7 @@ class ActiveSet::Engine {
   bool stop_asked(const Run& run, Status& status);
   void cross_over(Span<const double> point, PathResult& result);
   void guess_mu();
+  void polish(const Run& run);
   Frame shifted_frame();
 
   // path_events.cpp
@@ -218,6 +220,7 @@ class ActiveSet::Engine {
 
   std::vector<double> dbeta_, dmu_, df_;
   double dbeta_scale_ = 0, rate_noise_ = 0;
+  bool polishing_ = false;  // the sum Kβ is better than rounding may make it
   double r_noise_ = 0, fine_noise_ = 0, b_noise_ = 0, sum_noise_ = 0, scale_ = 1;
   double seen_violation_ = 0;  // of pairs on their bounds
 

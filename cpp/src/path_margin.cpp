@@ -145,7 +145,7 @@ void ActiveSet::Engine::to_bound(std::size_t j, Place to) {
   }
   if (group[v] >= 0) --count_[static_cast<std::size_t>(group[v])];
   if (border_fresh_) sum_borders();
-  watch(sample(v));
+  watch(sample(v), row);
   on_bound(v, to, row);
 }
 

@@ -148,8 +148,9 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
       for (Frame* each : frames_) fill_h(*each);
       if (again) begin_tracking(frame);
     }
-    if ((run.record && !on_pairs()) || result.events % (on_pairs() ? 64 : 8) == 0) scales();
-    correct(result.events % 16 == 0);
+    if ((run.record && !on_pairs()) || result.events % (on_pairs() ? 64 : tracking_ ? 32 : 8) == 0) scales();
+    const bool sums = result.events % 16 == 0;
+    if (!tracking_ || sums) correct(sums);  // while tracking, residuals of the margin are zero by construction
     if (moves && !inner && (run.record || result.events % 32 == 0)) {
       const double bad = on_pairs() && result.events % 32 ? seen_violation() : violation();
       if (run.record) result.violation = std::max(result.violation, bad);

@@ -90,10 +90,34 @@ PathResult ActiveSet::Engine::start(Span<const double> point, PathData data, con
     correct();
     if (violation() <= tolerable()) break;
   }
+  if (result.status == Status::solved) polish(run);
   rest_offsets();
   changes_.clear();
   result.violation = violation();
   return result;
+}
+
+// Once more, with violations taken seriously that rounding may make but seldom does.  What does not help is undone.  (253)
+void ActiveSet::Engine::polish(const Run& run) {
+  for (int round = 0; round < 3; ++round) {
+    const double before = violation();
+    if (on_pairs() || before * scale_ <= fine_noise_) break;
+    const Snapshot rough = here();
+    polishing_ = true;
+    const bool done = repair(run);
+    polishing_ = false;
+    refresh_f();
+    scales();
+    correct();
+    if (done && violation() < before) continue;
+    restore(rough);
+    scales();
+    break;
+  }
+}
+
+ActiveSet::Snapshot ActiveSet::Engine::here() const {
+  return {place, margin, beta, mu, f, now, factor, since_refresh, random};
 }
 
 void ActiveSet::Engine::restore(const ActiveSet::Snapshot& s) {

@@ -39,13 +39,13 @@ void ActiveSet::Engine::step_near(double step) {
 }
 
 // A sample that left the margin is looked at from now on.
-void ActiveSet::Engine::watch(std::size_t i) {
+void ActiveSet::Engine::watch(std::size_t i, const double* row) {
   if (!tracking_ || is_near_[i]) return;
   is_near_[i] = 1;
   near_.push_back(static_cast<std::int32_t>(i));
   buffer_.push_back(0.0);
-  for (std::size_t k = 0; k < near_rows_.size(); ++k) {
-    near_rows_[k].push_back(rows_[k][i]);
+  for (std::size_t k = 0; k < near_rows_.size(); ++k) {  // K is symmetric, and one row is nearer than all of them
+    near_rows_[k].push_back(row[sample(static_cast<std::size_t>(margin[k]))]);
     near_pointers_[k] = near_rows_[k].data();
   }
 }

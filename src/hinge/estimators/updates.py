@@ -165,7 +165,7 @@ class IncrementalMachine(KernelMachine):
         Parameters
         ----------
         X, y, sample_weight
-            Samples to add, behind those that are there; nothing when left out.
+            Samples to add, behind those that are there; nothing when left out. Those of weight zero are not added.
         forget : array-like of int
             Positions of samples to remove.
         """

@@ -14,7 +14,8 @@ from hinge.model import KernelModel
 from hinge.paths.engine import Counts
 from hinge.paths.followed import Followed, check_rows
 from hinge.paths.motion import Motion
-from hinge.paths.pieces import Pieces
+from hinge.paths.pieces import MARGIN, Pieces
+from hinge.paths.refine import refine
 from hinge.paths.validation import Best, Crossings, PiecewiseQuadratic, SignChanges, StepFunction
 from hinge.problems import Array, Certificate, Status, certify
 
@@ -108,9 +109,20 @@ class SolutionPath(Followed):
     def intercept(self, theta: float) -> float:
         """b; where it is an interval, its middle."""
         mu = self._multipliers(theta)
-        if len(mu) == 2:  # the ν-machines
-            return float(0.5 * (mu[0] + mu[1]) / self._unit(theta))
-        return float(mu[0]) if len(mu) else 0.0
+        return self._offset_of(mu) / self._unit_of(mu)
+
+    def refined(self, theta: float) -> tuple[Array, float]:
+        """(β, b) to the last digits of doubles, from exact sums over the margin's kernel rows.  docs/math.md (253)
+
+        `coefficients` and `intercept` are as precise as the engine's factor: where kernel values and C are so large
+        that f is a small difference of large terms, these have more digits.
+        """
+        theta = self._check(theta)
+        free = self.pieces.places(self.pieces.segment(theta)) == MARGIN
+        beta, mu = self.pieces.beta(self.motion, theta), self._multipliers(theta)
+        beta, mu = refine(self.motion, self._access, theta, free, beta, mu)
+        unit = self._unit_of(mu)
+        return beta.reshape(-1, self.n_samples).sum(axis=0) / unit, self._offset_of(mu) / unit
 
     def tube(self, theta: float) -> float:
         """ε of ν-regression: half the width of the tube that ν makes.                           docs/math.md (250)"""
@@ -122,11 +134,17 @@ class SolutionPath(Followed):
     def _multipliers(self, theta: float) -> Array:
         return self.pieces.multipliers(self._check(theta), self.motion.group)
 
+    def _offset_of(self, mu: Array) -> float:
+        """b, or ρb of ν-classification."""
+        return float(np.mean(mu)) if len(mu) else 0.0
+
     def _unit(self, theta: float) -> float:
+        return self._unit_of(self._multipliers(theta))
+
+    def _unit_of(self, mu: Array) -> float:
         """ρ of ν-classification, 1 otherwise."""
         if self.parameter != "nu" or self.task != "classification":
             return 1.0
-        mu = self._multipliers(theta)
         return float(0.5 * (mu[1] - mu[0]))
 
     def index_sets(self, theta: float) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
@@ -148,12 +166,12 @@ class SolutionPath(Followed):
             return X @ beta + self.intercept(theta)
         return expand(self.kernel, X, self.X, beta) + self.intercept(theta)
 
-    def model(self, theta: float) -> PathModel:
-        """The machine at `theta`: its support vectors, and what it predicts."""
-        beta = self.coefficients(theta)
+    def model(self, theta: float, refine: bool = False) -> PathModel:
+        """The machine at `theta`: its support vectors, and what it predicts; `refine`: as `refined` says."""
+        beta, b = self.refined(theta) if refine else (self.coefficients(theta), self.intercept(theta))
         support = np.flatnonzero(beta)
         vectors = None if isinstance(self.kernel, Precomputed) else self.X[support]
-        machine = KernelModel(self.kernel, vectors, beta[support][:, None], np.array([self.intercept(theta)]))
+        machine = KernelModel(self.kernel, vectors, beta[support][:, None], np.array([b]))
         return PathModel(machine, self.classes, support, self.n_samples)
 
     at = model
