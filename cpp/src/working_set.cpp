@@ -24,7 +24,7 @@ constexpr std::size_t kWhole = 1000;          // so many active samples are one 
 constexpr double kBeyond = 0.85;              // of the tolerance: where steps on all samples, which are cheap, end
 constexpr double kGoal = 0.2;                 // of the violation is what an inner solve leaves
 constexpr double kShrunk = 0.7;               // of the active samples: shrinking to less than that is worth the copying
-constexpr std::int64_t kBetweenLooks = 250;  // steps
+constexpr std::int64_t kBetweenLooks = 250;   // steps
 constexpr double kSnapshotGrowth = 1.15;      // snapshots thin out geometrically: some 150 of them in 10⁹ steps
 constexpr std::int64_t kRefinements = 5;
 

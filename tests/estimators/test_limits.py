@@ -18,6 +18,25 @@ def machine(name, **options):
     return getattr(hinge, name)(**{"gamma": 0.5, **PARAMETERS[name], **options})
 
 
+class TestStatus:
+    @pytest.mark.parametrize("name", ["SVC", "NuSVR"])
+    def test_is_one_that_the_certificate_bears_out(self, name):
+        """One feature of size 10⁶: with a linear kernel the sixteenth digit of the function is above `tol`."""
+        statuses = set()
+        for seed in range(12):
+            rng = np.random.default_rng(seed)
+            X = rng.normal(size=(40, 3)) * [1e6, 1, 1]
+            y = rng.normal(size=40) if name == "NuSVR" else rng.integers(0, 2, 40)
+            model = getattr(hinge, name)(C=1e4, kernel="linear", tol=1e-3)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                model.fit(X, y)
+            statuses.add(model.status_)
+            solved = model.status_ is hinge.problems.Status.SOLVED
+            assert not solved or model.certificate_.kkt_violation <= 2e-3
+        assert statuses
+
+
 class TestWarnings:
     @every_machine
     @pytest.mark.parametrize("limit", [dict(max_iter=3), dict(max_time=1e-6)], ids=str)

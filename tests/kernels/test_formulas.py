@@ -118,7 +118,18 @@ def test_gamma_is_that_of_scikit_learn(storage, gamma):
 
 
 def test_gamma_of_constant_data_is_one():
-    assert RBF("scale").resolve(np.full((5, 3), 7.0)).gamma == 1.0
+    weight = np.random.default_rng(0).random(47)
+    for value in (7.0, 1.0, 0.1, 1e-200):
+        for X in (np.full((47, 5), value), sparse.csr_array(np.full((47, 5), value))):
+            for some in (None, weight, np.where(weight < 0.3, 0.0, weight)):
+                assert RBF("scale").resolve(X, some).gamma == 1.0
+
+
+def test_gamma_of_nearly_constant_data_is_not():
+    X = np.full((47, 5), 1.0)
+    X[0, 0] += 1e-9
+    assert RBF("scale").resolve(X).gamma == pytest.approx(1 / (5 * X.var()), rel=1e-6)
+    assert RBF("scale").resolve(X, np.linspace(1, 2, 47)).gamma > 1e15
 
 
 def test_resolve_reaches_into_combinations():

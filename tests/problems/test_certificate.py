@@ -186,6 +186,11 @@ class TestViolations:
             Quadratic.dense(np.zeros((2, 2))), p, np.array(A).reshape(len(d), 2), list(d), lower, upper
         )
 
+    def test_a_slope_that_is_none_proves_nothing(self):
+        problem = self.problem([0, 0], [np.inf, 1], A=(), d=())
+        found = certify(problem, np.zeros(2), gradient=np.array([np.nan, 0.0]))
+        assert not found.proves(1e300)
+
     @pytest.mark.parametrize(
         ("alpha", "expected"),
         [([0.5, 0.5], 0.0), ([0.5, 0.75], 0.25), ([1.25, -0.25], 0.25), ([1.0, 0.0], 0.0), ([3.0, 0.0], 2.0)],
@@ -364,6 +369,13 @@ class TestCombine:
         assert (both.kkt_violation, both.infeasibility) == (0.5, 0.2)
         assert (both.best_primal, both.best_dual) == (13.5, 9.25)
         np.testing.assert_array_equal(both.mu, [1.0, 2.0, 3.0])
+
+    @pytest.mark.parametrize("order", [1, -1])
+    def test_what_is_not_known_is_not_known_of_both(self, order):
+        both = combine([certificate(), certificate(kkt=np.nan, infeasibility=np.nan)][::order])
+        assert np.isnan(both.kkt_violation)
+        assert np.isnan(both.infeasibility)
+        assert not both.proves(1e300)
 
     def test_one_is_itself(self):
         one = certificate()

@@ -92,6 +92,11 @@ def test_a_slope_that_is_none():
         assert _core.best_multiplier(np.ones(n), np.ones(n) / 2, gradient, np.zeros(n), np.ones(n)) == 0.0
 
 
+def test_a_slope_that_is_none_beside_an_infinite_bound():
+    open_above = np.array([np.inf, 1.0])
+    assert _core.best_multiplier(np.ones(2), np.zeros(2), np.array([np.nan, -3.0]), np.zeros(2), open_above) == 0.0
+
+
 def test_lengths_must_agree():
     with pytest.raises(ValueError, match="every variable"):
         _core.best_multiplier(np.ones(3), np.ones(3), np.ones(2), np.zeros(3), np.ones(3))

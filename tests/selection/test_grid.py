@@ -293,3 +293,22 @@ class TestScorersThatFail:
             grid(X, y, C=[1.0], estimator=estimator, scoring=scorer, error_score="raise")
         with pytest.raises(ValueError, match="error_score='other' must be"):
             grid(X, y, C=[1.0], estimator=estimator, error_score="other")
+
+    def test_a_scorer_that_gives_no_number(self, estimator):
+        X, y = iris()
+        with pytest.raises(ValueError, match="scoring must return a number, got None"):
+            grid(X, y, C=[1.0], estimator=estimator, scoring=lambda model, X, y: None)
+
+    def test_splits_that_cannot_be_trained_on(self, estimator):
+        X, y = iris()
+        one, other = np.flatnonzero(y == 0), np.flatnonzero(y > 0)
+        cv = [(one, other), (np.arange(150), one)]
+        with pytest.warns(FitFailedWarning, match="split 0 has fewer than two classes.*are 0.0"):
+            found = grid(X, y, C=[1.0], cv=cv, estimator=estimator, error_score=0.0)
+        assert found.cv_results_["split0_test_score"][0] == 0.0
+        assert found.best_params_ == {"C": 1.0}
+        with pytest.raises(ValueError, match="split 0 has fewer than two classes"):
+            grid(X, y, C=[1.0], cv=cv, estimator=estimator, error_score="raise")
+        for wrong in (True, np.zeros(2), None):
+            with pytest.raises(ValueError, match="error_score"):
+                grid(X, y, C=[1.0], estimator=estimator, error_score=wrong)

@@ -104,6 +104,7 @@ inline double best_multiplier(Span<const double> row, Span<const double> alpha, 
     const double a = row[v];
     if (a == 0) continue;
     const double place = -gradient[v] / a;
+    if (std::isnan(place)) return 0;
     const double below = a > 0 ? upper[v] : lower[v], above = a > 0 ? lower[v] : upper[v];  // answers left and right of it
     if (std::isfinite(below) && std::isfinite(above)) {
       const double jump = std::abs(a) * (upper[v] - lower[v]);

@@ -315,6 +315,10 @@ def _check_gamma(gamma: object) -> None:
         raise ValueError(f"gamma must be 'scale', 'auto' or a number at least 0, got {gamma!r}")
 
 
+#: What rounding may leave of the difference of two equal numbers, relative to them.
+ROUNDING = 16 * float(np.finfo(np.float64).eps)
+
+
 def _resolve_gamma(gamma: Gamma, X: Data, weight: Array | None) -> float:
     """scikit-learn's definitions: "scale" is 1/(d·Var X) over all entries, 1 if these are equal, "auto" 1/d.
 
@@ -328,7 +332,8 @@ def _resolve_gamma(gamma: Gamma, X: Data, weight: Array | None) -> float:
     if sparse.issparse(X):
         X = sparse.csr_array(X, dtype=np.float64)
         means, squares = X.sum(axis=1) / X.shape[1], X.multiply(X).sum(axis=1) / X.shape[1]
-        variance = np.average(squares, weights=weight) - np.average(means, weights=weight) ** 2
+        square = float(np.average(squares, weights=weight))
+        variance = _or_none(square - float(np.average(means, weights=weight)) ** 2, ROUNDING * square)
     else:
         variance = _variance(np.asarray(X), None if uniform else weight)
     if not np.isfinite(variance):
@@ -342,9 +347,15 @@ def _resolve_gamma(gamma: Gamma, X: Data, weight: Array | None) -> float:
 def _variance(X: Array, weight: Array | None) -> float:
     """Of all entries, each row counted with its weight; in float64, block by block, without a copy of X."""
     if weight is None and X.size <= SMALL_SIZE:
-        return float(X.var(dtype=np.float64))
+        return _or_none(float(X.var(dtype=np.float64)), (ROUNDING * float(X.mean(dtype=np.float64))) ** 2)
     w = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
     blocks = [slice(k, k + VARIANCE_ROWS) for k in range(0, len(X), VARIANCE_ROWS)]
     total = float(w.sum()) * X.shape[1]
     mean = sum(float(w[b] @ X[b].sum(axis=1, dtype=np.float64)) for b in blocks) / total
-    return sum(float(w[b] @ ((X[b].astype(np.float64) - mean) ** 2).sum(axis=1)) for b in blocks) / total
+    variance = sum(float(w[b] @ ((X[b].astype(np.float64) - mean) ** 2).sum(axis=1)) for b in blocks) / total
+    return _or_none(variance, (ROUNDING * mean) ** 2)
+
+
+def _or_none(variance: float, rounding: float) -> float:
+    """A variance that rounding explains is none: the entries are equal."""
+    return 0.0 if variance <= rounding else variance

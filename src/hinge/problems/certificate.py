@@ -59,7 +59,8 @@ class Certificate:
 
     def proves(self, tol: float) -> bool:
         """Whether the point is feasible, and optimal, to within `tol`; never for a kernel known to be indefinite."""
-        return bool(self.gap <= tol and self.infeasibility <= tol and self.convex is not False)
+        known = np.isfinite(self.kkt_violation)  # NaN is not below anything
+        return bool(self.gap <= tol and self.infeasibility <= tol and known and self.convex is not False)
 
     def with_history(self, history: History) -> Certificate:
         """The same with the best bounds of a run; LwK (10.21).  Without convexity there are none."""
@@ -127,7 +128,7 @@ def certify(
         gap=gap,
         relative_gap=relative(gap, primal, dual),
         kkt_violation=_kkt_violation(problem, alpha, residual + (problem.slope(alpha, gradient) - gradient)),
-        infeasibility=max(_infeasibility(problem, alpha), unbounded),
+        infeasibility=float(np.maximum(_infeasibility(problem, alpha), unbounded)),
         mu=mu,
         best_primal=primal,
         best_dual=dual,
@@ -160,7 +161,7 @@ def _kkt_violation(problem: Problem, alpha: Array, residual: Array) -> float:
 
 def _infeasibility(problem: Problem, alpha: Array) -> float:
     boxes = np.maximum.reduce(np.maximum(problem.lower - alpha, alpha - problem.upper), initial=0.0)
-    return float(max(boxes, *np.abs(problem.excess(alpha)), 0.0))
+    return float(np.maximum.reduce(np.abs(problem.excess(alpha)), initial=boxes))
 
 
 def combine(certificates: Sequence[Certificate]) -> Certificate:
@@ -178,8 +179,8 @@ def combine(certificates: Sequence[Certificate]) -> Certificate:
         dual=dual,
         gap=gap,
         relative_gap=relative(gap, primal, dual),
-        kkt_violation=max(c.kkt_violation for c in certificates),
-        infeasibility=max(c.infeasibility for c in certificates),
+        kkt_violation=float(np.max([c.kkt_violation for c in certificates])),
+        infeasibility=float(np.max([c.infeasibility for c in certificates])),
         mu=np.concatenate([c.mu for c in certificates]),
         best_primal=sum(c.best_primal for c in certificates),
         best_dual=sum(c.best_dual for c in certificates),

@@ -66,7 +66,8 @@ def grid(
     groups : array-like of shape (n_samples,), optional
         For splitters that keep groups of samples together, such as `GroupKFold`.
     error_score : "raise" or float, default=nan
-        What a score is worth whose scorer raised an error; a warning names the error.
+        The score of a split that cannot be trained on (one class), and where the scorer raises an error; a warning says
+        why. "raise": the error itself.
     refit : bool, default=True
         Fit the best candidate to all data.
     n_jobs : int, optional
@@ -110,7 +111,8 @@ def grid(
     axes = _axes(template, C, gamma, epsilon)
     if max_time is not None and not (isinstance(max_time, Real) and max_time > 0):
         raise ValueError(f"max_time={max_time!r} must be None or a positive number of seconds")
-    if error_score != "raise" and not isinstance(error_score, Real):
+    named = isinstance(error_score, str) and error_score == "raise"
+    if not named and (isinstance(error_score, bool) or not isinstance(error_score, Real)):
         raise ValueError(f"error_score={error_score!r} must be 'raise' or a number")
     kind: type[Search] = LinearSearch if isinstance(template, LINEAR) else KernelSearch
     search = kind(template, X, y, sample_weight, axes, cv, groups, scoring, error_score, max_time, verbose)

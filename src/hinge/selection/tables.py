@@ -6,6 +6,7 @@ import sys
 import time
 import warnings
 from collections import Counter
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -86,27 +87,33 @@ class Search:
         return train[self.weight[train] > 0]
 
     def can_train(self, k: int) -> bool:
-        """Whether there is something to train on; if not, the scores of the split are known to be NaN."""
+        """Whether there is something to train on; if not, the scores of the split are `error_score`."""
         train = self.train(k)
         if self.classifies and len(np.unique(self.y[train])) < 2:
-            self.failed.add(f"split {k} has fewer than two classes to train on")
+            reason = f"split {k} has fewer than two classes to train on"
         elif len(train) == 0:
-            self.failed.add(f"split {k} has nothing to train on")
+            reason = f"split {k} has nothing to train on"
         else:
             return True
-        self.known[:, k] = True
+        if isinstance(self.error_score, str):
+            raise ValueError(f"{reason}. Use fewer folds, or stratified ones")
+        self.failed.add(reason)
+        self.scores[:, k], self.known[:, k] = self.error_score, True
         return False
 
     def score(self, model: Any, X: Any, y: Any) -> float:
         """What the scorer says, or `error_score` where it raises an error."""
         assert self.scorer is not None
         try:
-            return float(self.scorer(model, X, y))
+            found = self.scorer(model, X, y)
         except Exception as error:
             if isinstance(self.error_score, str):
                 raise
             self.unscored.append(f"{type(error).__name__}: {error}")
             return float(self.error_score)
+        if isinstance(found, Real | np.generic):
+            return float(found)
+        raise ValueError(f"scoring must return a number, got {found!r} of type {type(found).__name__}")
 
     def result(self) -> GridResult:
         """The tables so far."""
@@ -126,7 +133,8 @@ class Search:
         """What did not go as it should."""
         if self.failed:
             warnings.warn(
-                f"{'; '.join(sorted(self.failed))}: the scores there are NaN. Use fewer folds, or stratified ones",
+                f"{'; '.join(sorted(self.failed))}: the scores there are {self.error_score}. Use fewer folds, or "
+                "stratified ones",
                 FitFailedWarning,
                 stacklevel=3,
             )

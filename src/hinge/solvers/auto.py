@@ -11,6 +11,7 @@ import numpy as np
 from hinge.kernels import GramAccess, Linear, SubsetAccess
 from hinge.problems import Diagonal, Problem, Solution, Status
 from hinge.solvers.absorb import absorb, release
+from hinge.solvers.borne_out import borne_out
 from hinge.solvers.interior_point import MAX_ITER, InteriorPoint
 from hinge.solvers.low_rank_interior_point import LowRankInteriorPoint
 from hinge.solvers.monitor import Monitor
@@ -37,9 +38,6 @@ FACTOR_STEPS, FACTOR_STEPS_PER_SQUARE = 100, 0.04
 
 #: Those that get there do it within a third of these iterations.
 FACTOR_ITERATIONS = 50
-
-#: A variable this close to a bound, relative to the width of its box, counts as lying on it.
-AT_BOUND = 1e-10
 
 #: Where nothing else says when to stop: so many steps, or so many for every sample if that is more.
 ENOUGH = 10_000_000
@@ -148,8 +146,7 @@ class Auto(WorkingSet):
 
     def _honest(self, problem: Problem, solution: Solution) -> Solution:
         """An interior point has a small gap; whether it meets `tol`, a bound on the KKT violation, is to be seen."""
-        met = solution.polished or self.stop == "gap" or _kkt_violation(problem, solution) <= 1.01 * self.tol
-        return solution if met or solution.status is not Status.SOLVED else replace(solution, status=Status.NUMERICAL)
+        return solution if self.stop == "gap" else borne_out(problem, solution, self.tol)
 
     def _interior_limit(self) -> int:
         """Iterations where there is no other way than interior point: as many as steps are allowed."""
@@ -201,16 +198,6 @@ def has_solution(problem: Problem) -> bool:
 
 def _value(problem: Problem, solution: Solution) -> float:
     return problem.value(solution.alpha, solution.gradient)
-
-
-def _kkt_violation(problem: Problem, solution: Solution) -> float:
-    """The largest force on a variable that could give way to it; within 1e-10 of its box a variable is at the bound."""
-    force = -problem.reduced(problem.slope(solution.alpha, solution.gradient), solution.mu)
-    width = problem.upper - problem.lower
-    close = AT_BOUND * np.where(np.isfinite(width), width, 1.0)
-    rising = force[solution.alpha < problem.upper - close]
-    falling = -force[solution.alpha > problem.lower + close]
-    return float(max(np.max(rising, initial=0.0), np.max(falling, initial=0.0)))
 
 
 def _after(first: Solution, second: Solution) -> Solution:

@@ -14,6 +14,7 @@ from hinge import _core
 from hinge.kernels import cache_bytes
 from hinge.problems import Array, History, Problem, Solution, Status, optimal_offset
 from hinge.solvers.absorb import absorb, release
+from hinge.solvers.borne_out import borne_out
 from hinge.solvers.groups import groups_of, nearest_feasible
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.polish import polish
@@ -119,7 +120,7 @@ class SMO:
                 better = polish(problem, alpha, gradient)
             alpha, gradient = better or (alpha, gradient)
         counters = ("row_hits", "row_misses", "reconstructions", "recomputations")
-        return Solution(
+        found = Solution(
             alpha=alpha,
             mu=optimal_offset(problem, alpha, gradient),
             gradient=gradient,
@@ -132,6 +133,7 @@ class SMO:
             error=run["error"],
             counters={name: run[name] for name in counters},
         )
+        return borne_out(problem, found, self.tol) if found.polished and self.stop == "kkt" else found
 
     def _run(self, problem: Problem, beta: Array, double: bool, monitor: Monitor | None) -> dict[str, Any]:
         """Improve `beta` in place."""
