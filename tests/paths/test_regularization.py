@@ -257,6 +257,8 @@ def test_bad_data_are_named():
         weight_path(X, y, np.ones(len(y)), (y > 0).astype(float))
     with pytest.raises(ValueError, match="at most"):
         nu_path(*CLASSES["unbalanced"], nu_max=1.0)
+    with pytest.raises(ValueError, match="must be symmetric"):
+        regularization_path(np.triu(np.ones((4, 4))), [0, 1, 0, 1], kernel="precomputed")
     with pytest.raises(ValueError, match="NaN"):
         regularization_path(np.where(X[0, 0] == X, np.nan, X), y)
 

@@ -264,7 +264,8 @@ def quadratic_loss_path(
     if not (np.isfinite(lambda_min) and lambda_min > 0):
         raise ValueError(f"lambda_min={lambda_min!r} must be positive and finite")
     if lambda_max is not None and not lambda_min < lambda_max < np.inf:
-        raise ValueError(f"lambda_min={lambda_min!r} must be below lambda_max={lambda_max!r}; exchange them")
+        hint = "; exchange them" if lambda_min > lambda_max else ""
+        raise ValueError(f"lambda_min={lambda_min!r} must be below lambda_max={lambda_max!r}{hint}")
     access = open_access(samples.kernel, samples.X)
     everyone = np.arange(samples.n)
     machine = Machine(access.block(everyone, everyone), samples.y, rho, h, bool(fit_intercept))

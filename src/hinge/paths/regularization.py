@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from hinge.kernels import FunctionKernel, Kernel, Precomputed, make_kernel
+from hinge.kernels import FunctionKernel, Kernel, Precomputed, is_symmetric, make_kernel
 from hinge.paths import motion
 from hinge.paths.engine import Engine, Progress, path_access
 from hinge.paths.motion import Motion
@@ -50,6 +50,11 @@ def check_samples(
         X = check_array(X, dtype=np.float64, order="C", accept_sparse="csr")
     if isinstance(made, Precomputed) and (sp.issparse(X) or X.shape[0] != X.shape[1]):
         raise ValueError(f"X has shape {X.shape}; a precomputed kernel needs a square matrix")
+    if isinstance(made, Precomputed) and not is_symmetric(X):
+        raise ValueError(
+            "X is a precomputed kernel and must be symmetric: X[i, j] and X[j, i] differ. Pass (X + X.T) / 2 if they "
+            "differ by rounding only"
+        )
     if task == "one_class":
         y = np.ones(X.shape[0])
     y = column_or_1d(y, warn=True)
@@ -96,7 +101,8 @@ def check_range(name: str, low: Any, high: Any, open_low: bool = True) -> tuple[
     if not (np.isfinite(low) and np.isfinite(high)) or (low <= 0 if open_low else low < 0):
         raise ValueError(f"{name}_min={low!r}, {name}_max={high!r} must be finite, {'> 0' if open_low else '>= 0'}")
     if not low < high:
-        raise ValueError(f"{name}_min={low!r} must be below {name}_max={high!r}; exchange them")
+        hint = "; exchange them" if low > high else ""
+        raise ValueError(f"{name}_min={low!r} must be below {name}_max={high!r}{hint}")
     return low, high
 
 
