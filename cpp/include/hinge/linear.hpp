@@ -1,7 +1,8 @@
 // linear.hpp: linear machines in signed coordinates, docs/math.md (101):
 //   min over w, b:  ½‖w‖² + ½ b²/B² + d b + Σ loss_i(⟨w, x_i⟩ + b),   loss_i(f) = max_{lo_i ≤ β ≤ hi_i} −fβ − h_i(β),
 //   h_i(β) = ½ D_i β² + ε|β| − t_i β.   A free bias is B = ∞ and asks for Σβ = d; no bias is B = 0.
-// Views only; the result owns its vectors.  Memory: O(n + d) beside the samples; with few features, a copy of some rows.
+// Views only; the result owns its vectors.  Memory: O(n + d) beside the samples; with few features, a copy of some rows;
+// of dense rows that are mostly zeros, a copy of the other values.
 // Results have the same bits for any number of threads.
 #pragma once
 
