@@ -358,4 +358,4 @@ def _variance(X: Array, weight: Array | None) -> float:
 
 def _or_none(variance: float, rounding: float) -> float:
     """A variance that rounding explains is none: the entries are equal."""
-    return 0.0 if variance <= rounding else variance
+    return 0.0 if variance <= rounding < np.inf else variance
