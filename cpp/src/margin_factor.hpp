@@ -21,42 +21,19 @@ class MarginFactor {
 
   // L w = k, in place; the first `zeros` entries of k are zero.
   void forward(double* x, std::size_t zeros = 0) const {
-    const PathLoops& loops = path_loops();
-    std::size_t i = zeros;
-    for (; i + 4 <= m_; i += 4) {  // four rows at a time, up to the triangle at their end
-      const double* rows[4] = {at(i) + zeros, at(i + 1) + zeros, at(i + 2) + zeros, at(i + 3) + zeros};
-      double sums[4];
-      loops.four_dots(rows, x + zeros, i - zeros, sums);
-      for (std::size_t a = 0; a < 4; ++a) {
-        const double* end = rows[a] + (i - zeros);
-        double rest = x[i + a] - sums[a];
-        for (std::size_t b = 0; b < a; ++b) rest -= end[b] * x[i + b];
-        x[i + a] = rest / end[a];
-      }
-    }
-    for (; i < m_; ++i) {
+    const auto dot = path_loops().dot;
+    for (std::size_t i = zeros; i < m_; ++i) {
       const double* row = at(i);
-      x[i] = (x[i] - loops.dot(row + zeros, x + zeros, i - zeros)) / row[i];
+      x[i] = (x[i] - dot(row + zeros, x + zeros, i - zeros)) / row[i];
     }
   }
   // Lᵀ x = w, in place.
   void backward(double* x) const {
-    const PathLoops& loops = path_loops();
-    std::size_t i = m_;
-    for (; i >= 4; i -= 4) {
-      const std::size_t first = i - 4;
-      const double* rows[4] = {at(first), at(first + 1), at(first + 2), at(first + 3)};
-      for (std::size_t a = 4; a-- > 0;) {
-        double& value = x[first + a];
-        value /= rows[a][first + a];
-        for (std::size_t b = 0; b < a; ++b) x[first + b] -= value * rows[a][first + b];
-      }
-      loops.four_axpys(x + first, rows, x, first);
-    }
-    while (i-- > 0) {
+    const auto axpy = path_loops().axpy;
+    for (std::size_t i = m_; i-- > 0;) {
       const double* row = at(i);
       x[i] /= row[i];
-      loops.axpy(-x[i], row, x, i);
+      axpy(-x[i], row, x, i);
     }
   }
   void solve(double* x) const {

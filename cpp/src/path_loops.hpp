@@ -9,9 +9,6 @@ namespace hinge {
 struct PathLoops {
   double (*dot)(const double* a, const double* b, std::size_t n);
   void (*axpy)(double a, const double* x, double* y, std::size_t n);  // y += a x
-  // The same for four rows at once: out[k] = rows[k]ᵀx, and y -= Σ_k a[k] rows[k].
-  void (*four_dots)(const double* const* rows, const double* x, std::size_t n, double* out);
-  void (*four_axpys)(const double* a, const double* const* rows, double* y, std::size_t n);
   // out += Σ_k a[k] rows[k]
   void (*combine)(const double* a, const double* const* rows, std::size_t count, double* out, std::size_t n);
   // The same into out + low, where low has what is lost by adding (four rows at a time); out is that sum, rounded.  (252)

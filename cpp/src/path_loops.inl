@@ -25,26 +25,6 @@ void axpy(double a, const double* x, double* y, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) y[i] += a * x[i];
 }
 
-void four_dots(const double* const* rows, const double* x, std::size_t n, double* out) {
-  const double *r0 = rows[0], *r1 = rows[1], *r2 = rows[2], *r3 = rows[3];
-  double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-#pragma omp simd reduction(+ : s0, s1, s2, s3)
-  for (std::size_t i = 0; i < n; ++i) {
-    s0 += r0[i] * x[i];
-    s1 += r1[i] * x[i];
-    s2 += r2[i] * x[i];
-    s3 += r3[i] * x[i];
-  }
-  out[0] = s0, out[1] = s1, out[2] = s2, out[3] = s3;
-}
-
-void four_axpys(const double* a, const double* const* rows, double* y, std::size_t n) {
-  const double a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3];
-  const double *r0 = rows[0], *r1 = rows[1], *r2 = rows[2], *r3 = rows[3];
-#pragma omp simd
-  for (std::size_t i = 0; i < n; ++i) y[i] -= (a0 * r0[i] + a1 * r1[i]) + (a2 * r2[i] + a3 * r3[i]);
-}
-
 constexpr std::size_t kBlock = 1024;  // columns that stay in the first-level cache
 constexpr std::size_t kLong = 5120;   // columns of out that stay near, while rows come from memory in one long stretch
 
