@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from hinge.problems import Array
 
-
 #: Pieces that are narrower than this share of where they are lie between steps at one place.
 SLIVER = 1e-12
 
