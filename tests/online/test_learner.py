@@ -164,3 +164,17 @@ def test_decay_lasts_through_thousands_of_steps():
     assert_same(model, slow, X[:5])
     idle = hinge.OnlineSVR(epsilon=3.0, gamma=0.7, **options).fit(X, np.r_[5.0, np.zeros(1199)])
     np.testing.assert_array_equal(idle.dual_coef_, 0.0)  # nothing to learn: the first sample is forgotten, not a NaN
+
+
+@pytest.mark.parametrize("T", [1, 5, 20])
+def test_the_bound_of_the_book(T):
+    """LwK (10.130): λ⁻¹(1 − λΛ)^T LX with L = X = 1; for steps Λ_t = η/√t the product of the last T, (410)."""
+    X, labels, _ = stream(60)
+    model = hinge.OnlineSVC(gamma=0.7, budget=T, regularization=0.1, eta0=0.5).partial_fit(X, labels)
+    assert model.truncation_bound_ == pytest.approx((1 - 0.1 * 0.5) ** T / 0.1, rel=1e-12)
+    model = hinge.OnlineSVC(gamma=0.7, budget=T, regularization=0.1, eta0=0.5, learning_rate="invscaling", power_t=0.5)
+    model.partial_fit(X, labels)
+    last = np.arange(60 - T + 1, 61)
+    assert model.truncation_bound_ == pytest.approx(np.prod(1 - 0.1 * 0.5 / np.sqrt(last)) / 0.1, rel=1e-12)
+    longer = hinge.OnlineSVC(gamma=0.7, budget=100, regularization=0.1).partial_fit(X, labels)
+    assert longer.truncation_bound_ == 0.0  # nothing was dropped

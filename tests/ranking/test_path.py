@@ -133,6 +133,22 @@ def test_scores_equal_to_that_at_the_last_place_share_it(k):
     assert ties > 0
 
 
+@pytest.mark.parametrize("seed", [8, 53, 80, 81, 82])
+def test_the_maximiser_is_attained_where_crossings_coincide(seed):
+    """On a grid many scores cross at one place; rounding puts them apart, and what is between them is no ranking."""
+    rng = np.random.default_rng(seed)
+    X, qid = np.round(rng.normal(size=(30, 2)) * 2) / 2, np.repeat(np.arange(3), 10)
+    grade = np.clip(np.round(X[:, 0] + rng.normal(size=30)), 0, 3)
+    other = np.round(rng.normal(size=(24, 2)) * 2) / 2
+    wanted, queries = np.clip(np.round(other[:, 0] + rng.normal(size=24)), 0, 3), np.repeat([0, 1], 12)
+    path = hinge.ranking_path(X, grade, qid, C=1.0, kernel="linear")
+    best = path.best(other, wanted, queries, k=3)
+    middle = 0.5 * (best.low + best.high)
+    assert ndcg(wanted, path.predict(other, middle), queries, 3) == pytest.approx(best.ndcg, abs=1e-12)
+    for theta in np.linspace(0, 1, 201):
+        assert ndcg(wanted, path.predict(other, theta), queries, 3) <= best.ndcg + 1e-12
+
+
 def test_the_maximiser_is_the_best_of_a_fine_grid():
     X, grade, qid = items("plain", seed=2)
     other, wanted, queries = items("plain", seed=4)

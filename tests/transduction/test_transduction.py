@@ -205,6 +205,18 @@ def test_a_class_with_one_sample_has_its_share():
     assert np.isnan(hinge.TransductiveSVC().fit(X, y).positive_fraction_)
 
 
+def test_costs_begin_at_their_share_and_grow_by_their_factor():
+    """docs/math.md (465): C*₋ = εC*, C*₊ = εC* k⁺/(k − k⁺), both times the growth factor, up to C*."""
+    X, y, U, _ = moons()
+    model = hinge.TransductiveSVC(C_unlabeled=3.0, growth=4.0, initial_share=1e-3, positive_fraction=0.3).fit(X, y, U)
+    positives = np.floor(len(U) * 0.3 + 0.5)
+    ratio = positives / (len(U) - positives)
+    steps = 4.0 ** np.arange(len(model.stages_["cost_negative"]))
+    np.testing.assert_allclose(model.stages_["cost_negative"], np.minimum(3e-3 * steps, 3.0), rtol=1e-12)
+    np.testing.assert_allclose(model.stages_["cost_positive"], np.minimum(3e-3 * ratio * steps, 3.0), rtol=1e-12)
+    assert len(steps) == 1 + np.ceil(np.log(1e3 / ratio) / np.log(4.0))
+
+
 def test_costs_grow_to_the_end():
     X, y, U, _ = moons()
     model = hinge.TransductiveSVC(C_unlabeled=3.0, growth=4.0, initial_share=1e-3).fit(X, y, U)

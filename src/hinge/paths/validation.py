@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from hinge.problems import Array
 
+#: Pieces that are narrower than this share of where they are lie between steps at one place.
+SLIVER = 1e-12
+
 
 class Best(NamedTuple):
     """Where an error is smallest: for every parameter in [low, high]."""
@@ -34,9 +37,14 @@ class StepFunction:
         return float(found) if theta.ndim == 0 else found
 
     def best(self) -> Best:
-        """The smallest value and the longest interval (in log θ where θ > 0) on which it is taken."""
-        smallest = float(np.min(self.values))
-        hit = self.values == smallest
+        """The smallest value and the longest interval (in log θ where θ > 0) on which it is taken.
+
+        Steps that coincide are apart by rounding: what is between them is no value of the function.
+        """
+        wide = np.diff(self.knots) > SLIVER * np.abs(self.knots[1:])
+        wide |= not wide.any()
+        smallest = float(np.min(self.values[wide]))
+        hit = wide & (self.values == smallest)
         edges = np.flatnonzero(np.diff(np.concatenate([[False], hit, [False]]).astype(int)))
         low, high = self.knots[edges[::2]], self.knots[edges[1::2]]
         width = np.log(high / low) if np.all(low > 0) else high - low

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
 from hinge.formulations import Ranking, pair_weights, preferences
+from hinge.kernels import available_bytes
 from hinge.problems import Array
 
-#: More pairs than this are refused: every one of them takes about 40 bytes.
-MOST_PAIRS = 200_000_000
+#: More pairs than this are refused, and more than memory is free for: every one of them takes about 120 bytes.
+MOST_PAIRS, PAIR_BYTES = 200_000_000, 120
 
 
 def check_relevance(relevance: Any, name: str = "relevance") -> Array:
@@ -96,12 +97,13 @@ def make_pairs(
     Pairs whose cost is zero are left out.
     """
     sizes = np.bincount(query).astype(np.float64)
-    if np.sum(sizes * (sizes - 1) / 2) > MOST_PAIRS:
+    most = min(MOST_PAIRS, available_bytes() // PAIR_BYTES)
+    if np.sum(sizes * (sizes - 1) / 2) > most:
         count = _count(relevance, query)
-        if count > MOST_PAIRS:
+        if count > most:
             raise ValueError(
-                f"these samples make {count:.3g} pairs, more than {MOST_PAIRS:.3g}; pass qid so that only samples of "
-                "one query are compared, or fewer samples"
+                f"these samples make {count:.3g} pairs, more than the {most:.3g} there is memory for; pass qid so that "
+                "only samples of one query are compared, or fewer samples"
             )
     first, second, starts = preferences(relevance, query)
     cost = C * pair_weights(relevance, first, second, weighting)
