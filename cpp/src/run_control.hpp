@@ -1,4 +1,5 @@
-// run_control.hpp: when a run must end: out of time, a signal, a wish of the monitor, no more progress.
+// run_control.hpp: when a run must end (out of time, a signal, a wish of the monitor, no more progress), and when its
+// story is written down.
 #pragma once
 
 #include <algorithm>
@@ -86,6 +87,19 @@ class Progress {
  private:
   std::int64_t since_ = 0;
   double objective_ = 0, total_ = 0;
+};
+
+// When to take a snapshot: they thin out geometrically, some 150 of them in 10⁹ steps.
+class Snapshots {
+ public:
+  bool due(std::int64_t steps) {
+    if (steps < next_) return false;
+    next_ = std::max(next_ + 1, static_cast<std::int64_t>(1.15 * double(next_)));
+    return true;
+  }
+
+ private:
+  std::int64_t next_ = 0;
 };
 
 }  // namespace hinge

@@ -9,6 +9,7 @@
 
 #include "hinge/row_cache.hpp"
 #include "pair_steps.hpp"
+#include "run_control.hpp"
 
 namespace hinge {
 namespace {
@@ -16,7 +17,6 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kUnitRoundoff = std::numeric_limits<double>::epsilon() / 2;
 constexpr double kPollSeconds = 0.05;
-constexpr double kSnapshotGrowth = 1.15;  // snapshots thin out geometrically: some 150 of them in 10⁹ steps
 
 template <class T>
 class Smo {
@@ -109,10 +109,7 @@ class Smo {
     if (options_.max_iterations >= 0 && result_.iterations >= options_.max_iterations)
       return stop(Status::max_iter);
     if (out_of_precision()) return stop(Status::numerical);
-    if (result_.iterations >= next_snapshot_) {
-      record(snapshot());
-      next_snapshot_ = std::max(next_snapshot_ + 1, static_cast<std::int64_t>(kSnapshotGrowth * double(next_snapshot_)));
-    }
+    if (snapshots_.due(result_.iterations)) record(snapshot());
     if (drift_ > 0.05 * kkt_tolerance() && result_.iterations > recomputed_at_ + 10 * static_cast<std::int64_t>(n_))
       recompute();
     return false;
@@ -350,12 +347,13 @@ class Smo {
   std::vector<std::int32_t> samples_;
   PairSteps<T> active_;
   Stopwatch watch_;
+  Snapshots snapshots_;
   SmoResult result_;
   double objective_ = 0, kernel_scale_ = 0, f_scale_ = 0, drift_ = 0;
   double tau_ = 0, flat_ = 0;  // the least curvature in a gain, and the least that is no rounding error
   double gap_mode_tolerance_ = -1, largest_gradient_ = 0, open_slope_ = 0;
   double window_gain_ = 0, total_gain_ = 0, row_seconds_ = 0, row_entries_ = 0, reserve_ = 0, next_poll_ = kPollSeconds;
-  std::int64_t next_snapshot_ = 0, shrink_period_ = 0, until_shrink_ = 0, recomputed_at_ = -1, window_start_ = 0;
+  std::int64_t shrink_period_ = 0, until_shrink_ = 0, recomputed_at_ = -1, window_start_ = 0;
   bool unshrunk_near_end_ = false, stop_requested_ = false;
 };
 

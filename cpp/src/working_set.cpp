@@ -25,7 +25,6 @@ constexpr double kBeyond = 0.85;              // of the tolerance: where steps o
 constexpr double kGoal = 0.2;                 // of the violation is what an inner solve leaves
 constexpr double kShrunk = 0.7;               // of the active samples: shrinking to less than that is worth the copying
 constexpr std::int64_t kBetweenLooks = 250;   // steps
-constexpr double kSnapshotGrowth = 1.15;      // snapshots thin out geometrically: some 150 of them in 10⁹ steps
 constexpr std::int64_t kRefinements = 5;
 
 template <class T>
@@ -137,9 +136,7 @@ class Engine {
   }
 
   void record() {
-    if (result_.iterations < next_snapshot_) return;
-    monitor_.record(snapshot());
-    next_snapshot_ = std::max(next_snapshot_ + 1, static_cast<std::int64_t>(kSnapshotGrowth * double(next_snapshot_)));
+    if (snapshots_.due(result_.iterations)) monitor_.record(snapshot());
   }
 
   bool out_of_steps(std::int64_t more = 0) const {
@@ -376,13 +373,14 @@ class Engine {
   PairSteps<T> inner_;
   RunControl control_;
   Progress progress_;
+  Snapshots snapshots_;
   Parallel parallel_;
   SmoResult result_;
   std::vector<std::int32_t> set_;  // positions
   double tau_ = 0, flat_ = 0;  // the least curvature in a gain, and the least that is no rounding error
   double objective_ = 0, gap_mode_tolerance_ = -1, first_violation_ = 0;
   double error_ = 0;  // of f, the largest seen
-  std::int64_t almost_ = 0, next_snapshot_ = 0, stepless_at_ = -1;
+  std::int64_t almost_ = 0, stepless_at_ = -1;
 };
 
 }  // namespace
