@@ -52,10 +52,7 @@ def _next(
     """
     if any(solution.status is not Status.SOLVED for solution in last.solutions):
         return last, False
-    problems = [
-        machine.formulation.build(access if machine.rows is None else access.subset(machine.rows))
-        for machine in machines
-    ]
+    problems = [machine.problem(access) for machine in machines]
     solutions = solve(problems, last.solutions)
     for solution in solutions:
         if solution.status is not Status.SOLVED:

@@ -55,6 +55,10 @@ class Machine:
     rows: NDArray[np.intp] | None
     formulation: Formulation
 
+    def problem(self, access: Any) -> Problem:
+        """The problem, from kernel access to all of the kept samples."""
+        return self.formulation.build(access if self.rows is None else access.subset(self.rows))
+
 
 def _left(deadline: float | None) -> float | None:
     return None if deadline is None else max(0.0, deadline - time.monotonic())
@@ -180,10 +184,7 @@ class KernelMachine(WarmStarts, Reported, FittedFunction, BaseEstimator):
             )
         whole = access
         access = self._approximate(access, deadline)
-        problems = [
-            machine.formulation.build(access if machine.rows is None else access.subset(machine.rows))
-            for machine in machines
-        ]
+        problems = [machine.problem(access) for machine in machines]
         upper = [machine.formulation.upper for machine in machines]
         with self._progress() as monitor:
             starts = self._warm_starts(data, kernel, upper)
@@ -373,10 +374,7 @@ class KernelMachine(WarmStarts, Reported, FittedFunction, BaseEstimator):
         unfitted = clone(self)
         data = unfitted._prepared(X, y, sample_weight)
         access = unfitted._access(unfitted._make_kernel().resolve(data.X, data.weight), data.X)
-        problems = [
-            machine.formulation.build(access if machine.rows is None else access.subset(machine.rows))
-            for machine in unfitted._machines(data)
-        ]
+        problems = [machine.problem(access) for machine in unfitted._machines(data)]
         return decide(unfitted._solver(), problems, bool(self.warm_start and self._stand is not None))
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any) -> Data:
