@@ -36,3 +36,14 @@ def refused(path, message=None):
         hinge.load(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert re.search(r"; (restore|load reads only|upgrade)", str(caught.value))
+
+
+def assert_altered_is_refused(altered, file, monkeypatch):
+    """Neither written nor, where somebody else wrote it, read."""
+    with pytest.raises(ValueError, match="not whole"):
+        hinge.save(altered, file)
+    monkeypatch.setattr("hinge.io.files.check_fitted", lambda model: None)
+    hinge.save(altered, file)
+    monkeypatch.undo()
+    with pytest.raises(ModelFileError, match="altered"):
+        hinge.load(file)
