@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from hinge import SVC
-from lowrank import covtype, mnist
+from lowrank import beside_exact
 
 #: Newton steps, passes for one of them, and how far the residual has to fall.
 STEPS, PASSES, FALL = 6, 12, 0.01
@@ -107,12 +107,8 @@ def train(K, T, C, Y, rng):
 
 
 def compare(name, ranks, bases):
-    X, y, X_test, y_test, options = {"covtype": covtype, "mnist": mnist}[name]()
-    X, X_test, gamma = X.astype(np.float32), X_test.astype(np.float32), np.float32(options["gamma"])
-    began = time.process_time()
-    exact = SVC(n_jobs=2, **options).fit(X, y)
-    whole, right = time.process_time() - began, 100 * np.mean(exact.predict(X_test) == y_test)
-    print(f"\n{name}, {options}: the exact machine took {whole:.1f} processor seconds for {right:.2f} %")
+    X, y, X_test, y_test, options, _, right = beside_exact(name)
+    gamma = np.float32(options["gamma"])
     names = (("choice s", 9), ("columns s", 10), ("passes", 8), ("passes s", 9), ("accuracy", 10), ("against", 9))
     print(f"{'n':>6}  {'basis':9}" + "".join(f"{name:>{width}}" for name, width in names))
     classes = np.unique(y)
