@@ -108,3 +108,20 @@ def test_history_tells_the_whole_run():
 
 def test_plotting_is_reached_from_the_front_door():
     assert hinge.plotting.DecisionBoundary.__name__ == "DecisionBoundary"
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [hinge.SVC(), hinge.NuSVC(nu=0.3), hinge.LinearSVC(), hinge.LinearSVC(multi_class="crammer_singer"), hinge.LPSVC()],
+    ids=repr,
+)
+def test_a_class_of_weight_zero_is_left_out_of_the_proof_too(machine):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), np.repeat(["a", "b", "c", "d"], 15)
+    weight = np.where(y == "b", 0.0, rng.uniform(0.5, 2.0, 60))
+    machine.fit(X, y, sample_weight=weight)
+    assert list(machine.classes_) == ["a", "c", "d"]
+    again = machine.certify(X, y, sample_weight=weight)
+    assert again.primal == pytest.approx(machine.certificate_.primal, rel=1e-6)
+    with pytest.raises(ValueError, match="labels that fit was not given"):
+        machine.certify(X, y)

@@ -68,6 +68,12 @@ def everyone(rows: NDArray[np.intp] | None) -> NDArray[np.intp] | slice:
     return slice(None) if rows is None else rows
 
 
+def check_known(y: NDArray[Any], classes: NDArray[Any]) -> None:
+    """Of a fitted machine: labels of samples whose weight is zero were left out then, and are now."""
+    if not np.isin(y, classes).all():
+        raise ValueError(f"y has labels that fit was not given; the classes are {list(classes)}")
+
+
 def check_weight(sample_weight: Any, n: int) -> Array:
     """Sample weights as an array: ones when None; never negative, not all zero."""
     if sample_weight is None:

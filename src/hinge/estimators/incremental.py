@@ -137,9 +137,6 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
                 "or leave classes out: new ones may come at any time"
             )
 
-    def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
-        return super()._validate_y(y, n, reset=True)  # new classes may come at any time
-
     def _check_left(self, y: NDArray[Any], weight: Array, what: str) -> None:
         few = slice(-64, None)
         if set(self.classes_.tolist()) <= set(y[few][weight[few] > 0].tolist()):

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators import parameters
-from hinge.estimators.data import Data, labels_of, one_column
+from hinge.estimators.data import Data, check_known, labels_of, one_column
 from hinge.estimators.linear_machine import LinearMachine
 from hinge.estimators.transaction import all_or_nothing
 from hinge.formulations import (
@@ -162,14 +162,18 @@ class LinearSVC(ClassifierMixin, LinearMachine):
             parameters.choice("class_weight", self.class_weight, ("balanced",))
         super()._check_parameters()
 
+    def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Data:
+        data = super()._validate(X, y, sample_weight, reset)
+        if not reset:
+            check_known(data.y, self.classes_)
+        return data
+
     def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         y = one_column(y)
         plain = y.dtype.kind in "biuf" and y.size
         check_classification_targets(labels_of(y) if plain else y)  # continuous or not: that of the different labels
-        if not reset and not np.isin(y, self.classes_).all():
-            raise ValueError(f"y has labels that fit was not given; the classes are {list(self.classes_)}")
         return y
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

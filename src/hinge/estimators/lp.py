@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from hinge.estimators import parameters
-from hinge.estimators.data import Data, one_for_each
+from hinge.estimators.data import Data, check_known, one_for_each
 from hinge.estimators.lp_machine import LPMachine
 from hinge.estimators.transaction import all_or_nothing
 from hinge.formulations import lp_classification, lp_regression
@@ -79,13 +79,17 @@ class LPSVC(ClassifierMixin, LPMachine):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
 
+    def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Data:
+        data = super()._validate(X, y, sample_weight, reset)
+        if not reset:
+            check_known(data.y, self.classes_)
+        return data
+
     def _validate_y(self, y: Any, reset: bool) -> NDArray[Any]:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
-        if not reset and not np.isin(y, self.classes_).all():
-            raise ValueError(f"y has labels that fit was not given; the classes are {list(self.classes_)}")
         return y
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

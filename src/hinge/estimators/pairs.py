@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hinge.estimators import parameters
 from hinge.estimators.compact import basis_coefficients
-from hinge.estimators.data import Data, everyone, one_column
+from hinge.estimators.data import Data, check_known, everyone, one_column
 from hinge.estimators.machine import KernelMachine, Machine
 from hinge.estimators.transaction import all_or_nothing
 from hinge.formulations import Formulation
@@ -37,14 +37,18 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
         elif self.class_weight is not None:
             parameters.choice("class_weight", self.class_weight, ("balanced",))
 
+    def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Data:
+        data = super()._validate(X, y, sample_weight, reset)
+        if not reset:
+            check_known(data.y, self.classes_)
+        return data
+
     def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         y = one_column(y)
         if y.dtype.kind not in "biuSU" and not (y.dtype.kind == "f" and np.all(y == np.rint(y))):
             check_classification_targets(y)  # whole numbers and text are labels; about others scikit-learn decides
-        if hasattr(self, "classes_") and not reset and not np.isin(y, self.classes_).all():
-            raise ValueError(f"y has labels that fit was not given; the classes are {list(self.classes_)}")
         if y.dtype.kind == "f" and not np.isfinite(y).all():
             raise ValueError("Input y contains NaN or infinity; every sample needs a label")
         return y
