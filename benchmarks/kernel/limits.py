@@ -7,7 +7,7 @@ time       w8a with max_time 1 and 0.3: seconds, status, gap, and whether the mo
 interrupt  Ctrl-C at `--tries` moments spread over a fit of w8a: seconds until `fit` has ended
 scale      raw covtype (20,000 rows) and raw shuttle, C = 1e6, no limit of time: seconds, status, and the hint
 
-Every measurement is a process of its own.
+Every measurement is a process of its own. The command fails (and says MISS) where a promise is not kept.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from jobs import JOBS, chosen, permuted, stored
 from measure import _forget_peak, _peak, _resident, describe_machine
 
 MB = 1e6
+BOUNDED = 900  # seconds: what "ends in bounded time" means for raw data and C = 1e6
 
 
 def main() -> int:
@@ -42,7 +43,7 @@ def main() -> int:
     print("\n".join(lines))
     if arguments.save:
         Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n")
-    return 0
+    return int(any(line.endswith("MISS") for line in lines))
 
 
 def verdict(kept: bool) -> str:
@@ -68,7 +69,7 @@ def limit(_):
     for allowed in (1.0, 0.3):
         found = start("fit", data="w8a", cache_size=2000, max_time=allowed)
         honest = found["status"] == "SOLVED" or (found["status"] == "TIME_LIMIT" and found["warned"])
-        kept = found["seconds"] <= allowed + 0.2 and honest
+        kept = found["seconds"] <= allowed + 0.2 and honest and found["accuracy"] > 0.9
         lines.append(
             f"max_time={allowed:<4g} {found['seconds']:.2f} s, {found['status']}, gap {found['gap']:.2g}, "
             f"training accuracy {found['accuracy']:.3f}   {verdict(kept)}"
@@ -98,7 +99,8 @@ def scale(_):
     lines = ["C = 1e6, raw data          seconds  status      relative gap  the warning names scaling"]
     for data in ("covtype-raw", "shuttle-raw"):
         found = start("fit", data=data, C=1e6, cache_size=2000)
-        kept = found["status"] == "SOLVED" or (found["warned"] and found["hint"])
+        honest = found["status"] == "SOLVED" or (found["warned"] and found["hint"])
+        kept = honest and found["seconds"] <= BOUNDED
         lines.append(
             f"{data:26} {found['seconds']:7.1f}  {found['status']:10} {found['gap']:13.2g}  {found['hint']}"
             f"   {verdict(kept)}"

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <thread>
 
+#include "hinge/polish.hpp"
 #include "hinge/restricted.hpp"
 
 namespace hinge {
@@ -98,14 +99,22 @@ class Many {
     options.max_seconds = seconds_left();
     options.cache_bytes = bytes_of(part);
     options.max_iterations = p.max_iterations;
-    const auto solver = p.double_rows ? solve_working_set<double> : solve_working_set<float>;
     if (is_everybody(p.samples)) {
-      results_[part].result = solver(kernel_, p.problem, options, p.beta, p.f, monitor);
+      results_[part].result = solved(kernel_, p, options, monitor);
     } else {
-      const Restricted kernel(kernel_, p.samples, diagonal_);
-      results_[part].result = solver(kernel, p.problem, options, p.beta, p.f, monitor);
+      results_[part].result = solved(Restricted(kernel_, p.samples, diagonal_), p, options, monitor);
     }
     results_[part].begun = true;
+  }
+
+  static SmoResult solved(const KernelSource& kernel, const ProblemPart& p, const WorkingSetOptions& options,
+                          Monitor& monitor) {
+    const GroupSums sums = group_sums(p.problem, p.beta);
+    const auto solver = p.double_rows ? solve_working_set<double> : solve_working_set<float>;
+    SmoResult result = solver(kernel, p.problem, options, p.beta, p.f, monitor);
+    if (p.polish && result.status == Status::solved && result.exact && !result.rough)
+      result.polished = polish(kernel, p.problem, sums, p.beta, p.f, result.violation, Parallel{options.threads, {}});
+    return result;
   }
 
   bool is_everybody(Span<const std::int32_t> samples) const {

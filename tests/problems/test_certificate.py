@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from contracts.strategies import programs
 from hinge import formulations
 from hinge.kernels import Precomputed, open_access
-from hinge.problems import Certificate, Problem, Quadratic, certify
+from hinge.problems import Certificate, Problem, Quadratic, certify, certify_all
 from hinge.problems.certificate import relative
 from reference import machines
 
@@ -290,3 +290,45 @@ class TestRelative:
         one, other = certify(program.problem(), program.feasible), certify(scaled, program.feasible)
         assert other.relative_gap == one.relative_gap
         assert other.gap == 2.0**power * one.gap
+
+
+class TestAll:
+    """Certificates of several problems at once are those they have one by one."""
+
+    def assert_same(self, problems, points):
+        found = certify_all(problems, points, convex=True)
+        for problem, (alpha, mu, gradient), each in zip(problems, points, found, strict=True):
+            alone = certify(problem, alpha, mu, gradient, convex=True)
+            for name in ("primal", "dual", "gap", "relative_gap", "best_primal", "best_dual"):
+                assert getattr(each, name) == pytest.approx(getattr(alone, name), rel=1e-12, abs=1e-13), name
+            for name in ("kkt_violation", "infeasibility", "convex"):
+                assert getattr(each, name) == getattr(alone, name), name
+            np.testing.assert_array_equal(each.mu, alone.mu)
+
+    def points(self, problems, rng):
+        for problem in problems:
+            alpha = rng.uniform(-0.2, 1.2, problem.size)
+            alpha[rng.random(problem.size) < 0.3] = 0.0
+            yield alpha, rng.normal(size=len(problem.A)), problem.gradient(alpha)
+
+    @given(seed=seeds)
+    def test_of_machines(self, seed):
+        rng = np.random.default_rng(seed)
+        problems = []
+        for name in rng.choice(MACHINES, size=rng.integers(1, 6)):
+            ours, theirs, *_ = random_machine(name, rng, n=int(rng.integers(12, 20)))
+            problems.append(ours.build(open_access(Precomputed(), theirs.K)))
+        self.assert_same(problems, list(self.points(problems, rng)))
+
+    @given(given_programs=st.lists(programs(max_exponent=2), min_size=1, max_size=4), seed=seeds)
+    def test_of_any_programs(self, given_programs, seed):
+        """Infinite bounds and missing rows among them."""
+        problems = [program.problem() for program in given_programs]
+        self.assert_same(problems, list(self.points(problems, np.random.default_rng(seed))))
+
+    def test_what_is_not_a_number_proves_nothing(self):
+        problem = Problem(Quadratic.dense(np.eye(2)), [0, 0], np.empty((0, 2)), [], [0, 0], [1, 1])
+        alpha = np.array([0.5, np.nan])
+        bad = certify_all([problem, problem], [(alpha, np.empty(0), alpha)] * 2)[1]
+        assert np.isnan(bad.gap)
+        assert not bad.proves(np.inf)

@@ -165,6 +165,16 @@ class TestMemory:
             assert poor.certificate_.primal == pytest.approx(rich.certificate_.primal, rel=1e-4)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_steps_on_all_samples_go_on_a_little_beyond_the_tolerance(seed):
+    """They are cheap, and the gap, a sum over all samples, shrinks with them: kBeyond in working_set.cpp."""
+    X, y = overlapping(300, seed=seed)
+    task = CSVC(y, np.full(300, 10.0)).build(open_access(RBF(0.5), X))
+    found = WorkingSet(polish=False, tol=1e-3).solve(task)
+    assert found.status is Status.SOLVED
+    assert certify(task, *found.point).kkt_violation <= 0.8501e-3
+
+
 def test_badly_scaled_data_end_with_a_hint(monkeypatch):
     monkeypatch.setattr("hinge.solvers.auto.ENOUGH", 20_000)
     monkeypatch.setattr("hinge.solvers.auto.ENOUGH_PER_SAMPLE", 1)

@@ -7,23 +7,25 @@ from hypothesis import given
 from contracts.strategies import programs
 from hinge import Status
 from hinge.formulations import NuSVC
-from hinge.kernels import RBF, open_access
+from hinge.kernels import RBF, Linear, open_access
 from hinge.problems import certify
-from hinge.solvers import SMO
+from hinge.solvers import SMO, WorkingSet
 from hinge.solvers import polish as polishing
 from hinge.solvers.polish import polish
 from solvers.cases import MACHINES, dense, formulation, machine_problem
 
 every_machine = pytest.mark.parametrize("name", MACHINES)
+either_solver = pytest.mark.parametrize("solver", [SMO, WorkingSet])  # polished by NumPy, and by the core where it can
 
 
 class TestExactness:
+    @either_solver
     @every_machine
     @pytest.mark.parametrize("seed", range(3))
-    def test_optimality_to_rounding(self, name, seed):
+    def test_optimality_to_rounding(self, name, seed, solver):
         """tol = 1e-3 in, 1e-10 out."""
         problem = machine_problem(name, 60, seed=seed, C=2.0, kernel=RBF(2.0))
-        solution = SMO(tol=1e-3).solve(problem)
+        solution = solver(tol=1e-3).solve(problem)
         found = certify(problem, *solution.point)
         assert found.kkt_violation <= 1e-10
         assert found.infeasibility <= 1e-12 * problem.size
@@ -39,22 +41,24 @@ class TestExactness:
         assert found.kkt_violation <= 1e-10
         assert abs(found.relative_gap) <= 1e-10
 
+    @either_solver
     @given(program=programs(max_exponent=2))
-    def test_random_problems(self, program):
+    def test_random_problems(self, program, solver):
         """A dozen variables, singular matrices included: the conditions hold to rounding."""
         problem = program.problem()
-        solution = SMO(tol=1e-6 * program.steepness, max_time=2.0).solve(problem)
+        solution = solver(tol=1e-6 * program.steepness, max_time=2.0).solve(problem)
         assert solution.status is Status.SOLVED
         found = certify(problem, *solution.point)
         assert found.kkt_violation <= 1e-10 * program.steepness
         size = max(program.reach, np.abs(solution.alpha).max())
         assert found.infeasibility <= 1e-12 * program.size * max(size, program.steepness)
 
+    @either_solver
     @given(program=programs(max_exponent=3))
-    def test_never_worse_never_infeasible(self, program):
+    def test_never_worse_never_infeasible(self, program, solver):
         problem = program.problem()
         tol = 1e-3 * program.steepness
-        plain, polished = (SMO(tol=tol, polish=p, max_time=2.0).solve(problem) for p in (False, True))
+        plain, polished = (solver(tol=tol, polish=p, max_time=2.0).solve(problem) for p in (False, True))
         rounding = 1e-12 * program.steepness * program.reach * program.size
         assert problem.value(polished.alpha) <= problem.value(plain.alpha) + rounding
         assert np.all((polished.alpha >= program.lower) & (polished.alpha <= program.upper))
@@ -67,13 +71,14 @@ class TestExactness:
         coarse, fine = SMO(tol=1e-3).solve(problem), SMO(tol=1e-9, polish=False).solve(problem)
         assert problem.value(coarse.alpha) == pytest.approx(problem.value(fine.alpha), rel=1e-12)
 
+    @either_solver
     @pytest.mark.parametrize("nu", [0.5, 0.25])
-    def test_a_row_without_free_variables(self, nu):
+    def test_a_row_without_free_variables(self, nu, solver):
         """One class is at its bounds (ν = ν_max) or has a single support vector: its multiplier is a choice."""
         rng = np.random.default_rng(2)
         y = np.where(np.arange(40) < 10, 1.0, -1.0)
         problem = NuSVC(y, np.ones(40), nu).build(open_access(RBF(0.5), rng.normal(size=(40, 2))))
-        solution = SMO(tol=1e-4).solve(problem)
+        solution = solver(tol=1e-4).solve(problem)
         assert solution.polished
         assert certify(problem, *solution.point).kkt_violation <= 1e-10
 
@@ -90,6 +95,52 @@ class TestExactness:
             failures += polish(problem, rough.alpha, rough.gradient) is None
             assert len(rounds) <= 10
         assert failures, "all succeed: the test tests nothing"
+
+
+class TestCompiled:
+    """The core polishes what is not singular by itself."""
+
+    @pytest.fixture
+    def calls(self, monkeypatch):
+        made = []
+        monkeypatch.setattr("hinge.solvers.smo.polish", lambda *given: made.append(1) or polish(*given))
+        return made
+
+    @pytest.mark.parametrize(
+        ("name", "n"), [*((name, 60) for name in MACHINES), ("CSVC", 700), ("NuSVC", 700), ("OneClass", 700)]
+    )  # with 700, rows are in single precision
+    def test_the_answer_is_the_same(self, name, n, calls):
+        problem = machine_problem(name, n, C=2.0, kernel=RBF(2.0))
+        found = WorkingSet(tol=1e-3).solve(problem)
+        assert found.polished
+        assert not calls
+        np.testing.assert_allclose(found.alpha, SMO(tol=1e-3).solve(problem).alpha, atol=1e-9)
+        np.testing.assert_allclose(found.gradient, problem.gradient(found.alpha), atol=1e-12 * n)
+
+    @pytest.mark.parametrize("features", [2, 5])
+    def test_as_many_free_as_a_linear_kernel_has_dimensions_and_one_more(self, features, calls):
+        """K of the free samples is singular, but not on the null space of the equality row."""
+        problem = machine_problem("CSVC", 80, C=100.0, kernel=Linear(), features=features)
+        found = WorkingSet(tol=1e-3).solve(problem)
+        free = (found.alpha > 0) & (found.alpha < problem.upper)
+        assert np.count_nonzero(free) == features + 1
+        assert found.polished
+        assert not calls
+
+    def test_duplicates_are_left_to_least_squares(self, calls):
+        X, machine = formulation("CSVC", 40, C=2.0)
+        problem = machine.build(open_access(RBF(1.0), X[np.arange(40) % 13]))
+        found = WorkingSet(tol=1e-6).solve(problem)
+        assert calls
+        assert found.polished
+        np.testing.assert_allclose(found.gradient, SMO(tol=1e-6).solve(problem).gradient, atol=1e-9)
+
+    @every_machine
+    def test_the_same_bits_for_any_number_of_threads(self, name):
+        problem = machine_problem(name, 300, C=5.0, kernel=RBF(2.0))
+        one, two = (WorkingSet(tol=1e-3, threads=threads).solve(problem) for threads in (1, 2))
+        assert one.alpha.tobytes() == two.alpha.tobytes()
+        assert one.gradient.tobytes() == two.gradient.tobytes()
 
 
 def in_order(machine, turn):

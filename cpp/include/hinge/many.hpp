@@ -19,6 +19,7 @@ struct ProblemPart {
   Span<double> beta, f;
   bool double_rows = false;          // how rows are kept
   std::int64_t max_iterations = -1;  // in place of the options'
+  bool polish = false;               // what was solved, where that is possible
 };
 
 struct PartResult {

@@ -19,6 +19,7 @@ from hinge.estimators import compact, parameters
 from hinge.estimators.data import Data, check_symmetric, check_weight, everyone, is_plain, length, rows_of, take
 from hinge.estimators.fitted import FLOATS, FittedFunction
 from hinge.estimators.improvement import Round, improved
+from hinge.estimators.proofs import certificates_of
 from hinge.estimators.reported import Reported
 from hinge.estimators.warm import WarmStarts
 from hinge.formulations import Formulation, proof_of
@@ -35,17 +36,13 @@ from hinge.kernels import (
 from hinge.losses import Loss, as_loss
 from hinge.lowrank import LowRankAccess
 from hinge.model import Expansion
-from hinge.problems import Array, Certificate, History, Problem, Solution, Status, certify, combine
+from hinge.problems import Array, Certificate, Problem, Solution, Status, certify, combine
 from hinge.solvers import Explanation, Monitor, choose, decide
 
 #: ν-classification refines its tolerance in proportion to its margin, down to this; a margin that cannot be told from
 #: zero at the second tolerance is taken for zero.
 FINEST_TOL = 1e-12
 UNCLEAR_TOL = 1e-9
-
-
-#: The history of a run of which nothing is known.
-NOTHING = History(*(np.empty(0, dtype=bool if f.name == "exact" else float) for f in fields(History)))
 
 
 @dataclass(frozen=True)
@@ -200,8 +197,7 @@ class KernelMachine(WarmStarts, Reported, FittedFunction, BaseEstimator):
             if monitor is not None and len(solutions[-1].history):
                 monitor(solutions[-1].history.last())
         self._remember(data, kernel, upper, solutions)
-        pairs = zip(problems, solutions, strict=True)
-        certificates = [self._certificate(problem, solution, kernel) for problem, solution in pairs]
+        certificates = certificates_of(problems, solutions, kernel.psd)
         if self._low_rank is not None:
             certificates = self._with_true_kernel(whole, machines, problems, solutions, certificates)
         self._tell(solutions, certificates)
@@ -294,13 +290,6 @@ class KernelMachine(WarmStarts, Reported, FittedFunction, BaseEstimator):
         if isinstance(kernel, Precomputed) or kernel.nodes() is not None:
             return open_access(kernel, X, threads=effective_n_jobs(self.n_jobs))
         return open_access(kernel, X, budget_bytes=cache_bytes(getattr(self._solver(), "cache_size", self.cache_size)))
-
-    @staticmethod
-    def _certificate(problem: Any, solution: Solution, kernel: Kernel) -> Certificate:
-        found = certify(problem, solution.alpha, solution.mu, solution.gradient, convex=kernel.psd)
-        if not solution.exact:
-            return found.unproven(NOTHING if solution.rounded else solution.history)
-        return found if solution.rounded else found.with_history(solution.history)
 
     def _tell(self, solutions: Sequence[Any], certificates: Sequence[Certificate]) -> None:
         super()._tell(solutions, certificates)

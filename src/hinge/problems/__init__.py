@@ -1,6 +1,6 @@
 """The quadratic program every machine becomes, its solution, and the certificate of how good it is."""
 
-from hinge.problems.certificate import Certificate, certify, combine
+from hinge.problems.certificate import Certificate, certify, certify_all, combine
 from hinge.problems.crammer_singer import CrammerSingerProblem, CrammerSingerSolution, certify_crammer_singer
 from hinge.problems.linear import Bias, LinearProblem, LinearSolution, certify_linear
 from hinge.problems.lp import LPProblem, LPSolution, certify_lp
@@ -30,6 +30,7 @@ __all__ = [
     "Solution",
     "Status",
     "certify",
+    "certify_all",
     "certify_crammer_singer",
     "certify_linear",
     "certify_lp",

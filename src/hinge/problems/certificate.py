@@ -136,6 +136,38 @@ def certify(
     )
 
 
+def certify_all(
+    problems: Sequence[Problem], points: Sequence[tuple[Array, Array, Array]], convex: bool | None = None
+) -> list[Certificate]:
+    """The certificate of every problem at its point (alpha, mu, gradient), one pass over the variables of all."""
+    edges = np.cumsum([problem.size for problem in problems])
+    if len(problems) == 1 or not all(map(_is_plain, problems)):
+        return [certify(problem, *point, convex=convex) for problem, point in zip(problems, points, strict=True)]
+    first = np.concatenate([[0], edges[:-1]])
+    alpha, gradient = (np.concatenate([point[k] for point in points]) for k in (0, 2))
+    lower, upper, p = (np.concatenate([getattr(each, name) for each in problems]) for name in ("lower", "upper", "p"))
+    residual = np.concatenate([each.reduced(g, mu) for each, (_, mu, g) in zip(problems, points, strict=True)])
+
+    gap = np.add.reduceat(residual * (alpha - np.where(residual > 0, lower, upper)), first)
+    dual = -0.5 * np.add.reduceat(alpha * (gradient + p), first)
+    violation = np.maximum.reduceat(_violations(alpha, residual, lower, upper), first)
+    boxes = np.maximum.reduceat(np.maximum(lower - alpha, alpha - upper), first)
+    rows = [np.abs(each.excess(a)) for each, (a, _, _) in zip(problems, points, strict=True)]
+    infeasibility = [np.maximum.reduce(row, initial=max(box, 0.0)) for row, box in zip(rows, boxes, strict=True)]
+    return [
+        Certificate(d + g, d, g, relative(g, d + g, d), kkt, float(off), mu, d + g, d, convex)
+        for g, d, kkt, off, (_, mu, _) in zip(
+            gap.tolist(), dual.tolist(), violation.tolist(), infeasibility, points, strict=True
+        )
+    ]
+
+
+def _is_plain(problem: Problem) -> bool:
+    """Whether every variable has a box and nothing but a box."""
+    boxed = np.isfinite(problem.lower).all() and np.isfinite(problem.upper).all()
+    return bool(problem.term is None and problem.size > 0 and boxed)
+
+
 def _gap(problem: Problem, alpha: Array, residual: Array) -> tuple[float, float]:
     """The gap of all variables whose share is finite, and the largest force on the others.   docs/math.md (4), (314)"""
     if problem.term is None:
@@ -152,11 +184,17 @@ def _gap(problem: Problem, alpha: Array, residual: Array) -> tuple[float, float]
 
 
 def _kkt_violation(problem: Problem, alpha: Array, residual: Array) -> float:
-    width = problem.upper - problem.lower
+    return float(np.maximum.reduce(_violations(alpha, residual, problem.lower, problem.upper), initial=0.0))
+
+
+def _violations(alpha: Array, residual: Array, lower: Array, upper: Array) -> Array:
+    """By how much every variable is pushed where it could go; zero or more."""
+    width = upper - lower
     margin = AT_BOUND * np.where(np.isfinite(width), width, 1.0)
-    rising = np.where(alpha < problem.upper - margin, -residual, 0.0)
-    falling = np.where(alpha > problem.lower + margin, residual, 0.0)
-    return float(np.maximum.reduce(np.maximum(rising, falling), initial=0.0))
+    rising = np.where(alpha < upper - margin, -residual, 0.0)
+    falling = np.where(alpha > lower + margin, residual, 0.0)
+    pushed: Array = np.maximum(np.maximum(rising, falling), 0.0)
+    return pushed
 
 
 def _infeasibility(problem: Problem, alpha: Array) -> float:

@@ -43,7 +43,8 @@ class Problem:
             raise ValueError("p, A and d must be finite")
         if not np.all(self.lower <= self.upper):  # NaN is not below anything
             raise ValueError("lower must not exceed upper, and neither may be NaN")
-        if np.max(self.lower, initial=-np.inf) == np.inf or np.min(self.upper, initial=np.inf) == -np.inf:
+        highest, lowest = np.maximum.reduce(self.lower, initial=-np.inf), np.minimum.reduce(self.upper, initial=np.inf)
+        if highest == np.inf or lowest == -np.inf:
             raise ValueError("lower = +inf or upper = -inf leaves no finite value for a variable")
 
     def _set(self, name: str, shape: tuple[int, ...]) -> None:

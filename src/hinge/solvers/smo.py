@@ -114,11 +114,12 @@ class SMO:
         alpha = Q.sign * beta
         gradient = Q.spread(run["f"]) + problem.p
         status = Status(run["status"])
-        better = None
-        if self.polish and status is Status.SOLVED and Q.n <= polished_n:
+        polished = run.get("polished", False)
+        if self.polish and status is Status.SOLVED and Q.n <= polished_n and not polished:
             with single_thread() if Q.n > 100 else nullcontext():  # below that BLAS does not think of threads
                 better = polish(problem, alpha, gradient)
             alpha, gradient = better or (alpha, gradient)
+            polished = better is not None
         counters = ("row_hits", "row_misses", "reconstructions", "recomputations")
         found = Solution(
             alpha=alpha,
@@ -129,11 +130,12 @@ class SMO:
             history=History.from_columns(run["history"]),
             exact=run["exact"],
             rounded=run.get("single", False),
-            polished=better is not None,
+            polished=polished,
             error=run["error"],
             counters={name: run[name] for name in counters},
         )
-        return borne_out(problem, found, self.tol) if found.polished and self.stop == "kkt" else found
+        unclear = polished and self.stop == "kkt" and not (run.get("polished") and run["violation"] <= self.tol)
+        return borne_out(problem, found, self.tol) if unclear else found
 
     def _run(self, problem: Problem, beta: Array, double: bool, monitor: Monitor | None) -> dict[str, Any]:
         """Improve `beta` in place."""

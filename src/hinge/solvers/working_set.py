@@ -76,15 +76,24 @@ class WorkingSet(SMO):
     ) -> list[Solution]:
         began = time.monotonic()
         points = [self._begin(problem, start) for problem, start in zip(problems, starts, strict=True)]
-        runs = self._run_shared(problems, points, limits, monitor)
+        polished_n = self._polished_n(problems)
+        runs = self._run_shared(problems, points, limits, polished_n, monitor)
         for k, (problem, point, run) in enumerate(zip(problems, points, runs, strict=True)):
             if run["rough"]:
                 runs[k] = self._again_in_double(problem, point, run, time.monotonic() - began, monitor)
-        polished_n = POLISHED_N if len(problems) == 1 else POLISHED_N // 2
         return [self._conclude(*each, polished_n) for each in zip(problems, points, runs, strict=True)]
 
+    def _polished_n(self, problems: Sequence[Problem]) -> int:
+        """Up to how many samples answers are polished."""
+        return 0 if not self.polish else POLISHED_N if len(problems) == 1 else POLISHED_N // 2
+
     def _run_shared(
-        self, problems: Sequence[Problem], points: Sequence[Array], limits: Sequence[int], monitor: Monitor | None
+        self,
+        problems: Sequence[Problem],
+        points: Sequence[Array],
+        limits: Sequence[int],
+        polished_n: int,
+        monitor: Monitor | None,
     ) -> list[dict[str, Any]]:
         """Improve the points in place; one call for all problems that share a matrix."""
         runs: dict[int, dict[str, Any]] = {}
@@ -92,7 +101,9 @@ class WorkingSet(SMO):
         for gram, members in _by_matrix(problems):
             left = None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
             parts = [
-                self._part(task, points[k], self._wants_double(task), limits[k], _is_part(task, gram))
+                self._part(
+                    task, points[k], self._wants_double(task), limits[k], _is_part(task, gram), task.Q.n <= polished_n
+                )
                 for k, task in ((k, problems[k]) for k in members)
             ]
             found = self._call(gram, parts, left, monitor)
@@ -105,15 +116,17 @@ class WorkingSet(SMO):
         return [runs[k] for k in range(len(problems))]
 
     def _run(self, problem: Problem, beta: Array, double: bool, monitor: Monitor | None) -> dict[str, Any]:
-        part = self._part(problem, beta, double, self.max_iter, False)
+        part = self._part(problem, beta, double, self.max_iter, shared=False, polish=False)
         return self._call(problem.Q.access.gram, [part], self.max_time, monitor)[0]
 
-    def _part(self, problem: Problem, beta: Array, double: bool, limit: int, shared: bool) -> tuple[Any, ...]:
+    def _part(
+        self, problem: Problem, beta: Array, double: bool, limit: int, shared: bool, polish: bool
+    ) -> tuple[Any, ...]:
         """A problem as the core wants it."""
         Q = problem.Q
         lower, upper = signed_bounds(problem)
         samples = Q.access.index if shared and isinstance(Q.access, SubsetAccess) else None
-        return (samples, Q.sign * problem.p, lower, upper, groups_of(problem), Q.slots, beta, double, limit)
+        return (samples, Q.sign * problem.p, lower, upper, groups_of(problem), Q.slots, beta, double, limit, polish)
 
     def _call(
         self, gram: _core.Gram, parts: list[tuple[Any, ...]], max_time: float | None, monitor: Monitor | None
