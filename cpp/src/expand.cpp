@@ -86,6 +86,31 @@ class Multiply {
   const Span<double> out_;
 };
 
+// The same for a few rows, for which a copy of the coefficients does not pay.
+class MultiplyFew {
+ public:
+  MultiplyFew(Span<const double> coef, RowList list, std::size_t outputs, Span<double> out)
+      : coef_(coef), list_(list), outputs_(outputs), out_(out) {
+    std::fill(out.begin(), out.end(), 0.0);
+  }
+
+  template <class T>
+  void take(std::size_t i, std::size_t first, std::size_t count, const T* values) const {
+    double* const out = out_.data() + i * outputs_;
+    for (std::size_t j = 0; j < count; ++j) {
+      const double* const coef = coef_.data() + list_[first + j] * outputs_;
+      const double value = static_cast<double>(values[j]);
+      for (std::size_t c = 0; c < outputs_; ++c) out[c] += value * coef[c];
+    }
+  }
+
+ private:
+  const Span<const double> coef_;
+  const RowList list_;
+  const std::size_t outputs_;
+  const Span<double> out_;
+};
+
 class Store {
  public:
   Store(std::size_t m, Span<double> out) : m_(m), out_(out) {}
@@ -183,7 +208,11 @@ void expand(const Samples& x, const Samples& z, const KernelFunction& function, 
     throw std::invalid_argument("expand: out must have one row per sample of X");
   const std::vector<std::size_t> used = used_rows(coef, rows(z), outputs);
   const RowList list = used.size() < rows(z) ? RowList(used) : RowList(rows(z));
-  evaluate(x, z, list, function, Multiply(coef, list, outputs, out), precision, parallel);
+  if (rows(x) <= kFewRows) {
+    evaluate(x, z, list, function, MultiplyFew(coef, list, outputs, out), precision, parallel);
+  } else {
+    evaluate(x, z, list, function, Multiply(coef, list, outputs, out), precision, parallel);
+  }
 }
 
 void cross(const Samples& x, const Samples& z, const KernelFunction& function, Span<double> out,
