@@ -46,7 +46,7 @@ nb::dict report(const SmoResult& result, std::vector<double>&& f, nb::dict histo
   out["exact"] = result.exact;
   out["single"] = result.single;
   out["rough"] = result.rough;
-  out["polished"] = result.polished;
+  out["polish"] = result.polish;
   out["iterations"] = result.iterations;
   out["violation"] = result.violation;
   out["objective"] = result.objective;
@@ -79,9 +79,9 @@ nb::dict smo(const Gram& gram, Vector<const double> linear, Vector<const double>
 }
 
 using Part = std::tuple<nb::object, Vector<const double>, Vector<const double>, Vector<const double>,
-                        Vector<const std::int8_t>, std::size_t, Vector<double>, bool, std::int64_t, bool>;
+                        Vector<const std::int8_t>, std::size_t, Vector<double>, bool, std::int64_t, bool, std::pair<double, double>>;
 
-// Every part: (samples or None for all, linear, lower, upper, group, slots, beta, double_rows, max_iterations, polish).
+// Every part: (samples or None for all, linear, lower, upper, group, slots, beta, double_rows, max_iterations, polish, totals).
 nb::list working_set(const Gram& gram, const std::vector<Part>& given, double tolerance, bool stop_on_gap,
                      bool shrinking, double max_seconds, std::size_t cache_bytes, std::size_t size, int threads,
                      int selection, nb::object progress) {
@@ -91,7 +91,7 @@ nb::list working_set(const Gram& gram, const std::vector<Part>& given, double to
   std::vector<ProblemPart> parts;
   std::vector<std::vector<double>> f;
   std::vector<Vector<const std::int32_t>> lists;  // kept alive
-  for (const auto& [list, linear, lower, upper, group, slots, beta, double_rows, max_iterations, polish] : given) {
+  for (const auto& [list, linear, lower, upper, group, slots, beta, double_rows, max_iterations, polish, totals] : given) {
     Span<const std::int32_t> samples(everybody);
     if (!list.is_none()) {
       lists.push_back(nb::cast<Vector<const std::int32_t>>(list, false));
@@ -102,7 +102,7 @@ nb::list working_set(const Gram& gram, const std::vector<Part>& given, double to
     }
     f.emplace_back(samples.size());
     parts.push_back({samples, signed_problem(samples.size(), linear, lower, upper, group, slots, beta), span(beta),
-                     f.back(), double_rows, max_iterations, polish});
+                     f.back(), double_rows, max_iterations, polish, {totals.first, totals.second}});
   }
   const WorkingSetOptions options{tolerance, stop_on_gap, -1,        max_seconds, cache_bytes,
                                   size,      threads,     shrinking, static_cast<Selection>(selection)};

@@ -109,11 +109,17 @@ class Many {
 
   static SmoResult solved(const KernelSource& kernel, const ProblemPart& p, const WorkingSetOptions& options,
                           Monitor& monitor) {
-    const GroupSums sums = group_sums(p.problem, p.beta);
+    const Stopwatch watch;
     const auto solver = p.double_rows ? solve_working_set<double> : solve_working_set<float>;
     SmoResult result = solver(kernel, p.problem, options, p.beta, p.f, monitor);
-    if (p.polish && result.status == Status::solved && result.exact && !result.rough)
-      result.polished = polish(kernel, p.problem, sums, p.beta, p.f, result.violation, Parallel{options.threads, {}});
+    if (!p.polish || result.status != Status::solved || !result.exact || result.rough) return result;
+    const auto go_on = [&] {
+      if (monitor.interrupted()) result.status = Status::interrupted;
+      return result.status == Status::solved && (options.max_seconds < 0 || watch.seconds() < options.max_seconds);
+    };
+    const Parallel parallel{options.threads, {}};
+    result.polish = static_cast<int>(
+        polish(kernel, p.problem, p.totals, p.beta, p.f, result.violation, parallel, go_on));
     return result;
   }
 

@@ -200,8 +200,15 @@ class PairSteps {
     const std::size_t k = family.at, i = k < samples() ? rising(family, k) : size();
     if (i == size()) return {};
     const T* row_i = row(k);
-    const Partner partner = find_partner(family, row_i, diagonal[k], tau);
-    const std::size_t l = partner.at, j = l < samples() ? falling(family, l) : size();
+    Partner partner = find_partner(family, row_i, diagonal[k], tau);
+    std::size_t l = partner.at, j = l < samples() ? falling(family, l) : size();
+    if (j == i) {  // by rounding: a variable is no partner of its own
+      const double fall = family.fall[k];
+      family.fall[k] = -Family::kInf;
+      partner = find_partner(family, row_i, diagonal[k], tau);
+      family.fall[k] = fall;
+      l = partner.at, j = l < samples() ? falling(family, l) : size();
+    }
     if (j == size() || !(partner.gain > 0)) return {};
 
     const T* row_j = row(l);

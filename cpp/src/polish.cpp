@@ -82,11 +82,11 @@ class Cholesky {
   std::vector<double> values_;
 };
 
-class Polish {
+class ActiveSet {
  public:
-  Polish(const KernelSource& kernel, const SignedProblem& problem, const GroupSums& sums, Span<const double> beta,
-         Span<const double> f, const Parallel& parallel)
-      : kernel_(kernel), problem_(problem), sums_(sums), parallel_(parallel), n_(f.size()),
+  ActiveSet(const KernelSource& kernel, const SignedProblem& problem, const std::array<double, 2>& totals,
+            Span<const double> beta, Span<const double> f, const Parallel& parallel)
+      : kernel_(kernel), problem_(problem), totals_(totals), parallel_(parallel), n_(f.size()),
         everybody_(kernel.columns({}, kBytes)), beta_(beta.begin(), beta.end()), f_(f.begin(), f.end()),
         free_(beta.size()) {
     double steepest = 0;
@@ -97,23 +97,26 @@ class Polish {
     noise_ = 1e-13 * (1 + steepest);
   }
 
-  bool run() {
+  Polish run(const std::function<bool()>& go_on) {
+    if (violation() == 0) return Polish::done;  // what cancels exactly is not computed anew
     const double before = value();
     std::size_t fewest = beta_.size() + 1;
     int idle = 0;
     for (int round = 0; round < kRounds; ++round) {
-      if (!solve()) return false;
+      if (!go_on()) return Polish::failed;
+      if (!solve()) return Polish::singular;
       std::size_t mistakes = step();
-      if (mistakes == 0 && !balance()) return false;
+      if (mistakes == 0 && !balance()) return Polish::failed;
       refresh();
       mistakes += wrong();
-      if (mistakes == 0 && sloping() <= 100 * noise_) return value() <= before + 1e-12 * scale();  // or K is indefinite
+      if (mistakes == 0 && sloping() <= 100 * noise_)  // uphill where K is indefinite
+        return value() <= before + 1e-12 * scale() ? Polish::done : Polish::failed;
       idle = mistakes > 0 && mistakes < fewest ? 0 : idle + 1;
       fewest = std::min(fewest, mistakes);
-      if (idle == kIdle) return false;
+      if (idle == kIdle) return Polish::failed;
       change_guess();
     }
-    return false;
+    return Polish::failed;
   }
 
   double violation() const {
@@ -229,7 +232,7 @@ class Polish {
 
   double missing(int g) const {
     Sum sum;
-    sum.add(sums_.of[g]);
+    sum.add(totals_[static_cast<std::size_t>(g)]);
     for (std::size_t v = 0; v < beta_.size(); ++v)
       if (problem_.group[v] == g) sum.add(-beta_[v]);
     return sum.value();
@@ -252,7 +255,7 @@ class Polish {
   bool balance() {
     for (int g : {0, 1}) {
       const double rest = missing(g);
-      double size = std::abs(sums_.of[g]), most = -1;
+      double size = std::abs(totals_[static_cast<std::size_t>(g)]), most = -1;
       std::size_t roomy = 0;
       for (std::size_t v = 0; v < beta_.size(); ++v) {
         if (problem_.group[v] != g) continue;
@@ -330,7 +333,7 @@ class Polish {
 
   const KernelSource& kernel_;
   const SignedProblem& problem_;
-  const GroupSums& sums_;
+  const std::array<double, 2>& totals_;
   const Parallel& parallel_;
   const std::size_t n_;
   const std::unique_ptr<const Columns> everybody_;
@@ -344,20 +347,16 @@ class Polish {
 
 }  // namespace
 
-GroupSums group_sums(const SignedProblem& problem, Span<const double> beta) {
-  Sum sums[2];
-  for (std::size_t v = 0; v < beta.size(); ++v)
-    if (problem.group[v] >= 0) sums[problem.group[v]].add(beta[v]);
-  return {{sums[0].value(), sums[1].value()}};
-}
-
-bool polish(const KernelSource& kernel, const SignedProblem& problem, const GroupSums& sums, Span<double> beta,
-            Span<double> f, double& violation, const Parallel& parallel) {
-  Polish attempt(kernel, problem, sums, beta, f, parallel);
-  if (!attempt.run()) return false;
-  attempt.write(beta, f);
-  violation = attempt.violation();
-  return true;
+Polish polish(const KernelSource& kernel, const SignedProblem& problem, const std::array<double, 2>& totals,
+              Span<double> beta, Span<double> f, double& violation, const Parallel& parallel,
+              const std::function<bool()>& go_on) {
+  ActiveSet attempt(kernel, problem, totals, beta, f, parallel);
+  const Polish end = attempt.run(go_on);
+  if (end == Polish::done) {
+    attempt.write(beta, f);
+    violation = attempt.violation();
+  }
+  return end;
 }
 
 }  // namespace hinge

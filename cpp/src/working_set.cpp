@@ -162,7 +162,8 @@ class Engine {
   bool solved() {
     if (!options_.stop_on_gap) return true;
     const Snapshot now = snapshot();
-    if (now.gap <= options_.tolerance * (std::abs(now.primal) + std::abs(now.dual)) / 2) return true;
+    if (std::isfinite(now.gap) && now.gap <= options_.tolerance * (std::abs(now.primal) + std::abs(now.dual)) / 2)
+      return true;
     gap_mode_tolerance_ *= 0.25;
     if (gap_mode_tolerance_ <= 1e-15 * (1 + first_violation_)) throw StopRequest{Status::numerical};
     return false;

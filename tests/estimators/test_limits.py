@@ -19,7 +19,7 @@ def machine(name, **options):
 
 
 class TestStatus:
-    @pytest.mark.parametrize(("name", "C"), [("SVC", 100.0), ("NuSVR", 1e4)])
+    @pytest.mark.parametrize(("name", "C"), [("SVC", 1.0), ("NuSVR", 1e4)])
     def test_is_one_that_the_certificate_bears_out(self, name, C):
         """One feature of size 10⁶: with a linear kernel the sixteenth digit of the function is above `tol`."""
         statuses = set()
@@ -35,7 +35,7 @@ class TestStatus:
             solved = model.status_ is hinge.problems.Status.SOLVED
             found = model.certificate_
             assert not solved or found.kkt_violation <= 2e-3 or found.relative_gap <= 1e-3
-        assert statuses
+        assert hinge.Status.NUMERICAL in statuses, "all are solved: the test tests nothing"
 
 
 class TestWarnings:

@@ -1,5 +1,7 @@
 """Polishing: from nearly optimal to optimal, never to worse, and to the same point from everywhere."""
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +14,7 @@ from hinge.problems import certify
 from hinge.solvers import SMO, WorkingSet
 from hinge.solvers import polish as polishing
 from hinge.solvers.polish import polish
-from solvers.cases import MACHINES, dense, formulation, machine_problem
+from solvers.cases import MACHINES, PATIENCE, dense, formulation, machine_problem
 
 every_machine = pytest.mark.parametrize("name", MACHINES)
 either_solver = pytest.mark.parametrize("solver", [SMO, WorkingSet])  # polished by NumPy, and by the core where it can
@@ -134,6 +136,22 @@ class TestCompiled:
         assert calls
         assert found.polished
         np.testing.assert_allclose(found.gradient, SMO(tol=1e-6).solve(problem).gradient, atol=1e-9)
+
+    def test_what_cancels_exactly_stays_zero(self):
+        """Samples that belong to both classes: ν-classification finds the function zero, not one of 1e-18."""
+        rng = np.random.default_rng(0)
+        X = np.repeat(rng.normal(size=(6, 2)), 2, axis=0)
+        problem = NuSVC(np.tile([1.0, -1.0], 6), np.ones(12), 0.1).build(open_access(RBF(1.0), X))
+        solution = WorkingSet(tol=1e-3).solve(problem)
+        found = certify(problem, *solution.point, solution.gradient)
+        assert found.primal == found.dual == found.gap == 0
+
+    def test_time_is_kept(self):
+        """An active set that needs many rounds of a large system, and a tenth of a second."""
+        problem = machine_problem("SVR", 1000, C=100.0, kernel=RBF(2.0))
+        began = time.monotonic()
+        WorkingSet(tol=1e-3, max_time=0.1).solve(problem)
+        assert time.monotonic() - began < 0.1 + 0.4 * PATIENCE
 
     @every_machine
     def test_the_same_bits_for_any_number_of_threads(self, name):

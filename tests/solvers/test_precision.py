@@ -5,10 +5,11 @@ import pytest
 
 from hinge import Status
 from hinge.formulations import CSVC, LossMachine, NuSVR
-from hinge.kernels import RBF, open_access
+from hinge.kernels import RBF, Linear, open_access
 from hinge.losses import Logistic
 from hinge.problems import certify
-from hinge.solvers import InteriorPoint
+from hinge.solvers import SMO, InteriorPoint, WorkingSet
+from solvers.cases import assert_feasible
 
 
 def samples(n=80, seed=0):
@@ -57,3 +58,29 @@ def test_the_exact_end_counts_where_rounding_allows_no_more(C):
     assert found.iterations <= 3
     assert found.counters["crossover_steps"] > 0
     assert certificate.relative_gap <= 1e-9
+
+
+class TestFineTolerances:
+    """Where the violation is of the size of rounding errors, a variable must not be taken for its own partner."""
+
+    @pytest.mark.parametrize("solver", [SMO, WorkingSet])
+    @pytest.mark.parametrize(("stop", "tol"), [("gap", 1e-11), ("kkt", 1e-11), ("kkt", 1e-13)])
+    def test_the_answer_stays_feasible(self, solver, stop, tol):
+        for seed in range(20):
+            X = np.random.default_rng(seed).normal(size=(22, 3))
+            y = np.where(X[:, 0] > 0, 1.0, -1.0)
+            problem = CSVC(y, np.full(22, 1000.0)).build(open_access(Linear(), X))
+            found = solver(tol=tol, stop=stop, polish=False, max_iter=100_000).solve(problem)
+            assert_feasible(problem, found.alpha)
+            assert certify(problem, *found.point).relative_gap <= 1e-6
+
+    @pytest.mark.parametrize("solver", [SMO, WorkingSet])
+    def test_no_gap_is_not_a_small_one(self, solver):
+        """C = ∞: while a slope points to an infinite bound there is no upper bound, and nothing is solved."""
+        X = np.random.default_rng(0).normal(size=(30, 2))
+        y = np.where(X[:, 0] > 0, 1.0, -1.0)
+        problem = CSVC(y, np.full(30, np.inf)).build(open_access(RBF(1.0), X))
+        found = solver(tol=1e-6, stop="gap", polish=False).solve(problem)
+        assert found.status is Status.SOLVED
+        assert np.any(found.alpha > 0)
+        assert certify(problem, *found.point).proves(1e-3)

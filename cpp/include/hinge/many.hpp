@@ -4,6 +4,7 @@
 // by bit.  The calling thread alone talks to the monitor.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -20,6 +21,7 @@ struct ProblemPart {
   bool double_rows = false;          // how rows are kept
   std::int64_t max_iterations = -1;  // in place of the options'
   bool polish = false;               // what was solved, where that is possible
+  std::array<double, 2> totals{};    // what the groups of β add up to: for polishing
 };
 
 struct PartResult {

@@ -5,6 +5,9 @@
 // itself.  Rank-deficient systems are not solved here: the caller has other means for them.
 #pragma once
 
+#include <array>
+#include <functional>
+
 #include "hinge/kernel_source.hpp"
 #include "hinge/parallel.hpp"
 #include "hinge/smo.hpp"
@@ -12,14 +15,12 @@
 
 namespace hinge {
 
-// What the groups of β add up to; `polish` keeps it.
-struct GroupSums {
-  double of[2] = {0, 0};
-};
-GroupSums group_sums(const SignedProblem& problem, Span<const double> beta);
+enum class Polish : int { untried = 0, done = 1, singular = 2, failed = 3 };
 
-// β, f = Kβ (all of it in double precision) and the violation (7) at the optimum, and true; or all as they were, and false.
-bool polish(const KernelSource& kernel, const SignedProblem& problem, const GroupSums& sums, Span<double> beta,
-            Span<double> f, double& violation, const Parallel& parallel);
+// β, f = Kβ (all of it in double precision) and the violation (7) at the optimum if it is done, else all as they were.
+// totals: what the groups of β are to add up to.  go_on is asked before every round.
+Polish polish(const KernelSource& kernel, const SignedProblem& problem, const std::array<double, 2>& totals,
+              Span<double> beta, Span<double> f, double& violation, const Parallel& parallel,
+              const std::function<bool()>& go_on);
 
 }  // namespace hinge

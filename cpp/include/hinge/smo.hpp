@@ -36,7 +36,7 @@ struct SmoResult {
   Status status = Status::solved;
   bool exact = true;
   bool single = false;  // rows were kept in single precision
-  bool polished = false;  // exact by dense algebra on the free variables: polish.hpp
+  int polish = 0;  // how that ended: polish.hpp
   bool rough = false;  // rows in single precision could not tell f well enough for the tolerance
   std::int64_t iterations = 0, row_hits = 0, row_misses = 0, reconstructions = 0, recomputations = 0;
   double violation = 0, objective = 0;

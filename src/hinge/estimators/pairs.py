@@ -259,11 +259,10 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
             return self.classes_[np.argmax(self._per_class(values), axis=1)]
         return self.classes_[np.argmax(self._votes(values), axis=1)]
 
-    def _votes(self, values: Array) -> NDArray[np.float32]:
+    def _votes(self, values: Array) -> NDArray[np.floating]:
         """How many pairs every class wins: as a product, of whole numbers that are exact in any precision."""
         first, second = np.triu_indices(len(self.classes_), 1)
         pairs = np.arange(len(first))
         turns = np.zeros((len(pairs), len(self.classes_)), dtype=np.float32)  # what a positive value changes
         turns[pairs, first], turns[pairs, second] = 1.0, -1.0
-        won: NDArray[np.float32] = (values > 0).astype(np.float32) @ turns
-        return won + np.arange(len(self.classes_), dtype=np.float32)  # class k is the second of k pairs
+        return (values > 0).astype(np.float32) @ turns + np.arange(len(self.classes_))  # k is second in k pairs

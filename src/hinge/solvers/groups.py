@@ -30,6 +30,15 @@ def groups_of(problem: Problem) -> NDArray[np.int8]:
     return group
 
 
+def group_totals(problem: Problem) -> tuple[float, float]:
+    """What the signed variables of each group add up to; zero for a group that is not there."""
+    totals = [0.0, 0.0]
+    for g in np.flatnonzero(problem.d):
+        row = problem.A[g] * problem.Q.sign
+        totals[g] = float(problem.d[g] / row[np.argmax(row != 0)])
+    return totals[0], totals[1]
+
+
 def nearest_feasible(problem: Problem, alpha: Array | None = None) -> Array:
     """A feasible point close to `alpha` (to the origin when left out): clip to the boxes, then fill each row.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from numbers import Integral
 from typing import Any
 
@@ -28,6 +29,14 @@ POLISHED_N = 1000
 SMALL_N = 512
 FINE_TOL = 1e-4
 FLOAT32 = float(np.finfo(np.float32).eps) / 2
+
+
+class Polish(IntEnum):
+    """How polishing by the core ended; where its system is singular, least squares may still do it."""
+
+    UNTRIED, DONE, SINGULAR, FAILED = range(4)
+
+
 
 def signed_bounds(problem: Problem) -> tuple[Array, Array]:
     """The boxes of β = sign ∘ α."""
@@ -114,8 +123,9 @@ class SMO:
         alpha = Q.sign * beta
         gradient = Q.spread(run["f"]) + problem.p
         status = Status(run["status"])
-        polished = run.get("polished", False)
-        if self.polish and status is Status.SOLVED and Q.n <= polished_n and not polished:
+        core = Polish(run.get("polish", Polish.UNTRIED))
+        polished = core is Polish.DONE
+        if self.polish and status is Status.SOLVED and Q.n <= polished_n and core in (Polish.UNTRIED, Polish.SINGULAR):
             with single_thread() if Q.n > 100 else nullcontext():  # below that BLAS does not think of threads
                 better = polish(problem, alpha, gradient)
             alpha, gradient = better or (alpha, gradient)
@@ -134,7 +144,7 @@ class SMO:
             error=run["error"],
             counters={name: run[name] for name in counters},
         )
-        unclear = polished and self.stop == "kkt" and not (run.get("polished") and run["violation"] <= self.tol)
+        unclear = polished and self.stop == "kkt" and not (core is Polish.DONE and run["violation"] <= self.tol)
         return borne_out(problem, found, self.tol) if unclear else found
 
     def _run(self, problem: Problem, beta: Array, double: bool, monitor: Monitor | None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from hinge import _core
 from hinge.kernels import SubsetAccess, cache_bytes
 from hinge.problems import Array, Problem, Solution
 from hinge.solvers.absorb import absorb, release
-from hinge.solvers.groups import groups_of
+from hinge.solvers.groups import group_totals, groups_of
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.smo import POLISHED_N, SMO, signed_bounds
 
@@ -126,7 +126,8 @@ class WorkingSet(SMO):
         Q = problem.Q
         lower, upper = signed_bounds(problem)
         samples = Q.access.index if shared and isinstance(Q.access, SubsetAccess) else None
-        return (samples, Q.sign * problem.p, lower, upper, groups_of(problem), Q.slots, beta, double, limit, polish)
+        members, totals = groups_of(problem), group_totals(problem)
+        return (samples, Q.sign * problem.p, lower, upper, members, Q.slots, beta, double, limit, polish, totals)
 
     def _call(
         self, gram: _core.Gram, parts: list[tuple[Any, ...]], max_time: float | None, monitor: Monitor | None
