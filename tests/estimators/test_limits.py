@@ -39,6 +39,16 @@ class TestStatus:
 
 
 class TestWarnings:
+    @pytest.mark.parametrize("seed", range(5))
+    def test_say_nothing_of_rounding_errors_beside_an_optimum_of_zero(self, seed):
+        """Samples that belong to both classes: the function is zero, and the gap 1e-18 of nothing."""
+        X = np.repeat(np.random.default_rng(seed).normal(size=(6, 2)), 2, axis=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            warnings.simplefilter("error", ConvergenceWarning)
+            model = hinge.NuSVC(nu=0.1, gamma=1.0).fit(X, np.tile([0, 1], 6))
+        assert model.status_ is hinge.Status.SOLVED
+
     @every_machine
     @pytest.mark.parametrize("limit", [dict(max_iter=3), dict(max_time=1e-6)], ids=str)
     def test_state_the_limit_and_the_gap(self, name, limit):

@@ -20,6 +20,9 @@ from hinge.solvers import Monitor
 #: A relative gap of so many tolerances is said, although the tolerance (of the KKT conditions) is met.
 LOOSE = 20
 
+#: A gap below that is the rounding error of an optimum that is zero, however large it is beside it.
+ROUNDING = 1e-15
+
 
 class Reported:
     """Limits that are checked, and attributes that tell what came of them."""
@@ -94,7 +97,7 @@ class Reported:
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        elif LOOSE * max(self.tol, 1e-3) < self.certificate_.relative_gap < np.inf:
+        elif self.certificate_.gap > ROUNDING and LOOSE * max(self.tol, 1e-3) < self.certificate_.relative_gap < np.inf:
             warnings.warn(
                 f"The optimality conditions hold to tol={self.tol:g}, but the relative duality gap is above "
                 f"{LOOSE * max(self.tol, 1e-3):.2g} (see certificate_). For a smaller gap use a smaller tol; where "
