@@ -153,8 +153,10 @@ class QuadraticLossPath:
             top, bottom = self.knots[k], self.knots[k + 1]
             places = self.places(0.5 * (top + bottom))
             functions = self._scores(machine, K, places)
-            tie = self._tie(machine, places, 0.5 * (top + bottom), reach)
-            values = np.stack([functions.values(lam) for lam in (top, 0.5 * (top + bottom), bottom)])
+            inside = 0.5 * float(top + bottom)
+            alpha, offset = machine.solution(places, inside)
+            tie = self._rounding.bound(reach, self._rounding.size(alpha), inside * offset)  # of λ f
+            values = np.stack([functions.values(lam) for lam in (top, inside, bottom)])
             now = values[0] > tie if positive is None else positive.copy()
             where = np.full(len(y), top)
             for i in np.flatnonzero(now & np.all(np.abs(values) <= tie, axis=0)):  # zero from here on
@@ -162,16 +164,9 @@ class QuadraticLossPath:
                 at.append(float(top))
                 step.append((1.0 if truth[i] else -1.0) / len(y))
             while True:  # every sign change in this segment, one after the other for each sample
-                sign = np.where(now, 1.0, -1.0)
-                signed = RationalFunctions(
-                    sign * functions.constant, sign * functions.linear, sign[:, None] * functions.weight, functions.pole
-                )
-                moved = False
+                signed, moved = functions.times(np.where(now, 1.0, -1.0)), False
                 for i in np.flatnonzero((values[-1] > tie) != now) if top > bottom else []:
-                    one = RationalFunctions(
-                        signed.constant[i : i + 1], signed.linear[i : i + 1], signed.weight[i : i + 1], signed.pole
-                    )
-                    found = one.first_crossing(float(where[i]), float(bottom))
+                    found = signed.only(int(i)).first_crossing(float(where[i]), float(bottom))
                     if found.which < 0:
                         continue
                     at.append(found.at)
@@ -190,11 +185,6 @@ class QuadraticLossPath:
             self.lambda_min, self.lambda_max, low_value, np.array(at[::-1], dtype=float), steps
         )
         return StepFunction(found_function.knots, np.rint(found_function.values * len(y)) / len(y))
-
-    def _tie(self, machine: Machine, places: NDArray[np.int8], lam: float, reach: Array) -> Array:
-        """Up to which λ f is rounding."""
-        alpha, offset = machine.solution(places, lam)
-        return np.asarray(self._rounding.bound(reach, self._rounding.size(alpha), lam * offset))
 
     def _scores(self, machine: Machine, K: Array, places: NDArray[np.int8]) -> RationalFunctions:
         """λ f at the validation points."""
