@@ -109,16 +109,16 @@ order = rng.permutation(np.flatnonzero(seen))
 train, held = order[: len(order) * 2 // 3], order[len(order) * 2 // 3 :]
 X_val, y_val = X[held], y[held]
 shift = covariate_shift_path(X[train], y[train], X_target, C=0.3, gamma=0.05)
-low, high, error = shift.best(X_val, y_val)
+best = shift.best(X_val, y_val)
 on_target = shift.validation_error(X_target, y_target, weighted=False)
-print(f"chosen without target labels: θ in [{low:.3f}, {high:.3f}]")
+print(f"chosen without target labels: θ = {best.theta:.3f}, in [{best.low:.3f}, {best.high:.3f}]")
 print(f"errors on the targets: {on_target(0.0):.3f} with equal weights, {on_target(1.0):.3f} with importance weights, "
-      f"{on_target(0.5 * (low + high)):.3f} at the chosen θ")  # fmt: skip
+      f"{np.mean(shift.model(best.theta).predict(X_target) != y_target):.3f} at the chosen θ")  # fmt: skip
 plt.figure()
 plt.stairs(on_target.values, on_target.knots, baseline=None, label="on the targets")
 weighted = shift.validation_error(X_val, y_val)
 plt.stairs(weighted.values, weighted.knots, baseline=None, label="weighted validation")
-plt.axvspan(low, high, alpha=0.2)
+plt.axvspan(best.low, best.high, alpha=0.2)
 plt.xlabel("θ")
 plt.ylabel("error")
 plt.legend()

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 import warnings
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from series import versions
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
@@ -149,7 +149,7 @@ def path(fresh, queries, wanted):
         print(f"   {spent:.1f} s, {found.counts.events} events, mean margin {found.counts.mean_margin:.1f}; NDCG@10 "
               f"path in {counting:.1f} s, {len(curve.values)} steps", flush=True)
         best = found.best(X[vali], y[vali], qid[vali])
-        chosen = (0.0, 0.5 * (best.low + best.high), 1.0)
+        chosen = (0.0, best.theta, 1.0)
         tested = [ndcg(y[test], found.predict(X[test], theta), qid[test]) for theta in chosen]
         for theta, value in zip(chosen, tested, strict=True):
             print(f"   theta {theta:.3f}: vali {curve(theta):.4f}, test {value:.4f}")
@@ -178,7 +178,7 @@ if __name__ == "__main__":
     parser.add_argument("--jobs", nargs="+", choices=("linear", "rbf"), default=("linear", "rbf"), help="for the path")
     options = parser.parse_args()
     print(__doc__.splitlines()[0])
-    print(f"hinge {hinge.__version__}, Python {sys.version.split()[0]}, NumPy {np.__version__}\n")
+    print(versions() + "\n")
     threadpool_limits(1)
     if "folds" in options.only:
         folds(options.machines)

@@ -190,19 +190,33 @@ bool OnlineLearner::learn(const double* x, double target, double* before) {
     s.slope[m] = descent(s.value[m], y, state_.level[m], beyond);
     s.level[m] = options_.nu < 0 ? state_.level[m] : state_.level[m] + up * (beyond ? 1 - options_.nu : -options_.nu);
     s.beyond[m] = beyond;
-    if (!std::isfinite(s.value[m]) || !std::isfinite(rate * s.slope[m])) return false;
+    if (!std::isfinite(s.value[m])) return false;
     grows = grows || s.slope[m] != 0;
   }
+  const double decayed = 1 - options_.regularization * rate, norm = self_norm(x);
+  if (!stays_finite(rate, state_.scale * decayed, norm)) return false;
   if (grows) reserve();  // what can fail comes before anything changes
   std::copy(s.value.begin(), s.value.end(), before);
-  decay(1 - options_.regularization * rate);
-  if (grows) append(x, rate);
+  decay(decayed);
+  if (grows) append(x, rate, norm);
   for (std::size_t m = 0; m < machines_; ++m) {
     if (options_.offset) state_.offset[m] += rate * s.slope[m];
     state_.level[m] = s.level[m];
     state_.beyond[m] += s.beyond[m];
   }
   ++state_.seen;
+  return true;
+}
+
+// Whether all that a step is about to write is a number: a learner that holds an infinity can neither go on nor be saved.
+bool OnlineLearner::stays_finite(double rate, double scale, double norm) const {
+  if (!std::isfinite(norm)) return false;
+  const bool full = options_.budget != 0 && terms() == options_.budget;
+  for (std::size_t m = 0; m < machines_; ++m) {
+    const double step = rate * scratch_->slope[m];
+    if (!std::isfinite(step / (scale < kSmallScale ? 1 : scale)) || !std::isfinite(state_.offset[m] + step)) return false;
+    if (full && !std::isfinite(state_.dropped[m] + weight(m, state_.head))) return false;
+  }
   return true;
 }
 
@@ -217,13 +231,18 @@ void OnlineLearner::decay(double factor) {
   state_.scale = 1;
 }
 
+// ‖a k(z, ·)‖ of one term.
+double OnlineLearner::weight(std::size_t machine, std::size_t slot) const {
+  return std::fabs(state_.scale * state_.coefficients[machine * capacity_ + slot]) * state_.norms[slot];
+}
+
 // A free slot; without one, that of the oldest term, whose weight from now on is part of the bound.
 std::size_t OnlineLearner::next_slot() {
   const std::size_t count = terms();
   if (options_.budget != 0 && count == options_.budget) {
     const std::size_t slot = state_.head;
     for (std::size_t m = 0; m < machines_; ++m) {
-      state_.dropped[m] += std::fabs(state_.scale * state_.coefficients[m * capacity_ + slot]) * state_.norms[slot];
+      state_.dropped[m] += weight(m, slot);
     }
     state_.head = slot + 1 == count ? 0 : slot + 1;
     return slot;
@@ -249,8 +268,7 @@ void OnlineLearner::reserve() {
   capacity_ = wanted;
 }
 
-void OnlineLearner::append(const double* x, double rate) {
-  const double norm = self_norm(x);
+void OnlineLearner::append(const double* x, double rate, double norm) {
   const std::size_t slot = next_slot();
   for (std::size_t f = 0; f < features_; ++f) state_.vectors[place(slot, f)] = x[f];
   state_.norms[slot] = norm;

@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import SGDClassifier
@@ -16,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import hinge
 from hinge.online import prequential
-from online.cases import MACHINES, learn, stream
+from online.cases import CLASSIFIERS, KERNELS, MACHINES, learn, stream
 
 
 def wave(n, seed=0):
@@ -243,6 +244,57 @@ def test_an_explosion_is_told_and_undone():
         for x in np.full((200, 1), 1e6):
             model.learn_one(x, 1.0)
     assert np.isfinite(model.predict(X)).all()
+
+
+HUGE = {"linear": 1e160, "poly": 1e90, "sum": 1e160}
+
+
+@pytest.mark.parametrize("kernel", HUGE)
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_kernel_value_that_overflows_is_refused_and_leaves_no_trace(name, kernel, tmp_path):
+    X, labels, values = stream(30)
+    bad = X.copy()
+    bad[17] = HUGE[kernel]
+    made = {"kernel": KERNELS[kernel], "eta0": 0.01, "budget": 8}
+    fresh = MACHINES[name](**made)
+    untouched = dict(vars(fresh))
+    for call in (fresh.fit, lambda *a: learn(fresh, name, a[0], labels, values)):
+        with pytest.raises(ValueError, match=r"not finite at sample 17 of 30.*Scale the data.*as it was"):
+            call(bad, values if name not in CLASSIFIERS else labels)
+        assert vars(fresh) == untouched
+    model = learn(MACHINES[name](**made), name, X, labels, values)
+    before = model._known()
+    target = () if name == "novelty" else (labels[17],) if name in CLASSIFIERS else (values[17],)
+    for call in (
+        lambda: learn(model, name, bad, labels, values),
+        lambda: learn(model, name, sp.csr_array(bad), labels, values),
+        lambda: learn(model, name, bad[17:18], labels[17:18], values[17:18]),
+        lambda: model.learn_one(bad[17], *target),
+    ):
+        with pytest.raises(ValueError, match=r"not finite at.*Scale the data.*as it was"):
+            call()
+        assert same(before, model._known())
+    hinge.save(model, tmp_path / "model")
+    loaded = hinge.load(tmp_path / "model")
+    learn(loaded, name, X, labels, values)
+    learn(model, name, X, labels, values)
+    assert same(loaded._known(), model._known())
+
+
+@pytest.mark.parametrize("budget", [1, None])
+@pytest.mark.parametrize("size", [1e90, 1e120, 1e150])
+def test_whatever_was_learned_can_be_saved(size, budget, tmp_path):
+    """Products of a step, a kernel's norm and a decay may overflow where each of them does not."""
+    X, _, values = stream(40)
+    model = hinge.OnlineSVR(loss="squared", kernel="linear", eta0=0.5, regularization=1.9, budget=budget)
+    model.partial_fit(X[:1], values[:1])
+    for x, value in zip(size * X, size * values, strict=True):
+        try:
+            model.learn_one(x, value)
+        except FloatingPointError:
+            continue
+    hinge.save(model, tmp_path / "model")
+    assert same(model._known(), hinge.load(tmp_path / "model")._known())
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ class OnlineLearner {
   ~OnlineLearner();
 
   // What every machine says of x (features() entries) before it learns it goes to `before`.
-  // false: some value is not finite, and the learner is as it was.  target: ±1 or a number, with several machines the
+  // false: some value, or k(x, x), is not finite, and the learner is as it was.  target: ±1 or a number, with several machines the
   // number of a class.
   bool learn(const double* x, double target, double* before);
   void decide(const double* x, double* values);
@@ -77,7 +77,9 @@ class OnlineLearner {
   double descent(double g, double target, double level, bool& beyond) const;
   void decay(double factor);
   void reserve();
-  void append(const double* x, double rate);
+  bool stays_finite(double rate, double scale, double norm) const;
+  double weight(std::size_t machine, std::size_t slot) const;
+  void append(const double* x, double rate, double norm);
   std::size_t next_slot();
 
   KernelFunction function_;

@@ -168,6 +168,9 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
         return windows[key]
 
     def _assemble_windows(self, kernel: Kernel) -> None:
+        if len(self.classes_) == 2:
+            self._assemble_two(kernel, *self.classes_)
+            return
         pairs = list(combinations(self.classes_, 2))
         windows = [self._window(*pair, kernel) for pair in pairs]
         expansions = [Expansion(window.beta, window.intercept) for window in windows]
@@ -175,6 +178,20 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
         self._betas = {_key(*pair): found.coefficients for pair, found in zip(pairs, expansions, strict=True)}
         self._lay_out(self._data(), kernel, samples, expansions)
         self._finished(windows)
+
+    def _assemble_two(self, kernel: Kernel, first: Any, second: Any) -> None:
+        """The same for two classes, by signs: an update of few events should not take long to be laid out."""
+        window = self._window(first, second, kernel)
+        beta = window.beta
+        mine, others = np.flatnonzero(beta > 0), np.flatnonzero(beta < 0)
+        support = np.concatenate([mine, others])
+        layout, offsets = -beta[support][None, :], np.array([-window.intercept])
+        self._assemble(self._data(), kernel, support, layout.T.copy(), offsets)
+        self._betas = {_key(first, second): beta}
+        self._n_support = np.array([len(mine), len(others)], dtype=np.int32)
+        self._margins = np.ones(1)
+        self.intercept_, self.dual_coef_ = offsets, self._as_dual(layout)
+        self._finished([window])
 
     def _formulation(self, sign: Array, cost: Array) -> CSVC:
         return CSVC(sign, self.C * cost)

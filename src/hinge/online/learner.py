@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge import _core
@@ -98,7 +99,8 @@ class Learner:
     def learn(self, X: Any, target: Array) -> Array:
         """Learn the rows of X in their order; returns what was said of each before it was learned, (n × machines).
 
-        An overflow is a FloatingPointError and leaves the learner as it was before the call.
+        A kernel value that overflows is a ValueError, a function that does a FloatingPointError; both leave the learner
+        as it was before the call.
         """
         n = X.shape[0]
         before = np.empty((n, self.options.machines))
@@ -107,21 +109,31 @@ class Learner:
         if learned < n:
             if state is not None:
                 self._native.restore(**state)
-            raise self._overflow(f"at sample {learned} of {n}")
+            row = X[learned : learned + 1]
+            raise self._refusal(row.toarray() if sp.issparse(row) else row, f"at sample {learned} of {n}")
         return before
 
     def learn_one(self, x: Array, target: float) -> Any:
         """Learn one sample; returns what was said of it before."""
         before = self._native.one(x, target, True)
         if before is None:
-            raise self._overflow("at this sample")
+            raise self._refusal(x[None, :], "at this sample")
         return before
 
     def decide_one(self, x: Array) -> Any:
         """g(x): a number, or one per machine."""
         return self._native.one(x, 0.0, False)
 
-    def _overflow(self, where: str) -> FloatingPointError:
+    def _refusal(self, row: Array, where: str) -> ValueError | FloatingPointError:
+        """Why a sample could not be learned: its own kernel values, or what the function has become."""
+        with np.errstate(all="ignore"):
+            values = self.kernel(np.asarray(row, dtype=np.float64), np.vstack([row, self.model().vectors]))
+        if not np.isfinite(values).all():
+            return ValueError(
+                f"a kernel value of {self.kernel!r} is not finite {where}: features of size "
+                f"{np.max(np.abs(row)):.3g} overflow. Scale the data (StandardScaler), or leave the sample out. "
+                "The model is as it was"
+            )
         return FloatingPointError(
             f"the function grew beyond all bounds {where}: eta0={self.options.rate:g} is too large for these data. "
             "Lower it, or scale the data (StandardScaler). The model is as it was"

@@ -92,9 +92,8 @@ def classification(y: Array, cost: Array, margin: Array | None = None, bias: boo
     """C-classification, docs/math.md (10), with Cᵢ(θ) = `cost` and the margins δᵢ(θ) (1 when left out); y is ±1."""
     linear = constant(-y) if margin is None else -y * margin
     group, total = _groups(len(y), bias)
-    signed = y * cost
-    upper = signed * (y > 0)
-    return Motion(linear, signed - upper, upper, total, group, y)
+    upper = cost * (y > 0)
+    return Motion(linear, upper - cost, upper, total, group, y)
 
 
 def regression(y: Array, cost: Array, tube: Array, bias: bool = True) -> Motion:

@@ -91,25 +91,25 @@ class OneVsOnePaths:
             raise ValueError(f"y has the label {y[unknown][0]!r}; the classes of the paths are {list(self.classes)}")
         truth = np.searchsorted(self.classes, y)
         votes = np.zeros((len(y), len(self.classes)), dtype=np.int64)
-        at, who, gains, loses = [], [], [], []
+        at, blur, who, gains, loses = [], [], [], [], []
         for k, (a, b) in enumerate(self._codes):
             changes = self.paths[k].sign_changes(self._part(X, k))
             votes[:, b] += changes.first
             votes[:, a] += ~changes.first
             at.append(changes.at)
+            blur.append(changes.blur)
             who.append(changes.column)
             gains.append(np.where(changes.positive, b, a))
             loses.append(np.where(changes.positive, a, b))
-        where, column = np.concatenate(at), np.concatenate(who)
-        gained, lost = np.concatenate(gains), np.concatenate(loses)
-        return _count(votes, truth, weight / np.sum(weight), where, column, gained, lost, self._range)
+        where, width, column, gained, lost = (np.concatenate(parts) for parts in (at, blur, who, gains, loses))
+        return _count(votes, truth, weight / np.sum(weight), where, width, column, gained, lost, self._range)
 
     @property
     def _range(self) -> tuple[float, float]:
         return max(path.low for path in self.paths), min(path.high for path in self.paths)
 
     def best(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Best:
-        """The exact minimiser of the validation error: (low, high, error)."""
+        """The exact minimiser of the validation error: (low, high, error), and `theta`, a C inside the interval."""
         return self.validation_error(X, y, sample_weight).best()
 
     def _check_loaded(self) -> None:
@@ -128,7 +128,7 @@ class OneVsOnePaths:
 
 
 def _count(
-    votes: NDArray[np.int64], truth: NDArray[np.intp], weight: Array, at: Array, who: NDArray[np.intp],
+    votes: NDArray[np.int64], truth: NDArray[np.intp], weight: Array, at: Array, blur: Array, who: NDArray[np.intp],
     gains: NDArray[np.intp], loses: NDArray[np.intp], ends: tuple[float, float],
 ) -> StepFunction:  # fmt: skip
     """Errors while votes go from one class to another, one after the other."""
@@ -142,7 +142,7 @@ def _count(
         now = bool(np.argmax(votes[i]) != truth[i])
         steps[j] = weight[i] * (int(now) - int(wrong[i]))
         wrong[i] = now
-    return StepFunction.of_steps(*ends, first, at, steps).counted(weight)
+    return StepFunction.of_steps(*ends, first, at, steps, blur).counted(weight)
 
 
 def one_vs_one_paths(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +17,7 @@ from hinge.paths.followed import Followed, check_rows
 from hinge.paths.motion import Motion
 from hinge.paths.pieces import MARGIN, Pieces
 from hinge.paths.refine import refine
+from hinge.paths.ties import Rounding
 from hinge.paths.validation import Best, Crossings, PiecewiseQuadratic, SignChanges, StepFunction
 from hinge.problems import Array, Certificate, Status, certify
 
@@ -23,23 +25,41 @@ from hinge.problems import Array, Certificate, Status, certify
 BLOCK = 1 << 24
 
 
+class Segments(NamedTuple):
+    """A run of segments, one row for each: where they begin and end, and Kβ and b there."""
+
+    start: Array
+    stop: Array
+    at_start: Array
+    at_stop: Array
+    b_start: Array
+    b_stop: Array
+
+
 @dataclass(frozen=True)
 class PathModel:
-    """The machine at one point of a path."""
+    """The machine at one point of a path.  Values of a classifier that are zero up to rounding are zero."""
 
     machine: KernelModel
     classes: Any
     support: NDArray[np.intp]
     n_train: int
+    rounding: Rounding | None = None
 
     def decision_function(self, X: Any) -> Array:
         """Σ βᵢ k(xᵢ, x) + b; for a precomputed kernel X has one column per training sample."""
-        kernel = self.machine.kernel
-        if isinstance(kernel, Precomputed):
-            X = np.ascontiguousarray(check_rows(kernel, X, self.n_train)[:, self.support])
+        machine = self.machine
+        if isinstance(machine.kernel, Precomputed):
+            X = check_rows(machine.kernel, X, self.n_train)
+            values = machine.decide(np.ascontiguousarray(X[:, self.support]))[:, 0]
         else:
-            X = check_rows(kernel, X, self.machine.vectors.shape[1])
-        return self.machine.decide(X)[:, 0]
+            X = check_rows(machine.kernel, X, machine.vectors.shape[1])
+            values = machine.decide(X)[:, 0]
+        if self.rounding is None:
+            return values
+        beta = np.zeros(self.n_train)
+        beta[self.support] = machine.coefficients[:, 0]
+        return self.rounding.settle(values, X, beta, float(machine.intercept[0]))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels, or values of f for regression."""
@@ -160,11 +180,10 @@ class SolutionPath(Followed):
 
     def decision_function(self, X: Any, theta: float) -> Array:
         """Decision values at the rows of X (kernel values with every training sample, for a precomputed kernel)."""
-        beta = self.coefficients(theta)
+        beta, offset = self.coefficients(theta), self.intercept(theta)
         X = check_rows(self.kernel, X, self.X.shape[1])
-        if isinstance(self.kernel, Precomputed):
-            return X @ beta + self.intercept(theta)
-        return expand(self.kernel, X, self.X, beta) + self.intercept(theta)
+        known = X @ beta if isinstance(self.kernel, Precomputed) else expand(self.kernel, X, self.X, beta)
+        return known + offset if self.classes is None else self._rounding.settle(known + offset, X, beta, offset)
 
     def model(self, theta: float, refine: bool = False) -> PathModel:
         """The machine at `theta`: its support vectors, and what it predicts; `refine`: as `refined` says."""
@@ -172,7 +191,8 @@ class SolutionPath(Followed):
         support = np.flatnonzero(beta)
         vectors = None if isinstance(self.kernel, Precomputed) else self.X[support]
         machine = KernelModel(self.kernel, vectors, beta[support][:, None], np.array([b]))
-        return PathModel(machine, self.classes, support, self.n_samples)
+        rounding = None if self.classes is None else self._rounding
+        return PathModel(machine, self.classes, support, self.n_samples, rounding)
 
     at = model
 
@@ -186,6 +206,10 @@ class SolutionPath(Followed):
     def _access(self) -> Access:
         return open_access(self.kernel, self.X)
 
+    @cached_property
+    def _rounding(self) -> Rounding:
+        return Rounding.of(self.kernel, self._access.diagonal(), self.X.shape[1])
+
     # ---- exact model selection --------------------------------------------------------------------------------
 
     def _cross(self, X: Any) -> Array:
@@ -193,25 +217,26 @@ class SolutionPath(Followed):
         X = check_rows(self.kernel, X, self.X.shape[1])
         return X if isinstance(self.kernel, Precomputed) else cross(self.kernel, X, self.X)
 
-    def _along(self, X: Any) -> Any:
-        """Chunks (start, stop, values at the starts, values at the stops) of the decision values at the rows of X."""
-        K = self._cross(X)
+    def _along(self, K: Array) -> Iterator[Segments]:
+        """Kβ and b on all segments, from rows of kernel values, in chunks."""
         for chunk, lines in self.pieces.lines(self.motion, self.n_samples):
-            at_start, at_stop = lines(K)
             start, stop = self.pieces.start[chunk], self.pieces.stop[chunk]
-            if self.pieces.mu.shape[1]:
-                mu, rate = self.pieces.mu[chunk], self.pieces.mu_rate[chunk]
-                if mu.shape[1] == 2:  # ν-machines: b is their mean; signs do not need the division by ρ
-                    mu, rate = (0.5 * (a[:, :1] + a[:, 1:]) for a in (mu, rate))
-                at_start = at_start + mu
-                at_stop = at_stop + mu + rate * (stop - start)[:, None]
-            yield start, stop, at_start, at_stop
+            b = b_rate = np.zeros((len(start), 1))
+            if self.pieces.mu.shape[1]:  # ν-machines have two: b is their mean; signs do not need the division by ρ
+                b, b_rate = (np.mean(a[chunk], axis=1, keepdims=True) for a in (self.pieces.mu, self.pieces.mu_rate))
+            at_start, at_stop = lines(K)
+            yield Segments(start, stop, at_start, at_stop, b, b + b_rate * (stop - start)[:, None])
 
     def sign_changes(self, X: Any) -> SignChanges:
-        """Where the decision values at the rows of X change their sign.                         docs/math.md (221)"""
-        crossings = Crossings()
-        for start, stop, at_start, at_stop in self._along(X):
-            crossings.add(start, stop, at_start, at_stop)
+        """Where the decision values at the rows of X change their sign.                  docs/math.md (221), (480)"""
+        crossings, K, rounding = Crossings(), self._cross(X), self._rounding
+        reach = rounding.reach(check_rows(self.kernel, X, self.X.shape[1]))
+        sizes = np.resize(self.motion.sign, self.n_samples) * rounding.norms  # a row whose Kβ is Σ |βᵢ| kᵢᵢ^½
+        for part in self._along(np.vstack([K, sizes])):
+            ends = []
+            for known, b in ((part.at_start, part.b_start), (part.at_stop, part.b_stop)):
+                ends += [known[:, :-1] + b, rounding.bound(reach, known[:, -1:], b)]
+            crossings.add(part.start, part.stop, *ends)
         return crossings.changes()
 
     def validation_error(
@@ -223,6 +248,7 @@ class SolutionPath(Followed):
         -------
         StepFunction
             For classification: the (weighted) share of wrong labels, constant between its `knots`.   docs/math.md (221)
+            It is that of `model(theta).predict`: a decision value that is zero, to rounding, speaks for ``classes[0]``.
         PiecewiseQuadratic
             For regression: the mean squared error.                                                  docs/math.md (222)
         """
@@ -241,14 +267,15 @@ class SolutionPath(Followed):
             raise ValueError("a validation error needs targets: the path must be one of classification or regression")
         weight = weight / np.sum(weight)
         knots, coefficients = [], []
-        for start, stop, at_start, at_stop in self._along(X):
-            error, slope = at_start - y, (at_stop - at_start) / (stop - start)[:, None]
-            knots.append(start)
+        for part in self._along(self._cross(X)):
+            at_start, at_stop = part.at_start + part.b_start, part.at_stop + part.b_stop
+            error, slope = at_start - y, (at_stop - at_start) / (part.stop - part.start)[:, None]
+            knots.append(part.start)
             coefficients.append(np.stack([error**2 @ weight, 2 * (error * slope) @ weight, slope**2 @ weight], axis=1))
         return PiecewiseQuadratic(np.append(np.concatenate(knots), self.high), np.concatenate(coefficients))
 
     def best(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Best:
-        """The exact minimiser of the validation error: (low, high, error)."""
+        """The exact minimiser of the validation error: (low, high, error), and `theta`, a place inside the interval."""
         return self.validation_error(X, y, sample_weight).best()
 
     def _check_loaded(self) -> None:

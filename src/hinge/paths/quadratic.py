@@ -17,6 +17,7 @@ from hinge.paths.path import PathModel
 from hinge.paths.quadratic_machine import CENTRE, LEFT, Machine
 from hinge.paths.rational import RationalFunctions
 from hinge.paths.regularization import check_samples
+from hinge.paths.ties import Rounding
 from hinge.paths.validation import Best, StepFunction
 from hinge.problems import Array
 from hinge.solvers.single_thread import single_thread
@@ -82,6 +83,10 @@ class QuadraticLossPath:
         everyone = np.arange(len(self.y))
         return Machine(access.block(everyone, everyone), self.y, self.rho, self.h, self.bias)
 
+    @cached_property
+    def _rounding(self) -> Rounding:
+        return Rounding.of(self.kernel, open_access(self.kernel, self.X).diagonal(), self.X.shape[1])
+
     def _segment(self, lam: float) -> int:
         lam = float(lam)
         if not self.lambda_min * (1 - 1e-12) <= lam <= self.lambda_max * (1 + 1e-12):
@@ -123,9 +128,8 @@ class QuadraticLossPath:
         alpha, offset = self._solution(lam)
         beta = self.y * alpha / lam
         X = check_rows(self.kernel, X, self.X.shape[1])
-        if isinstance(self.kernel, Precomputed):
-            return np.asarray(X @ beta + offset)
-        return expand(self.kernel, X, self.X, beta) + offset
+        known = X @ beta if isinstance(self.kernel, Precomputed) else expand(self.kernel, X, self.X, beta)
+        return self._rounding.settle(np.asarray(known) + offset, X, beta, offset)
 
     def model(self, lam: float) -> PathModel:
         """The machine at λ."""
@@ -133,32 +137,36 @@ class QuadraticLossPath:
         support = np.flatnonzero(alpha)
         vectors = None if isinstance(self.kernel, Precomputed) else self.X[support]
         machine = KernelModel(self.kernel, vectors, (self.y * alpha / lam)[support][:, None], np.array([offset]))
-        return PathModel(machine, self.classes, support, len(self.y))
+        return PathModel(machine, self.classes, support, len(self.y), self._rounding)
 
     def validation_error(self, X: Any, y: ArrayLike) -> StepFunction:
-        """The 0-1 error on other data as an exact step function of λ: sign changes of rational functions. (236)"""
+        """The 0-1 error on other data as an exact step function of λ: sign changes of rational functions. (236)
+
+        It is that of `model(lam).predict`: a decision value that is zero, to rounding, speaks for ``classes[0]``. (480)
+        """
         y = np.asarray(y)
         truth, at, step = y == self.classes[1], [], []
         X = check_rows(self.kernel, X, self.X.shape[1])
         K = X if isinstance(self.kernel, Precomputed) else cross(self.kernel, X, self.X)
-        machine, positive = self._machine, None
+        machine, positive, reach = self._machine, None, self._rounding.reach(X)
         for k in range(len(self.knots) - 1):
             top, bottom = self.knots[k], self.knots[k + 1]
             places = self.places(0.5 * (top + bottom))
             functions = self._scores(machine, K, places)
-            now = functions.values(top) > 0 if positive is None else positive
+            inside = 0.5 * float(top + bottom)
+            alpha, offset = machine.solution(places, inside)
+            tie = self._rounding.bound(reach, self._rounding.size(alpha), inside * offset)  # of λ f
+            values = np.stack([functions.values(lam) for lam in (top, inside, bottom)])
+            now = values[0] > tie if positive is None else positive.copy()
             where = np.full(len(y), top)
+            for i in np.flatnonzero(now & np.all(np.abs(values) <= tie, axis=0)):  # zero from here on
+                now[i] = False
+                at.append(float(top))
+                step.append((1.0 if truth[i] else -1.0) / len(y))
             while True:  # every sign change in this segment, one after the other for each sample
-                sign = np.where(now, 1.0, -1.0)
-                signed = RationalFunctions(
-                    sign * functions.constant, sign * functions.linear, sign[:, None] * functions.weight, functions.pole
-                )
-                moved = False
-                for i in np.flatnonzero((functions.values(bottom) > 0) != now) if top > bottom else []:
-                    one = RationalFunctions(
-                        signed.constant[i : i + 1], signed.linear[i : i + 1], signed.weight[i : i + 1], signed.pole
-                    )
-                    found = one.first_crossing(float(where[i]), float(bottom))
+                signed, moved = functions.times(np.where(now, 1.0, -1.0)), False
+                for i in np.flatnonzero((values[-1] > tie) != now) if top > bottom else []:
+                    found = signed.only(int(i)).first_crossing(float(where[i]), float(bottom))
                     if found.which < 0:
                         continue
                     at.append(found.at)
@@ -191,7 +199,7 @@ class QuadraticLossPath:
         return RationalFunctions(constant, linear, block @ curve.zeta - curve.shift_poles, curve.pole)
 
     def best(self, X: Any, y: ArrayLike) -> Best:
-        """The exact minimiser of the validation error: (low, high, error)."""
+        """The exact minimiser of the validation error: (low, high, error), and `theta`, a λ inside the interval."""
         return self.validation_error(X, y).best()
 
     def _check_loaded(self) -> None:

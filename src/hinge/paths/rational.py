@@ -39,6 +39,15 @@ class RationalFunctions:
         """F at λ."""
         return self.constant + self.linear * lam - self.weight @ (1.0 / (self.pole + lam))
 
+    def times(self, factor: Array) -> RationalFunctions:
+        """Each multiplied by a number of its own."""
+        return RationalFunctions(factor * self.constant, factor * self.linear, factor[:, None] * self.weight, self.pole)
+
+    def only(self, i: int) -> RationalFunctions:
+        """One of them."""
+        one = slice(i, i + 1)
+        return RationalFunctions(self.constant[one], self.linear[one], self.weight[one], self.pole)
+
     def first_crossing(self, start: float, stop: float) -> Crossing:
         """The largest λ in [stop, start) at which some F_i, not negative at `start`, goes below zero.
 

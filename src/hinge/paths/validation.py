@@ -10,21 +10,43 @@ from numpy.typing import ArrayLike, NDArray
 
 from hinge.problems import Array
 
-#: Pieces that are narrower than this share of where they are lie between steps at one place.
+#: Pieces that are narrower than this share of where they are, or of the whole, lie between steps at one place.
 SLIVER = 1e-12
 
 
-class Best(NamedTuple):
-    """Where an error is smallest: for every parameter in [low, high]."""
-
+class _Interval(NamedTuple):
     low: float
     high: float
     error: float
 
 
+class Best(_Interval):
+    """Where an error is smallest: between low and high.
+
+    At the ends themselves some decision value is zero. `theta` is inside, as far as can be from any such place: use it.
+    Single places, where labels may be others than on both sides, do not count.
+    """
+
+    theta: float
+
+    def __new__(cls, low: float, high: float, error: float, theta: float | None = None) -> Best:
+        """`theta` is the middle if left out."""
+        self = super().__new__(cls, low, high, error)
+        self.theta = middle(low, high) if theta is None else theta
+        return self
+
+
+def middle(low: float, high: float) -> float:
+    """Half way, of logarithms where there are any."""
+    return float(min(max(np.sqrt(low) * np.sqrt(high), low), high) if low > 0 else 0.5 * (low + high))
+
+
 @dataclass(frozen=True)
 class StepFunction:
-    """values[k] on [knots[k], knots[k + 1]); the last piece ends at knots[-1], which belongs to it."""
+    """values[k] on [knots[k], knots[k + 1]); the last piece ends at knots[-1], which belongs to it.
+
+    A knot without a step is a place where what is counted changes, and the count does not.
+    """
 
     knots: Array
     values: Array
@@ -37,41 +59,49 @@ class StepFunction:
         return float(found) if theta.ndim == 0 else found
 
     def best(self) -> Best:
-        """The smallest value and the longest interval (in log θ where θ > 0) on which it is taken.
+        """The smallest value, the longest interval (in log θ where θ > 0) on which it is taken, and a place inside.
 
         Steps that coincide are apart by rounding: what is between them is no value of the function.
         """
-        wide = np.diff(self.knots) > SLIVER * np.abs(self.knots[1:])
+        logs = bool(self.knots[0] > 0)
+        wide = np.diff(self.knots) > SLIVER * (self.knots[1:] if logs else self.knots[-1] - self.knots[0])
         wide |= not wide.any()
         smallest = float(np.min(self.values[wide]))
         hit = wide & (self.values == smallest)
         edges = np.flatnonzero(np.diff(np.concatenate([[False], hit, [False]]).astype(int)))
-        low, high = self.knots[edges[::2]], self.knots[edges[1::2]]
-        width = np.log(high / low) if np.all(low > 0) else high - low
-        widest = int(np.argmax(width))
-        return Best(float(low[widest]), float(high[widest]), smallest)
+        scale = np.log(self.knots) if logs else self.knots
+        widest = int(np.argmax(scale[edges[1::2]] - scale[edges[::2]]))
+        first, last = edges[2 * widest], edges[2 * widest + 1]
+        k = int(first + np.argmax(np.diff(scale[first : last + 1])))
+        low, high, left, right = (float(self.knots[i]) for i in (first, last, k, k + 1))
+        return Best(low, high, smallest, middle(left, right) if logs else 0.5 * (left + right))
 
     @classmethod
-    def of_steps(cls, low: float, high: float, first: float, at: Array, step: Array) -> StepFunction:
-        """From jumps `step` at the places `at`, on [low, high], beginning with the value `first`."""
+    def of_steps(
+        cls, low: float, high: float, first: float, at: Array, step: Array, blur: Array | None = None
+    ) -> StepFunction:
+        """From jumps `step` at the places `at`, on [low, high], beginning with the value `first`.
+
+        `blur`: how uncertain each place is. Jumps that may be at one place are at one place.      docs/math.md (482)
+        """
         order = np.argsort(at, kind="stable")
         at, value = np.clip(at[order], low, high), first + np.cumsum(step[order])
-        last_of_place = np.flatnonzero(np.append(np.diff(at) > 0, True)) if len(at) else np.empty(0, dtype=int)
-        at, value = at[last_of_place], value[last_of_place]
-        values = np.concatenate([[first], value])
-        knots = np.concatenate([[low], at, [high]])
+        begins, ends = (at, at) if blur is None else (at - blur[order], at + blur[order])
+        apart = begins[1:] > np.maximum.accumulate(ends)[:-1]
+        heads = np.flatnonzero(np.append(True, apart)) if len(at) else np.empty(0, dtype=int)
+        tails = np.append(heads[1:] - 1, len(at) - 1) if len(at) else heads
+        knots = np.concatenate([[low], at[heads], [high]])
+        values = np.concatenate([[first], value[tails]])
         full = np.diff(knots) > 0
         full[-1] |= not full.any()
-        values, starts = values[full], knots[:-1][full]
-        turns = np.concatenate([[True], np.diff(values) != 0])
-        return cls(np.append(starts[turns], high), values[turns])
+        return cls(np.append(knots[:-1][full], high), values[full])
 
     def counted(self, weight: Array) -> StepFunction:
         """Without the rounding of a running sum, where all weights are the same and values are counts."""
         unit = float(np.min(weight[weight > 0]))
         if not np.allclose(weight, unit):
             return self
-        return StepFunction(self.knots, np.rint(self.values / unit) * unit)
+        return StepFunction(self.knots, np.rint(self.values / unit) / len(weight))
 
     @staticmethod
     def mean(functions: list[StepFunction], weights: ArrayLike | None = None) -> StepFunction:
@@ -138,11 +168,13 @@ class PiecewiseQuadratic:
 class SignChanges:
     """Where decision values become positive or stop being so.
 
-    `first`: which are positive at the beginning. Then, at `at`, that of sample `column` becomes `positive` or not.
+    `first`: which are positive at the beginning. Then, at `at`, give or take `blur`, that of sample `column` becomes
+    `positive` or not.
     """
 
     first: NDArray[np.bool_]
     at: Array
+    blur: Array
     column: NDArray[np.intp]
     positive: NDArray[np.bool_]
 
@@ -150,36 +182,43 @@ class SignChanges:
         """The weighted share of samples whose sign is not `truth`."""
         weight = weight / np.sum(weight)
         steps = np.where(self.positive != truth[self.column], 1.0, -1.0) * weight[self.column]
-        return StepFunction.of_steps(low, high, float(weight @ (self.first != truth)), self.at, steps).counted(weight)
+        first = float(weight @ (self.first != truth))
+        return StepFunction.of_steps(low, high, first, self.at, steps, self.blur).counted(weight)
 
 
 class Crossings:
-    """Collects sign changes, segment by segment.                                                  docs/math.md (221)"""
+    """Collects sign changes, segment by segment.                                          docs/math.md (221), (481)"""
 
     def __init__(self) -> None:
         self.at: list[Array] = []
+        self.blur: list[Array] = []
         self.column: list[NDArray[np.intp]] = []
         self.sign: list[NDArray[np.bool_]] = []
         self.first: NDArray[np.bool_] | None = None
         self.positive: NDArray[np.bool_] | None = None  # at the end of the segment before
 
-    def add(self, start: Array, stop: Array, at_start: Array, at_stop: Array) -> None:
-        """Segments with the decision values at both ends, one row per segment."""
-        before, after = at_start > 0, at_stop > 0
+    def add(
+        self, start: Array, stop: Array, at_start: Array, start_tie: Array, at_stop: Array, stop_tie: Array
+    ) -> None:
+        """Segments with the decision values at both ends, one row per segment; up to a tie they are zero."""
+        before, after = at_start > start_tie, at_stop > stop_tie
         previous = np.vstack([before[:1] if self.positive is None else self.positive[None, :], after[:-1]])
         if self.first is None:
             self.first = before[0]
         rows, columns = np.nonzero(previous != before)
-        self._note(start[rows], columns, before[rows, columns])
+        self._note(start[rows], np.zeros(len(rows)), columns, before[rows, columns])
         rows, columns = np.nonzero(before != after)
+        fall, length = at_start[rows, columns] - at_stop[rows, columns], (stop - start)[rows]
+        tie = np.maximum(start_tie[rows, columns], stop_tie[rows, columns])
         with np.errstate(divide="ignore", invalid="ignore"):
-            share = at_start[rows, columns] / (at_start[rows, columns] - at_stop[rows, columns])
-        places = start[rows] + np.clip(np.nan_to_num(share), 0.0, 1.0) * (stop - start)[rows]
-        self._note(places, columns, after[rows, columns])
+            share, blur = at_start[rows, columns] / fall, tie / np.abs(fall)
+        places = start[rows] + np.clip(np.nan_to_num(share), 0.0, 1.0) * length
+        self._note(places, np.clip(np.nan_to_num(blur), 0.0, 1.0) * length, columns, after[rows, columns])
         self.positive = after[-1]
 
-    def _note(self, where: Array, columns: NDArray[np.intp], sign: NDArray[np.bool_]) -> None:
+    def _note(self, where: Array, blur: Array, columns: NDArray[np.intp], sign: NDArray[np.bool_]) -> None:
         self.at.append(where)
+        self.blur.append(blur)
         self.column.append(columns)
         self.sign.append(sign)
 
@@ -188,5 +227,5 @@ class Crossings:
         assert self.first is not None
         at = np.concatenate(self.at)
         order = np.argsort(at, kind="stable")
-        column, sign = np.concatenate(self.column), np.concatenate(self.sign)
-        return SignChanges(self.first, at[order], column[order], sign[order])
+        blur, column, sign = np.concatenate(self.blur), np.concatenate(self.column), np.concatenate(self.sign)
+        return SignChanges(self.first, at[order], blur[order], column[order], sign[order])

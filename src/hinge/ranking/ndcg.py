@@ -142,9 +142,7 @@ def ndcg_path(
         starts, steps = np.concatenate(places), np.concatenate(heights)
         turns = np.concatenate([[True], np.diff(steps) != 0])
         functions.append(StepFunction(np.append(np.concatenate([[low], starts[turns][1:]]), high), steps[turns]))
-    whole = functions[0] if len(functions) == 1 else StepFunction.mean(functions)
-    turns = np.concatenate([[True], np.diff(whole.values) != 0])  # two queries may make up for each other
-    return StepFunction(np.append(whole.knots[:-1][turns], high), whole.values[turns])
+    return functions[0] if len(functions) == 1 else StepFunction.mean(functions)
 
 
 def _steps(

@@ -42,12 +42,25 @@ from hinge.solvers import PairDescent
 START_TOL = 1e-6
 
 
-class BestRanking(NamedTuple):
-    """Where NDCG is largest: for every θ in [low, high]."""
-
+class _Interval(NamedTuple):
     low: float
     high: float
     ndcg: float
+
+
+class BestRanking(_Interval):
+    """Where NDCG is largest: between low and high.
+
+    At the ends themselves two scores are equal. `theta` is inside, as far as can be from any such place: use it.
+    """
+
+    theta: float
+
+    def __new__(cls, low: float, high: float, ndcg: float, theta: float) -> BestRanking:
+        """The interval, and the place."""
+        self = super().__new__(cls, low, high, ndcg)
+        self.theta = theta
+        return self
 
 
 @dataclass(frozen=True)
@@ -132,10 +145,10 @@ class RankingPath(Followed):
         return ndcg_path(self._along(X), relevance, qid, k, self.low, self.high)
 
     def best(self, X: Any, relevance: Any, qid: Any = None, k: int | None = 10) -> BestRanking:
-        """The exact maximiser of NDCG@k: (low, high, ndcg)."""
+        """The exact maximiser of NDCG@k: (low, high, ndcg), and `theta`, a place inside the interval."""
         found = self.ndcg(X, relevance, qid, k)
         lowest = StepFunction(found.knots, -found.values).best()
-        return BestRanking(lowest.low, lowest.high, -lowest.error)
+        return BestRanking(lowest.low, lowest.high, -lowest.error, lowest.theta)
 
     def _check_loaded(self) -> None:
         """The arrays belong together (they may come from a file)."""

@@ -39,7 +39,7 @@ class CovariateShift:
         return self.path.validation_error(X, y, self.ratio(X) + 1e-12 if weighted else None)
 
     def best(self, X: Any, y: Any, *, weighted: bool = True) -> Best:
-        """The exact minimiser of the validation error: how far to go. (low, high, error)."""
+        """The exact minimiser of the validation error: (low, high, error), and `theta`: how far to go."""
         return self.validation_error(X, y, weighted=weighted).best()
 
     def model(self, theta: float) -> Any:

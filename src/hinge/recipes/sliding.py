@@ -79,7 +79,7 @@ class _Sliding:
         new = Data(new.X[last], new.y[last], come, np.arange(fresh))
         left = np.concatenate([self._y[leaving:], new.y])
         self._check_left(left, weight, "sliding the window")  # type: ignore[attr-defined]
-        same = not changed and np.array_equal(stay, self._w[leaving:])
+        same = not changed and bool((stay == self._w[leaving:]).all())
         target = None if same else np.concatenate([self._w[:leaving], stay])
         return self._change(new, np.arange(leaving), target)  # type: ignore[attr-defined]
 

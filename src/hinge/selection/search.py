@@ -34,9 +34,9 @@ class PathSearch:
     error : StepFunction or PiecewiseQuadratic
         The cross-validated error as an exact function of C, for the best gamma.
     best : Best
-        (low, high, error): the smallest error there is, and all C in [low, high] have it.
+        (low, high, error): the smallest error there is, taken between low and high.
     best_C : float
-        The (geometric) middle of that interval.
+        A C inside that interval, away from its ends, where labels change.
     best_gamma : object
         The gamma it belongs to.
     errors : list
@@ -127,7 +127,7 @@ def path_search(
     optima = [error.best() for error in errors]
     k = int(np.argmin([optimum.error for optimum in optima]))
     best = optima[k]
-    return PathSearch(errors[k], best, float(np.sqrt(best.low * best.high)), gammas[k], errors, gammas, all_paths[k])
+    return PathSearch(errors[k], best, best.theta, gammas[k], errors, gammas, all_paths[k])
 
 
 def _checked(
