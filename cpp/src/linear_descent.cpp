@@ -160,32 +160,39 @@ class DescentOf final : public Descent {
       }
     order_.resize(count);
     if (count > 0 || chunks_.size() > 1) return;
-    for (std::size_t i = 0; i < all_.size(); ++i) {  // nobody, and still no proof: rounding; everybody once more
-      all_[i].still = 0;
-      order_.push_back(static_cast<std::uint32_t>(i));
-    }
+    for (Sample& s : all_) s.still = 0;  // nobody, and still no proof: rounding; everybody once more
+    list_all();
   }
 
-  void follow_round() {
+  // Where few would rest, what they would miss costs more than a visit.
+  void in_order(Watch& watch) {
+    const bool all = chunks_.size() == 1 &&
+                     static_cast<double>(order_.size()) > kFewRest * static_cast<double>(all_.size());
+    if (!round_.empty()) {
+      follow_round(all);
+    } else {
+      if (all) list_all();
+      shuffle(order_.data(), order_.size(), random_);
+    }
+    active += order_.size();
+    visit(watch);
+  }
+
+  void list_all() {
+    order_.resize(all_.size());
+    for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = static_cast<std::uint32_t>(i);
+  }
+
+  void follow_round(bool all) {
     std::size_t count = 0;
     order_.resize(round_.size());
     for (std::uint32_t i : round_) {
       order_[count] = i;
-      count += all_[i].still < kPatience;
+      count += all || all_[i].still < kPatience;
     }
     order_.resize(count);
     if (back_) std::reverse(order_.begin(), order_.end());
     back_ = !back_;
-  }
-
-  void in_order(Watch& watch) {
-    if (round_.empty()) {
-      shuffle(order_.data(), order_.size(), random_);
-    } else {
-      follow_round();
-    }
-    active += order_.size();
-    visit(watch);
   }
 
   void visit(Watch& watch) {

@@ -1,6 +1,7 @@
 // linear_descent.hpp: dual coordinate descent, docs/math.md (108)–(110) [Hsieh et al. 2008].
 // One variable at a time in a fresh random order; w and b follow every step.  A step costs the stored values of a row.
-// A sample that has not moved twice in a row rests until a check of all samples finds that it should move.  The bias is a constant feature: B for a penalised one; for a free one the term of an augmented
+// A sample that has not moved twice in a row rests until a check of all samples finds that it should move; where few
+// would, nobody does.  The bias is a constant feature: B for a penalised one; for a free one the term of an augmented
 // Lagrangian, whose multiplier is moved between epochs.
 #pragma once
 
@@ -13,6 +14,8 @@
 #include "linear_watch.hpp"
 
 namespace hinge {
+
+constexpr double kFewRest = 0.8;  // more of the samples than this are awake: then all of them are visited
 
 class Descent {
  public:

@@ -78,7 +78,7 @@ void LinearEpochs::enter(double multiplier) {
 Outcome LinearEpochs::run(double patience) {
   if (!descent_) open();
   enter(s_.problem.bias == Bias::free ? s_.offset : 0.0);
-  double checked = descent_->work, seen = INFINITY;  // at the last look at all samples
+  double checked = descent_->work, seen = s_.last.gap;  // at the last look at all samples
   const double began = descent_->work, look = s_.choice().look();
   LinearChoice::Story story;
   trail_.clear();
@@ -103,16 +103,19 @@ Outcome LinearEpochs::run(double patience) {
     const double thought = descent_->gap, size = std::max(std::fabs(descent_->dual), std::fabs(s_.last.dual));
     const double target = trust_ * s_.options.tolerance * size, since = descent_->work - checked;
     const bool midway = rounds && !trail_.fresh();  // in a round the gap falls and rises
-    const bool resting = 2 * descent_->active < s_.n;
-    if (!resting) seen = thought;
-    if (!resting && !midway) story.emplace_back(descent_->work, thought);
+    const bool resting = static_cast<double>(descent_->active) <= kFewRest * static_cast<double>(s_.n);
+    // everybody was seen in the middle of an epoch, on the average: half of a fall like the last one comes on top
+    const double expected = resting ? thought : thought * std::sqrt(std::min(1.0, thought / seen));
+    const bool near = thought <= target || expected <= s_.options.tolerance * size;
     // what most samples think of themselves is old, and what the others can gain is nearly gained
     const bool stale = resting && thought <= kStale * seen && since > look;
+    if (!resting) seen = thought;
+    if (!resting && !midway) story.emplace_back(descent_->work, thought);
     // a check moves the multiplier of a free bias; without one, it is rarer the longer the run
     const double rarer = s_.problem.bias == Bias::free ? 0.0 : 0.1 * (descent_->work - began);
     const bool late = since >= 20 * s_.passes->stored() + rarer && !midway;
     bool slow = !midway && slower_than_steps(story, target, began + patience);
-    if (thought > target && !slow && !stale && !late && !s_.spent()) continue;
+    if (!near && !slow && !stale && !late && !s_.spent()) continue;
     check();
     if (s_.proven()) return Outcome::solved;
     checked = descent_->work, seen = s_.last.gap;
