@@ -5,8 +5,8 @@
 Writes synthetic text of RCV1's shape in LIBSVM's format, reads it once into arrays on disk, trains in a process of its
 own that holds 64 MB of them at a time, and compares with training in memory. To save time only `--distinct` parts of
 100,000 samples have a seed of their own; they repeat.  With `--source` the text stays there, for another run.  The last
-line is the promise: training from disk takes at most twice the time in memory, plus reading.  Peak memory is the kernel's VmHWM, which
-counts the pages of mapped files too.
+line is the promise: training from disk takes at most twice the time in memory, plus reading.  Peak memory is the
+kernel's VmHWM, which counts the pages of mapped files too.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from scipy import sparse
 import hinge
 from hinge import Status
 from hinge.formulations import linear_classification, linear_regression
-from hinge.problems import Bias, certify_linear
+from hinge.problems import certify_linear
 from hinge.solvers import CoordinateDescent
 from linear.cases import BIASES
 from reference.linear import optimum
