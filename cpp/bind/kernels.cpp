@@ -258,6 +258,13 @@ void kernels(nb::module_& m) {
       .def_prop_ro("n", [](const Samples& s) { return rows(s.view); })
       .def_prop_ro("n_features", [](const Samples& s) { return features(s.view); })
       .def_prop_ro("sparse", [](const Samples& s) { return is_sparse(s.view); })
+      .def(
+          "finite",
+          [](const Samples& s, int threads) {
+            const nb::gil_scoped_release nogil;
+            return all_finite(s.view, threads);
+          },
+          "threads"_a = 1, "whether every stored value is a number")
       .def_prop_ro("address", &address, "where the first value lies in memory");
 
   nb::class_<Gram>(m, "Gram", "A kernel matrix: computed, stored, or asked of a function, row by row.")

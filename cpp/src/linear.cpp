@@ -95,11 +95,11 @@ class LinearRun {
     if (!state_.few_features()) return false;
     if (state_.smooth) return newton_epochs() <= kDearEpochs;
     const LinearProblem& problem = state_.problem;
-    if (state_.choice().step_work() < kCheapSteps * epoch_work()) return true;
     const std::vector<double>& norms = state_.squared_norms();
     double width = 0;
     for (std::size_t i = 0; i < state_.n; ++i) width += norms[i] * (problem.upper[i] - problem.lower[i]);
-    return width > (state_.goal >= kCoarse ? kRatherEasy : kEasy) * static_cast<double>(state_.n);
+    const bool dear = state_.choice().step_work() >= kCheapSteps * epoch_work();
+    return width > (dear && state_.goal >= kCoarse ? kRatherEasy : kEasy) * static_cast<double>(state_.n);
   }
 
   // Smooth losses and few features: a handful of steps, each cheaper than some epochs, and all of them on all threads.

@@ -20,6 +20,9 @@ class LinearChoice {
   LinearChoice(double rows, double features, double stored, bool smooth, bool sparse)
       : n_(rows), d_(features), stored_(stored), smooth_(smooth), sparse_(sparse) {}
 
+  // A look at all samples, there and back.
+  double look() const { return 3 * stored_ + 10 * n_; }
+
   // A step of Newton's method on all samples of few features: looks, curvature, and its factor.
   double step_work() const {
     const double per_row = stored_ / std::max(1.0, n_), free = smooth_ ? 0.5 * n_ : 0.2 * n_;
@@ -50,8 +53,6 @@ class LinearChoice {
   }
 
  private:
-  double look() const { return 3 * stored_ + 10 * n_; }
-
   double n_, d_, stored_;
   bool smooth_, sparse_;
 };

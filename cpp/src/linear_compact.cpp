@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 namespace hinge {
 namespace {
 
 constexpr double kWorthValues = 100'000;  // fewer are soon read as they are
-constexpr std::size_t kFewestFeatures = 16, kLooks = 256, kParts = 64, kBeat = 64;
+constexpr std::size_t kFewestFeatures = 16, kLooks = 256, kParts = 64, kBeat = 64, kRun = 8;
 constexpr double kShare = 0.5;  // of the memory of the samples
 
 template <class T>
@@ -17,6 +18,15 @@ std::int32_t nonzeros(const T* row, std::size_t features) {
   std::int32_t count = 0;
   for (std::size_t k = 0; k < features; ++k) count += row[k] != 0;
   return count;
+}
+
+// kRun values, all zero (an answer of no where one is −0).
+template <class T>
+bool nothing(const T* values) {
+  std::uint64_t words[kRun * sizeof(T) / sizeof(std::uint64_t)], any = 0;
+  std::memcpy(words, values, sizeof words);
+  for (std::uint64_t word : words) any |= word;
+  return any == 0;
 }
 
 template <class T>
@@ -60,8 +70,8 @@ bool CompactRows::make(const Dense<T>& from, const CrewParallel& parallel, Sampl
       };
     });
   };
-  start_.reset(new std::int32_t[n + 1]);
-  std::int32_t* start = start_.get();
+  start_ = Pages<std::int32_t>(n + 1);
+  std::int32_t* start = start_.data();
   start[0] = 0;
   each_row([&](std::size_t i) { start[i + 1] = nonzeros(from.row(i), d); });
   double count = 0;
@@ -69,17 +79,22 @@ bool CompactRows::make(const Dense<T>& from, const CrewParallel& parallel, Sampl
   if (!small_enough<T>(count, all) || count > std::numeric_limits<std::int32_t>::max()) return false;
   for (std::size_t i = 1; i <= n; ++i) start[i] += start[i - 1];
 
-  values_.reset(new char[static_cast<std::size_t>(count) * sizeof(T)]);
-  index_.reset(new std::int32_t[static_cast<std::size_t>(count)]);
-  T* values = reinterpret_cast<T*>(values_.get());
-  std::int32_t* index = index_.get();
-  each_row([&](std::size_t i) {  // where a zero is, nobody can foresee: it is written, and then written over
+  values_ = Pages<char>(static_cast<std::size_t>(count) * sizeof(T));
+  index_ = Pages<std::int32_t>(static_cast<std::size_t>(count));
+  T* values = reinterpret_cast<T*>(values_.data());
+  std::int32_t* index = index_.data();
+  each_row([&](std::size_t i) {
     const T* row = from.row(i);
     std::int32_t at = start[i];
-    for (std::int32_t k = 0; at < start[i + 1]; ++k) {
-      values[at] = row[k];
-      index[at] = k;
-      at += row[k] != 0;
+    const std::int32_t end = start[i + 1];
+    for (std::size_t first = 0; at < end; first += kRun) {  // zeros come in runs
+      const std::size_t last = std::min(d, first + kRun);
+      if (last == first + kRun && nothing(row + first)) continue;
+      for (std::size_t k = first; k < last && at < end; ++k) {  // a zero is written, and then written over
+        values[at] = row[k];
+        index[at] = static_cast<std::int32_t>(k);
+        at += row[k] != 0;
+      }
     }
   });
   view = Csr<T, std::int32_t>{values, index, start, n, d};

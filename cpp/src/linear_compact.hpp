@@ -3,10 +3,11 @@
 // most half the memory of the samples themselves.  docs/decisions/0106
 #pragma once
 
-#include <memory>
+#include <cstdint>
 
 #include "crew.hpp"
 #include "hinge/samples.hpp"
+#include "pages.hpp"
 
 namespace hinge {
 
@@ -23,8 +24,8 @@ class CompactRows {
   template <class T>
   bool make(const Dense<T>& from, const CrewParallel& parallel, Samples& view);
 
-  std::unique_ptr<char[]> values_;
-  std::unique_ptr<std::int32_t[]> index_, start_;
+  Pages<char> values_;
+  Pages<std::int32_t> index_, start_;
 };
 
 }  // namespace hinge

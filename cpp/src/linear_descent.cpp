@@ -12,24 +12,34 @@
 namespace hinge {
 namespace {
 
-constexpr std::uint32_t kLongestNap = 16;
+constexpr std::uint32_t kPatience = 2;  // visits without a move, one after another: then a sample rests
 constexpr std::size_t kAhead = 4;  // rows between a prefetch and its use
 
 constexpr std::size_t kShortest = 512;  // steps of a lane
 constexpr double kMergeShare = 8;       // a lane's steps cost at least so many times as much as its merging
 constexpr std::size_t kMerges = 8;      // in an epoch, or lanes are too far apart
 
-// What steps move.  Epochs of many samples have two lanes: each steps from the same point, with its own copy of w.
-struct Lane {
+struct Tally {  // what steps have come to
+  double offset = 0, sum = 0, dual = 0, gap = 0, bend = 0, work = 0;  // bend: Σ ridge Δ²
+};
+
+// What steps move.  Epochs of many samples have two lanes: each steps from the same point, with its own copy of w.  No
+// two lanes are in one line of the cache.
+struct alignas(128) Lane : Tally {
   std::vector<double> copy;
   double* w = nullptr;
-  double offset = 0, sum = 0, dual = 0, gap = 0, bend = 0, work = 0;  // bend: Σ ridge Δ²
-  std::vector<std::pair<std::uint32_t, double>> moved;                // samples, and where they were
+  std::vector<std::pair<std::uint32_t, double>> moved;  // samples, and where they were
+  std::vector<std::uint32_t> awake;                     // visited, and to be visited again
+  void restart(double at) {
+    static_cast<Tally&>(*this) = Tally{};
+    offset = at;
+    moved.clear();
+  }
 };
 
 struct alignas(64) Sample {  // all that a step needs, in one cache line
   double beta, target, lower, upper, ridge, norm, gap;
-  std::uint32_t nap, spare;
+  std::uint32_t still, spare;  // visits without a move since the last one
 };
 
 double quarter_mean(Span<const double> norms) {
@@ -44,7 +54,7 @@ class DescentOf final : public Descent {
  public:
   DescentOf(const Storage& data, const Samples& samples, const LinearProblem& problem, Span<const double> norms,
             std::uint64_t seed, std::size_t block_bytes, const CrewParallel& parallel)
-      : rows_(data), samples_(samples), problem_(problem), parallel_(parallel), random_(seed), due_(data.rows, 0) {
+      : rows_(data), samples_(samples), problem_(problem), parallel_(parallel), random_(seed) {
     all_.reserve(data.rows);
     for (std::size_t i = 0; i < data.rows; ++i) {
       if (block_bytes == 0) stored_ += static_cast<double>(rows_.stored(i));
@@ -66,15 +76,24 @@ class DescentOf final : public Descent {
     move_to(w, at);
   }
 
-  void enter(Span<const double> beta, Span<const double> w, double at, Span<const double> parts) override {
+  void enter(Span<const double> beta, Span<const double> w, double at, Span<const double> f,
+             Span<const double> parts) override {
     sum = gap = 0;
+    for (double value : beta) sum += value;
+    move_to(w, at);
+    const bool own = problem_.bias != Bias::none;  // the offset is not the one that was best for all
+    std::size_t count = 0;
+    order_.resize(all_.size());
     for (std::size_t i = 0; i < all_.size(); ++i) {
       Sample& s = all_[i];
-      sum += s.beta = beta[i];
-      gap += s.gap = parts[i];
-      if (due_[i] > epochs && parts[i] > 0) due_[i] = 0, s.nap = 0;
+      s.beta = beta[i];
+      gap += s.gap = own ? term_of(s).gap(f[i] + offset, beta[i]) : parts[i];
+      s.still = s.gap > 0 ? 0 : s.still;
+      order_[count] = static_cast<std::uint32_t>(i);
+      count += s.still < kPatience;
     }
-    move_to(w, at);
+    order_.resize(count);
+    listed_ = count > 0;
   }
 
   void begin_round() override {
@@ -84,21 +103,21 @@ class DescentOf final : public Descent {
     back_ = false;
   }
 
+  void end_round() override { round_.clear(); }
+
   void epoch(Watch& watch) override {
     ++epochs;
     active = 0;
+    if (chunks_.size() == 1) {
+      if (!listed_) list_awake(0, 1);
+      listed_ = true;
+      return in_order(watch);
+    }
     shuffle(chunks_.data(), chunks_.size(), random_);
     for (std::size_t c = 0; c < chunks_.size(); c += group_) {
       const std::size_t stop = std::min(chunks_.size(), c + group_);
-      list_due(c, stop);
-      if (round_.empty()) {
-        shuffle(order_.data(), order_.size(), random_);
-      } else {
-        follow_round();
-      }
-      active += order_.size();
-      visit(watch);
-      if (chunks_.size() == 1) break;
+      list_awake(c, stop);
+      in_order(watch);
       for (std::size_t k = c; k < stop; ++k) release_rows(samples_, chunks_[k].first, chunks_[k].second);
     }
   }
@@ -130,26 +149,46 @@ class DescentOf final : public Descent {
   }
 
   // Who rests is hard to foresee: no branch depends on it.
-  void list_due(std::size_t first, std::size_t last) {
+  void list_awake(std::size_t first, std::size_t last) {
     std::size_t room = 0, count = 0;
     for (std::size_t k = first; k < last; ++k) room += chunks_[k].second - chunks_[k].first;
     order_.resize(room);
-    const auto now = static_cast<std::uint32_t>(epochs);
     for (std::size_t k = first; k < last; ++k)
       for (std::size_t i = chunks_[k].first; i < chunks_[k].second; ++i) {
         order_[count] = static_cast<std::uint32_t>(i);
-        count += due_[i] <= now;
+        count += all_[i].still < kPatience;
       }
     order_.resize(count);
+    if (count > 0 || chunks_.size() > 1) return;
+    for (Sample& s : all_) s.still = 0;  // nobody, and still no proof: rounding; everybody once more
+    list_all();
   }
 
-  void follow_round() {
+  // Where few would rest, what they would miss costs more than a visit.
+  void in_order(Watch& watch) {
+    const bool all = chunks_.size() == 1 &&
+                     static_cast<double>(order_.size()) > kFewRest * static_cast<double>(all_.size());
+    if (!round_.empty()) {
+      follow_round(all);
+    } else {
+      if (all) list_all();
+      shuffle(order_.data(), order_.size(), random_);
+    }
+    active += order_.size();
+    visit(watch);
+  }
+
+  void list_all() {
+    order_.resize(all_.size());
+    for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = static_cast<std::uint32_t>(i);
+  }
+
+  void follow_round(bool all) {
     std::size_t count = 0;
-    const auto now = static_cast<std::uint32_t>(epochs);
     order_.resize(round_.size());
     for (std::uint32_t i : round_) {
       order_[count] = i;
-      count += due_[i] <= now;
+      count += all || all_[i].still < kPatience;
     }
     order_.resize(count);
     if (back_) std::reverse(order_.begin(), order_.end());
@@ -167,6 +206,7 @@ class DescentOf final : public Descent {
     walk<false>(lane, 0, order_.size(), [&] { watch.poll(); });
     offset = lane.offset;
     take(lane);
+    order_ = std::move(lane.awake);
   }
 
   void take(const Lane& lane) {
@@ -180,10 +220,7 @@ class DescentOf final : public Descent {
     for (std::size_t first = 0; first < order_.size(); first += 2 * length) {
       watch.poll();
       const std::size_t rest = std::min(order_.size() - first, 2 * length), half = (rest + 1) / 2;
-      for (Lane& lane : lanes) {
-        lane.moved.clear();
-        lane.offset = offset, lane.sum = lane.dual = lane.gap = lane.bend = lane.work = 0;
-      }
+      for (Lane& lane : lanes) lane.restart(offset);
       try {
         run_tasks(2, parallel_, [&] {
           return [&](std::size_t k, Pulse& pulse) {
@@ -197,6 +234,8 @@ class DescentOf final : public Descent {
       }
       merge(lanes[0], lanes[1]);
     }
+    order_.assign(lanes[0].awake.begin(), lanes[0].awake.end());
+    order_.insert(order_.end(), lanes[1].awake.begin(), lanes[1].awake.end());
   }
 
   // Each lane has gained by itself; together they gain less what they have in common.  The best point on the way to
@@ -220,26 +259,38 @@ class DescentOf final : public Descent {
 
   template <bool kRemember, class Poll>
   void walk(Lane& lane, std::size_t first, std::size_t last, Poll poll) {
-    double limit = 0;
+    double limit = 0, *const w = lane.w;
+    std::size_t count = lane.awake.size();
+    lane.awake.resize(count + last - first);
+    std::uint32_t* const awake = lane.awake.data();
+    Tally tally = lane;
     for (std::size_t k = first; k < last; ++k) {
       if (k + 2 * kAhead < last) {
         rows_.prefetch_start(order_[k + 2 * kAhead]);
         __builtin_prefetch(&all_[order_[k + 2 * kAhead]]);
       }
       if (k + kAhead < last) rows_.prefetch(order_[k + kAhead]);
-      step<kRemember>(lane, order_[k]);
-      lane.work += epoch_work(static_cast<double>(rows_.stored(order_[k])), 1);
-      if (lane.work > limit) {
-        limit = lane.work + 2e6;
+      const std::uint32_t i = order_[k];
+      Sample& s = all_[i];
+      const double before = s.beta, change = step(s, i, w, tally);
+      if constexpr (kRemember) {
+        if (change != 0) lane.moved.emplace_back(i, before);
+      }
+      awake[count] = i;
+      count += s.still < kPatience;
+      tally.work += epoch_work(static_cast<double>(rows_.stored(i)), 1);
+      if (tally.work > limit) {
+        limit = tally.work + 2e6;
         poll();
       }
     }
+    lane.awake.resize(count);
+    static_cast<Tally&>(lane) = tally;
   }
 
-  template <bool kRemember>
-  void step(Lane& lane, std::uint32_t i) {
-    Sample& s = all_[i];
-    const double f = rows_.dot(i, lane.w) + lane.offset;
+  // One variable, as (108) says; by how much it has moved.
+  double step(Sample& s, std::uint32_t i, double* w, Tally& tally) const {
+    const double f = rows_.dot(i, w) + tally.offset;
     const double curvature = s.norm + sigma + s.ridge, g = f + s.ridge * s.beta - s.target, tube = problem_.tube;
     const LossTerm term = term_of(s);
     double next;
@@ -249,24 +300,21 @@ class DescentOf final : public Descent {
       next = g < -tube ? s.upper : g > tube ? s.lower : s.beta;
     }
     const double part = term.gap(f, s.beta);
-    lane.gap += part - s.gap;
+    tally.gap += part - s.gap;
     s.gap = part;
     const double change = next - s.beta;
     if (change == 0) {
-      s.nap = std::min(kLongestNap, 2 * s.nap + 1);
-      due_[i] = static_cast<std::uint32_t>(epochs) + 1 + (s.nap > 1 ? s.nap : 0);
-      return;
+      ++s.still;
+      return 0;
     }
-    s.nap = 0;
-    lane.dual -= change * (g + 0.5 * curvature * change) + tube * (std::fabs(next) - std::fabs(s.beta));
-    if constexpr (kRemember) {
-      lane.moved.emplace_back(i, s.beta);
-      lane.bend += s.ridge * change * change;
-    }
+    s.still = 0;
+    tally.dual -= change * (g + 0.5 * curvature * change) + tube * (std::fabs(next) - std::fabs(s.beta));
+    tally.bend += s.ridge * change * change;
     s.beta = next;
-    lane.sum += change;
-    lane.offset += sigma * change;
-    rows_.add(i, change, lane.w);
+    tally.sum += change;
+    tally.offset += sigma * change;
+    rows_.add(i, change, w);
+    return change;
   }
 
   Rows<Storage> rows_;
@@ -276,7 +324,8 @@ class DescentOf final : public Descent {
   Random random_;
   double stored_ = 0;
   std::vector<Sample> all_;
-  std::vector<std::uint32_t> due_, order_, round_;
+  std::vector<std::uint32_t> order_, round_;  // who is visited next; the order of a round
+  bool listed_ = false;                       // order_ is
   bool back_ = false;
   std::vector<std::pair<std::size_t, std::size_t>> chunks_;  // rows [first, last)
   static constexpr std::size_t group_ = 16;                  // chunks held at a time
@@ -285,8 +334,8 @@ class DescentOf final : public Descent {
 }  // namespace
 
 std::unique_ptr<Descent> make_descent(const Samples& samples, const LinearProblem& problem,
-                                      Span<const double> squared_norms, std::uint64_t seed, std::size_t block_bytes,
-                                      const CrewParallel& parallel) {
+                                      Span<const double> squared_norms, std::uint64_t seed,
+                                      std::size_t block_bytes, const CrewParallel& parallel) {
   return std::visit(
       [&](const auto& data) -> std::unique_ptr<Descent> {
         using Storage = std::decay_t<decltype(data)>;

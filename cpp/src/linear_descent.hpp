@@ -1,7 +1,7 @@
 // linear_descent.hpp: dual coordinate descent, docs/math.md (108)–(110) [Hsieh et al. 2008].
 // One variable at a time in a fresh random order; w and b follow every step.  A step costs the stored values of a row.
-// Samples that rest at a bound are looked at less and less often (they nap); a check of all samples wakes those that
-// should move.  The bias is a constant feature: B for a penalised one; for a free one the term of an augmented
+// A sample that has not moved twice in a row rests until a check of all samples finds that it should move; where few
+// would, nobody does.  The bias is a constant feature: B for a penalised one; for a free one the term of an augmented
 // Lagrangian, whose multiplier is moved between epochs.
 #pragma once
 
@@ -15,18 +15,23 @@
 
 namespace hinge {
 
+constexpr double kFewRest = 0.8;  // more of the samples than this are awake: then all of them are visited
+
 class Descent {
  public:
   virtual ~Descent() = default;
   virtual void epoch(Watch& watch) = 0;
   // From now on epochs go through one order, there and back, until the next call; out of a round each has its own.
   virtual void begin_round() = 0;
+  virtual void end_round() = 0;
 
   // What an epoch has left; `gap` is the sum of the parts of the gap as each sample was last seen.
   virtual void read(Span<double> beta) const = 0;
   virtual void write(Span<const double> beta, Span<const double> w, double multiplier) = 0;
-  // As write; and take over the parts of the gap (106) of all samples, and wake those that have one.
-  virtual void enter(Span<const double> beta, Span<const double> w, double multiplier, Span<const double> parts) = 0;
+  // As write, at a point that has been seen: f = ⟨w, x_i⟩, and `parts` of the gap (106) at the offset that is best for
+  // it.  Who has a part of it at the offset of the epochs is visited again.
+  virtual void enter(Span<const double> beta, Span<const double> w, double multiplier, Span<const double> f,
+                     Span<const double> parts) = 0;
 
   // A step reads and writes where w is, in an order that no prefetcher knows; measured.
   static double epoch_work(double stored, double rows) { return 2 * stored + 70 * rows; }
@@ -41,7 +46,7 @@ class Descent {
 
 // block_bytes > 0: samples are visited block by block.
 std::unique_ptr<Descent> make_descent(const Samples& samples, const LinearProblem& problem,
-                                      Span<const double> squared_norms, std::uint64_t seed, std::size_t block_bytes,
-                                      const CrewParallel& parallel);
+                                      Span<const double> squared_norms, std::uint64_t seed,
+                                      std::size_t block_bytes, const CrewParallel& parallel);
 
 }  // namespace hinge

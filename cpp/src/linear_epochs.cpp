@@ -10,6 +10,8 @@ namespace hinge {
 namespace {
 
 constexpr std::int64_t kPlainEpochs = 20;  // before the first round
+constexpr double kWorthLeaps = 10;  // work of an epoch per sample (of all of them), or a round costs more than it saves
+constexpr double kStale = 0.1;      // of the gap at the last look: time for the next one
 
 }  // namespace
 
@@ -69,46 +71,69 @@ void LinearEpochs::check() {
 
 // The epochs go on from the point of the state, which has been seen.
 void LinearEpochs::enter(double multiplier) {
-  descent_->enter(s_.beta, s_.w, multiplier, s_.parts);
+  descent_->enter(s_.beta, s_.w, multiplier, s_.f, s_.parts);
   descent_->dual = s_.last.dual;
 }
 
 Outcome LinearEpochs::run(double patience) {
   if (!descent_) open();
   enter(s_.problem.bias == Bias::free ? s_.offset : 0.0);
-  double checked = descent_->work;
-  const double began = descent_->work;
+  double checked = descent_->work, seen = s_.last.gap;  // at the last look at all samples
+  const double began = descent_->work, look = s_.choice().look();
   LinearChoice::Story story;
   trail_.clear();
+  descent_->end_round();
   if (s_.proven()) return Outcome::solved;
   for (;;) {
     if (s_.spent()) return Outcome::spent;
-    const bool rounds = ++sweeps_ > kPlainEpochs && s_.options.block_bytes == 0;
-    if (rounds && trail_.empty()) leap();
+    const double before = descent_->work;
     descent_->epoch(s_.watch);
-    if (rounds) leap();
+    const bool rounds = ++sweeps_ > kPlainEpochs && s_.options.block_bytes == 0 &&
+                        descent_->work - before > kWorthLeaps * static_cast<double>(s_.n);
+    if (rounds) {
+      leap();
+    } else if (!trail_.empty()) {
+      trail_.clear();
+      descent_->end_round();
+    }
     visits_ += static_cast<double>(descent_->active);  // n of them count as an epoch, however many samples rest
     s_.best.epochs = static_cast<std::int64_t>(std::ceil(visits_ / std::max(1.0, static_cast<double>(s_.n))));
     s_.watch.snapshot.iteration = s_.best.epochs + s_.best.newton_steps;
     s_.watch.snapshot.active = static_cast<std::int64_t>(descent_->active);
     const double thought = descent_->gap, size = std::max(std::fabs(descent_->dual), std::fabs(s_.last.dual));
+    const double target = trust_ * s_.options.tolerance * size, since = descent_->work - checked;
     const bool midway = rounds && !trail_.fresh();  // in a round the gap falls and rises
-    if (!midway) story.emplace_back(descent_->work, thought);
-    const double target = trust_ * s_.options.tolerance * size;
-    const bool slow = s_.options.method == LinearMethod::automatic && !midway && descent_->work - began > patience &&
-                      s_.choice().newton_is_cheaper(story, target);
+    const bool resting = static_cast<double>(descent_->active) <= kFewRest * static_cast<double>(s_.n);
+    // everybody was seen in the middle of an epoch, on the average: half of a fall like the last one comes on top
+    const double expected = resting ? thought : thought * std::sqrt(std::min(1.0, thought / seen));
+    const bool near = thought <= target || expected <= s_.options.tolerance * size;
+    // what most samples think of themselves is old, and what the others can gain is nearly gained
+    const bool stale = resting && thought <= kStale * seen && since > look;
+    if (!resting) seen = thought;
+    if (!resting && !midway) story.emplace_back(descent_->work, thought);
     // a check moves the multiplier of a free bias; without one, it is rarer the longer the run
     const double rarer = s_.problem.bias == Bias::free ? 0.0 : 0.1 * (descent_->work - began);
-    const bool early = descent_->work - checked < 20 * s_.passes->stored() + rarer || midway;
-    if (thought > target && !slow && early && !s_.spent()) continue;
+    const bool late = since >= 20 * s_.passes->stored() + rarer && !midway;
+    bool slow = !midway && slower_than_steps(story, target, began + patience);
+    if (!near && !slow && !stale && !late && !s_.spent()) continue;
     check();
-    checked = descent_->work;
-    trust_ = std::min(20.0, std::max(0.5, 0.8 * thought / std::max(s_.last.gap, 1e-300)));
     if (s_.proven()) return Outcome::solved;
+    checked = descent_->work, seen = s_.last.gap;
+    trust_ = std::min(20.0, std::max(0.5, 0.8 * thought / std::max(s_.last.gap, 1e-300)));
+    if (resting) {
+      story.emplace_back(descent_->work, s_.last.gap);
+      slow = slow || slower_than_steps(story, s_.wanted(), began + patience);
+    }
     if (slow) return Outcome::undecided;
     if (s_.problem.bias == Bias::free) trail_.clear();  // the multiplier moves
     enter(s_.problem.bias == Bias::free ? descent_->offset : 0.0);
   }
+}
+
+// What is left, judged by the run so far, is more than Newton's method would need.
+bool LinearEpochs::slower_than_steps(const LinearChoice::Story& story, double target, double not_before) const {
+  return s_.options.method == LinearMethod::automatic && descent_->work > not_before &&
+         s_.choice().newton_is_cheaper(story, target);
 }
 
 }  // namespace hinge

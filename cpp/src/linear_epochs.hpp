@@ -24,6 +24,7 @@ class LinearEpochs {
   void open();
   void leap();
   void enter(double multiplier);
+  bool slower_than_steps(const LinearChoice::Story& story, double target, double not_before) const;
 
   LinearState& s_;
   std::unique_ptr<Descent> descent_;

@@ -98,6 +98,7 @@ void LinearState::back_to_best() {
   from_beta();
   passes->margins(w, f);
   offset = best.offset;
+  see(f, beta);  // `parts` are those of this point
 }
 
 double LinearState::wanted() const { return goal * 0.5 * std::max(std::fabs(last.primal + last.dual), 1e-300); }

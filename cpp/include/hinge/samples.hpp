@@ -47,6 +47,9 @@ double density(const Samples& samples);  // stored values / (n d); 1 for dense, 
 template <class T, class I>
 void check_csr(const Csr<T, I>& csr, std::size_t stored, bool release = false);
 
+// Whether every stored value is a number; on `threads` threads where there are many of them.
+bool all_finite(const Samples& samples, int threads);
+
 // Give whole pages back to the system, and the neighbours that came with them within [begin, end): only ever for
 // read-only maps of files, as `release` above.
 void release_pages(const void* first, const void* last, const void* begin, const void* end);

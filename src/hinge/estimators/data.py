@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
 from hinge.kernels import is_symmetric
+from hinge.kernels.samples import all_finite
 from hinge.problems import Array
 
 
@@ -29,7 +29,7 @@ class Data:
         return len(self.rows)
 
 
-def is_plain(X: Any, n_features: int) -> bool:
+def is_plain(X: Any, n_features: int, threads: int = 1) -> bool:
     """Whether X is what validation would make of it: samples in C order, floats, finite."""
     return (
         type(X) is np.ndarray
@@ -39,7 +39,7 @@ def is_plain(X: Any, n_features: int) -> bool:
         and X.flags.c_contiguous
         and X.shape[0] > 0
         and X.shape[1] == n_features
-        and math.isfinite(X.sum())  # a sum that overflows only sends X the long way
+        and all_finite(X, threads)
     )
 
 

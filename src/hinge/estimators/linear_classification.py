@@ -21,6 +21,7 @@ from hinge.formulations import (
     CLASSIFICATION_LOSSES,
     linear_classification,
 )
+from hinge.formulations.linear import times
 from hinge.problems import (
     Array,
     Certificate,
@@ -172,8 +173,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         y = one_column(y)
-        plain = y.dtype.kind in "biuf" and y.size
-        check_classification_targets(labels_of(y) if plain else y)  # continuous or not: that of the different labels
+        if y.dtype.kind not in "biuf" or not y.size:  # of numbers, `fit` asks the different labels
+            check_classification_targets(y)
         return y
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -199,6 +200,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         with all_or_nothing(self):
             data = self._validate(X, y, sample_weight)
             classes = labels_of(data.y)
+            if classes.dtype.kind == "f" and not np.all(np.isfinite(classes) & (classes == np.floor(classes))):
+                check_classification_targets(classes)
             if len(classes) < 2:
                 raise ValueError(
                     f"The number of classes has to be greater than one; got {len(classes)} class: every sample with a "
@@ -224,7 +227,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         return bool(self.multi_class == "crammer_singer" and len(self.classes_) > 2)
 
     def _costs(self, data: Data) -> Array:
-        cost = self.C * data.weight
+        cost = times(data.weight, self.C)
         return cost if self.class_weight is None else cost * self.class_weight_[np.searchsorted(self.classes_, data.y)]
 
     def _problems(self, data: Data) -> list[LinearProblem]:
@@ -245,9 +248,9 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         ]
 
     def _crammer_singer(self, data: Data) -> CrammerSingerProblem:
-        label = np.searchsorted(self.classes_, data.y).astype(np.int32)
+        label, cost = np.searchsorted(self.classes_, data.y).astype(np.int32), np.ascontiguousarray(self._costs(data))
         return CrammerSingerProblem(
-            data.X, label, self._costs(data), len(self.classes_), self._bias(), float(self.intercept_scaling)
+            data.X, label, cost, len(self.classes_), self._bias(), float(self.intercept_scaling)
         )
 
     def _fit_together(self, data: Data, monitor: Monitor | None) -> None:

@@ -22,11 +22,15 @@ from hinge.estimators.data import Data, check_weight, is_plain, take
 from hinge.estimators.fitted import FLOATS
 from hinge.estimators.mapped import block_bytes, check_finite, mapped_parts
 from hinge.estimators.reported import Reported
+from hinge.kernels.samples import all_finite
 from hinge.model import LinearModel
 from hinge.problems import Array, Bias, Certificate, LinearProblem, LinearSolution, combine
 from hinge.solvers import CoordinateDescent, Monitor
 
 METHODS = ("auto", "descent", "newton")
+
+#: More than these are looked at on several threads.
+MANY_VALUES = 4_000_000
 
 
 class LinearMachine(Reported, BaseEstimator):
@@ -104,9 +108,18 @@ class LinearMachine(Reported, BaseEstimator):
             check_finite(parts[0])
             validate_data(self, X, skip_check_array=True, reset=reset)
             return X
+        threads = effective_n_jobs(self.n_jobs) if getattr(X, "size", 0) > MANY_VALUES else 1
         if sp.issparse(X) and X.format in ("csr", "csc"):  # a damaged matrix must not reach compiled code
-            X.check_format(full_check=not (reset and _has_rows(X)))
-        if isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] > 0 and is_plain(X, X.shape[1]):
+            rows = reset and _has_rows(X)
+            X.check_format(full_check=not rows)
+            plain = rows and min(X.shape) > 0 and all_finite(X, threads)
+        else:
+            plain = isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] > 0 and is_plain(X, X.shape[1], threads)
+        if plain and reset:  # no names of features, and a shape that is right
+            self.__dict__.pop("feature_names_in_", None)
+            self.n_features_in_ = X.shape[1]
+            return X
+        if plain:
             validate_data(self, X, skip_check_array=True, reset=reset)
             return X
         return validate_data(self, X, dtype=FLOATS, order="C", accept_sparse="csr", reset=reset)
@@ -229,7 +242,7 @@ class LinearMachine(Reported, BaseEstimator):
 
 def _has_rows(X: Any) -> bool:
     """CSR with rows that do not overlap: as far as its column indices go, training begins with a look at them."""
-    return X.format == "csr" and X.dtype in FLOATS and bool(np.all(X.indptr[1:] >= X.indptr[:-1]))
+    return X.format == "csr" and X.ndim == 2 and X.dtype in FLOATS and bool(np.all(X.indptr[1:] >= X.indptr[:-1]))
 
 
 def _side_by_side(

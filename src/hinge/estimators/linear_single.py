@@ -19,6 +19,7 @@ from hinge.formulations import (
     linear_one_class,
     linear_regression,
 )
+from hinge.formulations.linear import times
 from hinge.problems import (
     Array,
     Certificate,
@@ -138,7 +139,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
         return self
 
     def _problem(self, data: Data) -> LinearProblem:
-        cost = self.C * data.weight
+        cost = times(data.weight, self.C)
         return linear_regression(
             data.X, data.y, cost, float(self.epsilon), self.loss, self._bias(), float(self.intercept_scaling)
         )

@@ -19,7 +19,7 @@ def linear_classification(
     """min ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ f(xᵢ)) or its square; y holds ±1."""
     height, ridge = _box(cost, squared=loss == "squared_hinge")
     positive = y > 0
-    lower, upper = np.where(positive, 0.0, -height), np.where(positive, height, 0.0)
+    lower, upper = np.where(positive, 0.0, times(height, -1.0)), np.where(positive, height, 0.0)
     return LinearProblem(X, y, lower, upper, ridge, 0.0, bias, bias_scale)
 
 
@@ -28,7 +28,7 @@ def linear_regression(
 ) -> LinearProblem:
     """min ½‖w‖² + Σ Cᵢ max(0, |yᵢ − f(xᵢ)| − ε) or its square."""
     height, ridge = _box(cost, squared=loss == "squared_epsilon_insensitive")
-    return LinearProblem(X, y, -height, height, ridge, float(epsilon), bias, bias_scale)
+    return LinearProblem(X, y, times(height, -1.0), height, ridge, float(epsilon), bias, bias_scale)
 
 
 def linear_one_class(X: Any, weight: Array, nu: float) -> LinearProblem:
@@ -40,5 +40,12 @@ def linear_one_class(X: Any, weight: Array, nu: float) -> LinearProblem:
 def _box(cost: Array, squared: bool) -> tuple[Array, Array]:
     """Height of the box and ridge of every variable: (C, 0), or (∞, 1/(2C)) for a squared loss."""
     if squared:
-        return np.full(len(cost), np.inf), 0.5 / cost
-    return np.asarray(cost, dtype=np.float64), np.zeros(len(cost))
+        return np.broadcast_to(np.inf, len(cost)), 0.5 / cost
+    return cost, np.zeros(len(cost))
+
+
+def times(values: Array, factor: float) -> Array:
+    """values · factor; a number that stands for all of them (in no memory) still does."""
+    if values.strides == (0,) and len(values):
+        return np.broadcast_to(values[0] * factor, len(values))
+    return np.asarray(factor * values, dtype=np.float64)

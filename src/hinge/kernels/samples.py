@@ -40,6 +40,12 @@ def view(X: Data, mapped: bool = False) -> SampleView:
     return SampleView(X, _core.Samples.dense(X))
 
 
+def all_finite(X: Data, threads: int = 1) -> bool:
+    """Whether every stored value of X, an array or CSR of floats, is a number."""
+    values = X.data.reshape(1, -1) if sparse.issparse(X) else X
+    return bool(_core.Samples.dense(contiguous(values)).finite(threads))
+
+
 def contiguous(X: object) -> np.ndarray:
     """float32 or float64, C order; float64 if X was anything else."""
     X = np.asarray(X)

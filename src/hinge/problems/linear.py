@@ -52,9 +52,11 @@ class LinearProblem:
             object.__setattr__(self, name, value)
         if not np.isfinite(self.target).all():
             raise ValueError("target must be finite")
-        if np.any(self.lower > 0) or np.any(self.upper < 0) or np.any(self.ridge < 0):
+        zero = {"initial": 0.0}
+        if np.max(self.lower, **zero) > 0 or np.min(self.upper, **zero) < 0 or np.min(self.ridge, **zero) < 0:
             raise ValueError("zero must lie between lower and upper, and ridge must not be negative")
-        if np.any((self.ridge == 0) & np.isinf(self.upper - self.lower)):
+        bounded = np.isfinite(np.max(self.upper, **zero)) and np.isfinite(np.min(self.lower, **zero))
+        if not bounded and np.any((self.ridge == 0) & np.isinf(self.upper - self.lower)):
             raise ValueError("a variable without ridge needs finite bounds: the machine has no loss that can be large")
 
     @property

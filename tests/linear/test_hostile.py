@@ -1,0 +1,163 @@
+"""Data that nobody would choose: the value is that of an independent solver, and the proof holds."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import hinge
+from hinge import Status
+from hinge.formulations import linear_classification, linear_regression
+from hinge.problems import certify_linear
+from hinge.solvers import CoordinateDescent
+from linear.cases import BIASES
+from reference.linear import optimum
+
+N, D = 50, 4
+
+
+def _plain():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(N, D)) + 0.5
+    return X, np.where(X[:, 0] + rng.normal(size=N) > 0.5, 1.0, -1.0)
+
+
+def _copies():
+    X, y = _plain()
+    X[:] = X[:3][np.arange(N) % 3]  # three different rows, with labels that contradict each other
+    return X, y
+
+
+def _constant_features():
+    X, y = _plain()
+    X[:, 1], X[:, 2] = 1.0, 0.0
+    return X, y
+
+
+def _explicit_zeros():
+    X, y = _plain()
+    X[np.abs(X) < 0.5] = 0.0
+    stored = sparse.csr_matrix(np.ones_like(X))
+    stored.data[:] = X.ravel()  # every value is stored, the zeros too
+    return stored, y
+
+
+def _empty_rows():
+    X, y = _plain()
+    X[::3] = 0.0
+    X[:, 3] = 0.0
+    return sparse.csr_matrix(X), y
+
+
+def _one_of_a_class():
+    X, y = _plain()
+    y[:], y[7] = 1.0, -1.0
+    return X, y
+
+
+def _uneven():
+    X, y = _plain()
+    return X * np.array([1e4, 1.0, 1e-4, 1.0]), y
+
+
+def _nothing():
+    return np.zeros((N, D)), _plain()[1]
+
+
+HOSTILE = {
+    "copies": _copies,
+    "constant features": _constant_features,
+    "explicit zeros": _explicit_zeros,
+    "empty rows": _empty_rows,
+    "one of a class": _one_of_a_class,
+    "uneven": _uneven,
+    "nothing": _nothing,
+    "large": lambda: (1e6 * _plain()[0], _plain()[1]),
+    "small": lambda: (1e-6 * _plain()[0], _plain()[1]),
+    "float32": lambda: (_plain()[0].astype(np.float32), _plain()[1]),
+    "int64 indices": lambda: (_int64(sparse.csr_matrix(_plain()[0])), _plain()[1]),
+}
+
+
+def _int64(X):
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    return X
+
+
+@pytest.mark.parametrize("bias", BIASES, ids=lambda bias: bias.name)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive"])
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_the_value_is_that_of_an_independent_solver(kind, loss, bias):
+    X, y = HOSTILE[kind]()
+    cost = np.linspace(0.5, 2.0, N)
+    if "epsilon" in loss:
+        problem = linear_regression(X, y, cost, 0.1, loss, bias)
+    else:
+        problem = linear_classification(X, y, cost, loss, bias)
+    solution = CoordinateDescent(tol=1e-9, max_time=20).solve_linear(problem)
+    assert solution.status is Status.SOLVED
+    found = certify_linear(problem, solution.weights, solution.offset, solution.beta)
+    scale = max(abs(found.primal), 1e-12)
+    assert found.gap <= 1e-8 * scale
+    assert found.gap == pytest.approx(solution.gap, rel=1e-3, abs=1e-12 * scale)
+    value = optimum(problem)
+    # clarabel's point is feasible, so its value is an upper bound; where data are uneven it is not a sharp one
+    assert solution.dual <= value + 1e-9 * scale
+    if kind not in ("large", "uneven"):
+        assert abs(solution.primal - value) <= 1e-8 * scale
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_storage_is_no_part_of_the_answer(loss):
+    """Explicit zeros, empty rows and dense rows of the same numbers: the same machine."""
+    X, y = _explicit_zeros()
+    forms = [X, X.toarray(), sparse.csr_matrix(X.toarray()), _int64(X.copy()), sparse.csc_matrix(X)]
+    models = [hinge.LinearSVC(loss=loss, tol=1e-10).fit(form, y) for form in forms]
+    for model in models[1:]:
+        np.testing.assert_allclose(model.coef_, models[0].coef_, rtol=1e-6, atol=1e-8)
+        assert model.certificate_.relative_gap <= 1e-10
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("factor", [1e-5, 1e5])
+def test_a_factor_of_the_features_is_one_of_C(loss, factor):
+    """½‖w‖² + C Σ loss(⟨w, x⟩): features times s are C times s² with weights over s."""
+    X, y = _plain()
+    one = hinge.LinearSVC(loss=loss, C=1.0, tol=1e-9).fit(X, y)
+    other = hinge.LinearSVC(loss=loss, C=factor**-2, tol=1e-9).fit(factor * X, y)
+    np.testing.assert_allclose(factor * other.coef_, one.coef_, rtol=1e-5)
+    assert other.certify(factor * X, y).relative_gap <= 1.01e-9
+
+
+def test_weights_of_zero_leave_samples_out_and_not_whole_classes():
+    X, y = _plain()
+    weight = np.where(y > 0, 1.0, 0.0)
+    with pytest.raises(ValueError, match="greater than one"):
+        hinge.LinearSVC().fit(X, y, sample_weight=weight)
+    with pytest.raises(ValueError, match="class_weight"):
+        hinge.LinearSVC(class_weight={1.0: 0.0}).fit(X, y)
+    weight[np.flatnonzero(y < 0)[0]] = 1e-6
+    model = hinge.LinearSVC(loss="hinge", tol=1e-8).fit(X, y, sample_weight=weight)
+    assert model.certify(X, y, sample_weight=weight).relative_gap <= 1.01e-8
+    left_out = np.flatnonzero(weight == 0)
+    assert np.all(model.dual_coef_[0, left_out] == 0)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csr_array])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("place", [(0, 0), (2999, 199), (1500, 7)])
+def test_what_is_no_number_is_refused_wherever_it_is(form, value, dtype, place):
+    """Many values, so that several threads look."""
+    X = np.ones((3000, 200), dtype=dtype)
+    X[place] = value
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        hinge.LinearSVC(n_jobs=2).fit(form(X), np.arange(3000) % 2)
+
+
+def test_large_numbers_are_numbers():
+    """A sum of the features that overflows says nothing about any of them."""
+    X = np.full((4, 2), 1e200)
+    X[:2] *= -1
+    assert hinge.kernels.samples.all_finite(X)
+    assert hinge.kernels.samples.all_finite(np.full((4, 2), 3e38, dtype=np.float32))
+    assert not hinge.kernels.samples.all_finite(np.array([[1.0, np.nan]]))
