@@ -1,11 +1,14 @@
 """Where the rank of the kernel matrix decides: working sets beside an interior point method on the factor.
 
-    python benchmarks/convex/rank.py [--limit 6]
+    python benchmarks/convex/rank.py [--limit 6] [--probe]
 
 Linear kernels of few features, columns of zero mean and unit variance, C from 1 to 1e4: processor seconds, the relative
 gap and the largest KKT violation of working sets (tol 1e-3, up to --limit seconds) and of `LowRankInteriorPoint` (tol
 1e-10), and the steps of the former for every sample.  `solver="auto"` goes from the first to the second after a number
 of steps that take about as long: docs/decisions/0314-rank-decides.md.
+
+--probe: other kernels, whose rank is probed.  Milliseconds of the probe, the rank it finds, processor seconds and
+relative gap of working sets (tol 1e-3, up to --limit seconds) and of `Auto` (tol 1e-3).
 """
 
 from __future__ import annotations
@@ -19,9 +22,10 @@ import numpy as np
 from scipy import sparse
 
 from hinge.formulations import CSVC, SVR
-from hinge.kernels import Linear, open_access
+from hinge.kernels import RBF, Linear, Polynomial, open_access
 from hinge.problems import certify
-from hinge.solvers import LowRankInteriorPoint, WorkingSet
+from hinge.solvers import Auto, LowRankInteriorPoint, WorkingSet
+from hinge.solvers.rank import probed_rank
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from reference.benchmark_data import data_folder, load
@@ -38,10 +42,14 @@ def scaled(name, rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--limit", type=float, default=6.0)
-    limit = parser.parse_args().limit
+    parser.add_argument("--probe", action="store_true")
+    arguments = parser.parse_args()
+    limit = arguments.limit
     if data_folder() is None:
         print("no ../shared/data beside the repository")
         return 1
+    if arguments.probe:
+        return probe(limit)
     head = "".join(f"{name:>{width}}" for name, width in (("s", 8), ("gap", 9), ("KKT", 9)))
     print(f"{'problem':34}{'working set':>26}{'steps/n':>9}{'factor':>26}\n{'':34}{head}{'':9}{head}")
     for name, rows in (("spambase", 4601), ("ijcnn1", 10000), ("cpusmall", 8000)):
@@ -60,6 +68,31 @@ def main():
                 proof = certify(problem, *found.point)
                 line += f"{seconds:8.2f}{proof.relative_gap:9.0e}{proof.kkt_violation:9.0e}"
                 line += f"{found.iterations / n:9.0f}" if isinstance(solver, WorkingSet) else ""
+            print(line, flush=True)
+    return 0
+
+
+def probe(limit):
+    print(f"{'problem':46}{'probe ms':>9}{'rank':>6}{'working set':>20}{'auto':>20}")
+    for name, rows, kernel in (
+        ("abalone", 4177, Polynomial(degree=2, gamma=1.0, coef0=1.0)),
+        ("cpusmall", 8000, Polynomial(degree=2, gamma=1.0, coef0=1.0)),
+        ("abalone", 4177, RBF(1e-4)),
+        ("cpusmall", 8000, RBF(0.1)),
+    ):
+        X, y = scaled(name, rows)
+        access, n = open_access(kernel, X), len(y)
+        for C in (1.0, 100.0, 1e4):
+            problem = SVR((y - y.mean()) / y.std(), np.full(n, C), 0.1).build(access)
+            began = time.process_time()
+            rank = probed_rank(problem)
+            line = f"{f'{name} {n} × {X.shape[1]}, {kernel!r}, C={C:g}'[:45]:46}"
+            line += f"{1e3 * (time.process_time() - began):9.0f}{rank or '–':>6}"
+            for solver in (WorkingSet(tol=1e-3, max_time=limit), Auto(tol=1e-3, max_time=2 * limit)):
+                began = time.process_time()
+                found = solver.solve(problem)
+                seconds = time.process_time() - began
+                line += f"{seconds:9.2f}{certify(problem, *found.point).relative_gap:11.0e}"
             print(line, flush=True)
     return 0
 

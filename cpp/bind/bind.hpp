@@ -13,5 +13,6 @@ void linear_machines(nanobind::module_& m);
 void pairs(nanobind::module_& m);
 void libsvm_text(nanobind::module_& m);
 void online_learners(nanobind::module_& m);
+void adatron(nanobind::module_& m);
 
 }  // namespace hinge::bind

@@ -11,4 +11,5 @@ NB_MODULE(native, m) {
   hinge::bind::pairs(m);
   hinge::bind::libsvm_text(m);
   hinge::bind::online_learners(m);
+  hinge::bind::adatron(m);
 }

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from hinge import Status
-from hinge.formulations import CSVC
-from hinge.kernels import RBF, Linear, open_access
+from hinge.formulations import CSVC, LossMachine
+from hinge.kernels import RBF, Linear, Polynomial, Precomputed, open_access
+from hinge.losses import Logistic
 from hinge.problems import Quadratic, certify
 from hinge.solvers import SMO, Auto, InteriorPoint, WorkingSet, decide
-from hinge.solvers.auto import factored_patience, low_rank
+from hinge.solvers.rank import known_rank, may_be_factored, probed_rank, steps_before_factor
 
 rng = np.random.default_rng(0)
 X = 100 * rng.normal(size=(18, 3))
@@ -67,8 +68,8 @@ def flat(m=2500, C=1e3, seed=3):
 
 def test_a_small_rank_takes_over_where_working_sets_creep():
     problem = flat()
-    steps = factored_patience(problem)
-    assert low_rank(problem) == 3
+    steps = int(steps_before_factor(problem))
+    assert known_rank(problem) == 3
     assert WorkingSet(tol=1e-6, max_iter=steps).solve(problem).status is Status.MAX_ITER
     found = Auto(tol=1e-6).solve(problem)
     assert found.status is Status.SOLVED
@@ -81,10 +82,75 @@ def test_a_small_rank_takes_over_where_working_sets_creep():
 
 def test_only_linear_kernels_of_few_features_have_a_known_rank():
     problem = flat(m=50)
-    assert low_rank(problem) == 3
+    assert known_rank(problem) == probed_rank(problem) == 3
     rbf = replace(problem, Q=Quadratic(open_access(RBF(1.0), rng.normal(size=(50, 3))), problem.Q.sign))
     wide = replace(problem, Q=Quadratic(open_access(Linear(), rng.normal(size=(50, 40))), problem.Q.sign))
-    open_box = replace(problem, upper=np.full(50, np.inf))
-    assert low_rank(rbf) is None
-    assert low_rank(wide) is None
-    assert low_rank(open_box) is None
+    assert known_rank(rbf) is None
+    assert known_rank(wide) is None
+    assert steps_before_factor(wide) == np.inf
+    assert may_be_factored(problem)
+    assert not may_be_factored(replace(problem, upper=np.full(50, np.inf)))
+
+
+@pytest.mark.parametrize(("kernel", "rank"), [
+    (Polynomial(degree=2, gamma=1.0, coef0=1.0), 10), (Polynomial(degree=2, gamma=1.0, coef0=0.0), 6),
+    (Polynomial(degree=3, gamma=1.0, coef0=1.0), 20),
+])  # fmt: skip
+def test_polynomials_have_the_rank_of_their_monomials(kernel, rank):
+    """Given as a matrix, the same kernel is probed."""
+    access = open_access(kernel, np.random.default_rng(0).normal(size=(700, 3)))
+    problem = CSVC(np.resize([1.0, -1.0], 700), np.ones(700)).build(access)
+    assert known_rank(problem) == rank
+    matrix = replace(problem, Q=Quadratic(open_access(Precomputed(), problem.Q.kernel_matrix()), problem.Q.sign))
+    assert known_rank(matrix) is None
+    assert probed_rank(matrix) == rank
+
+
+@pytest.mark.parametrize(("kernel", "most"), [(RBF(2.0), None), (RBF(1e-9), 10)])
+def test_the_rank_of_other_kernels_is_probed(kernel, most):
+    """An RBF so wide that rounding hides all but its second order."""
+    access = open_access(kernel, np.random.default_rng(0).normal(size=(700, 3)))
+    problem = CSVC(np.resize([1.0, -1.0], 700), np.ones(700)).build(access)
+    found = probed_rank(problem)
+    assert found is None if most is None else 0 < found <= most
+
+
+def test_kernels_of_a_rank_that_a_probe_finds_are_factored(monkeypatch):
+    monkeypatch.setattr("hinge.solvers.rank.PROBE_STEPS", 20)
+    data = np.random.default_rng(5)
+    X = data.normal(size=(2100, 3))
+    sign = np.where(X[:, 0] * X[:, 1] + 0.5 * data.normal(size=2100) > 0, 1.0, -1.0)
+    K = open_access(Polynomial(degree=2, gamma=1.0, coef0=1.0), X).block(np.arange(2100), np.arange(2100))
+    problem = CSVC(sign, np.full(2100, 100.0)).build(open_access(Precomputed(), K))
+    found = Auto(tol=1e-6).solve(problem)
+    assert found.status is Status.SOLVED
+    certificate = certify(problem, *found.point)
+    assert certificate.kkt_violation <= 1e-6 * max(1.0, np.abs(problem.Q.diagonal()).max())
+    assert certificate.relative_gap <= 1e-8
+    reasons = decide(Auto(tol=1e-6), [problem]).reasons
+    assert any("has rank 10" in reason for reason in reasons)
+
+
+def test_a_high_rank_is_said_and_working_sets_go_on(monkeypatch):
+    monkeypatch.setattr("hinge.solvers.rank.PROBE_STEPS", 1)
+    data = np.random.default_rng(1)
+    X = data.normal(size=(2100, 5))
+    y = np.where(X[:, 0] + data.normal(size=2100) > 0, 1.0, -1.0)
+    problem = CSVC(y, np.full(2100, 10.0)).build(open_access(RBF(0.5), X))
+    found = Auto(tol=1e-3).solve(problem)
+    assert found.status is Status.SOLVED
+    assert found.iterations > 2100
+    assert certify(problem, *found.point).kkt_violation <= 1.01e-3
+    assert any("a factor would not help" in reason for reason in decide(Auto(), [problem]).reasons)
+
+
+def test_curved_losses_of_many_samples_go_to_the_factor():
+    """The matrix of 2,050 samples would do as well; that of 50,000 would not fit."""
+    linear = flat(m=2050, C=1.0)
+    problem = LossMachine(linear.Q.sign, np.ones(2050), Logistic()).build(linear.Q.access)
+    found = Auto().solve(problem)
+    assert found.status is Status.SOLVED
+    assert certify(problem, *found.point).relative_gap <= 1e-8
+    explanation = decide(Auto(), [problem])
+    assert explanation.solver == "low_rank_interior_point"
+    assert any("rank 3" in reason for reason in explanation.reasons)

@@ -1,5 +1,7 @@
 """Newton, Lagrangian, gradient descent, AdaTron: interior point's optimum, and the rates the book promises."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 import hinge
 from hinge import Status
+from hinge._core import adatron_turns
 from hinge.formulations import CSVC, SVR, LossMachine
 from hinge.kernels import RBF, Linear, Polynomial, open_access
 from hinge.losses import (
@@ -19,8 +22,8 @@ from hinge.losses import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
-from hinge.lowrank import SGMA
-from hinge.problems import certify
+from hinge.lowrank import SGMA, low_rank_access
+from hinge.problems import Quadratic, certify
 from hinge.solvers import (
     AdaTron,
     GradientDescent,
@@ -309,3 +312,81 @@ def test_linear_kernels_go_through_the_data():
         model = hinge.SVC(kernel="linear", loss="squared_hinge", solver=solver).fit(X, y)
         assert not hasattr(model, "approximation_")
         assert model.certify(X, y).relative_gap < 1e-3
+
+
+# ---- the AdaTron's turns -----------------------------------------------------------------------------------------
+
+
+def turns_by_hand(K, problem, d, row, curvature, group, mu, penalty, rate, order, alpha, missing):
+    """(367) in plain Python, f computed anew for every turn."""
+    Q, n = problem.Q, problem.Q.n
+    alpha, missing = alpha.copy(), missing.copy()
+    for i in order:
+        for v in range(i, problem.size, n):
+            f = K[i] @ Q.coefficients(alpha)
+            slope = Q.sign[v] * f + problem.p[v] + d[v] * alpha[v]
+            if group[v] >= 0:
+                slope += row[v] * (mu[group[v]] + penalty * missing[group[v]])
+            if curvature[v] > 0:
+                there = alpha[v] - rate * slope / curvature[v]
+            else:
+                there = {1.0: problem.lower[v], -1.0: problem.upper[v], 0.0: alpha[v]}[np.sign(slope)]
+            there = min(max(there, problem.lower[v]), problem.upper[v])
+            if group[v] >= 0:
+                missing[group[v]] += row[v] * (there - alpha[v])
+            alpha[v] = there
+    return alpha, missing
+
+
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize("loss", ["hinge", "epsilon"])
+def test_turns_are_those_of_the_formula(loss, flat):
+    posed = problem(loss, m=25)
+    n, rng = 25, np.random.default_rng(2)
+    K = np.zeros((n, n)) if flat else posed.Q.access.block(np.arange(n), np.arange(n))
+    alpha = rng.uniform(posed.lower, posed.upper)
+    d, row = rng.uniform(0, 0.1, posed.size) * (not flat), posed.A[0]
+    curvature = np.tile(np.diagonal(K), posed.Q.slots) + d
+    group, mu, order = np.zeros(posed.size, dtype=np.int8), np.array([0.3]), rng.permutation(n)[:20]
+    missing = posed.excess(alpha)
+    expected = turns_by_hand(K, posed, d, row, curvature, group, mu, 0.2, 1.3, order, alpha, missing)
+    f, change = K @ posed.Q.coefficients(alpha), np.zeros(n)
+    before = posed.Q.coefficients(alpha)
+    adatron_turns(
+        K, posed.p, posed.lower, posed.upper, posed.Q.sign, d, row, curvature, group, mu, 0.2, 1.3, order, alpha, f,
+        change, missing,
+    )  # fmt: skip
+    np.testing.assert_allclose(alpha, expected[0], rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(missing, expected[1], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(f, K @ posed.Q.coefficients(alpha), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(change, posed.Q.coefficients(alpha) - before, rtol=1e-12, atol=1e-12)
+
+
+def test_turns_refuse_what_does_not_fit():
+    posed = problem("hinge", m=6)
+    K, zero, one = np.eye(6), np.zeros(6), np.ones(6)
+    good = dict(
+        matrix=K, linear=posed.p, lower=posed.lower, upper=posed.upper, sign=posed.Q.sign, ridge=zero, row=one,
+        curvature=one, group=np.zeros(6, dtype=np.int8), multipliers=np.zeros(1), penalty=0.0, rate=1.0,
+        order=np.arange(6), alpha=zero.copy(), f=zero.copy(), change=zero.copy(), missing=np.zeros(1),
+    )  # fmt: skip
+    adatron_turns(**good)
+    for name, value, message in (
+        ("matrix", np.zeros((6, 5)), "square"), ("linear", np.zeros(5), "slots"), ("order", np.array([6]), "sample"),
+        ("order", np.array([-1]), "sample"), ("group", np.ones(6, dtype=np.int8), "row"),
+        ("missing", np.zeros(2), "multiplier"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            adatron_turns(**{**good, name: value})
+
+
+@pytest.mark.parametrize("loss", ["hinge", "epsilon"])
+def test_sweeps_in_blocks_are_sweeps(loss):
+    """Without the matrix in memory blocks of samples take their turns: the same steps."""
+    posed = problem(loss, m=200)
+    low = low_rank_access(posed.Q.access, SGMA(rank=200, tol=0))
+    blocks = replace(posed, Q=Quadratic(low, posed.Q.sign))
+    whole, parts = (AdaTron(tol=1e-5).solve(each) for each in (posed, blocks))
+    assert whole.status is parts.status is Status.SOLVED
+    assert posed.value(parts.alpha) == pytest.approx(posed.value(whole.alpha), rel=2e-5)
+    assert parts.iterations == pytest.approx(whole.iterations, rel=0.2)

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hinge import SVC, Status
-from hinge.formulations import CSVC, SVR
+from hinge import SVC, Status, losses
+from hinge.formulations import CSVC, SVR, LossMachine
 from hinge.kernels import RBF, Precomputed, open_access
 from hinge.lowrank import SGMA, Nystrom, low_rank_access
 from hinge.problems import Problem, Quadratic, certify
@@ -238,3 +238,55 @@ def test_rounds_end_early_where_nothing_is_gained():
 def test_rounds_are_a_number(rounds):
     with pytest.raises(ValueError, match="rounds="):
         LowRankInteriorPoint(rounds=rounds)
+
+
+def test_bounds_of_earlier_rounds_are_not_those_of_the_last():
+    """A problem of lower rank has a higher optimum: its lower bound is none."""
+    X, y = blobs(classes=3)
+    solver = LowRankInteriorPoint(approximation=SGMA(rank=80, tol=0, sample=None), tol=1e-4, rounds=3)
+    certificate = SVC(solver=solver, C=5.0, gamma=0.5).fit(X, y).approximation_.certificate
+    assert certificate.best_dual <= certificate.best_primal
+    assert certificate.best_dual == pytest.approx(certificate.dual, rel=1e-3)
+
+
+CURVED = (
+    losses.SquaredHinge(), losses.ModifiedHuber(), losses.HuberizedHinge(), losses.Logistic(), losses.Huber(0.5),
+    losses.Gaussian(), losses.SquaredEpsilonInsensitive(0.1), losses.PolynomialLoss(1.5), losses.PolynomialLoss(3.0),
+    losses.PiecewisePolynomial(3.0, 0.5),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 1e3])
+@pytest.mark.parametrize("loss", CURVED, ids=repr)
+def test_curved_losses_have_the_optimum_of_the_dense_method(loss, C):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(150, 3))
+    f = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=150)
+    target = np.where(f > 0, 1.0, -1.0) if loss.form == "margin" else f
+    access = low_rank_access(open_access(RBF(0.2), X), SGMA(rank=30, tol=0))
+    K = access.block(np.arange(150), np.arange(150))
+    machine = LossMachine(target, np.full(150, C), loss)
+    low, dense = machine.build(access), machine.build(open_access(Precomputed(), K))
+    found, reference = LowRankInteriorPoint(tol=1e-8).solve(low), InteriorPoint().solve(dense)
+    assert found.status is Status.SOLVED
+    assert found.iterations <= 25
+    certificate = certify(low, *found.point)
+    assert certificate.relative_gap <= 1.01e-8
+    assert certificate.infeasibility <= 1e-12 * np.sum(np.abs(found.alpha))
+    assert low.value(found.alpha) == pytest.approx(dense.value(reference.alpha), rel=2e-8)
+
+
+def test_a_logistic_machine_of_few_basis_functions():
+    X, y = blobs(classes=3)
+    solver = LowRankInteriorPoint(approximation=SGMA(rank=100, tol=0))
+    few = SVC(loss="logistic", C=5.0, gamma=0.3, solver=solver).fit(X, y)
+    all_of_them = SVC(loss="logistic", C=5.0, gamma=0.3).fit(X, y)
+    assert len(few.support_) == 100
+    assert np.mean(few.predict(X) == all_of_them.predict(X)) > 0.98
+
+
+def test_variables_that_nothing_holds_are_refused():
+    low = reduced(problem())
+    endless = replace(low, upper=np.full(low.size, np.inf))
+    with pytest.raises(ValueError, match="finite bounds"):
+        LowRankInteriorPoint().solve(endless)

@@ -58,10 +58,13 @@ def _next(
         if solution.status is not Status.SOLVED:
             ended = [replace(each, status=solution.status, error=solution.error) for each in last.solutions]
             return replace(last, solutions=ended), False
-    joined = [
-        replace(now, iterations=before.iterations + now.iterations, history=before.history.then(now.history))
-        for before, now in zip(last.solutions, solutions, strict=True)
-    ]
+    joined = [_after(before, now) for before, now in zip(last.solutions, solutions, strict=True)]
     found = Round(access, problems, joined)
     before = last.risk()
     return found, before - found.risk() > tol * abs(before)
+
+
+def _after(before: Solution, now: Solution) -> Solution:
+    """The solution of this round with the story of all; bounds of a problem of lower rank are none of this one."""
+    story = before.history.without_bounds().then(now.history)
+    return replace(now, iterations=before.iterations + now.iterations, history=story)

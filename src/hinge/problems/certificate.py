@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hinge.problems import compensated
 from hinge.problems.offset import optimal_offset
 from hinge.problems.problem import Problem
 from hinge.problems.quadratic import Array
@@ -97,7 +98,12 @@ def relative(gap: float, primal: float, dual: float) -> float:
 
 
 def certify(
-    problem: Problem, alpha: Array, mu: Array | None = None, gradient: Array | None = None, convex: bool | None = None
+    problem: Problem,
+    alpha: Array,
+    mu: Array | None = None,
+    gradient: Array | None = None,
+    convex: bool | None = None,
+    remainder: tuple[Array, Array] | None = None,
 ) -> Certificate:
     """gap = Σᵥ max_{x ∈ {lᵥ, uᵥ}} rᵥ(αᵥ − x),  r = Qα + p + Aᵀμ.            docs/math.md (4)
 
@@ -112,8 +118,13 @@ def certify(
         Qα + p where it is known; computed when left out.
     convex : bool, optional
         What is known of Q, passed on.
+    remainder : pair of ndarray, optional
+        What rounding has left of alpha and mu (`Solution.remainder`): the certificate of the sums, with all of it
+        computed to twice the precision, from the whole matrix.  For problems without a term.    (379)
     """
     alpha = np.asarray(alpha, dtype=np.float64)
+    if remainder is not None:
+        return _certify_pairs(problem, alpha, mu, remainder, convex)
     gradient = problem.gradient(alpha) if gradient is None else gradient
     mu = optimal_offset(problem, alpha, gradient) if mu is None else np.asarray(mu, dtype=np.float64)
     residual = problem.reduced(gradient, mu)
@@ -166,6 +177,35 @@ def _is_plain(problem: Problem) -> bool:
     """Whether every variable has a box and nothing but a box."""
     boxed = np.isfinite(problem.lower).all() and np.isfinite(problem.upper).all()
     return bool(problem.term is None and problem.size > 0 and boxed)
+
+
+def _certify_pairs(
+    problem: Problem, alpha: Array, mu: Array | None, remainder: tuple[Array, Array], convex: bool | None
+) -> Certificate:
+    if problem.term is not None or mu is None:
+        raise ValueError("a remainder needs its multipliers mu, and a problem without a term")
+    K = problem.Q.kernel_matrix()
+    gradient, residual = compensated.residual(problem, K, (alpha, remainder[0]), (mu, remainder[1]))
+    towards = np.where(residual > 0, problem.lower, problem.upper)
+    closed = np.isfinite(towards)
+    gap = float(np.sum(residual[closed] * ((alpha - towards) + remainder[0])[closed]))
+    unbounded = float(np.max(np.abs(residual[~closed]), initial=0.0))
+    missing = np.max(np.abs(compensated.excess(problem, (alpha, remainder[0]))), initial=0.0)
+    boxes = np.maximum((problem.lower - alpha) - remainder[0], (alpha - problem.upper) + remainder[0])
+    dual = -problem.value(alpha, gradient)
+    primal = dual + gap
+    return Certificate(
+        primal=primal,
+        dual=dual,
+        gap=gap,
+        relative_gap=relative(gap, primal, dual),
+        kkt_violation=_kkt_violation(problem, alpha, residual),
+        infeasibility=float(np.max(boxes, initial=max(float(missing), unbounded))),
+        mu=mu,
+        best_primal=primal,
+        best_dual=dual,
+        convex=convex,
+    )
 
 
 def _gap(problem: Problem, alpha: Array, residual: Array) -> tuple[float, float]:

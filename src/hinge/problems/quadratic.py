@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.kernels import Access, Precomputed, open_access
+from hinge.kernels import Access, GramAccess, Precomputed, SubsetAccess, open_access
 
 Array = NDArray[np.float64]
 
@@ -63,6 +63,14 @@ class Quadratic:
         """Q[rows, cols]."""
         inner = self.access.block(np.asarray(rows) % self.n, np.asarray(cols) % self.n)
         return self.sign[rows][:, None] * inner * self.sign[cols][None, :]
+
+    def kernel_matrix(self) -> Array:
+        """All of K."""
+        if not isinstance(self.access, GramAccess | SubsetAccess):
+            return self.access.block(np.arange(self.n), np.arange(self.n))
+        K = np.empty((self.n, self.n))
+        self.access.gram.fill(K)
+        return K
 
     def to_dense(self) -> Array:
         """The whole matrix; for small problems."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,11 @@ class History:
         """The last snapshot."""
         return {f.name: getattr(self, f.name)[-1].item() for f in fields(self)}
 
+    def without_bounds(self) -> History:
+        """The same story where its values are those of another problem: they bound nothing."""
+        unknown = np.full(len(self), np.nan)
+        return replace(self, primal=unknown, dual=unknown, gap=unknown)
+
     def then(self, later: History) -> History:
         """This run followed by another that went on from its end."""
         if len(self) == 0 or len(later) == 0:
@@ -71,6 +76,8 @@ class Solution:
     `rounded`: its history was taken with kernel rows in single precision; its values are no bounds to the last digit.
     `polished`: the optimality conditions hold to rounding, whatever the tolerance was.
     `error`: what interrupted the run, for the caller to raise.
+    `remainder`: what rounding to doubles left of (alpha, mu), where a solver knows them better than that: the gap of
+    the sums is what it claims, docs/math.md (379).
     """
 
     alpha: Array
@@ -84,6 +91,7 @@ class Solution:
     polished: bool = False
     error: BaseException | None = None
     counters: Mapping[str, int] = field(default_factory=dict)
+    remainder: tuple[Array, Array] | None = None
 
     @property
     def point(self) -> tuple[Array, Array]:

@@ -81,4 +81,5 @@ def release(problem: Problem, solution: Solution) -> Solution:
         both = np.minimum(alpha[: Q.n] - problem.lower[: Q.n], alpha[Q.n :] - problem.lower[Q.n :])
         alpha -= np.tile(np.maximum(both, 0.0), 2)
     gradient = solution.gradient - Q.spread(ridge_of(problem) * beta)
-    return replace(solution, alpha=alpha, gradient=gradient, mu=optimal_offset(problem, alpha, gradient))
+    mu = optimal_offset(problem, alpha, gradient)
+    return replace(solution, alpha=alpha, gradient=gradient, mu=mu, remainder=None)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hinge._core import adatron_turns
 from hinge.problems import Array, Problem, Solution, Status
 from hinge.solvers.groups import groups_of
 from hinge.solvers.iterative import IterativeMethod
@@ -15,6 +17,9 @@ from hinge.solvers.story import Story
 
 #: Samples whose rows are fetched at a time.
 BLOCK = 128
+
+#: Multiplications between two looks at the clock, where K is in memory.
+TURNS = 20_000_000
 
 #: Sweeps between two looks at the gap, after which all samples take part again.
 LOOK = 5
@@ -83,11 +88,12 @@ class _Sweeps:
         self.f = np.zeros(Q.n) if not self.alpha.any() else self.primal.matrix @ Q.coefficients(self.alpha)
         self.mu = np.zeros(len(problem.A))
         self.penalty = CONSTANT * float(np.mean(self.diagonal)) if len(problem.A) else 0.0
-        self.group = groups_of(problem).astype(np.int64)
+        self.group = groups_of(problem).astype(np.int8)
         self.row = problem.A.sum(axis=0) if len(problem.A) else np.zeros(problem.size)
         self.curvature = Q.diagonal() + self.d + self.penalty * self.row**2
         self.sums = problem.A @ self.alpha
         self.best, self.best_gap = self.alpha.copy(), np.inf
+        self.stopped: Status | None = None
 
     def follow(self, story: Story) -> Status:
         n = self.problem.Q.n
@@ -104,7 +110,9 @@ class _Sweeps:
                 active = np.arange(n)
             elif (limit := story.limits()) is not None:
                 return limit
-            moved = self._sweep(active)
+            moved = self._sweep(active, story)
+            if self.stopped is not None:
+                return self.stopped
             value = self._augmented()
             if value > last_value + 1e-12 * abs(last_value):
                 self.rate = max(0.5, 0.9 * self.rate)
@@ -112,69 +120,51 @@ class _Sweeps:
             active = active[moved] if moved.any() else np.arange(n)  # those at rest wait until the next look
         return Status.MAX_ITER
 
-    def _sweep(self, active: NDArray[np.intp]) -> NDArray[np.bool_]:
+    def _sweep(self, active: NDArray[np.intp], story: Story) -> NDArray[np.bool_]:
         """One step for every variable of the active samples, in any order; whether each sample moved.
 
         The order matters: drawn anew it took 25 sweeps where the order of the data took 590.
         """
         order = self.rng.permutation(len(active))
-        active = active[order]
+        samples = active[order]
+        K, n = self.primal.matrix.K, self.problem.Q.n
         moved = np.zeros(len(active), dtype=bool)
-        for first in range(0, len(active), BLOCK):
-            block = active[first : first + BLOCK]
-            change = self._block(block, self._square(block))
-            used = np.flatnonzero(change)
+        length = BLOCK if K is None else max(1, TURNS // n)
+        for first in range(0, len(active), length):
+            if first and (limit := story.limits()) is not None:
+                self.stopped = limit
+                break
+            block = samples[first : first + length]
+            if K is None:
+                square = np.ascontiguousarray(self.problem.Q.access.block(block, block))
+                change = self._turns(square, block, np.arange(len(block)))
+                used = np.flatnonzero(change)
+                if len(used):
+                    self.f += change[used] @ self.problem.Q.access.rows(block[used])
+            else:
+                change = self._turns(K, None, block)[block]
+                used = np.flatnonzero(change)
             moved[order[first + used]] = True
-            if len(used):
-                self.f += self._columns(block[used], change[used])
         self.sums = self.problem.A @ self.alpha
         return moved
 
-    def _square(self, block: NDArray[np.intp]) -> Array:
-        K = self.primal.matrix.K
-        return self.problem.Q.access.block(block, block) if K is None else K[np.ix_(block, block)]
+    def _turns(self, K: Array, samples: NDArray[np.intp] | None, order: NDArray[np.intp]) -> Array:
+        """The turns of samples[order], K being the matrix of `samples` (None: of all); how β changed.
 
-    def _block(self, block: NDArray[np.intp], K: Array) -> Array:
-        """Steps of one block, in plain numbers; how β changed."""
-        problem, Q, n = self.problem, self.problem.Q, self.problem.Q.n
-        f, change = self.f[block].copy(), np.zeros(len(block))
-        variables = (block[:, None] + n * np.arange(Q.slots)).ravel()
-        alpha, lower, upper, p, sign, d, row, curvature = (
-            values[variables].tolist()
-            for values in (
-                self.alpha, problem.lower, problem.upper, problem.p, Q.sign, self.d, self.row, self.curvature
-            )
+        α is kept up to date; f too where K is the whole matrix.
+        """
+        problem, Q = self.problem, self.problem.Q
+        at: Any = slice(None) if samples is None else (samples + Q.n * np.arange(Q.slots)[:, None]).ravel()
+        alpha, f = self.alpha[at], self.f if samples is None else self.f[samples]
+        change, missing = np.zeros(len(f)), self.sums - problem.d
+        adatron_turns(
+            K, problem.p[at], problem.lower[at], problem.upper[at], Q.sign[at], self.d[at], self.row[at],
+            self.curvature[at], self.group[at], self.mu, self.penalty, self.rate, order.astype(np.int64), alpha, f,
+            change, missing,
         )  # fmt: skip
-        group = self.group[variables].tolist()
-        mu, penalty, rate = self.mu.tolist(), self.penalty, self.rate
-        missing = (self.sums - problem.d).tolist()
-        for k in range(len(alpha)):
-            at, here, g = k // Q.slots, alpha[k], group[k]
-            slope = sign[k] * float(f[at]) + p[k] + d[k] * here
-            if g >= 0:
-                slope += row[k] * (mu[g] + penalty * missing[g])
-            if curvature[k] > 0:
-                target = here - rate * slope / curvature[k]
-            else:
-                target = lower[k] if slope > 0 else upper[k] if slope < 0 else here
-            new = min(max(target, lower[k]), upper[k])
-            if new != here:
-                step = sign[k] * (new - here)
-                change[at] += step
-                f += step * K[:, at]
-                if g >= 0:
-                    missing[g] += row[k] * (new - here)
-                alpha[k] = new
-        self.alpha[variables] = alpha
-        self.sums = np.array(missing) + problem.d if missing else self.sums
+        self.alpha[at] = alpha
+        self.sums = missing + problem.d
         return change
-
-    def _columns(self, samples: NDArray[np.intp], change: Array) -> Array:
-        """What the changes of β add to f."""
-        matrix = self.primal.matrix
-        if matrix.K is not None:
-            return np.asarray(change @ matrix.K[samples])
-        return np.asarray(change @ self.problem.Q.access.rows(samples))
 
     def _augmented(self) -> float:
         """The objective with multipliers and penalty."""

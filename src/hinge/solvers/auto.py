@@ -8,13 +8,13 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from hinge.kernels import GramAccess, Linear, SubsetAccess
-from hinge.problems import Diagonal, Problem, Solution, Status
+from hinge.problems import Diagonal, Problem, Solution, Status, certify
 from hinge.solvers.absorb import absorb, release
 from hinge.solvers.borne_out import borne_out
 from hinge.solvers.interior_point import MAX_ITER, InteriorPoint
 from hinge.solvers.low_rank_interior_point import LowRankInteriorPoint
 from hinge.solvers.monitor import Monitor
+from hinge.solvers.rank import approximation, may_be_factored, probed_rank, steps_before_factor
 from hinge.solvers.working_set import Start, WorkingSet
 
 #: Up to this many samples the kernel matrix is small enough for an interior point method.
@@ -29,15 +29,11 @@ STEPS_PER_SAMPLE = 20
 #: Where the interior point method fails too (a kernel that is not positive semidefinite), SMO gets so many times more.
 LAST_PATIENCE = 5
 
-#: A kernel matrix with so few columns in its factor, and so many times more rows, is of low rank.
-LOW_RANK, ROWS_PER_COLUMN = 300, 10
-
-#: An interior point method on a factor with r columns takes as long as so many steps for every sample, and r² times the
-#: second number: docs/decisions/0314-rank-decides.md.
-FACTOR_STEPS, FACTOR_STEPS_PER_SQUARE = 100, 0.04
-
 #: Those that get there do it within a third of these iterations.
 FACTOR_ITERATIONS = 50
+
+#: The relative gap of the true problem below which a factor was good enough.
+FACTORED_GAP = 1e-8
 
 #: Where nothing else says when to stop: so many steps, or so many for every sample if that is more.
 ENOUGH = 10_000_000
@@ -50,7 +46,8 @@ class Auto(WorkingSet):
     very precisely, interior point.
 
     Badly scaled data and large C make SMO creep. An interior point method does not mind, but costs O(n³), or O(nr²)
-    where the kernel matrix has a small rank r (linear kernels of few features). A large problem of high rank that is
+    where the kernel matrix has a small rank r: linear kernels of few features; of other kernels the rank is probed on
+    a few samples, once working sets have taken long enough to make that cheap. A large problem of high rank that is
     not solved after ten million steps (100 n, if that is more) is given up, with `Status.MAX_ITER`.
     """
 
@@ -63,9 +60,7 @@ class Auto(WorkingSet):
         found: dict[int, Solution] = {}
         for k, (problem, start) in enumerate(zip(problems, starts, strict=True)):
             if needs_interior(problem):
-                found[k] = InteriorPoint(max_time=self._left(began), max_iter=self._interior_limit()).solve(
-                    problem, None, monitor
-                )
+                found[k] = self._curved(problem, began, monitor)
             elif start is None and self.tol < PRECISE_TOL and self._may_be_dense(problem):
                 precise = self._interior(problem, began, monitor)
                 if precise.status is Status.SOLVED or precise.error is not None:
@@ -76,7 +71,7 @@ class Auto(WorkingSet):
         plain = engine._solve_many(absorb([problems[k] for k in rest]), [starts[k] for k in rest], monitor, limits)
         first = [release(problems[k], solution) for k, solution in zip(rest, plain, strict=True)]
         for k, limit, solution in zip(rest, limits, first, strict=True):
-            more = limit != self.max_iter or self._may_be_dense(problems[k]) or self._may_be_factored(problems[k])
+            more = limit != self.max_iter or self._may_be_dense(problems[k])
             impatient = more and solution.status is Status.MAX_ITER
             found[k] = self._insist(problems[k], solution, began, monitor) if impatient else solution
         return [found[k] for k in range(len(problems))]
@@ -86,7 +81,24 @@ class Auto(WorkingSet):
         return has_solution(problem) and problem.Q.n <= DENSE_N and allowed
 
     def _may_be_factored(self, problem: Problem) -> bool:
-        return self.max_iter < 0 and problem.Q.n > DENSE_N and low_rank(problem) is not None
+        plain = problem.term is None and may_be_factored(problem)
+        return self.max_iter < 0 and problem.Q.n > DENSE_N and plain
+
+    def _curved(self, problem: Problem, began: float, monitor: Monitor | None) -> Solution:
+        """A loss that no solver of boxes can do: on the factor of a matrix of low rank, else on the matrix itself."""
+        limit = self._interior_limit()
+        found: Solution | None = None
+        if problem.Q.n > DENSE_N and may_be_factored(problem) and probed_rank(problem) is not None:
+            found = self._factored(problem, began, monitor, limit)
+            good = certify(problem, *found.point, found.gradient).relative_gap <= FACTORED_GAP
+            if found.status in (Status.TIME_LIMIT, Status.INTERRUPTED) or (found.status is Status.SOLVED and good):
+                return found
+        try:
+            return InteriorPoint(max_time=self._left(began), max_iter=limit).solve(problem, None, monitor)
+        except MemoryError:
+            if found is None:
+                raise
+            return replace(found, status=Status.NUMERICAL)
 
     def _patience(self, problem: Problem) -> int:
         """Steps to try before an interior point method."""
@@ -98,15 +110,18 @@ class Auto(WorkingSet):
         if self._may_be_dense(problem):
             return self._patience(problem)
         if self._may_be_factored(problem):
-            return factored_patience(problem)
+            return int(min(steps_before_factor(problem), enough(problem.Q.n)))
         if self.max_iter < 0 and not has_solution(problem):
             return LAST_PATIENCE * (20_000 + 200 * problem.Q.n)
-        return max(ENOUGH, ENOUGH_PER_SAMPLE * problem.Q.n) if self.max_iter < 0 else self.max_iter
+        return enough(problem.Q.n) if self.max_iter < 0 else self.max_iter
 
     def _insist(self, problem: Problem, first: Solution, began: float, monitor: Monitor | None) -> Solution:
         """Working sets have not got there."""
         if self._may_be_factored(problem):
-            return self._by_factor(problem, first, began, monitor)
+            if probed_rank(problem) is not None:
+                return self._by_factor(problem, first, began, monitor)
+            left = enough(problem.Q.n) - first.iterations
+            return _after(first, self._engine(left, began).solve(problem, first, monitor)) if left > 0 else first
         if not self._may_be_dense(problem):
             return first if has_solution(problem) else replace(first, status=Status.NUMERICAL)
         second = self._interior(problem, began, monitor)
@@ -125,16 +140,19 @@ class Auto(WorkingSet):
 
     def _by_factor(self, problem: Problem, first: Solution, began: float, monitor: Monitor | None) -> Solution:
         """Interior point on the factor of the kernel matrix; working sets carry on where it was not made exact."""
-        second = LowRankInteriorPoint(
-            tol=1e-10, max_time=self._left(began), max_iter=FACTOR_ITERATIONS, threads=self.threads
-        ).solve(problem, None, monitor)
+        second = self._factored(problem, began, monitor, FACTOR_ITERATIONS)
         if second.status is Status.SOLVED and second.polished:
             return _after(first, second)
         if second.status in (Status.TIME_LIMIT, Status.INTERRUPTED):
             return replace(first, status=second.status, error=second.error)
         better = second if _value(problem, second) < _value(problem, first) else first
-        limit = max(ENOUGH, ENOUGH_PER_SAMPLE * problem.Q.n)
-        return _after(first, self._engine(limit, began).solve(problem, better, monitor))
+        return _after(first, self._engine(enough(problem.Q.n), began).solve(problem, better, monitor))
+
+    def _factored(self, problem: Problem, began: float, monitor: Monitor | None, limit: int) -> Solution:
+        return LowRankInteriorPoint(
+            approximation=approximation(problem), tol=1e-10, max_time=self._left(began), max_iter=limit,
+            threads=self.threads,
+        ).solve(problem, None, monitor)  # fmt: skip
 
     def _interior(self, problem: Problem, began: float, monitor: Monitor | None) -> Solution:
         """Interior point; where its answer could not be polished, SMO carries it from the interior to the bounds."""
@@ -162,24 +180,12 @@ class Auto(WorkingSet):
 
 def patience(n: int) -> int:
     """Steps after which other means are tried: an interior point method would take about as long, or is too much."""
-    return 20_000 + n * n // 4 if n <= DENSE_N else max(ENOUGH, ENOUGH_PER_SAMPLE * n)
+    return 20_000 + n * n // 4 if n <= DENSE_N else enough(n)
 
 
-def low_rank(problem: Problem) -> int | None:
-    """The columns of the factor of a kernel matrix of low rank, as far as that is known: that of the linear kernel."""
-    access = problem.Q.access
-    whole = access.whole if isinstance(access, SubsetAccess) else access
-    if not isinstance(whole, GramAccess) or not isinstance(whole.kernel, Linear) or problem.term is not None:
-        return None
-    columns = int(whole.data.shape[1])
-    boxed = bool(np.isfinite(problem.lower).all() and np.isfinite(problem.upper).all())
-    return columns if boxed and columns <= LOW_RANK and problem.Q.n >= ROWS_PER_COLUMN * columns else None
-
-
-def factored_patience(problem: Problem) -> int:
-    """Steps that take about as long as an interior point method on the factor."""
-    rank = low_rank(problem) or 0
-    return int(problem.Q.n * (FACTOR_STEPS + FACTOR_STEPS_PER_SQUARE * rank**2))
+def enough(n: int) -> int:
+    """Steps after which a problem is given up."""
+    return max(ENOUGH, ENOUGH_PER_SAMPLE * n)
 
 
 def needs_interior(problem: Problem) -> bool:

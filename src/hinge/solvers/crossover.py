@@ -26,6 +26,9 @@ HIGHEST_WEIGHT = 10.0
 #: Rows are met to this precision; what is missing then is given to the variable with most room.
 FEASIBLE = 1e-8
 
+#: A row that is met to this precision is met; and times in a round that variables outside are held at their bounds.
+MET, MAX_HOLDS = 1e-14, 5
+
 #: The relative gap that is aimed at.
 EXACT = 1e-12
 
@@ -73,7 +76,7 @@ class ProximalNewton:
     """
 
     def __init__(self, problem: Problem, K: Array, deadline: float | None = None) -> None:
-        self.turn = _turn(problem)
+        self.turn = turn_of(problem)
         self.problem = replace(problem, A=self.turn @ problem.A, d=self.turn @ problem.d)
         self.K, self.deadline = K, deadline
         self.n, self.slots, self.sign = problem.Q.n, problem.Q.slots, problem.Q.sign
@@ -175,7 +178,7 @@ class ProximalNewton:
         known, self.delta = delta * self.centre - problem.p, delta
         raw = (known - self._force()) * inverse
         free, high = (raw > lower) & (raw < upper), raw >= upper
-        guess = self.free is not None
+        full, holds = (1 if self.free is not None else 0), 0  # the step to take at full length
         if self.free is not None and self.high is not None:  # those of the last round are better than what r says
             free, high = self.free, self.high
         for step in range(1, self.round_limit + 1):
@@ -190,7 +193,7 @@ class ProximalNewton:
             d_beta, d_mu = beta - self.beta, mu - self.mu
             d_f = self.K @ d_beta
             change = (sign * np.tile(d_f, self.slots) + d_mu @ A) * inverse
-            length = 1.0 if guess and step == 1 else self._length(raw, change, d_beta, d_f, d_mu, delta + self.ridge)
+            length = 1.0 if step == full else self._length(raw, change, d_beta, d_f, d_mu, delta + self.ridge)
             self.beta, self.mu, self.f = self.beta + length * d_beta, self.mu + length * d_mu, self.f + length * d_f
             raw = (known - self._force()) * inverse
             now, now_high = (raw > lower) & (raw < upper), raw >= upper
@@ -198,11 +201,24 @@ class ProximalNewton:
             beside = np.minimum(np.abs(raw - lower), np.abs(raw - upper)) <= shaky  # inside or not: rounding decides
             changes = np.count_nonzero((now != free) & ~beside) + np.count_nonzero((now_high != high) & ~beside)
             if length == 1.0 and changes <= allowed * np.count_nonzero(free):
+                cut = self._cut(x, free) if holds < MAX_HOLDS and not allowed else None
+                if cut is not None:  # what rounding could not place is outside: hold it at its bound, and solve again
+                    free, high, full, holds = free & ~cut, np.where(cut, x > upper, high), step + 1, holds + 1
+                    continue
                 self.free, self.high = now, now_high
                 self.centre = self._inside(x)
                 return step if step > 1 or changes else 0
             free, high = now, now_high
         return None
+
+    def _cut(self, x: Array, free: Mask) -> Mask | None:
+        """The free variables outside of their boxes, if cutting them off is seen in a row."""
+        problem = self.problem
+        missing = np.abs(problem.excess(self._inside(x)))
+        if not np.any(missing > MET * (np.abs(problem.A) @ np.abs(x) + np.abs(problem.d))):
+            return None
+        outside: Mask = free & ((x < problem.lower) | (x > problem.upper))
+        return outside if outside.any() else None
 
     def _inside(self, x: Array) -> Array:
         """x within its box; of a sample with two variables the other one takes what a bound has cut off: f stays."""
@@ -349,7 +365,7 @@ def room_of(problem: Problem, x: Array) -> float:
     return float(np.sum(np.where(np.isfinite(width), width, np.abs(x))[inside]))
 
 
-def _turn(problem: Problem) -> Array:
+def turn_of(problem: Problem) -> Array:
     """Sum and difference of the two rows of a machine with two slots: where both variables of a sample are free the sum
     is δ⁻¹ times heavier than the difference, which would be lost in rounding.                              (378)"""
     if len(problem.d) == 2 and problem.Q.slots == 2 and not np.any(problem.A[0] * problem.A[1]):

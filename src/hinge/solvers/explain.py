@@ -8,8 +8,16 @@ from typing import Any
 
 from hinge.kernels import available_bytes, cache_bytes
 from hinge.problems import Problem
-from hinge.solvers.auto import DENSE_N, PRECISE_TOL, Auto, factored_patience, has_solution, low_rank, needs_interior
+from hinge.solvers.auto import DENSE_N, PRECISE_TOL, Auto, has_solution, needs_interior
 from hinge.solvers.interior_point import MATRICES
+from hinge.solvers.rank import (
+    LOW_RANK,
+    PROBED,
+    known_rank,
+    may_be_factored,
+    probed_rank,
+    steps_before_factor,
+)
 from hinge.solvers.smo import POLISHED_N
 
 
@@ -20,7 +28,7 @@ class Explanation:
     Attributes
     ----------
     solver : str
-        "interior_point", "working_set", or the name of a solver that was asked for.
+        "interior_point", "low_rank_interior_point", "working_set", or the name of a solver that was asked for.
     reasons : tuple of str
         One sentence for every question of the tree, in its order.
     n : int
@@ -53,6 +61,9 @@ def decide(solver: Any, problems: Sequence[Problem], started: bool = False) -> E
         facts.append(
             "the loss has a conjugate that is not quadratic, or the tube a shape of its own: interior point it is"
         )
+        if n > DENSE_N and may_be_factored(problem) and (rank := probed_rank(problem)) is not None:
+            facts.append(f"{_rank_of(problem, rank)}: it works on the factor, O(nr²) an iteration")
+            return _done("low_rank_interior_point", facts, problems)
         needed, there = MATRICES * 8.0 * n * n, available_bytes()
         room = "fits" if needed <= there else "does not fit: fit will say so, use fewer samples or a quadratic loss"
         facts.append(f"that needs {needed / 1e6:.0f} MB of {there / 1e6:.0f} MB that are free: it {room}")
@@ -75,13 +86,22 @@ def decide(solver: Any, problems: Sequence[Problem], started: bool = False) -> E
         facts.append(f"n is at most {POLISHED_N}: the answer is polished to rounding")
     if n <= DENSE_N and has_solution(problem):
         facts.append("if working sets creep (bad scaling, large C), interior point takes over")
-    rank = low_rank(problem)
-    if n > DENSE_N and rank is not None and solver.max_iter < 0:
-        facts.append(
-            f"the kernel matrix has rank {rank} at most: after {factored_patience(problem)} steps interior point on "
-            "its factor takes over"
-        )
+    if n > DENSE_N and problem.term is None and may_be_factored(problem) and solver.max_iter < 0:
+        rank = probed_rank(problem)
+        if rank is not None:
+            steps = int(steps_before_factor(problem))
+            facts.append(f"{_rank_of(problem, rank)}: after {steps} steps interior point on its factor takes over")
+        else:
+            facts.append(
+                f"the rank of the kernel matrix is above {LOW_RANK}, or above a tenth of n: a factor would not help"
+            )
     return _done("working_set", facts, problems)
+
+
+def _rank_of(problem: Problem, rank: int) -> str:
+    if known_rank(problem) is not None:
+        return f"the kernel matrix has rank {rank} at most"
+    return f"the kernel matrix of {min(PROBED, problem.Q.n)} of the samples has rank {rank}"
 
 
 def _done(name: str, facts: list[str], problems: Sequence[Problem]) -> Explanation:
@@ -90,7 +110,9 @@ def _done(name: str, facts: list[str], problems: Sequence[Problem]) -> Explanati
 
 
 def explain(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Explanation:
-    """What ``estimator.fit(X, y)`` would solve with, and why.  Nothing is fitted, and no kernel is computed.
+    """What ``estimator.fit(X, y)`` would solve with, and why.
+
+    Nothing is fitted; where the rank of the kernel matrix decides, it is computed for 600 samples.
 
     Parameters
     ----------

@@ -77,3 +77,17 @@ def _fill(problem: Problem, point: Array, row: Array, target: float) -> None:
     full = (share >= room) & (room > 0)
     moved = point[support] + np.sign(missing) * share / row[support]
     point[support] = np.where(full, ends, moved)
+
+
+def forced(problem: Problem) -> tuple[NDArray[np.bool_], Array]:
+    """Variables of a row that asks for the least or the most its boxes allow: they have no interior to speak of."""
+    fixed, values = np.zeros(problem.size, dtype=bool), np.zeros(problem.size)
+    for row, target in zip(problem.A, problem.d, strict=True):
+        used = row != 0
+        least = np.where(row > 0, problem.lower, problem.upper)[used]
+        most = np.where(row > 0, problem.upper, problem.lower)[used]
+        for ends in (least, most):
+            scale = np.abs(row[used]) @ np.abs(ends) + abs(target)
+            if np.isfinite(scale) and abs(row[used] @ ends - target) <= 1e-13 * scale:
+                fixed[used], values[used] = True, ends
+    return fixed, values

@@ -11,9 +11,10 @@ from hinge.kernels import available_bytes
 from hinge.problems import Array, Diagonal, History, Problem, Solution, Status, certify, optimal_offset
 from hinge.solvers.crossover import ProximalNewton, room_of, rounding_of
 from hinge.solvers.groups import nearest_feasible
-from hinge.solvers.interior_state import InteriorState, whole_matrix
+from hinge.solvers.interior_state import InteriorState
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.polish import MAX_SINGULAR, balance, polish
+from hinge.solvers.refine import refine
 from hinge.solvers.rough_point import may_be_rough, over_matrix, rough_point
 from hinge.solvers.single_thread import single_thread
 
@@ -47,6 +48,9 @@ CROSSING_AGAIN = 1e-6
 
 #: Products of slacks and multipliers this far below `tol` end the path, whatever rounding says of the gap.
 END = 1e-3
+
+#: Of the gap that was asked for: above this, pairs of doubles take over from doubles.
+DOUBT = 0.1
 
 #: Variables up to which a linear program finds the best multipliers of rows that share variables.
 SMALL_PROGRAM = 2000
@@ -155,12 +159,12 @@ class InteriorPoint:
                 status = Status.SOLVED if polished is not None else status  # exact, wherever the path ended
         except (KeyboardInterrupt, Exception) as interruption:  # a signal, or what the monitor raised
             status, error = Status.INTERRUPTED, interruption
-        found = _solution(state, polished, exact, status, records, error)
+        found = _solution(state, polished, exact, status, records, error, self.tol)
         return replace(found, counters={"rough_steps": rough_steps, "crossover_steps": crossed})
 
     def _start(self, problem: Problem, deadline: float | None) -> tuple[InteriorState, int, BaseException | None]:
         """A rough point to cross from, and the steps it took; else the beginning of the path."""
-        K = whole_matrix(problem.Q)
+        K = problem.Q.kernel_matrix()
         if not self.crossover or not may_be_rough(problem):
             return InteriorState(problem, K, careful=not self.crossover), 0, None
         rough = rough_point(problem, K, deadline)
@@ -291,12 +295,18 @@ def _solution(
     status: Status,
     records: list[dict[str, float]],
     error: BaseException | None,
+    tol: float,
 ) -> Solution:
     """The polished point if there is one, else the last one, made feasible."""
     alpha, gradient = polished or _repaired(state)
     mu = _multipliers(state, alpha, gradient)
     if status is Status.NUMERICAL and _all_rounding(state, alpha, mu, gradient):
         status = Status.SOLVED
+    remainder = None
+    if status is Status.SOLVED and state.problem.term is None and not _within(state, alpha, gradient, mu, tol):
+        finer = refine(state.problem, state.K, alpha, mu, tol)
+        (alpha, left), (mu, mu_left), gradient = finer.alpha, finer.mu, finer.gradient
+        remainder = left, mu_left
     columns = {name: np.array([record[name] for record in records]) for name in records[0]} if records else EMPTY
     return Solution(
         alpha=alpha,
@@ -307,7 +317,13 @@ def _solution(
         history=History.from_columns(columns),
         error=error,
         polished=polished is not None and exact,
+        remainder=remainder,
     )
+
+
+def _within(state: InteriorState, alpha: Array, gradient: Array, mu: Array, tol: float) -> bool:
+    """Whether doubles have the gap that was asked for, beyond doubt."""
+    return state.gap_of(alpha, gradient, mu) <= DOUBT * tol * abs(state.problem.value(alpha, gradient))
 
 
 def _all_rounding(state: InteriorState, alpha: Array, mu: Array, gradient: Array) -> bool:

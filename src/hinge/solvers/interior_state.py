@@ -6,8 +6,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from hinge.kernels import GramAccess, SubsetAccess
-from hinge.problems import Array, Diagonal, Problem, Quadratic
+from hinge.problems import Array, Diagonal, Problem
+from hinge.solvers.groups import forced
 from hinge.solvers.newton_system import NewtonSystem
 
 #: How far to go towards the boundary.
@@ -28,6 +28,10 @@ SMALLEST_CURVATURES = (1e-13, 1e-11, 1e-9)
 #: Halvings of a step after which the optimality conditions are violated more than before.
 MAX_HALVINGS = 8
 
+#: Corrections of a step towards the centre, steps that need none, how much further they aim, the share of that which
+#: they must gain, and the factor that products may be off.
+CENTRALITY, LONG, FURTHER, GAIN, OFF_CENTRE = 2, 0.9, 0.3, 0.1, 10.0
+
 Direction = tuple[Array, Array, Array, Array]
 
 
@@ -45,11 +49,11 @@ class InteriorState:
         near: tuple[Array, Array] | None = None,
     ) -> None:
         self.problem, Q = problem, problem.Q
-        self.K = whole_matrix(Q) if K is None else K
+        self.K = Q.kernel_matrix() if K is None else K
         self.system = NewtonSystem(Q, self.K)
         curved = problem.term is not None and not isinstance(problem.term, Diagonal)
         self.careful = careful or curved  # then the path is followed to its end
-        fixed, values = _forced(problem)
+        fixed, values = forced(problem)
         self.moves = (problem.lower < problem.upper) & ~fixed
         self.has_lower = np.isfinite(problem.lower) & self.moves
         self.has_upper = np.isfinite(problem.upper) & self.moves
@@ -192,19 +196,42 @@ class InteriorState:
         centring = min(1.0, (max(ahead, 0.0) / self.bounds / target) ** 3) if target > 0 else 0.0
         pull_z = np.where(self.has_lower, (centring * target - dx * dz) / self.s - self.z, 0.0)
         pull_w = np.where(self.has_upper, (centring * target + dx * dw) / self.t - self.w, 0.0)
-        dx = self.system.solve(np.where(self.moves, dual + pull_z - pull_w, 0.0)[:, None], accuracy)[:, 0]
-        corrector = self._direction(primal, dx, pull_z, pull_w)
+        corrector = self._corrected(dual, primal, pull_z, pull_w, accuracy)
         step = self._length(corrector, FRACTION)
+        for _ in range(CENTRALITY if self.careful else 0):
+            if step >= LONG:
+                break
+            more_z, more_w = self._towards_centre(corrector, min(1.0, step + FURTHER), centring * target)
+            pull_z, pull_w = pull_z + more_z, pull_w + more_w
+            other = self._corrected(dual, primal, pull_z, pull_w, accuracy)
+            length = self._length(other, FRACTION)
+            if not length >= step + GAIN * FURTHER:
+                break
+            corrector, step = other, length
         if not step > 1e-12 or not all(np.isfinite(part).all() for part in corrector):
             return False
         return self._take(step, corrector, self._imbalance(self._room()))
+
+    def _corrected(self, dual: Array, primal: Array, pull_z: Array, pull_w: Array, accuracy: float) -> Direction:
+        dx = self.system.solve(np.where(self.moves, dual + pull_z - pull_w, 0.0)[:, None], accuracy)[:, 0]
+        return self._direction(primal, dx, pull_z, pull_w)
+
+    def _towards_centre(self, direction: Direction, step: float, target: float) -> tuple[Array, Array]:
+        """Pulls that bring products which a longer step would leave far from their target nearer to it.  (327)"""
+        dx, _, dz, dw = direction
+        pulls = []
+        for slack, change, value, its in ((self.s, dx, self.z, dz), (self.t, -dx, self.w, dw)):
+            product = (slack + step * change) * (value + step * its)
+            missing = np.clip(product, target / OFF_CENTRE, target * OFF_CENTRE) - product
+            pulls.append(np.maximum(missing, -OFF_CENTRE * target) / slack)
+        return np.where(self.has_lower, pulls[0], 0.0), np.where(self.has_upper, pulls[1], 0.0)
 
     def _accuracy(self) -> float:
         """Of the steps: errors become violations of dual feasibility, which must fall faster than the products do."""
         value = abs(self.problem.value(self.x, self.gradient))
         products = self.complementarity() / max(value, 1e-300)
         if self.careful:
-            return float(np.clip(1e-4 * products, 1e-14, 1e-6))
+            return float(np.clip(1e-4 * products, 1e-14, 1e-8))
         return float(np.clip(1e-3 * products, 1e-14, ROUGH))
 
     def _factor(self, curvature: Array) -> None:
@@ -272,26 +299,3 @@ class InteriorState:
             shrinks = used & (change < 0)
             limit = min(limit, float(np.min(value[shrinks] / -change[shrinks], initial=np.inf)))
         return min(1.0, fraction * limit)
-
-
-def whole_matrix(Q: Quadratic) -> Array:
-    """K in float64."""
-    if not isinstance(Q.access, GramAccess | SubsetAccess):
-        return Q.access.block(np.arange(Q.n), np.arange(Q.n))
-    K = np.empty((Q.n, Q.n))
-    Q.access.gram.fill(K)
-    return K
-
-
-def _forced(problem: Problem) -> tuple[NDArray[np.bool_], Array]:
-    """Variables of a row that asks for the least or the most its boxes allow: they have no interior to speak of."""
-    fixed, values = np.zeros(problem.size, dtype=bool), np.zeros(problem.size)
-    for row, target in zip(problem.A, problem.d, strict=True):
-        used = row != 0
-        least = np.where(row > 0, problem.lower, problem.upper)[used]
-        most = np.where(row > 0, problem.upper, problem.lower)[used]
-        for ends in (least, most):
-            scale = np.abs(row[used]) @ np.abs(ends) + abs(target)
-            if np.isfinite(scale) and abs(row[used] @ ends - target) <= 1e-13 * scale:
-                fixed[used], values[used] = True, ends
-    return fixed, values

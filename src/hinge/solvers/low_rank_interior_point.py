@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 
 from hinge.kernels import Access, cache_bytes
 from hinge.lowrank import SGMA, LowRankAccess, Nystrom, PivotedCholesky, RowBlocks, low_rank_access
-from hinge.problems import Array, History, Problem, Quadratic, Solution, Status, certify, optimal_offset
+from hinge.problems import Array, Diagonal, History, Problem, Quadratic, Solution, Status, certify, optimal_offset
 from hinge.solvers.groups import nearest_feasible
 from hinge.solvers.interior_path import NOTHING, CentralPath
 from hinge.solvers.monitor import Monitor
@@ -125,12 +126,7 @@ class LowRankInteriorPoint:
         A start says which samples have settled, if it is a solution: the path is followed without them.  The gradient
         of the solution is that of `problem` itself, so that its certificate tells the truth about it.
         """
-        if problem.term is not None:
-            raise ValueError(
-                "the low rank interior point method is for losses without a curved part (hinge, ε-insensitive); use "
-                "solver=Newton(approximation=SGMA(...)) or 'lagrangian' for this loss, or 'interior_point'"
-            )
-        if not (np.isfinite(problem.lower).all() and np.isfinite(problem.upper).all()):
+        if not np.all(np.isfinite(problem.upper - problem.lower) | _held(problem)):
             raise ValueError("the interior point method needs finite bounds; use SMO for a problem without them")
         began = time.monotonic()
         access = self.approximate(problem.Q.access)
@@ -139,7 +135,7 @@ class LowRankInteriorPoint:
         lossless = same or access.origin.relative_residual <= NOTHING_LEFT
         with single_thread():
             found = None
-            if isinstance(start, Solution) and self.tol >= PRECISE:
+            if isinstance(start, Solution) and self.tol >= PRECISE and problem.term is None:
                 found = self._without_settled(low, start.alpha, began, monitor)
             if found is None:
                 run = _Run(self, low, began, monitor)
@@ -165,13 +161,21 @@ class LowRankInteriorPoint:
                 return None
             inner = _Run(self, part.problem, began, monitor).follow()
             alpha, iterations = part.whole(inner.alpha), iterations + inner.iterations
-            story = inner.history if story is None else story.then(inner.history)
+            lived = inner.history.without_bounds()  # those of a part of the problem
+            story = lived if story is None else story.then(lived)
             gradient = low.gradient(alpha)
             mu = optimal_offset(low, alpha, gradient)
             found = replace(inner, alpha=alpha, gradient=gradient, mu=mu, iterations=iterations, history=story)
             if inner.status is not Status.SOLVED or certify(low, alpha, mu, gradient).relative_gap <= self.tol:
                 return found
         return None
+
+
+def _held(problem: Problem) -> NDArray[np.bool_]:
+    """Variables that a curved loss keeps from running away."""
+    if isinstance(problem.term, Diagonal):
+        return np.asarray(problem.term.d > 0)
+    return np.full(problem.size, problem.term is not None)
 
 
 def _watcher(deadline: float | None) -> Callable[[], None]:
@@ -273,7 +277,7 @@ class _Run:
 
     def polished(self, problem: Problem, found: Solution) -> Solution:
         """Variables next to a bound onto it, the others exactly; at least the bounds, where they cost nothing."""
-        if self.path is None:
+        if self.path is None or problem.term is not None:
             return found
         alpha = self.path.at_bounds()
         gradient, known = problem.gradient(alpha), problem.gradient(found.alpha)
