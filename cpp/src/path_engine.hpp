@@ -2,6 +2,7 @@
 #pragma once
 
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "hinge/path.hpp"
@@ -141,6 +142,11 @@ class ActiveSet::Engine {
   void turn_in(const Frame& frame, std::size_t v);
   void turn_out(std::size_t j, Place to);
   bool enter(std::size_t v, PathResult& result);
+  struct NullVector {
+    std::vector<double> x, move, eta;
+  };
+  void null_vector(std::size_t v, const double* row, NullVector& z);
+  std::pair<std::size_t, double> first_at_bound(const NullVector& z, double sign, double own) const;
   bool exchange(std::size_t v, bool upwards, PathResult& result);
   void refactor();
 
@@ -167,6 +173,7 @@ class ActiveSet::Engine {
   Status run(Frame& frame, const Run& run);
   void note(const Run& run, const Frame& frame, double step);
   bool repair(const Run& run, bool tracked = false);
+  bool mend(const Run& run);
   void rest_offsets();
   bool stop_asked(const Run& run, Status& status);
   void cross_over(Span<const double> point, PathResult& result);

@@ -185,44 +185,42 @@ bool ActiveSet::Engine::enter(std::size_t v, PathResult& result) {
   return true;
 }
 
-// v's column depends on the margin's: along their null vector nothing changes but β itself.  Go until a variable of
-// the margin, or v, meets a bound; that one changes places with v.  (209), (210)
-bool ActiveSet::Engine::exchange(std::size_t v, bool upwards, PathResult& result) {
-  ++result.exchanges;
-  end_tracking();
-  direction_fresh_ = false;
-  const double* row = entering_row_;
+// z with z_v = 1, K z = 0 and E z = 0 on the margin and v: its entries on the margin, K z and the multipliers' part.  (209)
+void ActiveSet::Engine::null_vector(std::size_t v, const double* row, NullVector& z) {
   const std::size_t m = margin.size();
-  std::vector<double> x(m), sums(G, 0.0), eta, move(n);
-  for (std::size_t i = 0; i < m; ++i) x[i] = -at(row, static_cast<std::size_t>(margin[i]));
+  std::vector<double> sums(G, 0.0);
+  z.x.resize(m);
+  z.move.resize(n);
+  for (std::size_t i = 0; i < m; ++i) z.x[i] = -at(row, static_cast<std::size_t>(margin[i]));
   if (group[v] >= 0) sums[static_cast<std::size_t>(group[v])] = -1;
-  solve_kkt(x, sums, eta);
+  solve_kkt(z.x, sums, z.eta);
   for (int round = 0;; ++round) {
-    move.assign(row, row + n);
-    add_margin(x, move);
-    if (round == 1) break;
+    z.move.assign(row, row + n);
+    add_margin(z.x, z.move);
+    if (round == 1) return;
     std::vector<double> error(m), missing = sums, shift;
     for (std::size_t i = 0; i < m; ++i) {
       const std::size_t u = static_cast<std::size_t>(margin[i]);
-      error[i] = -(at(move, u) + (group[u] >= 0 ? eta[static_cast<std::size_t>(group[u])] : 0.0));
-      if (group[u] >= 0) missing[static_cast<std::size_t>(group[u])] -= x[i];
+      error[i] = -(at(z.move, u) + (group[u] >= 0 ? z.eta[static_cast<std::size_t>(group[u])] : 0.0));
+      if (group[u] >= 0) missing[static_cast<std::size_t>(group[u])] -= z.x[i];
     }
     for (std::size_t g = 0; g < G; ++g)
       if (count_[g] == 0) missing[g] = 0;
     solve_kkt(error, missing, shift);
-    for (std::size_t i = 0; i < m; ++i) x[i] += error[i];
-    for (std::size_t g = 0; g < G; ++g) eta[g] += shift[g];
+    for (std::size_t i = 0; i < m; ++i) z.x[i] += error[i];
+    for (std::size_t g = 0; g < G; ++g) z.eta[g] += shift[g];
   }
-  const double sign = upwards ? 1.0 : -1.0;
-  double top = 1;
-  for (double value : x) top = std::max(top, std::abs(value));
-  const double own = upwards ? now.upper[v] - beta[v] : beta[v] - now.lower[v];
-  double limit = std::max(own, 0.0) + b_noise_;
-  for (int pass = 0; pass < 2; ++pass) {
-    double best = -1, t = own;
-    std::size_t leaving = m;
+}
+
+// Which of the margin meets a bound first when v moves along z, and when; the size of the margin if v itself does.
+std::pair<std::size_t, double> ActiveSet::Engine::first_at_bound(const NullVector& z, double sign, double own) const {
+  const std::size_t m = margin.size();
+  double top = 1, limit = std::max(own, 0.0) + b_noise_, best = -1, t = own;
+  for (double value : z.x) top = std::max(top, std::abs(value));
+  std::size_t leaving = m;
+  for (int pass = 0; pass < 2; ++pass)
     for (std::size_t i = 0; i < m; ++i) {
-      const double speed = sign * x[i];
+      const double speed = sign * z.x[i];
       if (std::abs(speed) <= kPivot * top) continue;
       const std::size_t u = static_cast<std::size_t>(margin[i]);
       const double room = std::max(0.0, speed > 0 ? now.upper[u] - beta[u] : beta[u] - now.lower[u]);
@@ -232,33 +230,41 @@ bool ActiveSet::Engine::exchange(std::size_t v, bool upwards, PathResult& result
         best = std::abs(speed), leaving = i, t = room / std::abs(speed);
       }
     }
-    if (pass == 0) continue;
-    if (own <= limit && (leaving == m || own <= t || best < 1e-3)) leaving = m, t = std::max(own, 0.0);
-    for (std::size_t i = 0; i < m; ++i) beta[static_cast<std::size_t>(margin[i])] += sign * t * x[i];
-    path_loops().axpy(sign * t, move.data(), f.data(), n);
-    for (std::size_t g = 0; g < G; ++g) mu[g] += sign * t * eta[g];
+  if (own <= limit && (leaving == m || own <= t || best < 1e-3)) return {m, std::max(own, 0.0)};
+  return {leaving, t};
+}
+
+// v's column depends on the margin's: along their null vector nothing changes but β itself.  Go until a variable of
+// the margin, or v, meets a bound; that one changes places with v.  If z has no more than rounding where that one stands, v
+// depends on those that are left too, and goes on along their null vector.  (209), (210)
+bool ActiveSet::Engine::exchange(std::size_t v, bool upwards, PathResult& result) {
+  ++result.exchanges;
+  end_tracking();
+  direction_fresh_ = false;
+  const double* row = entering_row_;
+  const double sign = upwards ? 1.0 : -1.0, from = beta[v];
+  off_bound(v, row);
+  beta[v] = from;
+  NullVector z;
+  while (true) {
+    null_vector(v, row, z);
+    const auto [leaving, t] = first_at_bound(z, sign, upwards ? now.upper[v] - beta[v] : beta[v] - now.lower[v]);
+    const std::size_t m = margin.size();
+    for (std::size_t i = 0; i < m; ++i) beta[static_cast<std::size_t>(margin[i])] += sign * t * z.x[i];
+    beta[v] += sign * t;
+    path_loops().axpy(sign * t, z.move.data(), f.data(), n);
+    for (std::size_t g = 0; g < G; ++g) mu[g] += sign * t * z.eta[g];
     if (leaving == m) {
-      off_bound(v, row);
       on_bound(v, upwards ? Place::upper : Place::lower, row);
       return true;
     }
-    const double reached = beta[v] + sign * t;
-    to_bound(leaving, sign * x[leaving] > 0 ? Place::upper : Place::lower);
+    to_bound(leaving, sign * z.x[leaving] > 0 ? Place::upper : Place::lower);
     const bool fits = try_enter(v);
     store_.unpin(key(v));  // it is pinned twice now
-    off_bound(v, row);
-    beta[v] = reached;
-    if (fits) {
-      to_margin(v, row, column_, schur_);
-      return true;
-    }
-    // Rounding: v to its nearer bound, and everything anew from there.
-    on_bound(v, reached - now.lower[v] < now.upper[v] - reached ? Place::lower : Place::upper, row);
-    refactor();
-    refresh_f();
-    correct();
+    if (!fits) continue;
+    to_margin(v, row, column_, schur_);
+    return true;
   }
-  return true;
 }
 
 // More samples, after those there are; their variables begin on a bound, with a box of width zero or not.

@@ -73,13 +73,15 @@ void ActiveSet::Engine::note(const Run& run, const Frame& frame, double step) {
   }
   record.offset.push_back(static_cast<std::int64_t>(record.margin.size()));
   record.violation.push_back(on_pairs() ? seen_violation() : violation());
+  run.result->violation = std::max(run.result->violation, record.violation.back());
 }
 
 Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
   PathResult& result = *run.result;
   const bool inner = frames_.size() > 1;
   idle_ = 0;
-  std::int64_t perturbed = 0, last_repair = -1000000, factors = refactorings_;
+  std::int64_t perturbed = 0, last_repair = -1000000, mended_at = -1, mends = 0;
+  std::int64_t factors = refactorings_, exchanges = result.exchanges;
   scales();
   while (true) {
     Status status = Status::solved;
@@ -93,12 +95,12 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
       return Status::solved;
     }
     direction(frame);
-    if (refactorings_ != factors && !inner) {  // it may have sent a variable away
-      factors = refactorings_;
-      if (violation() > tolerable()) {
-        ++result.repairs;
-        if (!repair(run)) return stopped_;
-        direction(frame);
+    if (!inner && (refactorings_ != factors || result.exchanges != exchanges)) {  // along what is null but for rounding
+      if (result.events != mended_at) mends = 0, mended_at = result.events;
+      factors = refactorings_, exchanges = result.exchanges;
+      if (violation() > tolerable() && mends++ < 2) {
+        if (!mend(run)) return stopped_;
+        continue;
       }
     }
     bool dropped = false;
@@ -151,21 +153,27 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
     if ((run.record && !on_pairs()) || result.events % (on_pairs() ? 64 : tracking_ ? 32 : 8) == 0) scales();
     const bool sums = result.events % 16 == 0;
     if (!tracking_ || sums) correct(sums);  // while tracking, residuals of the margin are zero by construction
-    if (moves && !inner && (run.record || result.events % 32 == 0)) {
-      const double bad = on_pairs() && result.events % 32 ? seen_violation() : violation();
-      if (run.record) result.violation = std::max(result.violation, bad);
+    const bool exchanged = refactorings_ != factors || result.exchanges != exchanges;  // is looked at above
+    if (moves && !inner && !exchanged && (run.record || result.events % 32 == 0)) {
+      double bad = on_pairs() && result.events % 32 ? seen_violation() : violation();
       if (bad > tolerable() && result.events - last_repair > 20) {
         last_repair = result.events;
-        end_tracking();
-        refresh_f();
-        correct();
-        if (violation() > tolerable()) {
-          ++result.repairs;
-          repair(run);
-        }
+        if (!mend(run)) return stopped_;
+        bad = violation();
       }
+      if (run.record) result.violation = std::max(result.violation, bad);
     }
   }
+}
+
+// f anew, and what is wrong then is repaired.
+bool ActiveSet::Engine::mend(const Run& run) {
+  end_tracking();
+  refresh_f();
+  correct();
+  if (violation() <= tolerable()) return true;
+  ++run.result->repairs;
+  return repair(run);
 }
 
 // Where nothing moves, a multiplier that is an interval is its middle.

@@ -198,6 +198,25 @@ def test_an_update_that_takes_too_long_does_not_happen():
     np.testing.assert_allclose(model.decision_function(X), fresh(model, X), atol=1e-7)
 
 
+@pytest.mark.parametrize("kind", ["svc", "three classes", "svr"])
+def test_leaving_out_is_whole_or_not_at_all(kind):
+    """Runs that the clock cut off are no answers, wherever it cut them off."""
+    model, X, y = make(kind)
+    model.fit(X, y)
+    before, groups, answers, refusals = values(model, X), np.arange(len(y)) % 5, [], 0
+    expected = model.leave_out(groups)
+    for seconds in 10.0 ** np.arange(-8, 2):
+        try:
+            answers.append(model.set_params(max_time=seconds).leave_out(groups))
+        except TimeoutError:
+            refusals += 1
+    assert refusals >= 3
+    assert answers
+    for found in answers:
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(values(model, X), before)
+
+
 @pytest.mark.parametrize("change", [lambda m: m.forget([3]), lambda m: m.reweight(np.ones(m.n_samples_))])
 def test_an_update_follows_a_changed_cost(change):
     rng = np.random.default_rng(2)

@@ -113,6 +113,25 @@ def test_the_first_root_is_found(seed):
         assert functions.values(found.at * (1 - 1e-4))[found.which] < 1e-9
 
 
+def test_a_function_that_never_falls_has_no_root():
+    """Weights of rounding on poles at zero: nobody's bound meets zero before its own pole."""
+    functions = RationalFunctions(
+        np.array([0.6]), np.zeros(1), np.array([[9.06e-32, -1.2e-35]]), np.array([2.6e-48, 0.0])
+    )
+    assert functions.first_crossing(0.265625, 1e-4).which == -1
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_kernel_of_ones_in_any_order(bias):
+    y = np.repeat([1.0, -1.0], [12, 5])
+    for seed in range(20):
+        order = np.random.default_rng(seed).permutation(17)
+        path = quadratic_loss_path(np.zeros((17, 1)), y[order], gamma=1.0, lambda_min=1e-4, fit_intercept=bias)
+        assert path.kkt_violation < 1e-9
+        for lam in np.geomspace(path.lambda_min, path.lambda_max, 5):
+            assert violation(path, lam) < 1e-9
+
+
 BAD = [
     (dict(loss="hinge"), "loss"),
     (dict(loss=(0.0, 1.0)), "rho"),

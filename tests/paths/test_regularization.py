@@ -126,6 +126,23 @@ def test_nu_regression_is_optimal_and_makes_its_tube(name):
         assert path.tube(nu) >= 0
 
 
+def test_no_order_of_the_samples_leads_a_constant_target_astray():
+    """Every residual is zero all along the path, and every four variables of two samples depend on each other."""
+    X, y = TARGETS["constant target"]
+    for seed in (8, 23, 33, 40, 45, 46):
+        order = np.random.default_rng(seed).permutation(len(y))
+        assert_exact(nu_path(X[order], y[order], nu_min=0.05, C=3.0, gamma=0.5, task="regression"))
+
+
+def test_offsets_of_segments_shorter_than_rounding():
+    """At ε = 1 all samples come into the tube together: many breakpoints within 1e-13, and μ runs between them."""
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(50, 1)), rng.integers(0, 3, 50).astype(float)
+    path = epsilon_path(X, y, epsilon_min=0.0, epsilon_max=3.0, C=1.0, gamma=0.5)
+    assert np.sum(np.abs(path.breakpoints - 1) < 1e-13) > 3
+    assert_exact(path)
+
+
 def test_where_a_multiplier_jumps_the_middle_is_taken():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(40, 2))

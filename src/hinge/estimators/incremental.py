@@ -38,7 +38,7 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
     cache_size : float or "auto"
         Megabytes for kernel rows.
     max_time : float, optional
-        Seconds for one update; an update that takes longer does not happen.
+        Seconds for one update, or for leaving out; what takes longer does not happen.
     n_jobs : int, optional
         Threads for prediction.
 
@@ -250,6 +250,7 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
         columns = []
         for pair in pairs:
             window, rows = self._window(*pair, kernel), self._members_of(*pair)
+            window.max_time = self.max_time
             inside = [_inside(group, rows) for group in lists]
             if rows is None:
                 columns.append([-v for v in window.leave_out(inside)[0]])
@@ -374,7 +375,9 @@ class IncrementalSVR(IncrementalMachine, Regressor):
         lists, order = as_groups(groups, len(self._y))
         for group in lists:
             self._check_left(np.delete(self._y, group), np.delete(self._w, group), "leaving out a group")
-        values = self._window(self.model_.kernel).leave_out(lists)[0]
+        window = self._window(self.model_.kernel)
+        window.max_time = self.max_time
+        values = window.leave_out(lists)[0]
         return values if order is None else np.concatenate(values)[order]
 
 

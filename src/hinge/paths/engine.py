@@ -21,6 +21,9 @@ WHOLE_SHARE = 0.6
 #: How near the optimum the point must be from which a path is started; it need not be nearer.
 START_TOL = 1e-3
 
+#: KKT violations above this, relative to the scale of the problem, are not an answer.
+EXACT = 1e-9
+
 Progress = Callable[[dict[str, Any]], Any]
 
 
@@ -105,7 +108,8 @@ class Engine:
                 f"at {report['reached']:.6g} the problem has no feasible point any more: one side has no sample of "
                 "positive weight left. Keep at least one sample of each class"
             )
-        if report["status"] == Status.NUMERICAL:
+        inexact = report["status"] == Status.SOLVED and not report["violation"] <= EXACT
+        if report["status"] == Status.NUMERICAL or inexact:
             raise PathError(
                 f"rounding errors stopped the path at {report['reached']:.6g} (KKT violation "
                 f"{report['violation']:.1e}). Scale the data, for example with StandardScaler"

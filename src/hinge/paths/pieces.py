@@ -118,14 +118,22 @@ class Pieces:
 
     def multipliers(self, theta: float, group: NDArray[np.int8] | None = None) -> Array:
         """μ at θ; where one jumps (an interval there and nowhere near) the middle, if groups are known.       (249)"""
-        k = self.segment(theta * (1 + TOUCH))
-        here = self.mu[k] + (theta - self.start[k]) * self.mu_rate[k]
-        if group is None or k == 0 or abs(theta - self.start[k]) > TOUCH * abs(theta):
+        k = self.segment(theta)
+        here = self._mu_in(k, theta)
+        if group is None:
             return here
-        before = self.mu[k - 1] + (self.stop[k - 1] - self.start[k - 1]) * self.mu_rate[k - 1]
-        held = group[self.margin[self.margin_of(k - 1)]]  # a group without margin was in the middle already
-        ends = [before[g] if np.any(held == g) else 2 * before[g] - here[g] for g in range(len(here))]
-        return 0.5 * (here + np.array(ends))
+        touch = TOUCH * abs(theta)
+        first, last = np.searchsorted(self.start, theta - touch), self.segment(theta + touch)
+        if first != last or first == 0:  # no breakpoint here, or so many that μ runs and does not jump
+            return here
+        before, after = self._mu_in(last - 1, theta), self._mu_in(last, theta)
+        held = group[self.margin[self.margin_of(last - 1)]]  # a group without margin was in the middle already
+        ends = [before[g] if np.any(held == g) else 2 * before[g] - after[g] for g in range(len(here))]
+        return 0.5 * (after + np.array(ends))
+
+    def _mu_in(self, k: int, theta: float) -> Array:
+        """μ at θ, in or beside segment k."""
+        return np.asarray(self.mu[k] + (theta - self.start[k]) * self.mu_rate[k])
 
     def lines(self, motion: Motion, n: int, spread: Any = None) -> Iterator[tuple[slice, Any]]:
         """Chunks of segments, each with a function K ↦ (values at the starts, values at the stops) of Kβ.

@@ -131,8 +131,8 @@ def _bound_root(
             curved = np.clip(np.nan_to_num(curved, nan=0.0, posinf=0.0, neginf=0.0), 0.0, D)
         following = np.where(bounded & (s > 0), curved, flat)
         following = np.where(np.isfinite(u), np.maximum(following, u), np.inf)
-        alive = np.isfinite(following) & (following < q)
-        if np.array_equal(following[alive], u[alive]):
+        following = np.where(np.isfinite(following) & (following < q), following, np.inf)
+        if np.array_equal(following, u):
             break
-        u = np.where(alive, following, np.inf)
+        u = following
     return u

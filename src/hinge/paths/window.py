@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -217,8 +218,11 @@ class Window:
     # ---- leaving out ------------------------------------------------------------------------------------------
 
     def leave_out(self, groups: Iterable[NDArray[np.intp]]) -> tuple[list[Array], int]:
-        """Decision values at each group of positions, of the machine without that group; and the number of events."""
-        here, values, events = self.engine.set.snapshot(), [], 0
+        """Decision values at each group of positions, of the machine without that group; and the number of events.
+
+        `max_time` is for all groups together; when it is over there is no answer, and the machine is as it was.
+        """
+        here, values, events, began = self.engine.set.snapshot(), [], 0, time.perf_counter()
         decisions, used = self.decisions(), self.beta != 0
         still = self._motion(motion.constant(self.cost)).at(0.0)
         zero = np.zeros_like(still.linear)
@@ -229,16 +233,31 @@ class Window:
             members = (self.alive[group][None, :] + len(self.y) * np.arange(self.slots)[:, None]).ravel()
             lower, upper = zero.copy(), zero.copy()
             lower[members], upper[members] = -still.lower[members], -still.upper[members]
+            seconds = self._time_left(began)
             try:
                 report, _ = self.engine.set.follow(
-                    zero, lower, upper, np.zeros_like(still.total), 0.0, 1.0, False, self.max_time or 0.0, -1
+                    zero, lower, upper, np.zeros_like(still.total), 0.0, 1.0, False, seconds, -1
                 )
                 self.engine._check(report)
+                if report["status"]:
+                    self._time_is_over()
                 values.append(self.engine.set.f[self.alive[group]] + self.intercept)
                 events += int(report["events"])
             finally:
                 self.engine.set.restore(here)
         return values, events
+
+    def _time_left(self, began: float) -> float:
+        """Seconds, for the engine, to which zero means no limit."""
+        if not self.max_time:
+            return 0.0
+        left = self.max_time - (time.perf_counter() - began)
+        if left <= 0:
+            self._time_is_over()
+        return left
+
+    def _time_is_over(self) -> NoReturn:
+        raise TimeoutError(f"leaving out took more than max_time={self.max_time} s; the model is as it was")
 
 
 __all__ = ["Window", "stack"]
