@@ -26,6 +26,15 @@ class Bias(IntEnum):
     FREE = 2
 
 
+def _highest(values: Array) -> float:
+    """The largest value, or zero."""
+    return float(np.maximum.reduce(values, initial=0.0))
+
+
+def _lowest(values: Array) -> float:
+    return float(np.minimum.reduce(values, initial=0.0))
+
+
 @dataclass(frozen=True)
 class LinearProblem:
     """min ½‖w‖² + ½b²/B² + d b + Σ lossᵢ(⟨w, xᵢ⟩ + b).                                   docs/math.md (101)
@@ -52,10 +61,9 @@ class LinearProblem:
             object.__setattr__(self, name, value)
         if not np.isfinite(self.target).all():
             raise ValueError("target must be finite")
-        zero = {"initial": 0.0}
-        if np.max(self.lower, **zero) > 0 or np.min(self.upper, **zero) < 0 or np.min(self.ridge, **zero) < 0:
+        if _highest(self.lower) > 0 or _lowest(self.upper) < 0 or _lowest(self.ridge) < 0:
             raise ValueError("zero must lie between lower and upper, and ridge must not be negative")
-        bounded = np.isfinite(np.max(self.upper, **zero)) and np.isfinite(np.min(self.lower, **zero))
+        bounded = np.isfinite(_highest(self.upper)) and np.isfinite(_lowest(self.lower))
         if not bounded and np.any((self.ridge == 0) & np.isinf(self.upper - self.lower)):
             raise ValueError("a variable without ridge needs finite bounds: the machine has no loss that can be large")
 
