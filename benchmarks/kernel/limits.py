@@ -92,7 +92,7 @@ def interrupt(arguments):
         if answer["interrupted"]:
             delays.append(answer["ended"] - sent)
     kept = verdict(bool(delays) and max(delays) <= 0.2)
-    return [f"Ctrl-C       {len(delays)} times during a fit of {whole:.2f} s: at most {max(delays):.3f} s   {kept}"]
+    return [f"Ctrl-C       {len(delays)} times during a fit of {whole:.2f} s: at most {max(delays, default=0):.3f} s   {kept}"]
 
 
 def scale(_):
@@ -140,6 +140,7 @@ def child(action: str, task) -> None:
     size = (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) if hasattr(X, "indptr") else X.nbytes
     hinge.SVC(n_jobs=2).fit(X[:200], np.arange(200) % 2)  # what is loaded lazily is loaded now
     if action == "interrupted":
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
         print("ready", flush=True)
         try:
             model.fit(X, y)

@@ -311,14 +311,17 @@ class TestAll:
             alpha[rng.random(problem.size) < 0.3] = 0.0
             yield alpha, rng.normal(size=len(problem.A)), problem.gradient(alpha)
 
+    @pytest.mark.parametrize("together", [1, 40, 4096])
     @given(seed=seeds)
-    def test_of_machines(self, seed):
+    def test_of_machines(self, together, seed):
         rng = np.random.default_rng(seed)
         problems = []
         for name in rng.choice(MACHINES, size=rng.integers(1, 6)):
             ours, theirs, *_ = random_machine(name, rng, n=int(rng.integers(12, 20)))
             problems.append(ours.build(open_access(Precomputed(), theirs.K)))
-        self.assert_same(problems, list(self.points(problems, rng)))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("hinge.problems.certificate.TOGETHER", together)
+            self.assert_same(problems, list(self.points(problems, rng)))
 
     @given(given_programs=st.lists(programs(max_exponent=2), min_size=1, max_size=4), seed=seeds)
     def test_of_any_programs(self, given_programs, seed):

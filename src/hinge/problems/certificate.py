@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +18,9 @@ AT_BOUND = 1e-10
 
 #: A lower bound that is above an upper bound by more than this, relative to both, is no rounding error.
 CROSSED = 1e-6
+
+#: Certificates of problems with so many variables, taken together, are computed in one pass.
+TOGETHER = 4096
 
 
 @dataclass(frozen=True)
@@ -150,11 +153,34 @@ def certify(
 def certify_all(
     problems: Sequence[Problem], points: Sequence[tuple[Array, Array, Array]], convex: bool | None = None
 ) -> list[Certificate]:
-    """The certificate of every problem at its point (alpha, mu, gradient), one pass over the variables of all."""
-    edges = np.cumsum([problem.size for problem in problems])
-    if len(problems) == 1 or not all(map(_is_plain, problems)):
-        return [certify(problem, *point, convex=convex) for problem, point in zip(problems, points, strict=True)]
-    first = np.concatenate([[0], edges[:-1]])
+    """The certificate of every problem at its point (alpha, mu, gradient), small ones together."""
+    found: list[Certificate] = []
+    for first, last in _batches(problems):
+        some, here = problems[first:last], points[first:last]
+        if len(some) == 1 or not all(map(_is_plain, some)):
+            found += [certify(problem, *point, convex=convex) for problem, point in zip(some, here, strict=True)]
+        else:
+            found += _certify_together(some, here, convex)
+    return found
+
+
+def _batches(problems: Sequence[Problem]) -> Iterator[tuple[int, int]]:
+    """Runs of problems that are small enough, taken together, for what is computed of them to stay in the cache."""
+    first, size = 0, 0
+    for k, problem in enumerate(problems):
+        if k > first and size + problem.size > TOGETHER:
+            yield first, k
+            first, size = k, 0
+        size += problem.size
+    if problems:
+        yield first, len(problems)
+
+
+def _certify_together(
+    problems: Sequence[Problem], points: Sequence[tuple[Array, Array, Array]], convex: bool | None
+) -> list[Certificate]:
+    """One pass over the variables of all."""
+    first = np.concatenate([[0], np.cumsum([problem.size for problem in problems])[:-1]])
     alpha, gradient = (np.concatenate([point[k] for point in points]) for k in (0, 2))
     lower, upper, p = (np.concatenate([getattr(each, name) for each in problems]) for name in ("lower", "upper", "p"))
     residual = np.concatenate([each.reduced(g, mu) for each, (_, mu, g) in zip(problems, points, strict=True)])
