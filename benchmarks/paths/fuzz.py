@@ -243,7 +243,7 @@ def main():
                 if verdict == "exact":
                     top = max(top, worst)
                 elif not verdict.startswith("refused"):
-                    bad += verdict != "no feasible point"
+                    bad += 1  # "no feasible point" too: all these problems have one
                     if arguments.show:
                         print(f"  {kind}: problem {seed}, order {k}, {draw.kernel}: {verdict} {worst:.1e}", flush=True)
         said = ", ".join(f"{count} {name}" for name, count in counts.most_common())
