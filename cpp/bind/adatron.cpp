@@ -7,20 +7,13 @@
 #include <stdexcept>
 
 #include "bind.hpp"
+#include "vectors.hpp"
 
 namespace hinge::bind {
 namespace {
 
 namespace nb = nanobind;
 using namespace nb::literals;
-
-template <class T>
-using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-template <class T>
-Span<T> span(const Vector<T>& v) {
-  return {v.data(), v.size()};
-}
 
 void adatron_turns(nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> matrix,
                    Vector<const double> linear, Vector<const double> lower, Vector<const double> upper,

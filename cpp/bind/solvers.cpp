@@ -17,19 +17,12 @@
 #include "hinge/many.hpp"
 #include "hinge/working_set.hpp"
 #include "monitor.hpp"
+#include "vectors.hpp"
 
 namespace hinge::bind {
 namespace {
 
 using namespace nb::literals;
-
-template <class T>
-using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-template <class T>
-Span<T> span(const Vector<T>& v) {
-  return {v.data(), v.size()};
-}
 
 SignedProblem signed_problem(std::size_t samples, const Vector<const double>& linear,
                              const Vector<const double>& lower, const Vector<const double>& upper,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -60,6 +61,15 @@ class Certificate:
     best_primal: float
     best_dual: float
     convex: bool | None = None
+
+    @classmethod
+    def of(
+        cls, dual: float, gap: float, violation: float, infeasibility: float, mu: Array, convex: bool | None
+    ) -> Self:
+        """From what is measured at a point: the rest follows."""
+        primal = dual + gap
+        share = relative(gap, primal, dual)
+        return cls(primal, dual, gap, share, violation, infeasibility, mu, primal, dual, convex)
 
     def proves(self, tol: float) -> bool:
         """Whether the point is feasible, and optimal, to within `tol`; never for a kernel known to be indefinite."""
@@ -133,21 +143,9 @@ def certify(
     residual = problem.reduced(gradient, mu)
 
     gap, unbounded = _gap(problem, alpha, residual)
-
-    dual = -problem.value(alpha, gradient)
-    primal = dual + gap
-    return Certificate(
-        primal=primal,
-        dual=dual,
-        gap=gap,
-        relative_gap=relative(gap, primal, dual),
-        kkt_violation=_kkt_violation(problem, alpha, residual + (problem.slope(alpha, gradient) - gradient)),
-        infeasibility=float(np.maximum(_infeasibility(problem, alpha), unbounded)),
-        mu=mu,
-        best_primal=primal,
-        best_dual=dual,
-        convex=convex,
-    )
+    violation = _kkt_violation(problem, alpha, residual + (problem.slope(alpha, gradient) - gradient))
+    infeasibility = float(np.maximum(_infeasibility(problem, alpha), unbounded))
+    return Certificate.of(-problem.value(alpha, gradient), gap, violation, infeasibility, mu, convex)
 
 
 def certify_all(
@@ -192,9 +190,9 @@ def _certify_together(
     rows = [np.abs(each.excess(a)) for each, (a, _, _) in zip(problems, points, strict=True)]
     infeasibility = [np.maximum.reduce(row, initial=max(box, 0.0)) for row, box in zip(rows, boxes, strict=True)]
     return [
-        Certificate(d + g, d, g, relative(g, d + g, d), kkt, float(off), mu, d + g, d, convex)
-        for g, d, kkt, off, (_, mu, _) in zip(
-            gap.tolist(), dual.tolist(), violation.tolist(), infeasibility, points, strict=True
+        Certificate.of(d, g, kkt, float(off), mu, convex)
+        for d, g, kkt, off, (_, mu, _) in zip(
+            dual.tolist(), gap.tolist(), violation.tolist(), infeasibility, points, strict=True
         )
     ]
 
@@ -218,20 +216,9 @@ def _certify_pairs(
     unbounded = float(np.max(np.abs(residual[~closed]), initial=0.0))
     missing = np.max(np.abs(compensated.excess(problem, (alpha, remainder[0]))), initial=0.0)
     boxes = np.maximum((problem.lower - alpha) - remainder[0], (alpha - problem.upper) + remainder[0])
-    dual = -problem.value(alpha, gradient)
-    primal = dual + gap
-    return Certificate(
-        primal=primal,
-        dual=dual,
-        gap=gap,
-        relative_gap=relative(gap, primal, dual),
-        kkt_violation=_kkt_violation(problem, alpha, residual),
-        infeasibility=float(np.max(boxes, initial=max(float(missing), unbounded))),
-        mu=mu,
-        best_primal=primal,
-        best_dual=dual,
-        convex=convex,
-    )
+    infeasibility = float(np.max(boxes, initial=max(float(missing), unbounded)))
+    violation = _kkt_violation(problem, alpha, residual)
+    return Certificate.of(-problem.value(alpha, gradient), gap, violation, infeasibility, mu, convex)
 
 
 def _gap(problem: Problem, alpha: Array, residual: Array) -> tuple[float, float]:
