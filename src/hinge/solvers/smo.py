@@ -125,11 +125,14 @@ class SMO:
         status = Status(run["status"])
         core = Polish(run.get("polish", Polish.UNTRIED))
         polished = core is Polish.DONE
-        if self.polish and status is Status.SOLVED and Q.n <= polished_n and core in (Polish.UNTRIED, Polish.SINGULAR):
+        # NUMERICAL: steps on pairs could not tell the last digits apart; a system of equations may
+        ended = status is Status.SOLVED or (status is Status.NUMERICAL and bool(np.isfinite(gradient).all()))
+        if self.polish and ended and Q.n <= polished_n and core in (Polish.UNTRIED, Polish.SINGULAR):
             with single_thread() if Q.n > 100 else nullcontext():  # below that BLAS does not think of threads
                 better = polish(problem, alpha, gradient)
             alpha, gradient = better or (alpha, gradient)
             polished = better is not None
+            status = Status.SOLVED if polished else status
         counters = ("row_hits", "row_misses", "reconstructions", "recomputations")
         found = Solution(
             alpha=alpha,
