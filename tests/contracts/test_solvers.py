@@ -24,7 +24,8 @@ class BoxedLowRank(LowRankInteriorPoint):
     """Through a factor of full rank, the problems it is for."""
 
     def solve(self, problem, start=None, monitor=None):
-        assume(np.isfinite(problem.lower).all() and np.isfinite(problem.upper).all() and problem.term is None)
+        held = np.isfinite(problem.upper - problem.lower)
+        assume(np.all(held if problem.term is None else held | (problem.term.d > 0)))
         return super().solve(problem, start, monitor)
 
 

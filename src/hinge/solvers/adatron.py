@@ -57,6 +57,7 @@ class AdaTron(IterativeMethod):
     random_state: int = 0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0 < self.rate < 2:
             raise ValueError(f"rate={self.rate!r} must lie between 0 and 2")
 

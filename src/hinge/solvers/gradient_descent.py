@@ -45,6 +45,7 @@ class GradientDescent(IterativeMethod):
     conjugate: bool = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.space not in SPACES:
             raise ValueError(f"space={self.space!r} must be one of {', '.join(map(repr, SPACES))}")
 

@@ -12,6 +12,7 @@ from hinge.problems import Array, Diagonal, History, Problem, Solution, Status, 
 from hinge.solvers.crossover import ProximalNewton, room_of, rounding_of
 from hinge.solvers.groups import nearest_feasible
 from hinge.solvers.interior_state import InteriorState
+from hinge.solvers.limits import check_limits
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.polish import MAX_SINGULAR, balance, polish
 from hinge.solvers.refine import refine
@@ -89,10 +90,7 @@ class InteriorPoint:
     crossover: bool = True
 
     def __post_init__(self) -> None:
-        if not 0 < self.tol < np.inf:
-            raise ValueError(f"tol={self.tol!r} must be a positive number")
-        if self.max_time is not None and not self.max_time >= 0:
-            raise ValueError(f"max_time={self.max_time!r} must be None or a number of seconds")
+        check_limits(self)
 
     def solve(
         self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None

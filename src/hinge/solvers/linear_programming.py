@@ -12,6 +12,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from hinge.problems import Array, History, LPProblem, LPSolution, Status, certify_lp
+from hinge.solvers.limits import check_limits
 
 #: Seconds between two looks at signals while HiGHS works.
 GLANCE = 0.05
@@ -41,10 +42,7 @@ class LinearProgramming:
     max_time: float | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.tol < np.inf:
-            raise ValueError(f"tol={self.tol!r} must be a positive number")
-        if self.max_time is not None and not self.max_time >= 0:
-            raise ValueError(f"max_time={self.max_time!r} must be None or a number of seconds")
+        check_limits(self)
 
     def solve_lp(self, problem: LPProblem) -> LPSolution:
         """Solve; where HiGHS gives up without a point, the constant function with the smallest loss."""

@@ -6,7 +6,6 @@ import time
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from hinge.problems import Array, History, Problem, Solution, Status, optimal_of
 from hinge.solvers.absorb import absorb, release
 from hinge.solvers.borne_out import borne_out
 from hinge.solvers.groups import groups_of, nearest_feasible
+from hinge.solvers.limits import check_limits
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.polish import polish
 from hinge.solvers.single_thread import single_thread
@@ -84,16 +84,11 @@ class SMO:
     polish: bool = True
 
     def __post_init__(self) -> None:
-        if not isinstance(self.max_iter, Integral):
-            raise ValueError(f"max_iter={self.max_iter!r} must be a whole number, -1 for no limit")
-        if not 0 < self.tol < np.inf:
-            raise ValueError(f"tol={self.tol!r} must be a positive number")
+        check_limits(self)
         if self.stop not in ("kkt", "gap"):
             raise ValueError(f"stop={self.stop!r} must be 'kkt' or 'gap'")
         if self.precision not in ("auto", "float32", "float64"):
             raise ValueError(f"precision={self.precision!r} must be 'auto', 'float32' or 'float64'")
-        if self.max_time is not None and not self.max_time >= 0:
-            raise ValueError(f"max_time={self.max_time!r} must be None or a number of seconds")
 
     def solve(
         self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
