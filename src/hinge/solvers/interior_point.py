@@ -303,8 +303,8 @@ def _solution(
     remainder = None
     if status is Status.SOLVED and state.problem.term is None and not _within(state, alpha, gradient, mu, tol):
         finer = refine(state.problem, state.K, alpha, mu, tol)
-        (alpha, left), (mu, mu_left), gradient = finer.alpha, finer.mu, finer.gradient
-        remainder = left, mu_left
+        (alpha, left), (mu, mu_left) = finer.alpha, finer.mu
+        gradient, remainder = state.gradient_at(alpha), (left, mu_left)  # of the doubles, as models have them
     columns = {name: np.array([record[name] for record in records]) for name in records[0]} if records else EMPTY
     return Solution(
         alpha=alpha,
