@@ -5,9 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hinge import SVR
+from hinge import SVR, losses
 from hinge import formulations as f
-from hinge import losses
 from hinge.kernels import RBF, open_access
 from hinge.problems import Status, certify
 from hinge.solvers import InteriorPoint
