@@ -78,6 +78,13 @@ def test_every_solver_of_curved_losses_is_under_its_contract():
     assert able == names_of(entry[0] for entry in test_curved_solvers.CURVED.values())
 
 
+@pytest.mark.parametrize("name", sorted(public_solvers()))
+def test_every_solver_states_its_cost_and_its_certificate(name):
+    said = getattr(hinge.solvers, name).__doc__
+    assert "\n    Cost: " in said
+    assert "\n    Certificate: " in said
+
+
 BAD = [
     *(("tol", value) for value in (0.0, -1.0, np.nan, np.inf, "small")),
     *(("max_time", value) for value in (-1.0, np.nan, "long")),

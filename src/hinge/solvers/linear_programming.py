@@ -27,6 +27,9 @@ class LinearProgramming:
     One equality row for each sample, f + ξ − ξ* + t = target with |t| ≤ tube, so that the multipliers of the rows are
     the dual point. Time is that of a linear program with n rows and two columns for each function of the dictionary.
 
+    Cost: a linear program with n rows and 2 columns for each function, by HiGHS: some hundred samples.
+    Certificate: feasible to `tol`; `certify_lp` gives the gap of the program.
+
     Parameters
     ----------
     tol : float

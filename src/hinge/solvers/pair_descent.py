@@ -48,6 +48,9 @@ class PairDescent:
     For problems over pairs (`RankingSVM`). An epoch costs O(pairs) and, for a linear kernel, one pass over the samples,
     else one product with their kernel matrix.
 
+    Cost: O(pairs) an epoch and a pass over the samples (linear), or a product with K.
+    Certificate: the relative gap is at most `tol`, or with `stop="kkt"` the KKT violation.
+
     Parameters
     ----------
     tol : float

@@ -51,6 +51,10 @@ class SMO:
     For every machine: pairs of one group where there are equality rows, single variables where there are none.
     A step costs two kernel rows and O(n) operations; memory is the row cache.
 
+    Cost: two kernel rows and O(n) a step, often n steps and more; memory is the row cache.
+    Certificate: the KKT violation is at most `tol`, or with `stop="gap"` the relative gap; where polished, both to
+    rounding.
+
     Parameters
     ----------
     tol : float
