@@ -43,7 +43,7 @@ def linear_machines(draw):
 @given(problem=linear_machines())
 @settings(max_examples=80)
 def test_linear_machines_are_solved_and_proved(problem):
-    found = CoordinateDescent(tol=TOL, max_time=10.0).solve_linear(problem)
+    found = CoordinateDescent(tol=TOL, max_time=30.0).solve_linear(problem)
     assert found.status is Status.SOLVED
     certificate = certify_linear(problem, found.weights, found.offset, found.beta)
     nothing = 1e-12 * np.sum(np.where(np.isfinite(problem.upper), problem.upper, 1.0))
@@ -77,14 +77,14 @@ def pair_problems(draw):
 @given(problem=pair_problems(), method=st.sampled_from(["auto", "newton"]))
 @settings(max_examples=80)
 def test_pairs_are_solved_and_proved(problem, method):
-    found = PairDescent(tol=TOL, method=method, max_time=10.0).solve(problem)
+    found = PairDescent(tol=TOL, method=method, max_time=30.0).solve(problem)
     assert found.status is Status.SOLVED
     assert np.all((found.alpha >= problem.lower) & (found.alpha <= problem.upper))
     certificate = certify(problem, *found.point)
     middle = 0.5 * (abs(certificate.primal) + abs(certificate.dual))
     assert certificate.gap <= 1.01 * TOL * middle + 1e-12 * np.sum(np.abs(found.alpha))
     assert found.history.best_dual <= certificate.primal * (1 + 1e-9) + 1e-12
-    again = PairDescent(tol=TOL, method=method, max_time=10.0).solve(problem)
+    again = PairDescent(tol=TOL, method=method, max_time=30.0).solve(problem)
     assert found.alpha.tobytes() == again.alpha.tobytes()
 
 
