@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include "hinge/monitor.hpp"
@@ -70,7 +71,8 @@ class RunControl {
   bool unstoppable_ = false;
 };
 
-// Whether the objective still falls, looked at once in a while.
+// Whether the objective still falls, looked at once in a while, and where it does not, whether violations still do: near
+// the end they are worth less than the last digit of the objective long before they are rounding errors themselves.
 class Progress {
  public:
   // It has not fallen over the last `window` steps, as floating point sees it.
@@ -83,10 +85,20 @@ class Progress {
   }
 
   void restart(std::int64_t steps, double objective) { since_ = steps, objective_ = objective; }
+  void jump(double change) { objective_ += change; }  // of an objective that was computed anew: no gain
+
+  // Fifty looks at all samples in a row have found no smaller violation (it goes up and down): rounding has the last
+  // word.
+  bool in_vain(double violation) {
+    vain_ = violation < 0.99 * least_ ? 0 : vain_ + 1;
+    least_ = std::min(least_, violation);
+    return vain_ >= 50;
+  }
 
  private:
   std::int64_t since_ = 0;
-  double objective_ = 0, total_ = 0;
+  double objective_ = 0, total_ = 0, least_ = std::numeric_limits<double>::infinity();
+  int vain_ = 0;
 };
 
 // When to take a snapshot: they thin out geometrically, some 150 of them in 10⁹ steps.

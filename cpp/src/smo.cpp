@@ -35,11 +35,12 @@ class Smo {
         continue;
       }
       if (step()) continue;
-      if (recomputed_at_ == result_.iterations) {  // f is exact and still no step changes β in floating point
+      const bool exact = recomputed_at_ == result_.iterations;  // and still no step changes β in floating point
+      if (!exact) recompute();
+      if (exact || progress_.in_vain(violation())) {
         result_.status = Status::numerical;
         break;
       }
-      recompute();
     }
     leave();
     return result_;
@@ -61,6 +62,7 @@ class Smo {
     gather_active();
     result_.exact = exact_f();
     objective_ = quadratic_value();
+    progress_.restart(0, objective_);
     shrink_period_ = until_shrink_ = static_cast<std::int64_t>(std::clamp<std::size_t>(n_, 10, 1000));
   }
 
@@ -148,14 +150,16 @@ class Smo {
     return gap_mode_tolerance_;
   }
 
-  // Steps still go on, but together they no longer change the objective in floating point.
+  // Steps still go on, but together they no longer change the objective in floating point, nor are violations smaller.
   bool out_of_precision() {
     const std::int64_t window = 10 * static_cast<std::int64_t>(std::max<std::size_t>(n_, 1000));
-    if (result_.iterations < window_start_ + window) return false;
-    total_gain_ += window_gain_;
-    const bool stalled = window_gain_ <= 1e-15 * (std::abs(objective_) + total_gain_);
-    window_start_ = result_.iterations, window_gain_ = 0;
-    return stalled;
+    if (!progress_.ended(result_.iterations, objective_, window)) return false;
+    if (shrunk()) {
+      reconstruct();  // perhaps those that rest have something to say
+      until_shrink_ = shrink_period_;
+    }
+    active_.select();
+    return progress_.in_vain(violation());
   }
 
   // ---- steps ---------------------------------------------------------------------------------------------------
@@ -165,7 +169,6 @@ class Smo {
     if (!(taken.length > 0)) return false;
     ++result_.iterations;
     objective_ -= taken.decrease;
-    window_gain_ += taken.decrease;
     drift_ += kUnitRoundoff * (f_scale_ + 2 * taken.length * kernel_scale_);
     return true;
   }
@@ -214,7 +217,11 @@ class Smo {
     if (shrunk()) reconstruct();
     scatter_active();
     ++result_.recomputations;
-    if (exact_f()) objective_ = quadratic_value();
+    if (exact_f()) {
+      const double before = objective_;
+      objective_ = quadratic_value();
+      progress_.jump(objective_ - before);
+    }
     active_.select();
   }
 
@@ -343,6 +350,7 @@ class Smo {
   Span<double> full_beta_, full_f_;
   std::size_t n_, slots_;
   RowCache<T> cache_;
+  Progress progress_;
   std::vector<double> diagonal_all_, reference_f_, reference_coefficient_;
   std::vector<std::int32_t> samples_;
   PairSteps<T> active_;
@@ -352,8 +360,8 @@ class Smo {
   double objective_ = 0, kernel_scale_ = 0, f_scale_ = 0, drift_ = 0;
   double tau_ = 0, flat_ = 0;  // the least curvature in a gain, and the least that is no rounding error
   double gap_mode_tolerance_ = -1, largest_gradient_ = 0, open_slope_ = 0;
-  double window_gain_ = 0, total_gain_ = 0, row_seconds_ = 0, row_entries_ = 0, reserve_ = 0, next_poll_ = kPollSeconds;
-  std::int64_t shrink_period_ = 0, until_shrink_ = 0, recomputed_at_ = -1, window_start_ = 0;
+  double row_seconds_ = 0, row_entries_ = 0, reserve_ = 0, next_poll_ = kPollSeconds;
+  std::int64_t shrink_period_ = 0, until_shrink_ = 0, recomputed_at_ = -1;
   bool unshrunk_near_end_ = false, stop_requested_ = false;
 };
 

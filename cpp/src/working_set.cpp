@@ -147,9 +147,9 @@ class Engine {
   bool stalled() {
     const std::int64_t window = 10 * static_cast<std::int64_t>(std::max<std::size_t>(f_.size(), 1000));
     if (!progress_.ended(result_.iterations, objective_, window)) return false;
-    if (!active_.shrunk()) return true;
-    reconstruct();  // perhaps those that rest have something to say
-    return false;
+    if (active_.shrunk()) reconstruct();  // perhaps those that rest have something to say
+    steps().select();
+    return progress_.in_vain(steps().violation());
   }
 
   bool holds_for_all() {
@@ -231,6 +231,7 @@ class Engine {
     if (stepless_at_ == result_.iterations) throw StopRequest{Status::numerical};
     stepless_at_ = result_.iterations;
     recompute();
+    if (progress_.in_vain(steps().violation())) throw StopRequest{Status::numerical};
   }
 
   // ---- working sets --------------------------------------------------------------------------------------------
@@ -238,11 +239,8 @@ class Engine {
   void step_set() {
     set_ = choice_.next();
     block_.fill(set_, active_.samples(), parallel_);
-    if (solve_inner()) {
-      spread();
-    } else {
-      no_step();
-    }
+    if (solve_inner()) spread();
+    else no_step();
   }
 
   // False if no step was possible.

@@ -114,6 +114,8 @@ LONG = {
     "AdaTron": (AdaTron(tol=1e-14), None),
     "InteriorPoint": (InteriorPoint(tol=1e-10), Logistic()),
     "LowRankInteriorPoint": (LowRankInteriorPoint(tol=1e-12), None),
+    "LowRankInteriorPoint, curved": (LowRankInteriorPoint(tol=1e-12), Logistic()),
+    "LowRankInteriorPoint, squared": (LowRankInteriorPoint(tol=1e-12), SquaredHinge()),
 }
 every_long = pytest.mark.parametrize("name", LONG)
 

@@ -315,3 +315,14 @@ def test_an_interrupt_keeps_the_model_that_exists(monkeypatch):
     assert model.status_ == hinge.Status.INTERRUPTED
     assert len(model.predict(X)) == 300
     assert np.isfinite(model.certificate_.gap)
+
+
+def test_a_start_where_no_pair_misses_its_margin():
+    """The width of the smooth kinks was a share of the loss: zero, and all coefficients became NaN, without an end."""
+    first, second, starts = np.array([0], dtype=np.int32), np.array([1], dtype=np.int32), np.array([0, 1])
+    access = open_access(hinge.kernels.Linear(), np.array([[1.0], [-1.0]]))
+    problem = Ranking(first, second, starts, np.ones(1), 2, False).build(access)
+    found = PairDescent(tol=1e-6, method="newton", max_time=5.0).solve(problem, start=np.ones(1))
+    assert found.status is hinge.Status.SOLVED
+    assert found.alpha == pytest.approx([0.25])
+    assert len(found.history) < 1000

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hinge import Status
-from hinge.formulations import CSVC, LossMachine, NuSVR
+from hinge.formulations import CSVC, SVR, LossMachine, NuSVR
 from hinge.kernels import RBF, Linear, open_access
 from hinge.losses import Logistic
 from hinge.problems import certify
@@ -84,3 +84,34 @@ class TestFineTolerances:
         assert found.status is Status.SOLVED
         assert np.any(found.alpha > 0)
         assert certify(problem, *found.point).proves(1e-3)
+
+
+class TestTheLastDigits:
+    """Violations can become smaller long after the objective has stopped falling in floating point."""
+
+    def problem(self, n, seed, C, epsilon):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, 3))
+        y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * rng.normal(size=n)
+        return SVR(y, np.full(n, C), epsilon).build(open_access(RBF(0.3), X))
+
+    @pytest.mark.parametrize("solver", [SMO, WorkingSet])
+    @pytest.mark.parametrize("polish", [False, True])
+    @pytest.mark.parametrize(
+        ("n", "seed", "C", "epsilon"), [(200, 2, 100.0, 0.1), (400, 1, 100.0, 0.1), (200, 0, 1000.0, 0.0)]
+    )
+    def test_samples_at_rest_are_asked_before_the_end(self, solver, polish, n, seed, C, epsilon):
+        """SMO ended where the samples that still moved could get no further, a violation of 0.2 among the others."""
+        problem = self.problem(n, seed, C, epsilon)
+        found = solver(tol=1e-9, polish=polish, max_time=20.0).solve(problem)
+        assert found.status is Status.SOLVED
+        assert certify(problem, *found.point).kkt_violation <= 1.1e-9
+
+    @pytest.mark.parametrize("solver", [SMO, WorkingSet])
+    @pytest.mark.parametrize("epsilon", [0.0, 0.1])
+    def test_a_tolerance_below_rounding_ends(self, solver, epsilon):
+        """Working sets went on for ever: setting samples aside, and asking them again, had no end."""
+        problem = self.problem(100, 0, 100.0, epsilon)
+        found = solver(tol=1e-15, polish=False, max_time=20.0).solve(problem)
+        assert found.status is Status.NUMERICAL
+        assert certify(problem, *found.point).kkt_violation <= 1e-10

@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from hinge import SVR, losses
 from hinge import formulations as f
-from hinge import losses
 from hinge.kernels import RBF, open_access
 from hinge.problems import Status, certify
 from hinge.solvers import InteriorPoint
@@ -85,3 +85,20 @@ def test_duplicates_leave_the_system_singular_and_the_gap_zero():
     found = InteriorPoint(tol=1e-15).solve(problem)
     assert found.remainder is not None
     assert certify(problem, *found.point, remainder=found.remainder).relative_gap <= 1e-15
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_the_gradient_is_that_of_the_doubles(name):
+    """It was that of the pairs, and with it the certificate of the doubles claimed a gap of exactly zero."""
+    problem = MACHINES[name].build(open_access(RBF(0.3), DATA))
+    found = InteriorPoint(tol=1e-18).solve(problem)
+    assert found.remainder is not None
+    claimed, true = certify(problem, *found.point, found.gradient), certify(problem, *found.point)
+    assert true.gap > 0
+    assert claimed.gap == pytest.approx(true.gap, rel=0.9)
+
+
+def test_a_model_claims_no_more_than_its_doubles_have():
+    model = SVR(C=1e4, gamma=0.3, epsilon=0.1, solver="interior_point").fit(DATA, TARGET)
+    claimed, true = model.certificate_, model.certify(DATA, TARGET)
+    assert 0.1 * true.gap <= claimed.gap <= 10 * true.gap

@@ -49,6 +49,9 @@ class Auto(WorkingSet):
     where the kernel matrix has a small rank r: linear kernels of few features; of other kernels the rank is probed on
     a few samples, once working sets have taken long enough to make that cheap. A large problem of high rank that is
     not solved after ten million steps (100 n, if that is more) is given up, with `Status.MAX_ITER`.
+
+    Cost: that of the solver taken; `hinge.solvers.explain` says which, and why.
+    Certificate: that of the solver taken.
     """
 
     def solve_many(

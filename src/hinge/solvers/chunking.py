@@ -45,6 +45,9 @@ class Chunking(WorkingSet):
     precision, and nothing of it is stored. Memory is that of training on the largest chunk, the support vectors and
     `size` others; so chunking pays off where support vectors are few.
 
+    Cost: every sample against every support vector after each chunk; memory is the largest chunk.
+    Certificate: as `SMO`, for all samples.
+
     Parameters
     ----------
     size : int

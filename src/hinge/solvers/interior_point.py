@@ -12,6 +12,7 @@ from hinge.problems import Array, Diagonal, History, Problem, Solution, Status, 
 from hinge.solvers.crossover import ProximalNewton, room_of, rounding_of
 from hinge.solvers.groups import nearest_feasible
 from hinge.solvers.interior_state import InteriorState
+from hinge.solvers.limits import check_limits
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.polish import MAX_SINGULAR, balance, polish
 from hinge.solvers.refine import refine
@@ -70,6 +71,9 @@ class InteriorPoint:
     regression has two for each sample), and some 5 to 25 iterations give ten digits, whatever C and the scale of the
     data are. Memory is 20 n² bytes. Offset, ρ and ε are the multipliers of the equality rows.
 
+    Cost: 10 n steps on pairs and 3 to 45 factorisations of the free samples, or 5 to 25 of n³/3; 20 n² bytes.
+    Certificate: the relative gap is at most `tol`; where doubles cannot hold it, that of `alpha` + `remainder`.
+
     Parameters
     ----------
     tol : float
@@ -89,10 +93,7 @@ class InteriorPoint:
     crossover: bool = True
 
     def __post_init__(self) -> None:
-        if not 0 < self.tol < np.inf:
-            raise ValueError(f"tol={self.tol!r} must be a positive number")
-        if self.max_time is not None and not self.max_time >= 0:
-            raise ValueError(f"max_time={self.max_time!r} must be None or a number of seconds")
+        check_limits(self)
 
     def solve(
         self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
@@ -305,8 +306,8 @@ def _solution(
     remainder = None
     if status is Status.SOLVED and state.problem.term is None and not _within(state, alpha, gradient, mu, tol):
         finer = refine(state.problem, state.K, alpha, mu, tol)
-        (alpha, left), (mu, mu_left), gradient = finer.alpha, finer.mu, finer.gradient
-        remainder = left, mu_left
+        (alpha, left), (mu, mu_left) = finer.alpha, finer.mu
+        gradient, remainder = state.gradient_at(alpha), (left, mu_left)  # of the doubles, as models have them
     columns = {name: np.array([record[name] for record in records]) for name in records[0]} if records else EMPTY
     return Solution(
         alpha=alpha,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hinge.kernels import Access, GramAccess, Linear, SubsetAccess
 from hinge.lowrank import SGMA, LowRankAccess, Nystrom, PivotedCholesky, low_rank_access
 from hinge.problems import Array, Problem, Quadratic, Solution, optimal_offset
 from hinge.solvers.dense_system import DenseSystem
+from hinge.solvers.limits import check_limits
 from hinge.solvers.low_rank_system import LowRankSystem
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.primal import Primal
@@ -20,7 +22,7 @@ from hinge.solvers.story import Story
 
 @dataclass(frozen=True, kw_only=True)
 class IterativeMethod:
-    """Options and the frame of a run; a method says what it is for in `_check` and works in `_work`."""
+    """Options and the frame of a run; a method says what it is for in `_check` and works in `_run`."""
 
     tol: float = 1e-4
     max_iter: int = -1
@@ -28,16 +30,21 @@ class IterativeMethod:
     approximation: SGMA | PivotedCholesky | Nystrom | None = None
     threads: int = 1
 
+    def __post_init__(self) -> None:
+        check_limits(self)
+        if isinstance(self.threads, bool) or not isinstance(self.threads, Integral) or self.threads < 1:
+            raise ValueError(f"threads={self.threads!r} must be a whole number, at least 1")
+        if self.approximation is not None and not isinstance(self.approximation, SGMA | PivotedCholesky | Nystrom):
+            raise ValueError(
+                f"approximation={self.approximation!r} must be SGMA(...), PivotedCholesky(...), Nystrom(...) or None"
+            )
+
     def _enough(self) -> int:
         """Iterations where `max_iter` sets no limit."""
         raise NotImplementedError
 
     def _check(self, problem: Problem) -> None:
         """A ValueError that names the remedy where the method is not for this problem."""
-
-    def _work(self, problem: Problem, story: Story) -> tuple[Array, Any]:
-        """(a feasible α, status)"""
-        raise NotImplementedError
 
     def approximate(self, access: Access) -> Any:
         """LLᵀ in the place of the matrix behind `access` if an approximation is asked for; L = X if it is linear."""
@@ -67,6 +74,7 @@ class IterativeMethod:
         return replace(found, gradient=gradient, mu=optimal_offset(problem, found.alpha, gradient))
 
     def _run(self, problem: Problem, story: Story) -> Solution:
+        """A feasible α with its status, and what `story` has kept."""
         raise NotImplementedError
 
 

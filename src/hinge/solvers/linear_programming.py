@@ -12,6 +12,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from hinge.problems import Array, History, LPProblem, LPSolution, Status, certify_lp
+from hinge.solvers.limits import check_limits
 
 #: Seconds between two looks at signals while HiGHS works.
 GLANCE = 0.05
@@ -25,6 +26,9 @@ class LinearProgramming:
 
     One equality row for each sample, f + ξ − ξ* + t = target with |t| ≤ tube, so that the multipliers of the rows are
     the dual point. Time is that of a linear program with n rows and two columns for each function of the dictionary.
+
+    Cost: a linear program with n rows and 2 columns for each function, by HiGHS: some hundred samples.
+    Certificate: feasible to `tol`; `certify_lp` gives the gap of the program.
 
     Parameters
     ----------
@@ -41,10 +45,7 @@ class LinearProgramming:
     max_time: float | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.tol < np.inf:
-            raise ValueError(f"tol={self.tol!r} must be a positive number")
-        if self.max_time is not None and not self.max_time >= 0:
-            raise ValueError(f"max_time={self.max_time!r} must be None or a number of seconds")
+        check_limits(self)
 
     def solve_lp(self, problem: LPProblem) -> LPSolution:
         """Solve; where HiGHS gives up without a point, the constant function with the smallest loss."""

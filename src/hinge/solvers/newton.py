@@ -24,6 +24,10 @@ class Newton(IterativeMethod):
     the rank where there is an `approximation` (or the kernel is linear); for piecewise quadratic losses the last step
     is exact.
 
+    Cost: a factorisation of the samples whose loss is curved, n³/3 at most (O(mn²) on a factor), 5 to 50 of them; 16 n²
+    bytes.
+    Certificate: the relative gap is at most `tol`.
+
     Parameters
     ----------
     tol : float

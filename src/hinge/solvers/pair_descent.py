@@ -13,6 +13,7 @@ from hinge.kernels import Linear, PairAccess
 from hinge.kernels.samples import view
 from hinge.problems import Array, Diagonal, History, Problem, Solution, Status
 from hinge.solvers.absorb import absorb
+from hinge.solvers.limits import check_limits
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.pair_newton import PairNewton
 from hinge.solvers.polish import polish
@@ -47,6 +48,9 @@ class PairDescent:
     For problems over pairs (`RankingSVM`). An epoch costs O(pairs) and, for a linear kernel, one pass over the samples,
     else one product with their kernel matrix.
 
+    Cost: O(pairs) an epoch and a pass over the samples (linear), or a product with K.
+    Certificate: the relative gap is at most `tol`, or with `stop="kkt"` the KKT violation.
+
     Parameters
     ----------
     tol : float
@@ -74,8 +78,7 @@ class PairDescent:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 < self.tol < np.inf:
-            raise ValueError(f"tol={self.tol!r} must be a positive number")
+        check_limits(self)
         if self.stop not in ("gap", "kkt"):
             raise ValueError(f"stop={self.stop!r} must be 'gap' or 'kkt'")
         if self.method not in ("auto", "descent", "newton"):

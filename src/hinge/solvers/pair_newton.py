@@ -24,6 +24,9 @@ DIRECT = 3000
 INNER = 40
 TRIALS = 30
 
+#: A kink that is smooth over less than this is a kink.
+THINNEST = 1e-13
+
 
 @dataclass
 class PairNewton:
@@ -93,10 +96,13 @@ class PairNewton:
         if len(self.ridge):
             return self._run_smooth(wanted, tell)
         loss = float(np.sum(self.cost * np.maximum(1 - self.pairs.differences(self.f), 0.0)))
-        width = min(0.2 * loss, 2 * self.gap) / max(float(np.sum(self.cost)), np.finfo(float).tiny)  # of a kink
+        kinks = min(0.2 * loss, 2 * self.gap) if loss > 0 else 2 * self.gap  # no pair may be missing its margin
+        width = kinks / max(float(np.sum(self.cost)), np.finfo(float).tiny)  # of a kink
         beta, f, alpha = self.beta.copy(), self.f.copy(), self.alpha
         together, tightness, stalls = np.inf, 0.05, 0
         while not wanted(self):
+            if not width >= THINNEST:
+                return "stalled"
             before = together
             sigma = width / max(float(np.mean(self.cost)), np.finfo(float).tiny)  # the kink is smooth over `width`
             found = self._proximal_step(alpha, beta, f, np.full(len(alpha), sigma), tightness)
@@ -114,7 +120,7 @@ class PairNewton:
                 if together < 0.1 * old_gap:
                     tightness *= 0.01
             stalls = stalls + 1 if together > 0.9 * before and tightness < 1e-12 else 0
-            if stalls > 5 or width < 1e-13 or tightness < 1e-24:
+            if stalls > 5 or tightness < 1e-24:
                 return "stalled"
             if together > 0.2 * before:
                 width *= 0.3

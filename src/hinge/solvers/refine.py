@@ -32,7 +32,6 @@ class Refined:
 
     alpha: Pair
     mu: Pair
-    gradient: Array
     gap: float
     value: float
 
@@ -48,7 +47,7 @@ def refine(problem: Problem, K: Array, alpha: Array, mu: Array, tol: float) -> R
         gradient, r = residual(problem, K, x, m)
         missing = excess(problem, x)
         value = problem.value(x[0], gradient)
-        here = Refined(x, m, gradient, _gap(problem, x, r) + float(np.abs(m[0]) @ np.abs(missing)), value)
+        here = Refined(x, m, _gap(problem, x, r) + float(np.abs(m[0]) @ np.abs(missing)), value)
         idle = 0 if best is None or here.gap < 0.5 * best.gap else idle + 1
         best = here if best is None or here.gap < best.gap else best
         if best.gap <= BELOW * tol * abs(value) or idle >= MAX_IDLE:
