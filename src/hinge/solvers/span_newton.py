@@ -29,6 +29,9 @@ FIRST_STEPS = 4
 #: what the residual has to fall to.
 FEW_PASSES, MANY_PASSES, ROUGH, FALL = 3, 60, 0.02, 1e-4
 
+#: Times that a step is halved before it is given up.
+HALVINGS = 12
+
 #: A ridge of the preconditioner, relative to its largest diagonal entry: what float32 leaves of small eigenvalues.
 RIDGE = 3e-6
 
@@ -155,9 +158,6 @@ class _Part:
     def _losses(self, missing: NDArray[np.float32]) -> Array:
         return np.einsum("ij,ij,ij->j", missing, missing, np.broadcast_to(self.cost, missing.shape), dtype=np.float64)
 
-    def _value(self, weights: Array, missing: NDArray[np.float32]) -> Array:
-        return 0.5 * np.sum(weights * (self.problem.inner @ weights), axis=0) + self._losses(missing)
-
     def _settle(self) -> None:
         """b by Newton steps of its own, and what follows from it."""
         run = self.run
@@ -171,7 +171,8 @@ class _Part:
             if np.all(np.abs(step) <= 1e-6 * (1.0 + np.abs(run.offsets))):
                 break
         self.missing = missing
-        self.value = self._value(run.weights, missing)
+        self.pulled = self.problem.inner @ run.weights
+        self.value = 0.5 * np.sum(run.weights * self.pulled, axis=0) + self._losses(missing)
 
     def descend(self, story: Story) -> Status:
         passes, value = FEW_PASSES, np.inf
@@ -196,7 +197,7 @@ class _Part:
         missing, cost = self.missing[rows], 2 * self.cost[rows]
         curved = np.where(missing > 0, cost, np.float32(0))
         k = missing.shape[1]
-        gradient = self.problem.inner @ self.run.weights
+        gradient = self.pulled
         if len(rows) == 0:
             return rows, gradient, np.zeros_like(gradient), curved
         both = self._of(rows).transposed(np.concatenate([cost * self.sign[rows] * missing, curved], axis=1))
@@ -219,20 +220,17 @@ class _Part:
         rows, gradient, sums, curved = self.known if self.whole else self._gradient()
         x, shift = self._newton(rows, gradient, sums, curved, passes)
         change = self.columns.times(x)
+        norm, slope = 2 * (self.value - self._losses(self.missing)), np.sum(x * self.pulled, axis=0)
+        bent = np.sum(x * (self.problem.inner @ x), axis=0)
         t = np.ones(x.shape[1])
-        for _ in range(12):
-            offsets = self.run.offsets + t * shift
-            outputs = self.outputs + t.astype(np.float32) * change
-            missing = self._missing(outputs, offsets)
-            weights = self.run.weights + t * x
-            higher = self._value(weights, missing) > self.value
+        for trial in range(HALVINGS + 1):
+            offsets, outputs = self.run.offsets + t * shift, self.outputs + t.astype(np.float32) * change
+            value = 0.5 * norm + t * slope + 0.5 * t**2 * bent + self._losses(self._missing(outputs, offsets))
+            higher = value > self.value
             if not np.any(higher):
                 break
-            t[higher] *= 0.5
-        else:
-            t[higher] = 0.0
-            offsets, outputs = self.run.offsets + t * shift, self.outputs + t.astype(np.float32) * change
-            weights = self.run.weights + t * x
+            t[higher] *= 0.5 if trial < HALVINGS - 1 else 0.0
+        weights = self.run.weights + t * x
         before = float(np.sum(self.value))
         self.run.weights, self.run.offsets, self.outputs = weights, offsets, outputs
         if self.whole:
