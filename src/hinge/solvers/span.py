@@ -45,7 +45,9 @@ class SpanProblem:
         """T, TTᵀ = K^nn + δI."""
         return root_of(self.inner)
 
-    def certificates(self, weights: Array, offsets: Array, outputs: Array, beta: Array) -> list[Certificate]:
+    def certificates(
+        self, weights: Array, offsets: Array, outputs: NDArray[np.floating], beta: Array
+    ) -> list[Certificate]:
         """Of every machine, from f = K^mn w at all samples and a dual point."""
         pull = self.columns.transposed(beta)
         return span_certificates(self.inner, self.root, self.sign, self.cost, weights, offsets, outputs, beta, pull)
@@ -67,7 +69,7 @@ def root_of(inner: Array) -> Array:
         ) from None
 
 
-def dual_point(sign: NDArray[np.floating], cost: Array, outputs: Array, offsets: Array) -> Array:
+def dual_point(sign: NDArray[np.floating], cost: Array, outputs: NDArray[np.floating], offsets: Array) -> Array:
     """βᵢ = 2 Cᵢ sᵢ max(0, 1 − sᵢ(fᵢ + b)): minus the slopes of the losses.                         (386)"""
     missing = np.maximum(1.0 - sign * (outputs + offsets), 0.0)
     return np.asarray(2.0 * cost[:, None] * sign * missing, dtype=np.float64)
@@ -80,7 +82,7 @@ def span_certificates(
     cost: Array,
     weights: Array,
     offsets: Array,
-    outputs: Array,
+    outputs: NDArray[np.floating],
     beta: Array,
     pull: Array,
 ) -> list[Certificate]:

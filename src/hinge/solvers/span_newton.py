@@ -78,6 +78,7 @@ class SpanNewton:
         story = Story(self.tol, ENOUGH if self.max_iter < 0 else self.max_iter, self.max_time, monitor)
         run = _Run(problem, self.tol, self.seed)
         with single_thread():
+            problem.root  # noqa: B018 - a kernel without one is refused here, not in the run
             status = story.run(lambda: run.follow(story))
         return SpanSolution(
             run.weights, run.offsets, run.outputs, status, story.iterations, story.history(), story.error
