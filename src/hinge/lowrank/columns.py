@@ -67,11 +67,11 @@ class Columns:
         )
         return product, out
 
-    def gram(self, rows: NDArray[np.intp], weight: Array) -> Array:
+    def gram(self, rows: NDArray[np.intp], weight: Array) -> Array32:
         """KᵀDK of some rows, in the precision of K."""
         some = self.values[rows]
         some *= np.sqrt(weight).astype(np.float32)[:, None]
-        return np.asarray(some.T @ some, dtype=np.float64)
+        return np.asarray(some.T @ some)
 
 
 def _narrow(matrix: Any) -> Array32:

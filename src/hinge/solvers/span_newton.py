@@ -114,12 +114,14 @@ class _Run:
         """K^nn + 2 CURVED Σ Cᵢ kᵢkᵢᵀ over the sample, scaled to all rows."""
         problem = self.problem
         scale = problem.columns.shape[0] / max(len(sample), 1)
-        P = problem.inner + problem.columns.gram(sample, 2.0 * CURVED * scale * problem.cost[sample])
+        self.inner = problem.inner.astype(np.float32)
+        P = problem.columns.gram(sample, 2.0 * CURVED * scale * problem.cost[sample])
+        P += self.inner
         ridge = RIDGE * float(np.max(np.diagonal(P), initial=0.0))
         while True:
-            P[np.diag_indices_from(P)] += ridge
+            P[np.diag_indices_from(P)] += np.float32(ridge)
             try:
-                self.factor = scipy.linalg.cho_factor(P, lower=True, check_finite=False)
+                self.factor = scipy.linalg.cholesky(P, lower=True, check_finite=False)
                 return
             except scipy.linalg.LinAlgError:
                 if not ridge < 1e-2 * float(np.max(np.diagonal(P))):
@@ -133,7 +135,10 @@ class _Run:
                 break
 
     def precondition(self, residual: Array) -> Array:
-        return np.asarray(scipy.linalg.cho_solve(self.factor, residual, check_finite=False))
+        """P⁻¹r, in float32: it need not be exact, only the same in every pass."""
+        size = np.max(np.abs(residual), axis=0, initial=1e-300)
+        narrow = (residual / size).astype(np.float32)
+        return size * scipy.linalg.cho_solve((self.factor, True), narrow, check_finite=False).astype(np.float64)
 
 
 class _Part:
@@ -249,13 +254,13 @@ class _Part:
     ) -> tuple[Array, Array]:
         """(x, change of b) with H x ≈ −g, b eliminated: H = K^nn + δI + KᵀDK − sums sumsᵀ / ΣD.       (388)"""
         mass = np.maximum(np.sum(curved, axis=0, dtype=np.float64), 1e-300)
-        columns, inner = self._of(rows), self.problem.inner
+        columns, inner = self._of(rows), self.run.inner
         x, r = np.zeros_like(gradient), -gradient
         z = self.run.precondition(r)
         p, size = z, np.sum(r * z, axis=0)
         goal = FALL * size
         for _ in range(passes):
-            hp = inner @ p
+            hp = (inner @ p.astype(np.float32)).astype(np.float64)
             if len(rows):
                 hp = hp + columns.weighted(p, curved)[1]
             if self.problem.bias:
