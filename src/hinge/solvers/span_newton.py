@@ -118,15 +118,19 @@ class _Run:
         P = problem.columns.gram(sample, 2.0 * CURVED * scale * problem.cost[sample])
         P += self.inner
         ridge = RIDGE * float(np.max(np.diagonal(P), initial=0.0))
+        P[np.diag_indices_from(P)] += np.float32(ridge)
         while True:
-            P[np.diag_indices_from(P)] += np.float32(ridge)
             try:
                 self.factor = scipy.linalg.cholesky(P, lower=True, check_finite=False)
                 return
             except scipy.linalg.LinAlgError:
+                if P.dtype == np.float32:  # first with more digits, then with a larger ridge
+                    P = P.astype(np.float64)
+                    continue
                 if not ridge < 1e-2 * float(np.max(np.diagonal(P))):
                     raise
                 ridge *= 10
+                P[np.diag_indices_from(P)] += ridge
 
     def _on_a_sample(self, story: Story, sample: NDArray[np.intp]) -> None:
         part = _Part(self, sample, self.problem.columns.shape[0] / len(sample))
@@ -135,9 +139,9 @@ class _Run:
                 break
 
     def precondition(self, residual: Array) -> Array:
-        """P⁻¹r, in float32: it need not be exact, only the same in every pass."""
+        """P⁻¹r, in the precision of P: it need not be exact, only the same in every pass."""
         size = np.max(np.abs(residual), axis=0, initial=1e-300)
-        narrow = (residual / size).astype(np.float32)
+        narrow = (residual / size).astype(self.factor.dtype)
         return size * scipy.linalg.cho_solve((self.factor, True), narrow, check_finite=False).astype(np.float64)
 
 
