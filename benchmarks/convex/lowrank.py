@@ -1,6 +1,7 @@
 """Low rank beside the exact machine, and one million rows.
 
-    python benchmarks/convex/lowrank.py [fifth] [covtype] [mnist] [growth] [reach] [parts] [--threads 2] [--rows 1000000]
+    python benchmarks/convex/lowrank.py
+        [fifth] [covtype] [mnist] [growth] [reach] [parts] [--threads 2] [--rows 1000000]
 
 fifth: `LowRankSVC` beside the exact machine (`SVC`), in one run, medians of three fits of each in turn: the accuracy of
 the exact machine less half a per cent is wanted at a fifth of its time.
