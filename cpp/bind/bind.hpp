@@ -14,5 +14,6 @@ void pairs(nanobind::module_& m);
 void libsvm_text(nanobind::module_& m);
 void online_learners(nanobind::module_& m);
 void adatron(nanobind::module_& m);
+void thin(nanobind::module_& m);
 
 }  // namespace hinge::bind

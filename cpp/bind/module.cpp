@@ -12,4 +12,5 @@ NB_MODULE(native, m) {
   hinge::bind::libsvm_text(m);
   hinge::bind::online_learners(m);
   hinge::bind::adatron(m);
+  hinge::bind::thin(m);
 }

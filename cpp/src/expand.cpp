@@ -111,17 +111,19 @@ class MultiplyFew {
   const Span<double> out_;
 };
 
+template <class Out>
 class Store {
  public:
-  Store(std::size_t m, Span<double> out) : m_(m), out_(out) {}
+  Store(std::size_t m, Span<Out> out) : m_(m), out_(out) {}
   template <class T>
   void take(std::size_t i, std::size_t first, std::size_t count, const T* values) const {
-    std::copy(values, values + count, out_.data() + i * m_ + first);
+    Out* const to = out_.data() + i * m_ + first;
+    for (std::size_t j = 0; j < count; ++j) to[j] = static_cast<Out>(values[j]);
   }
 
  private:
   const std::size_t m_;
-  const Span<double> out_;
+  const Span<Out> out_;
 };
 
 template <class T, class Consumer>
@@ -180,6 +182,11 @@ void evaluate(const Samples& x, const Samples& z, RowList list, const KernelFunc
   if (rows(x) == 0 || list.size() == 0) return;
   if (rows(x) >= kPanelRows) {
     const std::vector<double> shift = sparsifying_shift(z, function.needs());
+    if (!shift.empty() && precision == Precision::single && is_float32(x) && is_float32(z)) {
+      const SparseRows<float> sparse_z(z, shift);
+      if (!function.needs().squared || float_keeps(function.sharpness() * sparse_z.spread()))
+        return by_blocks<float>(x, z, list, function, shift, &sparse_z, consumer, parallel);
+    }
     if (!shift.empty()) {
       const SparseRows<double> sparse_z(z, shift);
       return by_blocks<double>(x, z, list, function, shift, &sparse_z, consumer, parallel);
@@ -189,7 +196,7 @@ void evaluate(const Samples& x, const Samples& z, RowList list, const KernelFunc
 
   const bool by_norms = function.needs().squared && rows(x) > kFewRows;
   const std::vector<double> centre = by_norms ? column_means(z) : std::vector<double>{};
-  const bool floats = precision == Precision::samples && is_float32(x) && is_float32(z) &&
+  const bool floats = precision != Precision::full && is_float32(x) && is_float32(z) &&
                       (!by_norms || float_keeps(function.sharpness() * spread(z, centre)));
   if (floats) {
     by_blocks<float>(x, z, list, function, centre, nullptr, consumer, parallel);
@@ -218,7 +225,13 @@ void expand(const Samples& x, const Samples& z, const KernelFunction& function, 
 void cross(const Samples& x, const Samples& z, const KernelFunction& function, Span<double> out,
            const Parallel& parallel) {
   if (out.size() != rows(x) * rows(z)) throw std::invalid_argument("cross: out must be n × m");
-  evaluate(x, z, RowList(rows(z)), function, Store(rows(z), out), Precision::full, parallel);
+  evaluate(x, z, RowList(rows(z)), function, Store<double>(rows(z), out), Precision::full, parallel);
+}
+
+void columns(const Samples& x, const Samples& z, const KernelFunction& function, Span<float> out,
+             const Parallel& parallel) {
+  if (out.size() != rows(x) * rows(z)) throw std::invalid_argument("columns: out must be n × m");
+  evaluate(x, z, RowList(rows(z)), function, Store<float>(rows(z), out), Precision::single, parallel);
 }
 
 }  // namespace hinge

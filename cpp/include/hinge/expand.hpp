@@ -19,7 +19,8 @@ namespace hinge {
 
 // full: all arithmetic in double.  samples: kernel values in float where X and Z both are float, and where
 // gamma times the spread of Z is small enough for them to keep six digits; sums are in double all the same.
-enum class Precision { full, samples };
+// single: the same, and products of sparse rows in float as well; for values that are stored as float.
+enum class Precision { full, samples, single };
 
 // coef is m × outputs, out n × outputs; samples of Z whose coefficients are all 0 cost nothing.  Throws
 // std::invalid_argument if sizes do not fit.
@@ -29,5 +30,9 @@ void expand(const Samples& x, const Samples& z, const KernelFunction& function, 
 // out is n × m; full precision.
 void cross(const Samples& x, const Samples& z, const KernelFunction& function, Span<double> out,
            const Parallel& parallel);
+
+// The same in float, for tall matrices that are gone through many times.
+void columns(const Samples& x, const Samples& z, const KernelFunction& function, Span<float> out,
+             const Parallel& parallel);
 
 }  // namespace hinge

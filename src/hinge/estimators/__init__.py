@@ -4,6 +4,7 @@ from hinge.estimators.classification import SVC, NuSVC
 from hinge.estimators.incremental import IncrementalSVC, IncrementalSVR
 from hinge.estimators.linear_classification import LinearSVC
 from hinge.estimators.linear_single import LinearOneClassSVM, LinearSVR
+from hinge.estimators.low_rank_classification import LowRankSVC
 from hinge.estimators.lp import LPSVC, LPSVR
 from hinge.estimators.one_class import OneClassSVM
 from hinge.estimators.online_classification import OnlineNuSVC, OnlineSVC
@@ -22,6 +23,7 @@ __all__ = [
     "LinearOneClassSVM",
     "LinearSVC",
     "LinearSVR",
+    "LowRankSVC",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",

@@ -31,6 +31,9 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
         super()._check_parameters()
         parameters.choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         parameters.flag("break_ties", self.break_ties)
+        self._check_class_weight()
+
+    def _check_class_weight(self) -> None:
         if isinstance(self.class_weight, dict):
             for label, weight in self.class_weight.items():
                 parameters.number(f"class_weight[{label!r}]", weight, 0.0, open_low=True)

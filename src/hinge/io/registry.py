@@ -43,6 +43,7 @@ ESTIMATORS: dict[str, type] = {
         estimators.LinearSVC,
         estimators.LinearSVR,
         estimators.LinearOneClassSVM,
+        estimators.LowRankSVC,
         estimators.LPSVC,
         estimators.LPSVR,
         estimators.OnlineSVC,

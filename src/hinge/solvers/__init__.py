@@ -16,6 +16,7 @@ from hinge.solvers.newton import Newton
 from hinge.solvers.pair_descent import PairDescent
 from hinge.solvers.risk import Descent, RegularizedRisk, descend
 from hinge.solvers.smo import SMO
+from hinge.solvers.span_newton import SpanNewton
 from hinge.solvers.working_set import WorkingSet
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "PairDescent",
     "RegularizedRisk",
     "Solver",
+    "SpanNewton",
     "WorkingSet",
     "choose",
     "decide",

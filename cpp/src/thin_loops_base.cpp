@@ -1,0 +1,10 @@
+// thin_loops_base.cpp: the loops of thin products, compiled for any processor.
+#include "thin_loops.hpp"
+#include "thin_loops.inl"
+
+namespace hinge {
+
+extern const ThinLoops thin_loops_base;
+const ThinLoops thin_loops_base = every_thin_loop;
+
+}  // namespace hinge

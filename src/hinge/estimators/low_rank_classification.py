@@ -1,0 +1,310 @@
+"""`LowRankSVC`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from hinge.estimators import parameters
+from hinge.estimators.classification import SVC
+from hinge.estimators.data import Data, take
+from hinge.estimators.machine import _left
+from hinge.estimators.pairs import PairwiseClassifier
+from hinge.estimators.transaction import all_or_nothing
+from hinge.kernels import FunctionKernel, Kernel, cache_bytes
+from hinge.lowrank.columns import Columns, make_columns
+from hinge.lowrank.source import Source
+from hinge.problems import Array, Certificate, Status, combine
+from hinge.solvers import Explanation, SpanNewton
+from hinge.solvers.span import SpanProblem, dual_point, ridge_of, root_of, span_certificates
+
+#: Rows of the exact machine whose support vectors are taken, for every basis function wanted; its tolerance.
+ROWS_PER_FUNCTION, ROUGH_TOL = 1.75, 0.1
+
+#: Entries of a block of kernel values in `certify`.
+BLOCK = 1 << 22
+
+
+class LowRankSVC(PairwiseClassifier):
+    """Classification with few basis functions and squared hinge losses, for many samples.
+
+    f = Σⱼ cⱼ k(zⱼ, ·) + b with `n_basis` of the samples as zⱼ; every class against the rest.  Minimises
+    ½ cᵀ(K^nn + δI)c + Σ Cᵢ max(0, 1 − yᵢ f(xᵢ))² over c and b, δ being 1e-5 of the mean of the diagonal, for all
+    classes together: a pass over the kernel values of all samples with the basis functions serves all of them.
+
+    Parameters
+    ----------
+    n_basis : int, default=1000
+        Basis functions.  Accuracy, memory (4 bytes · n_samples · n_basis) and time grow with them.
+    basis : {"support", "random"}, default="support"
+        Support vectors of the exact machine of some of the samples, filled up with samples drawn at random where these
+        are too few; or all drawn at random.
+    C : float, default=1.0
+        Price of a squared margin error.  Multiplied by class and sample weights.
+    kernel, degree, gamma, coef0, class_weight, n_jobs, verbose, fit_intercept
+        As in `SVC`; the kernel must be positive semidefinite.
+    tol : float, default=1e-2
+        Stop when a Newton step lowers the regularised risk by no more than this share of it, or when the relative
+        duality gap is no larger.  `certificate_` says what is proven, which is less than what is true: see the guide.
+    max_iter : int, default=-1
+        Newton steps with all samples; −1 for 100.
+    max_time : float, optional
+        Seconds for the whole fit; the best model so far is kept.
+    cache_size : float or "auto", default="auto"
+        Megabytes for the kernel values; more of them go to a temporary file.
+    random_state : int, RandomState or None, default=None
+        Seed of what is drawn; None is always the same one.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        Of the problem above, with these basis functions: sums over the classes; `certificates_` has one per class.
+    dual_coef_ : ndarray of shape (1 or n_classes, n_basis)
+        c of every class; with two classes one row, positive for ``classes_[1]``.
+    support_, support_vectors_
+        The basis functions.
+    history_ : History
+    classes_, n_support_, intercept_, status_, n_iter_
+        As in `SVC`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from hinge import LowRankSVC
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = LowRankSVC(C=10, n_basis=200).fit(X, y)
+    >>> bool(model.score(X, y) > 0.97)
+    True
+    """
+
+    _tells_loose_gaps: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        *,
+        C=1.0,
+        kernel="rbf",
+        degree=3,
+        gamma="scale",
+        coef0=0.0,
+        n_basis=1000,
+        basis="support",
+        tol=1e-2,
+        max_iter=-1,
+        max_time=None,
+        cache_size="auto",
+        class_weight=None,
+        n_jobs=None,
+        verbose=False,
+        random_state=None,
+        fit_intercept=True,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.n_basis = n_basis
+        self.basis = basis
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+        self.fit_intercept = fit_intercept
+
+    def _check_parameters(self) -> None:
+        self._check_limits()
+        parameters.number("C", self.C, 0.0, open_low=True)
+        parameters.number("degree", self.degree, 0.0)
+        parameters.number("coef0", self.coef0, -np.inf)
+        parameters.integer("n_basis", self.n_basis, 1)
+        parameters.choice("basis", self.basis, ("support", "random"))
+        parameters.flag("verbose", self.verbose)
+        parameters.flag("fit_intercept", self.fit_intercept)
+        self._check_class_weight()
+        self._make_kernel()
+
+    # ---- training ---------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on X with labels y.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+            float32 is computed with in float32. Kernel values for ``kernel="precomputed"``.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies the cost of each sample; zero leaves it out.
+
+        Returns
+        -------
+        self
+        """
+        with all_or_nothing(self):
+            deadline = self._deadline()
+            data = self._prepared(X, y, sample_weight)
+            kernel = self._make_kernel().resolve(data.X, data.weight)
+            if not np.isfinite(Source(kernel, data.X).diagonal()).all():
+                raise ValueError(
+                    "kernel values of these data are not finite: they overflow. Scale the data, for example with "
+                    "StandardScaler"
+                )
+            seed = 0 if self.random_state is None else self.random_state
+            random = check_random_state(seed)
+            basis = self._chosen(data, random)
+            columns = self._columns(kernel, data, basis)
+            self._train_span(data, kernel, basis, columns, random, deadline)
+        return self._finish()
+
+    def _solver(self, max_time: float | None = None) -> SpanNewton:
+        return SpanNewton(tol=self.tol, max_iter=self.max_iter, max_time=max_time)
+
+    def _columns(self, kernel: Kernel, data: Data, basis: NDArray[np.intp]) -> Columns:
+        threads = effective_n_jobs(self.n_jobs)
+        if isinstance(kernel, FunctionKernel):
+            threads = 1
+        return make_columns(kernel, data.X, basis, threads, cache_bytes(self.cache_size))
+
+    def _chosen(self, data: Data, random: np.random.RandomState) -> NDArray[np.intp]:
+        """Positions of the basis functions among the kept samples, in order."""
+        order, n = random.permutation(data.n), min(int(self.n_basis), data.n)
+        if self.basis == "support" and n < data.n:
+            some = order[: int(ROWS_PER_FUNCTION * n)]
+            if len(np.unique(data.y[some])) > 1:
+                vectors = self._support_vectors(data, some)
+                order = np.concatenate([random.permutation(vectors), order[~np.isin(order, vectors)]])
+        return np.sort(order[:n])
+
+    def _support_vectors(self, data: Data, some: NDArray[np.intp]) -> NDArray[np.intp]:
+        X = data.X[np.ix_(some, some)] if self._is_precomputed() else take(data.X, some)
+        rough = SVC(
+            C=self.C,
+            kernel=self._make_kernel().resolve(data.X, data.weight),
+            tol=ROUGH_TOL,
+            max_time=self.max_time,
+            n_jobs=self.n_jobs,
+            fit_intercept=self.fit_intercept,
+        )
+        return some[rough.fit(X, data.y[some], self._costs(data)[some]).support_]
+
+    def _signs(self, data: Data) -> NDArray[np.float32]:
+        """±1, a column for every machine."""
+        positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        return np.where(data.y[:, None] == positive, np.float32(1.0), np.float32(-1.0))
+
+    def _train_span(
+        self,
+        data: Data,
+        kernel: Kernel,
+        basis: NDArray[np.intp],
+        columns: Columns,
+        random: np.random.RandomState,
+        deadline: float | None,
+    ) -> None:
+        cost = float(self.C) * self._costs(data)
+        problem = SpanProblem(columns, self._signs(data), cost, bool(self.fit_intercept))
+        solver = replace(self._solver(_left(deadline)), seed=int(random.randint(2**31)))
+        with self._progress() as monitor:
+            found = solver.solve(problem, monitor)
+            if monitor is not None and len(found.history):
+                monitor(found.history.last())
+        beta = dual_point(problem.sign, cost, found.outputs, found.offsets)
+        self._tell_span(found, problem.certificates(found.weights, found.offsets, found.outputs, beta))
+        self._assemble_span(data, kernel, basis, found.weights, found.offsets)
+        self._dual_points = list(beta.T)
+
+    def _tell_span(self, found: Any, certificates: Sequence[Certificate]) -> None:
+        self.certificates_ = list(certificates)
+        self.certificate_ = combine(certificates)
+        self.status_, self._error = found.status, found.error
+        self.history_, self.n_iter_ = found.history, found.iterations
+        self.fit_status_ = int(self.status_ is not Status.SOLVED)
+
+    def _assemble_span(
+        self, data: Data, kernel: Kernel, basis: NDArray[np.intp], weights: Array, offsets: Array
+    ) -> None:
+        """Basis functions by class, as support vectors are."""
+        labels = np.searchsorted(self.classes_, data.y[basis])
+        order = np.argsort(labels, kind="stable")
+        self._n_support = np.bincount(labels, minlength=len(self.classes_)).astype(np.int32)
+        self._assemble(data, kernel, basis[order], weights[order], offsets)
+        self.intercept_ = offsets
+        self.dual_coef_ = self._as_dual(np.ascontiguousarray(self.model_.coefficients.T))
+
+    def _n_machines(self) -> int:
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
+
+    # ---- prediction -------------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> Array:
+        """f: one column per class, or the one of ``classes_[1]`` with two classes."""
+        values = self._decide(X)
+        return values.ravel() if len(self.classes_) == 2 else values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of each row: the class with the largest f."""
+        check_is_fitted(self)
+        values = self._decide(X)
+        if len(self.classes_) == 2:
+            return self.classes_[(values.ravel() > 0).astype(np.intp)]
+        return self.classes_[np.argmax(values, axis=1)]
+
+    # ---- the certificate --------------------------------------------------------------------------------------
+
+    def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+        """Recompute the certificate from the training data, in float64 and with NumPy alone.      docs/math.md (387)
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            What `fit` was given.
+
+        Returns
+        -------
+        Certificate
+            Sums over the classes; `kkt_violation` is the largest.
+        """
+        check_is_fitted(self)
+        data = self._validate(X, y, sample_weight, reset=False)
+        if self._dual_points is None or len(self._dual_points[0]) != data.n:
+            raise ValueError("sample_weight leaves out other samples than in fit; pass the weights that fit was given")
+        model, support = self.model_, np.searchsorted(data.rows, self.support_)
+        inner = self._exact_columns(data, support)(support)
+        inner = 0.5 * (inner + inner.T)
+        inner[np.diag_indices_from(inner)] += ridge_of(inner)
+        beta = np.stack(self._dual_points, axis=1)
+        outputs, pull = np.empty_like(beta), np.zeros_like(model.coefficients)
+        columns, step = self._exact_columns(data, support), max(1, BLOCK // max(len(support), 1))
+        for first in range(0, data.n, step):
+            rows = np.arange(first, min(data.n, first + step))
+            block = columns(rows)
+            outputs[rows] = block @ model.coefficients
+            pull += block.T @ beta[rows]
+        cost = float(self.C) * self._costs(data)
+        signs = self._signs(data).astype(np.float64)
+        return combine(
+            span_certificates(
+                inner, root_of(inner), signs, cost, model.coefficients, self.intercept_, outputs, beta, pull
+            )
+        )
+
+    def _exact_columns(self, data: Data, support: NDArray[np.intp]) -> Any:
+        """Kernel values with the basis functions, by the formula of the kernel."""
+        if self._is_precomputed():
+            return lambda rows: np.asarray(data.X[np.ix_(rows, support)], dtype=np.float64)
+        return lambda rows: np.asarray(self.model_.kernel(take(data.X, rows), self.model_.vectors), dtype=np.float64)
+
+    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
+        raise ValueError("LowRankSVC has one method, Newton's on its basis functions; explain is for SVC and the like")

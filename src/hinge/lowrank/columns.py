@@ -1,0 +1,103 @@
+"""K^mn as it is, in float32: for methods that go through it a few times and never need LLᵀ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hinge import _core
+from hinge.kernels import Kernel, cross
+from hinge.kernels.samples import view
+from hinge.lowrank.rows import RowBlocks, allocate
+from hinge.lowrank.source import Source
+
+Array = NDArray[np.float64]
+Array32 = NDArray[np.float32]
+
+
+def _everyone() -> NDArray[np.int64]:
+    return np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Kernel values of all samples with the basis functions, and of these with each other.   docs/math.md (385)
+
+    values : ndarray of float32 (m × n)
+    inner : ndarray (n × n), in float64
+    rows : ndarray of int
+        The rows that products are made with; none stand for all.
+    """
+
+    values: Array32
+    inner: Array
+    threads: int = 1
+    rows: NDArray[np.int64] = field(default_factory=_everyone)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows that take part, and basis functions."""
+        return len(self.rows) or self.values.shape[0], self.values.shape[1]
+
+    def of(self, rows: NDArray[np.intp]) -> Columns:
+        """The same with some rows only, at least one; nothing is copied."""
+        return replace(self, rows=np.ascontiguousarray(rows, dtype=np.int64))
+
+    def times(self, weights: Any) -> Array32:
+        """K W."""
+        out = np.empty((self.shape[0], weights.shape[1]), dtype=np.float32)
+        _core.thin_times(self.values, self.rows, _narrow(weights), out, self.threads)
+        return out
+
+    def transposed(self, factors: Any) -> Array:
+        """Kᵀ R."""
+        out = np.empty((self.shape[1], factors.shape[1]))
+        _core.thin_transposed(self.values, self.rows, _narrow(factors), out, self.threads)
+        return out
+
+    def weighted(self, weights: Any, factors: Any) -> tuple[Array32, Array]:
+        """K W, and Kᵀ (D ∘ K W), in one pass."""
+        product = np.empty((self.shape[0], weights.shape[1]), dtype=np.float32)
+        out = np.empty((self.shape[1], weights.shape[1]))
+        _core.thin_weighted(
+            self.values, self.rows, _narrow(weights), _narrow(factors), product, out, self.threads
+        )
+        return product, out
+
+    def gram(self, rows: NDArray[np.intp], weight: Array) -> Array32:
+        """KᵀDK of some rows, in the precision of K."""
+        some = self.values[rows]
+        some *= np.sqrt(weight).astype(np.float32)[:, None]
+        return np.asarray(some.T @ some)
+
+
+def _narrow(matrix: Any) -> Array32:
+    return np.ascontiguousarray(matrix, dtype=np.float32)
+
+
+def make_columns(
+    kernel: Kernel,
+    X: Any,
+    basis: NDArray[np.intp],
+    threads: int = 1,
+    budget_bytes: int | None = None,
+    folder: str | None = None,
+) -> Columns:
+    """K^mn and K^nn for basis functions that were chosen; K^mn goes to a file where it exceeds the budget."""
+    source = Source(kernel, X, threads)
+    m, n = source.m, len(basis)
+    values = allocate(m, n, np.float32, budget_bytes, folder)
+    nodes = kernel.nodes()
+    if nodes is None:
+        columns = source.columns(basis)
+        for rows in RowBlocks(values).slices():
+            values[rows] = columns(rows)
+        inner = source.block(basis, basis)
+    else:
+        x, z = view(X), view(X[basis])
+        _core.columns(x.native, z.native, _core.Kernel(nodes), values, threads)
+        inner = cross(kernel, z.data, threads=threads)
+    return Columns(values, 0.5 * (inner + inner.T), threads)

@@ -1,0 +1,106 @@
+"""Machines of a few given basis functions, squared hinge losses: the problem, and what is proven of a point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from hinge.lowrank.columns import Columns
+from hinge.problems import Array, Certificate
+
+#: What is added to the diagonal of K^nn, relative to its mean: basis functions may be alike.
+RIDGE = 1e-5
+
+
+@dataclass(frozen=True)
+class SpanProblem:
+    """min ½ wᵀ(K^nn + δI)w + Σᵢ Cᵢ max(0, 1 − sᵢ((K^mn w)ᵢ + b))² for every column of signs.    docs/math.md (385)
+
+    `sign` is m × k of ±1, `cost` the Cᵢ; `bias`: whether there is a b.
+    """
+
+    columns: Columns
+    sign: NDArray[np.float32]
+    cost: Array
+    bias: bool = True
+
+    @cached_property
+    def ridge(self) -> float:
+        """δ"""
+        return ridge_of(self.columns.inner)
+
+    @cached_property
+    def inner(self) -> Array:
+        """K^nn + δI."""
+        inner = self.columns.inner.copy()
+        inner[np.diag_indices_from(inner)] += self.ridge
+        return inner
+
+    @cached_property
+    def root(self) -> Array:
+        """T, TTᵀ = K^nn + δI."""
+        return root_of(self.inner)
+
+    def certificates(
+        self, weights: Array, offsets: Array, outputs: NDArray[np.floating], beta: Array
+    ) -> list[Certificate]:
+        """Of every machine, from f = K^mn w at all samples and a dual point."""
+        pull = self.columns.transposed(beta)
+        return span_certificates(self.inner, self.root, self.sign, self.cost, weights, offsets, outputs, beta, pull)
+
+
+def ridge_of(inner: Array) -> float:
+    """δ of K^nn."""
+    return max(RIDGE * float(np.mean(np.diagonal(inner))), 1e-12) if len(inner) else 0.0
+
+
+def root_of(inner: Array) -> Array:
+    """The Cholesky factor; a ValueError for kernels that have none."""
+    try:
+        return scipy.linalg.cholesky(inner, lower=True, check_finite=False)
+    except scipy.linalg.LinAlgError:
+        raise ValueError(
+            "the kernel is not positive semidefinite on the basis functions; use another kernel, or SVC, which takes "
+            "indefinite ones"
+        ) from None
+
+
+def dual_point(sign: NDArray[np.floating], cost: Array, outputs: NDArray[np.floating], offsets: Array) -> Array:
+    """βᵢ = 2 Cᵢ sᵢ max(0, 1 − sᵢ(fᵢ + b)): minus the slopes of the losses.                         (386)"""
+    missing = np.maximum(1.0 - sign * (outputs + offsets), 0.0)
+    return np.asarray(2.0 * cost[:, None] * sign * missing, dtype=np.float64)
+
+
+def span_certificates(
+    inner: Array,
+    root: Array,
+    sign: NDArray[np.floating],
+    cost: Array,
+    weights: Array,
+    offsets: Array,
+    outputs: NDArray[np.floating],
+    beta: Array,
+    pull: Array,
+) -> list[Certificate]:
+    """The value at (w, b), and that of the best multiple t of a dual point, 0 ≤ t ≤ 1.            (386), (387)
+
+    `pull` is K^nm β.  An excess of Σβ over 0, which b would have to pay for, is taken off the dual value.
+    """
+    missing = np.maximum(1.0 - sign * (outputs + offsets), 0.0)
+    primal = 0.5 * np.sum(weights * (inner @ weights), axis=0) + cost @ missing**2
+    white = scipy.linalg.solve_triangular(root, pull, lower=True, check_finite=False)
+    curved = np.sum(white**2, axis=0) + 0.5 * np.sum(beta**2 / cost[:, None], axis=0)
+    linear = np.sum(np.abs(beta), axis=0) - np.abs(offsets) * np.abs(np.sum(beta, axis=0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(curved > 0, np.clip(linear / np.where(curved > 0, curved, 1.0), 0.0, 1.0), 0.0)
+    dual = t * linear - 0.5 * t**2 * curved
+    apart = np.max(np.abs(t * beta - dual_point(sign, cost, outputs, offsets)), axis=0, initial=0.0)
+    balance = np.abs(np.sum(t * beta, axis=0))
+    return [
+        Certificate.of(float(low), max(0.0, float(high - low)), float(kkt), float(excess), np.array([b]), True)
+        for low, high, kkt, excess, b in zip(dual, primal, apart, balance, offsets, strict=True)
+    ]

@@ -1,0 +1,284 @@
+"""Newton's method for machines of a few given basis functions, all of them at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from hinge.lowrank.columns import Columns
+from hinge.problems import Array, History, Status
+from hinge.solvers.monitor import Monitor
+from hinge.solvers.single_thread import single_thread
+from hinge.solvers.span import SpanProblem
+from hinge.solvers.story import Story
+
+#: Newton steps where `max_iter` sets no limit.
+ENOUGH = 100
+
+#: Rows for a basis function in the sample that the preconditioner and the first steps are made from, and the share of
+#: their losses that is expected to be curved.
+SAMPLE, CURVED = 2, 0.2
+
+#: Steps with the sample alone.
+FIRST_STEPS = 4
+
+#: Conjugate gradients: passes for a step while steps still lower the risk by more than ROUGH, and then; the square of
+#: what the residual has to fall to.
+FEW_PASSES, MANY_PASSES, ROUGH, FALL = 3, 60, 0.02, 1e-4
+
+#: Times that a step is halved before it is given up.
+HALVINGS = 12
+
+#: A ridge of the preconditioner, relative to its largest diagonal entry: what float32 leaves of small eigenvalues.
+RIDGE = 3e-6
+
+
+@dataclass(frozen=True)
+class SpanSolution:
+    """weights (n × k), offsets (k) and the values of the functions at all samples."""
+
+    weights: Array
+    offsets: Array
+    outputs: NDArray[np.float32]
+    status: Status
+    iterations: int
+    history: History
+    error: BaseException | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanNewton:
+    """Newton steps by preconditioned conjugate gradients, for all classes in one pass over K^mn.  docs/math.md (388)
+
+    The first steps see a sample of the rows; what the preconditioner is made of, too.  A step with all rows makes its
+    passes over those with a positive loss alone, which are all that the Hessian knows, and one more over all.
+
+    Parameters
+    ----------
+    tol : float
+        Stop when a step lowers the regularised risk by no more than this share of it, or the duality gap is no larger.
+    max_iter : int
+        Steps with all rows; −1 for the default of 100.
+    max_time : float or None
+        Seconds.
+    seed : int
+        Of the sample of rows.
+    """
+
+    tol: float = 1e-2
+    max_iter: int = -1
+    max_time: float | None = None
+    seed: int = 0
+
+    def solve(self, problem: SpanProblem, monitor: Monitor | None = None) -> SpanSolution:
+        """Solve all machines of `problem`."""
+        story = Story(self.tol, ENOUGH if self.max_iter < 0 else self.max_iter, self.max_time, monitor)
+        run = _Run(problem, self.tol, self.seed)
+        with single_thread():
+            problem.root  # noqa: B018 - a kernel without one is refused here, not in the run
+            status = story.run(lambda: run.follow(story))
+        return SpanSolution(
+            run.weights, run.offsets, run.outputs, status, story.iterations, story.history(), story.error
+        )
+
+
+@dataclass
+class _Run:
+    problem: SpanProblem
+    tol: float
+    seed: int
+    weights: Array = field(init=False)
+    offsets: Array = field(init=False)
+    outputs: NDArray[np.float32] = field(init=False)
+
+    def __post_init__(self) -> None:
+        m, n = self.problem.columns.shape
+        k = self.problem.sign.shape[1]
+        self.weights, self.offsets = np.zeros((n, k)), np.zeros(k)
+        self.outputs = np.zeros((m, k), dtype=np.float32)
+
+    def follow(self, story: Story) -> Status:
+        m, n = self.problem.columns.shape
+        sample = np.sort(np.random.default_rng(self.seed).permutation(m)[: SAMPLE * n])
+        self._precondition(sample)
+        if 2 * len(sample) < m:
+            self._on_a_sample(story, sample)
+            self.outputs = self.problem.columns.times(self.weights)
+        everyone = _Part(self, None, 1.0)
+        return everyone.descend(story)
+
+    def _precondition(self, sample: NDArray[np.intp]) -> None:
+        """K^nn + 2 CURVED Σ Cᵢ kᵢkᵢᵀ over the sample, scaled to all rows."""
+        problem = self.problem
+        scale = problem.columns.shape[0] / max(len(sample), 1)
+        self.inner = problem.inner.astype(np.float32)
+        P = problem.columns.gram(sample, 2.0 * CURVED * scale * problem.cost[sample])
+        P += self.inner
+        ridge = RIDGE * float(np.max(np.diagonal(P), initial=0.0))
+        P[np.diag_indices_from(P)] += np.float32(ridge)
+        while True:
+            try:
+                self.factor = scipy.linalg.cholesky(P, lower=True, check_finite=False)
+                return
+            except scipy.linalg.LinAlgError:
+                if P.dtype == np.float32:  # first with more digits, then with a larger ridge
+                    P = P.astype(np.float64)
+                    continue
+                if not ridge < 1e-2 * float(np.max(np.diagonal(P))):
+                    raise
+                ridge *= 10
+                P[np.diag_indices_from(P)] += ridge
+
+    def _on_a_sample(self, story: Story, sample: NDArray[np.intp]) -> None:
+        part = _Part(self, sample, self.problem.columns.shape[0] / len(sample))
+        for _ in range(FIRST_STEPS):
+            if story.limits() is not None or not part.step(FEW_PASSES):
+                break
+
+    def precondition(self, residual: Array) -> Array:
+        """P⁻¹r, in the precision of P: it need not be exact, only the same in every pass."""
+        size = np.max(np.abs(residual), axis=0, initial=1e-300)
+        narrow = (residual / size).astype(self.factor.dtype)
+        return size * scipy.linalg.cho_solve((self.factor, True), narrow, check_finite=False).astype(np.float64)
+
+
+class _Part:
+    """All rows, or some of them with costs that make up for the others."""
+
+    def __init__(self, run: _Run, rows: NDArray[np.intp] | None, scale: float) -> None:
+        problem = run.problem
+        self.run, self.problem = run, problem
+        self.rows = np.arange(problem.columns.shape[0]) if rows is None else rows
+        self.whole = rows is None
+        self.columns = problem.columns if rows is None else problem.columns.of(rows)
+        self.sign = problem.sign if rows is None else problem.sign[rows]
+        self.cost = (scale * problem.cost[self.rows]).astype(np.float32)[:, None]
+        self.outputs = run.outputs if rows is None else np.zeros(self.sign.shape, dtype=np.float32)
+        self._settle()
+
+    def _missing(self, outputs: NDArray[np.float32], offsets: Array) -> NDArray[np.float32]:
+        missing = outputs + offsets.astype(np.float32)
+        missing *= self.sign
+        np.subtract(np.float32(1.0), missing, out=missing)
+        return np.maximum(missing, np.float32(0.0), out=missing)
+
+    def _losses(self, missing: NDArray[np.float32]) -> Array:
+        return np.einsum("ij,ij,ij->j", missing, missing, np.broadcast_to(self.cost, missing.shape), dtype=np.float64)
+
+    def _settle(self) -> None:
+        """b by Newton steps of its own, and what follows from it."""
+        run = self.run
+        missing = self._missing(self.outputs, run.offsets)
+        for _ in range(20 if self.problem.bias else 0):
+            curved = np.sum(np.where(missing > 0, self.cost, np.float32(0)), axis=0, dtype=np.float64)
+            pull = np.einsum("ij,ij->j", self.cost * self.sign, missing, dtype=np.float64)
+            step = pull / np.maximum(curved, 1e-300)
+            run.offsets = run.offsets + step
+            missing = self._missing(self.outputs, run.offsets)
+            if np.all(np.abs(step) <= 1e-6 * (1.0 + np.abs(run.offsets))):
+                break
+        self.missing = missing
+        self.pulled = self.problem.inner @ run.weights
+        self.value = 0.5 * np.sum(run.weights * self.pulled, axis=0) + self._losses(missing)
+
+    def descend(self, story: Story) -> Status:
+        passes, value = FEW_PASSES, np.inf
+        for iteration in range(story.max_iter + 1):
+            gap, violation = self._gap()
+            now = float(np.sum(self.value))
+            active = int(np.count_nonzero(np.any(self.missing > 0, axis=1)))
+            status = story.note(iteration, now, now - gap, gap, violation, active)
+            if status is not None:
+                return status
+            if value - now <= self.run.tol * now:
+                return Status.SOLVED
+            passes = FEW_PASSES if value - now > ROUGH * now or self.run.tol > ROUGH else MANY_PASSES
+            value = now
+            if not self.step(passes):
+                return Status.SOLVED if gap <= 1e-6 * now else Status.NUMERICAL
+        return Status.MAX_ITER
+
+    def _gradient(self) -> tuple[NDArray[np.intp], Array, Array, NDArray[np.float32]]:
+        """The rows with a loss, the gradient, Kᵀ D 1 and D = 2C where the loss is curved."""
+        rows = np.flatnonzero(np.any(self.missing > 0, axis=1))
+        missing, cost = self.missing[rows], 2 * self.cost[rows]
+        curved = np.where(missing > 0, cost, np.float32(0))
+        k = missing.shape[1]
+        gradient = self.pulled
+        if len(rows) == 0:
+            return rows, gradient, np.zeros_like(gradient), curved
+        both = self._of(rows).transposed(np.concatenate([cost * self.sign[rows] * missing, curved], axis=1))
+        return rows, gradient - both[:, :k], both[:, k:], curved
+
+    def _of(self, rows: NDArray[np.intp]) -> Columns:
+        return self.problem.columns.of(self.rows[rows])
+
+    def _gap(self) -> tuple[float, float]:
+        """½ gᵀ(K^nn + δI)⁻¹g, and what b would have to pay for; the largest entry of g."""
+        self.known = self._gradient()
+        gradient = self.known[1]
+        white = scipy.linalg.solve_triangular(self.problem.root, gradient, lower=True, check_finite=False)
+        excess = np.abs(np.einsum("ij,ij->j", 2 * self.cost * self.sign, self.missing, dtype=np.float64))
+        gap = 0.5 * float(np.sum(white**2)) + float(np.abs(self.run.offsets) @ excess)
+        return gap, float(np.max(np.abs(gradient), initial=0.0))
+
+    def step(self, passes: int) -> bool:
+        """One Newton step; whether the risk has fallen."""
+        rows, gradient, sums, curved = self.known if self.whole else self._gradient()
+        x, shift = self._newton(rows, gradient, sums, curved, passes)
+        change = self.columns.times(x)
+        norm, slope = 2 * (self.value - self._losses(self.missing)), np.sum(x * self.pulled, axis=0)
+        bent = np.sum(x * (self.problem.inner @ x), axis=0)
+        t = np.ones(x.shape[1])
+        for trial in range(HALVINGS + 1):
+            offsets, outputs = self.run.offsets + t * shift, self.outputs + t.astype(np.float32) * change
+            value = 0.5 * norm + t * slope + 0.5 * t**2 * bent + self._losses(self._missing(outputs, offsets))
+            higher = value > self.value
+            if not np.any(higher):
+                break
+            t[higher] *= 0.5 if trial < HALVINGS - 1 else 0.0
+        weights = self.run.weights + t * x
+        before = float(np.sum(self.value))
+        self.run.weights, self.run.offsets, self.outputs = weights, offsets, outputs
+        if self.whole:
+            self.run.outputs = outputs
+        self._settle()
+        return float(np.sum(self.value)) < before
+
+    def _newton(
+        self,
+        rows: NDArray[np.intp],
+        gradient: Array,
+        sums: Array,
+        curved: NDArray[np.float32],
+        passes: int,
+    ) -> tuple[Array, Array]:
+        """(x, change of b) with H x ≈ −g, b eliminated: H = K^nn + δI + KᵀDK − sums sumsᵀ / ΣD.       (388)"""
+        mass = np.maximum(np.sum(curved, axis=0, dtype=np.float64), 1e-300)
+        columns, inner = self._of(rows), self.run.inner
+        x, r = np.zeros_like(gradient), -gradient
+        z = self.run.precondition(r)
+        p, size = z, np.sum(r * z, axis=0)
+        goal = FALL * size
+        for _ in range(passes):
+            hp = (inner @ p.astype(np.float32)).astype(np.float64)
+            if len(rows):
+                hp = hp + columns.weighted(p, curved)[1]
+            if self.problem.bias:
+                hp = hp - sums * (np.sum(sums * p, axis=0) / mass)
+            slope = np.sum(p * hp, axis=0)
+            length = np.where(slope > 0, size / np.where(slope > 0, slope, 1.0), 0.0)
+            x, r = x + length * p, r - length * hp
+            z = self.run.precondition(r)
+            before, size = size, np.sum(r * z, axis=0)
+            if np.all(size <= goal):
+                break
+            p = z + np.where(before > 0, size / np.where(before > 0, before, 1.0), 0.0) * p
+        shift = -np.sum(sums * x, axis=0) / mass if self.problem.bias else np.zeros(x.shape[1])
+        return x, shift
+
+
+__all__ = ["SpanNewton", "SpanSolution"]

@@ -1,0 +1,144 @@
+"""LowRankSVC: what it promises of its problem, its data and its files."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import hinge
+from hinge import SVC, LowRankSVC, Status
+
+
+def blobs(m=600, classes=4, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(classes, size=m)
+    return rng.standard_normal((m, 3)) + 2 * rng.standard_normal((classes, 3))[y], np.array(["a", "b", "c", "d"])[y]
+
+
+X, y = blobs()
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("basis", ["support", "random"])
+def test_the_certificate_is_recomputed_from_the_data(classes, basis):
+    X, y = blobs(classes=classes)
+    weight = np.random.default_rng(1).uniform(0, 2, len(y)) * (np.arange(len(y)) % 7 > 0)
+    model = LowRankSVC(C=3, n_basis=60, basis=basis, tol=1e-5, class_weight="balanced").fit(X, y, weight)
+    again = model.certify(X, y, weight)
+    assert model.status_ is Status.SOLVED
+    assert again.primal == pytest.approx(model.certificate_.primal, rel=1e-4)
+    assert again.dual == pytest.approx(model.certificate_.dual, rel=1e-4)
+    assert again.relative_gap < 1e-2
+    assert again.dual <= again.primal
+    assert len(model.certificates_) == (1 if classes == 2 else classes)
+    assert len(model.support_) == 60
+    assert np.all(weight[model.support_] > 0)
+
+
+def test_all_samples_as_basis_functions_are_the_exact_machine():
+    X, y = blobs(m=200, classes=2)
+    model = LowRankSVC(C=2, gamma=0.5, n_basis=200, tol=1e-7).fit(X, y)
+    exact = SVC(C=2, gamma=0.5, loss="squared_hinge", tol=1e-8).fit(X, y)
+    assert model.certificate_.primal == pytest.approx(exact.certificate_.primal, rel=2e-3)  # δ, and float32
+    np.testing.assert_allclose(model.decision_function(X), exact.decision_function(X), atol=0.02)
+
+
+def test_decision_values_name_the_label():
+    model = LowRankSVC(n_basis=50).fit(X, y)
+    values = model.decision_function(X)
+    assert values.shape == (len(y), 4)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[np.argmax(values, axis=1)])
+    X2, y2 = blobs(classes=2)
+    two = LowRankSVC(n_basis=50).fit(X2, y2)
+    assert two.decision_function(X2).shape == (len(y2),)
+    np.testing.assert_array_equal(two.predict(X2), two.classes_[(two.decision_function(X2) > 0).astype(int)])
+    assert two.score(X2, y2) > 0.8
+
+
+def test_sparse_float32_precomputed_and_python_kernels_agree():
+    options = dict(C=2, gamma=0.3, n_basis=40, basis="random", tol=1e-6)
+    values = LowRankSVC(**options).fit(X, y).decision_function(X)
+    K = hinge.kernels.RBF(0.3)(X)
+    thin = LowRankSVC(**options).fit(sp.csr_matrix(X), y)
+    np.testing.assert_allclose(thin.decision_function(sp.csr_matrix(X)), values, atol=2e-3)
+    narrow = LowRankSVC(**options).fit(X.astype(np.float32), y)
+    np.testing.assert_allclose(narrow.decision_function(X.astype(np.float32)), values, atol=2e-2)
+    given = LowRankSVC(**{**options, "kernel": "precomputed"}).fit(K, y)
+    np.testing.assert_allclose(given.decision_function(K), values, atol=2e-3)
+    assert given.certify(K, y).primal == pytest.approx(given.certificate_.primal, rel=1e-3)
+    plain = LowRankSVC(**{**options, "kernel": lambda A, B: hinge.kernels.RBF(0.3)(A, B)}).fit(X, y)
+    np.testing.assert_allclose(plain.decision_function(X), values, atol=2e-3)
+
+
+@pytest.mark.parametrize("basis", ["support", "random"])
+def test_odd_data(basis):
+    twice = np.concatenate([X[:50]] * 4)
+    model = LowRankSVC(n_basis=120, basis=basis, tol=1e-4).fit(twice, np.concatenate([y[:50]] * 4))
+    assert model.status_ is Status.SOLVED
+    many = LowRankSVC(n_basis=1000, basis=basis).fit(X[:30], y[:30])
+    assert len(many.support_) == 30
+    same = LowRankSVC(n_basis=5, basis=basis).fit(np.ones((40, 2)), np.arange(40) % 2)
+    assert np.isfinite(same.decision_function(np.ones((3, 2)))).all()
+    zero = LowRankSVC(n_basis=5, basis=basis, kernel="linear").fit(np.zeros((40, 2)), np.arange(40) % 3)
+    assert np.isfinite(zero.decision_function(np.zeros((3, 2)))).all()
+
+
+def test_weights_are_copies():
+    whole = np.random.default_rng(3).integers(1, 4, len(y))
+    options = dict(n_basis=len(y), basis="random", gamma=0.5, tol=1e-7)
+    weighted = LowRankSVC(**options).fit(X, y, whole)
+    options["n_basis"] = int(whole.sum())
+    copied = LowRankSVC(**options).fit(np.repeat(X, whole, axis=0), np.repeat(y, whole))
+    np.testing.assert_allclose(weighted.decision_function(X), copied.decision_function(X), atol=0.02)
+
+
+def test_the_same_for_any_number_of_threads_and_the_same_again():
+    options = dict(n_basis=50, tol=1e-4)
+    one, two = LowRankSVC(n_jobs=1, **options).fit(X, y), LowRankSVC(n_jobs=2, **options).fit(X, y)
+    np.testing.assert_array_equal(one.dual_coef_, two.dual_coef_)
+    other = LowRankSVC(random_state=5, **options).fit(X, y)
+    assert not np.array_equal(one.support_, other.support_)
+
+
+def test_limits_warn_and_files_keep_everything(tmp_path):
+    with pytest.warns(ConvergenceWarning, match="max_iter=1"):
+        early = LowRankSVC(n_basis=60, tol=1e-9, max_iter=1).fit(X, y)
+    assert early.status_ is Status.MAX_ITER
+    assert early.certificate_.primal >= early.certificate_.dual
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        LowRankSVC(n_basis=60, basis="random", max_time=1e-9).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = LowRankSVC(n_basis=60).fit(X, y)
+    hinge.save(model, tmp_path / "model.hinge")
+    again = hinge.load(tmp_path / "model.hinge")
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    assert again.certify(X, y).primal == pytest.approx(model.certificate_.primal, rel=1e-4)
+
+
+def test_bad_arguments_are_named():
+    for options, said in (
+        ({"n_basis": 0}, "n_basis"), ({"basis": "best"}, "basis"), ({"C": np.inf}, "C="),
+        ({"class_weight": "some"}, "class_weight"), ({"kernel": lambda A, B: -(A @ B.T)}, "positive semidefinite"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=said):
+            LowRankSVC(**{"n_basis": 20, "basis": "random", **options}).fit(X, y)
+    with pytest.raises(ValueError, match="one method"):
+        hinge.solvers.explain(LowRankSVC(), X, y)
+
+
+INEXACT = "basis functions are drawn at random, and kernel values are float32: the same to 1e-5, not to 1e-7"
+
+
+@parametrize_with_checks(
+    [LowRankSVC()],
+    expected_failed_checks=lambda estimator: {
+        "check_sample_weight_equivalence_on_dense_data": INEXACT,
+        "check_sample_weight_equivalence_on_sparse_data": INEXACT,
+    },
+)
+def test_scikit_learn_accepts_it(estimator, check):
+    check(estimator)

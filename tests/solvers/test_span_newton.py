@@ -1,0 +1,152 @@
+"""Machines of given basis functions: thin products, kernel columns, and Newton's method against a dense solution."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from hinge import Status, _core
+from hinge.kernels import RBF, FunctionKernel, Linear, Polynomial, Precomputed
+from hinge.lowrank.columns import make_columns
+from hinge.solvers import SpanNewton
+from hinge.solvers.span import SpanProblem, dual_point
+
+EVERYONE = np.empty(0, dtype=np.int64)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    m=st.integers(1, 700), n=st.integers(1, 40), k=st.integers(1, 20), threads=st.integers(1, 3), some=st.booleans()
+)
+def test_thin_products_are_products(m, n, k, threads, some):
+    rng = np.random.default_rng(m * n * k)
+    K, W = (rng.standard_normal(shape).astype(np.float32) for shape in ((m, n), (n, k)))
+    rows = np.sort(rng.permutation(m)[: max(1, m // 3)]).astype(np.int64) if some else EVERYONE
+    part = K[rows] if some else K
+    R = rng.standard_normal((len(part), k)).astype(np.float32)
+    product, out = np.empty((len(part), k), np.float32), np.empty((n, k))
+    _core.thin_times(K, rows, W, product, threads)
+    wide = part.astype(np.float64) @ W
+    np.testing.assert_allclose(product, wide, atol=1e-5 * (1 + np.abs(wide).max()))
+    _core.thin_transposed(K, rows, R, out, threads)
+    pulled = part.T.astype(np.float64) @ R
+    np.testing.assert_allclose(out, pulled, atol=1e-5 * (1 + np.abs(pulled).max()))
+    _core.thin_weighted(K, rows, W, R, product, out, threads)
+    pulled = part.T.astype(np.float64) @ (R * wide)
+    np.testing.assert_allclose(out, pulled, atol=1e-5 * (1 + np.abs(pulled).max()))
+    again = np.empty_like(out)
+    _core.thin_weighted(K, rows, W, R, product, again, 1)
+    np.testing.assert_array_equal(out, again)  # threads change nothing
+
+
+def test_thin_products_check_what_they_are_given():
+    K, W, out = np.zeros((5, 3), np.float32), np.zeros((3, 2), np.float32), np.zeros((5, 2), np.float32)
+    with pytest.raises(ValueError, match="shapes"):
+        _core.thin_times(K, EVERYONE, W[:2].copy(), out, 1)
+    with pytest.raises(IndexError, match="not there"):
+        _core.thin_times(K, np.array([0, 5]), W, out[:2].copy(), 1)
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.5), Polynomial(2, 0.5, 1.0), Linear()], ids=repr)
+@pytest.mark.parametrize("form", ["dense", "mostly zeros", "csr", "float64"])
+def test_columns_are_kernel_values(kernel, form):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 30)).astype(np.float64 if form == "float64" else np.float32)
+    if form in ("mostly zeros", "csr"):
+        X[rng.random(X.shape) < 0.9] = 0
+    basis = np.array([3, 50, 51, 299])
+    found = make_columns(kernel, sp.csr_matrix(X) if form == "csr" else X, basis, threads=2)
+    exact = kernel(X.astype(np.float64), X[basis].astype(np.float64))
+    np.testing.assert_allclose(found.values, exact, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found.inner, exact[basis], rtol=1e-6, atol=1e-6)
+
+
+def test_columns_of_python_kernels_and_files(tmp_path):
+    X = np.random.default_rng(1).standard_normal((90, 4))
+    basis = np.arange(0, 90, 9)
+    K = RBF(0.3)(X)
+    plain = FunctionKernel(lambda A, B: RBF(0.3)(A, B))
+    for kernel, data in ((plain, X), (Precomputed(), K)):
+        found = make_columns(kernel, data, basis, budget_bytes=1, folder=str(tmp_path))
+        assert isinstance(found.values, np.memmap)
+        np.testing.assert_allclose(found.values, K[:, basis], rtol=1e-6)
+
+
+def problem_of(m, n, k, bias=True, seed=0, spread=1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((m, 3))
+    sign = np.where(np.sin(2 * X @ rng.standard_normal((3, k))) + 0.3 * rng.standard_normal((m, k)) > 0, 1, -1)
+    cost = 3.0 * np.exp(spread * rng.standard_normal(m))
+    columns = make_columns(RBF(0.7), X, np.sort(rng.permutation(m)[:n]))
+    return SpanProblem(columns, sign.astype(np.float32), cost, bias)
+
+
+def dense_optimum(problem, machine):
+    """The value that a quasi-Newton method of SciPy ends with, in float64."""
+    K, inner = problem.columns.values.astype(np.float64), problem.inner
+    sign, n = problem.sign[:, machine].astype(np.float64), K.shape[1]
+
+    def risk(v):
+        w, b = v[:n], v[n] if problem.bias else 0.0
+        missing = np.maximum(1 - sign * (K @ w + b), 0)
+        slope = -2 * problem.cost * sign * missing
+        value = 0.5 * w @ inner @ w + problem.cost @ missing**2
+        return value, np.append(inner @ w + K.T @ slope, slope.sum() if problem.bias else 0.0)
+
+    options = {"maxiter": 20000, "maxfun": 40000, "ftol": 1e-14, "gtol": 1e-7, "maxcor": 50}
+    return minimize(risk, np.zeros(n + 1), jac=True, method="L-BFGS-B", options=options).fun
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("shape", [(400, 12, 1), (400, 25, 3), (30, 30, 2)], ids=str)
+def test_agrees_with_a_dense_solution(shape, bias):
+    problem = problem_of(*shape, bias=bias)
+    found = SpanNewton(tol=1e-6).solve(problem)
+    assert found.status is Status.SOLVED
+    assert found.error is None
+    beta = dual_point(problem.sign, problem.cost, found.outputs, found.offsets)
+    proofs = problem.certificates(found.weights, found.offsets, found.outputs, beta)
+    for machine, proof in enumerate(proofs):
+        best = dense_optimum(problem, machine)
+        assert proof.dual - 1e-5 * best <= best <= proof.primal + 1e-5 * best
+        assert proof.relative_gap < 1e-3
+        assert proof.primal == pytest.approx(best, rel=1e-4)
+
+
+def test_bounds_hold_wherever_it_stops():
+    problem = problem_of(600, 20, 2)
+    best = sum(dense_optimum(problem, machine) for machine in range(2))
+    for steps in range(4):
+        found = SpanNewton(tol=1e-9, max_iter=steps).solve(problem)
+        assert found.status is Status.MAX_ITER
+        beta = dual_point(problem.sign, problem.cost, found.outputs, found.offsets)
+        proofs = problem.certificates(found.weights, found.offsets, found.outputs, beta)
+        assert sum(p.dual for p in proofs) <= best * (1 + 1e-5)
+        assert sum(p.primal for p in proofs) >= best * (1 - 1e-5)
+        assert np.all(np.diff(found.history.primal) < 0)
+
+
+def test_limits_and_monitors_keep_the_best_so_far():
+    problem = problem_of(2000, 50, 2)
+    assert SpanNewton(tol=1e-9, max_time=1e-9).solve(problem).status is Status.TIME_LIMIT
+    seen = []
+    stopped = SpanNewton(tol=1e-9).solve(problem, lambda record: seen.append(record) or len(seen) < 3)
+    assert stopped.status is Status.INTERRUPTED
+    assert stopped.error is None
+
+    def interrupt(record):
+        raise KeyboardInterrupt
+
+    broken = SpanNewton(tol=1e-9).solve(problem, interrupt)
+    assert isinstance(broken.error, KeyboardInterrupt)
+    assert np.isfinite(broken.weights).all()
+
+
+def test_indefinite_kernels_are_refused():
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    columns = make_columns(FunctionKernel(lambda A, B: -RBF(1.0)(A, B)), X, np.arange(10))
+    problem = SpanProblem(columns, np.ones((40, 1), np.float32), np.ones(40))
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        SpanNewton().solve(problem)
