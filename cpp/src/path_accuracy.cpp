@@ -39,18 +39,13 @@ void ActiveSet::Engine::scales() {
   sum_noise_ = 4 * kEps * std::max(sum, largest(now.total));
 }
 
-// What the variables of each group are short of its total, without the roundings of a sum over all of them.
+// What the variables of each group are short of its total.  A sum over all of them in doubles would be off by more than
+// the violations looked for.
 std::vector<double> ActiveSet::Engine::missing() const {
-  std::vector<double> high = now.total, low(G, 0.0);
-  for (std::size_t v = 0; v < N && G > 0; ++v) {
-    if (group[v] < 0) continue;
-    const std::size_t g = static_cast<std::size_t>(group[v]);
-    const double x = -value(v), sum = high[g] + x, part = sum - high[g];
-    low[g] += (high[g] - (sum - part)) + (x - part);
-    high[g] = sum;
-  }
-  for (std::size_t g = 0; g < G; ++g) high[g] += low[g];
-  return high;
+  std::vector<long double> left(now.total.begin(), now.total.end());
+  for (std::size_t v = 0; v < N && G > 0; ++v)
+    if (group[v] >= 0) left[static_cast<std::size_t>(group[v])] -= static_cast<long double>(value(v));
+  return {left.begin(), left.end()};
 }
 
 // Of all conditions (202), relative: residuals to the problem's scale, totals to the largest bound.

@@ -153,6 +153,7 @@ class ActiveSet::Engine {
   void null_vector(std::size_t v, const double* row, NullVector& z);
   std::pair<std::size_t, double> first_at_bound(const NullVector& z, double sign, double own) const;
   bool exchange(std::size_t v, bool upwards, PathResult& result);
+  void meet_newcomers(const std::vector<double>& coefficients, std::size_t old_n);
   void refactor();
 
   // path_tracking.cpp

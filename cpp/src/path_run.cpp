@@ -12,6 +12,7 @@ constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr std::int64_t kRefresh = 400;      // events after which f is computed anew
 constexpr std::int64_t kSettled = 100;      // events after which f is computed anew at the end of a path
 constexpr double kLong = 8;                 // segments so many times longer than their start get rates without history
+constexpr double kPlain = 1e-9;             // violations above this are not those of rounding: repaired, not corrected
 constexpr std::int64_t kStuck = 400;        // events without progress before the data are moved apart
 constexpr std::int64_t kHopeless = 40;      // so often
 
@@ -300,13 +301,16 @@ PathResult ActiveSet::Engine::follow(PathData rate, double origin, double span, 
   }
   scales();
   if (since_refresh > kSettled) refresh_f();
-  correct();
+  const auto settle = [&] {
+    if (record || residual_violation() <= kPlain) correct();
+  };
+  settle();
   for (int round = record ? 2 : 0; round < 3 && broken() && result.status == Status::solved; ++round) {
     const bool tracked = round < 2;  // who overlooks samples twice looks at all
     ++result.repairs;
     if (!repair(run, tracked)) result.status = Status::numerical;
     if (!tracked || since_refresh > kSettled) refresh_f();
-    correct();
+    settle();
   }
   result.violation = std::max(result.violation, violation());
   result.refactorings = refactorings_;
