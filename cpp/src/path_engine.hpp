@@ -130,6 +130,7 @@ class ActiveSet::Engine {
   // path_accuracy.cpp
   void scales();
   std::vector<double> missing() const;
+  double off_totals() const;
   double violation() const;
   double residual_violation() const;
   double seen_violation() const;  // where variables stand on pairs: as of the last look at all of them
@@ -180,7 +181,7 @@ class ActiveSet::Engine {
   void note(const Run& run, const Frame& frame, double step);
   bool repair(const Run& run, bool tracked = false);
   bool mend(const Run& run);
-  void witness(const Run& run);
+  bool witness(const Run& run);
   void rest_offsets();
   bool stop_asked(const Run& run, Status& status);
   void cross_over(Span<const double> point, PathResult& result);

@@ -135,7 +135,7 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
     }
     const bool looks = run.record && !on_pairs();  // at every event
     if (looks) scales();
-    if (moves && looks && !inner) witness(run);
+    const bool fine = moves && looks && !inner && witness(run);
     if (!inner) result.reached = run.origin + frame.t;
     if (last) return Status::solved;
     ++result.events;
@@ -160,7 +160,7 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
     if (exchanged || (!looks && result.events % (on_pairs() ? 64 : tracking_ ? 32 : 8) == 0)) scales();
     const bool sums = result.events % 16 == 0;
     if (!tracking_ || sums) correct(sums);  // while tracking, residuals of the margin are zero by construction
-    if (moves && !inner && !exchanged && (run.record || result.events % 32 == 0)) {
+    if (moves && !inner && !exchanged && !fine && (run.record || result.events % 32 == 0)) {
       const bool bad = on_pairs() && result.events % 32 ? seen_violation() > tolerable() : broken();
       if (bad && result.events - last_repair > 20) {
         last_repair = result.events;
@@ -174,12 +174,13 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
 }
 
 // Between two points that are optimal everything is linear, and so a segment is as good as its ends.  The end belongs to it
-// as it was reached, before anything is mended.
-void ActiveSet::Engine::witness(const Run& run) {
-  if (!run.record || run.record->violation.empty()) return;
+// as it was reached, before anything is mended.  Whether there is nothing to mend.
+bool ActiveSet::Engine::witness(const Run& run) {
+  const double residuals = residual_violation(), sums = off_totals();
   double& worst = run.record->violation.back();
-  worst = std::max(worst, violation());
+  worst = std::max({worst, residuals, sums / std::max(reach_, std::numeric_limits<double>::min())});
   run.result->violation = std::max(run.result->violation, worst);
+  return residuals <= tolerable() && sums <= 4 * sum_noise_;
 }
 
 // f anew, and what is wrong then is repaired.
