@@ -22,6 +22,7 @@ from hinge.estimators import (
     OnlineNuSVC,
     OnlineSVC,
     OnlineSVR,
+    PathProgress,
     RankingSVM,
     TransductiveSVC,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "OnlineNuSVC",
     "OnlineSVC",
     "OnlineSVR",
+    "PathProgress",
     "QuadraticLossPath",
     "RankingPath",
     "RankingSVM",

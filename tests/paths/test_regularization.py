@@ -166,7 +166,7 @@ def test_between_breakpoints_that_are_neighbours_in_doubles():
 
 
 def test_the_last_rounding_of_a_total_needs_nobody():
-    """At the largest ν all of the smaller class are at their bounds, and a repair has a rounding of their total to move."""
+    """At the largest ν all of the smaller class are at their bounds; a repair has a rounding of their total to move."""
     for seed in range(40):
         K, rng = nearly_ones(seed, 82, 35)
         y = rng.permutation(np.repeat([1.0, -1.0], [7, 75]))

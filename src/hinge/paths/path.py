@@ -89,7 +89,7 @@ class SolutionPath(Followed):
     breakpoints : ndarray
         Every value at which the solution turns, ascending, both ends included.
     kkt_violation : float
-        The largest violation of the optimality conditions anywhere on the path, relative to max |c| + max K · max |bound|.
+        The largest violation of the optimality conditions on the path, relative to max |c| + max K · max |bound|.
     counts : Counts
         Events, exchanges, mean size of the margin and more.
     status : Status

@@ -136,7 +136,7 @@ class Pieces:
         return np.asarray(self.mu[k] + self._into(k, theta) * self.mu_rate[k])
 
     def _into(self, k: int, theta: float) -> float:
-        """How far θ is into segment k.  Steps of a rounding are not segments: beyond the end its solution stays.  (282)"""
+        """How far θ is into segment k.  Steps of a rounding are no segments: beyond its end nothing moves.  (282)"""
         return float(min(theta, self.stop[k]) - self.start[k])
 
     def lines(self, motion: Motion, n: int, spread: Any = None) -> Iterator[tuple[slice, Any]]:
