@@ -5,7 +5,7 @@
 A problem is drawn from duplicates, duplicates with opposite labels, integer grids, constant or integer targets, zero
 weights and kernels of rank one, two or more; every kind of path runs on it, on permutations of its samples and with
 its kernel matrix scaled by 1 + k·2⁻⁵².  Optimality is computed with NumPy from β, μ and the kernel matrix, at all
-breakpoints, just beside them and between; it must be 1e-9, relative to max |c| + max K · max |bound|.
+breakpoints, in the doubles beside them and between; it must be 1e-9, relative to max |c| + max K · max |bound|.
 """
 
 from __future__ import annotations
@@ -166,8 +166,8 @@ def followed_violation(path):
     some = knots if len(knots) < 60 else np.random.default_rng(0).choice(knots, 60, replace=False)
     middle = 0.5 * (knots[1:] + knots[:-1])
     middle = middle if len(middle) < 40 else np.random.default_rng(1).choice(middle, 40, replace=False)
-    beside = np.clip(np.concatenate([some * (1 - 1e-9), some * (1 + 1e-9)]), path.low, path.high)
-    at = np.concatenate([some, middle, beside])
+    beside = [some * (1 - 1e-9), some * (1 + 1e-9), np.nextafter(some, -np.inf), np.nextafter(some, np.inf)]
+    at = np.clip(np.concatenate([some, middle, *beside]), path.low, path.high)
     return max(path.kkt_violation, max(direct_violation(path, theta) for theta in at))
 
 

@@ -11,8 +11,6 @@ namespace hinge {
 namespace {
 
 constexpr double kEps = std::numeric_limits<double>::epsilon();
-constexpr double kFine = 0.02;  // residuals on the margin are put right above this share of the most rounding may do
-constexpr double kWide = 1e-4;  // variables that are all below this share of their bounds are as precise as if at it
 
 bool any(const std::vector<double>& x) { return std::any_of(x.begin(), x.end(), [](double v) { return v != 0; }); }
 
@@ -171,57 +169,6 @@ void ActiveSet::Engine::move_data(Frame& frame, double t) {
   line(frame.base.total, frame.rate.total, now.total);
 }
 
-// What rounding may do to residuals and to variables here.
-void ActiveSet::Engine::scales() {
-  double sum = 0, top = 0, linear = 0;
-  for (std::size_t v = 0; v < N; ++v) {
-    const double b = std::abs(value(v));
-    sum += b;
-    top = std::max(top, b);
-    linear = std::max(linear, std::abs(now.linear[v]));
-  }
-  const double inside = top;
-  for (std::size_t v = 0; v < N; ++v) {
-    const double lo = std::abs(now.lower[v]), hi = std::abs(now.upper[v]);
-    if (std::isfinite(lo)) top = std::max(top, lo);
-    if (std::isfinite(hi)) top = std::max(top, hi);
-  }
-  scale_ = linear + k_scale_ * top;
-  const double least = 4 * kEps * (linear + largest(mu)), most = least + 4 * kEps * k_scale_ * sum;
-  fine_noise_ = std::max(least, kFine * most);
-  r_noise_ = polishing_ ? fine_noise_ : most;
-  b_noise_ = 64 * kEps * std::max(inside, kWide * top);
-  sum_noise_ = 4 * kEps * sum;
-}
-
-double ActiveSet::Engine::violation() const {
-  double worst = 0;
-  for (std::size_t v = 0; v < N; ++v) {
-    if (now.lower[v] == now.upper[v] || far(v)) continue;
-    const double r = residual(v);
-    const double bad = place[v] == Place::margin ? std::abs(r) : place[v] == Place::lower ? -r : r;
-    worst = std::max(worst, bad);
-    if (place[v] == Place::margin)
-      worst = std::max(worst, k_scale_ * std::max(now.lower[v] - beta[v], beta[v] - now.upper[v]));
-  }
-  return worst / scale_;
-}
-
-double ActiveSet::Engine::seen_violation() const {
-  double worst = seen_violation_;
-  for (std::int32_t u : margin) {
-    const std::size_t v = static_cast<std::size_t>(u);
-    const double outside = std::max(now.lower[v] - beta[v], beta[v] - now.upper[v]);
-    worst = std::max({worst, std::abs(residual(v)), k_scale_ * outside});
-  }
-  return worst / scale_;
-}
-
-// Beyond this a violation is more than rounding.  f adds up thousands of pairs, whose roundings add up as well.
-double ActiveSet::Engine::tolerable() const {
-  return on_pairs() ? std::max(kRepair, 4 * r_noise_ / scale_) : std::min(kRepair, 4 * r_noise_ / scale_);
-}
-
 // Solutions for the borders 1_g, kept until the margin changes.
 void ActiveSet::Engine::border() {
   if (border_fresh_) return;
@@ -352,49 +299,6 @@ void ActiveSet::Engine::direction(Frame& frame) {
     if (good || attempt == 1) break;
     refactor();
   }
-}
-
-// One Newton step on the margin: residuals and totals back to zero.  False if there was nothing to do, if the step would
-// leave the box (then what is left is for a repair, which stays inside), or if it made nothing better.
-bool ActiveSet::Engine::correct(bool sums) {
-  const std::size_t m = margin.size();
-  std::vector<double> missing(G, 0.0), error(m), shift;
-  const auto worst_residual = [&] {
-    double worst = 0;
-    for (std::int32_t v : margin) worst = std::max(worst, std::abs(residual(static_cast<std::size_t>(v))));
-    return worst;
-  };
-  const double worst = worst_residual();
-  if (!sums && worst <= fine_noise_) return false;
-  missing = now.total;
-  for (std::size_t v = 0; v < N && G > 0; ++v)
-    if (group[v] >= 0) missing[static_cast<std::size_t>(group[v])] -= value(v);
-  for (std::size_t g = 0; g < G; ++g)
-    if (count_[g] == 0) missing[g] = 0;
-  const bool off_total = largest(missing) > sum_noise_;
-  if (worst <= fine_noise_ && !off_total) return false;
-  for (std::size_t i = 0; i < m; ++i) error[i] = -residual(static_cast<std::size_t>(margin[i]));
-  solve_kkt(error, missing, shift);
-  for (std::size_t i = 0; i < m; ++i) {
-    const std::size_t v = static_cast<std::size_t>(margin[i]);
-    const double to = beta[v] + error[i], slack = 4 * b_noise_;
-    if (to < std::min(now.lower[v], beta[v]) - slack || to > std::max(now.upper[v], beta[v]) + slack) return false;
-  }
-  const std::vector<double> before = tracking_ ? std::vector<double>() : f;
-  const auto move = [&](double sign) {
-    for (std::size_t i = 0; i < m; ++i) beta[static_cast<std::size_t>(margin[i])] += sign * error[i];
-    for (std::size_t g = 0; g < G; ++g) mu[g] += sign * shift[g];
-  };
-  add_margin(error, f);
-  move(1);
-  if (tracking_) {
-    keep_margin(now.linear, mu, f);
-  } else if (!off_total && worst_residual() >= worst) {
-    move(-1);
-    f = before;
-    return false;
-  }
-  return true;
 }
 
 }  // namespace hinge

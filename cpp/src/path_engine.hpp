@@ -115,8 +115,6 @@ class ActiveSet::Engine {
   void aim(const Frame& frame, const std::vector<double>& from, std::vector<double>& x) const;
   void refine(const std::vector<double>& sums, std::vector<double>& error);
   void add_margin(const std::vector<double>& coefficients, std::vector<double>& out);
-  bool correct(bool sums = true);
-  void scales();
   double residual(std::size_t v) const {
     const int g = group[v];
     return at(f, v) + now.linear[v] + (g >= 0 ? mu[static_cast<std::size_t>(g)] : 0.0);
@@ -128,9 +126,17 @@ class ActiveSet::Engine {
   bool fixed(const Frame& frame, std::size_t v) const {
     return now.lower[v] == now.upper[v] && frame.rate.lower[v] == frame.rate.upper[v];
   }
+
+  // path_accuracy.cpp
+  void scales();
+  std::vector<double> missing() const;
+  double off_totals() const;
   double violation() const;
+  double residual_violation() const;
   double seen_violation() const;  // where variables stand on pairs: as of the last look at all of them
-  double tolerable() const;  // violations above this are repaired
+  double tolerable() const;       // violations of residuals above this are repaired
+  bool broken() const;
+  bool correct(bool sums = true);
 
   // path_margin.cpp
   bool try_enter(std::size_t v);
@@ -148,6 +154,7 @@ class ActiveSet::Engine {
   void null_vector(std::size_t v, const double* row, NullVector& z);
   std::pair<std::size_t, double> first_at_bound(const NullVector& z, double sign, double own) const;
   bool exchange(std::size_t v, bool upwards, PathResult& result);
+  void meet_newcomers(const std::vector<double>& coefficients, std::size_t old_n);
   void refactor();
 
   // path_tracking.cpp
@@ -174,6 +181,7 @@ class ActiveSet::Engine {
   void note(const Run& run, const Frame& frame, double step);
   bool repair(const Run& run, bool tracked = false);
   bool mend(const Run& run);
+  bool witness(const Run& run);
   void rest_offsets();
   bool stop_asked(const Run& run, Status& status);
   void cross_over(Span<const double> point, PathResult& result);
@@ -228,7 +236,7 @@ class ActiveSet::Engine {
   std::vector<double> dbeta_, dmu_, df_;
   double dbeta_scale_ = 0, rate_noise_ = 0;
   bool polishing_ = false;  // the sum Kβ is better than rounding may make it
-  double r_noise_ = 0, fine_noise_ = 0, b_noise_ = 0, sum_noise_ = 0, scale_ = 1;
+  double r_noise_ = 0, fine_noise_ = 0, b_noise_ = 0, sum_noise_ = 0, scale_ = 1, reach_ = 1;
   double seen_violation_ = 0;  // of pairs on their bounds
 
   struct Candidate {

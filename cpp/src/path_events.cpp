@@ -218,7 +218,7 @@ bool ActiveSet::Engine::settle_groups(Frame& frame, PathResult& result) {
     }
     frame.moved[g] = moved;
     const double wanted = frame.rate.total[g] - moved;
-    if (std::abs(wanted) <= 1e-13 * size) continue;
+    if (std::abs(wanted) <= 1e-13 * size || std::abs(wanted) * (frame.span - frame.t) <= sum_noise_) continue;
     const Place from = wanted > 0 ? Place::lower : Place::upper;
     const double sign = wanted > 0 ? 1.0 : -1.0;
     double nearest = kInfinity, most = 0;

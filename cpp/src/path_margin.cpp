@@ -295,15 +295,38 @@ void ActiveSet::Engine::grow(const Gram& bigger, Span<const std::int8_t> groups,
   diagonal_.resize(n);
   gram->diagonal(diagonal_);
   k_scale_ = std::max(largest(diagonal_), std::numeric_limits<double>::min());
-  f.resize(n);
-  for (std::size_t i = old_n; i < n; ++i) {
-    f[i] = path_loops().dot(store_.pin(i), coefficients.data(), n);
-    store_.unpin(i);
-  }
+  meet_newcomers(coefficients, old_n);
   for (std::size_t i = 0; i < margin.size(); ++i) {  // rows may have moved
     const std::size_t v = static_cast<std::size_t>(margin[i]);
     rows_[i] = store_.pin(key(v));
     store_.unpin(key(v));
+  }
+}
+
+// f of the new samples, and their entries in the margin's rows.  Most of them will never need a row of their own.
+void ActiveSet::Engine::meet_newcomers(const std::vector<double>& coefficients, std::size_t old_n) {
+  std::vector<std::int32_t> columns;
+  std::vector<double> amounts;
+  std::vector<std::size_t> at_column(old_n, n);
+  std::vector<char> wanted(old_n, 0);
+  for (std::int32_t v : margin) wanted[sample(static_cast<std::size_t>(v))] = 1;
+  for (std::size_t i = 0; i < old_n; ++i) {
+    if (coefficients[i] == 0 && !wanted[i]) continue;
+    at_column[i] = columns.size();
+    columns.push_back(static_cast<std::int32_t>(i));
+    amounts.push_back(coefficients[i]);
+  }
+  const std::size_t count = columns.size(), fresh = n - old_n;
+  std::vector<double> block(fresh * count), entries(fresh);
+  f.resize(n, 0.0);
+  for (std::size_t k = 0; k < fresh && count > 0; ++k) {
+    gram->row(old_n + k, columns, Span<double>(block.data() + k * count, count));
+    f[old_n + k] = path_loops().dot(block.data() + k * count, amounts.data(), count);
+  }
+  for (std::size_t i = 0; i < old_n; ++i) {
+    if (!wanted[i]) continue;
+    for (std::size_t k = 0; k < fresh; ++k) entries[k] = block[k * count + at_column[i]];
+    store_.complete(i, entries);
   }
 }
 

@@ -12,6 +12,7 @@ constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr std::int64_t kRefresh = 400;      // events after which f is computed anew
 constexpr std::int64_t kSettled = 100;      // events after which f is computed anew at the end of a path
 constexpr double kLong = 8;                 // segments so many times longer than their start get rates without history
+constexpr double kPlain = 1e-9;             // violations above this are not those of rounding: repaired, not corrected
 constexpr std::int64_t kStuck = 400;        // events without progress before the data are moved apart
 constexpr std::int64_t kHopeless = 40;      // so often
 
@@ -62,14 +63,16 @@ void ActiveSet::Engine::note(const Run& run, const Frame& frame, double step) {
   changes_.clear();
   record.start.push_back(begin);
   record.stop.push_back(end);
+  // Both ends are rounded: on a segment of a few roundings rates in terms of them differ from those of the step.  (282)
+  const double stretch = end > begin ? step / (end - begin) : 0.0;
   for (std::size_t g = 0; g < G; ++g) {
     record.mu.push_back(mu[g]);
-    record.mu_rate.push_back(dmu_[g]);
+    record.mu_rate.push_back(stretch * dmu_[g]);
   }
   for (std::size_t i = 0; i < margin.size(); ++i) {
     record.margin.push_back(margin[i]);
     record.value.push_back(beta[static_cast<std::size_t>(margin[i])]);
-    record.rate.push_back(dbeta_[i]);
+    record.rate.push_back(stretch * dbeta_[i]);
   }
   record.offset.push_back(static_cast<std::int64_t>(record.margin.size()));
   record.violation.push_back(on_pairs() ? seen_violation() : violation());
@@ -98,7 +101,7 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
     if (!inner && (refactorings_ != factors || result.exchanges != exchanges)) {  // along what is null but for rounding
       if (result.events != mended_at) mends = 0, mended_at = result.events;
       factors = refactorings_, exchanges = result.exchanges;
-      if (violation() > tolerable() && mends++ < 2) {
+      if (broken() && mends++ < 2) {
         if (!mend(run)) return stopped_;
         continue;
       }
@@ -130,6 +133,9 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
       }
       move_data(frame, last ? frame.span : frame.t + step);
     }
+    const bool looks = run.record && !on_pairs();  // at every event
+    if (looks) scales();
+    const bool fine = moves && looks && !inner && witness(run);
     if (!inner) result.reached = run.origin + frame.t;
     if (last) return Status::solved;
     ++result.events;
@@ -150,28 +156,39 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
       for (Frame* each : frames_) fill_h(*each);
       if (again) begin_tracking(frame);
     }
-    if ((run.record && !on_pairs()) || result.events % (on_pairs() ? 64 : tracking_ ? 32 : 8) == 0) scales();
+    const bool exchanged = refactorings_ != factors || result.exchanges != exchanges;
+    if (exchanged || (!looks && result.events % (on_pairs() ? 64 : tracking_ ? 32 : 8) == 0)) scales();
     const bool sums = result.events % 16 == 0;
     if (!tracking_ || sums) correct(sums);  // while tracking, residuals of the margin are zero by construction
-    const bool exchanged = refactorings_ != factors || result.exchanges != exchanges;  // is looked at above
-    if (moves && !inner && !exchanged && (run.record || result.events % 32 == 0)) {
-      double bad = on_pairs() && result.events % 32 ? seen_violation() : violation();
-      if (bad > tolerable() && result.events - last_repair > 20) {
+    if (moves && !inner && !exchanged && !fine && (run.record || result.events % 32 == 0)) {
+      const bool bad = on_pairs() && result.events % 32 ? seen_violation() > tolerable() : broken();
+      if (bad && result.events - last_repair > 20) {
         last_repair = result.events;
+        end_tracking();
+        refresh_f();
+        if (looks) witness(run);  // f had drifted on the way here
         if (!mend(run)) return stopped_;
-        bad = violation();
       }
-      if (run.record) result.violation = std::max(result.violation, bad);
     }
   }
+}
+
+// Between two points that are optimal everything is linear, and so a segment is as good as its ends.  The end belongs to it
+// as it was reached, before anything is mended.  Whether there is nothing to mend.
+bool ActiveSet::Engine::witness(const Run& run) {
+  const double residuals = residual_violation(), sums = off_totals();
+  double& worst = run.record->violation.back();
+  worst = std::max({worst, residuals, sums / std::max(reach_, std::numeric_limits<double>::min())});
+  run.result->violation = std::max(run.result->violation, worst);
+  return residuals <= tolerable() && sums <= 4 * sum_noise_;
 }
 
 // f anew, and what is wrong then is repaired.
 bool ActiveSet::Engine::mend(const Run& run) {
   end_tracking();
-  refresh_f();
+  if (since_refresh > 0) refresh_f();
   correct();
-  if (violation() <= tolerable()) return true;
+  if (!broken()) return true;
   ++run.result->repairs;
   return repair(run);
 }
@@ -207,10 +224,9 @@ void ActiveSet::Engine::rest_offsets() {
 ActiveSet::Engine::Frame ActiveSet::Engine::shifted_frame() {
   PathData base = now;
   std::uniform_real_distribution<double> share(0.1, 1.0);
-  std::vector<double> sums(G, 0.0);
+  const std::vector<double> short_of = missing();
   for (std::size_t v = 0; v < N; ++v) {
     const double r = residual(v);
-    if (group[v] >= 0) sums[static_cast<std::size_t>(group[v])] += value(v);
     if (place[v] == Place::margin) {
       base.linear[v] -= r;
       base.lower[v] = std::min(base.lower[v], beta[v]);
@@ -219,7 +235,7 @@ ActiveSet::Engine::Frame ActiveSet::Engine::shifted_frame() {
       base.linear[v] -= r * (1 + share(random));
     }
   }
-  for (std::size_t g = 0; g < G; ++g) base.total[g] = sums[g];
+  for (std::size_t g = 0; g < G; ++g) base.total[g] -= short_of[g];
   const PathData rate = difference(now, base);
   now = base;
   return make_frame(base, rate, 1.0);
@@ -286,17 +302,18 @@ PathResult ActiveSet::Engine::follow(PathData rate, double origin, double span, 
   }
   scales();
   if (since_refresh > kSettled) refresh_f();
-  correct();
-  double bad = violation();
-  for (int round = record ? 2 : 0; round < 3 && bad > tolerable() && result.status == Status::solved; ++round) {
+  const auto settle = [&] {
+    if (record || residual_violation() <= kPlain) correct();
+  };
+  settle();
+  for (int round = record ? 2 : 0; round < 3 && broken() && result.status == Status::solved; ++round) {
     const bool tracked = round < 2;  // who overlooks samples twice looks at all
     ++result.repairs;
     if (!repair(run, tracked)) result.status = Status::numerical;
     if (!tracked || since_refresh > kSettled) refresh_f();
-    correct();
-    bad = violation();
+    settle();
   }
-  result.violation = std::max(result.violation, bad);
+  result.violation = std::max(result.violation, violation());
   result.refactorings = refactorings_;
   rest_offsets();
   return result;

@@ -88,7 +88,7 @@ PathResult ActiveSet::Engine::start(Span<const double> point, PathData data, con
     }
     refresh_f();
     correct();
-    if (violation() <= tolerable()) break;
+    if (!broken()) break;
   }
   if (result.status == Status::solved) polish(run);
   rest_offsets();
@@ -101,7 +101,7 @@ PathResult ActiveSet::Engine::start(Span<const double> point, PathData data, con
 void ActiveSet::Engine::polish(const Run& run) {
   for (int round = 0; round < 3; ++round) {
     const double before = violation();
-    if (on_pairs() || before * scale_ <= fine_noise_) break;
+    if (on_pairs() || residual_violation() * scale_ <= fine_noise_) break;
     const Snapshot rough = here();
     polishing_ = true;
     const bool done = repair(run);

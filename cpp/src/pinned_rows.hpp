@@ -51,12 +51,22 @@ class PinnedRows {
     if (const double* row = resident(i)) return row;
     Slot& slot = slots_[i];
     if (!slot.row) fill(i);
-    if (slot.filled < n_) extend(i);
+    if (slot.filled < n_) extend(i, n_);
     if (slot.pins++ == 0 && slot.waiting) {
       waiting_.erase(slot.place);
       slot.waiting = false;
     }
     return slot.row.get();
+  }
+
+  // The last entries of a row, where it is stored.
+  void complete(std::size_t i, Span<const double> last) {
+    Slot& slot = slots_[i];
+    const std::size_t known = n_ - last.size();
+    if (!slot.row || slot.filled == n_) return;
+    if (slot.filled < known) extend(i, known);
+    std::copy(last.begin(), last.end(), slot.row.get() + known);
+    slot.filled = n_;
   }
 
   void unpin(std::size_t i) {
@@ -102,10 +112,10 @@ class PinnedRows {
   }
 
   // K is symmetric: the new entries of a row stand in the rows of the new samples, where these are there.
-  void extend(std::size_t i) {
+  void extend(std::size_t i, std::size_t end) {
     Slot& slot = slots_[i];
     columns_.clear();
-    for (std::size_t j = slot.filled; j < n_; ++j) {
+    for (std::size_t j = slot.filled; j < end; ++j) {
       if (slots_[j].row) {
         slot.row[j] = slots_[j].row[i];
       } else {
@@ -117,7 +127,7 @@ class PinnedRows {
       kernel_->row(i, columns_, Span<double>(scratch_));
       for (std::size_t k = 0; k < columns_.size(); ++k) slot.row[static_cast<std::size_t>(columns_[k])] = scratch_[k];
     }
-    slot.filled = n_;
+    slot.filled = end;
   }
 
   const KernelSource* kernel_;

@@ -23,6 +23,7 @@ from hinge.estimators import (
     OnlineNuSVC,
     OnlineSVC,
     OnlineSVR,
+    PathProgress,
     RankingSVM,
     TransductiveSVC,
 )
@@ -67,6 +68,7 @@ __all__ = [
     "OnlineNuSVC",
     "OnlineSVC",
     "OnlineSVR",
+    "PathProgress",
     "QuadraticLossPath",
     "RankingPath",
     "RankingSVM",

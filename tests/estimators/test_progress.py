@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import hinge
 from hinge.estimators import progress
 from hinge.estimators.progress import ProgressLine, describe
 
@@ -136,3 +137,14 @@ def test_a_process_without_stderr_is_no_error(monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
     with ProgressLine("SVC") as line:
         line.update(snapshot())
+
+
+def test_a_path_on_its_way_is_one_line(monkeypatch):
+    monkeypatch.setattr(progress, "Console", None)
+    stream = Terminal()
+    with contextlib.redirect_stderr(stream), hinge.PathProgress("C-path") as line:
+        path = hinge.regularization_path([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1], gamma=1.0, progress=line)
+        line(snapshot(iteration=1234))  # a path so short has no time to call it
+    assert path.status == hinge.Status.SOLVED
+    assert stream.getvalue().count("\n") == 1
+    assert re.search(r"C-path  at 100\.5 +1,234 events .* margin 42", stream.getvalue())

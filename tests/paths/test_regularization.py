@@ -10,7 +10,7 @@ from hinge import epsilon_path, nu_path, regularization_path, weight_path
 from hinge.kernels import Precomputed, open_access
 from hinge.paths.engine import Engine
 from paths.cases import KERNELS, classification, regression
-from paths.laws import assert_exact
+from paths.laws import KKT, assert_exact, direct_violation
 
 CLASSES, TARGETS = classification(), regression()
 
@@ -141,6 +141,36 @@ def test_offsets_of_segments_shorter_than_rounding():
     path = epsilon_path(X, y, epsilon_min=0.0, epsilon_max=3.0, C=1.0, gamma=0.5)
     assert np.sum(np.abs(path.breakpoints - 1) < 1e-13) > 3
     assert_exact(path)
+
+
+def nearly_ones(seed, n, distinct):
+    """A kernel matrix all but of ones, with every sample several times."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(distinct, 2))[rng.integers(0, distinct, n)]
+    return np.exp(-1e-3 * np.sum((X[:, None] - X[None]) ** 2, axis=2)), rng
+
+
+def test_between_breakpoints_that_are_neighbours_in_doubles():
+    """Rates of 1e12 on segments of a few roundings: no θ there may be read beyond what the path did.          (282)"""
+    steep = 0
+    for seed in range(6):
+        K, rng = nearly_ones(seed, 60, 30)
+        path = epsilon_path(K, rng.integers(0, 3, 60).astype(float), epsilon_max=3.0, C=0.1, kernel="precomputed")
+        knots = path.breakpoints
+        steep += np.sum(np.diff(knots) < 1e-14)
+        at = np.concatenate([knots, np.nextafter(knots, -1), np.nextafter(knots, 4), 0.5 * (knots[1:] + knots[:-1])])
+        worst = max(direct_violation(path, theta) for theta in np.clip(at, path.low, path.high))
+        assert worst <= KKT, seed
+        assert worst <= path.kkt_violation + 1e-12, "what the path says of itself"
+    assert steep > 6
+
+
+def test_the_last_rounding_of_a_total_needs_nobody():
+    """At the largest ν all of the smaller class are at their bounds; a repair has a rounding of their total to move."""
+    for seed in range(40):
+        K, rng = nearly_ones(seed, 82, 35)
+        y = rng.permutation(np.repeat([1.0, -1.0], [7, 75]))
+        assert_exact(nu_path(K, y, nu_min=0.02, kernel="precomputed"), every_breakpoint=False, count=2)
 
 
 def test_where_a_multiplier_jumps_the_middle_is_taken():

@@ -36,6 +36,17 @@ def test_coefficients(data):
     assert display.ax_.get_xscale() == "log"
 
 
+def test_coefficients_are_drawn_as_they_are_between_breakpoints_too(data):
+    """α/C is a hyperbola on every segment, and the axis is logarithmic: straight lines between knots would lie."""
+    path = hinge.regularization_path(*data, C_min=1e-3, C_max=1e6, gamma=1.0)
+    display = PathDisplay.from_coefficients(path)
+    for line in display.lines_[-7:]:
+        sample, (x, y) = int(line.get_label().split()[1]), line.get_data()
+        for C in np.geomspace(path.low, path.high, 60):
+            drawn = np.interp(np.log(C), np.log(x), y)
+            assert abs(drawn - path.alpha(C)[sample] / C) < 0.02
+
+
 def test_index_sets_add_up(data):
     path = hinge.regularization_path(*data, gamma=1.0)
     display = PathDisplay.from_index_sets(path)

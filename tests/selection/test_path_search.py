@@ -135,3 +135,11 @@ def test_bad_requests_are_named():
         leave_one_out(X, Y, C=-1.0)
     with pytest.raises(ValueError, match="at least two"):
         leave_one_out(np.eye(4), [0, 0, 0, 1])
+
+
+def test_what_was_found_is_shown_in_a_line():
+    A, b = regression()["smooth"]
+    found = path_search(X, Y, gamma=[0.1, 1.0], cv=3), path_search(A, b, gamma=0.5, cv=3, task="regression")
+    for shown in (*found, *(each.error for each in found), leave_one_out(X, Y, C=1.0, gamma=0.5)):
+        assert len(repr(shown)) < 150
+        assert "error" in repr(shown) or f"{shown.best().error:.6g}" in repr(shown)

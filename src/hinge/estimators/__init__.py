@@ -9,6 +9,7 @@ from hinge.estimators.lp import LPSVC, LPSVR
 from hinge.estimators.one_class import OneClassSVM
 from hinge.estimators.online_classification import OnlineNuSVC, OnlineSVC
 from hinge.estimators.online_single import OnlineNoveltyDetector, OnlineSVR
+from hinge.estimators.progress import PathProgress
 from hinge.estimators.ranking import RankingSVM
 from hinge.estimators.single import SVR, NuSVR
 from hinge.estimators.transductive import TransductiveSVC
@@ -31,6 +32,7 @@ __all__ = [
     "OnlineNuSVC",
     "OnlineSVC",
     "OnlineSVR",
+    "PathProgress",
     "RankingSVM",
     "TransductiveSVC",
 ]

@@ -1,4 +1,4 @@
-"""The line that `verbose=True` shows: iteration, time, violation, relative gap.  On sys.stderr only."""
+"""The line that `verbose=True` shows: iteration, time, violation, relative gap; that of a path.  On sys.stderr only."""
 
 from __future__ import annotations
 
@@ -33,6 +33,14 @@ def describe(label: str, snapshot: Snapshot) -> str:
     )
 
 
+def describe_path(label: str, snapshot: Snapshot) -> str:
+    """One snapshot of a path as one line of text."""
+    return (
+        f"{label}  at {snapshot['primal']:<10.6g}  {snapshot['iteration']:>9,d} events  {snapshot['seconds']:7.2f} s"
+        f"  violation {snapshot['violation']:.2e}  margin {snapshot['active']:,d}"
+    )
+
+
 class _Screen(Protocol):
     """Where the line is shown.  `period` is the least time between two calls of `show`."""
 
@@ -57,6 +65,8 @@ class ProgressLine:
         With False nothing is ever written.
     """
 
+    _describe = staticmethod(describe)
+
     def __init__(self, label: str, *, verbose: bool = True) -> None:
         self.label = label
         self.verbose = bool(verbose)
@@ -78,14 +88,43 @@ class ProgressLine:
         now = time.monotonic()
         if now - self._shown >= self._screen.period:
             self._shown = now
-            self._screen.show(describe(self.label, snapshot))
+            self._screen.show(self._describe(self.label, snapshot))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._screen is not None:
             screen, self._screen = self._screen, None
-            screen.close(None if self._last is None else describe(self.label, self._last))
+            screen.close(None if self._last is None else self._describe(self.label, self._last))
+
+
+class PathProgress(ProgressLine):
+    """A line about a path on its way: the value of its parameter, events, time, violation, the size of the margin.
+
+    Parameters
+    ----------
+    label : str, default="path"
+
+    Examples
+    --------
+    >>> import hinge
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
+    >>> with hinge.PathProgress() as progress:
+    ...     path = hinge.regularization_path(X, y, gamma=1.0, progress=progress)
+    """
+
+    _describe = staticmethod(describe_path)
+
+    def __init__(self, label: str = "path") -> None:
+        super().__init__(label)
+
+    def __enter__(self) -> PathProgress:
+        super().__enter__()
+        return self
+
+    def __call__(self, snapshot: Snapshot) -> None:
+        """What a path calls a few times a second."""
+        self.update(snapshot)
 
 
 def _open_screen(stream: TextIO) -> _Screen:

@@ -78,7 +78,7 @@ class PathModel:
 class SolutionPath(Followed):
     """The solution as an exact, piecewise linear function of one parameter.
 
-    Made by `regularization_path`, `weight_path`, `epsilon_path`, `margin_path`, `tube_path` and `nu_path`.
+    Made by `regularization_path`, `weight_path`, `epsilon_path` and `nu_path`.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class SolutionPath(Followed):
     breakpoints : ndarray
         Every value at which the solution turns, ascending, both ends included.
     kkt_violation : float
-        The largest violation of the optimality conditions at any breakpoint, relative to max |c| + max K · max |bound|.
+        The largest violation of the optimality conditions on the path, relative to max |c| + max K · max |bound|.
     counts : Counts
         Events, exchanges, mean size of the margin and more.
     status : Status

@@ -112,7 +112,7 @@ class Pieces:
         now, places, inside = motion.at(theta), self.places(k), self.margin_of(k)
         beta = np.where(places == LOWER, now.lower, now.upper)
         members = self.margin[inside]
-        free = self.value[inside] + (theta - self.start[k]) * self.rate[inside]
+        free = self.value[inside] + self._into(k, theta) * self.rate[inside]
         beta[members] = np.clip(free, now.lower[members], now.upper[members])
         return beta
 
@@ -133,7 +133,11 @@ class Pieces:
 
     def _mu_in(self, k: int, theta: float) -> Array:
         """μ at θ, in or beside segment k."""
-        return np.asarray(self.mu[k] + (theta - self.start[k]) * self.mu_rate[k])
+        return np.asarray(self.mu[k] + self._into(k, theta) * self.mu_rate[k])
+
+    def _into(self, k: int, theta: float) -> float:
+        """How far θ is into segment k.  Steps of a rounding are no segments: beyond its end nothing moves.  (282)"""
+        return float(min(theta, self.stop[k]) - self.start[k])
 
     def lines(self, motion: Motion, n: int, spread: Any = None) -> Iterator[tuple[slice, Any]]:
         """Chunks of segments, each with a function K ↦ (values at the starts, values at the stops) of Kβ.

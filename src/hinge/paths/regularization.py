@@ -194,8 +194,8 @@ def regularization_path(
     max_time : float, optional
         Seconds; the part of the path followed so far is kept, with a warning.
     progress : callable, optional
-        Called a few times a second with a dictionary: "iteration" is the number of events, "primal" the C reached,
-        "active" the size of the margin. Returning False stops the path.
+        `hinge.PathProgress` shows a line; or a function, called a few times a second with a dictionary: "iteration" is
+        the number of events, "primal" the C reached, "active" the size of the margin. Returning False stops the path.
 
     Returns
     -------

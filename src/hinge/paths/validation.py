@@ -41,6 +41,11 @@ def middle(low: float, high: float) -> float:
     return float(min(max(np.sqrt(low) * np.sqrt(high), low), high) if low > 0 else 0.5 * (low + high))
 
 
+def _summary(what: str, knots: Array, best: Best) -> str:
+    ends = f"over [{knots[0]:g}, {knots[-1]:g}], {len(knots)} knots"
+    return f"<{what} {ends}: at best {best.error:.6g} at {best.theta:.6g}>"
+
+
 @dataclass(frozen=True)
 class StepFunction:
     """values[k] on [knots[k], knots[k + 1]); the last piece ends at knots[-1], which belongs to it.
@@ -50,6 +55,9 @@ class StepFunction:
 
     knots: Array
     values: Array
+
+    def __repr__(self) -> str:
+        return _summary("step function", self.knots, self.best())
 
     def __call__(self, theta: ArrayLike) -> Array | float:
         """The value at θ."""
@@ -120,6 +128,9 @@ class PiecewiseQuadratic:
 
     knots: Array
     coefficients: Array
+
+    def __repr__(self) -> str:
+        return _summary("piecewise quadratic function", self.knots, self.best())
 
     @property
     def values(self) -> Array:

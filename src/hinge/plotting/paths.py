@@ -84,6 +84,8 @@ class PathDisplay:
         knots = self.path.breakpoints
         if len(knots) > 400:
             knots = knots[np.unique(np.linspace(0, len(knots) - 1, 400).astype(int))]
+        if knots[0] > 0:  # between two of them a line may be curved, and is on a logarithmic axis
+            knots = np.unique(np.concatenate([knots, np.geomspace(knots[0], knots[-1], 200)[1:-1]]))
         values = np.array([self.path.alpha(theta) for theta in knots])
         chosen = np.arange(values.shape[1]) if self.data is None else np.asarray(self.data, dtype=int)
         values = values[:, chosen]

@@ -34,6 +34,9 @@ class LeaveOneOut:
     fitted_values: Array
     n_events: int
 
+    def __repr__(self) -> str:
+        return f"<leave-one-out of {len(self.decision_values)} samples: error {self.error:.6g}, {self.n_events} events>"
+
 
 def machine_window(
     X: Any,

@@ -54,6 +54,12 @@ class PathSearch:
     gammas: list[Any]
     paths: list[SolutionPath | OneVsOnePaths]
 
+    def __repr__(self) -> str:
+        return (
+            f"<path search over {len(self.gammas)} gamma and {len(self.paths)} folds: error {self.best.error:.6g} at "
+            f"C = {self.best_C:.6g}, gamma = {self.best_gamma!r}>"
+        )
+
 
 def path_search(
     X: Any,
