@@ -20,10 +20,10 @@ constexpr double kNeighbours = 4;  // of each sample that should move: so many t
 constexpr std::size_t kLooks = 1024;  // samples that tell how far that is
 constexpr std::size_t kAhead = 4;  // rows between a prefetch and its use
 
-constexpr double kLaneWork = 100'000;  // of a lane between two merges: less is done sooner than handed over
-constexpr double kMergeShare = 8;      // a lane's steps cost at least so many times as much as its merging
-constexpr std::size_t kMerges = 16;    // in an epoch, or lanes are too far apart
-constexpr std::size_t kFirstMerges = 64;  // in the first epoch: at the beginning all samples pull the same way
+constexpr double kShortEpoch = 2.5e6;   // work: about a millisecond, in which two lanes gain nothing
+constexpr std::size_t kShortest = 512;  // steps of a lane between two merges
+constexpr double kMergeShare = 8;       // a lane's steps cost at least so many times as much as its merging
+constexpr std::size_t kMerges = 8;      // in an epoch, or lanes are too far apart
 
 double quarter_mean(Span<const double> norms) {
   const double mean = added_up(norms) / std::max<double>(1, static_cast<double>(norms.size()));
@@ -48,6 +48,10 @@ class DescentOf final : public Descent {
     }
     weights.assign(data.features, 0.0);
     cut_into_chunks(block_bytes);
+  }
+
+  bool short_epochs() const override {
+    return stored_ > 0 && epoch_work(stored_, static_cast<double>(all_.size())) < kShortEpoch;
   }
 
   void read(Span<double> beta) const override {
@@ -220,8 +224,8 @@ class DescentOf final : public Descent {
   }
 
   void visit(Watch& watch) {
-    const std::size_t length = lane_length(), merges = epochs == 1 ? kFirstMerges : kMerges;
-    if (chunks_.size() == 1 && round_.empty() && order_.size() >= 2 * merges * length)
+    const std::size_t length = lane_length();
+    if (chunks_.size() == 1 && round_.empty() && !short_epochs() && order_.size() >= 2 * kMerges * length)
       return visit_in_lanes(length, watch);
     Lane lane;
     lane.w = weights.data(), lane.offset = offset;
@@ -234,8 +238,7 @@ class DescentOf final : public Descent {
   // Steps of a lane between two merges.
   std::size_t lane_length() const {
     const double per_row = std::max(1.0, stored_ / std::max<double>(1, static_cast<double>(all_.size())));
-    const double merging = kMergeShare * static_cast<double>(weights.size()) / per_row;
-    return static_cast<std::size_t>(std::max(merging, kLaneWork / epoch_work(per_row, 1)));
+    return std::max(kShortest, static_cast<std::size_t>(kMergeShare * static_cast<double>(weights.size()) / per_row));
   }
 
   void take(const Lane& lane) {

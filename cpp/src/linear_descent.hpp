@@ -25,6 +25,9 @@ class Descent {
   virtual void begin_round() = 0;
   virtual void end_round() = 0;
 
+  // Epochs are so short that looks at all samples are cheap beside them.
+  virtual bool short_epochs() const = 0;
+
   // What an epoch has left; `gap` is the sum of the parts of the gap as each sample was last seen.
   virtual void read(Span<double> beta) const = 0;
   virtual void write(Span<const double> beta, Span<const double> w, double multiplier) = 0;

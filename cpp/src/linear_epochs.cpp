@@ -116,7 +116,7 @@ Outcome LinearEpochs::run(double patience) {
     // a check moves the multiplier of a free bias; without one, it is rarer the longer the run
     const double rarer = s_.problem.bias == Bias::free ? 0.0 : 0.1 * (descent_->work - began);
     const bool late = since >= 20 * s_.passes->stored() + rarer && !midway;
-    const bool sorting = !resting && !s_.smooth && s_.options.block_bytes == 0 && descent_->work > early &&
+    const bool sorting = !resting && !s_.smooth && descent_->short_epochs() && descent_->work > early &&
                          look <= kCheapLook * (descent_->work - before);
     bool slow = !midway && slower_than_steps(story, target, began + patience);
     if (!near && !slow && !stale && !late && !sorting && !s_.spent()) continue;
