@@ -44,8 +44,7 @@ class Crew {
     places_.store(places, std::memory_order_release);
     announce();
     mine();
-    const int joined = places - places_.exchange(0, std::memory_order_acq_rel);
-    while (done_.load(std::memory_order_acquire) < joined) std::this_thread::yield();
+    wait_for(places - places_.exchange(0, std::memory_order_acq_rel));
   }
 
  private:
@@ -82,6 +81,20 @@ class Crew {
 #endif
   }
 
+  // A helper that has begun and lost its processor comes back with the next tick of the clock, milliseconds later.
+  // Who sleeps instead of asking again and again leaves it this processor.
+  void wait_for(int joined) {
+    const auto until = Clock::now() + std::chrono::microseconds(50);
+    do {
+      for (int k = 0; k < 64; ++k)
+        if (done_.load(std::memory_order_acquire) >= joined) return;
+    } while (Clock::now() < until);
+    std::unique_lock<std::mutex> lock(guard_);
+    awaited_.store(true);
+    all_done_.wait(lock, [&] { return done_.load() >= joined; });
+    awaited_.store(false);
+  }
+
   void announce() {
     {
       const std::lock_guard<std::mutex> lock(guard_);
@@ -99,7 +112,10 @@ class Crew {
       }
       if (free <= 0) continue;
       work_(argument_);
-      done_.fetch_add(1, std::memory_order_release);
+      done_.fetch_add(1);
+      if (!awaited_.load()) continue;
+      const std::lock_guard<std::mutex> lock(guard_);
+      all_done_.notify_one();
     }
   }
 
@@ -123,12 +139,12 @@ class Crew {
   bool started_ = false;
   std::vector<std::thread> helpers_;
   std::mutex guard_;
-  std::condition_variable bell_;
+  std::condition_variable bell_, all_done_;
   Work work_ = nullptr;
   void* argument_ = nullptr;
   std::atomic<std::uint64_t> piece_{0};
   std::atomic<int> asleep_{0}, places_{0}, done_{0};  // places: open ones of the piece at hand
-  std::atomic<bool> over_{false};
+  std::atomic<bool> over_{false}, awaited_{false};
 };
 
 struct CrewParallel {

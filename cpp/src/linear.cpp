@@ -6,6 +6,7 @@
 
 #include "linear_descent.hpp"
 #include "linear_epochs.hpp"
+#include "linear_ops.hpp"
 #include "linear_state.hpp"
 #include "linear_steps.hpp"
 
@@ -96,8 +97,9 @@ class LinearRun {
     if (state_.smooth) return newton_epochs() <= kDearEpochs;
     const LinearProblem& problem = state_.problem;
     const std::vector<double>& norms = state_.squared_norms();
-    double width = 0;
-    for (std::size_t i = 0; i < state_.n; ++i) width += norms[i] * (problem.upper[i] - problem.lower[i]);
+    const LinearOps& ops = linear_ops();
+    const double width = ops.dot_double(norms.data(), problem.upper.data(), state_.n) -
+                         ops.dot_double(norms.data(), problem.lower.data(), state_.n);
     const bool dear = state_.choice().step_work() >= kCheapSteps * epoch_work();
     return width > (dear && state_.goal >= kCoarse ? kRatherEasy : kEasy) * static_cast<double>(state_.n);
   }

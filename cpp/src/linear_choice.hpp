@@ -46,7 +46,9 @@ class LinearChoice {
     const auto& [work, gap] = story.back();
     const double newton = newton_work(gap, target);
     if (work < kHaste * newton) return false;  // the first epochs say little
-    const auto& [work_then, gap_then] = story[story.size() / 2 - (story.size() > 3 ? 1 : 0)];
+    std::size_t then = story.size() > 3 ? 0 : 1;  // half of the work ago: a short while tells nothing
+    while (story.size() > 3 && story[then + 1].first <= 0.5 * work) ++then;
+    const auto& [work_then, gap_then] = story[then];
     const double gained = std::log(gap_then / gap);
     const double left = gained > 0 ? 2 * (work - work_then) * std::log(gap / target) / gained : INFINITY;
     return left > newton;

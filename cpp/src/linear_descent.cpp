@@ -4,48 +4,29 @@
 #include <algorithm>
 #include <cmath>
 
+#include "linear_cells.hpp"
 #include "linear_loss.hpp"
 #include "linear_passes.hpp"
 #include "linear_rows.hpp"
 #include "random.hpp"
 
+#define HINGE_HOT inline __attribute__((always_inline))  // what a step has come to stays in registers
+
 namespace hinge {
 namespace {
 
 constexpr std::uint32_t kPatience = 2;  // visits without a move, one after another: then a sample rests
+constexpr double kNeighbours = 4;  // of each sample that should move: so many that are near a kink are visited with it
+constexpr std::size_t kLooks = 1024;  // samples that tell how far that is
 constexpr std::size_t kAhead = 4;  // rows between a prefetch and its use
 
-constexpr std::size_t kShortest = 512;  // steps of a lane
+constexpr double kShortEpoch = 2.5e6;   // work: about a millisecond, in which two lanes gain nothing
+constexpr std::size_t kShortest = 512;  // steps of a lane between two merges
 constexpr double kMergeShare = 8;       // a lane's steps cost at least so many times as much as its merging
 constexpr std::size_t kMerges = 8;      // in an epoch, or lanes are too far apart
 
-struct Tally {  // what steps have come to
-  double offset = 0, sum = 0, dual = 0, gap = 0, bend = 0, work = 0;  // bend: Σ ridge Δ²
-};
-
-// What steps move.  Epochs of many samples have two lanes: each steps from the same point, with its own copy of w.  No
-// two lanes are in one line of the cache.
-struct alignas(128) Lane : Tally {
-  std::vector<double> copy;
-  double* w = nullptr;
-  std::vector<std::pair<std::uint32_t, double>> moved;  // samples, and where they were
-  std::vector<std::uint32_t> awake;                     // visited, and to be visited again
-  void restart(double at) {
-    static_cast<Tally&>(*this) = Tally{};
-    offset = at;
-    moved.clear();
-  }
-};
-
-struct alignas(64) Sample {  // all that a step needs, in one cache line
-  double beta, target, lower, upper, ridge, norm, gap;
-  std::uint32_t still, spare;  // visits without a move since the last one
-};
-
 double quarter_mean(Span<const double> norms) {
-  double mean = 0;
-  for (double v : norms) mean += v;
-  mean /= std::max<double>(1, static_cast<double>(norms.size()));
+  const double mean = added_up(norms) / std::max<double>(1, static_cast<double>(norms.size()));
   return mean > 0 ? 0.25 * mean : 1.0;
 }
 
@@ -55,15 +36,22 @@ class DescentOf final : public Descent {
   DescentOf(const Storage& data, const Samples& samples, const LinearProblem& problem, Span<const double> norms,
             std::uint64_t seed, std::size_t block_bytes, const CrewParallel& parallel)
       : rows_(data), samples_(samples), problem_(problem), parallel_(parallel), random_(seed) {
-    all_.reserve(data.rows);
-    for (std::size_t i = 0; i < data.rows; ++i) {
-      if (block_bytes == 0) stored_ += static_cast<double>(rows_.stored(i));
-      all_.push_back({0, problem.target[i], problem.lower[i], problem.upper[i], problem.ridge[i], norms[i], 0, 0, 0});
-    }
     if (problem.bias == Bias::penalised) sigma = problem.bias_scale * problem.bias_scale;
     if (problem.bias == Bias::free) sigma = quarter_mean(norms);
+    if (block_bytes == 0) stored_ = static_cast<double>(rows_.stored());
+    all_ = Cells(data.rows);
+    for (std::size_t i = 0; i < data.rows; ++i) {
+      kinked_ = kinked_ && !(problem.ridge[i] > 0);
+      const double curvature = norms[i] + sigma + problem.ridge[i];
+      all_[i] = {0, problem.target[i], problem.lower[i], problem.upper[i], problem.ridge[i], 0,
+                 curvature > 0 ? std::min(1 / curvature, kHugeInverse) : 0.0, 0, 0};
+    }
     weights.assign(data.features, 0.0);
     cut_into_chunks(block_bytes);
+  }
+
+  bool short_epochs() const override {
+    return stored_ > 0 && epoch_work(stored_, static_cast<double>(all_.size())) < kShortEpoch;
   }
 
   void read(Span<double> beta) const override {
@@ -78,9 +66,9 @@ class DescentOf final : public Descent {
 
   void enter(Span<const double> beta, Span<const double> w, double at, Span<const double> f,
              Span<const double> parts) override {
-    sum = gap = 0;
-    for (double value : beta) sum += value;
+    sum = added_up(beta), gap = 0;
     move_to(w, at);
+    const double near = nearness(f, parts);
     const bool own = problem_.bias != Bias::none;  // the offset is not the one that was best for all
     std::size_t count = 0;
     order_.resize(all_.size());
@@ -88,11 +76,32 @@ class DescentOf final : public Descent {
       Sample& s = all_[i];
       s.beta = beta[i];
       gap += s.gap = own ? term_of(s).gap(f[i] + offset, beta[i]) : parts[i];
+      if (near >= 0) s.still = s.gap > 0 || distance(i, f[i]) <= near ? 0 : kPatience;
       s.still = s.gap > 0 ? 0 : s.still;
       order_[count] = static_cast<std::uint32_t>(i);
       count += s.still < kPatience;
     }
     order_.resize(count);
+    listed_ = count > 0;
+  }
+
+  void resume(Span<const double> f, Span<const double> parts) override {
+    const double near = nearness(f, parts);
+    if (near < 0) {
+      std::vector<double> beta(all_.size());
+      read(beta);
+      return enter(beta, std::vector<double>(weights), multiplier, f, parts);
+    }
+    for (std::uint32_t i : order_) all_[i].still = kPatience;
+    gap = added_up(parts);
+    std::size_t count = 0;
+    order_.resize(all_.size());
+    for (std::size_t i = 0; i < all_.size(); ++i) {  // who rests is not looked up
+      order_[count] = static_cast<std::uint32_t>(i);
+      count += static_cast<std::size_t>(parts[i] > 0) | static_cast<std::size_t>(distance(i, f[i]) <= near);
+    }
+    order_.resize(count);
+    for (std::uint32_t i : order_) all_[i].still = 0, all_[i].gap = parts[i];
     listed_ = count > 0;
   }
 
@@ -127,6 +136,25 @@ class DescentOf final : public Descent {
     std::copy(w.begin(), w.end(), weights.begin());
     multiplier = at;
     offset = multiplier + sigma * (sum - problem_.total);
+  }
+
+  // How near a kink a sample is that is visited though it has no part of the gap; −1: as it has been so far.
+  double nearness(Span<const double> f, Span<const double> parts) const {
+    if (!kinked_ || chunks_.size() > 1) return -1;
+    const std::size_t n = all_.size(), step = std::max<std::size_t>(1, n / kLooks);
+    std::size_t movers = 0;
+    for (double part : parts) movers += part > 0;
+    const double share = kNeighbours * static_cast<double>(movers) / std::max<double>(1, static_cast<double>(n));
+    if (!(share < kFewRest)) return -1;
+    std::vector<double> seen;
+    for (std::size_t i = 0; i < n; i += step) seen.push_back(distance(i, f[i]));
+    const auto place = seen.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(seen.size()));
+    std::nth_element(seen.begin(), place, seen.end());
+    return *place;
+  }
+
+  double distance(std::size_t i, double f) const {
+    return std::fabs(std::fabs(problem_.target[i] - f - offset) - problem_.tube);
   }
 
   LossTerm term_of(const Sample& s) const { return {s.target, s.lower, s.upper, s.ridge, problem_.tube}; }
@@ -196,10 +224,8 @@ class DescentOf final : public Descent {
   }
 
   void visit(Watch& watch) {
-    const double per_row = std::max(1.0, stored_ / std::max<double>(1, static_cast<double>(all_.size())));
-    const auto length = std::max(kShortest, static_cast<std::size_t>(
-                                                kMergeShare * static_cast<double>(weights.size()) / per_row));
-    if (chunks_.size() == 1 && round_.empty() && order_.size() >= 2 * kMerges * length)
+    const std::size_t length = lane_length();
+    if (chunks_.size() == 1 && round_.empty() && !short_epochs() && order_.size() >= 2 * kMerges * length)
       return visit_in_lanes(length, watch);
     Lane lane;
     lane.w = weights.data(), lane.offset = offset;
@@ -207,6 +233,12 @@ class DescentOf final : public Descent {
     offset = lane.offset;
     take(lane);
     order_ = std::move(lane.awake);
+  }
+
+  // Steps of a lane between two merges.
+  std::size_t lane_length() const {
+    const double per_row = std::max(1.0, stored_ / std::max<double>(1, static_cast<double>(all_.size())));
+    return std::max(kShortest, static_cast<std::size_t>(kMergeShare * static_cast<double>(weights.size()) / per_row));
   }
 
   void take(const Lane& lane) {
@@ -289,16 +321,12 @@ class DescentOf final : public Descent {
   }
 
   // One variable, as (108) says; by how much it has moved.
-  double step(Sample& s, std::uint32_t i, double* w, Tally& tally) const {
+  HINGE_HOT double step(Sample& s, std::uint32_t i, double* w, Tally& tally) const {
     const double f = rows_.dot(i, w) + tally.offset;
-    const double curvature = s.norm + sigma + s.ridge, g = f + s.ridge * s.beta - s.target, tube = problem_.tube;
+    const double g = f + s.ridge * s.beta - s.target, tube = problem_.tube, inverse = s.inverse;
     const LossTerm term = term_of(s);
-    double next;
-    if (curvature > 0) {
-      next = term.within(term.beyond_tube(curvature * s.beta - g) / curvature);
-    } else {  // a row of zeros without bias: its loss does not depend on w
-      next = g < -tube ? s.upper : g > tube ? s.lower : s.beta;
-    }
+    double next = term.within(beyond(s.beta - g * inverse, tube * inverse));
+    if (!(inverse > 0)) next = g < -tube ? s.upper : g > tube ? s.lower : s.beta;  // its loss does not depend on w
     const double part = term.gap(f, s.beta);
     tally.gap += part - s.gap;
     s.gap = part;
@@ -308,7 +336,8 @@ class DescentOf final : public Descent {
       return 0;
     }
     s.still = 0;
-    tally.dual -= change * (g + 0.5 * curvature * change) + tube * (std::fabs(next) - std::fabs(s.beta));
+    const double bend = inverse > 0 ? change * change / inverse : 0.0;
+    tally.dual -= change * g + 0.5 * bend + tube * (std::fabs(next) - std::fabs(s.beta));
     tally.bend += s.ridge * change * change;
     s.beta = next;
     tally.sum += change;
@@ -323,7 +352,8 @@ class DescentOf final : public Descent {
   CrewParallel parallel_;
   Random random_;
   double stored_ = 0;
-  std::vector<Sample> all_;
+  Cells all_;
+  bool kinked_ = true;
   std::vector<std::uint32_t> order_, round_;  // who is visited next; the order of a round
   bool listed_ = false;                       // order_ is
   bool back_ = false;

@@ -25,6 +25,9 @@ class Descent {
   virtual void begin_round() = 0;
   virtual void end_round() = 0;
 
+  // Epochs are so short that looks at all samples are cheap beside them.
+  virtual bool short_epochs() const = 0;
+
   // What an epoch has left; `gap` is the sum of the parts of the gap as each sample was last seen.
   virtual void read(Span<double> beta) const = 0;
   virtual void write(Span<const double> beta, Span<const double> w, double multiplier) = 0;
@@ -32,6 +35,8 @@ class Descent {
   // it.  Who has a part of it at the offset of the epochs is visited again.
   virtual void enter(Span<const double> beta, Span<const double> w, double multiplier, Span<const double> f,
                      Span<const double> parts) = 0;
+  // As enter, where the point is the one that the epochs have left and there is no bias.
+  virtual void resume(Span<const double> f, Span<const double> parts) = 0;
 
   // A step reads and writes where w is, in an order that no prefetcher knows; measured.
   static double epoch_work(double stored, double rows) { return 2 * stored + 70 * rows; }

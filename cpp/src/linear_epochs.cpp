@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kPlainEpochs = 20;  // before the first round
 constexpr double kWorthLeaps = 10;  // work of an epoch per sample (of all of them), or a round costs more than it saves
+constexpr double kCheapLook = 0.6;  // of an epoch: then a look tells early who may rest
 constexpr double kStale = 0.1;      // of the gap at the last look: time for the next one
 
 }  // namespace
@@ -80,6 +81,7 @@ Outcome LinearEpochs::run(double patience) {
   enter(s_.problem.bias == Bias::free ? s_.offset : 0.0);
   double checked = descent_->work, seen = s_.last.gap;  // at the last look at all samples
   const double began = descent_->work, look = s_.choice().look();
+  double early = began;  // work after which a look is due that tells who may rest
   LinearChoice::Story story;
   trail_.clear();
   descent_->end_round();
@@ -114,19 +116,27 @@ Outcome LinearEpochs::run(double patience) {
     // a check moves the multiplier of a free bias; without one, it is rarer the longer the run
     const double rarer = s_.problem.bias == Bias::free ? 0.0 : 0.1 * (descent_->work - began);
     const bool late = since >= 20 * s_.passes->stored() + rarer && !midway;
+    const bool sorting = !resting && !s_.smooth && descent_->short_epochs() && descent_->work > early &&
+                         look <= kCheapLook * (descent_->work - before);
     bool slow = !midway && slower_than_steps(story, target, began + patience);
-    if (!near && !slow && !stale && !late && !s_.spent()) continue;
+    if (!near && !slow && !stale && !late && !sorting && !s_.spent()) continue;
     check();
     if (s_.proven()) return Outcome::solved;
     checked = descent_->work, seen = s_.last.gap;
-    trust_ = std::min(20.0, std::max(0.5, 0.8 * thought / std::max(s_.last.gap, 1e-300)));
+    early = began + 2 * (descent_->work - began);
+    trust_ = sorting ? 1.0 : std::min(20.0, std::max(0.5, 0.8 * thought / std::max(s_.last.gap, 1e-300)));
     if (resting) {
       story.emplace_back(descent_->work, s_.last.gap);
       slow = slow || slower_than_steps(story, s_.wanted(), began + patience);
     }
     if (slow) return Outcome::undecided;
     if (s_.problem.bias == Bias::free) trail_.clear();  // the multiplier moves
-    enter(s_.problem.bias == Bias::free ? descent_->offset : 0.0);
+    if (s_.problem.bias == Bias::none && !s_.options.expansion) {
+      descent_->resume(s_.f, s_.parts);
+      descent_->dual = s_.last.dual;
+    } else {
+      enter(s_.problem.bias == Bias::free ? descent_->offset : 0.0);
+    }
   }
 }
 

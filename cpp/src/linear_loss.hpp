@@ -11,12 +11,15 @@
 
 namespace hinge {
 
+// What of v is out of [−width, width].
+inline double beyond(double v, double width) { return v - std::min(std::max(v, -width), width); }
+
 struct LossTerm {
   double target, lower, upper, ridge, tube;
 
   // No branches: which side a sample is on is hard to foresee.
   double within(double v) const { return std::min(std::max(v, lower), upper); }
-  double beyond_tube(double v) const { return v - std::min(std::max(v, -tube), tube); }
+  double beyond_tube(double v) const { return beyond(v, tube); }
 
   // argmax over the box of −fβ − h(β) − …: the negative derivative of the loss at f, (102)
   double best(double f) const {

@@ -10,6 +10,8 @@
 namespace hinge {
 namespace {
 
+constexpr double kWorthSharing = 200'000;  // values: a run of shorter passes is over before a helper has been of use
+
 template <class Storage>
 class PassesOf final : public LinearPasses {
  public:
@@ -120,7 +122,7 @@ class PassesOf final : public LinearPasses {
   void each_part(Work work) {
     ++count;
     visited += stored_;
-    const std::size_t parts = stored_ < 60'000 ? 1 : std::min<std::size_t>(64, n_);
+    const std::size_t parts = stored_ < kWorthSharing ? 1 : std::min<std::size_t>(64, n_);
     run_tasks(parts, parallel_, [&] {
       return [&](std::size_t c, Pulse& pulse) {
         const std::size_t first = n_ * c / parts, last = n_ * (c + 1) / parts;
@@ -152,7 +154,7 @@ class PassesOf final : public LinearPasses {
               bool consecutive = false) {
     ++count;
     visited += values;
-    const double worth = std::min(values / 60'000, values / (3.0 * static_cast<double>(width) + 1));
+    const double worth = std::min(values / kWorthSharing, values / (3.0 * static_cast<double>(width) + 1));
     const std::size_t parts = std::max<std::size_t>(1, std::min<std::size_t>(8, static_cast<std::size_t>(worth)));
     std::vector<std::vector<double>> sums(parts);
     run_tasks(parts, parallel_, [&] {

@@ -8,6 +8,8 @@
 
 namespace hinge {
 
+constexpr std::size_t kShortRow = 16;  // features: the call would cost more than the products
+
 template <class Storage>
 class Rows;
 
@@ -16,9 +18,24 @@ class Rows<Dense<T>> {
  public:
   explicit Rows(const Dense<T>& data) : data_(data), ops_(linear_ops()) {}
 
-  double dot(std::size_t i, const double* w) const { return hinge::dot(ops_, data_.row(i), w, data_.features); }
+  double dot(std::size_t i, const double* w) const {
+    if (data_.features > kShortRow) return hinge::dot(ops_, data_.row(i), w, data_.features);
+    const T* x = data_.row(i);
+    double a = 0, b = 0, c = 0, e = 0;
+    std::size_t k = 0;
+    for (; k + 4 <= data_.features; k += 4) {
+      a += static_cast<double>(x[k]) * w[k];
+      b += static_cast<double>(x[k + 1]) * w[k + 1];
+      c += static_cast<double>(x[k + 2]) * w[k + 2];
+      e += static_cast<double>(x[k + 3]) * w[k + 3];
+    }
+    for (; k < data_.features; ++k) a += static_cast<double>(x[k]) * w[k];
+    return (a + b) + (c + e);
+  }
   void add(std::size_t i, double factor, double* w) const {
-    hinge::add(ops_, data_.row(i), factor, w, data_.features);
+    if (data_.features > kShortRow) return hinge::add(ops_, data_.row(i), factor, w, data_.features);
+    const T* x = data_.row(i);
+    for (std::size_t k = 0; k < data_.features; ++k) w[k] += factor * static_cast<double>(x[k]);
   }
   // rows [first, last): their inner products with w; sum += Σ factor x
   void dots(std::size_t first, std::size_t last, const double* w, double* out) const {
@@ -59,6 +76,7 @@ class Rows<Dense<T>> {
     for (std::size_t k = 0; k < bytes; k += 64) __builtin_prefetch(p + k);
   }
   std::size_t stored(std::size_t) const { return data_.features; }
+  std::size_t stored() const { return data_.rows * data_.features; }
   const Dense<T>& data() const { return data_; }
 
  private:
@@ -114,6 +132,7 @@ class Rows<Csr<T, I>> {
     fetch(data_.index + first, count * sizeof(I));
   }
   std::size_t stored(std::size_t i) const { return static_cast<std::size_t>(data_.start[i + 1] - data_.start[i]); }
+  std::size_t stored() const { return static_cast<std::size_t>(data_.start[data_.rows] - data_.start[0]); }
   const Csr<T, I>& data() const { return data_; }
 
  private:

@@ -115,8 +115,10 @@ def test_few_features_need_no_epochs(loss, bias, C, kind):
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "epsilon_insensitive"])
 @pytest.mark.parametrize("bias", [Bias.NONE, Bias.FREE])
-def test_lanes_are_the_same_on_any_number_of_threads(loss, bias):
-    problem = machine(loss, bias, C=0.01, n=20_000, d=3)
+@pytest.mark.parametrize("n", [20_000, 40_000])
+def test_lanes_are_the_same_on_any_number_of_threads(loss, bias, n):
+    """Short epochs have one lane, and looks that tell early who rests; longer ones have two lanes."""
+    problem = machine(loss, bias, C=0.01, n=n, d=3)
     runs = [
         CoordinateDescent(tol=1e-4, method="descent", threads=threads).solve_linear(problem) for threads in (1, 2, 3)
     ]

@@ -1,0 +1,61 @@
+// linear_cells.hpp: what dual coordinate descent keeps of a sample, and of the steps of a lane.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "hinge/span.hpp"
+
+namespace hinge {
+
+struct Tally {  // what steps have come to
+  double offset = 0, sum = 0, dual = 0, gap = 0, bend = 0, work = 0;  // bend: Σ ridge Δ²
+};
+
+// What steps move.  Epochs of many samples have two lanes: each steps from the same point, with its own copy of w.  No
+// two lanes are in one line of the cache.
+struct alignas(128) Lane : Tally {
+  std::vector<double> copy;
+  double* w = nullptr;
+  std::vector<std::pair<std::uint32_t, double>> moved;  // samples, and where they were
+  std::vector<std::uint32_t> awake;                     // visited, and to be visited again
+  void restart(double at) {
+    static_cast<Tally&>(*this) = Tally{};
+    offset = at;
+    moved.clear();
+  }
+};
+
+struct alignas(64) Sample {  // all that a step needs, in one cache line
+  double beta, target, lower, upper, ridge, gap;
+  double inverse;              // of the curvature; 0: a row of zeros without bias
+  std::uint32_t still, spare;  // visits without a move since the last one
+};
+
+class Cells {  // as a vector, but every sample is written once
+ public:
+  explicit Cells(std::size_t size = 0) : cells_(new Sample[size]), size_(size) {}
+  Sample& operator[](std::size_t i) { return cells_[i]; }
+  const Sample& operator[](std::size_t i) const { return cells_[i]; }
+  Sample* begin() { return cells_.get(); }
+  Sample* end() { return cells_.get() + size_; }
+  std::size_t size() const { return size_; }
+
+ private:
+  std::unique_ptr<Sample[]> cells_;
+  std::size_t size_;
+};
+
+inline double added_up(Span<const double> values) {  // four sums: one would wait for itself at every step
+  double sums[4] = {};
+  std::size_t i = 0;
+  for (; i + 4 <= values.size(); i += 4)
+    for (std::size_t k = 0; k < 4; ++k) sums[k] += values[i + k];
+  for (; i < values.size(); ++i) sums[0] += values[i];
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+}  // namespace hinge
