@@ -30,6 +30,11 @@ ELSEWHERE = {
         "limits": test_other_problems.test_time_is_kept_and_said,
         "signals": test_other_problems.test_a_signal_ends_the_run,
     },
+    "SpanNewton": {
+        "laws": test_other_problems.test_given_functions_are_solved_and_proved,
+        "limits": test_other_problems.test_time_is_kept_and_said,
+        "signals": test_other_problems.test_a_signal_ends_the_run,
+    },
     "LinearProgramming": {
         "laws": lambda: test_linear_programs_are_solved_and_proved,  # below
         "limits": lambda: test_a_limit_leaves_a_function_and_true_bounds,

@@ -1,4 +1,4 @@
-"""The common contract for solvers of problems with a shape of their own: linear machines, and pairs of samples."""
+"""The common contract for solvers of problems with a shape of their own: linear machines, pairs, given functions."""
 
 import os
 import signal
@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from hinge import Status
 from hinge.formulations import Ranking, linear_classification, linear_regression, preferences
 from hinge.kernels import RBF, Linear, open_access
-from hinge.problems import Bias, certify, certify_linear
-from hinge.solvers import CoordinateDescent, PairDescent
+from hinge.lowrank.columns import make_columns
+from hinge.problems import Bias, certify, certify_linear, combine
+from hinge.solvers import CoordinateDescent, PairDescent, SpanNewton
+from hinge.solvers.span import SpanProblem, dual_point
 
 TOL = 1e-6
 
@@ -88,6 +90,37 @@ def test_pairs_are_solved_and_proved(problem, method):
     assert found.alpha.tobytes() == again.alpha.tobytes()
 
 
+def span_problem(m, n, machines, bias, cost, rng, twice=False):
+    X = rng.normal(size=(m, 2))
+    if twice:
+        X = X[rng.integers(0, m, m)]
+    columns = make_columns(RBF(0.5), X, np.sort(rng.permutation(m)[:n]))
+    return SpanProblem(columns, rng.choice([-1.0, 1.0], (m, machines)).astype(np.float32), cost, bias)
+
+
+@st.composite
+def span_problems(draw):
+    """Functions that are alike, classes of one sample and none, costs over four decades."""
+    m = draw(st.integers(2, 40))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    cost = rng.uniform(0.1, 1.0, m) * 10.0 ** draw(st.integers(-2, 2))
+    n, machines = draw(st.integers(1, m)), draw(st.integers(1, 3))
+    return span_problem(m, n, machines, draw(st.booleans()), cost, rng, draw(st.booleans()))
+
+
+@given(problem=span_problems())
+@settings(max_examples=80)
+def test_given_functions_are_solved_and_proved(problem):
+    tol = 1e-4  # kernel values are float32
+    found = SpanNewton(tol=tol, max_time=30.0).solve(problem)
+    assert found.status is Status.SOLVED
+    beta = dual_point(problem.sign, problem.cost, found.outputs, found.offsets)
+    proof = combine(problem.certificates(found.weights, found.offsets, found.outputs, beta))
+    assert proof.gap <= 1.2 * tol * 0.5 * (proof.primal + proof.dual) + 1e-6 * np.sum(problem.cost)
+    again = SpanNewton(tol=tol, max_time=30.0).solve(problem)
+    assert found.weights.tobytes() == again.weights.tobytes()
+
+
 # ---- limits and signals ------------------------------------------------------------------------------------------
 
 
@@ -113,7 +146,20 @@ def by_pairs(**limits):
     return PairDescent(tol=1e-15, method="descent", **limits).solve
 
 
-LONG = {"CoordinateDescent": (by_coordinates, long_linear), "PairDescent": (by_pairs, long_pairs)}
+def long_span():
+    rng = np.random.default_rng(0)
+    return span_problem(6000, 600, 3, True, np.full(6000, 1e3), rng)
+
+
+def by_newton(**limits):
+    return SpanNewton(tol=1e-15, **limits).solve
+
+
+LONG = {
+    "CoordinateDescent": (by_coordinates, long_linear),
+    "PairDescent": (by_pairs, long_pairs),
+    "SpanNewton": (by_newton, long_span),
+}
 every_long = pytest.mark.parametrize("name", LONG)
 
 
@@ -121,7 +167,7 @@ every_long = pytest.mark.parametrize("name", LONG)
 def test_time_is_kept_and_said(name):
     make, problem = LONG[name]
     began = time.monotonic()
-    found = make(max_time=0.1)(problem())
+    found = make(max_time=0.05)(problem())
     assert found.status is Status.TIME_LIMIT
     assert time.monotonic() - began < 5.0
 

@@ -150,3 +150,14 @@ def test_indefinite_kernels_are_refused():
     problem = SpanProblem(columns, np.ones((40, 1), np.float32), np.ones(40))
     with pytest.raises(ValueError, match="not positive semidefinite"):
         SpanNewton().solve(problem)
+
+
+def test_the_offset_does_not_go_round_in_circles():
+    """One class has no loss at b = 1, the other none at b = −1: Newton's steps for b alone swap them for ever."""
+    X = np.array([[2.0], [3.0], [0.0], [3.0], [1.0]])
+    sign = np.array([[1], [1], [-1], [1], [-1]], np.float32)
+    columns = make_columns(RBF(0.5), X, np.array([0]))
+    problem = SpanProblem(columns, sign, np.array([1.0, 10.0, 10.0, 10.0, 1.0]))
+    found = SpanNewton(tol=1e-4).solve(problem)
+    assert found.status is Status.SOLVED
+    assert found.history.primal[-1] == pytest.approx(dense_optimum(problem, 0), rel=1e-4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -51,8 +51,8 @@ class LowRankSVC(PairwiseClassifier):
     kernel, degree, gamma, coef0, class_weight, n_jobs, verbose, fit_intercept
         As in `SVC`; the kernel must be positive semidefinite.
     tol : float, default=1e-2
-        Stop when a Newton step lowers the regularised risk by no more than this share of it, or when the relative
-        duality gap is no larger.  `certificate_` says what is proven, which is less than what is true: see the guide.
+        Stop at this relative duality gap, of all classes together.  Labels often stand long before it is proven: for
+        these alone set `max_iter`.
     max_iter : int, default=-1
         Newton steps with all samples; −1 for 100.
     max_time : float, optional
@@ -83,8 +83,6 @@ class LowRankSVC(PairwiseClassifier):
     >>> bool(model.score(X, y) > 0.97)
     True
     """
-
-    _tells_loose_gaps: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,6 @@ ROUNDING = 1e-15
 
 class Reported:
     """Limits that are checked, and attributes that tell what came of them."""
-
-    #: Whether a gap far above `tol` is worth a warning: not where `tol` is about something else.
-    _tells_loose_gaps: ClassVar[bool] = True
 
     certificate_: Certificate
     n_iter_: Any
@@ -100,8 +97,6 @@ class Reported:
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        elif not self._tells_loose_gaps:
-            return self
         elif self.certificate_.gap > ROUNDING and LOOSE * max(self.tol, 1e-3) < self.certificate_.relative_gap < np.inf:
             warnings.warn(
                 f"The optimality conditions hold to tol={self.tol:g}, but the relative duality gap is above "
