@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <stdexcept>
 
+#include "linear_cells.hpp"
 #include "linear_offset.hpp"
 #include "linear_ops.hpp"
 
@@ -111,6 +113,7 @@ const std::vector<double>& LinearState::squared_norms() {
   if (norms_.empty()) {
     norms_.resize(n);
     passes->squared_norms(norms_);
+    if (!std::isfinite(added_up(norms_))) throw std::invalid_argument(kOverflow);  // no step has a length
   }
   return norms_;
 }

@@ -161,3 +161,13 @@ def test_large_numbers_are_numbers():
     assert hinge.kernels.samples.all_finite(X)
     assert hinge.kernels.samples.all_finite(np.full((4, 2), 3e38, dtype=np.float32))
     assert not hinge.kernels.samples.all_finite(np.array([[1.0, np.nan]]))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("solver", ["auto", "descent"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_norms_that_overflow_are_refused(loss, solver, form):
+    """Steps had no length then, nobody was active, and so the epochs never came to an end."""
+    X, y = _plain()
+    with pytest.raises(ValueError, match="overflow. Scale the data"):
+        hinge.LinearSVC(loss=loss, solver=solver).fit(form(1e160 * X), y)
