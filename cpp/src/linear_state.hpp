@@ -61,7 +61,7 @@ class LinearState {
   const std::vector<double>& squared_norms();  // found when first asked for
   void forget_norms() { std::vector<double>().swap(norms_); }
   double loss_of_nothing();  // at w = 0, b = 0
-  void set_floor(double loss_of_nothing);
+  void set_floor(double loss_of_nothing, double loss_of_offset);  // w = 0, without and with the best b
 
   const LinearProblem& problem;
   const LinearOptions& options;

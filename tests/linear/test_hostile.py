@@ -193,3 +193,15 @@ def test_costs_beyond_all_rounding_come_to_an_end(loss, C):
     X, y = _plain()
     with pytest.warns(ConvergenceWarning):
         hinge.LinearSVC(loss=loss, C=C, fit_intercept=False, solver="descent").fit(X, y)
+
+
+@pytest.mark.parametrize("solver", ["auto", "descent"])
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_targets_far_from_zero_are_fitted(loss, solver):
+    """The offset takes the distance away; no machine without weights is called the solution."""
+    X, _ = _plain()
+    near = hinge.LinearSVR(loss=loss, solver=solver).fit(X, 2 * X[:, 0])
+    far = hinge.LinearSVR(loss=loss, solver=solver).fit(X, 2 * X[:, 0] + 1e8)
+    assert far.status_ is Status.SOLVED
+    assert far.certificate_.relative_gap <= 1e-4
+    np.testing.assert_allclose(far.coef_, near.coef_, atol=0.05)
