@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <stdexcept>
 
 #include "linear_passes.hpp"
 #include "linear_rows.hpp"
@@ -26,6 +27,7 @@ class CrammerSinger {
         alpha_(n_ * k_), due_(n_), nap_(n_), part_(n_), f_(k_), next_(k_), sorted_(k_) {
     double mean = 0;
     for (std::size_t i = 0; i < n_; ++i) mean += norm_[i] = rows_.squared_norm(i);
+    if (!std::isfinite(mean)) throw std::invalid_argument(kOverflow);
     mean /= static_cast<double>(std::max<std::size_t>(1, n_));
     if (problem.bias == Bias::penalised) sigma_ = problem.bias_scale * problem.bias_scale;
     if (problem.bias == Bias::free) sigma_ = mean > 0 ? 0.25 * mean : 1.0;

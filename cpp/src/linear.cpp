@@ -48,12 +48,14 @@ class LinearRun {
     const bool cold = problem.total == 0 && std::all_of(start.begin(), start.end(), [](double b) { return b == 0; });
     if (cold) {
       const bool nothing = problem.bias == Bias::none;  // then that is what is seen
-      if (!nothing) state_.set_floor(state_.loss_of_nothing());
+      const double loss = nothing ? 0.0 : state_.loss_of_nothing();
       const LinearState::Sight sight = state_.see(state_.f, state_.beta);
-      if (nothing) state_.set_floor(sight.bounds.loss);
+      state_.set_floor(nothing ? sight.bounds.loss : loss, sight.bounds.loss);
       state_.adopt(state_.w, state_.beta, 0.0, sight);
     } else {
-      state_.set_floor(state_.loss_of_nothing());
+      const double loss = state_.loss_of_nothing();
+      const std::vector<double> zeros(state_.n, 0.0);
+      state_.set_floor(loss, state_.smooth ? state_.see(zeros, zeros).bounds.loss : loss);
       state_.from_beta();
       state_.look(0.0);
     }

@@ -13,6 +13,7 @@ constexpr std::int64_t kPlainEpochs = 20;  // before the first round
 constexpr double kWorthLeaps = 10;  // work of an epoch per sample (of all of them), or a round costs more than it saves
 constexpr double kCheapLook = 0.6;  // of an epoch: then a look tells early who may rest
 constexpr double kStale = 0.1;      // of the gap at the last look: time for the next one
+constexpr int kIdleEpochs = 1000;   // of nobody, one after the other: rounding lets nobody move
 
 }  // namespace
 
@@ -82,6 +83,7 @@ Outcome LinearEpochs::run(double patience) {
   double checked = descent_->work, seen = s_.last.gap;  // at the last look at all samples
   const double began = descent_->work, look = s_.choice().look();
   double early = began;  // work after which a look is due that tells who may rest
+  int idle = 0;
   LinearChoice::Story story;
   trail_.clear();
   descent_->end_round();
@@ -98,6 +100,8 @@ Outcome LinearEpochs::run(double patience) {
       trail_.clear();
       descent_->end_round();
     }
+    idle = descent_->active == 0 ? idle + 1 : 0;
+    if (idle > kIdleEpochs) return Outcome::stuck;
     visits_ += static_cast<double>(descent_->active);  // n of them count as an epoch, however many samples rest
     s_.best.epochs = static_cast<std::int64_t>(std::ceil(visits_ / std::max(1.0, static_cast<double>(s_.n))));
     s_.watch.snapshot.iteration = s_.best.epochs + s_.best.newton_steps;
@@ -122,6 +126,7 @@ Outcome LinearEpochs::run(double patience) {
     if (!near && !slow && !stale && !late && !sorting && !s_.spent()) continue;
     check();
     if (s_.proven()) return Outcome::solved;
+    if (s_.at_floor() && s_.few_features()) return Outcome::undecided;  // what is left is rounding, or a few steps
     checked = descent_->work, seen = s_.last.gap;
     early = began + 2 * (descent_->work - began);
     trust_ = sorting ? 1.0 : std::min(20.0, std::max(0.5, 0.8 * thought / std::max(s_.last.gap, 1e-300)));

@@ -13,6 +13,9 @@
 
 namespace hinge {
 
+constexpr const char* kOverflow =
+    "the squared norms of these samples overflow. Scale the data, for example with StandardScaler";
+
 class LinearPasses {
  public:
   virtual ~LinearPasses() = default;

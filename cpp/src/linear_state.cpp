@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <stdexcept>
 
+#include "linear_cells.hpp"
 #include "linear_offset.hpp"
 #include "linear_ops.hpp"
 
@@ -111,6 +113,7 @@ const std::vector<double>& LinearState::squared_norms() {
   if (norms_.empty()) {
     norms_.resize(n);
     passes->squared_norms(norms_);
+    if (!std::isfinite(added_up(norms_))) throw std::invalid_argument(kOverflow);  // no step has a length
   }
   return norms_;
 }
@@ -121,8 +124,9 @@ double LinearState::loss_of_nothing() {
 }
 
 // Where the optimum is zero (a perfect fit, an origin among the samples) a relative gap has no meaning.
-void LinearState::set_floor(double loss) {
-  floor = 1e-14 * loss;
+// An offset takes its part of the targets away; their rounding is left, and enters a squared loss squared.
+void LinearState::set_floor(double loss, double loss_of_offset) {
+  floor = 1e-14 * (smooth ? loss_of_offset + 1e-14 * loss : loss);
   if (problem.total == 0) return;
   double mean = 0;
   for (double v : squared_norms()) mean += v / static_cast<double>(n);

@@ -2,6 +2,8 @@
 // Methods move the point; whoever has one to show calls adopt.  docs/math.md (104)–(107)
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -40,7 +42,13 @@ class LinearState {
   void from_beta();
   void back_to_best();
 
-  bool proven() const { return best.bounds.relative() <= goal || best.bounds.gap <= floor; }
+  bool at_floor() const { return best.bounds.gap <= floor; }
+  // A gap at the floor proves an optimum that may be zero; it ends the polish of any that is proven already.
+  bool proven() const {
+    if (best.bounds.relative() <= goal) return true;
+    const double least = std::min(std::fabs(best.bounds.primal), std::fabs(best.bounds.dual));
+    return at_floor() && (least <= floor || goal < options.tolerance);
+  }
   bool spent() const {
     return options.max_iterations >= 0 && best.epochs + best.newton_steps >= options.max_iterations;
   }
@@ -53,7 +61,7 @@ class LinearState {
   const std::vector<double>& squared_norms();  // found when first asked for
   void forget_norms() { std::vector<double>().swap(norms_); }
   double loss_of_nothing();  // at w = 0, b = 0
-  void set_floor(double loss_of_nothing);
+  void set_floor(double loss_of_nothing, double loss_of_offset);  // w = 0, without and with the best b
 
   const LinearProblem& problem;
   const LinearOptions& options;

@@ -224,3 +224,16 @@ class TestMap:
             whole = hinge.LinearSVC(loss=loss).fit(X, y)
             assert parts.certify(mapped, labels).relative_gap <= 1.01e-4
             assert parts.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=2e-4)
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-30], lambda b: b"1 1:2\n", lambda b: b[:40] + b"\0" * 40 + b[80:]])
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress])
+def test_a_compressed_file_that_is_cut_off_or_damaged_is_an_error_with_a_line(tmp_path, pack, damage):
+    rng = np.random.default_rng(0)
+    text = "".join(f"1 1:{value!r}\n" for value in rng.normal(size=3000).tolist())
+    path = tmp_path / ("data.gz" if pack is gzip.compress else "data.bz2")
+    path.write_bytes(damage(pack(text.encode())))
+    with pytest.raises(ValueError, match=r"line 1 or later: the compressed file is damaged or cut off"):
+        load_libsvm(path)
+    with pytest.raises(ValueError, match=r"line 1 or later"):
+        map_libsvm(path, tmp_path / "map")

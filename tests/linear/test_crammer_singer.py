@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hinge import Status
+from hinge import LinearSVC, Status
 from hinge.problems import Bias, CrammerSingerProblem, certify_crammer_singer
 from hinge.solvers import CoordinateDescent
 from reference.linear import crammer_singer_optimum
@@ -34,3 +34,29 @@ def test_the_certificate_agrees_with_an_independent_solver(bias, kind):
     assert abs(solution.dual - value) <= 1e-8 * value
     found = certify_crammer_singer(problem, solution.weights, solution.offset, solution.alpha)
     assert found.relative_gap <= 1e-8
+
+
+@pytest.mark.parametrize("bias", list(Bias), ids=lambda bias: bias.name)
+def test_two_classes_are_no_special_case(bias):
+    """The binary machine that takes the place of two vectors has their optimum, not that of half the costs."""
+    problem = problem_of(bias, "dense", classes=2)
+    value = crammer_singer_optimum(problem)
+    model = LinearSVC(
+        multi_class="crammer_singer",
+        C=1.0,
+        tol=1e-10,
+        fit_intercept=bias is not Bias.NONE,
+        penalize_intercept=bias is Bias.PENALISED,
+        intercept_scaling=problem.bias_scale,
+    ).fit(problem.X, problem.label, sample_weight=problem.cost)
+    w, b = model.coef_[0] / 2, model.intercept_[0] / 2
+    margin = np.where(problem.label == 1, 1.0, -1.0) * (problem.X @ (2 * w) + 2 * b)
+    penalty = b * b / problem.bias_scale**2 if bias is Bias.PENALISED else 0.0
+    assert abs(w @ w + penalty + problem.cost @ np.maximum(0.0, 1.0 - margin) - value) <= 1e-8 * value
+    assert abs(model.certificate_.primal - 2 * value) <= 2e-8 * value
+
+
+def test_norms_that_overflow_are_refused():
+    X = np.array([[1e160], [2e160], [3e160]])
+    with pytest.raises(ValueError, match="norms of these samples overflow"):
+        LinearSVC(multi_class="crammer_singer").fit(X, [0, 1, 2])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 import hinge
 from hinge import Status
@@ -161,3 +162,46 @@ def test_large_numbers_are_numbers():
     assert hinge.kernels.samples.all_finite(X)
     assert hinge.kernels.samples.all_finite(np.full((4, 2), 3e38, dtype=np.float32))
     assert not hinge.kernels.samples.all_finite(np.array([[1.0, np.nan]]))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("solver", ["auto", "descent"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_norms_that_overflow_are_refused(loss, solver, form):
+    """Steps had no length then, nobody was active, and so the epochs never came to an end."""
+    X, y = _plain()
+    with pytest.raises(ValueError, match="norms of these samples overflow"):
+        hinge.LinearSVC(loss=loss, solver=solver).fit(form(1e160 * X), y)
+
+
+@pytest.mark.parametrize("solver", ["auto", "descent"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_small_optimum_is_not_taken_for_zero(loss, solver):
+    """Far from the origin and separable: the optimum is 1e-13 of the loss at zero, and can be found."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    f = X @ rng.normal(size=5)
+    X, y = 1e4 * X[np.abs(f) > 0.3], np.sign(f[np.abs(f) > 0.3])
+    model = hinge.LinearSVC(loss=loss, C=1e3, solver=solver, max_iter=200_000).fit(X, y)
+    assert model.status_ is Status.SOLVED
+    assert model.certificate_.relative_gap <= 1e-4
+
+
+@pytest.mark.parametrize("C", [1e150, 1e300])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_costs_beyond_all_rounding_come_to_an_end(loss, C):
+    X, y = _plain()
+    with pytest.warns(ConvergenceWarning):
+        hinge.LinearSVC(loss=loss, C=C, fit_intercept=False, solver="descent").fit(X, y)
+
+
+@pytest.mark.parametrize("solver", ["auto", "descent"])
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_targets_far_from_zero_are_fitted(loss, solver):
+    """The offset takes the distance away; no machine without weights is called the solution."""
+    X, _ = _plain()
+    near = hinge.LinearSVR(loss=loss, solver=solver).fit(X, 2 * X[:, 0])
+    far = hinge.LinearSVR(loss=loss, solver=solver).fit(X, 2 * X[:, 0] + 1e8)
+    assert far.status_ is Status.SOLVED
+    assert far.certificate_.relative_gap <= 1e-4
+    np.testing.assert_allclose(far.coef_, near.coef_, atol=0.05)

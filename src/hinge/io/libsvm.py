@@ -7,6 +7,7 @@ import gzip
 import json
 import mmap
 import os
+import zlib
 from collections.abc import Iterator
 from pathlib import Path as Folder
 from typing import IO, Any
@@ -69,7 +70,8 @@ def load_libsvm(
     ------
     ValueError
         With the number of the first line that is malformed: not ``label index:value ...``, an index that is negative,
-        zero, too large or does not ascend, a label or value that is not a finite number, a line that is cut off.
+        zero, too large or does not ascend, a label or value that is not a finite number, a line that is cut off. Of a
+        compressed file that is damaged, the line from which on nothing is known.
 
     Examples
     --------
@@ -205,13 +207,18 @@ def _read(
         "threads": effective_n_jobs(n_jobs),
     }
     line, name = 1, os.fspath(path)
-    for text in _texts(path, whole):
-        try:
-            block = _core.read_libsvm(np.frombuffer(text, dtype=np.uint8), first_line=line, **options)
-        except ValueError as error:
-            raise ValueError(f"{name}, {error}") from None
-        line += block["lines"]
-        yield block
+    try:
+        for text in _texts(path, whole):
+            try:
+                block = _core.read_libsvm(np.frombuffer(text, dtype=np.uint8), first_line=line, **options)
+            except ValueError as error:
+                raise ValueError(f"{name}, {error}") from None
+            line += block["lines"]
+            yield block
+    except (EOFError, OSError, zlib.error) as error:
+        if getattr(error, "errno", None) is not None:  # the system's, not the decompressor's
+            raise
+        raise ValueError(f"{name}, line {line} or later: the compressed file is damaged or cut off ({error})") from None
 
 
 def _texts(path: Path, whole: bool) -> Iterator[Any]:
