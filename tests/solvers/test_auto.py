@@ -154,3 +154,20 @@ def test_curved_losses_of_many_samples_go_to_the_factor():
     explanation = decide(Auto(), [problem])
     assert explanation.solver == "low_rank_interior_point"
     assert any("rank 3" in reason for reason in explanation.reasons)
+
+
+def test_a_signal_between_two_methods_keeps_the_first(monkeypatch):
+    """Also where no solver listens: while the factor is made, or the rank looked for."""
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Auto, "_factored", interrupted)
+    problem = flat()
+    one, two = Auto().solve_many([problem, problem])
+    assert one.status is Status.INTERRUPTED
+    assert isinstance(one.error, KeyboardInterrupt)
+    assert np.any(one.alpha != 0)
+    assert np.all((one.alpha >= problem.lower) & (one.alpha <= problem.upper))
+    assert two.error is None  # and nothing is begun after it
+    assert two.status is Status.MAX_ITER

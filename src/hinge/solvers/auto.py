@@ -75,7 +75,7 @@ class Auto(WorkingSet):
         first = [release(problems[k], solution) for k, solution in zip(rest, plain, strict=True)]
         for k, limit, solution in zip(rest, limits, first, strict=True):
             more = limit != self.max_iter or self._may_be_dense(problems[k])
-            impatient = more and solution.status is Status.MAX_ITER
+            impatient = more and solution.status is Status.MAX_ITER and not any(s.error for s in found.values())
             found[k] = self._insist(problems[k], solution, began, monitor) if impatient else solution
         return [found[k] for k in range(len(problems))]
 
@@ -119,7 +119,13 @@ class Auto(WorkingSet):
         return enough(problem.Q.n) if self.max_iter < 0 else self.max_iter
 
     def _insist(self, problem: Problem, first: Solution, began: float, monitor: Monitor | None) -> Solution:
-        """Working sets have not got there."""
+        """Working sets have not got there.  A signal between two methods leaves what they have."""
+        try:
+            return self._otherwise(problem, first, began, monitor)
+        except KeyboardInterrupt as interruption:
+            return replace(first, status=Status.INTERRUPTED, error=interruption)
+
+    def _otherwise(self, problem: Problem, first: Solution, began: float, monitor: Monitor | None) -> Solution:
         if self._may_be_factored(problem):
             if probed_rank(problem) is not None:
                 return self._by_factor(problem, first, began, monitor)
