@@ -10,8 +10,8 @@ from hinge.formulations import CSVC, LossMachine
 from hinge.kernels import RBF, Linear, Polynomial, Precomputed, open_access
 from hinge.losses import Logistic
 from hinge.problems import Quadratic, certify
-from hinge.solvers import SMO, Auto, InteriorPoint, WorkingSet, decide
-from hinge.solvers.rank import known_rank, may_be_factored, probed_rank, steps_before_factor
+from hinge.solvers import SMO, Auto, InteriorPoint, LowRankInteriorPoint, WorkingSet, decide
+from hinge.solvers.rank import approximation, known_rank, may_be_factored, probed_rank, steps_before_factor
 
 rng = np.random.default_rng(0)
 X = 100 * rng.normal(size=(18, 3))
@@ -171,3 +171,12 @@ def test_a_signal_between_two_methods_keeps_the_first(monkeypatch):
     assert np.all((one.alpha >= problem.lower) & (one.alpha <= problem.upper))
     assert two.error is None  # and nothing is begun after it
     assert two.status is Status.MAX_ITER
+
+
+def test_a_run_on_the_factor_that_is_stopped_does_not_compute_a_gradient(monkeypatch):
+    """A product with all of K takes n² and hears nobody; the factor leaves nothing of K, and has the gradient."""
+    problem = flat()
+    monkeypatch.setattr(type(problem), "gradient", lambda self, alpha: pytest.fail("n² more"))
+    solver = LowRankInteriorPoint(approximation=approximation(problem), tol=1e-10)
+    found = solver.solve(problem, None, lambda record: False)
+    assert found.status is Status.INTERRUPTED

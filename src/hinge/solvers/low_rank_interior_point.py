@@ -153,7 +153,8 @@ class LowRankInteriorPoint:
                 found = run.follow()
                 ended = found.status in (Status.SOLVED, Status.NUMERICAL, Status.MAX_ITER)
                 found = run.polished(problem, found) if self.tol < PRECISE and lossless and ended else found
-        if same or found.polished:
+        in_a_hurry = lossless and found.status in (Status.TIME_LIMIT, Status.INTERRUPTED)  # n² more are not asked for
+        if same or found.polished or in_a_hurry:
             return found
         gradient = problem.gradient(found.alpha)
         return replace(found, gradient=gradient, mu=optimal_offset(problem, found.alpha, gradient))
