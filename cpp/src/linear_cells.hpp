@@ -12,7 +12,7 @@
 namespace hinge {
 
 struct Tally {  // what steps have come to
-  double offset = 0, sum = 0, dual = 0, gap = 0, bend = 0, work = 0;  // bend: Σ ridge Δ²
+  double offset = 0, sum = 0, dual = 0, gap = 0, bend = 0, work = 0, loss = 0;  // bend: Σ ridge Δ²
 };
 
 // What steps move.  Epochs of many samples have two lanes: each steps from the same point, with its own copy of w.  No
@@ -20,13 +20,35 @@ struct Tally {  // what steps have come to
 struct alignas(128) Lane : Tally {
   std::vector<double> copy;
   double* w = nullptr;
+  double stretch = 1;  // what a step moves w by, over what it will move it by: room for the other lane
   std::vector<std::pair<std::uint32_t, double>> moved;  // samples, and where they were
   std::vector<std::uint32_t> awake;                     // visited, and to be visited again
-  void restart(double at) {
+  void restart(double at, double by) {
     static_cast<Tally&>(*this) = Tally{};
-    offset = at;
+    offset = at, stretch = by;
     moved.clear();
   }
+};
+
+// The points that an epoch has passed: their mean over its second half, and what the primal value was on the average.
+class Passed {
+ public:
+  explicit Passed(std::size_t features) : sum_(features, 0.0) {}
+  void add(Span<const double> w, double losses, bool late) {
+    losses_ += losses, points_ += 1, late_ += late;
+    const double factor = late ? 1.0 : 0.0;
+    for (std::size_t j = 0; j < sum_.size(); ++j) squares_ += w[j] * w[j], sum_[j] += factor * w[j];
+  }
+  std::vector<double> mean() const {
+    std::vector<double> out = sum_;
+    for (double& v : out) v /= late_;
+    return out;
+  }
+  double primal() const { return points_ > 0 ? losses_ + 0.5 * squares_ / points_ : 0.0; }
+
+ private:
+  std::vector<double> sum_;
+  double losses_ = 0, squares_ = 0, points_ = 0, late_ = 0;
 };
 
 struct alignas(64) Sample {  // all that a step needs, in one cache line

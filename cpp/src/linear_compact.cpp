@@ -3,14 +3,15 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <limits>
+
+#include "linear_ops.hpp"
 
 namespace hinge {
 namespace {
 
 constexpr double kWorthValues = 100'000;  // fewer are soon read as they are
-constexpr std::size_t kFewestFeatures = 16, kLooks = 256, kParts = 64, kBeat = 64, kRun = 8;
+constexpr std::size_t kFewestFeatures = 16, kLooks = 256, kParts = 64, kBeat = 64;
 constexpr double kShare = 0.5;  // of the memory of the samples
 
 template <class T>
@@ -18,15 +19,6 @@ std::int32_t nonzeros(const T* row, std::size_t features) {
   std::int32_t count = 0;
   for (std::size_t k = 0; k < features; ++k) count += row[k] != 0;
   return count;
-}
-
-// kRun values, all zero (an answer of no where one is −0).
-template <class T>
-bool nothing(const T* values) {
-  std::uint64_t words[kRun * sizeof(T) / sizeof(std::uint64_t)], any = 0;
-  std::memcpy(words, values, sizeof words);
-  for (std::uint64_t word : words) any |= word;
-  return any == 0;
 }
 
 template <class T>
@@ -70,10 +62,14 @@ bool CompactRows::make(const Dense<T>& from, const CrewParallel& parallel, Sampl
       };
     });
   };
+  const std::size_t words = (d + 63) / 64;
+  const Pages<std::uint64_t> bits(n * words);  // where the values are: the rows themselves are read once
   start_ = Pages<std::int32_t>(n + 1);
   std::int32_t* start = start_.data();
   start[0] = 0;
-  each_row([&](std::size_t i) { start[i + 1] = nonzeros(from.row(i), d); });
+  each_row([&, &ops = linear_ops()](std::size_t i) {
+    start[i + 1] = static_cast<std::int32_t>(hinge::bits(ops, from.row(i), d, bits.data() + i * words));
+  });
   double count = 0;
   for (std::size_t i = 1; i <= n; ++i) count += start[i];
   if (!small_enough<T>(count, all) || count > std::numeric_limits<std::int32_t>::max()) return false;
@@ -86,14 +82,11 @@ bool CompactRows::make(const Dense<T>& from, const CrewParallel& parallel, Sampl
   each_row([&](std::size_t i) {
     const T* row = from.row(i);
     std::int32_t at = start[i];
-    const std::int32_t end = start[i + 1];
-    for (std::size_t first = 0; at < end; first += kRun) {  // zeros come in runs
-      const std::size_t last = std::min(d, first + kRun);
-      if (last == first + kRun && nothing(row + first)) continue;
-      for (std::size_t k = first; k < last && at < end; ++k) {  // a zero is written, and then written over
-        values[at] = row[k];
-        index[at] = static_cast<std::int32_t>(k);
-        at += row[k] != 0;
+    for (std::size_t k = 0; k < words; ++k) {
+      for (std::uint64_t left = bits.data()[i * words + k]; left != 0; left &= left - 1, ++at) {
+        const std::size_t column = 64 * k + static_cast<std::size_t>(__builtin_ctzll(left));
+        values[at] = row[column];
+        index[at] = static_cast<std::int32_t>(column);
       }
     }
   });

@@ -24,6 +24,7 @@ constexpr double kShortEpoch = 2.5e6;   // work: about a millisecond, in which t
 constexpr std::size_t kShortest = 512;  // steps of a lane between two merges
 constexpr double kMergeShare = 8;       // a lane's steps cost at least so many times as much as its merging
 constexpr std::size_t kMerges = 8;      // in an epoch, or lanes are too far apart
+constexpr double kNarrow = 0.3;         // mean of ‖x_i‖² times the way from one bound to the other: most steps end there
 
 double quarter_mean(Span<const double> norms) {
   const double mean = added_up(norms) / std::max<double>(1, static_cast<double>(norms.size()));
@@ -40,12 +41,15 @@ class DescentOf final : public Descent {
     if (problem.bias == Bias::free) sigma = quarter_mean(norms);
     if (block_bytes == 0) stored_ = static_cast<double>(rows_.stored());
     all_ = Cells(data.rows);
+    double width = 0;
     for (std::size_t i = 0; i < data.rows; ++i) {
       kinked_ = kinked_ && !(problem.ridge[i] > 0);
+      width += norms[i] * (problem.upper[i] - problem.lower[i]);
       const double curvature = norms[i] + sigma + problem.ridge[i];
       all_[i] = {0, problem.target[i], problem.lower[i], problem.upper[i], problem.ridge[i], 0,
                  curvature > 0 ? std::min(1 / curvature, kHugeInverse) : 0.0, 0, 0};
     }
+    narrow_ = kinked_ && width <= kNarrow * static_cast<double>(data.rows);
     weights.assign(data.features, 0.0);
     cut_into_chunks(block_bytes);
   }
@@ -117,6 +121,7 @@ class DescentOf final : public Descent {
   void epoch(Watch& watch) override {
     ++epochs;
     active = 0;
+    mean.clear();
     if (chunks_.size() == 1) {
       if (!listed_) list_awake(0, 1);
       listed_ = true;
@@ -245,18 +250,20 @@ class DescentOf final : public Descent {
     sum += lane.sum, dual += lane.dual, gap += lane.gap, work += lane.work;
   }
 
-  // Two lanes at a time, side by side, then one point of both of them.   (129)
+  // Two lanes at a time, side by side, then one point of both of them.   (129), (131)
   void visit_in_lanes(std::size_t length, Watch& watch) {
     Lane lanes[2];
+    const bool averaged = narrow_ && problem_.bias == Bias::none && order_.size() == all_.size();
+    Passed passed(averaged ? weights.size() : 0);
     for (Lane& lane : lanes) lane.copy = weights, lane.w = lane.copy.data();
     for (std::size_t first = 0; first < order_.size(); first += 2 * length) {
       watch.poll();
-      const std::size_t rest = std::min(order_.size() - first, 2 * length), half = (rest + 1) / 2;
-      for (Lane& lane : lanes) lane.restart(offset);
+      const std::size_t rest = std::min(order_.size() - first, 2 * length), split = first + (rest + 1) / 2;
+      for (Lane& lane : lanes) lane.restart(offset, narrow_ ? 1 + likeness_ : 1.0);
       try {
         run_tasks(2, parallel_, [&] {
           return [&](std::size_t k, Pulse& pulse) {
-            walk<true>(lanes[k], first + k * half, k == 0 ? first + half : first + rest, [&] { pulse.beat(); });
+            walk<true>(lanes[k], k == 0 ? first : split, k == 0 ? split : first + rest, [&] { pulse.beat(); });
           };
         });
       } catch (...) {  // as if this pair of lanes had not been
@@ -265,7 +272,10 @@ class DescentOf final : public Descent {
         throw;
       }
       merge(lanes[0], lanes[1]);
+      if (averaged) passed.add(weights, lanes[0].loss + lanes[1].loss, 2 * (first + rest) >= order_.size());
     }
+    mean = passed.mean();
+    primal = passed.primal();
     order_.assign(lanes[0].awake.begin(), lanes[0].awake.end());
     order_.insert(order_.end(), lanes[1].awake.begin(), lanes[1].awake.end());
   }
@@ -274,11 +284,15 @@ class DescentOf final : public Descent {
   // both is taken.   (129)
   void merge(Lane& a, Lane& b) {
     const std::size_t d = weights.size();
-    double cross = sigma * a.sum * b.sum, bend = a.bend + b.bend + sigma * (a.sum + b.sum) * (a.sum + b.sum);
-    linear_ops().lanes(weights.data(), a.w, b.w, d, &cross, &bend);
-    const double gain = a.dual + b.dual - cross;
+    const double scale = 1 / (a.stretch * a.stretch);
+    double cross = 0, both = 0;  // of their moves in w: inner product, and squared norm of the sum
+    linear_ops().lanes(weights.data(), a.w, b.w, d, &cross, &both);
+    cross = scale * cross + sigma * a.sum * b.sum;
+    both = scale * both + sigma * (a.sum + b.sum) * (a.sum + b.sum);
+    const double apart = both - 2 * cross, bend = a.bend + b.bend + both;
+    const double gain = a.dual + b.dual + 0.5 * (a.stretch - 1) * apart - cross;
     const double step = bend > 0 ? std::max(0.0, std::min(1.0, 0.5 + gain / bend)) : 1.0;
-    linear_ops().merge(weights.data(), a.w, b.w, d, step);
+    linear_ops().merge(weights.data(), a.w, b.w, d, step / a.stretch);
     if (step < 1) {
       for (Lane* lane : {&a, &b})
         for (const auto& [i, beta] : lane->moved) all_[i].beta = beta + step * (all_[i].beta - beta);
@@ -287,11 +301,13 @@ class DescentOf final : public Descent {
     sum += step * (a.sum + b.sum);
     dual += step * (gain + 0.5 * bend) - 0.5 * step * step * bend;
     gap += a.gap + b.gap, work += a.work + b.work;
+    likeness_ = apart > 0 ? std::max(0.0, std::min(1.0, 2 * cross / apart)) : 0.0;
   }
 
   template <bool kRemember, class Poll>
   void walk(Lane& lane, std::size_t first, std::size_t last, Poll poll) {
     double limit = 0, *const w = lane.w;
+    const double stretch = kRemember ? lane.stretch : 1.0, shrink = 1 / stretch;
     std::size_t count = lane.awake.size();
     lane.awake.resize(count + last - first);
     std::uint32_t* const awake = lane.awake.data();
@@ -304,7 +320,7 @@ class DescentOf final : public Descent {
       if (k + kAhead < last) rows_.prefetch(order_[k + kAhead]);
       const std::uint32_t i = order_[k];
       Sample& s = all_[i];
-      const double before = s.beta, change = step(s, i, w, tally);
+      const double before = s.beta, change = step(s, i, w, stretch, shrink, tally);
       if constexpr (kRemember) {
         if (change != 0) lane.moved.emplace_back(i, before);
       }
@@ -321,15 +337,16 @@ class DescentOf final : public Descent {
   }
 
   // One variable, as (108) says; by how much it has moved.
-  HINGE_HOT double step(Sample& s, std::uint32_t i, double* w, Tally& tally) const {
+  HINGE_HOT double step(Sample& s, std::uint32_t i, double* w, double stretch, double shrink, Tally& tally) const {
     const double f = rows_.dot(i, w) + tally.offset;
-    const double g = f + s.ridge * s.beta - s.target, tube = problem_.tube, inverse = s.inverse;
+    const double g = f + s.ridge * s.beta - s.target, tube = problem_.tube, inverse = shrink * s.inverse;
     const LossTerm term = term_of(s);
     double next = term.within(beyond(s.beta - g * inverse, tube * inverse));
     if (!(inverse > 0)) next = g < -tube ? s.upper : g > tube ? s.lower : s.beta;  // its loss does not depend on w
     const double part = term.gap(f, s.beta);
     tally.gap += part - s.gap;
     s.gap = part;
+    tally.loss += part - s.beta * g - tube * std::fabs(s.beta);  // kinked: ℓ(f), (106)
     const double change = next - s.beta;
     if (change == 0) {
       ++s.still;
@@ -341,8 +358,8 @@ class DescentOf final : public Descent {
     tally.bend += s.ridge * change * change;
     s.beta = next;
     tally.sum += change;
-    tally.offset += sigma * change;
-    rows_.add(i, change, w);
+    tally.offset += stretch * sigma * change;
+    rows_.add(i, stretch * change, w);
     return change;
   }
 
@@ -353,7 +370,8 @@ class DescentOf final : public Descent {
   Random random_;
   double stored_ = 0;
   Cells all_;
-  bool kinked_ = true;
+  bool kinked_ = true, narrow_ = false;
+  double likeness_ = 1;  // of the moves of two lanes: 1 where both move alike, 0 where they have nothing in common
   std::vector<std::uint32_t> order_, round_;  // who is visited next; the order of a round
   bool listed_ = false;                       // order_ is
   bool back_ = false;

@@ -24,6 +24,7 @@ class LinearEpochs {
   void open();
   void leap();
   void enter(double multiplier);
+  bool mean_proves();
   bool slower_than_steps(const LinearChoice::Story& story, double target, double not_before) const;
 
   LinearState& s_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace hinge {
 
@@ -35,6 +36,9 @@ struct LinearOps {
   void (*dots_double)(const double* x, std::size_t rows, std::size_t d, const double* w, double* out);
   void (*adds_float)(const float* x, const double* factor, std::size_t rows, std::size_t d, double* w);
   void (*adds_double)(const double* x, const double* factor, std::size_t rows, std::size_t d, double* w);
+  // how many values of a row are not zero, and which: 64 to a word, the first in its lowest bit
+  std::size_t (*bits_float)(const float* x, std::size_t d, std::uint64_t* words);
+  std::size_t (*bits_double)(const double* x, std::size_t d, std::uint64_t* words);
   // with a − w and b − w: cross += their inner product, bend += ‖their sum‖²
   void (*lanes)(const double* w, const double* a, const double* b, std::size_t d, double* cross, double* bend);
   // w += step (a − w + b − w); a = b = w
@@ -55,6 +59,12 @@ inline double dot(const LinearOps& ops, const float* x, const double* w, std::si
 }
 inline double dot(const LinearOps& ops, const double* x, const double* w, std::size_t d) {
   return ops.dot_double(x, w, d);
+}
+inline std::size_t bits(const LinearOps& ops, const float* x, std::size_t d, std::uint64_t* words) {
+  return ops.bits_float(x, d, words);
+}
+inline std::size_t bits(const LinearOps& ops, const double* x, std::size_t d, std::uint64_t* words) {
+  return ops.bits_double(x, d, words);
 }
 inline void add(const LinearOps& ops, const float* x, double factor, double* w, std::size_t d) {
   ops.add_float(x, factor, w, d);

@@ -1,6 +1,10 @@
 // linear_ops.inl: the loops, included by one file per instruction set.  No template of the standard library here.
 #pragma GCC diagnostic ignored "-Wpsabi"  // vectors never cross a function that is not inlined
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 namespace {
 
 using std::size_t;
@@ -47,6 +51,41 @@ void add_row(const T* x, double factor, double* w, size_t d) {
     store4(w + k + 4, load4(w + k + 4) + f * load4(x + k + 4));
   }
   for (; k < d; ++k) w[k] += factor * static_cast<double>(x[k]);
+}
+
+// Which of eight values are not zero.
+#if defined(__AVX2__)
+HINGE_INLINE unsigned byte_of(const double* x) {
+  const __m256d zero = _mm256_setzero_pd();
+  const int low = _mm256_movemask_pd(_mm256_cmp_pd(_mm256_loadu_pd(x), zero, _CMP_NEQ_UQ));
+  const int high = _mm256_movemask_pd(_mm256_cmp_pd(_mm256_loadu_pd(x + 4), zero, _CMP_NEQ_UQ));
+  return static_cast<unsigned>(low | high << 4);
+}
+HINGE_INLINE unsigned byte_of(const float* x) {
+  return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(_mm256_loadu_ps(x), _mm256_setzero_ps(), _CMP_NEQ_UQ)));
+}
+#else
+template <class T>
+HINGE_INLINE unsigned byte_of(const T* x) {
+  unsigned byte = 0;
+  for (unsigned k = 0; k < 8; ++k) byte |= static_cast<unsigned>(x[k] != 0) << k;
+  return byte;
+}
+#endif
+
+template <class T>
+size_t bits_of_row(const T* x, size_t d, std::uint64_t* words) {
+  size_t count = 0;
+  for (size_t first = 0; first < d; first += 64) {
+    const size_t last = first + 64 < d ? first + 64 : d;
+    std::uint64_t word = 0;
+    size_t k = first;
+    for (; k + 8 <= last; k += 8) word |= static_cast<std::uint64_t>(byte_of(x + k)) << (k - first);
+    for (; k < last; ++k) word |= static_cast<std::uint64_t>(x[k] != 0) << (k - first);
+    *words++ = word;
+    count += static_cast<size_t>(__builtin_popcountll(word));
+  }
+  return count;
 }
 
 // Many rows at once: out[r] = ⟨x_r, w⟩.
@@ -343,7 +382,7 @@ hinge::LossRoot root_all(const hinge::LossArrays& loss, const double* f, double 
 
 constexpr hinge::LinearOps every_linear_operation = {
     &dot_row<float>, &dot_row<double>, &add_row<float>, &add_row<double>, &dot_rows<float>,
-    &dot_rows<double>, &add_rows<float>, &add_rows<double>, &lanes_apart, &merge_lanes,    &rank8_rows,
+    &dot_rows<double>, &add_rows<float>, &add_rows<double>, &bits_of_row<float>, &bits_of_row<double>, &lanes_apart, &merge_lanes,    &rank8_rows,
     &cholesky_rows,  &best_all,        &bounds_all,     &line_all,        &root_all};
 
 }  // namespace

@@ -8,6 +8,11 @@
 #include "linear_coarse.hpp"
 
 namespace hinge {
+namespace {
+
+constexpr int kRoundedSteps = 40;  // on the losses rounded off, at most: bands around a point short of their optimum are the wrong ones
+
+}  // namespace
 
 NewtonPoint LinearSteps::start() const {
   NewtonPoint point;
@@ -105,7 +110,7 @@ Outcome LinearSteps::bands(bool settled) {
     s_.passes->combine(point.beta, point.g);
     for (std::size_t j = 0; j < s_.d; ++j) point.g[j] = point.w[j] - point.g[j];
   } else {
-    band.smooth_out(point, width, 0.5, 10);
+    band.smooth_out(point, width, 0.5, kRoundedSteps);
   }
   for (int round = 0; round < 6; ++round, width *= 0.3) {
     s_.best.newton_steps += band.steps;

@@ -18,9 +18,8 @@ def linear_classification(
 ) -> LinearProblem:
     """min ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ f(xᵢ)) or its square; y holds ±1."""
     height, ridge = _box(cost, squared=loss == "squared_hinge")
-    positive = y > 0
-    lower, upper = np.where(positive, 0.0, times(height, -1.0)), np.where(positive, height, 0.0)
-    return LinearProblem(X, y, lower, upper, ridge, 0.0, bias, bias_scale)
+    reach = y * height
+    return LinearProblem(X, y, np.minimum(reach, 0.0), np.maximum(reach, 0.0), ridge, 0.0, bias, bias_scale)
 
 
 def linear_regression(
