@@ -131,7 +131,7 @@ def test_lanes_are_the_same_on_any_number_of_threads(loss, bias, n):
 
 
 def test_lanes_leave_room_for_each_other_whatever_the_seed():
-    """All samples push one direction the same way: lanes that do not expect it overshoot, and need three or four epochs.
+    """All samples push one direction the same way: lanes that do not expect it overshoot and need three or four epochs.
     The answer is a mean of w; it is not Xᵀβ, and its certificate holds all the same."""
     rng = np.random.default_rng(0)
     X = 1.0 + rng.random((60_000, 10))
