@@ -10,7 +10,7 @@ Without bias, which all of them can do.  hinge is asked for the gap and proves i
 run with finer and finer tolerances, and the shortest run that is good enough counts.  The optimum lies between the
 largest dual value D that any run of hinge has proven and the smallest primal value P* that any run of anybody has
 reached; one more run of hinge, whose time does not count, brings them within 1e-7 of each other ("known to" says how
-near they are).  The gap of the others is (P(w) − P*)/|D|: of their primal point alone, and with the benefit of the doubt.
+near they are).  The gap of the others is (P(w) − P*)/|D|: of their primal point alone, with the benefit of the doubt.
 
 With `--limit` every fit of the others has a process of its own, which ends after so many seconds.
 """
@@ -47,7 +47,7 @@ def main():
     parser.add_argument("--loss", default="hinge,squared_hinge")
     parser.add_argument("--cap", type=float, default=CAP, help="seconds after which a peer gets no finer tolerance")
     parser.add_argument("--limit", type=float, help="seconds after which a fit of a peer is ended")
-    parser.add_argument("--reference", type=float, default=60.0, help="seconds for the run that says where the optimum is")
+    parser.add_argument("--reference", type=float, default=60.0, help="seconds of the run that finds the optimum")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: of one thread")
     parser.add_argument("--peers", default="liblinear,sklearn,snapml")
