@@ -52,6 +52,7 @@ class LinearRun {
       const LinearState::Sight sight = state_.see(state_.f, state_.beta);
       state_.set_floor(nothing ? sight.bounds.loss : loss, sight.bounds.loss);
       state_.adopt(state_.w, state_.beta, 0.0, sight);
+      state_.at_nothing = true;
     } else {
       const double loss = state_.loss_of_nothing();
       const std::vector<double> zeros(state_.n, 0.0);
@@ -60,7 +61,10 @@ class LinearRun {
       state_.look(0.0);
     }
     Outcome outcome = state_.proven() ? Outcome::solved : Outcome::undecided;
-    if (outcome == Outcome::undecided && cold && from_fewer()) outcome = steps_.from_fewer();
+    if (outcome == Outcome::undecided && cold && from_fewer()) {
+      state_.at_nothing = false;
+      outcome = steps_.from_fewer();
+    }
     if (outcome == Outcome::undecided && !cold && !state_.smooth && state_.few_features())
       outcome = steps_.run(INFINITY);  // most samples stand already where they will
     if (outcome == Outcome::undecided) outcome = by_turns();
@@ -78,6 +82,7 @@ class LinearRun {
     Outcome outcome = Outcome::undecided;
     double patience = 0;
     bool first = newton_first();
+    if (first) state_.at_nothing = false;
     for (int stuck = 0;; patience *= 2) {
       if (!first) outcome = epochs_.run(patience);
       if (outcome != Outcome::undecided) return outcome;

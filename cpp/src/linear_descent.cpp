@@ -96,7 +96,11 @@ class DescentOf final : public Descent {
       read(beta);
       return enter(beta, std::vector<double>(weights), multiplier, f, parts);
     }
-    for (std::uint32_t i : order_) all_[i].still = kPatience;
+    if (4 * order_.size() > all_.size()) {  // one after another is faster than here and there
+      for (Sample& s : all_) s.still = kPatience;
+    } else {
+      for (std::uint32_t i : order_) all_[i].still = kPatience;
+    }
     gap = added_up(parts);
     std::size_t count = 0;
     order_.resize(all_.size());
@@ -320,7 +324,7 @@ class DescentOf final : public Descent {
       if (k + kAhead < last) rows_.prefetch(order_[k + kAhead]);
       const std::uint32_t i = order_[k];
       Sample& s = all_[i];
-      const double before = s.beta, change = step(s, i, w, stretch, shrink, tally);
+      const double before = s.beta, change = step<kRemember>(s, i, w, stretch, shrink, tally);
       if constexpr (kRemember) {
         if (change != 0) lane.moved.emplace_back(i, before);
       }
@@ -337,6 +341,7 @@ class DescentOf final : public Descent {
   }
 
   // One variable, as (108) says; by how much it has moved.
+  template <bool kRemember>
   HINGE_HOT double step(Sample& s, std::uint32_t i, double* w, double stretch, double shrink, Tally& tally) const {
     const double f = rows_.dot(i, w) + tally.offset;
     const double g = f + s.ridge * s.beta - s.target, tube = problem_.tube, inverse = shrink * s.inverse;
@@ -346,7 +351,7 @@ class DescentOf final : public Descent {
     const double part = term.gap(f, s.beta);
     tally.gap += part - s.gap;
     s.gap = part;
-    tally.loss += part - s.beta * g - tube * std::fabs(s.beta);  // kinked: ℓ(f), (106)
+    if constexpr (kRemember) tally.loss += part - s.beta * g - tube * std::fabs(s.beta);  // kinked: ℓ(f), (106)
     const double change = next - s.beta;
     if (change == 0) {
       ++s.still;

@@ -94,8 +94,10 @@ void LinearEpochs::enter(double multiplier) {
 }
 
 Outcome LinearEpochs::run(double patience) {
+  const bool fresh = !descent_ && s_.at_nothing && s_.problem.bias == Bias::none;
   if (!descent_) open();
-  enter(s_.problem.bias == Bias::free ? s_.offset : 0.0);
+  if (!fresh) enter(s_.problem.bias == Bias::free ? s_.offset : 0.0);  // else it is there, and visits everybody
+  s_.at_nothing = false;
   double checked = descent_->work, seen = s_.last.gap;  // at the last look at all samples
   const double began = descent_->work, look = s_.choice().look();
   double early = began;  // work after which a look is due that tells who may rest

@@ -74,6 +74,7 @@ class LinearState {
   const std::size_t n, d;
   Losses losses;
   bool smooth = true;  // D > 0 everywhere
+  bool at_nothing = false;  // w = 0, β = 0, and no method has begun
   std::vector<double> w, f, beta, parts;
   double offset = 0, goal, floor = 0;
   LinearBounds last;
