@@ -103,6 +103,17 @@ void LinearState::back_to_best() {
   see(f, beta);  // `parts` are those of this point
 }
 
+void LinearState::scale(double times) {
+  for (std::size_t i = 0; i < n; ++i)
+    beta[i] = std::min(problem.upper[i], std::max(problem.lower[i], times * beta[i]));  // rounding
+  scale_weights(times);
+}
+
+void LinearState::scale_weights(double times) {
+  for (double& v : w) v *= times;
+  for (double& v : f) v *= times;
+}
+
 double LinearState::wanted() const { return goal * 0.5 * std::max(std::fabs(last.primal + last.dual), 1e-300); }
 
 LinearChoice LinearState::choice() const {

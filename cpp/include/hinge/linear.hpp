@@ -48,6 +48,7 @@ struct LinearBounds {
 struct LinearResult {
   Status status = Status::solved;
   std::int64_t iterations = 0, epochs = 0, newton_steps = 0, products = 0;
+  double work = 0;  // all of it, in the time that a pass over all samples needs for one stored value
   LinearBounds bounds;
   std::vector<double> weights, beta;
   double offset = 0;

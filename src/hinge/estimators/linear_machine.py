@@ -173,7 +173,9 @@ class LinearMachine(Reported, BaseEstimator):
         if before is None or before.shape != (machines, self._n_seen):
             return [None] * machines
         factor = float(getattr(self, "C", 1.0)) / self._fit_cost
-        return list(factor * before[:, data.rows])
+        with np.errstate(over="ignore", invalid="ignore"):
+            starts = factor * before[:, data.rows]
+        return list(starts) if np.isfinite(starts).all() else [None] * machines
 
     def _set_function(self, weights: Array, offset: Array) -> None:
         if not (np.isfinite(weights).all() and np.isfinite(offset).all()):

@@ -121,7 +121,7 @@ class CoordinateDescent:
             iterations=run["iterations"],
             history=History.from_columns(run["history"]),
             error=run["error"],
-            counters={name: run[name] for name in ("epochs", "newton_steps", "passes")},
+            counters={name: int(run[name]) for name in ("epochs", "newton_steps", "passes", "work")},
         )
         return polish_linear(problem, found) if found.status is Status.SOLVED and self.method == "auto" else found
 
