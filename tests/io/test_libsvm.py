@@ -207,7 +207,8 @@ class TestMalformed:
             load_libsvm(path, n_features=4)
 
     @pytest.mark.parametrize(
-        ("value", "error"), [(2.5, TypeError), ("a", TypeError), (True, TypeError), (2**40, ValueError), (-1, ValueError)]
+        ("value", "error"),
+        [(2.5, TypeError), ("a", TypeError), (True, TypeError), (2**40, ValueError), (-1, ValueError)],
     )
     def test_a_number_of_features_that_is_none(self, tmp_path, value, error):
         path = write(tmp_path, "1 1:2\n")

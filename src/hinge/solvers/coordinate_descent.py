@@ -21,6 +21,7 @@ from hinge.problems import (
     Problem,
     Solution,
     Status,
+    constant_function,
 )
 from hinge.solvers.absorb import ridge_of
 from hinge.solvers.groups import groups_of
@@ -29,6 +30,9 @@ from hinge.solvers.monitor import Monitor
 from hinge.solvers.polish_linear import polish_linear
 
 METHODS = {"auto": 0, "descent": 1, "newton": 2}
+
+#: Ends that may come before there is a point.
+CUT_OFF = (Status.TIME_LIMIT, Status.INTERRUPTED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +127,8 @@ class CoordinateDescent:
             error=run["error"],
             counters={name: int(run[name]) for name in ("epochs", "newton_steps", "passes", "work")},
         )
+        if not np.isfinite(found.gap) and found.status in CUT_OFF and problem.total == 0:  # before there was a point
+            return constant_function(problem, found.status, found.error)
         return polish_linear(problem, found) if found.status is Status.SOLVED and self.method == "auto" else found
 
     def solve_crammer_singer(
