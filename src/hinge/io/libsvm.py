@@ -195,7 +195,7 @@ def _counted(n_features: Any) -> int | None:
             f"n_features={n_features!r} must be an integer, or None for the largest index of the file, "
             f"not {type(n_features).__name__}"
         )
-    if not 0 <= n_features <= MOST_FEATURES:
+    if not 0 <= int(n_features) <= MOST_FEATURES:
         raise ValueError(
             f"n_features={n_features!r} must lie in [0, {MOST_FEATURES}]: indices have 32 bits; "
             "use None for the largest index of the file"
