@@ -52,6 +52,7 @@ nb::dict linear(const Samples& samples, Vector<double> target, Vector<double> lo
   out["weights"] = to_numpy(std::move(result.weights));
   out["beta"] = to_numpy(std::move(result.beta));
   out["offset"] = result.offset;
+  out["floor"] = result.floor;
   out["history"] = monitor.history();
   out["error"] = monitor.error();
   return out;

@@ -38,6 +38,7 @@ class LinearRun {
       if (stop.status == Status::time_limit) last_words();
     }
     best.products = state_.passes->count;
+    best.floor = state_.floor;
     best.work = state_.passes->visited + epochs_.work();
     best.iterations = best.epochs + best.newton_steps;
     return std::move(best);

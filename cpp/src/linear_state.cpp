@@ -29,8 +29,8 @@ double squared(Span<const double> v) { return linear_ops().dot_double(v.data(), 
 }  // namespace
 
 double LinearBounds::relative() const {
+  if (!std::isfinite(gap) || !std::isfinite(primal)) return std::numeric_limits<double>::infinity();
   if (gap == 0) return 0;
-  if (!std::isfinite(gap)) return std::numeric_limits<double>::infinity();
   const double size = 0.5 * (std::fabs(primal) + std::fabs(dual));
   return size > 0 ? gap / size : std::numeric_limits<double>::infinity();
 }

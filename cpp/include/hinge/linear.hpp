@@ -51,7 +51,7 @@ struct LinearResult {
   double work = 0;  // all of it, in the time that a pass over all samples needs for one stored value
   LinearBounds bounds;
   std::vector<double> weights, beta;
-  double offset = 0;
+  double offset = 0, floor = 0;  // floor: what counts as zero, (133)
 };
 
 // `beta` is where to start (zeros: cold); it need not be feasible.

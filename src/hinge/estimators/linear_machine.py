@@ -145,10 +145,19 @@ class LinearMachine(Reported, BaseEstimator):
                 solutions = one_by_one(solve, problems, threads, show)
             else:
                 solutions = side_by_side(solve, problems, threads, monitor)
+        solutions = [self._settled(p, s) for s, p in zip(solutions, problems, strict=True)]
         self._tell(solutions, [s.certificate(p) for s, p in zip(solutions, problems, strict=True)])
         betas = [solution.beta for solution in solutions]
         self._keep(data, betas[0][None, :] if len(betas) == 1 else np.array(betas))
         return solutions
+
+    def _settled(self, problem: LinearProblem, solution: LinearSolution) -> LinearSolution:
+        """The solution as the model is to have it."""
+        return solution
+
+    def _is_loose(self) -> bool:
+        """SOLVED speaks of the gap itself here: it is small beside the optimum, or beside the loss of nothing."""
+        return False
 
     def _keep(self, data: Data, dual: Array) -> None:
         """The dual point, of all samples that `fit` was given; what `certify` and a warm start need."""

@@ -89,6 +89,7 @@ class LinearSolution:
     history: History
     error: BaseException | None = None
     counters: dict[str, int] | None = None
+    floor: float = 0.0  # what the solver takes for zero, docs/math.md (133)
 
     def certificate(self, problem: LinearProblem) -> Certificate:
         """The solver's own bounds as a certificate."""

@@ -125,6 +125,7 @@ class CoordinateDescent:
             iterations=run["iterations"],
             history=History.from_columns(run["history"]),
             error=run["error"],
+            floor=run["floor"],
             counters={name: int(run[name]) for name in ("epochs", "newton_steps", "passes", "work")},
         )
         if not np.isfinite(found.gap) and found.status in CUT_OFF and problem.total == 0:  # before there was a point
