@@ -202,13 +202,14 @@ def test_costs_beyond_all_rounding_come_to_an_end(loss, C):
         hinge.LinearSVC(loss=loss, C=C, fit_intercept=False, solver="descent").fit(X, y)
 
 
-@pytest.mark.parametrize("solver", ["auto", "descent"])
+@pytest.mark.parametrize("solver", ["auto", "descent", "newton"])
+@pytest.mark.parametrize("far_away", [1e6, -1e8])
 @pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
-def test_targets_far_from_zero_are_fitted(loss, solver):
+def test_targets_far_from_zero_are_fitted(loss, solver, far_away):
     """The offset takes the distance away; no machine without weights is called the solution."""
     X, _ = _plain()
     near = hinge.LinearSVR(loss=loss, solver=solver).fit(X, 2 * X[:, 0])
-    far = hinge.LinearSVR(loss=loss, solver=solver).fit(X, 2 * X[:, 0] + 1e8)
+    far = hinge.LinearSVR(loss=loss, solver=solver).fit(X, 2 * X[:, 0] + far_away)
     assert far.status_ is Status.SOLVED
     assert far.certificate_.relative_gap <= 1e-4
     np.testing.assert_allclose(far.coef_, near.coef_, atol=0.05)
@@ -245,10 +246,24 @@ class TestNumbersThatAreNone:
             assert proven_status(Status.TIME_LIMIT, wrong) is Status.TIME_LIMIT
 
 
+@pytest.mark.parametrize("size", [1e5, 1e6, 1e7])
+@pytest.mark.parametrize("bias", BIASES, ids=lambda bias: bias.name)
+def test_small_machines_that_creep_are_handed_over(bias, size):
+    """Targets that the features explain without error, and large features: epochs and steps had errors of 1e-4 left."""
+    X = size * np.random.default_rng(0).normal(size=(40, 3))
+    y = X @ np.array([1.0, -2.0, 3.0]) / size
+    problem = linear_regression(X, y, np.ones(40), 0.0, "epsilon_insensitive", bias)
+    found = CoordinateDescent(max_iter=1000).solve_linear(problem)
+    assert found.status is not Status.MAX_ITER
+    np.testing.assert_allclose(X @ found.weights + found.offset, y, atol=1e-12)
+    proof = certify_linear(problem, found.weights, found.offset, found.beta)
+    assert proof.gap <= 1e-13 * np.abs(y).sum()
+
+
 class TestOptimaThatAreZero:
     """No relative gap has a meaning there; SOLVED is then a gap of rounding errors beside the losses of nothing."""
 
-    @pytest.mark.parametrize("loss", ["squared_epsilon_insensitive"])
+    @pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
     def test_a_perfect_fit_with_tiny_weights(self, loss, recwarn):
         rng = np.random.default_rng(0)
         X = 1e8 * rng.normal(size=(40, 3))

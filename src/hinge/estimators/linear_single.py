@@ -235,9 +235,9 @@ class LinearOneClassSVM(OutlierMixin, LinearMachine):
         self._finish()
         if self.status_ is Status.SOLVED and not np.any(self.coef_):
             warnings.warn(
-                f"No half space away from the origin holds a share of 1 − nu = {1 - self.nu:g} of the samples: the origin "
-                "lies among them, and the decision function is zero everywhere. Do not centre the data, use a smaller "
-                "nu, or OneClassSVM with another kernel.",
+                f"No half space away from the origin holds a share of 1 − nu = {1 - self.nu:g} of the samples: the "
+                "origin lies among them, and the decision function is zero everywhere. Do not centre the data, use a "
+                "larger nu, or OneClassSVM with another kernel.",
                 UserWarning,
                 stacklevel=2,
             )

@@ -42,7 +42,7 @@ def linear_one_class(X: Any, weight: Array, nu: float) -> LinearProblem:
 
 
 def without_half_space(problem: LinearProblem, solution: LinearSolution) -> LinearSolution:
-    """One class around the origin: w = 0 and ρ = 0 where the optimum is proven to be zero to rounding, docs/math.md (133).
+    """One class around the origin: w = 0 and ρ = 0 where the optimum is zero to rounding.       docs/math.md (133)
 
     What a solver has there are rounding errors; their signs would tell samples apart by chance.
     """
@@ -67,8 +67,8 @@ def _box(cost: Array, squared: bool) -> tuple[Array, Array]:
         low, high = float(np.min(cost, initial=np.inf)), float(np.max(cost, initial=0.0))
         if len(cost) and not (low >= LEAST_COST and high <= MOST_COST):
             raise ValueError(
-                f"C times the weights of samples and classes lies between {low:g} and {high:g}; a squared loss needs 1/C: "
-                f"use C and weights with products between {LEAST_COST:g} and {MOST_COST:g}, and a weight of 0 for "
+                f"C times the weights of samples and classes lies between {low:g} and {high:g}; a squared loss needs "
+                f"1/C: use C and weights with products between {LEAST_COST:g} and {MOST_COST:g}, and a weight of 0 for "
                 "samples that are to be left out"
             )
         return np.broadcast_to(np.inf, len(cost)), 0.5 / cost
