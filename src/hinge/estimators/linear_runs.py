@@ -40,7 +40,8 @@ def side_by_side(
     """One machine per thread; Ctrl-C reaches the calling thread, which asks the others to stop and waits for them."""
     stop = threading.Event()
 
-    machines, interrupt = len(problems), None
+    machines = len(problems)
+    interrupt: BaseException | None = None
     share = max(1, threads // machines)
 
     def go_on(snapshot: dict[str, Any]) -> bool:

@@ -88,7 +88,7 @@ class _Path:
         X: Any = problem.X
         X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
         n, d = X.shape
-        self.basis = None
+        self.basis: Array | None = None
         if d > n:
             self.basis, triangle = np.linalg.qr(X.T)
             X = triangle.T
@@ -97,7 +97,7 @@ class _Path:
         self.scale = 0.0
         if problem.bias is not Bias.NONE:
             free = problem.bias is Bias.FREE
-            self.scale = (np.sqrt(np.mean(X**2)) or 1.0) if free else problem.bias_scale
+            self.scale = float(np.sqrt(np.mean(X**2)) or 1.0) if free else problem.bias_scale
             X = np.hstack([X, np.full((n, 1), self.scale)])
             self.ridge = np.append(self.ridge, 0.0 if free else 1.0)
         self.X, k = X, problem.classes
