@@ -44,6 +44,7 @@ nb::dict linear(const Samples& samples, Vector<double> target, Vector<double> lo
   out["epochs"] = result.epochs;
   out["newton_steps"] = result.newton_steps;
   out["passes"] = result.products;
+  out["work"] = result.work;
   out["primal"] = result.bounds.primal;
   out["dual"] = result.bounds.dual;
   out["gap"] = result.bounds.gap;
@@ -51,6 +52,7 @@ nb::dict linear(const Samples& samples, Vector<double> target, Vector<double> lo
   out["weights"] = to_numpy(std::move(result.weights));
   out["beta"] = to_numpy(std::move(result.beta));
   out["offset"] = result.offset;
+  out["floor"] = result.floor;
   out["history"] = monitor.history();
   out["error"] = monitor.error();
   return out;

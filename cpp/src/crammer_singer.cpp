@@ -110,8 +110,10 @@ class CrammerSinger {
 
   // min Σ_m ½ A a_m² + (g_m − A α_m) a_m,  a_m ≤ u_m,  Σ a_m = 0: the level at which the a_m add up to zero.   (118)
   void best_of_sample(std::size_t i, double a) {
+    double top = -INFINITY;  // a common level changes nothing, and would round a small C away
+    for (std::size_t m = 0; m < k_; ++m) top = std::max(top, f_[m] + price(i, m));
     for (std::size_t m = 0; m < k_; ++m) {
-      next_[m] = f_[m] + price(i, m) - a * alpha_[i * k_ + m];  // B_m
+      next_[m] = (f_[m] + price(i, m) - top) - a * alpha_[i * k_ + m];  // B_m
       sorted_[m] = next_[m] + a * upper(i, m);
     }
     std::sort(sorted_.begin(), sorted_.end(), std::greater<double>());

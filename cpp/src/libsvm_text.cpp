@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::size_t kChunk = std::size_t{4} << 20;
 constexpr std::int64_t kLargestIndex = std::numeric_limits<std::int32_t>::max() - 1;
+constexpr std::int64_t kBeyondIndices = std::int64_t{1} << 40;  // no more digits change what is wrong with it
+constexpr double kBeyondFloat = 3.4028235677973366e38;         // from here on a number rounds to an infinite float
 
 constexpr double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -83,7 +85,7 @@ class LineReader {
     if (p == end) return {};
     double label = 0;
     const char* next = read_number(p, end, label);
-    if (!next || (next < end && !is_blank(*next))) return "the label " + word(p, end) + " is not a finite number";
+    if (!next || (next < end && !is_blank(*next))) return bad_label(p, end);
     std::int64_t query = 0, previous = -1;
     bool has_query = false;
     const std::size_t before = rows_.value.size();
@@ -98,7 +100,7 @@ class LineReader {
       }
       std::int64_t index = 0;
       const char* q = p;
-      for (; q < end && is_digit(*q) && q - p < 18; ++q) index = 10 * index + (*q - '0');
+      for (; q < end && is_digit(*q); ++q) index = std::min(10 * index + (*q - '0'), kBeyondIndices);
       if (q == p || q == end || *q != ':') return bad_pair(p, end);
       if (!options_.zero_based) --index;
       if (index < 0) return "index 0 in " + word(p, end) + ": indices start at 1 (or pass zero_based=True)";
@@ -109,7 +111,7 @@ class LineReader {
       double value = 0;
       next = read_number(q + 1, end, value);
       if (!next || (next < end && !is_blank(*next))) return "the value in " + word(p, end) + " is not a finite number";
-      if (std::is_same_v<T, float> && std::fabs(value) > static_cast<double>(std::numeric_limits<float>::max()))
+      if (std::is_same_v<T, float> && !(std::fabs(value) < kBeyondFloat))
         return "the value in " + word(p, end) + " is too large for float32";
       rows_.index.push_back(static_cast<std::int32_t>(index));
       rows_.value.push_back(static_cast<T>(value));
@@ -130,6 +132,12 @@ class LineReader {
     std::string text = "'";
     for (; p < q; ++p) text += static_cast<unsigned char>(*p) < 32 || static_cast<unsigned char>(*p) > 126 ? '?' : *p;
     return text + "'";
+  }
+  static std::string bad_label(const char* p, const char* end) {
+    for (const char* mark : {"\xef\xbb\xbf", "\xff\xfe", "\xfe\xff"})
+      if (static_cast<std::size_t>(end - p) >= std::strlen(mark) && std::memcmp(p, mark, std::strlen(mark)) == 0)
+        return "it begins with a byte order mark: save the file as plain text (UTF-8 without BOM)";
+    return "the label " + word(p, end) + " is not a finite number";
   }
   static std::string bad_pair(const char* p, const char* end) {
     if (*p == '-') return "the index in " + word(p, end) + " is negative";

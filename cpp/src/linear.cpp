@@ -9,6 +9,7 @@
 #include "linear_ops.hpp"
 #include "linear_state.hpp"
 #include "linear_steps.hpp"
+#include "linear_warm.hpp"
 
 namespace hinge {
 namespace {
@@ -17,6 +18,8 @@ constexpr double kPolishedValues = 20'000;
 constexpr std::size_t kPolishedFeatures = 200;
 constexpr double kFairEpochs = 10;  // Newton's method goes first where it costs no more than these
 constexpr double kDearEpochs = 20;  // a start from fewer samples does not go first where its steps cost more
+constexpr double kNear = 0.1;       // relative gap of a warm start where most samples stand where they will
+constexpr double kNothing = 1.99;   // and of one that says nothing: without any dual value it is 2
 constexpr double kCheapSteps = 0.8;  // epochs
 constexpr double kEasy = 0.3, kRatherEasy = 1.2;  // times the way from one bound to the other: steps of descent, at most
 constexpr double kCoarse = 1e-5;                  // relative gaps that a few epochs prove also where it is rather easy
@@ -35,6 +38,8 @@ class LinearRun {
       if (stop.status == Status::time_limit) last_words();
     }
     best.products = state_.passes->count;
+    best.floor = state_.floor;
+    best.work = state_.passes->visited + epochs_.work();
     best.iterations = best.epochs + best.newton_steps;
     return std::move(best);
   }
@@ -57,16 +62,14 @@ class LinearRun {
       const double loss = state_.loss_of_nothing();
       const std::vector<double> zeros(state_.n, 0.0);
       state_.set_floor(loss, state_.smooth ? state_.see(zeros, zeros).bounds.loss : loss);
-      state_.from_beta();
-      state_.look(0.0);
+      warm();
     }
     Outcome outcome = state_.proven() ? Outcome::solved : Outcome::undecided;
     if (outcome == Outcome::undecided && cold && from_fewer()) {
       state_.at_nothing = false;
       outcome = steps_.from_fewer();
     }
-    if (outcome == Outcome::undecided && !cold && !state_.smooth && state_.few_features())
-      outcome = steps_.run(INFINITY);  // most samples stand already where they will
+    if (outcome == Outcome::undecided && !cold && state_.few_features()) outcome = from_warm();
     if (outcome == Outcome::undecided) outcome = by_turns();
     if (outcome == Outcome::solved) {
       polish();
@@ -75,14 +78,46 @@ class LinearRun {
     return outcome == Outcome::spent ? Status::max_iter : Status::numerical;
   }
 
+  // The best multiples of a point that was found for other costs.   (131)–(132)
+  void warm() {
+    state_.from_beta();
+    state_.passes->margins(state_.w, state_.f);
+    if (state_.problem.total == 0) state_.scale(best_dual_multiple(state_.problem, state_.beta, state_.w));
+    state_.adopt(state_.w, state_.f, state_.beta, 0.0);
+  }
+
+  // Few features: kinked losses go to the bands at once where most samples stand already where they will; else both kinds
+  // of losses begin with the weights, unless these say nothing and fewer samples say more.
+  Outcome from_warm() {
+    const double gap = state_.best.bounds.relative();
+    if (!state_.smooth && gap <= kNear) return steps_.run(INFINITY);
+    if (!from_fewer()) return Outcome::undecided;
+    if (!state_.smooth && gap >= kNothing) {
+      const Outcome outcome = steps_.from_fewer();
+      if (outcome != Outcome::undecided || steps_.begun()) return outcome;
+    }
+    best_weights();
+    return state_.smooth ? steps_.run(INFINITY) : steps_.from_weights();
+  }
+
+  void best_weights() {
+    state_.scale_weights(best_primal_multiple(state_.problem, state_.smooth, state_.w, state_.f));
+  }
+
   // Descent and Newton's method, whichever looks cheaper; where Newton's method exceeds its estimate, descent gets as
   // much work before the next comparison.
   Outcome by_turns() {
-    if (state_.options.method == LinearMethod::newton) return steps_.run(INFINITY);
+    if (state_.options.method == LinearMethod::newton) {
+      if (state_.smooth) best_weights();
+      return steps_.run(INFINITY);
+    }
     Outcome outcome = Outcome::undecided;
     double patience = 0;
     bool first = newton_first();
-    if (first) state_.at_nothing = false;
+    if (first) {
+      state_.at_nothing = false;
+      best_weights();
+    }
     for (int stuck = 0;; patience *= 2) {
       if (!first) outcome = epochs_.run(patience);
       if (outcome != Outcome::undecided) return outcome;
@@ -136,6 +171,7 @@ class LinearRun {
     state_.back_to_best();
     state_.adopt(state_.w, state_.f, state_.beta, 0.0);
     try {
+      steps_.renew();
       steps_.run(INFINITY);
     } catch (const Stop& stop) {  // out of time for more than was asked for
       if (stop.status != Status::time_limit) throw;

@@ -254,7 +254,7 @@ class DescentOf final : public Descent {
     sum += lane.sum, dual += lane.dual, gap += lane.gap, work += lane.work;
   }
 
-  // Two lanes at a time, side by side, then one point of both of them.   (129), (131)
+  // Two lanes at a time, side by side, then one point of both of them.   (129), (137)
   void visit_in_lanes(std::size_t length, Watch& watch) {
     Lane lanes[2];
     const bool averaged = narrow_ && problem_.bias == Bias::none && order_.size() == all_.size();

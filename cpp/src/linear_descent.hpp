@@ -45,7 +45,7 @@ class Descent {
   double offset = 0, multiplier = 0, sigma = 0;    // offset = multiplier + sigma (sum − total); √sigma: constant feature
   double sum = 0, gap = 0, dual = 0;               // dual: its value, by what each step has gained
   // Where boxes are narrow and everybody was visited in lanes: the mean of w over the second half of the last epoch, and
-  // the primal value as it was on the average.   (132)
+  // the primal value as it was on the average.   (138)
   std::vector<double> mean;
   double primal = 0;
   double work = 0;  // since the start, in the time that a pass over all samples needs for one stored value

@@ -49,7 +49,7 @@ void LinearEpochs::leap() {
   descent_->begin_round();
 }
 
-// w goes to and fro where boxes are narrow; its mean over half an epoch is nearer to the optimum.   (132)
+// w goes to and fro where boxes are narrow; its mean over half an epoch is nearer to the optimum.   (138)
 bool LinearEpochs::mean_proves() {
   descent_->read(s_.beta);
   s_.w = descent_->mean;

@@ -19,6 +19,7 @@ class LinearEpochs {
   // All samples: is the gap what the epochs think it is?
   void check();
   bool begun() const { return descent_ != nullptr; }
+  double work() const { return descent_ ? descent_->work : 0.0; }
 
  private:
   void open();

@@ -29,8 +29,8 @@ double squared(Span<const double> v) { return linear_ops().dot_double(v.data(), 
 }  // namespace
 
 double LinearBounds::relative() const {
+  if (!std::isfinite(gap) || !std::isfinite(primal)) return std::numeric_limits<double>::infinity();
   if (gap == 0) return 0;
-  if (!std::isfinite(gap)) return std::numeric_limits<double>::infinity();
   const double size = 0.5 * (std::fabs(primal) + std::fabs(dual));
   return size > 0 ? gap / size : std::numeric_limits<double>::infinity();
 }
@@ -101,6 +101,17 @@ void LinearState::back_to_best() {
   passes->margins(w, f);
   offset = best.offset;
   see(f, beta);  // `parts` are those of this point
+}
+
+void LinearState::scale(double times) {
+  for (std::size_t i = 0; i < n; ++i)
+    beta[i] = std::min(problem.upper[i], std::max(problem.lower[i], times * beta[i]));  // rounding
+  scale_weights(times);
+}
+
+void LinearState::scale_weights(double times) {
+  for (double& v : w) v *= times;
+  for (double& v : f) v *= times;
 }
 
 double LinearState::wanted() const { return goal * 0.5 * std::max(std::fabs(last.primal + last.dual), 1e-300); }

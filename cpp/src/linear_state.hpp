@@ -41,6 +41,9 @@ class LinearState {
   // w and f of beta, made feasible; of the best point.
   void from_beta();
   void back_to_best();
+  // From (w, f, beta) to a multiple of it; of w and f alone.
+  void scale(double times);
+  void scale_weights(double times);
 
   bool at_floor() const { return best.bounds.gap <= floor; }
   // A gap at the floor proves an optimum that may be zero; it ends the polish of any that is proven already.

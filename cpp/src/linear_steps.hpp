@@ -15,6 +15,10 @@ class LinearSteps {
   // Few features, from nothing: a start from fewer samples, then rounds on bands of samples (kinked losses only) or
   // steps.  `undecided` where they have not proven the gap.
   Outcome from_fewer();
+  // Few features and kinked losses: the rounds on bands from the weights of the state alone.
+  Outcome from_weights() { return bands(false); }
+  bool begun() const { return banded_; }
+  void renew() { banded_ = false; }  // the gap is another one: bands are worth another turn
 
  private:
   Outcome bands(bool settled);

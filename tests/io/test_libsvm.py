@@ -95,6 +95,38 @@ def test_an_empty_file_has_no_samples(tmp_path):
     assert len(y) == 0
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"+1 1:2\n-1 2:3\n",
+        b"1\t1:2\t2:3\n",
+        b"  1 1:2   \n",
+        b"\n\n1 1:2\n\n",
+        b"# \xff\xfe \x00\n1 1:2\n",
+        b"1 1:2#c\n",
+        b"1 0000000000000000000000001:2\n",
+        b"123456789012345678901234567890 1:1\n",
+        b"1e3 1:1e-3 2:-0.0 3:0 4:4.9e-324\n",
+        b"5. 1:.5\n",
+        b"1 qid:-3 1:2\n2 qid:7 2:1\n",
+        b"1 " + b" ".join(b"%d:1.5" % k for k in range(1, 50_001)) + b"\n",
+        b"1 1:2\r\n# c\r\n2 2:3",
+    ],
+    ids=range(13),
+)
+@pytest.mark.parametrize("ending", ["", ".gz", ".bz2"])
+def test_scikit_learn_reads_the_same(tmp_path, text, ending):
+    path = tmp_path / f"data{ending}"
+    path.write_bytes({"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}[ending](text))
+    query = b"qid" in text
+    ours = load_libsvm(path, strict=False, query_id=query)
+    theirs = load_svmlight_file(str(path), zero_based=False, query_id=query)
+    assert ours[0].shape == theirs[0].shape
+    assert (ours[0] != theirs[0]).nnz == 0
+    for one, other in zip(ours[1:], theirs[1:], strict=True):
+        assert np.array_equal(one, other)
+
+
 class TestMalformed:
     @pytest.mark.parametrize(
         ("line", "words"),
@@ -120,8 +152,26 @@ class TestMalformed:
             ("1 -1:2", "negative"),
             ("1 2147483648:1", "larger"),
             ("1 99999999999999999:1", "larger"),
-            ("1 99999999999999999999999:1", "index:value"),
+            ("1 99999999999999999999999:1", "larger"),
+            ("1 1234567890123456789:1", "larger"),
             ("1 2:1 1:1", "ascend"),
+            ("\ufeff1 1:2", "byte order mark"),
+            ("1 qid:99999999999999999999 1:1", "qid"),
+            ("1 qid:3 qid:4 1:2", "index:value"),
+            ("1 1:2 qid:3", "index:value"),
+            ("1 1 :2", "index:value"),
+            ("1 1: 2", "value"),
+            ("1 1::2", "value"),
+            ("1 1:1_000", "value"),
+            ("1 1:1d5", "value"),
+            ("1 1:1,5", "value"),
+            ("1 1:1e+", "value"),
+            ("1 1:.", "value"),
+            ("- 1:2", "label"),
+            ('"1" 1:2', "label"),
+            ("1\u00a01:2", "label"),
+            ("\uff11 1:2", "label"),
+            ("1 1:2\r2 1:3", "value"),
             ("1 2:1 2:1", "ascend"),
             ("1 1.5:1", "index:value"),
             ("1 qid:a 1:1", "qid"),
@@ -156,7 +206,21 @@ class TestMalformed:
         with pytest.raises(ValueError, match=r"line 2: .*n_features=4"):
             load_libsvm(path, n_features=4)
 
+    @pytest.mark.parametrize(
+        ("value", "error"),
+        [(2.5, TypeError), ("a", TypeError), (True, TypeError), (2**40, ValueError), (-1, ValueError)],
+    )
+    def test_a_number_of_features_that_is_none(self, tmp_path, value, error):
+        path = write(tmp_path, "1 1:2\n")
+        for read in (load_libsvm, lambda *a, **k: map_libsvm(*a, tmp_path / "map", **k)):
+            with pytest.raises(error, match=r"n_features=.*None for the largest index"):
+                read(path, n_features=value)
+        assert load_libsvm(path, n_features=np.int64(3))[0].shape == (1, 3)
+
     def test_float32_overflow(self, tmp_path):
+        most = np.finfo(np.float32).max
+        dump_libsvm(np.array([[most, -most]]), [1], tmp_path / "most.txt")
+        assert load_libsvm(tmp_path / "most.txt", dtype=np.float32)[0].toarray().tolist() == [[most, -most]]
         with pytest.raises(ValueError, match=r"line 1: .*float32"):
             load_libsvm(write(tmp_path, "1 1:1e39\n"), dtype=np.float32)
 

@@ -7,6 +7,7 @@ from scipy import sparse
 from hinge import LinearSVC, Status
 from hinge.problems import Bias, CrammerSingerProblem, certify_crammer_singer
 from hinge.solvers import CoordinateDescent
+from hinge.solvers.crammer_singer_interior import by_interior_point, is_small
 from reference.linear import crammer_singer_optimum
 
 
@@ -60,3 +61,48 @@ def test_norms_that_overflow_are_refused():
     X = np.array([[1e160], [2e160], [3e160]])
     with pytest.raises(ValueError, match="norms of these samples overflow"):
         LinearSVC(multi_class="crammer_singer").fit(X, [0, 1, 2])
+
+
+class TestWhereDescentCreeps:
+    """With few features an interior point method goes on, under the same certificate."""
+
+    @pytest.mark.parametrize("bias", list(Bias), ids=lambda bias: bias.name)
+    @pytest.mark.parametrize(("n", "d", "C", "size"), [(18, 4, 34.0, 1.0), (25, 1, 20.0, 100.0), (12, 40, 80.0, 1.0)])
+    def test_tiny_data_and_large_costs(self, bias, n, d, C, size):
+        rng = np.random.default_rng(0)
+        X, label = size * rng.normal(size=(n, d)), (np.arange(n) % 3).astype(np.int32)
+        problem = CrammerSingerProblem(X, label, C * rng.uniform(0.5, 1.5, n), 3, bias, 0.7)
+        found = CoordinateDescent(tol=1e-8, max_iter=1000).solve_crammer_singer(problem)
+        assert found.status is Status.SOLVED
+        proof = certify_crammer_singer(problem, found.weights, found.offset, found.alpha)
+        assert proof.relative_gap <= 1.01e-8
+        assert proof.infeasibility <= 1e-9 * C * n
+        assert proof.primal == pytest.approx(crammer_singer_optimum(problem), rel=1e-7)
+
+    def test_a_limit_below_is_a_limit(self):
+        problem = problem_of(Bias.NONE, "dense", C=1e4)
+        for limits in ({"max_iter": 50}, {"max_iter": 1000, "method": "descent"}):
+            found = CoordinateDescent(tol=1e-10, **limits).solve_crammer_singer(problem)
+            assert found.status is Status.MAX_ITER
+            assert found.iterations <= limits["max_iter"]
+
+    def test_time_is_a_limit_too(self):
+        problem = problem_of(Bias.NONE, "dense", C=1e4)
+        crept = CoordinateDescent(tol=1e-10, max_iter=50).solve_crammer_singer(problem)
+        found = by_interior_point(problem, crept, 1e-10, 0.0)
+        assert found.status is Status.TIME_LIMIT
+        assert found.gap <= crept.gap
+
+    def test_many_features_are_left_to_descent(self):
+        assert is_small(problem_of(Bias.FREE, "dense"))
+        X = np.ones((2000, 400))
+        assert not is_small(CrammerSingerProblem(X, np.zeros(2000, dtype=np.int32), np.ones(2000), 3))
+
+
+@pytest.mark.parametrize("C", [1e-8, 1e-14, 1e-20, 1e-150])
+def test_small_costs_are_not_rounded_away(C):
+    """The variables are of the size of C, and were found as a difference of numbers of the size of one."""
+    problem = problem_of(Bias.FREE, "dense", C=C)
+    found = CoordinateDescent(tol=1e-8, method="descent", max_iter=1000).solve_crammer_singer(problem)
+    assert found.status is Status.SOLVED
+    assert certify_crammer_singer(problem, found.weights, found.offset, found.alpha).relative_gap <= 1e-8

@@ -195,21 +195,54 @@ class TestThreads:
         assert np.array_equal(one.dual_coef_, two.dual_coef_)
         assert np.array_equal(one.decision_function(X), two.decision_function(X))
 
-    @pytest.mark.parametrize("classes", [2, 4])
-    def test_ctrl_c(self, classes):
+    @pytest.mark.parametrize("n_jobs", [1, 2])
+    @pytest.mark.parametrize(("classes", "multi_class"), [(2, "ovr"), (4, "ovr"), (4, "crammer_singer")])
+    def test_ctrl_c(self, classes, multi_class, n_jobs):
+        """It is heard, and what there is is kept, with a certificate that the data bear out."""
         rng = np.random.default_rng(0)
         X = rng.normal(size=(30_000, 40)) * 10.0 ** rng.integers(-3, 4, 40)
         y = rng.integers(0, classes, 30_000)
         timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-        model = hinge.LinearSVC(loss="hinge", solver="descent", C=1e4, tol=1e-12, max_iter=-1, n_jobs=2)
+        model = hinge.LinearSVC(
+            loss="hinge", solver="descent", C=1e4, tol=1e-12, max_iter=-1, n_jobs=n_jobs, multi_class=multi_class
+        )
         timer.start()
         began = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, y)
         assert time.monotonic() - began < 2.5  # half a second to the signal, and a machine that others use
+        assert model.status_ is Status.INTERRUPTED
+        found = model.certify(X, y)
+        assert np.isfinite(found.gap)
+        assert found.primal == pytest.approx(model.certificate_.primal, rel=1e-6)
+        assert found.gap <= model.certificate_.gap * (1 + 1e-6)
+        assert model.predict(X[:20]).shape == (20,)
 
 
 class TestLimits:
+    @pytest.mark.parametrize("n_jobs", [1, 2])
+    def test_machines_that_were_not_begun_are_constant_functions(self, n_jobs):
+        """Their certificate is that of zero weights; classes that nobody looked at do not win."""
+        X, y = make_classification(3000, 20, n_informative=10, n_classes=6, random_state=0)
+        stopped = []
+
+        def monitor(snapshot):
+            stopped.append(snapshot)
+            return False
+
+        for limits, monitored in (({"max_time": 1e-9}, None), ({}, monitor)):
+            model = hinge.LinearSVC(loss="hinge", C=1e4, tol=1e-14, n_jobs=n_jobs, max_iter=-1, dual=True, **limits)
+            model._fit(X, y, monitor=monitored)
+            assert model.status_ in (Status.TIME_LIMIT, Status.INTERRUPTED)
+            found = model.certify(X, y)
+            assert np.isfinite(model.certificate_.gap)
+            assert found.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
+            assert found.gap == pytest.approx(model.certificate_.gap, rel=1e-6)
+            untouched = ~np.any(model.coef_, axis=1)
+            assert np.all(model.intercept_[untouched] == -1.0)
+        assert stopped
+        assert untouched.any()
+
     def test_early_ends_are_said(self):
         X, y = make_classification(2000, 30, random_state=0, flip_y=0.2)
         with pytest.warns(ConvergenceWarning, match=r"max_iter=1\).*relative duality gap"):

@@ -1,12 +1,19 @@
 """Data that nobody would choose: the value is that of an independent solver, and the proof holds."""
 
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import hinge
 from hinge import Status
+from hinge.estimators.reported import proven_status
 from hinge.formulations import linear_classification, linear_regression
 from hinge.problems import certify_linear
 from hinge.solvers import CoordinateDescent
@@ -195,13 +202,119 @@ def test_costs_beyond_all_rounding_come_to_an_end(loss, C):
         hinge.LinearSVC(loss=loss, C=C, fit_intercept=False, solver="descent").fit(X, y)
 
 
-@pytest.mark.parametrize("solver", ["auto", "descent"])
+@pytest.mark.parametrize("solver", ["auto", "descent", "newton"])
+@pytest.mark.parametrize("far_away", [1e6, -1e8])
 @pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
-def test_targets_far_from_zero_are_fitted(loss, solver):
+def test_targets_far_from_zero_are_fitted(loss, solver, far_away):
     """The offset takes the distance away; no machine without weights is called the solution."""
     X, _ = _plain()
     near = hinge.LinearSVR(loss=loss, solver=solver).fit(X, 2 * X[:, 0])
-    far = hinge.LinearSVR(loss=loss, solver=solver).fit(X, 2 * X[:, 0] + 1e8)
+    far = hinge.LinearSVR(loss=loss, solver=solver).fit(X, 2 * X[:, 0] + far_away)
     assert far.status_ is Status.SOLVED
     assert far.certificate_.relative_gap <= 1e-4
     np.testing.assert_allclose(far.coef_, near.coef_, atol=0.05)
+
+
+class TestNumbersThatAreNone:
+    """A certificate that is not a number is never SOLVED; costs that would lead there are refused."""
+
+    @pytest.mark.parametrize("C", [5e-324, 1e-320, 1e-310, 1e301, 1.7e308])
+    @pytest.mark.parametrize("machine", [hinge.LinearSVC(), hinge.LinearSVR(loss="squared_epsilon_insensitive")])
+    def test_costs_without_an_inverse_are_refused(self, machine, C):
+        X, y = _plain()
+        with pytest.raises(ValueError, match=r"products between 1e-300 and 1e\+300"):
+            clone(machine).set_params(C=C).fit(X, y)
+        with pytest.raises(ValueError, match="a weight of 0 for samples that are to be left out"):
+            clone(machine).fit(X, y, sample_weight=np.where(np.arange(N) == 3, C, 1.0))
+
+    @pytest.mark.parametrize("C", [1e-300, 1e300])
+    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+    def test_costs_at_the_limit_are_not(self, loss, C):
+        X, y = _plain()
+        model = hinge.LinearSVC(loss=loss, C=C, max_iter=100).fit(X, y)
+        assert not np.isnan(model.certificate_.relative_gap)
+        assert model.status_ is not Status.SOLVED or model.certificate_.relative_gap <= 1e-4
+
+    def test_the_status_is_what_the_certificate_proves(self):
+        """Whoever claims to have solved a machine: the one place where all of them are told asks its certificate."""
+        nothing = certify_linear(linear_classification(*_plain(), np.ones(N), "hinge"), np.zeros(D), 0.0, np.zeros(N))
+        assert proven_status(Status.SOLVED, [nothing]) is Status.SOLVED
+        for name in ("primal", "dual", "gap"):
+            wrong = [nothing, replace(nothing, **{name: float("nan")})]
+            assert proven_status(Status.SOLVED, wrong) is Status.NUMERICAL
+            assert proven_status(Status.TIME_LIMIT, wrong) is Status.TIME_LIMIT
+
+
+@pytest.mark.parametrize("size", [1e5, 1e6, 1e7])
+@pytest.mark.parametrize("bias", BIASES, ids=lambda bias: bias.name)
+def test_small_machines_that_creep_are_handed_over(bias, size):
+    """Targets that the features explain without error, and large features: epochs and steps had errors of 1e-4 left."""
+    X = size * np.random.default_rng(0).normal(size=(40, 3))
+    y = X @ np.array([1.0, -2.0, 3.0]) / size
+    problem = linear_regression(X, y, np.ones(40), 0.0, "epsilon_insensitive", bias)
+    found = CoordinateDescent(max_iter=1000).solve_linear(problem)
+    assert found.status is not Status.MAX_ITER
+    np.testing.assert_allclose(X @ found.weights + found.offset, y, atol=1e-12)
+    proof = certify_linear(problem, found.weights, found.offset, found.beta)
+    assert proof.gap <= 1e-13 * np.abs(y).sum()
+
+
+class TestOptimaThatAreZero:
+    """No relative gap has a meaning there; SOLVED is then a gap of rounding errors beside the losses of nothing."""
+
+    @pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+    def test_a_perfect_fit_with_tiny_weights(self, loss, recwarn):
+        rng = np.random.default_rng(0)
+        X = 1e8 * rng.normal(size=(40, 3))
+        y = X @ np.array([1e-8, -2e-8, 3e-8])
+        model = hinge.LinearSVR(loss=loss, C=10.0).fit(X, y)
+        assert model.status_ is Status.SOLVED
+        assert model.certificate_.relative_gap > 1e-4
+        assert model.certificate_.gap <= 1e-13 * 10.0 * np.sum(np.abs(y) if loss.startswith("e") else y**2)
+        np.testing.assert_allclose(model.predict(X), y, atol=1e-12)
+        assert not [w for w in recwarn if issubclass(w.category, ConvergenceWarning)]
+
+    @pytest.mark.parametrize("nu", [0.1, 0.5, 1.0])
+    @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+    def test_one_class_around_the_origin(self, nu, kind):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(200, 3))
+        X = kind(np.r_[X, -X])
+        with pytest.warns(UserWarning, match="the origin lies among them"):
+            model = hinge.LinearOneClassSVM(nu=nu).fit(X)
+        assert model.status_ is Status.SOLVED
+        assert not np.any(model.coef_)
+        assert model.offset_[0] == 0 == model.intercept_[0]
+        assert np.all(model.decision_function(X) == 0)
+        assert np.all(model.predict(X) == 1)
+        found = model.certify(X)
+        assert found.primal == 0 == model.certificate_.primal
+        assert found.gap == pytest.approx(model.certificate_.gap, rel=1e-6, abs=1e-30)
+        assert found.gap <= 1e-6 * np.sum(model.dual_coef_) ** 2
+
+    def test_one_class_beside_the_origin_is_not_meant(self, recwarn):
+        X = np.random.default_rng(0).normal(size=(200, 3)) + 4.0
+        model = hinge.LinearOneClassSVM(nu=0.2).fit(X)
+        assert model.offset_[0] > 0
+        assert np.mean(model.predict(X) < 0) == pytest.approx(0.2, abs=0.02)
+        assert not [w for w in recwarn if issubclass(w.category, UserWarning)]
+
+
+def test_one_class_copies_no_samples():
+    """In a process of its own, whose memory is watched: beside X, vectors and the samples near the boundary."""
+    code = """
+        import resource, numpy as np, hinge
+        rng = np.random.default_rng(0)
+        X = np.empty((60_000, 300), dtype=np.float32)
+        for row in range(0, len(X), 1000):
+            X[row : row + 1000] = rng.normal(size=(1000, 300)) + 0.5
+        hinge.LinearOneClassSVM(nu=0.2).fit(X[:3000])
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        model = hinge.LinearOneClassSVM(nu=0.2).fit(X)
+        print(model.status_.name, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before) / X.nbytes)
+    """
+    run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60)
+    status, share = run.stdout.split()
+    assert status == "SOLVED"
+    assert float(share) < 0.5

@@ -48,9 +48,10 @@ struct LinearBounds {
 struct LinearResult {
   Status status = Status::solved;
   std::int64_t iterations = 0, epochs = 0, newton_steps = 0, products = 0;
+  double work = 0;  // all of it, in the time that a pass over all samples needs for one stored value
   LinearBounds bounds;
   std::vector<double> weights, beta;
-  double offset = 0;
+  double offset = 0, floor = 0;  // floor: what counts as zero, (133)
 };
 
 // `beta` is where to start (zeros: cold); it need not be feasible.

@@ -50,7 +50,10 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     dual : "auto" or bool, default="auto"
         scikit-learn's name for the choice of method: True descends on the dual, False is Newton on the primal.
     tol : float, default=1e-4
-        Relative duality gap at which to stop.
+        Relative duality gap at which to stop: (primal − dual) / ((|primal| + |dual|) / 2). Where the optimum itself is
+        no more than rounding errors beside the losses of the zero function (below 1e-14 of them: a perfect fit with
+        weights close to zero), no relative gap can be reached or has a meaning; there a gap of that size is `SOLVED`
+        as well, and `certificate_` shows it as it is.
     C : float, default=1.0
         Price of an error. Multiplied by class and sample weights.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"

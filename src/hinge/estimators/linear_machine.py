@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, ClassVar
 
@@ -20,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hinge.estimators import parameters
 from hinge.estimators.data import Data, check_weight, is_plain, take
 from hinge.estimators.fitted import FLOATS
+from hinge.estimators.linear_runs import one_by_one, side_by_side
 from hinge.estimators.mapped import block_bytes, check_finite, mapped_parts
 from hinge.estimators.reported import Reported
 from hinge.kernels.samples import all_finite
@@ -143,20 +142,22 @@ class LinearMachine(Reported, BaseEstimator):
 
         with nullcontext(monitor) if monitor is not None else self._progress() as show:
             if len(problems) == 1 or threads == 1:
-                solutions = []
-                for k in range(len(problems)):
-                    solutions.append(solve(k, threads, show))
-                    error = solutions[-1].error
-                    if error is not None and k + 1 < len(problems):
-                        raise error
-                    if show is not None and len(solutions[-1].history):
-                        show(solutions[-1].history.last())
+                solutions = one_by_one(solve, problems, threads, show)
             else:
-                solutions = _side_by_side(solve, len(problems), threads, monitor)
+                solutions = side_by_side(solve, problems, threads, monitor)
+        solutions = [self._settled(p, s) for s, p in zip(solutions, problems, strict=True)]
         self._tell(solutions, [s.certificate(p) for s, p in zip(solutions, problems, strict=True)])
         betas = [solution.beta for solution in solutions]
         self._keep(data, betas[0][None, :] if len(betas) == 1 else np.array(betas))
         return solutions
+
+    def _settled(self, problem: LinearProblem, solution: LinearSolution) -> LinearSolution:
+        """The solution as the model is to have it."""
+        return solution
+
+    def _is_loose(self) -> bool:
+        """SOLVED speaks of the gap itself here: it is small beside the optimum, or beside the loss of nothing."""
+        return False
 
     def _keep(self, data: Data, dual: Array) -> None:
         """The dual point, of all samples that `fit` was given; what `certify` and a warm start need."""
@@ -173,7 +174,9 @@ class LinearMachine(Reported, BaseEstimator):
         if before is None or before.shape != (machines, self._n_seen):
             return [None] * machines
         factor = float(getattr(self, "C", 1.0)) / self._fit_cost
-        return list(factor * before[:, data.rows])
+        with np.errstate(over="ignore", invalid="ignore"):
+            starts = factor * before[:, data.rows]
+        return list(starts) if np.isfinite(starts).all() else [None] * machines
 
     def _set_function(self, weights: Array, offset: Array) -> None:
         if not (np.isfinite(weights).all() and np.isfinite(offset).all()):
@@ -243,24 +246,3 @@ class LinearMachine(Reported, BaseEstimator):
 def _has_rows(X: Any) -> bool:
     """CSR with rows that do not overlap: as far as its column indices go, training begins with a look at them."""
     return X.format == "csr" and X.ndim == 2 and X.dtype in FLOATS and bool(np.all(X.indptr[1:] >= X.indptr[:-1]))
-
-
-def _side_by_side(
-    solve: Callable[[int, int, Monitor | None], LinearSolution], machines: int, threads: int, monitor: Monitor | None
-) -> list[LinearSolution]:
-    """One machine per thread; Ctrl-C reaches the calling thread, which asks the others to stop."""
-    stop = threading.Event()
-
-    def go_on(snapshot: dict[str, Any]) -> bool:
-        return not stop.is_set() and (monitor is None or monitor(snapshot) is not False)
-
-    share = max(1, threads // machines)
-    with ThreadPoolExecutor(min(threads, machines)) as pool:
-        waiting = [pool.submit(solve, k, share, go_on) for k in range(machines)]
-        try:
-            return [future.result() for future in waiting]
-        except BaseException:
-            stop.set()
-            for future in waiting:
-                future.cancel()
-            raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,11 +20,13 @@ from hinge.formulations import (
     linear_one_class,
     linear_regression,
 )
-from hinge.formulations.linear import times
+from hinge.formulations.linear import times, without_half_space
 from hinge.problems import (
     Array,
     Certificate,
     LinearProblem,
+    LinearSolution,
+    Status,
     certify_linear,
 )
 from hinge.solvers import Monitor
@@ -163,6 +166,10 @@ class LinearOneClassSVM(OutlierMixin, LinearMachine):
     nu : float in (0, 1], default=0.5
         An upper bound on the fraction of training samples outside and a lower bound on that of support vectors.
 
+    Where the origin lies so deep among the samples that every half space without it leaves more than a share ν of them
+    out, the optimum is w = 0 and ρ = 0: the decision function is zero everywhere, nobody is an outlier, and a warning
+    says so.
+
     Attributes
     ----------
     offset_ : ndarray of shape (1,)
@@ -224,8 +231,20 @@ class LinearOneClassSVM(OutlierMixin, LinearMachine):
             (solution,) = self._train(data, [linear_one_class(data.X, data.weight, float(self.nu))])
             self.coef_ = solution.weights[None, :]
             self._set_function(self.coef_, np.array([solution.offset]))
-            self.offset_ = -self.intercept_
-        return self._finish()
+            self.offset_ = 0.0 - self.intercept_
+        self._finish()
+        if self.status_ is Status.SOLVED and not np.any(self.coef_):
+            warnings.warn(
+                f"No half space away from the origin holds a share of 1 − nu = {1 - self.nu:g} of the samples: the "
+                "origin lies among them, and the decision function is zero everywhere. Do not centre the data, use a "
+                "larger nu, or OneClassSVM with another kernel.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _settled(self, problem: LinearProblem, solution: LinearSolution) -> LinearSolution:
+        return without_half_space(problem, solution)
 
     def _certify(self, data: Data) -> list[Certificate]:
         problem = linear_one_class(data.X, data.weight, float(self.nu))

@@ -17,6 +17,7 @@ from hinge.estimators.classification import SVC
 from hinge.estimators.data import Data, take
 from hinge.estimators.machine import _left
 from hinge.estimators.pairs import PairwiseClassifier
+from hinge.estimators.reported import proven_status
 from hinge.estimators.transaction import all_or_nothing
 from hinge.kernels import FunctionKernel, Kernel, cache_bytes
 from hinge.lowrank.columns import Columns, make_columns
@@ -226,7 +227,7 @@ class LowRankSVC(PairwiseClassifier):
     def _tell_span(self, found: Any, certificates: Sequence[Certificate]) -> None:
         self.certificates_ = list(certificates)
         self.certificate_ = combine(certificates)
-        self.status_, self._error = found.status, found.error
+        self.status_, self._error = proven_status(found.status, certificates), found.error
         self.history_, self.n_iter_ = found.history, found.iterations
         self.fit_status_ = int(self.status_ is not Status.SOLVED)
 

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hinge.estimators import parameters
 from hinge.estimators.data import Data, check_symmetric, check_weight, take
 from hinge.estimators.fitted import FLOATS
+from hinge.estimators.reported import proven_status
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, cross, make_kernel
 from hinge.model import DictionaryModel, KernelModel
 from hinge.problems import Array, Certificate, LPProblem, Status, certify_lp, combine
@@ -116,7 +117,7 @@ class LPMachine(BaseEstimator):
         found = zip(problems, a.T, offsets, solutions, strict=True)
         self.certificates_ = [certify_lp(problem, column, b, s.beta) for problem, column, b, s in found]
         self.certificate_ = combine(self.certificates_)
-        self.status_ = max(solution.status for solution in solutions)
+        self.status_ = proven_status(max(solution.status for solution in solutions), self.certificates_)
         self.n_iter_ = sum(solution.iterations for solution in solutions)
         histories = [solution.history for solution in solutions]
         self.history_ = histories[0] if len(histories) == 1 else histories

@@ -24,6 +24,12 @@ LOOSE = 20
 ROUNDING = 1e-15
 
 
+def proven_status(status: Status, certificates: Sequence[Certificate]) -> Status:
+    """A certificate that is not a number proves nothing, whatever the solver says of itself."""
+    numbers = [value for c in certificates for value in (c.primal, c.dual, c.gap)]
+    return Status.NUMERICAL if status is Status.SOLVED and np.isnan(numbers).any() else status
+
+
 class Reported:
     """Limits that are checked, and attributes that tell what came of them."""
 
@@ -58,7 +64,7 @@ class Reported:
         """Attributes that say how training went."""
         self.certificates_ = list(certificates)
         self.certificate_ = combine(certificates)
-        self.status_ = max(solution.status for solution in solutions)
+        self.status_ = proven_status(max(solution.status for solution in solutions), certificates)
         self._error = next((s.error for s in solutions if s.error is not None), None)
         histories = [solution.history for solution in solutions]
         self.history_ = histories[0] if len(histories) == 1 else histories
@@ -73,6 +79,11 @@ class Reported:
 
     def _check_end(self) -> None:
         """An error for ends that no model can come from."""
+
+    def _is_loose(self) -> bool:
+        """Whether the gap is large although the tolerance, which is not one of the gap, is met."""
+        limit = LOOSE * max(self.tol, 1e-3)
+        return bool(self.certificate_.gap > ROUNDING and limit < self.certificate_.relative_gap < np.inf)
 
     def _finish(self) -> Self:
         """Warn about a solver that stopped early; raise what interrupted it, now that the model is in place."""
@@ -97,7 +108,7 @@ class Reported:
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        elif self.certificate_.gap > ROUNDING and LOOSE * max(self.tol, 1e-3) < self.certificate_.relative_gap < np.inf:
+        elif self._is_loose():
             warnings.warn(
                 f"The optimality conditions hold to tol={self.tol:g}, but the relative duality gap is above "
                 f"{LOOSE * max(self.tol, 1e-3):.2g} (see certificate_). For a smaller gap use a smaller tol; where "

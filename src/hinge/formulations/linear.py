@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from hinge.problems import Array, Bias, LinearProblem
+from hinge.problems import Array, Bias, LinearProblem, LinearSolution, Status, certify_linear
 
 #: Losses of linear classification and regression; the second of each is squared.
 CLASSIFICATION_LOSSES = ("hinge", "squared_hinge")
 REGRESSION_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
+
+#: Squared losses divide by their cost: beyond these it overflows.
+LEAST_COST, MOST_COST = 1e-300, 1e300
 
 
 def linear_classification(
@@ -36,9 +40,36 @@ def linear_one_class(X: Any, weight: Array, nu: float) -> LinearProblem:
     return LinearProblem(X, none, none, upper, none, 0.0, Bias.FREE, 1.0, float(nu * np.sum(weight)))
 
 
+def without_half_space(problem: LinearProblem, solution: LinearSolution) -> LinearSolution:
+    """One class around the origin: w = 0 and ρ = 0 where the optimum is zero to rounding.       docs/math.md (133)
+
+    What a solver has there are rounding errors; their signs would tell samples apart by chance.
+    """
+    if solution.status is not Status.SOLVED or max(abs(solution.primal), abs(solution.dual)) > 2 * solution.floor:
+        return solution
+    nothing = np.zeros_like(solution.weights)
+    found = certify_linear(problem, nothing, 0.0, solution.beta)
+    return replace(
+        solution,
+        weights=nothing,
+        offset=0.0,
+        primal=found.primal,
+        dual=found.dual,
+        gap=found.gap,
+        violation=found.kkt_violation,
+    )
+
+
 def _box(cost: Array, squared: bool) -> tuple[Array, Array]:
     """Height of the box and ridge of every variable: (C, 0), or (∞, 1/(2C)) for a squared loss."""
     if squared:
+        low, high = float(np.min(cost, initial=np.inf)), float(np.max(cost, initial=0.0))
+        if len(cost) and not (low >= LEAST_COST and high <= MOST_COST):
+            raise ValueError(
+                f"C times the weights of samples and classes lies between {low:g} and {high:g}; a squared loss needs "
+                f"1/C: use C and weights with products between {LEAST_COST:g} and {MOST_COST:g}, and a weight of 0 for "
+                "samples that are to be left out"
+            )
         return np.broadcast_to(np.inf, len(cost)), 0.5 / cost
     return cost, np.zeros(len(cost))
 

@@ -9,6 +9,7 @@ import mmap
 import os
 import zlib
 from collections.abc import Iterator
+from numbers import Integral
 from pathlib import Path as Folder
 from typing import IO, Any
 
@@ -26,6 +27,9 @@ BLOCK = 32 << 20
 
 #: Bytes of text written at a time, about.
 ROWS_AT_A_TIME = 1 << 12
+
+#: Features that indices of 32 bits can tell apart.
+MOST_FEATURES = 2**31 - 1
 
 _HEADER = 128  # bytes before the numbers of an .npy file as we write it
 
@@ -82,11 +86,12 @@ def load_libsvm(
     >>> X.toarray().tolist(), y.tolist()
     ([[0.0, 1.5], [2.0, 0.0]], [1.0, -1.0])
     """
+    n_features = _counted(n_features)
     parts = list(_read(path, n_features, dtype, zero_based, strict, n_jobs, whole=True))
     whole = parts[0] if len(parts) == 1 else {key: np.concatenate([p[key] for p in parts]) for key in _COLUMNS}
     index, length = whole["index"], whole["length"]
     starts = np.concatenate([[0], np.cumsum(length)])
-    features = n_features if n_features is not None else int(index.max(initial=-1)) + 1
+    features = int(index.max(initial=-1)) + 1 if n_features is None else n_features
     X = _csr(whole["value"], index, starts, features)
     labels = whole["label"]
     return (X, labels, _queries(whole["query"], labels, path)) if query_id else (X, labels)
@@ -121,6 +126,7 @@ def map_libsvm(
     X : csr_matrix
     y : ndarray of float64
     """
+    n_features = _counted(n_features)
     place, name = Folder(folder), os.fspath(path)
     status = os.stat(name)
     dtype = _checked(dtype)
@@ -180,6 +186,23 @@ def dump_libsvm(X: Any, y: Any, path: Path, *, zero_based: bool = False, query_i
 _COLUMNS = ("label", "query", "length", "index", "value")
 
 
+def _counted(n_features: Any) -> int | None:
+    """`n_features` as an int; indices are stored in 32 bits, so more of them have no place."""
+    if n_features is None:
+        return None
+    if isinstance(n_features, bool | np.bool_) or not isinstance(n_features, Integral):
+        raise TypeError(
+            f"n_features={n_features!r} must be an integer, or None for the largest index of the file, "
+            f"not {type(n_features).__name__}"
+        )
+    if not 0 <= int(n_features) <= MOST_FEATURES:
+        raise ValueError(
+            f"n_features={n_features!r} must lie in [0, {MOST_FEATURES}]: indices have 32 bits; "
+            "use None for the largest index of the file"
+        )
+    return int(n_features)
+
+
 def _checked(dtype: Any) -> np.dtype[Any]:
     dtype = np.dtype(dtype)
     if dtype not in (np.float32, np.float64):
@@ -197,13 +220,11 @@ def _read(
     whole: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """The file's columns, block by block."""
-    if n_features is not None and not n_features >= 0:
-        raise ValueError(f"n_features={n_features!r} must be None or a number of features")
     options = {
         "single": _checked(dtype) == np.float32,
         "zero_based": bool(zero_based),
         "strict": bool(strict),
-        "features": -1 if n_features is None else int(n_features),
+        "features": -1 if n_features is None else n_features,
         "threads": effective_n_jobs(n_jobs),
     }
     line, name = 1, os.fspath(path)

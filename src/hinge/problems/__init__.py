@@ -2,7 +2,7 @@
 
 from hinge.problems.certificate import Certificate, certify, certify_all, combine
 from hinge.problems.crammer_singer import CrammerSingerProblem, CrammerSingerSolution, certify_crammer_singer
-from hinge.problems.linear import Bias, LinearProblem, LinearSolution, certify_linear
+from hinge.problems.linear import Bias, LinearProblem, LinearSolution, certify_linear, constant_function
 from hinge.problems.lp import LPProblem, LPSolution, certify_lp
 from hinge.problems.offset import optimal_offset
 from hinge.problems.problem import Problem, dot
@@ -35,6 +35,7 @@ __all__ = [
     "certify_linear",
     "certify_lp",
     "combine",
+    "constant_function",
     "dot",
     "optimal_offset",
 ]

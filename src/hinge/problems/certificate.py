@@ -105,7 +105,7 @@ class Certificate:
 def relative(gap: float, primal: float, dual: float) -> float:
     """gap ÷ ((|primal| + |dual|) / 2), LwK (10.9); 0 when all are 0."""
     scale = 0.5 * (abs(primal) + abs(dual))
-    if np.isinf(gap):
+    if np.isinf(gap) or np.isnan(gap + scale):  # what is not a number proves nothing
         return np.inf
     return gap / scale if scale > 0 else (0.0 if gap == 0 else np.inf)
 

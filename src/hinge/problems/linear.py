@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any
 
@@ -89,6 +89,7 @@ class LinearSolution:
     history: History
     error: BaseException | None = None
     counters: dict[str, int] | None = None
+    floor: float = 0.0  # what the solver takes for zero, docs/math.md (133)
 
     def certificate(self, problem: LinearProblem) -> Certificate:
         """The solver's own bounds as a certificate."""
@@ -106,6 +107,47 @@ class LinearSolution:
             convex=True,
         )
         return found.with_history(self.history)
+
+
+def constant_function(problem: LinearProblem, status: Status, error: BaseException | None = None) -> LinearSolution:
+    """What a run has that ended before it began: w = 0, β = 0, and the best of a few offsets, with their certificate.
+
+    No sample is looked at. Only for Σβ = 0: other sums have no such point.
+    """
+    if problem.total != 0:
+        raise ValueError("without a look at the samples there is a certificate only where the variables add up to zero")
+    offset, primal = min(((b, _value_at(problem, b)) for b in _offsets(problem)), key=lambda pair: pair[1])
+    nothing = np.zeros(problem.n)
+    return LinearSolution(
+        weights=np.zeros(problem.X.shape[1]),
+        offset=offset,
+        beta=nothing,
+        primal=primal,
+        dual=0.0,
+        gap=primal,
+        violation=_kkt_violation(problem, np.full(problem.n, offset), nothing),
+        status=status,
+        iterations=0,
+        history=History.from_columns({f.name: np.empty(0) for f in fields(History)}),
+        error=error,
+        counters=dict.fromkeys(("epochs", "newton_steps", "passes", "work"), 0),
+    )
+
+
+def _offsets(problem: LinearProblem) -> list[float]:
+    if problem.bias is Bias.NONE or not problem.n:
+        return [0.0]
+    target = problem.target
+    return [0.0, float(np.min(target)), float(np.max(target)), float(np.median(target)), float(np.mean(target))]
+
+
+def _value_at(problem: LinearProblem, offset: float) -> float:
+    """The primal value of the function that is `offset` everywhere."""
+    rest = problem.target - offset
+    best = _best_dual(problem, np.full(problem.n, offset))
+    losses = best * rest - problem.tube * np.abs(best) - 0.5 * problem.ridge * best**2
+    own = offset / problem.bias_scale if problem.bias is Bias.PENALISED else 0.0
+    return float(np.sum(losses)) + 0.5 * own**2
 
 
 def certify_linear(problem: LinearProblem, weights: Array, offset: float, beta: Array) -> Certificate:

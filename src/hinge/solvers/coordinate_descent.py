@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,14 +22,24 @@ from hinge.problems import (
     Problem,
     Solution,
     Status,
+    constant_function,
 )
+from hinge.solvers import crammer_singer_interior, polish_linear
 from hinge.solvers.absorb import ridge_of
 from hinge.solvers.groups import groups_of
 from hinge.solvers.limits import check_limits
 from hinge.solvers.monitor import Monitor
-from hinge.solvers.polish_linear import polish_linear
 
 METHODS = {"auto": 0, "descent": 1, "newton": 2}
+
+#: Targets are far from zero where their middle is so many times their range away.
+FAR = 10.0
+
+#: Epochs after which descent creeps.
+CREEPING = 200
+
+#: Ends that may come before there is a point.
+CUT_OFF = (Status.TIME_LIMIT, Status.INTERRUPTED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +98,12 @@ class CoordinateDescent:
 
         Newton's method ends with w and β that need not belong together; where `expansion`, the answer is w = Xᵀβ.
         """
+        centre = _far_centre(problem)
+        if centre != 0:  # the offset takes it up, and no digits of the residuals are lost to it
+            nearer = replace(problem, target=problem.target - centre)
+            found = self.solve_linear(nearer, start, monitor, expansion)
+            return replace(found, offset=found.offset + centre)
+        began = time.monotonic()
         beta = np.zeros(problem.n) if start is None else np.ascontiguousarray(start, dtype=np.float64)
         run = _core.linear(
             view(problem.X, mapped=self.block_bytes > 0).native,
@@ -121,15 +138,32 @@ class CoordinateDescent:
             iterations=run["iterations"],
             history=History.from_columns(run["history"]),
             error=run["error"],
-            counters={name: run[name] for name in ("epochs", "newton_steps", "passes")},
+            floor=run["floor"],
+            counters={name: int(run[name]) for name in ("epochs", "newton_steps", "passes", "work")},
         )
-        return polish_linear(problem, found) if found.status is Status.SOLVED and self.method == "auto" else found
+        if not np.isfinite(found.gap) and found.status in CUT_OFF and problem.total == 0:  # before there was a point
+            return constant_function(problem, found.status, found.error)
+        if self.method != "auto" or not polish_linear.is_small(problem):
+            return found
+        if found.status is Status.SOLVED:
+            return polish_linear.polish_linear(problem, found)
+        crept = found.status is Status.MAX_ITER and found.iterations >= CREEPING
+        if not crept and found.status is not Status.NUMERICAL:
+            return found
+        left = None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
+        return polish_linear.by_interior_point(problem, found, self.tol, left)
 
     def solve_crammer_singer(
         self, problem: CrammerSingerProblem, start: Array | None = None, monitor: Monitor | None = None
     ) -> CrammerSingerSolution:
-        """Solve for all classes at once; `start` is n × classes."""
+        """Solve for all classes at once; `start` is n × classes.
+
+        Where descent creeps and there are few features, an interior point method goes on (not with method="descent").
+        """
+        began = time.monotonic()
         n, classes = len(problem.cost), problem.classes
+        few = self.method != "descent" and crammer_singer_interior.is_small(problem)
+        limit = self.max_iter if not few or 0 <= self.max_iter <= CREEPING else CREEPING
         alpha = np.zeros((n, classes)) if start is None else np.ascontiguousarray(start, dtype=np.float64)
         run = _core.crammer_singer(
             view(problem.X).native,
@@ -140,12 +174,12 @@ class CoordinateDescent:
             bias_scale=problem.bias_scale,
             alpha=alpha.ravel(),
             tolerance=self.tol,
-            max_iterations=self.max_iter,
+            max_iterations=limit,
             max_seconds=-1.0 if self.max_time is None else self.max_time,
             seed=self.seed,
             progress=monitor,
         )
-        return CrammerSingerSolution(
+        found = CrammerSingerSolution(
             weights=run["weights"].reshape(classes, -1),
             offset=run["offset"],
             alpha=run["alpha"].reshape(n, classes),
@@ -158,6 +192,10 @@ class CoordinateDescent:
             history=History.from_columns(run["history"]),
             error=run["error"],
         )
+        if not few or found.status is not Status.MAX_ITER or limit != CREEPING:
+            return found
+        left = None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
+        return crammer_singer_interior.by_interior_point(problem, found, self.tol, left)
 
     def solve(
         self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
@@ -181,6 +219,15 @@ class CoordinateDescent:
             error=found.error,
             counters=found.counters or {},
         )
+
+
+def _far_centre(problem: LinearProblem) -> float:
+    """The middle of targets that lie far from zero, close together; 0 where an offset would not take it up."""
+    if problem.bias is not Bias.FREE or problem.total != 0 or not problem.n:
+        return 0.0
+    low, high = float(np.min(problem.target)), float(np.max(problem.target))
+    middle = 0.5 * low + 0.5 * high
+    return middle if abs(middle) > FAR * (high - low) else 0.0
 
 
 def as_linear(problem: Problem) -> LinearProblem:

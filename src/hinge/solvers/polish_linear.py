@@ -15,9 +15,12 @@ from hinge.problems import (
     LinearSolution,
     Problem,
     Quadratic,
+    Status,
     certify_linear,
     optimal_offset,
 )
+from hinge.problems.certificate import relative
+from hinge.solvers.interior_point import InteriorPoint
 from hinge.solvers.polish import polish
 from hinge.solvers.single_thread import single_thread
 from hinge.solvers.smo import SMO
@@ -31,12 +34,9 @@ PAIR_STEPS = 20_000
 
 def polish_linear(problem: LinearProblem, solution: LinearSolution) -> LinearSolution:
     """The same solution to rounding where its active set is right; as it was where it is not."""
-    if problem.n > POLISHED_N or np.any(problem.ridge > 0) or problem.X.shape[1] > 4 * POLISHED_N:
+    if not is_small(problem):
         return solution
-    X = problem.X.toarray() if sp.issparse(problem.X) else np.asarray(problem.X)
-    X = X.astype(np.float64)
-    if problem.bias is Bias.PENALISED:
-        X = np.hstack([X, np.full((len(X), 1), problem.bias_scale)])
+    X = _dense(problem)
     near = 1e-9 * (problem.upper - problem.lower)
     beta = np.where(solution.beta - problem.lower < near, problem.lower, solution.beta)
     beta = np.where(problem.upper - beta < near, problem.upper, beta)
@@ -48,15 +48,56 @@ def polish_linear(problem: LinearProblem, solution: LinearSolution) -> LinearSol
         if not by_pairs.polished:
             return solution
         better = by_pairs.alpha, by_pairs.gradient
-    beta = qp.Q.coefficients(better[0])
+    found = _at(problem, solution, qp, X, *better)
+    return found if found.gap < solution.gap else solution
+
+
+def by_interior_point(
+    problem: LinearProblem, crept: LinearSolution, tol: float, seconds: float | None
+) -> LinearSolution:
+    """A small machine with kinked losses on which descent and Newton's method creep: the interior point method of (1).
+
+    `crept` itself where that is no better.
+    """
+    qp, _ = _as_quadratic(problem, X := _dense(problem), crept.beta)
+    run = InteriorPoint(tol=0.1 * tol, max_time=seconds).solve(qp)
+    found = _at(problem, crept, qp, X, run.alpha, qp.gradient(run.alpha))
+    better = found if _relative(found) < _relative(crept) else crept
+    nothing = max(better.gap, min(abs(better.primal), abs(better.dual))) <= better.floor
+    if _relative(better) <= tol or nothing:
+        status = Status.SOLVED
+    else:  # what it has not found, rounding hides
+        status = run.status if run.status in (Status.INTERRUPTED, Status.TIME_LIMIT) else Status.NUMERICAL
+    return replace(better, status=status, error=run.error, iterations=crept.iterations + run.iterations)
+
+
+def _relative(solution: LinearSolution) -> float:
+    return relative(solution.gap, solution.primal, solution.dual)
+
+
+def is_small(problem: LinearProblem) -> bool:
+    """Few enough samples for a dense matrix, and no squared losses: Newton's method solves these to rounding."""
+    return bool(problem.n <= POLISHED_N and not np.any(problem.ridge > 0) and problem.X.shape[1] <= 4 * POLISHED_N)
+
+
+def _dense(problem: LinearProblem) -> Array:
+    """X, with a constant feature where the offset is penalised."""
+    X = problem.X.toarray() if sp.issparse(problem.X) else np.asarray(problem.X)
+    X = X.astype(np.float64)
+    return np.hstack([X, np.full((len(X), 1), problem.bias_scale)]) if problem.bias is Bias.PENALISED else X
+
+
+def _at(
+    problem: LinearProblem, solution: LinearSolution, qp: Problem, X: Array, alpha: Array, gradient: Array
+) -> LinearSolution:
+    """A point of problem (1) as one of the machine, with its certificate."""
+    beta = qp.Q.coefficients(alpha)
     weights = X.T @ beta
     if problem.bias is Bias.PENALISED:
         offset, weights = float(weights[-1] * problem.bias_scale), weights[:-1]
     else:
-        offset = float(optimal_offset(qp, *better)[0]) if problem.bias is Bias.FREE else 0.0
+        offset = float(optimal_offset(qp, alpha, gradient)[0]) if problem.bias is Bias.FREE else 0.0
     found = certify_linear(problem, weights, offset, beta)
-    if not found.gap < solution.gap:
-        return solution
     return replace(
         solution,
         weights=weights,

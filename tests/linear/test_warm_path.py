@@ -1,0 +1,108 @@
+"""Warm starts along C: what they cost, counted in values looked at (no clock), and that they never end worse."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
+from sklearn.preprocessing import scale
+
+import hinge
+from hinge import Status
+from hinge.formulations import linear_classification, linear_regression
+from hinge.problems import Bias, certify_linear
+from hinge.solvers import CoordinateDescent
+
+FINE = tuple(10.0 ** np.arange(-2, 1.01, 0.25))
+UP, DOWN = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0), (100.0, 10.0, 1.0, 0.1, 1e-2, 1e-3)
+
+
+def _signs(y):
+    return np.where(y, 1.0, -1.0)
+
+
+def _data(name):
+    X, y = {
+        "breast_cancer": load_breast_cancer,
+        "raw": load_breast_cancer,
+        "wine": load_wine,
+        "digits": load_digits,
+        "diabetes": load_diabetes,
+    }[name](return_X_y=True)
+    if name == "diabetes":
+        return X, y
+    if name == "digits":
+        return X / 16.0, _signs(y % 2 == 0)
+    return X if name == "raw" else scale(X), _signs(y == 1)
+
+
+def _path(name, loss, bias, costs, method="auto"):
+    """(work, status, relative gap) of every fit of the path: warm, and cold."""
+    X, y = _data(name)
+    solver = CoordinateDescent(method=method, max_iter=1000)
+    warm, cold, beta, last = [], [], None, None
+    for C in costs:
+        cost = np.full(len(y), C)
+        if "epsilon" in loss:
+            problem = linear_regression(X, y, cost, 0.1, loss, bias)
+        else:
+            problem = linear_classification(X, y, cost, loss, bias)
+        runs = [solver.solve_linear(problem, None if beta is None else beta * (C / last)), solver.solve_linear(problem)]
+        for run, entries in zip(runs, (warm, cold), strict=True):
+            gap = certify_linear(problem, run.weights, run.offset, run.beta).relative_gap
+            entries.append((run.counters["work"], run.status, gap))
+        beta, last = runs[0].beta, C
+    return warm, cold
+
+
+def _work(fits):
+    return sum(work for work, _, _ in fits)
+
+
+@pytest.mark.parametrize("bias", [Bias.FREE, Bias.NONE], ids=lambda bias: bias.name)
+@pytest.mark.parametrize(
+    ("name", "loss"),
+    [(name, loss) for name in ("breast_cancer", "raw", "wine", "digits") for loss in ("hinge", "squared_hinge")]
+    + [("diabetes", "epsilon_insensitive")],
+)
+def test_a_path_costs_no_more_than_its_fits_one_by_one(name, loss, bias):
+    warm, cold = _path(name, loss, bias, FINE)
+    assert _work(warm) <= _work(cold)
+    for (_, status, gap), (_, other, _) in zip(warm, cold, strict=True):
+        assert status <= other
+        assert status is not Status.SOLVED or gap <= 1.01e-4
+
+
+@pytest.mark.parametrize("bias", [Bias.FREE, Bias.NONE], ids=lambda bias: bias.name)
+@pytest.mark.parametrize("name", ["breast_cancer", "wine", "digits"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_steps_of_ten_too(name, loss, bias):
+    for costs in (UP, DOWN):
+        warm, cold = _path(name, loss, bias, costs)
+        assert _work(warm) <= _work(cold)
+
+
+@pytest.mark.parametrize("bias", [Bias.FREE, Bias.NONE], ids=lambda bias: bias.name)
+@pytest.mark.parametrize("name", ["breast_cancer", "raw", "wine", "digits"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_start_from_far_away_is_soon_given_up(name, loss, bias):
+    """Five decades: nothing is gained, and little more than the look at the start is lost."""
+    for costs in ((100.0, 1e-3), (1e-3, 100.0)):
+        warm, cold = _path(name, loss, bias, costs)
+        assert warm[1][0] <= 1.5 * cold[1][0]
+        assert warm[1][1] <= cold[1][1]
+        assert warm[1][1] is Status.SOLVED
+        assert warm[1][2] <= 1.01e-4
+
+
+@pytest.mark.parametrize("name", ["breast_cancer", "wine"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_descent_alone_gains_by_them(name, loss):
+    warm, cold = _path(name, loss, Bias.FREE, FINE, method="descent")
+    assert _work(warm) <= 0.9 * _work(cold)
+
+
+def test_a_multiple_that_overflows_is_no_start():
+    X, y = load_wine(return_X_y=True)
+    model = hinge.LinearSVC(loss="hinge", warm_start=True, C=1e-160).fit(scale(X), y == 1)
+    model.set_params(C=1e150).fit(scale(X), y == 1)
+    assert np.isfinite(model.coef_).all()
+    assert model.certify(scale(X), y == 1).gap >= 0
