@@ -25,7 +25,7 @@ void compare(std::size_t m, std::size_t n, std::size_t k, bool some, int threads
   const std::vector<float> K = numbers(m * n, 1), W = numbers(n * k, 2);
   std::vector<std::int64_t> list;
   for (std::size_t i = 0; some && i < m; i += 3) list.push_back(static_cast<std::int64_t>(m - 1 - i));
-  const TallMatrix tall{K.data(), m, n, {list.data(), list.size()}};
+  const TallMatrix<float> tall{K.data(), m, n, {list.data(), list.size()}};
   const std::size_t rows = tall.count();
   const std::vector<float> D = numbers(rows * k, 3);
   std::vector<float> product(rows * k), again(rows * k);

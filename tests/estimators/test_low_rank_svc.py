@@ -22,7 +22,7 @@ X, y = blobs()
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("basis", ["support", "random"])
+@pytest.mark.parametrize("basis", ["loss", "random"])
 def test_the_certificate_is_recomputed_from_the_data(classes, basis):
     X, y = blobs(classes=classes)
     weight = np.random.default_rng(1).uniform(0, 2, len(y)) * (np.arange(len(y)) % 7 > 0)
@@ -73,7 +73,7 @@ def test_sparse_float32_precomputed_and_python_kernels_agree():
     np.testing.assert_allclose(plain.decision_function(X), values, atol=2e-3)
 
 
-@pytest.mark.parametrize("basis", ["support", "random"])
+@pytest.mark.parametrize("basis", ["loss", "random"])
 def test_odd_data(basis):
     twice = np.concatenate([X[:50]] * 4)
     model = LowRankSVC(n_basis=120, basis=basis, tol=1e-4).fit(twice, np.concatenate([y[:50]] * 4))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from hinge import _core
 from hinge.lowrank.columns import Columns
 from hinge.problems import Array, History, Status
 from hinge.solvers.limits import check_limits
@@ -16,15 +17,18 @@ from hinge.solvers.single_thread import single_thread
 from hinge.solvers.span import SpanProblem
 from hinge.solvers.story import Story
 
+#: All rows, for products.
+EVERYONE = np.empty(0, dtype=np.int64)
+
 #: Newton steps where `max_iter` sets no limit.
 ENOUGH = 100
 
-#: Rows for a basis function in the sample that the preconditioner and the first steps are made from, and the share of
-#: their losses that is expected to be curved.
-SAMPLE, CURVED = 2, 0.2
+#: Rows for a basis function in the sample that the preconditioner is made from, and the share of their losses that is
+#: expected to be curved.
+SAMPLE, CURVED = 4, 0.1
 
-#: Steps with the sample alone.
-FIRST_STEPS = 4
+#: Rows for a basis function in the sample that the first steps see, and how many these are.
+FIRST_ROWS, FIRST_STEPS = 8, 4
 
 #: Conjugate gradients: passes for a step while steps still lower the risk by more than ROUGH, and then; the square of
 #: what the residual has to fall to.
@@ -60,7 +64,7 @@ class SpanNewton:
     The first steps see a sample of the rows; what the preconditioner is made of, too.  A step with all rows makes its
     passes over those with a positive loss alone, which are all that the Hessian knows, and one more over all.
 
-    Cost: a Gram matrix of 2n rows and two factorisations of order n, 4n³; then O(mnk) a pass for k machines, ten to
+    Cost: a Gram matrix of 4n rows and two factorisations of order n, 4n³; then O(mnk) a pass for k machines, ten to
     fifty of them for labels and some hundred for a small gap.
     Certificate: the relative gap, of the problem with these basis functions, is at most `tol`.
 
@@ -113,10 +117,10 @@ class _Run:
 
     def follow(self, story: Story) -> Status:
         m, n = self.problem.columns.shape
-        sample = np.sort(np.random.default_rng(self.seed).permutation(m)[: SAMPLE * n])
-        self._precondition(sample)
-        if 2 * len(sample) < m:
-            self._on_a_sample(story, sample)
+        order = np.random.default_rng(self.seed).permutation(m)
+        self._precondition(np.sort(order[: SAMPLE * n]))
+        if 2 * FIRST_ROWS * n < m:
+            self._on_a_sample(story, np.sort(order[: FIRST_ROWS * n]))
             self.outputs = self.problem.columns.times(self.weights)
         everyone = _Part(self, None, 1.0)
         return everyone.descend(story)
@@ -125,9 +129,9 @@ class _Run:
         """K^nn + 2 CURVED Σ Cᵢ kᵢkᵢᵀ over the sample, scaled to all rows."""
         problem = self.problem
         scale = problem.columns.shape[0] / max(len(sample), 1)
-        self.inner = problem.inner.astype(np.float32)
+        self.inner = replace(problem.columns, values=problem.inner.astype(np.float32), rows=EVERYONE)
         P = problem.columns.gram(sample, 2.0 * CURVED * scale * problem.cost[sample])
-        P += self.inner
+        P += self.inner.values  # the triangle below is what counts
         ridge = RIDGE * float(np.max(np.diagonal(P), initial=0.0))
         P[np.diag_indices_from(P)] += np.float32(ridge)
         while True:
@@ -166,18 +170,16 @@ class _Part:
         self.whole = rows is None
         self.columns = problem.columns if rows is None else problem.columns.of(rows)
         self.sign = problem.sign if rows is None else problem.sign[rows]
-        self.cost = (scale * problem.cost[self.rows]).astype(np.float32)[:, None]
+        cost = (scale * problem.cost[self.rows]).astype(np.float32)[:, None]
+        self.cost = np.ascontiguousarray(np.broadcast_to(cost, self.sign.shape))
         self.outputs = run.outputs if rows is None else np.zeros(self.sign.shape, dtype=np.float32)
         self._settle()
 
-    def _missing(self, outputs: NDArray[np.float32], offsets: Array) -> NDArray[np.float32]:
-        missing = outputs + offsets.astype(np.float32)
-        missing *= self.sign
-        np.subtract(np.float32(1.0), missing, out=missing)
-        return np.maximum(missing, np.float32(0.0), out=missing)
-
-    def _losses(self, missing: NDArray[np.float32]) -> Array:
-        return np.einsum("ij,ij,ij->j", missing, missing, np.broadcast_to(self.cost, missing.shape), dtype=np.float64)
+    def _margins(self, outputs: NDArray[np.float32], offsets: Array) -> tuple[NDArray[np.float32], Array]:
+        """ξ = max(0, 1 − s (f + b)), and for every machine Σ Cᵢ of those above 0, Σ Cᵢ sᵢ ξᵢ and Σ Cᵢ ξᵢ²."""
+        missing, sums = np.empty_like(outputs), np.empty((3, outputs.shape[1]))
+        _core.margins(outputs, self.sign, self.cost, offsets, missing, sums, self.columns.threads)
+        return missing, sums
 
     def _settle(self) -> None:
         """b by Newton steps of its own, and what follows from it.
@@ -186,21 +188,20 @@ class _Part:
         """
         run = self.run
         low, high = np.full(len(run.offsets), -np.inf), np.full(len(run.offsets), np.inf)
-        missing = self._missing(self.outputs, run.offsets)
+        missing, (curved, pull, losses) = self._margins(self.outputs, run.offsets)
         for _ in range(OFFSET_STEPS if self.problem.bias else 0):
-            curved = np.sum(np.where(missing > 0, self.cost, np.float32(0)), axis=0, dtype=np.float64)
-            pull = np.einsum("ij,ij->j", self.cost * self.sign, missing, dtype=np.float64)
             low, high = np.where(pull > 0, run.offsets, low), np.where(pull < 0, run.offsets, high)
             offsets = run.offsets + pull / np.maximum(curved, 1e-300)
             astray = ((offsets <= low) | (offsets >= high)) & np.isfinite(low) & np.isfinite(high) & (pull != 0)
             offsets[astray] = 0.5 * (low[astray] + high[astray])
             step, run.offsets = offsets - run.offsets, offsets
-            missing = self._missing(self.outputs, run.offsets)
+            missing, (curved, pull, losses) = self._margins(self.outputs, run.offsets)
             if np.all(np.abs(step) <= 1e-6 * (1.0 + np.abs(run.offsets))):
                 break
-        self.missing = missing
+        self.missing, self.pull = missing, pull
         self.pulled = self.problem.inner @ run.weights
-        self.value = 0.5 * np.sum(run.weights * self.pulled, axis=0) + self._losses(missing)
+        self.norm = np.sum(run.weights * self.pulled, axis=0)
+        self.value = 0.5 * self.norm + losses
 
     def descend(self, story: Story) -> Status:
         value = np.inf
@@ -237,8 +238,7 @@ class _Part:
         self.known = self._gradient()
         gradient = self.known[1]
         white = scipy.linalg.solve_triangular(self.problem.root, gradient, lower=True, check_finite=False)
-        excess = np.abs(np.einsum("ij,ij->j", 2 * self.cost * self.sign, self.missing, dtype=np.float64))
-        gap = 0.5 * float(np.sum(white**2)) + float(np.abs(self.run.offsets) @ excess)
+        gap = 0.5 * float(np.sum(white**2)) + 2.0 * float(np.abs(self.run.offsets) @ np.abs(self.pull))
         return gap, float(np.max(np.abs(gradient), initial=0.0))
 
     def step(self, passes: int) -> bool:
@@ -246,12 +246,13 @@ class _Part:
         rows, gradient, sums, curved = self.known if self.whole else self._gradient()
         x, shift = self._newton(rows, gradient, sums, curved, passes)
         change = self.columns.times(x)
-        norm, slope = 2 * (self.value - self._losses(self.missing)), np.sum(x * self.pulled, axis=0)
+        slope = np.sum(x * self.pulled, axis=0)
         bent = np.sum(x * (self.problem.inner @ x), axis=0)
         t = np.ones(x.shape[1])
         for trial in range(HALVINGS + 1):
             offsets, outputs = self.run.offsets + t * shift, self.outputs + t.astype(np.float32) * change
-            value = 0.5 * norm + t * slope + 0.5 * t**2 * bent + self._losses(self._missing(outputs, offsets))
+            losses = self._margins(outputs, offsets)[1][2]
+            value = 0.5 * self.norm + t * slope + 0.5 * t**2 * bent + losses
             higher = value > self.value
             if not np.any(higher):
                 break
@@ -280,7 +281,7 @@ class _Part:
         p, size = z, np.sum(r * z, axis=0)
         goal = FALL * size
         for _ in range(passes):
-            hp = (inner @ p.astype(np.float32)).astype(np.float64)
+            hp = inner.times(p).astype(np.float64)
             if len(rows):
                 hp = hp + columns.weighted(p, curved)[1]
             if self.problem.bias:
