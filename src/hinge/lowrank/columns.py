@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import scipy.linalg.blas
 from numpy.typing import NDArray
 
 from hinge import _core
@@ -76,7 +75,7 @@ class Columns:
         return product, out
 
     def gram(self, rows: NDArray[np.intp], weight: Array) -> Array32:
-        """KᵀDK of some rows, in float32; its lower triangle, zeros above.
+        """KᵀDK of some rows, in float32.
 
         In parts, whose number does not depend on the threads: the same bits for any number of them.
         """
@@ -85,7 +84,7 @@ class Columns:
         def part(some: NDArray[np.intp]) -> Array32:
             scaled = self.values[rows[some]].astype(np.float32, copy=False)
             scaled *= root[some, None]
-            return np.asarray(scipy.linalg.blas.ssyrk(1.0, scaled.T, lower=1))
+            return np.asarray(scaled.T @ scaled)
 
         parts = np.array_split(np.arange(len(rows)), GRAM_PARTS)
         with ThreadPoolExecutor(self.threads) as pool:
@@ -132,4 +131,6 @@ def make_columns(
         x, z = view(X), view(X[basis])
         _core.columns(x.native, z.native, _core.Kernel(nodes), _bits(values), threads)
         inner = cross(kernel, z.data, threads=threads)
-    return Columns(values, 0.5 * (inner + inner.T), threads)
+    if not np.array_equal(inner, inner.T):  # mostly it is, and fresh memory for copies is dear
+        inner = 0.5 * (inner + inner.T)
+    return Columns(values, inner, threads)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -92,8 +93,10 @@ class SpanNewton:
         """Solve all machines of `problem`."""
         story = Story(self.tol, ENOUGH if self.max_iter < 0 else self.max_iter, self.max_time, monitor)
         run = _Run(problem, self.tol, self.seed)
-        with single_thread():
-            problem.root  # noqa: B018 - a kernel without one is refused here, not in the run
+        with single_thread(), ThreadPoolExecutor(1) as beside:
+            root = beside.submit(lambda: problem.root)
+            run.precondition_by_a_sample()
+            root.result()  # a kernel without one is refused here, not in the run
             status = story.run(lambda: run.follow(story))
         return SpanSolution(
             run.weights, run.offsets, run.outputs, status, story.iterations, story.history(), story.error
@@ -112,26 +115,26 @@ class _Run:
     def __post_init__(self) -> None:
         m, n = self.problem.columns.shape
         k = self.problem.sign.shape[1]
+        self.order = np.random.default_rng(self.seed).permutation(m)
         self.weights, self.offsets = np.zeros((n, k)), np.zeros(k)
         self.outputs = np.zeros((m, k), dtype=np.float32)
 
     def follow(self, story: Story) -> Status:
         m, n = self.problem.columns.shape
-        order = np.random.default_rng(self.seed).permutation(m)
-        self._precondition(np.sort(order[: SAMPLE * n]))
         if 2 * FIRST_ROWS * n < m:
-            self._on_a_sample(story, np.sort(order[: FIRST_ROWS * n]))
+            self._on_a_sample(story, np.sort(self.order[: FIRST_ROWS * n]))
             self.outputs = self.problem.columns.times(self.weights)
         everyone = _Part(self, None, 1.0)
         return everyone.descend(story)
 
-    def _precondition(self, sample: NDArray[np.intp]) -> None:
+    def precondition_by_a_sample(self) -> None:
         """K^nn + 2 CURVED Σ Cᵢ kᵢkᵢᵀ over the sample, scaled to all rows."""
         problem = self.problem
+        sample = np.sort(self.order[: SAMPLE * problem.columns.shape[1]])
         scale = problem.columns.shape[0] / max(len(sample), 1)
         self.inner = replace(problem.columns, values=problem.inner.astype(np.float32), rows=EVERYONE)
         P = problem.columns.gram(sample, 2.0 * CURVED * scale * problem.cost[sample])
-        P += self.inner.values  # the triangle below is what counts
+        P += self.inner.values
         ridge = RIDGE * float(np.max(np.diagonal(P), initial=0.0))
         P[np.diag_indices_from(P)] += np.float32(ridge)
         while True:
