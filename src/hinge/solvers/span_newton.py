@@ -31,9 +31,9 @@ SAMPLE, CURVED = 4, 0.1
 #: Rows for a basis function in the sample that the first steps see, and how many these are.
 FIRST_ROWS, FIRST_STEPS = 8, 4
 
-#: Conjugate gradients: passes for a step while steps still lower the risk by more than ROUGH, and then; the square of
-#: what the residual has to fall to.
-FEW_PASSES, MANY_PASSES, ROUGH, FALL = 3, 60, 0.02, 1e-4
+#: Conjugate gradients: passes for the first step, twice as many for the next, at most MANY; the square of what the
+#: residual has to fall to.
+FEW_PASSES, MANY_PASSES, FALL = 3, 60, 1e-4
 
 #: Steps for b between two steps of all.
 OFFSET_STEPS = 60
@@ -94,9 +94,9 @@ class SpanNewton:
         story = Story(self.tol, ENOUGH if self.max_iter < 0 else self.max_iter, self.max_time, monitor)
         run = _Run(problem, self.tol, self.seed)
         with single_thread(), ThreadPoolExecutor(1) as beside:
-            root = beside.submit(lambda: problem.root)
-            run.precondition_by_a_sample()
-            root.result()  # a kernel without one is refused here, not in the run
+            prepared = beside.submit(run.precondition_by_a_sample)
+            problem.root  # noqa: B018 - a kernel without one is refused here, not in the run
+            prepared.result()
             status = story.run(lambda: run.follow(story))
         return SpanSolution(
             run.weights, run.offsets, run.outputs, status, story.iterations, story.history(), story.error
@@ -207,7 +207,6 @@ class _Part:
         self.value = 0.5 * self.norm + losses
 
     def descend(self, story: Story) -> Status:
-        value = np.inf
         for iteration in range(story.max_iter + 1):
             gap, violation = self._gap()
             now = float(np.sum(self.value))
@@ -215,9 +214,7 @@ class _Part:
             status = story.note(iteration, now, now - gap, gap, violation, active)
             if status is not None:
                 return status
-            passes = FEW_PASSES if value - now > ROUGH * now else MANY_PASSES
-            value = now
-            if not self.step(passes):
+            if not self.step(min(MANY_PASSES, FEW_PASSES << min(iteration, 8))):
                 return Status.NUMERICAL
         return Status.MAX_ITER
 
