@@ -176,13 +176,15 @@ class _Part:
         cost = (scale * problem.cost[self.rows]).astype(np.float32)[:, None]
         self.cost = np.ascontiguousarray(np.broadcast_to(cost, self.sign.shape))
         self.outputs = run.outputs if rows is None else np.zeros(self.sign.shape, dtype=np.float32)
+        self.missing = np.empty_like(self.outputs)
+        self.pulled = problem.inner @ run.weights
         self._settle()
 
-    def _margins(self, outputs: NDArray[np.float32], offsets: Array) -> tuple[NDArray[np.float32], Array]:
+    def _margins(self, outputs: NDArray[np.float32], offsets: Array) -> Array:
         """ξ = max(0, 1 − s (f + b)), and for every machine Σ Cᵢ of those above 0, Σ Cᵢ sᵢ ξᵢ and Σ Cᵢ ξᵢ²."""
-        missing, sums = np.empty_like(outputs), np.empty((3, outputs.shape[1]))
-        _core.margins(outputs, self.sign, self.cost, offsets, missing, sums, self.columns.threads)
-        return missing, sums
+        sums = np.empty((3, outputs.shape[1]))
+        _core.margins(outputs, self.sign, self.cost, offsets, self.missing, sums, self.columns.threads)
+        return sums
 
     def _settle(self) -> None:
         """b by Newton steps of its own, and what follows from it.
@@ -191,18 +193,17 @@ class _Part:
         """
         run = self.run
         low, high = np.full(len(run.offsets), -np.inf), np.full(len(run.offsets), np.inf)
-        missing, (curved, pull, losses) = self._margins(self.outputs, run.offsets)
+        curved, pull, losses = self._margins(self.outputs, run.offsets)
         for _ in range(OFFSET_STEPS if self.problem.bias else 0):
             low, high = np.where(pull > 0, run.offsets, low), np.where(pull < 0, run.offsets, high)
             offsets = run.offsets + pull / np.maximum(curved, 1e-300)
             astray = ((offsets <= low) | (offsets >= high)) & np.isfinite(low) & np.isfinite(high) & (pull != 0)
             offsets[astray] = 0.5 * (low[astray] + high[astray])
             step, run.offsets = offsets - run.offsets, offsets
-            missing, (curved, pull, losses) = self._margins(self.outputs, run.offsets)
+            curved, pull, losses = self._margins(self.outputs, run.offsets)
             if np.all(np.abs(step) <= 1e-6 * (1.0 + np.abs(run.offsets))):
                 break
-        self.missing, self.pull = missing, pull
-        self.pulled = self.problem.inner @ run.weights
+        self.pull = pull
         self.norm = np.sum(run.weights * self.pulled, axis=0)
         self.value = 0.5 * self.norm + losses
 
@@ -247,17 +248,19 @@ class _Part:
         x, shift = self._newton(rows, gradient, sums, curved, passes)
         change = self.columns.times(x)
         slope = np.sum(x * self.pulled, axis=0)
-        bent = np.sum(x * (self.problem.inner @ x), axis=0)
+        pulled = self.problem.inner @ x
+        bent = np.sum(x * pulled, axis=0)
         t = np.ones(x.shape[1])
         for trial in range(HALVINGS + 1):
             offsets, outputs = self.run.offsets + t * shift, self.outputs + t.astype(np.float32) * change
-            losses = self._margins(outputs, offsets)[1][2]
+            losses = self._margins(outputs, offsets)[2]
             value = 0.5 * self.norm + t * slope + 0.5 * t**2 * bent + losses
             higher = value > self.value
             if not np.any(higher):
                 break
             t[higher] *= 0.5 if trial < HALVINGS - 1 else 0.0
         weights = self.run.weights + t * x
+        self.pulled = self.pulled + t * pulled
         before = float(np.sum(self.value))
         self.run.weights, self.run.offsets, self.outputs = weights, offsets, outputs
         if self.whole:
