@@ -102,7 +102,7 @@ DATA = {"covtype": covtype, "mnist": mnist}
 FIFTH = (
     ("covtype, standardised", lambda: standardised("covtype"), {}, ((800, 1), (1000, 1))),
     ("covtype", covtype, {}, ((2000, 2), (2000, 3))),
-    ("mnist", mnist, {}, ((1400, 2), (1500, 2), (2000, 2))),
+    ("mnist", mnist, {}, ((1400, 2), (2000, 2))),
     ("mnist", mnist, {"gamma": 0.03}, ((2000, 2), (2400, 2))),
 )
 
@@ -155,7 +155,7 @@ COSTS = {"covtype, standardised": (1.0, 10.0, 100.0, 1000.0), "covtype": (1.0, 1
 SIZES = ((500, 2), (1000, 2), (1500, 2), (2000, 2))
 
 
-def regime(name, threads, seconds=120):
+def regime(name, threads):
     X, y, *_ = standardised("covtype") if name == "covtype, standardised" else DATA[name]()
     X, order = X.astype(np.float32), np.random.default_rng(5).permutation(len(y))
     held, train = order[: len(y) // 6], np.sort(order[len(y) // 6 :])
@@ -164,9 +164,9 @@ def regime(name, threads, seconds=120):
           "difference of accuracy; * for a fifth and half a per cent")  # fmt: skip
     for gamma in WIDTHS[name]:
         for C in COSTS[name]:
-            exact, _, base = timed(SVC(C=C, gamma=gamma, n_jobs=threads, max_time=seconds), X[train], y[train])
+            exact, _, base = timed(SVC(C=C, gamma=gamma, n_jobs=threads), X[train], y[train])
             right = 100 * float(np.mean(exact.predict(X[held]) == y[held]))
-            line = f"gamma {gamma:6.4f}  C {C:5.0f} {base:7.2f}{'' if exact.fit_status_ == 0 else '+'} {right:6.2f}% "
+            line = f"gamma {gamma:6.4f}  C {C:5.0f} {base:7.2f} {right:6.2f}% "
             for n, steps in SIZES:
                 machine = LowRankSVC(C=C, gamma=gamma, n_basis=n, max_iter=steps, tol=ROUGH, n_jobs=threads)
                 model, _, processor = timed(machine, X[train], y[train])

@@ -195,10 +195,12 @@ class LowRankSVC(PairwiseClassifier):
         self, data: Data, kernel: Kernel, some: NDArray[np.intp], deadline: float | None
     ) -> Array:
         """(Σ ξ)² of some samples, ξ being what each machine of the first few of them misses."""
-        precomputed = self._is_precomputed()
-        X = data.X[np.ix_(some, some)] if precomputed else take(data.X, some)
-        few = np.arange(min(FEW, len(some), int(self.n_basis)))
-        columns = make_columns(kernel, X, few, self._threads(kernel), half=True)
+        few, threads = np.arange(min(FEW, len(some), int(self.n_basis))), self._threads(kernel)
+        if self._is_precomputed():
+            values = np.asarray(data.X[np.ix_(some, some[few])], dtype=np.float64)
+            columns = Columns(values.astype(np.float32), 0.5 * (values[few] + values[few].T), threads)
+        else:
+            columns = make_columns(kernel, take(data.X, some), few, threads, half=True)
         sign, cost = self._signs(data)[some], float(self.C) * self._costs(data)[some]
         problem = SpanProblem(columns, sign, cost, bool(self.fit_intercept))
         found = SpanNewton(tol=HALF_TOL, max_iter=1, max_time=_left(deadline)).solve(problem)
