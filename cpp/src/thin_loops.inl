@@ -33,7 +33,8 @@ HINGE_INLINE void store(float* p, const Floats& v) { __builtin_memcpy(p, &v, siz
 
 #if defined(__AVX512F__)
 HINGE_INLINE Floats load(const Half* p) {
-  return (Floats)_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  constexpr __mmask16 all = 0xFFFF;  // GCC 12 warns of its own header without a mask
+  return (Floats)_mm512_maskz_cvtph_ps(all, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
 #elif defined(__F16C__)
 HINGE_INLINE Floats load(const Half* p) {
