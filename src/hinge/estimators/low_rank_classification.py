@@ -27,7 +27,7 @@ from hinge.solvers.span import SpanProblem, dual_point, ridge_of, root_of, span_
 #: Samples that are looked at for every basis function wanted, and basis functions of the machine that looks.
 ROWS_PER_FUNCTION, FEW = 8, 300
 
-#: Kernel values are kept in float16 where no smaller gap is asked for: they move it by less.
+#: Kernel values are kept in float16 where no smaller gap is asked for.
 HALF_TOL = 0.1
 
 #: Entries of a block of kernel values in `certify`.
@@ -164,15 +164,13 @@ class LowRankSVC(PairwiseClassifier):
             seed = 0 if self.random_state is None else self.random_state
             random = check_random_state(seed)
             basis = self._chosen(data, kernel, random, deadline)
-            columns = self._columns(kernel, data, basis)
-            self._train_span(data, kernel, basis, columns, random, deadline)
+            self._train_span(data, kernel, basis, random, deadline)
         return self._finish()
 
     def _solver(self, max_time: float | None = None) -> SpanNewton:
         return SpanNewton(tol=self.tol, max_iter=self.max_iter, max_time=max_time)
 
-    def _columns(self, kernel: Kernel, data: Data, basis: NDArray[np.intp]) -> Columns:
-        half = float(self.tol) >= HALF_TOL
+    def _columns(self, kernel: Kernel, data: Data, basis: NDArray[np.intp], half: bool) -> Columns:
         return make_columns(kernel, data.X, basis, self._threads(kernel), cache_bytes(self.cache_size), half=half)
 
     def _chosen(
@@ -222,19 +220,22 @@ class LowRankSVC(PairwiseClassifier):
         data: Data,
         kernel: Kernel,
         basis: NDArray[np.intp],
-        columns: Columns,
         random: np.random.RandomState,
         deadline: float | None,
     ) -> None:
-        cost = float(self.C) * self._costs(data)
-        problem = SpanProblem(columns, self._signs(data), cost, bool(self.fit_intercept))
-        solver = replace(self._solver(_left(deadline)), seed=int(random.randint(2**31)))
-        with self._progress() as monitor:
-            found = solver.solve(problem, monitor)
-            if monitor is not None and len(found.history):
-                monitor(found.history.last())
-        beta = dual_point(problem.sign, cost, found.outputs, found.offsets)
-        self._tell_span(found, problem.certificates(found.weights, found.offsets, found.outputs, beta))
+        """In float16 where `tol` allows it, and again in float32 where its rounding hides whether `tol` is reached."""
+        cost, seed = float(self.C) * self._costs(data), int(random.randint(2**31))
+        for half in (True, False) if float(self.tol) >= HALF_TOL else (False,):
+            columns = self._columns(kernel, data, basis, half)
+            problem = SpanProblem(columns, self._signs(data), cost, bool(self.fit_intercept))
+            with self._progress() as monitor:
+                found = replace(self._solver(_left(deadline)), seed=seed).solve(problem, monitor)
+                if monitor is not None and len(found.history):
+                    monitor(found.history.last())
+            beta = dual_point(problem.sign, cost, found.outputs, found.offsets)
+            self._tell_span(found, problem.certificates(found.weights, found.offsets, found.outputs, beta))
+            if found.status is not Status.SOLVED or self.certificate_.relative_gap <= float(self.tol):
+                break
         self._assemble_span(data, kernel, basis, found.weights, found.offsets)
         self._dual_points = list(beta.T)
 

@@ -209,7 +209,7 @@ class _Part:
 
     def descend(self, story: Story) -> Status:
         for iteration in range(story.max_iter + 1):
-            gap, violation = self._gap()
+            gap, violation = self._gap(last=iteration == story.max_iter)
             now = float(np.sum(self.value))
             active = int(np.count_nonzero(np.any(self.missing > 0, axis=1)))
             status = story.note(iteration, now, now - gap, gap, violation, active)
@@ -219,8 +219,8 @@ class _Part:
                 return Status.NUMERICAL
         return Status.MAX_ITER
 
-    def _gradient(self) -> tuple[NDArray[np.intp], Array, Array, NDArray[np.float32]]:
-        """The rows with a loss, the gradient, Kᵀ D 1 and D = 2C where the loss is curved."""
+    def _gradient(self, alone: bool = False) -> tuple[NDArray[np.intp], Array, Array, NDArray[np.float32]]:
+        """The rows with a loss, the gradient, Kᵀ D 1 and D = 2C where the loss is curved; `alone`: no Kᵀ D 1."""
         rows = np.flatnonzero(np.any(self.missing > 0, axis=1))
         missing, cost = self.missing[rows], 2 * self.cost[rows]
         curved = np.where(missing > 0, cost, np.float32(0))
@@ -228,15 +228,16 @@ class _Part:
         gradient = self.pulled
         if len(rows) == 0:
             return rows, gradient, np.zeros_like(gradient), curved
-        both = self._of(rows).transposed(np.concatenate([cost * self.sign[rows] * missing, curved], axis=1))
+        pulls = cost * self.sign[rows] * missing
+        both = self._of(rows).transposed(pulls if alone else np.concatenate([pulls, curved], axis=1))
         return rows, gradient - both[:, :k], both[:, k:], curved
 
     def _of(self, rows: NDArray[np.intp]) -> Columns:
         return self.problem.columns.of(self.rows[rows])
 
-    def _gap(self) -> tuple[float, float]:
-        """½ gᵀ(K^nn + δI)⁻¹g, and what b would have to pay for; the largest entry of g."""
-        self.known = self._gradient()
+    def _gap(self, last: bool) -> tuple[float, float]:
+        """½ gᵀ(K^nn + δI)⁻¹g, and what b would have to pay for; the largest entry of g.  No step follows the last."""
+        self.known = self._gradient(alone=last)
         gradient = self.known[1]
         white = scipy.linalg.solve_triangular(self.problem.root, gradient, lower=True, check_finite=False)
         gap = 0.5 * float(np.sum(white**2)) + 2.0 * float(np.abs(self.run.offsets) @ np.abs(self.pull))
