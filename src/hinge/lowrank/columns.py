@@ -82,12 +82,14 @@ class Columns:
 
         From some of the rows with a factor, which stand for the others.
         """
-        spread = np.zeros((self.shape[1], factors.shape[1]))
-        rows = np.flatnonzero(np.any(factors != 0, axis=1))
-        if self.values.dtype != np.float16 or len(rows) == 0:
-            return spread
+        none = np.zeros((self.shape[1], factors.shape[1]))
+        if self.values.dtype != np.float16:
+            return none
+        rows = np.flatnonzero(np.any(factors, axis=1))
+        if len(rows) == 0:
+            return none
         some = rows[:: -(-len(rows) // ROUNDED_ROWS)]
-        share = np.sum(factors**2, axis=0) / np.maximum(np.sum(factors[some] ** 2, axis=0), 1e-300)
+        share = np.einsum("ij,ij->j", factors, factors) / np.maximum(np.sum(factors[some] ** 2, axis=0), 1e-300)
         values = self.values[self.rows[some] if len(self.rows) else some].astype(np.float32)
         squares = (values**2).T @ (factors[some] ** 2).astype(np.float32)
         return np.asarray(HALF_UNIT * np.sqrt(squares * share / 6.0), dtype=np.float64)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hinge.lowrank.columns import Columns
 from hinge.problems import Array, Certificate
+from hinge.solvers.single_thread import single_thread
 
 #: What is added to the diagonal of K^nn, relative to its mean: basis functions may be alike.
 RIDGE = 1e-5
@@ -49,13 +50,13 @@ class SpanProblem:
         self, weights: Array, offsets: Array, outputs: NDArray[np.floating], beta: Array
     ) -> list[Certificate]:
         """Of every machine, from f = K^mn w at all samples and a dual point."""
-        pull = self.columns.transposed(beta)
-        noise = np.random.default_rng(0).standard_normal(pull.shape) * self.columns.rounding(beta)
-        white = scipy.linalg.solve_triangular(self.root, noise, lower=True, check_finite=False)
-        blur = np.sum(white**2, axis=0)
-        return span_certificates(
-            self.inner, self.root, self.sign, self.cost, weights, offsets, outputs, beta, pull, blur
-        )
+        with single_thread():
+            pull = self.columns.transposed(beta)
+            noise = np.random.default_rng(0).standard_normal(pull.shape) * self.columns.rounding(beta)
+            blur = np.sum(scipy.linalg.solve_triangular(self.root, noise, lower=True, check_finite=False) ** 2, axis=0)
+            return span_certificates(
+                self.inner, self.root, self.sign, self.cost, weights, offsets, outputs, beta, pull, blur
+            )
 
 
 def ridge_of(inner: Array) -> float:
