@@ -63,7 +63,7 @@ class _OfDistance(_WithGamma):
     """What the kernels share that are 1 where x = z."""
 
     def diag(self, X: Data) -> Array:
-        shape = getattr(X, "shape", ())  # no copy of samples that are not looked at
+        shape: tuple[int, ...] = getattr(X, "shape", ())  # no copy of samples that are not looked at
         return np.ones(shape[0] if len(shape) == 2 else pair(X, None)[0].shape[0])
 
 
