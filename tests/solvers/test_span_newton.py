@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 from hinge import Status, _core
 from hinge.kernels import RBF, FunctionKernel, Linear, Polynomial, Precomputed
 from hinge.lowrank.columns import make_columns
+from hinge.lowrank.source import Source
 from hinge.solvers import SpanNewton
 from hinge.solvers.span import SpanProblem, dual_point
 
@@ -76,6 +77,15 @@ def test_values_beyond_half_precision_stay_float32():
     for kernel in (Polynomial(3, 10.0, 1.0), 1e-3 * RBF(0.5)):
         assert make_columns(kernel, X, np.arange(5), half=True).values.dtype == np.float32
     assert make_columns(RBF(0.5), X, np.arange(5)).values.dtype == np.float32
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.5), Linear(), FunctionKernel(lambda A, B: A @ B.T)], ids=repr)
+@pytest.mark.parametrize("m", [1, 4096, 5000])
+def test_the_diagonal_comes_in_parts(kernel, m):
+    X = np.random.default_rng(0).standard_normal((m, 2)).astype(np.float32)
+    np.testing.assert_array_equal(Source(kernel, X).diagonal(), kernel.diag(X))
+    if kernel.nodes() is not None:
+        np.testing.assert_allclose(Source(kernel, sp.csr_matrix(X)).diagonal(), kernel.diag(X), rtol=1e-6)
 
 
 @pytest.mark.parametrize(("m", "k"), [(1, 1), (63, 3), (10_000, 10)])
