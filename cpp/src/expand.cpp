@@ -10,6 +10,7 @@
 #include "hinge/vector_ops.hpp"
 #include "row_kernel.hpp"
 #include "sparse_rows.hpp"
+#include "thin_loops.hpp"
 
 namespace hinge {
 namespace {
@@ -126,6 +127,24 @@ class Store {
   const Span<Out> out_;
 };
 
+// The same in float16.
+class StoreHalf {
+ public:
+  StoreHalf(std::size_t m, Span<Half> out) : m_(m), out_(out) {}
+  void take(std::size_t i, std::size_t first, std::size_t count, const float* values) const {
+    thin_loops().narrow(count, values, out_.data() + i * m_ + first);
+  }
+  void take(std::size_t i, std::size_t first, std::size_t count, const double* values) const {
+    float narrow[Blocking::kMaxColumns];
+    for (std::size_t j = 0; j < count; ++j) narrow[j] = static_cast<float>(values[j]);
+    take(i, first, count, narrow);
+  }
+
+ private:
+  const std::size_t m_;
+  const Span<Half> out_;
+};
+
 template <class T, class Consumer>
 void by_blocks(const Samples& x, const Samples& z, RowList list, const KernelFunction& function,
                const std::vector<double>& centre, const SparseRows<T>* sparse_z, const Consumer& consumer,
@@ -232,6 +251,13 @@ void columns(const Samples& x, const Samples& z, const KernelFunction& function,
              const Parallel& parallel) {
   if (out.size() != rows(x) * rows(z)) throw std::invalid_argument("columns: out must be n × m");
   evaluate(x, z, RowList(rows(z)), function, Store<float>(rows(z), out), Precision::single, parallel);
+}
+
+void columns(const Samples& x, const Samples& z, const KernelFunction& function, Span<std::uint16_t> out,
+             const Parallel& parallel) {
+  if (out.size() != rows(x) * rows(z)) throw std::invalid_argument("columns: out must be n × m");
+  if (!thin_loops().narrow) throw std::logic_error("columns: this processor has no float16");
+  evaluate(x, z, RowList(rows(z)), function, StoreHalf(rows(z), out), Precision::single, parallel);
 }
 
 }  // namespace hinge

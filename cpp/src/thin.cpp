@@ -2,7 +2,12 @@
 #include "hinge/thin.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <vector>
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
 
 #include "thin_loops.hpp"
 
@@ -10,37 +15,47 @@ namespace hinge {
 
 extern const ThinLoops thin_loops_base;
 extern const ThinLoops thin_loops_avx2;
-
-const ThinLoops& thin_loops() {
-#if defined(__x86_64__) || defined(__i386__)
-  static const bool fast = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  return fast ? thin_loops_avx2 : thin_loops_base;
-#else
-  return thin_loops_base;
-#endif
-}
+extern const ThinLoops thin_loops_avx512;
 
 namespace {
 
+#if defined(__x86_64__) || defined(__i386__)
+bool widens_half() {  // __builtin_cpu_supports knows no "f16c" in older compilers
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+
+const ThinLoops& best_loops() {
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && widens_half();
+  if (avx2 && __builtin_cpu_supports("avx512f")) return thin_loops_avx512;
+  return avx2 ? thin_loops_avx2 : thin_loops_base;
+}
+#else
+const ThinLoops& best_loops() { return thin_loops_base; }
+#endif
+
 constexpr std::size_t kLeastRows = 512;  // of a task
 
-// W (n × k) as groups of kThinWidth columns, each n × kThinWidth, filled up with zeros.
-std::vector<float> grouped(const float* W, std::size_t n, std::size_t k) {
-  const std::size_t groups = (k + kThinWidth - 1) / kThinWidth;
-  std::vector<float> out(groups * n * kThinWidth, 0.0F);
+std::size_t padded_length(std::size_t n) { return (n + kThinPad - 1) / kThinPad * kThinPad; }
+
+// The columns of W (n × k), one after the other, filled up with zeros.
+std::vector<float> by_columns(const float* W, std::size_t n, std::size_t k) {
+  const std::size_t stride = padded_length(n);
+  std::vector<float> out(k * stride, 0.0F);
   for (std::size_t j = 0; j < n; ++j)
-    for (std::size_t c = 0; c < k; ++c)
-      out[(c / kThinWidth * n + j) * kThinWidth + c % kThinWidth] = W[j * k + c];
+    for (std::size_t c = 0; c < k; ++c) out[c * stride + j] = W[j * k + c];
   return out;
 }
 
 // One pass.  W: make the products with it; R: what is multiplied by Kᵀ, or D: what the products are multiplied by
 // before they are.
+template <class T>
 class Pass {
  public:
-  Pass(const TallMatrix& K, std::size_t k, const float* W, const float* R, const float* D, float* product)
-      : K_(K), k_(k), groups_((k + kThinWidth - 1) / kThinWidth), R_(R), D_(D), product_(product) {
-    if (W) W_ = grouped(W, K.columns, k);
+  Pass(const TallMatrix<T>& K, std::size_t k, const float* W, const float* R, const float* D, float* product)
+      : K_(K), loops_(thin_loops().of<T>()), k_(k), stride_(padded_length(K.columns)), R_(R), D_(D), product_(product) {
+    if (!loops_.times) throw std::logic_error("thin products: this processor has none for float16");
+    if (W) W_ = by_columns(W, K.columns, k);
     const std::size_t count = K.count();
     step_ = std::max(kLeastRows, (count + kThinTasks - 1) / kThinTasks);
     step_ = (step_ + kThinRows - 1) / kThinRows * kThinRows;
@@ -51,7 +66,7 @@ class Pass {
   void run(const Parallel& parallel) {
     run_tasks(tasks_, parallel, [&] {
       return [&](std::size_t task, Pulse& pulse) {
-        if (!sums_.empty()) sums_[task].assign(groups_ * K_.columns * kThinWidth, 0.0F);
+        if (!sums_.empty()) sums_[task].assign(k_ * stride_, 0.0F);
         const std::size_t last = std::min(K_.count(), (task + 1) * step_);
         for (std::size_t i = task * step_; i < last; i += kThinRows) {
           pulse.beat();
@@ -62,28 +77,26 @@ class Pass {
   }
 
   void total(double* out) const {
-    for (std::size_t j = 0; j < K_.columns; ++j) {
-      for (std::size_t c = 0; c < k_; ++c) {
-        const std::size_t place = (c / kThinWidth * K_.columns + j) * kThinWidth + c % kThinWidth;
-        double sum = 0;
-        for (const std::vector<float>& part : sums_) sum += static_cast<double>(part[place]);
-        out[j * k_ + c] = sum;
-      }
+    std::vector<double> sum(K_.columns);
+    for (std::size_t c = 0; c < k_; ++c) {
+      std::fill(sum.begin(), sum.end(), 0.0);
+      for (const std::vector<float>& part : sums_)
+        for (std::size_t j = 0; j < K_.columns; ++j) sum[j] += static_cast<double>(part[c * stride_ + j]);
+      for (std::size_t j = 0; j < K_.columns; ++j) out[j * k_ + c] = sum[j];
     }
   }
 
  private:
   void block(std::size_t first, std::size_t rows, float* sums) const {
-    const float* row[kThinRows];
+    const T* row[kThinRows];
     for (std::size_t r = 0; r < kThinRows; ++r) {
       const std::size_t i = first + std::min(r, rows - 1);  // the last one again, with a weight of zero
       row[r] = K_.values + (K_.list.size() ? static_cast<std::size_t>(K_.list[i]) : i) * K_.columns;
     }
-    for (std::size_t g = 0; g < groups_; ++g) {
-      const std::size_t c0 = g * kThinWidth, width = std::min(kThinWidth, k_ - c0);
-      const std::size_t place = g * K_.columns * kThinWidth;
+    for (std::size_t c0 = 0; c0 < k_; c0 += kThinWidth) {
+      const std::size_t width = std::min(kThinWidth, k_ - c0);
       float values[kThinRows * kThinWidth] = {}, weighted[kThinRows * kThinWidth] = {};
-      if (!W_.empty()) thin_loops().times(K_.columns, row, W_.data() + place, values);
+      if (!W_.empty()) loops_.times(K_.columns, row, W_.data() + c0 * stride_, stride_, width, values);
       for (std::size_t r = 0; r < rows; ++r) {
         for (std::size_t c = 0; c < width; ++c) {
           const std::size_t at = (first + r) * k_ + c0 + c, here = r * kThinWidth + c;
@@ -91,12 +104,13 @@ class Pass {
           if (sums) weighted[here] = R_ ? R_[at] : D_[at] * values[here];
         }
       }
-      if (sums) thin_loops().add(K_.columns, row, weighted, sums + place);
+      if (sums) loops_.add(K_.columns, row, weighted, width, sums + c0 * stride_, stride_);
     }
   }
 
-  const TallMatrix& K_;
-  const std::size_t k_, groups_;
+  const TallMatrix<T>& K_;
+  const ThinLoopsOf<T>& loops_;
+  const std::size_t k_, stride_;
   std::vector<float> W_;
   const float *R_, *D_;
   float* product_;
@@ -106,21 +120,40 @@ class Pass {
 
 }  // namespace
 
-void thin_times(const TallMatrix& K, std::size_t k, const float* W, float* out, const Parallel& parallel) {
-  Pass(K, k, W, nullptr, nullptr, out).run(parallel);
+const ThinLoops& thin_loops() {
+  static const ThinLoops& best = best_loops();
+  return best;
 }
 
-void thin_transposed(const TallMatrix& K, std::size_t k, const float* R, double* out, const Parallel& parallel) {
-  Pass pass(K, k, nullptr, R, nullptr, nullptr);
+bool half_is_fast() { return thin_loops().half.times != nullptr; }
+
+template <class T>
+void thin_times(const TallMatrix<T>& K, std::size_t k, const float* W, float* out, const Parallel& parallel) {
+  Pass<T>(K, k, W, nullptr, nullptr, out).run(parallel);
+}
+
+template <class T>
+void thin_transposed(const TallMatrix<T>& K, std::size_t k, const float* R, double* out, const Parallel& parallel) {
+  Pass<T> pass(K, k, nullptr, R, nullptr, nullptr);
   pass.run(parallel);
   pass.total(out);
 }
 
-void thin_weighted(const TallMatrix& K, std::size_t k, const float* W, const float* D, float* product, double* out,
+template <class T>
+void thin_weighted(const TallMatrix<T>& K, std::size_t k, const float* W, const float* D, float* product, double* out,
                    const Parallel& parallel) {
-  Pass pass(K, k, W, nullptr, D, product);
+  Pass<T> pass(K, k, W, nullptr, D, product);
   pass.run(parallel);
   pass.total(out);
 }
+
+#define HINGE_THIN(T)                                                                                            \
+  template void thin_times(const TallMatrix<T>&, std::size_t, const float*, float*, const Parallel&);            \
+  template void thin_transposed(const TallMatrix<T>&, std::size_t, const float*, double*, const Parallel&);      \
+  template void thin_weighted(const TallMatrix<T>&, std::size_t, const float*, const float*, float*, double*,    \
+                              const Parallel&);
+HINGE_THIN(float)
+HINGE_THIN(Half)
+#undef HINGE_THIN
 
 }  // namespace hinge

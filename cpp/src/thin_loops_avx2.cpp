@@ -1,4 +1,4 @@
-// thin_loops_avx2.cpp: the loops of thin products, compiled for AVX2 and FMA.
+// thin_loops_avx2.cpp: the loops of thin products, compiled for AVX2, FMA and F16C.
 #include "thin_loops.hpp"
 #include "thin_loops.inl"
 

@@ -9,7 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hinge
-from hinge import SVC, LowRankSVC, Status
+from hinge import SVC, LowRankSVC, Status, _core
+from hinge.estimators import low_rank_classification
 
 
 def blobs(m=600, classes=4, seed=0):
@@ -22,7 +23,7 @@ X, y = blobs()
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("basis", ["support", "random"])
+@pytest.mark.parametrize("basis", ["loss", "random"])
 def test_the_certificate_is_recomputed_from_the_data(classes, basis):
     X, y = blobs(classes=classes)
     weight = np.random.default_rng(1).uniform(0, 2, len(y)) * (np.arange(len(y)) % 7 > 0)
@@ -36,6 +37,40 @@ def test_the_certificate_is_recomputed_from_the_data(classes, basis):
     assert len(model.certificates_) == (1 if classes == 2 else classes)
     assert len(model.support_) == 60
     assert np.all(weight[model.support_] > 0)
+
+
+@pytest.mark.parametrize(("tol", "half"), [(0.1, True), (0.099, False)])
+def test_half_precision_only_where_the_tolerance_allows_it(tol, half, monkeypatch):
+    X, y = blobs(m=2000)
+    seen, make = [], low_rank_classification.make_columns
+    monkeypatch.setattr(low_rank_classification, "make_columns", lambda *a, **o: seen.append(make(*a, **o)) or seen[-1])
+    model = LowRankSVC(C=3, n_basis=150, basis="random", tol=tol).fit(X, y)
+    assert seen[0].values.dtype == (np.float16 if half and _core.half_is_fast() else np.float32)
+    assert model.status_ is Status.SOLVED
+    assert model.certificate_.relative_gap <= tol
+    assert model.certify(X, y).relative_gap <= tol
+
+
+@pytest.mark.parametrize("steps", [1, 2, 4])
+def test_the_certificate_knows_of_half_precision(steps):
+    X, y = blobs(m=2000)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        model = LowRankSVC(C=3, n_basis=150, basis="random", tol=0.1, max_iter=steps, gamma=0.05).fit(X, y)
+    true = model.certify(X, y).relative_gap
+    assert 0.99 * true <= model.certificate_.relative_gap <= 1.8 * true
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
+def test_the_basis_is_where_losses_are(kernel):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(1500, 2)) + [far, 0] for far in (-9, 9)] + [rng.normal(size=(600, 2))])
+    y = np.where(X[:, 0] + rng.normal(size=len(X)) > 0, 1, -1)
+    given = hinge.kernels.RBF(0.5)(X) if kernel == "precomputed" else X
+    options = dict(C=10, gamma=0.5, n_basis=200, kernel=kernel, tol=0.1, max_iter=20)
+    middle = {basis: np.mean(LowRankSVC(basis=basis, **options).fit(given, y).support_ >= 3000)
+              for basis in ("loss", "random")}  # fmt: skip
+    assert middle["random"] < 0.3
+    assert middle["loss"] > 0.8
 
 
 def test_all_samples_as_basis_functions_are_the_exact_machine():
@@ -73,7 +108,7 @@ def test_sparse_float32_precomputed_and_python_kernels_agree():
     np.testing.assert_allclose(plain.decision_function(X), values, atol=2e-3)
 
 
-@pytest.mark.parametrize("basis", ["support", "random"])
+@pytest.mark.parametrize("basis", ["loss", "random"])
 def test_odd_data(basis):
     twice = np.concatenate([X[:50]] * 4)
     model = LowRankSVC(n_basis=120, basis=basis, tol=1e-4).fit(twice, np.concatenate([y[:50]] * 4))

@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 from hinge import Status, _core
 from hinge.kernels import RBF, FunctionKernel, Linear, Polynomial, Precomputed
 from hinge.lowrank.columns import make_columns
+from hinge.lowrank.source import Source
 from hinge.solvers import SpanNewton
 from hinge.solvers.span import SpanProblem, dual_point
 
@@ -18,13 +19,19 @@ EVERYONE = np.empty(0, dtype=np.int64)
 
 @settings(deadline=None, max_examples=40)
 @given(
-    m=st.integers(1, 700), n=st.integers(1, 40), k=st.integers(1, 20), threads=st.integers(1, 3), some=st.booleans()
-)
-def test_thin_products_are_products(m, n, k, threads, some):
+    m=st.integers(1, 700), n=st.integers(1, 40), k=st.integers(1, 20), threads=st.integers(1, 3), some=st.booleans(),
+    half=st.booleans(),
+)  # fmt: skip
+def test_thin_products_are_products(m, n, k, threads, some, half):
     rng = np.random.default_rng(m * n * k)
     K, W = (rng.standard_normal(shape).astype(np.float32) for shape in ((m, n), (n, k)))
+    if half and _core.half_is_fast():
+        narrow = K.astype(np.float16)
+        wide_K, K = narrow.astype(np.float32), narrow.view(np.uint16)
+    else:
+        wide_K = K
     rows = np.sort(rng.permutation(m)[: max(1, m // 3)]).astype(np.int64) if some else EVERYONE
-    part = K[rows] if some else K
+    part = wide_K[rows] if some else wide_K
     R = rng.standard_normal((len(part), k)).astype(np.float32)
     product, out = np.empty((len(part), k), np.float32), np.empty((n, k))
     _core.thin_times(K, rows, W, product, threads)
@@ -47,6 +54,56 @@ def test_thin_products_check_what_they_are_given():
         _core.thin_times(K, EVERYONE, W[:2].copy(), out, 1)
     with pytest.raises(IndexError, match="not there"):
         _core.thin_times(K, np.array([0, 5]), W, out[:2].copy(), 1)
+
+
+@pytest.mark.skipif(not _core.half_is_fast(), reason="this processor has no float16")
+@pytest.mark.parametrize("form", ["dense", "mostly zeros", "csr", "float64", "Python"])
+def test_half_columns_are_rounded_kernel_values(form):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 30)).astype(np.float64 if form == "float64" else np.float32)
+    if form in ("mostly zeros", "csr"):
+        X[rng.random(X.shape) < 0.9] = 0
+    kernel = FunctionKernel(lambda A, B: RBF(0.05)(A, B)) if form == "Python" else RBF(0.05)
+    found = make_columns(kernel, sp.csr_matrix(X) if form == "csr" else X, np.array([3, 50, 299]), half=True)
+    assert found.values.dtype == np.float16
+    np.testing.assert_allclose(found.values, RBF(0.05)(X, X[[3, 50, 299]]), rtol=2**-11 + 1e-5, atol=1e-7)
+    rows = np.arange(7, 200)
+    some = found.values[rows].astype(np.float64)
+    np.testing.assert_allclose(found.gram(rows, np.full(len(rows), 2.0)), 2 * some.T @ some, rtol=1e-5)
+
+
+def test_values_beyond_half_precision_stay_float32():
+    X = np.random.default_rng(0).standard_normal((50, 4)).astype(np.float32)
+    for kernel in (Polynomial(3, 10.0, 1.0), 1e-3 * RBF(0.5)):
+        assert make_columns(kernel, X, np.arange(5), half=True).values.dtype == np.float32
+    assert make_columns(RBF(0.5), X, np.arange(5)).values.dtype == np.float32
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.5), Linear(), FunctionKernel(lambda A, B: A @ B.T)], ids=repr)
+@pytest.mark.parametrize("m", [1, 4096, 5000])
+def test_the_diagonal_comes_in_parts(kernel, m):
+    X = np.random.default_rng(0).standard_normal((m, 2)).astype(np.float32)
+    np.testing.assert_array_equal(Source(kernel, X).diagonal(), kernel.diag(X))
+    if kernel.nodes() is not None:
+        np.testing.assert_allclose(Source(kernel, sp.csr_matrix(X)).diagonal(), kernel.diag(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("m", "k"), [(1, 1), (63, 3), (10_000, 10)])
+def test_margins_are_what_is_missing(m, k):
+    rng = np.random.default_rng(m)
+    f, sign, cost = rng.normal(size=(m, k)), rng.choice([-1.0, 1.0], (m, k)), rng.uniform(0, 2, (m, k))
+    f, sign, cost = (a.astype(np.float32) for a in (f, sign, cost))
+    b, missing, sums = rng.normal(size=k), np.empty((m, k), np.float32), np.empty((3, k))
+    _core.margins(f, sign, cost, b, missing, sums, 2)
+    expected = np.maximum(1 - sign * (f + b), 0)
+    np.testing.assert_allclose(missing, expected, atol=1e-6)
+    of = np.stack([cost * (missing > 0), cost * sign * expected, cost * expected**2]).sum(axis=1, dtype=np.float64)
+    np.testing.assert_allclose(sums, of, rtol=1e-5, atol=1e-4)
+    alone = np.empty((3, k))
+    _core.margins(f, sign, cost, b, missing, alone, 1)
+    np.testing.assert_array_equal(sums, alone)  # threads change nothing
+    with pytest.raises(ValueError, match="shapes"):
+        _core.margins(f, sign, cost, b, missing, np.empty((2, k)), 1)
 
 
 @pytest.mark.parametrize("kernel", [RBF(0.5), Polynomial(2, 0.5, 1.0), Linear()], ids=repr)

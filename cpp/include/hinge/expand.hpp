@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "hinge/kernel_function.hpp"
 #include "hinge/parallel.hpp"
@@ -33,6 +34,10 @@ void cross(const Samples& x, const Samples& z, const KernelFunction& function, S
 
 // The same in float, for tall matrices that are gone through many times.
 void columns(const Samples& x, const Samples& z, const KernelFunction& function, Span<float> out,
+             const Parallel& parallel);
+
+// The same in float16 (its bits); values beyond 65504 become infinite.  Throws std::logic_error unless half_is_fast().
+void columns(const Samples& x, const Samples& z, const KernelFunction& function, Span<std::uint16_t> out,
              const Parallel& parallel);
 
 }  // namespace hinge

@@ -13,7 +13,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators import parameters
-from hinge.estimators.classification import SVC
 from hinge.estimators.data import Data, take
 from hinge.estimators.machine import _left
 from hinge.estimators.pairs import PairwiseClassifier
@@ -26,8 +25,11 @@ from hinge.problems import Array, Certificate, Status, combine
 from hinge.solvers import Explanation, SpanNewton
 from hinge.solvers.span import SpanProblem, dual_point, ridge_of, root_of, span_certificates
 
-#: Rows of the exact machine whose support vectors are taken, for every basis function wanted; its tolerance.
-ROWS_PER_FUNCTION, ROUGH_TOL = 1.75, 0.1
+#: Samples that are looked at for every basis function wanted, and basis functions of the machine that looks.
+ROWS_PER_FUNCTION, FEW = 8, 300
+
+#: Kernel values are kept in float16 where no smaller gap is asked for.
+HALF_TOL = 0.1
 
 #: Entries of a block of kernel values in `certify`.
 BLOCK = 1 << 22
@@ -43,17 +45,17 @@ class LowRankSVC(PairwiseClassifier):
     Parameters
     ----------
     n_basis : int, default=1000
-        Basis functions.  Accuracy, memory (4 bytes · n_samples · n_basis) and time grow with them.
-    basis : {"support", "random"}, default="support"
-        Support vectors of the exact machine of some of the samples, filled up with samples drawn at random where these
-        are too few; or all drawn at random.
+        Basis functions.  Accuracy, memory (4 bytes · n_samples · n_basis, see `tol`) and time grow with them.
+    basis : {"loss", "random"}, default="loss"
+        Drawn from eight times as many samples, those more often that have a large loss with 300 of them as basis
+        functions; or all alike.
     C : float, default=1.0
         Price of a squared margin error.  Multiplied by class and sample weights.
     kernel, degree, gamma, coef0, class_weight, n_jobs, verbose, fit_intercept
         As in `SVC`; the kernel must be positive semidefinite.
     tol : float, default=1e-2
         Stop at this relative duality gap, of all classes together.  Labels often stand long before it is proven: for
-        these alone set `max_iter`.
+        these alone set `max_iter`, and `tol` to 0.1 or more: kernel values are float16 then, in half the memory.
     max_iter : int, default=-1
         Newton steps with all samples; −1 for 100.
     max_time : float, optional
@@ -94,7 +96,7 @@ class LowRankSVC(PairwiseClassifier):
         gamma="scale",
         coef0=0.0,
         n_basis=1000,
-        basis="support",
+        basis="loss",
         tol=1e-2,
         max_iter=-1,
         max_time=None,
@@ -128,7 +130,7 @@ class LowRankSVC(PairwiseClassifier):
         parameters.number("degree", self.degree, 0.0)
         parameters.number("coef0", self.coef0, -np.inf)
         parameters.integer("n_basis", self.n_basis, 1)
-        parameters.choice("basis", self.basis, ("support", "random"))
+        parameters.choice("basis", self.basis, ("loss", "random"))
         parameters.flag("verbose", self.verbose)
         parameters.flag("fit_intercept", self.fit_intercept)
         self._check_class_weight()
@@ -162,41 +164,52 @@ class LowRankSVC(PairwiseClassifier):
                 )
             seed = 0 if self.random_state is None else self.random_state
             random = check_random_state(seed)
-            basis = self._chosen(data, random)
-            columns = self._columns(kernel, data, basis)
-            self._train_span(data, kernel, basis, columns, random, deadline)
+            basis = self._chosen(data, kernel, random, deadline)
+            self._train_span(data, kernel, basis, random, deadline)
         return self._finish()
 
     def _solver(self, max_time: float | None = None) -> SpanNewton:
         return SpanNewton(tol=self.tol, max_iter=self.max_iter, max_time=max_time)
 
-    def _columns(self, kernel: Kernel, data: Data, basis: NDArray[np.intp]) -> Columns:
-        threads = effective_n_jobs(self.n_jobs)
-        if isinstance(kernel, FunctionKernel):
-            threads = 1
-        return make_columns(kernel, data.X, basis, threads, cache_bytes(self.cache_size))
+    def _columns(self, kernel: Kernel, data: Data, basis: NDArray[np.intp], half: bool) -> Columns:
+        return make_columns(kernel, data.X, basis, self._threads(kernel), cache_bytes(self.cache_size), half=half)
 
-    def _chosen(self, data: Data, random: np.random.RandomState) -> NDArray[np.intp]:
+    def _chosen(
+        self, data: Data, kernel: Kernel, random: np.random.RandomState, deadline: float | None
+    ) -> NDArray[np.intp]:
         """Positions of the basis functions among the kept samples, in order."""
         order, n = random.permutation(data.n), min(int(self.n_basis), data.n)
-        if self.basis == "support" and n < data.n:
-            some = order[: int(ROWS_PER_FUNCTION * n)]
+        if self.basis == "loss" and n < data.n:
+            some = order[: ROWS_PER_FUNCTION * n]
             if len(np.unique(data.y[some])) > 1:
-                vectors = self._support_vectors(data, some)
-                order = np.concatenate([random.permutation(vectors), order[~np.isin(order, vectors)]])
+                loss = self._losses_of_a_few(data, kernel, some, deadline)
+                # drawn one after the other with these weights, none twice: the largest of log(uniform) / weight
+                with np.errstate(divide="ignore"):
+                    key = np.log(random.random_sample(len(some))) / loss
+                drawn = some[np.argsort(-key, kind="stable")]
+                order = np.concatenate([drawn, order[len(some) :]])
         return np.sort(order[:n])
 
-    def _support_vectors(self, data: Data, some: NDArray[np.intp]) -> NDArray[np.intp]:
-        X = data.X[np.ix_(some, some)] if self._is_precomputed() else take(data.X, some)
-        rough = SVC(
-            C=self.C,
-            kernel=self._make_kernel().resolve(data.X, data.weight),
-            tol=ROUGH_TOL,
-            max_time=self.max_time,
-            n_jobs=self.n_jobs,
-            fit_intercept=self.fit_intercept,
-        )
-        return some[rough.fit(X, data.y[some], self._costs(data)[some]).support_]
+    def _losses_of_a_few(
+        self, data: Data, kernel: Kernel, some: NDArray[np.intp], deadline: float | None
+    ) -> Array:
+        """(Σ ξ)² of some samples, ξ being what each machine of the first few of them misses."""
+        few, threads = np.arange(min(FEW, len(some), int(self.n_basis))), self._threads(kernel)
+        if self._is_precomputed():
+            values = np.asarray(data.X[np.ix_(some, some[few])], dtype=np.float64)
+            columns = Columns(values.astype(np.float32), 0.5 * (values[few] + values[few].T), threads)
+        else:
+            columns = make_columns(kernel, take(data.X, some), few, threads, half=True)
+        sign, cost = self._signs(data)[some], float(self.C) * self._costs(data)[some]
+        problem = SpanProblem(columns, sign, cost, bool(self.fit_intercept))
+        found = SpanNewton(tol=HALF_TOL, max_iter=1, max_time=_left(deadline)).solve(problem)
+        if found.error is not None:
+            raise found.error
+        missing = np.maximum(1.0 - sign * (found.outputs + found.offsets), 0.0)
+        return np.asarray(np.sum(missing, axis=1) ** 2)
+
+    def _threads(self, kernel: Kernel) -> int:
+        return 1 if isinstance(kernel, FunctionKernel) else effective_n_jobs(self.n_jobs)
 
     def _signs(self, data: Data) -> NDArray[np.float32]:
         """±1, a column for every machine."""
@@ -208,19 +221,22 @@ class LowRankSVC(PairwiseClassifier):
         data: Data,
         kernel: Kernel,
         basis: NDArray[np.intp],
-        columns: Columns,
         random: np.random.RandomState,
         deadline: float | None,
     ) -> None:
-        cost = float(self.C) * self._costs(data)
-        problem = SpanProblem(columns, self._signs(data), cost, bool(self.fit_intercept))
-        solver = replace(self._solver(_left(deadline)), seed=int(random.randint(2**31)))
-        with self._progress() as monitor:
-            found = solver.solve(problem, monitor)
-            if monitor is not None and len(found.history):
-                monitor(found.history.last())
-        beta = dual_point(problem.sign, cost, found.outputs, found.offsets)
-        self._tell_span(found, problem.certificates(found.weights, found.offsets, found.outputs, beta))
+        """In float16 where `tol` allows it, and again in float32 where its rounding hides whether `tol` is reached."""
+        cost, seed = float(self.C) * self._costs(data), int(random.randint(2**31))
+        for half in (True, False) if float(self.tol) >= HALF_TOL else (False,):
+            columns = self._columns(kernel, data, basis, half)
+            problem = SpanProblem(columns, self._signs(data), cost, bool(self.fit_intercept))
+            with self._progress() as monitor:
+                found = replace(self._solver(_left(deadline)), seed=seed).solve(problem, monitor)
+                if monitor is not None and len(found.history):
+                    monitor(found.history.last())
+            beta = dual_point(problem.sign, cost, found.outputs, found.offsets)
+            self._tell_span(found, problem.certificates(found.weights, found.offsets, found.outputs, beta))
+            if found.status is not Status.SOLVED or self.certificate_.relative_gap <= float(self.tol):
+                break
         self._assemble_span(data, kernel, basis, found.weights, found.offsets)
         self._dual_points = list(beta.T)
 

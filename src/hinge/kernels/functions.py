@@ -63,7 +63,8 @@ class _OfDistance(_WithGamma):
     """What the kernels share that are 1 where x = z."""
 
     def diag(self, X: Data) -> Array:
-        return np.ones(pair(X, None)[0].shape[0])
+        shape: tuple[int, ...] = getattr(X, "shape", ())  # no copy of samples that are not looked at
+        return np.ones(shape[0] if len(shape) == 2 else pair(X, None)[0].shape[0])
 
 
 @dataclass(frozen=True)

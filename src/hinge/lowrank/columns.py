@@ -1,7 +1,8 @@
-"""K^mn as it is, in float32: for methods that go through it a few times and never need LLᵀ."""
+"""K^mn as it is, in float32 or float16: for methods that go through it a few times and never need LLᵀ."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,6 +18,15 @@ from hinge.lowrank.source import Source
 Array = NDArray[np.float64]
 Array32 = NDArray[np.float32]
 
+#: Parts of the rows of a Gram matrix, for threads.
+GRAM_PARTS = 2
+
+#: float16 keeps eleven bits of values between these, in size; the largest error, relative.
+HALF_RANGE, HALF_UNIT = (1e-2, 6e4), 2.0**-11
+
+#: Rows that the effect of rounding is estimated from.
+ROUNDED_ROWS = 1000
+
 
 def _everyone() -> NDArray[np.int64]:
     return np.empty(0, dtype=np.int64)
@@ -26,13 +36,13 @@ def _everyone() -> NDArray[np.int64]:
 class Columns:
     """Kernel values of all samples with the basis functions, and of these with each other.   docs/math.md (385)
 
-    values : ndarray of float32 (m × n)
+    values : ndarray of float32 or float16 (m × n)
     inner : ndarray (n × n), in float64
     rows : ndarray of int
         The rows that products are made with; none stand for all.
     """
 
-    values: Array32
+    values: NDArray[np.float32] | NDArray[np.float16]
     inner: Array
     threads: int = 1
     rows: NDArray[np.int64] = field(default_factory=_everyone)
@@ -49,13 +59,13 @@ class Columns:
     def times(self, weights: Any) -> Array32:
         """K W."""
         out = np.empty((self.shape[0], weights.shape[1]), dtype=np.float32)
-        _core.thin_times(self.values, self.rows, _narrow(weights), out, self.threads)
+        _core.thin_times(_bits(self.values), self.rows, _narrow(weights), out, self.threads)
         return out
 
     def transposed(self, factors: Any) -> Array:
         """Kᵀ R."""
         out = np.empty((self.shape[1], factors.shape[1]))
-        _core.thin_transposed(self.values, self.rows, _narrow(factors), out, self.threads)
+        _core.thin_transposed(_bits(self.values), self.rows, _narrow(factors), out, self.threads)
         return out
 
     def weighted(self, weights: Any, factors: Any) -> tuple[Array32, Array]:
@@ -63,15 +73,50 @@ class Columns:
         product = np.empty((self.shape[0], weights.shape[1]), dtype=np.float32)
         out = np.empty((self.shape[1], weights.shape[1]))
         _core.thin_weighted(
-            self.values, self.rows, _narrow(weights), _narrow(factors), product, out, self.threads
+            _bits(self.values), self.rows, _narrow(weights), _narrow(factors), product, out, self.threads
         )
         return product, out
 
+    def rounding(self, factors: Array) -> Array:
+        """What rounding to float16 is expected to change Kᵀ R by (its deviation); nothing if K is float32.    (389)
+
+        From some of the rows with a factor, which stand for the others.
+        """
+        none = np.zeros((self.shape[1], factors.shape[1]))
+        if self.values.dtype != np.float16:
+            return none
+        rows = np.flatnonzero(np.any(factors, axis=1))
+        if len(rows) == 0:
+            return none
+        some = rows[:: -(-len(rows) // ROUNDED_ROWS)]
+        share = np.einsum("ij,ij->j", factors, factors) / np.maximum(np.sum(factors[some] ** 2, axis=0), 1e-300)
+        values = self.values[self.rows[some] if len(self.rows) else some].astype(np.float32)
+        squares = (values**2).T @ (factors[some] ** 2).astype(np.float32)
+        return np.asarray(HALF_UNIT * np.sqrt(squares * share / 6.0), dtype=np.float64)
+
     def gram(self, rows: NDArray[np.intp], weight: Array) -> Array32:
-        """KᵀDK of some rows, in the precision of K."""
-        some = self.values[rows]
-        some *= np.sqrt(weight).astype(np.float32)[:, None]
-        return np.asarray(some.T @ some)
+        """KᵀDK of some rows, in float32.
+
+        In parts, whose number does not depend on the threads: the same bits for any number of them.
+        """
+        root = np.sqrt(weight).astype(np.float32)
+
+        def part(some: NDArray[np.intp]) -> Array32:
+            scaled = self.values[rows[some]].astype(np.float32, copy=False)
+            scaled *= root[some, None]
+            return np.asarray(scaled.T @ scaled)
+
+        parts = np.array_split(np.arange(len(rows)), GRAM_PARTS)
+        with ThreadPoolExecutor(self.threads) as pool:
+            total, *others = pool.map(part, [some for some in parts if len(some)])
+        for other in others:
+            total += other
+        return total
+
+
+def _bits(values: Any) -> Any:
+    """What the core takes for K: float16 by its bits."""
+    return values.view(np.uint16) if values.dtype == np.float16 else values
 
 
 def _narrow(matrix: Any) -> Array32:
@@ -85,11 +130,17 @@ def make_columns(
     threads: int = 1,
     budget_bytes: int | None = None,
     folder: str | None = None,
+    half: bool = False,
 ) -> Columns:
-    """K^mn and K^nn for basis functions that were chosen; K^mn goes to a file where it exceeds the budget."""
+    """K^mn and K^nn for basis functions that were chosen; K^mn goes to a file where it exceeds the budget.
+
+    `half` allows float16 for K^mn; it is taken where the processor widens it and the kernel's values are in its range.
+    """
     source = Source(kernel, X, threads)
     m, n = source.m, len(basis)
-    values = allocate(m, n, np.float32, budget_bytes, folder)
+    largest = float(np.max(source.diagonal(), initial=0.0)) if half else 0.0  # |k(x, z)|² ≤ k(x, x) k(z, z)
+    half = HALF_RANGE[0] <= largest <= HALF_RANGE[1] and _core.half_is_fast()
+    values = allocate(m, n, np.float16 if half else np.float32, budget_bytes, folder)
     nodes = kernel.nodes()
     if nodes is None:
         columns = source.columns(basis)
@@ -98,6 +149,8 @@ def make_columns(
         inner = source.block(basis, basis)
     else:
         x, z = view(X), view(X[basis])
-        _core.columns(x.native, z.native, _core.Kernel(nodes), values, threads)
+        _core.columns(x.native, z.native, _core.Kernel(nodes), _bits(values), threads)
         inner = cross(kernel, z.data, threads=threads)
-    return Columns(values, 0.5 * (inner + inner.T), threads)
+    if not np.array_equal(inner, inner.T):  # mostly it is, and fresh memory for copies is dear
+        inner = 0.5 * (inner + inner.T)
+    return Columns(values, inner, threads)

@@ -14,6 +14,9 @@ from hinge.kernels import Kernel, Precomputed, cross
 Array = NDArray[np.float64]
 Index = NDArray[np.intp] | slice
 
+#: Rows at a time for the diagonal: kernels look at them in float64, and a copy of all samples is dear.
+DIAGONAL_ROWS = 4096
+
 
 @dataclass(frozen=True)
 class Source:
@@ -35,7 +38,8 @@ class Source:
         """k(xᵢ, xᵢ)."""
         if self._precomputed:
             return np.diagonal(self.X).astype(np.float64)
-        return np.asarray(self.kernel.diag(self.X), dtype=np.float64)
+        parts = [self.kernel.diag(self.X[k : k + DIAGONAL_ROWS]) for k in range(0, self.m, DIAGONAL_ROWS)]
+        return np.concatenate([np.asarray(part, dtype=np.float64) for part in parts]) if parts else np.empty(0)
 
     def vectors(self, index: Index) -> Any:
         """The samples themselves; None where there are only kernel values."""

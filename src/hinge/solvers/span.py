@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hinge.lowrank.columns import Columns
 from hinge.problems import Array, Certificate
+from hinge.solvers.single_thread import single_thread
 
 #: What is added to the diagonal of K^nn, relative to its mean: basis functions may be alike.
 RIDGE = 1e-5
@@ -49,8 +50,13 @@ class SpanProblem:
         self, weights: Array, offsets: Array, outputs: NDArray[np.floating], beta: Array
     ) -> list[Certificate]:
         """Of every machine, from f = K^mn w at all samples and a dual point."""
-        pull = self.columns.transposed(beta)
-        return span_certificates(self.inner, self.root, self.sign, self.cost, weights, offsets, outputs, beta, pull)
+        with single_thread():
+            pull = self.columns.transposed(beta)
+            noise = np.random.default_rng(0).standard_normal(pull.shape) * self.columns.rounding(beta)
+            blur = np.sum(scipy.linalg.solve_triangular(self.root, noise, lower=True, check_finite=False) ** 2, axis=0)
+            return span_certificates(
+                self.inner, self.root, self.sign, self.cost, weights, offsets, outputs, beta, pull, blur
+            )
 
 
 def ridge_of(inner: Array) -> float:
@@ -85,15 +91,17 @@ def span_certificates(
     outputs: NDArray[np.floating],
     beta: Array,
     pull: Array,
+    blur: Array | float = 0.0,
 ) -> list[Certificate]:
     """The value at (w, b), and that of the best multiple t of a dual point, 0 ≤ t ≤ 1.            (386), (387)
 
-    `pull` is K^nm β.  An excess of Σβ over 0, which b would have to pay for, is taken off the dual value.
+    `pull` is K^nm β, and `blur` what its rounding is expected to hide of its length.  An excess of Σβ over 0, which b
+    would have to pay for, is taken off the dual value.
     """
     missing = np.maximum(1.0 - sign * (outputs + offsets), 0.0)
     primal = 0.5 * np.sum(weights * (inner @ weights), axis=0) + cost @ missing**2
     white = scipy.linalg.solve_triangular(root, pull, lower=True, check_finite=False)
-    curved = np.sum(white**2, axis=0) + 0.5 * np.sum(beta**2 / cost[:, None], axis=0)
+    curved = np.sum(white**2, axis=0) + blur + 0.5 * np.sum(beta**2 / cost[:, None], axis=0)
     linear = np.sum(np.abs(beta), axis=0) - np.abs(offsets) * np.abs(np.sum(beta, axis=0))
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(curved > 0, np.clip(linear / np.where(curved > 0, curved, 1.0), 0.0, 1.0), 0.0)

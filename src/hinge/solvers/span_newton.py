@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from hinge import _core
 from hinge.lowrank.columns import Columns
 from hinge.problems import Array, History, Status
 from hinge.solvers.limits import check_limits
@@ -16,19 +18,22 @@ from hinge.solvers.single_thread import single_thread
 from hinge.solvers.span import SpanProblem
 from hinge.solvers.story import Story
 
+#: All rows, for products.
+EVERYONE = np.empty(0, dtype=np.int64)
+
 #: Newton steps where `max_iter` sets no limit.
 ENOUGH = 100
 
-#: Rows for a basis function in the sample that the preconditioner and the first steps are made from, and the share of
-#: their losses that is expected to be curved.
-SAMPLE, CURVED = 2, 0.2
+#: Rows for a basis function in the sample that the preconditioner is made from, and the share of their losses that is
+#: expected to be curved.
+SAMPLE, CURVED = 4, 0.1
 
-#: Steps with the sample alone.
-FIRST_STEPS = 4
+#: Rows for a basis function in the sample that the first steps see, and how many these are.
+FIRST_ROWS, FIRST_STEPS = 8, 4
 
-#: Conjugate gradients: passes for a step while steps still lower the risk by more than ROUGH, and then; the square of
-#: what the residual has to fall to.
-FEW_PASSES, MANY_PASSES, ROUGH, FALL = 3, 60, 0.02, 1e-4
+#: Conjugate gradients: passes for the first step, twice as many for the next, at most MANY; the square of what the
+#: residual has to fall to.
+FEW_PASSES, MANY_PASSES, FALL = 3, 60, 1e-4
 
 #: Steps for b between two steps of all.
 OFFSET_STEPS = 60
@@ -60,7 +65,7 @@ class SpanNewton:
     The first steps see a sample of the rows; what the preconditioner is made of, too.  A step with all rows makes its
     passes over those with a positive loss alone, which are all that the Hessian knows, and one more over all.
 
-    Cost: a Gram matrix of 2n rows and two factorisations of order n, 4n³; then O(mnk) a pass for k machines, ten to
+    Cost: a Gram matrix of 4n rows and two factorisations of order n, 4n³; then O(mnk) a pass for k machines, ten to
     fifty of them for labels and some hundred for a small gap.
     Certificate: the relative gap, of the problem with these basis functions, is at most `tol`.
 
@@ -88,8 +93,10 @@ class SpanNewton:
         """Solve all machines of `problem`."""
         story = Story(self.tol, ENOUGH if self.max_iter < 0 else self.max_iter, self.max_time, monitor)
         run = _Run(problem, self.tol, self.seed)
-        with single_thread():
+        with single_thread(), ThreadPoolExecutor(1) as beside:
+            prepared = beside.submit(run.precondition_by_a_sample)
             problem.root  # noqa: B018 - a kernel without one is refused here, not in the run
+            prepared.result()
             status = story.run(lambda: run.follow(story))
         return SpanSolution(
             run.weights, run.offsets, run.outputs, status, story.iterations, story.history(), story.error
@@ -108,26 +115,26 @@ class _Run:
     def __post_init__(self) -> None:
         m, n = self.problem.columns.shape
         k = self.problem.sign.shape[1]
+        self.order = np.random.default_rng(self.seed).permutation(m)
         self.weights, self.offsets = np.zeros((n, k)), np.zeros(k)
         self.outputs = np.zeros((m, k), dtype=np.float32)
 
     def follow(self, story: Story) -> Status:
         m, n = self.problem.columns.shape
-        sample = np.sort(np.random.default_rng(self.seed).permutation(m)[: SAMPLE * n])
-        self._precondition(sample)
-        if 2 * len(sample) < m:
-            self._on_a_sample(story, sample)
+        if 2 * FIRST_ROWS * n < m:
+            self._on_a_sample(story, np.sort(self.order[: FIRST_ROWS * n]))
             self.outputs = self.problem.columns.times(self.weights)
         everyone = _Part(self, None, 1.0)
         return everyone.descend(story)
 
-    def _precondition(self, sample: NDArray[np.intp]) -> None:
+    def precondition_by_a_sample(self) -> None:
         """K^nn + 2 CURVED Σ Cᵢ kᵢkᵢᵀ over the sample, scaled to all rows."""
         problem = self.problem
+        sample = np.sort(self.order[: SAMPLE * problem.columns.shape[1]])
         scale = problem.columns.shape[0] / max(len(sample), 1)
-        self.inner = problem.inner.astype(np.float32)
+        self.inner = replace(problem.columns, values=problem.inner.astype(np.float32), rows=EVERYONE)
         P = problem.columns.gram(sample, 2.0 * CURVED * scale * problem.cost[sample])
-        P += self.inner
+        P += self.inner.values
         ridge = RIDGE * float(np.max(np.diagonal(P), initial=0.0))
         P[np.diag_indices_from(P)] += np.float32(ridge)
         while True:
@@ -166,18 +173,18 @@ class _Part:
         self.whole = rows is None
         self.columns = problem.columns if rows is None else problem.columns.of(rows)
         self.sign = problem.sign if rows is None else problem.sign[rows]
-        self.cost = (scale * problem.cost[self.rows]).astype(np.float32)[:, None]
+        cost = (scale * problem.cost[self.rows]).astype(np.float32)[:, None]
+        self.cost = np.ascontiguousarray(np.broadcast_to(cost, self.sign.shape))
         self.outputs = run.outputs if rows is None else np.zeros(self.sign.shape, dtype=np.float32)
+        self.missing = np.empty_like(self.outputs)
+        self.pulled = problem.inner @ run.weights
         self._settle()
 
-    def _missing(self, outputs: NDArray[np.float32], offsets: Array) -> NDArray[np.float32]:
-        missing = outputs + offsets.astype(np.float32)
-        missing *= self.sign
-        np.subtract(np.float32(1.0), missing, out=missing)
-        return np.maximum(missing, np.float32(0.0), out=missing)
-
-    def _losses(self, missing: NDArray[np.float32]) -> Array:
-        return np.einsum("ij,ij,ij->j", missing, missing, np.broadcast_to(self.cost, missing.shape), dtype=np.float64)
+    def _margins(self, outputs: NDArray[np.float32], offsets: Array) -> Array:
+        """ξ = max(0, 1 − s (f + b)), and for every machine Σ Cᵢ of those above 0, Σ Cᵢ sᵢ ξᵢ and Σ Cᵢ ξᵢ²."""
+        sums = np.empty((3, outputs.shape[1]))
+        _core.margins(outputs, self.sign, self.cost, offsets, self.missing, sums, self.columns.threads)
+        return sums
 
     def _settle(self) -> None:
         """b by Newton steps of its own, and what follows from it.
@@ -186,39 +193,34 @@ class _Part:
         """
         run = self.run
         low, high = np.full(len(run.offsets), -np.inf), np.full(len(run.offsets), np.inf)
-        missing = self._missing(self.outputs, run.offsets)
+        curved, pull, losses = self._margins(self.outputs, run.offsets)
         for _ in range(OFFSET_STEPS if self.problem.bias else 0):
-            curved = np.sum(np.where(missing > 0, self.cost, np.float32(0)), axis=0, dtype=np.float64)
-            pull = np.einsum("ij,ij->j", self.cost * self.sign, missing, dtype=np.float64)
             low, high = np.where(pull > 0, run.offsets, low), np.where(pull < 0, run.offsets, high)
             offsets = run.offsets + pull / np.maximum(curved, 1e-300)
             astray = ((offsets <= low) | (offsets >= high)) & np.isfinite(low) & np.isfinite(high) & (pull != 0)
             offsets[astray] = 0.5 * (low[astray] + high[astray])
             step, run.offsets = offsets - run.offsets, offsets
-            missing = self._missing(self.outputs, run.offsets)
+            curved, pull, losses = self._margins(self.outputs, run.offsets)
             if np.all(np.abs(step) <= 1e-6 * (1.0 + np.abs(run.offsets))):
                 break
-        self.missing = missing
-        self.pulled = self.problem.inner @ run.weights
-        self.value = 0.5 * np.sum(run.weights * self.pulled, axis=0) + self._losses(missing)
+        self.pull = pull
+        self.norm = np.sum(run.weights * self.pulled, axis=0)
+        self.value = 0.5 * self.norm + losses
 
     def descend(self, story: Story) -> Status:
-        value = np.inf
         for iteration in range(story.max_iter + 1):
-            gap, violation = self._gap()
+            gap, violation = self._gap(last=iteration == story.max_iter)
             now = float(np.sum(self.value))
             active = int(np.count_nonzero(np.any(self.missing > 0, axis=1)))
             status = story.note(iteration, now, now - gap, gap, violation, active)
             if status is not None:
                 return status
-            passes = FEW_PASSES if value - now > ROUGH * now else MANY_PASSES
-            value = now
-            if not self.step(passes):
+            if not self.step(min(MANY_PASSES, FEW_PASSES << min(iteration, 8))):
                 return Status.NUMERICAL
         return Status.MAX_ITER
 
-    def _gradient(self) -> tuple[NDArray[np.intp], Array, Array, NDArray[np.float32]]:
-        """The rows with a loss, the gradient, Kᵀ D 1 and D = 2C where the loss is curved."""
+    def _gradient(self, alone: bool = False) -> tuple[NDArray[np.intp], Array, Array, NDArray[np.float32]]:
+        """The rows with a loss, the gradient, Kᵀ D 1 and D = 2C where the loss is curved; `alone`: no Kᵀ D 1."""
         rows = np.flatnonzero(np.any(self.missing > 0, axis=1))
         missing, cost = self.missing[rows], 2 * self.cost[rows]
         curved = np.where(missing > 0, cost, np.float32(0))
@@ -226,19 +228,19 @@ class _Part:
         gradient = self.pulled
         if len(rows) == 0:
             return rows, gradient, np.zeros_like(gradient), curved
-        both = self._of(rows).transposed(np.concatenate([cost * self.sign[rows] * missing, curved], axis=1))
+        pulls = cost * self.sign[rows] * missing
+        both = self._of(rows).transposed(pulls if alone else np.concatenate([pulls, curved], axis=1))
         return rows, gradient - both[:, :k], both[:, k:], curved
 
     def _of(self, rows: NDArray[np.intp]) -> Columns:
         return self.problem.columns.of(self.rows[rows])
 
-    def _gap(self) -> tuple[float, float]:
-        """½ gᵀ(K^nn + δI)⁻¹g, and what b would have to pay for; the largest entry of g."""
-        self.known = self._gradient()
+    def _gap(self, last: bool) -> tuple[float, float]:
+        """½ gᵀ(K^nn + δI)⁻¹g, and what b would have to pay for; the largest entry of g.  No step follows the last."""
+        self.known = self._gradient(alone=last)
         gradient = self.known[1]
         white = scipy.linalg.solve_triangular(self.problem.root, gradient, lower=True, check_finite=False)
-        excess = np.abs(np.einsum("ij,ij->j", 2 * self.cost * self.sign, self.missing, dtype=np.float64))
-        gap = 0.5 * float(np.sum(white**2)) + float(np.abs(self.run.offsets) @ excess)
+        gap = 0.5 * float(np.sum(white**2)) + 2.0 * float(np.abs(self.run.offsets) @ np.abs(self.pull))
         return gap, float(np.max(np.abs(gradient), initial=0.0))
 
     def step(self, passes: int) -> bool:
@@ -246,17 +248,20 @@ class _Part:
         rows, gradient, sums, curved = self.known if self.whole else self._gradient()
         x, shift = self._newton(rows, gradient, sums, curved, passes)
         change = self.columns.times(x)
-        norm, slope = 2 * (self.value - self._losses(self.missing)), np.sum(x * self.pulled, axis=0)
-        bent = np.sum(x * (self.problem.inner @ x), axis=0)
+        slope = np.sum(x * self.pulled, axis=0)
+        pulled = self.problem.inner @ x
+        bent = np.sum(x * pulled, axis=0)
         t = np.ones(x.shape[1])
         for trial in range(HALVINGS + 1):
             offsets, outputs = self.run.offsets + t * shift, self.outputs + t.astype(np.float32) * change
-            value = 0.5 * norm + t * slope + 0.5 * t**2 * bent + self._losses(self._missing(outputs, offsets))
+            losses = self._margins(outputs, offsets)[2]
+            value = 0.5 * self.norm + t * slope + 0.5 * t**2 * bent + losses
             higher = value > self.value
             if not np.any(higher):
                 break
             t[higher] *= 0.5 if trial < HALVINGS - 1 else 0.0
         weights = self.run.weights + t * x
+        self.pulled = self.pulled + t * pulled
         before = float(np.sum(self.value))
         self.run.weights, self.run.offsets, self.outputs = weights, offsets, outputs
         if self.whole:
@@ -280,7 +285,7 @@ class _Part:
         p, size = z, np.sum(r * z, axis=0)
         goal = FALL * size
         for _ in range(passes):
-            hp = (inner @ p.astype(np.float32)).astype(np.float64)
+            hp = inner.times(p).astype(np.float64)
             if len(rows):
                 hp = hp + columns.weighted(p, curved)[1]
             if self.problem.bias:
