@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,15 +23,20 @@ from hinge.estimators.data import Data, check_weight, is_plain, take
 from hinge.estimators.fitted import FLOATS
 from hinge.estimators.mapped import block_bytes, check_finite, mapped_parts
 from hinge.estimators.reported import Reported
+from hinge.estimators.training import left
 from hinge.kernels.samples import all_finite
+from hinge.listening import heard
 from hinge.model import LinearModel
-from hinge.problems import Array, Bias, Certificate, LinearProblem, LinearSolution, combine
+from hinge.problems import Array, Bias, Certificate, LinearProblem, LinearSolution, Status, combine
 from hinge.solvers import CoordinateDescent, Monitor
 
 METHODS = ("auto", "descent", "newton")
 
 #: More than these are looked at on several threads.
 MANY_VALUES = 4_000_000
+
+#: Seconds between two looks at whether a signal has come, while other threads work.
+POLL = 0.05
 
 
 class LinearMachine(Reported, BaseEstimator):
@@ -138,21 +144,19 @@ class LinearMachine(Reported, BaseEstimator):
         starts = self._warm_starts(data, len(problems))
 
         def solve(k: int, share: int, monitor: Monitor | None) -> LinearSolution:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            return self._solver(data.X, share, left).solve_linear(problems[k], starts[k], monitor)
+            solver = self._solver(data.X, share, left(deadline))
+            return solver.solve_linear(problems[k], starts[k], monitor)
+
+        def stopped(k: int, error: BaseException) -> LinearSolution:
+            """What is there without a step, for those that were not begun."""
+            solver = replace(self._solver(data.X, threads, 0.0), max_time=0.0)
+            return replace(solver.solve_linear(problems[k], starts[k]), status=Status.INTERRUPTED, error=error)
 
         with nullcontext(monitor) if monitor is not None else self._progress() as show:
             if len(problems) == 1 or threads == 1:
-                solutions = []
-                for k in range(len(problems)):
-                    solutions.append(solve(k, threads, show))
-                    error = solutions[-1].error
-                    if error is not None and k + 1 < len(problems):
-                        raise error
-                    if show is not None and len(solutions[-1].history):
-                        show(solutions[-1].history.last())
+                solutions = _in_turn(solve, stopped, len(problems), threads, show)
             else:
-                solutions = _side_by_side(solve, len(problems), threads, monitor)
+                solutions = _side_by_side(solve, stopped, len(problems), threads, monitor)
         self._tell(solutions, [s.certificate(p) for s, p in zip(solutions, problems, strict=True)])
         betas = [solution.beta for solution in solutions]
         self._keep(data, betas[0][None, :] if len(betas) == 1 else np.array(betas))
@@ -245,8 +249,26 @@ def _has_rows(X: Any) -> bool:
     return X.format == "csr" and X.ndim == 2 and X.dtype in FLOATS and bool(np.all(X.indptr[1:] >= X.indptr[:-1]))
 
 
+Solve = Callable[[int, int, Monitor | None], LinearSolution]
+Stopped = Callable[[int, BaseException], LinearSolution]
+
+
+def _in_turn(
+    solve: Solve, stopped: Stopped, machines: int, threads: int, monitor: Monitor | None
+) -> list[LinearSolution]:
+    """One machine after the other, with all threads, until something interrupts one of them."""
+    solutions: list[LinearSolution] = []
+    error: BaseException | None = None
+    for k in range(machines):
+        solutions.append(solve(k, threads, monitor) if error is None else stopped(k, error))
+        error = solutions[-1].error
+        if error is None and monitor is not None and len(solutions[-1].history):
+            monitor(solutions[-1].history.last())
+    return solutions
+
+
 def _side_by_side(
-    solve: Callable[[int, int, Monitor | None], LinearSolution], machines: int, threads: int, monitor: Monitor | None
+    solve: Solve, stopped: Stopped, machines: int, threads: int, monitor: Monitor | None
 ) -> list[LinearSolution]:
     """One machine per thread; Ctrl-C reaches the calling thread, which asks the others to stop."""
     stop = threading.Event()
@@ -258,9 +280,24 @@ def _side_by_side(
     with ThreadPoolExecutor(min(threads, machines)) as pool:
         waiting = [pool.submit(solve, k, share, go_on) for k in range(machines)]
         try:
-            return [future.result() for future in waiting]
+            error = _waited_for(waiting)
+            if error is None:
+                return [future.result() for future in waiting]
         except BaseException:
             stop.set()
             for future in waiting:
                 future.cancel()
             raise
+        stop.set()
+        pairs = enumerate(waiting)
+        solutions = [stopped(k, error) if future.cancel() else future.result() for k, future in pairs]
+    return [replace(each, error=error) if each.status is Status.INTERRUPTED else each for each in solutions]
+
+
+def _waited_for(waiting: Sequence[Future[Any]]) -> BaseException | None:
+    """Until all are done, or one has failed, or a signal comes: what it raised."""
+    while True:
+        done, busy = wait(waiting, timeout=POLL, return_when=FIRST_EXCEPTION)
+        error = heard()
+        if error is not None or not busy or any(future.exception() is not None for future in done):
+            return error

@@ -20,6 +20,7 @@ from hinge.formulations import (
     linear_regression,
 )
 from hinge.formulations.linear import times
+from hinge.listening import listening
 from hinge.problems import (
     Array,
     Certificate,
@@ -112,6 +113,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
             raise ValueError("Input y contains NaN or infinity; every sample needs a finite target")
         return y
 
+    @listening()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with targets y.
 
@@ -205,6 +207,7 @@ class LinearOneClassSVM(OutlierMixin, LinearMachine):
     def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
         return np.ones(n)
 
+    @listening()
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the half space where most of X lies.
 

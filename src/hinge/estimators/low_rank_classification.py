@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -9,24 +11,29 @@ from typing import Any, Self
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators import parameters
 from hinge.estimators.classification import SVC
 from hinge.estimators.data import Data, take
-from hinge.estimators.machine import _left
 from hinge.estimators.pairs import PairwiseClassifier
+from hinge.estimators.training import left
 from hinge.estimators.transaction import all_or_nothing
 from hinge.kernels import FunctionKernel, Kernel, cache_bytes
+from hinge.listening import hearing, listening
 from hinge.lowrank.columns import Columns, make_columns
 from hinge.lowrank.source import Source
 from hinge.problems import Array, Certificate, Status, combine
 from hinge.solvers import Explanation, SpanNewton
-from hinge.solvers.span import SpanProblem, dual_point, ridge_of, root_of, span_certificates
+from hinge.solvers.span import SpanProblem, balanced, dual_point, ridge_of, root_of, span_certificates
 
 #: Rows of the exact machine whose support vectors are taken, for every basis function wanted; its tolerance.
 ROWS_PER_FUNCTION, ROUGH_TOL = 1.75, 0.1
+
+#: Seconds that it has, however short time is.
+SHORTEST = 1e-3
 
 #: Entries of a block of kernel values in `certify`.
 BLOCK = 1 << 22
@@ -56,7 +63,7 @@ class LowRankSVC(PairwiseClassifier):
     max_iter : int, default=-1
         Newton steps with all samples; −1 for 100.
     max_time : float, optional
-        Seconds for the whole fit; the best model so far is kept.
+        Seconds for the whole fit; the best model so far is kept, of fewer basis functions where time is short.
     cache_size : float or "auto", default="auto"
         Megabytes for the kernel values; more of them go to a temporary file.
     random_state : int, RandomState or None, default=None
@@ -135,6 +142,7 @@ class LowRankSVC(PairwiseClassifier):
 
     # ---- training ---------------------------------------------------------------------------------------------
 
+    @listening()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with labels y.
 
@@ -154,48 +162,61 @@ class LowRankSVC(PairwiseClassifier):
             deadline = self._deadline()
             data = self._prepared(X, y, sample_weight)
             kernel = self._make_kernel().resolve(data.X, data.weight)
-            if not np.isfinite(Source(kernel, data.X).diagonal()).all():
-                raise ValueError(
-                    "kernel values of these data are not finite: they overflow. Scale the data, for example with "
-                    "StandardScaler"
-                )
-            seed = 0 if self.random_state is None else self.random_state
-            random = check_random_state(seed)
-            basis = self._chosen(data, random)
-            columns = self._columns(kernel, data, basis)
-            self._train_span(data, kernel, basis, columns, random, deadline)
+            random = check_random_state(0 if self.random_state is None else self.random_state)
+            with hearing():  # there is no model yet that could be lost
+                self._check_values(kernel, data)
+                basis = self._chosen(data, random, deadline)
+                columns = self._columns(kernel, data, basis, deadline)
+            made = columns.shape[1]
+            self._train_span(data, kernel, basis[:made], columns, random, deadline)
+            if made < len(basis):  # the machine of fewer basis functions than were asked for
+                self.status_, self.fit_status_ = max(self.status_, Status.TIME_LIMIT), 1
         return self._finish()
+
+    def _check_values(self, kernel: Kernel, data: Data) -> None:
+        if not np.isfinite(Source(kernel, data.X).diagonal()).all():
+            raise ValueError(
+                "kernel values of these data are not finite: they overflow. Scale the data, for example with "
+                "StandardScaler"
+            )
 
     def _solver(self, max_time: float | None = None) -> SpanNewton:
         return SpanNewton(tol=self.tol, max_iter=self.max_iter, max_time=max_time)
 
-    def _columns(self, kernel: Kernel, data: Data, basis: NDArray[np.intp]) -> Columns:
+    def _columns(self, kernel: Kernel, data: Data, basis: NDArray[np.intp], deadline: float | None) -> Columns:
+        """Half of the time at most: fewer basis functions, if it is short."""
         threads = effective_n_jobs(self.n_jobs)
         if isinstance(kernel, FunctionKernel):
             threads = 1
-        return make_columns(kernel, data.X, basis, threads, cache_bytes(self.cache_size))
+        budget, seconds = cache_bytes(self.cache_size), left(deadline)
+        half = None if seconds is None else time.monotonic() + 0.5 * seconds
+        return make_columns(kernel, data.X, basis, threads, budget, deadline=half)
 
-    def _chosen(self, data: Data, random: np.random.RandomState) -> NDArray[np.intp]:
-        """Positions of the basis functions among the kept samples, in order."""
+    def _chosen(self, data: Data, random: np.random.RandomState, deadline: float | None) -> NDArray[np.intp]:
+        """Positions of the basis functions among the kept samples: in order, but drawn where time may cut them off."""
         order, n = random.permutation(data.n), min(int(self.n_basis), data.n)
         if self.basis == "support" and n < data.n:
             some = order[: int(ROWS_PER_FUNCTION * n)]
             if len(np.unique(data.y[some])) > 1:
-                vectors = self._support_vectors(data, some)
+                vectors = self._support_vectors(data, some, left(deadline))
                 order = np.concatenate([random.permutation(vectors), order[~np.isin(order, vectors)]])
-        return np.sort(order[:n])
+        return np.sort(order[:n]) if deadline is None else order[:n]
 
-    def _support_vectors(self, data: Data, some: NDArray[np.intp]) -> NDArray[np.intp]:
+    def _support_vectors(
+        self, data: Data, some: NDArray[np.intp], seconds: float | None
+    ) -> NDArray[np.intp]:
         X = data.X[np.ix_(some, some)] if self._is_precomputed() else take(data.X, some)
         rough = SVC(
             C=self.C,
             kernel=self._make_kernel().resolve(data.X, data.weight),
             tol=ROUGH_TOL,
-            max_time=self.max_time,
+            max_time=None if seconds is None else max(0.25 * seconds, SHORTEST),
             n_jobs=self.n_jobs,
             fit_intercept=self.fit_intercept,
         )
-        return some[rough.fit(X, data.y[some], self._costs(data)[some]).support_]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # a rough machine is all that is asked for
+            return some[rough.fit(X, data.y[some], self._costs(data)[some]).support_]
 
     def _signs(self, data: Data) -> NDArray[np.float32]:
         """±1, a column for every machine."""
@@ -213,12 +234,13 @@ class LowRankSVC(PairwiseClassifier):
     ) -> None:
         cost = float(self.C) * self._costs(data)
         problem = SpanProblem(columns, self._signs(data), cost, bool(self.fit_intercept))
-        solver = replace(self._solver(_left(deadline)), seed=int(random.randint(2**31)))
+        solver = replace(self._solver(left(deadline)), seed=int(random.randint(2**31)))
         with self._progress() as monitor:
             found = solver.solve(problem, monitor)
             if monitor is not None and len(found.history):
                 monitor(found.history.last())
         beta = dual_point(problem.sign, cost, found.outputs, found.offsets)
+        beta = balanced(beta) if self.fit_intercept else beta
         self._tell_span(found, problem.certificates(found.weights, found.offsets, found.outputs, beta))
         self._assemble_span(data, kernel, basis, found.weights, found.offsets)
         self._dual_points = list(beta.T)
@@ -235,7 +257,7 @@ class LowRankSVC(PairwiseClassifier):
     ) -> None:
         """Basis functions by class, as support vectors are."""
         labels = np.searchsorted(self.classes_, data.y[basis])
-        order = np.argsort(labels, kind="stable")
+        order = np.lexsort((basis, labels))
         self._n_support = np.bincount(labels, minlength=len(self.classes_)).astype(np.int32)
         self._assemble(data, kernel, basis[order], weights[order], offsets)
         self.intercept_ = offsets

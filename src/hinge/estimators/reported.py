@@ -95,7 +95,7 @@ class Reported:
                 "increase the limit. It failed to converge: the model is kept, and the relative duality gap reached is "
                 f"{self.certificate_.relative_gap:.2g}.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         elif self.certificate_.gap > ROUNDING and LOOSE * max(self.tol, 1e-3) < self.certificate_.relative_gap < np.inf:
             warnings.warn(
@@ -103,6 +103,6 @@ class Reported:
                 f"{LOOSE * max(self.tol, 1e-3):.2g} (see certificate_). For a smaller gap use a smaller tol; where "
                 "that takes long, pre-process your data with StandardScaler or MinMaxScaler, or use a smaller C.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return self

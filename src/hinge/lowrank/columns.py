@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +14,9 @@ from hinge.kernels import Kernel, cross
 from hinge.kernels.samples import view
 from hinge.lowrank.rows import RowBlocks, allocate
 from hinge.lowrank.source import Source
+
+#: Columns made between two looks at the clock.
+STRIP = 128
 
 Array = NDArray[np.float64]
 Array32 = NDArray[np.float32]
@@ -85,19 +89,49 @@ def make_columns(
     threads: int = 1,
     budget_bytes: int | None = None,
     folder: str | None = None,
+    deadline: float | None = None,
 ) -> Columns:
-    """K^mn and K^nn for basis functions that were chosen; K^mn goes to a file where it exceeds the budget."""
+    """K^mn and K^nn for basis functions that were chosen; K^mn goes to a file where it exceeds the budget.
+
+    With a `deadline` (of `time.monotonic`) some columns are made at a time, and those that are there by then, at least
+    the first few, are all: `Columns.shape` says how many.
+    """
     source = Source(kernel, X, threads)
     m, n = source.m, len(basis)
     values = allocate(m, n, np.float32, budget_bytes, folder)
-    nodes = kernel.nodes()
+    if deadline is None:
+        _fill(source, basis, values)
+    else:
+        made = _fill_until(deadline, source, basis, values)
+        if made < n:
+            few = allocate(m, made, np.float32, budget_bytes, folder)
+            few[:] = values[:, :made]
+            values, basis = few, basis[:made]
+    if kernel.nodes() is None:
+        inner = source.block(basis, basis)
+    else:
+        inner = cross(kernel, view(X[basis]).data, threads=threads)
+    return Columns(values, 0.5 * (inner + inner.T), threads)
+
+
+def _fill(source: Source, basis: NDArray[np.intp], values: Array32) -> None:
+    nodes = source.kernel.nodes()
     if nodes is None:
         columns = source.columns(basis)
         for rows in RowBlocks(values).slices():
             values[rows] = columns(rows)
-        inner = source.block(basis, basis)
     else:
-        x, z = view(X), view(X[basis])
-        _core.columns(x.native, z.native, _core.Kernel(nodes), values, threads)
-        inner = cross(kernel, z.data, threads=threads)
-    return Columns(values, 0.5 * (inner + inner.T), threads)
+        x, z = view(source.X), view(source.X[basis])
+        _core.columns(x.native, z.native, _core.Kernel(nodes), values, source.threads)
+
+
+def _fill_until(deadline: float, source: Source, basis: NDArray[np.intp], values: Array32) -> int:
+    """Strips of columns, from the left; how many there are when the time is over."""
+    m, n = values.shape
+    for first in range(0, n, STRIP):
+        if first > 0 and time.monotonic() > deadline:
+            return first
+        strip = np.empty((m, min(STRIP, n - first)), dtype=np.float32)
+        _fill(source, basis[first : first + STRIP], strip)
+        values[:, first : first + STRIP] = strip
+    return n
