@@ -40,10 +40,10 @@ def test_an_interior_point_cut_short_does_not_replace_smo(monkeypatch, status):
     patience = 20_000 + len(y) ** 2 // 4
     by_smo = WorkingSet(tol=1e-6, max_iter=patience).solve(problem)
 
-    def cut_short(self, problem, start=None, monitor=None):
+    def cut_short(self, problem, monitor=None):
         return replace(by_smo, alpha=np.zeros_like(by_smo.alpha), status=status)
 
-    monkeypatch.setattr(InteriorPoint, "solve", cut_short)
+    monkeypatch.setattr(InteriorPoint, "follow", cut_short)
     found = Auto(tol=1e-6, max_time=60.0).solve(problem)
     assert found.status is status
     np.testing.assert_array_equal(found.alpha, by_smo.alpha)
@@ -53,7 +53,7 @@ def test_a_small_gap_far_from_tol_is_not_called_solved(monkeypatch):
     """An interior point that could be neither polished nor carried to the bounds."""
     problem = creeping()
     rough = replace(WorkingSet(tol=1e-6, max_iter=100).solve(problem), status=Status.SOLVED)
-    monkeypatch.setattr(InteriorPoint, "solve", lambda self, problem, start=None, monitor=None: rough)
+    monkeypatch.setattr(InteriorPoint, "follow", lambda self, problem, monitor=None: rough)
     monkeypatch.setattr(Auto, "_patience", lambda self, problem: 10)
     found = Auto(tol=1e-6).solve(problem)
     assert found.status is Status.NUMERICAL

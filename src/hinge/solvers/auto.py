@@ -172,7 +172,7 @@ class Auto(WorkingSet):
 
     def _interior(self, problem: Problem, began: float, monitor: Monitor | None) -> Solution:
         """Interior point; where its answer could not be polished, SMO carries it from the interior to the bounds."""
-        inside = InteriorPoint(max_time=self._left(began)).solve(problem, None, monitor)
+        inside = InteriorPoint(max_time=self._left(began)).follow(problem, monitor)
         if inside.status is not Status.SOLVED or inside.polished:
             return inside
         outside = self._engine(self._patience(problem), began).solve(problem, inside, monitor)

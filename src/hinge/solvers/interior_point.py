@@ -10,6 +10,7 @@ import numpy as np
 from hinge.kernels import available_bytes
 from hinge.listening import attempt, hearing
 from hinge.problems import Array, Diagonal, History, Problem, Solution, Status, certify, optimal_offset
+from hinge.solvers.borne_out import gap_borne_out
 from hinge.solvers.crossover import ProximalNewton, room_of, rounding_of
 from hinge.solvers.groups import nearest_feasible
 from hinge.solvers.interior_state import InteriorState
@@ -100,6 +101,10 @@ class InteriorPoint:
         self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
     ) -> Solution:
         """Solve `problem`; a start is of no use to an interior point method and is ignored."""
+        return gap_borne_out(problem, self.follow(problem, monitor), self.tol)
+
+    def follow(self, problem: Problem, monitor: Monitor | None = None) -> Solution:
+        """The same for callers who judge the end themselves: SOLVED may mean that rounding allows no further step."""
         needed, there = MATRICES * 8 * problem.Q.n**2, available_bytes()
         if needed > there:
             raise MemoryError(

@@ -16,6 +16,7 @@ from hinge.kernels import Access, cache_bytes
 from hinge.listening import attempt, heard, hearing
 from hinge.lowrank import SGMA, LowRankAccess, Nystrom, PivotedCholesky, RowBlocks, low_rank_access
 from hinge.problems import Array, Diagonal, History, Problem, Quadratic, Solution, Status, certify, optimal_offset
+from hinge.solvers.borne_out import gap_borne_out
 from hinge.solvers.groups import nearest_feasible
 from hinge.solvers.interior_path import NOTHING, CentralPath
 from hinge.solvers.limits import check_limits, cut_off
@@ -283,7 +284,7 @@ class _Run:
         alpha = nearest_feasible(self.problem, None if path is None else path.alpha)
         self.blocks = replace(self.blocks, wide=True, watch=None)
         gradient = self._gradient(alpha)
-        return self._made(alpha, gradient, status, error)
+        return gap_borne_out(self.problem, self._made(alpha, gradient, status, error), self.solver.tol)
 
     def _gradient(self, alpha: Array) -> Array:
         Q = self.problem.Q
