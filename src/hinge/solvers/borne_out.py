@@ -60,7 +60,7 @@ def gap_borne_out(problem: Problem, solution: Solution, tol: float) -> Solution:
     nothing = certify(problem, nearest_feasible(problem, None)).gap
     if nothing == 0.0:  # that is the optimum
         width = problem.upper - problem.lower
-        nothing = largest * float(np.sum(width[np.isfinite(width)] ** 2))
+        nothing = largest * max(1.0, float(np.sum(width[np.isfinite(width)] ** 2)))
     return solution if found.gap <= ZERO * nothing < np.inf else replace(solution, status=Status.NUMERICAL)
 
 
