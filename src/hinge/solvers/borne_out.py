@@ -16,7 +16,7 @@ AT_BOUND = 1e-10
 ROUNDING_GAP = 1e-8
 
 #: Of the gap at the feasible point next to zero: an objective below that is zero.
-ZERO = 1e-12
+ZERO = 1e-10
 
 #: Of the linear term: forces below that change no function.
 LITTLE = 1e-6
