@@ -1,6 +1,6 @@
 """Where the rank of the kernel matrix decides: working sets beside an interior point method on the factor.
 
-    python benchmarks/convex/rank.py [--limit 6] [--probe]
+    python benchmarks/convex/rank.py [--limit 6] [--probe] [--plane]
 
 Linear kernels of few features, columns of zero mean and unit variance, C from 1 to 1e4: processor seconds, the relative
 gap and the largest KKT violation of working sets (tol 1e-3, up to --limit seconds) and of `LowRankInteriorPoint` (tol
@@ -9,6 +9,8 @@ of steps that take about as long: docs/decisions/0314-rank-decides.md.
 
 --probe: other kernels, whose rank is probed.  Milliseconds of the probe, the rank it finds, processor seconds and
 relative gap of working sets (tol 1e-3, up to --limit seconds) and of `Auto` (tol 1e-3).
+--plane: the same for noisy values (or signs) of a smooth function in the plane, which need no data files: 4,000 points
+drawn in a square, RBF, large C.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from scipy import sparse
 
 from hinge.formulations import CSVC, SVR
 from hinge.kernels import RBF, Linear, Polynomial, open_access
-from hinge.problems import certify
+from hinge.problems import Status, certify
 from hinge.solvers import Auto, LowRankInteriorPoint, WorkingSet
 from hinge.solvers.rank import probed_rank
 
@@ -43,8 +45,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--limit", type=float, default=6.0)
     parser.add_argument("--probe", action="store_true")
+    parser.add_argument("--plane", action="store_true")
     arguments = parser.parse_args()
     limit = arguments.limit
+    if arguments.plane:
+        return plane(limit)
     if data_folder() is None:
         print("no ../shared/data beside the repository")
         return 1
@@ -72,8 +77,11 @@ def main():
     return 0
 
 
+HEAD = f"{'problem':46}{'probe ms':>9}{'rank':>6}{'working set':>20}{'auto':>20}"
+
+
 def probe(limit):
-    print(f"{'problem':46}{'probe ms':>9}{'rank':>6}{'working set':>20}{'auto':>20}")
+    print(HEAD)
     for name, rows, kernel in (
         ("abalone", 4177, Polynomial(degree=2, gamma=1.0, coef0=1.0)),
         ("cpusmall", 8000, Polynomial(degree=2, gamma=1.0, coef0=1.0)),
@@ -84,17 +92,34 @@ def probe(limit):
         access, n = open_access(kernel, X), len(y)
         for C in (1.0, 100.0, 1e4):
             problem = SVR((y - y.mean()) / y.std(), np.full(n, C), 0.1).build(access)
-            began = time.process_time()
-            rank = probed_rank(problem)
-            line = f"{f'{name} {n} × {X.shape[1]}, {kernel!r}, C={C:g}'[:45]:46}"
-            line += f"{1e3 * (time.process_time() - began):9.0f}{rank or '–':>6}"
-            for solver in (WorkingSet(tol=1e-3, max_time=limit), Auto(tol=1e-3, max_time=2 * limit)):
-                began = time.process_time()
-                found = solver.solve(problem)
-                seconds = time.process_time() - began
-                line += f"{seconds:9.2f}{certify(problem, *found.point).relative_gap:11.0e}"
-            print(line, flush=True)
+            probed(f"{name} {n} × {X.shape[1]}, {kernel!r}, C={C:g}", problem, limit)
     return 0
+
+
+def plane(limit):
+    print(HEAD)
+    rng, n = np.random.default_rng(0), 4000
+    X = rng.uniform(-1, 1, (n, 2))
+    f = np.sin(3 * X[:, 0]) + X[:, 1] ** 2 - 0.3
+    sign, target = np.sign(f + 0.5 * rng.normal(size=n)), f + 0.1 * rng.normal(size=n)
+    access = open_access(RBF(1.0), X)
+    for C in (1e3, 1e4, 1e5):
+        probed(f"plane, values, RBF(1), C={C:g}", SVR(target, np.full(n, C), 0.1).build(access), limit)
+        probed(f"plane, signs, RBF(1), C={C:g}", CSVC(sign, np.full(n, C)).build(access), limit)
+    return 0
+
+
+def probed(label, problem, limit):
+    began = time.process_time()
+    rank = probed_rank(problem)
+    line = f"{label[:45]:46}{1e3 * (time.process_time() - began):9.0f}{rank or '–':>6}"
+    for solver in (WorkingSet(tol=1e-3, max_time=limit), Auto(tol=1e-3, max_time=2 * limit)):
+        began = time.process_time()
+        found = solver.solve(problem)
+        seconds = time.process_time() - began
+        gap = certify(problem, *found.point).relative_gap
+        line += f"{seconds:9.2f}{'' if found.status is Status.SOLVED else '*':1}{gap:10.0e}"
+    print(line, flush=True)
 
 
 if __name__ == "__main__":

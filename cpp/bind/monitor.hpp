@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <utility>
 #include <vector>
 
 #include "hinge/monitor.hpp"
@@ -39,11 +40,17 @@ class PyMonitor final : public Monitor {
     }
   }
 
+  // A handler of signals raises, or keeps what it has to say for those who ask: hinge/listening.py.
   bool interrupted() override {
     nb::gil_scoped_acquire gil;
-    if (PyErr_CheckSignals() == 0) return false;
-    nb::python_error error;
-    error_ = nb::borrow(error.value());
+    try {
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      nb::object kept = nb::module_::import_("hinge.listening").attr("heard")();
+      if (kept.is_none()) return false;
+      error_ = std::move(kept);
+    } catch (nb::python_error& error) {
+      error_ = nb::borrow(error.value());
+    }
     return true;
   }
 

@@ -1,5 +1,7 @@
 """LowRankSVC: what it promises of its problem, its data and its files."""
 
+import signal
+import time
 import warnings
 
 import numpy as np
@@ -177,3 +179,58 @@ INEXACT = "basis functions are drawn at random, and kernel values are float32: t
 )
 def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)
+
+
+def slow_kernel(seconds, calls=None):
+    """A Gaussian that takes so long for every value."""
+
+    def kernel(A, B):
+        if calls is not None:
+            calls.append(len(A) * len(B))
+            if len(calls) == 3:
+                signal.raise_signal(signal.SIGINT)
+        time.sleep(seconds * len(A) * len(B))
+        return np.exp(-np.square(np.asarray(A)[:, None] - np.asarray(B)[None]).sum(axis=2))
+
+    return kernel
+
+
+def test_time_is_kept_while_kernel_values_are_computed():
+    """All 300,000 take a second and a half: in half a second there are fewer basis functions, and a proof."""
+    X, y = blobs(classes=2)
+    began = time.monotonic()
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model = LowRankSVC(kernel=slow_kernel(5e-6), n_basis=500, basis="random", max_time=0.5).fit(X, y)
+    taken = time.monotonic() - began
+    assert taken < 1.4
+    assert model.status_ is Status.TIME_LIMIT
+    assert 0 < len(model.support_) < 500
+    assert list(model.support_[: model.n_support_[0]]) == sorted(model.support_[: model.n_support_[0]])
+    again = model.certify(X, y)
+    assert again.infeasibility <= 1e-9
+    assert again.dual <= again.primal
+
+
+def test_a_signal_is_heard_while_kernel_values_are_computed():
+    calls, model = [], LowRankSVC(n_basis=500, basis="random")
+    model.kernel = slow_kernel(0.0, calls)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
+    finally:
+        assert signal.signal(signal.SIGINT, before) is signal.default_int_handler
+    assert len(calls) == 3
+    assert not hasattr(model, "status_")
+
+
+def test_what_a_cut_off_fit_proves_is_true():
+    """Σβ = 0 is asked of a dual point by the free offset; that of a function which is not yet good misses it."""
+    X, y = blobs(classes=2)
+    y[:120] = "a"
+    optimum = LowRankSVC(n_basis=60, basis="random", tol=1e-6).fit(X, y).certificate_
+    for steps in (0, 1, 2):
+        with pytest.warns(ConvergenceWarning):
+            rough = LowRankSVC(n_basis=60, basis="random", tol=1e-6, max_iter=steps).fit(X, y).certificate_
+        assert rough.infeasibility <= 1e-9
+        assert rough.dual <= optimum.primal <= rough.primal * (1 + 1e-5)

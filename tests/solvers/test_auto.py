@@ -1,5 +1,6 @@
 """Auto: which of its two methods has the last word."""
 
+import signal
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +11,9 @@ from hinge.formulations import CSVC, LossMachine
 from hinge.kernels import RBF, Linear, Polynomial, Precomputed, open_access
 from hinge.losses import Logistic
 from hinge.problems import Quadratic, certify
-from hinge.solvers import SMO, Auto, InteriorPoint, LowRankInteriorPoint, WorkingSet, decide
+from hinge.solvers import SMO, Auto, InteriorPoint, LowRankInteriorPoint, WorkingSet, auto, decide
 from hinge.solvers.rank import approximation, known_rank, may_be_factored, probed_rank, steps_before_factor
+from solvers.cases import machine_problem
 
 rng = np.random.default_rng(0)
 X = 100 * rng.normal(size=(18, 3))
@@ -38,10 +40,10 @@ def test_an_interior_point_cut_short_does_not_replace_smo(monkeypatch, status):
     patience = 20_000 + len(y) ** 2 // 4
     by_smo = WorkingSet(tol=1e-6, max_iter=patience).solve(problem)
 
-    def cut_short(self, problem, start=None, monitor=None):
+    def cut_short(self, problem, monitor=None):
         return replace(by_smo, alpha=np.zeros_like(by_smo.alpha), status=status)
 
-    monkeypatch.setattr(InteriorPoint, "solve", cut_short)
+    monkeypatch.setattr(InteriorPoint, "follow", cut_short)
     found = Auto(tol=1e-6, max_time=60.0).solve(problem)
     assert found.status is status
     np.testing.assert_array_equal(found.alpha, by_smo.alpha)
@@ -51,7 +53,7 @@ def test_a_small_gap_far_from_tol_is_not_called_solved(monkeypatch):
     """An interior point that could be neither polished nor carried to the bounds."""
     problem = creeping()
     rough = replace(WorkingSet(tol=1e-6, max_iter=100).solve(problem), status=Status.SOLVED)
-    monkeypatch.setattr(InteriorPoint, "solve", lambda self, problem, start=None, monitor=None: rough)
+    monkeypatch.setattr(InteriorPoint, "follow", lambda self, problem, monitor=None: rough)
     monkeypatch.setattr(Auto, "_patience", lambda self, problem: 10)
     found = Auto(tol=1e-6).solve(problem)
     assert found.status is Status.NUMERICAL
@@ -156,21 +158,46 @@ def test_curved_losses_of_many_samples_go_to_the_factor():
     assert any("rank 3" in reason for reason in explanation.reasons)
 
 
-def test_a_signal_between_two_methods_keeps_the_first(monkeypatch):
-    """Also where no solver listens: while the factor is made, or the rank looked for."""
+@pytest.fixture
+def ctrl_c():
+    """A signal that is raised when a function is called for the first time."""
+    before, once = signal.signal(signal.SIGINT, signal.default_int_handler), [signal.SIGINT]
 
-    def interrupted(*_):
-        raise KeyboardInterrupt
+    def pressed(function):
+        def first_the_signal(*args, **options):
+            if once:
+                signal.raise_signal(once.pop())
+            return function(*args, **options)
 
-    monkeypatch.setattr(Auto, "_factored", interrupted)
+        return first_the_signal
+
+    yield pressed
+    assert signal.signal(signal.SIGINT, before) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("place", ["release", "probed_rank", "approximation", "LowRankInteriorPoint"])
+def test_a_signal_between_two_methods_keeps_the_first(monkeypatch, ctrl_c, place):
+    """Also where no solver listens: after the first one, while the rank is looked for, or before the second."""
+    monkeypatch.setattr(auto, place, ctrl_c(getattr(auto, place)))
     problem = flat()
     one, two = Auto().solve_many([problem, problem])
     assert one.status is Status.INTERRUPTED
     assert isinstance(one.error, KeyboardInterrupt)
     assert np.any(one.alpha != 0)
     assert np.all((one.alpha >= problem.lower) & (one.alpha <= problem.upper))
-    assert two.error is None  # and nothing is begun after it
-    assert two.status is Status.MAX_ITER
+    assert certify(problem, *one.point).dual > 0
+    assert two.status is Status.INTERRUPTED  # and nothing is begun after it
+    assert two.error is one.error
+    assert np.any(two.alpha != 0)
+
+
+def test_a_signal_when_all_is_done_is_told(monkeypatch, ctrl_c):
+    """The answer is there, and the caller has something to raise."""
+    problem = machine_problem("CSVC", 60)
+    monkeypatch.setattr(auto, "release", ctrl_c(auto.release))
+    found = Auto().solve(problem)
+    assert found.status is Status.SOLVED
+    assert isinstance(found.error, KeyboardInterrupt)
 
 
 def test_a_run_on_the_factor_that_is_stopped_does_not_compute_a_gradient(monkeypatch):

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hinge import Status
-from hinge.formulations import CSVC
+from hinge.formulations import CSVC, LossMachine
 from hinge.kernels import RBF, Linear, Polynomial, Precomputed, Sigmoid, open_access
+from hinge.losses import Exponential, Hinge, Logistic, SquaredHinge
 from hinge.problems import Problem, Quadratic, certify
-from hinge.solvers import SMO
+from hinge.solvers import SMO, InteriorPoint, LowRankInteriorPoint
 from solvers.cases import MACHINES, assert_feasible, clarabel, dense, formulation, machine_problem
 
 every_machine = pytest.mark.parametrize("name", MACHINES)
@@ -164,3 +165,20 @@ class TestNumbersThatAreNone:
             except ValueError:
                 return
             assert solution.status is Status.NUMERICAL
+
+
+class TestWhatIsCalledSolved:
+    """An interior point method promises a relative gap: data of 1e6 and costs of 1e4 leave no digits to keep that."""
+
+    @pytest.mark.parametrize("solver", [InteriorPoint(), LowRankInteriorPoint(tol=1e-8)], ids=["dense", "low rank"])
+    @pytest.mark.parametrize("loss", [Hinge(), SquaredHinge(), Logistic(), Exponential()], ids=repr)
+    @pytest.mark.parametrize(("size", "C"), [(1.0, 1.0), (1e6, 1.0), (1e6, 1e4)])
+    def test_has_the_gap_that_was_promised(self, solver, loss, size, C):
+        rng = np.random.default_rng(1)
+        X, sign = size * rng.normal(size=(24, 2)), np.where(np.arange(24) % 2, 1.0, -1.0)
+        problem = LossMachine(sign, np.full(24, C), loss).build(open_access(Linear(), X))
+        found = solver.solve(problem)
+        proof = certify(problem, *found.point, remainder=found.remainder)
+        assert size > 1 or found.status is Status.SOLVED
+        if found.status is Status.SOLVED:
+            assert proof.relative_gap <= 2e-8

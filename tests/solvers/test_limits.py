@@ -326,7 +326,7 @@ class TestInterrupt:
     @pytest.mark.parametrize(
         ("model", "wait"),
         [
-            ("SVC(kernel='linear', C=1e5)", 0.4),  # while pairs move; between two methods: test_auto
+            ("SVC(kernel='linear', C=1e5)", 0.8),  # about when one method gives way to another
             ("SVC(C=1e5)", 1.5),
             ("OneClassSVM(nu=0.9)", 0.4),  # while its start is summed up
         ],

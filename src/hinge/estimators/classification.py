@@ -15,6 +15,7 @@ from hinge.estimators.pairs import PairwiseClassifier
 from hinge.formulations import BALANCES, CSVC, Formulation, LossMachine, equivalent_C, equivalent_nu
 from hinge.formulations import NuSVC as NuSVCFormulation
 from hinge.kernels import Kernel
+from hinge.listening import heard
 from hinge.losses import MARGIN_LOSSES, Loss
 from hinge.model import Expansion
 from hinge.problems import Array, Status
@@ -260,9 +261,16 @@ class NuSVC(PairwiseClassifier):
         self.equivalent_C_ = np.array([f * equivalent_C(rho) for f, rho in zip(factor, self.margin_, strict=True)])
         if self.class_weight is None or self._error is not None or np.any(self.margin_ <= 0):
             return kernel, expansions
-        status, iterations = self.status_, self.n_iter_
-        kernel, expansions = super()._train(data, self._reweighted(data), deadline)
-        self.status_, self.n_iter_ = max(status, self.status_), iterations + self.n_iter_
+        first = dict(vars(self))
+        try:
+            kernel, expansions = super()._train(data, self._reweighted(data), deadline)
+        except BaseException as error:
+            if error is not heard():
+                raise
+            self.__dict__.update(first)  # it came before the second one had begun
+            self.status_, self._error = Status.INTERRUPTED, error
+            return kernel, expansions
+        self.status_, self.n_iter_ = max(first["status_"], self.status_), first["n_iter_"] + self.n_iter_
         return kernel, expansions
 
     def _cost_factor(self, formulation: Any) -> float:

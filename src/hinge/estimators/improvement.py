@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hinge.estimators.training import Training, left
+from hinge.listening import attempt, heard
 from hinge.lowrank import LowRankAccess
 from hinge.problems import Problem, Solution, Status, certify
-
-Solve = Callable[[Sequence[Problem], Sequence[Solution]], list[Solution]]
 
 
 @dataclass(frozen=True)
@@ -26,25 +26,26 @@ class Round:
         return sum(certify(problem, each.alpha, each.mu, each.gradient).primal for problem, each in pairs)
 
 
-def improved(
-    solver: Any,
-    whole: Any,
-    machines: Sequence[Any],
-    found: Round,
-    solve: Solve,
-    left: Callable[[], float | None],
-) -> Round:
-    """The last of all rounds that the solver asks for, or the first that gains nothing; `left`: seconds."""
+def improved(solver: Any, whole: Any, machines: Sequence[Any], found: Round, training: Training) -> Round:
+    """The last of all rounds that the solver asks for, or the first that gains nothing."""
     for stage in solver.stages()[1:] if hasattr(solver, "stages") else []:
-        access = replace(stage, max_time=left()).approximate(whole)
-        found, further = _next(found, access, machines, solve, stage.tol)
+        larger = replace(stage, max_time=left(training.deadline))
+        access = attempt(lambda: larger.approximate(whole))  # noqa: B023
+        if access is None:
+            return _ended(found, Status.INTERRUPTED, heard())
+        found, further = _next(found, access, machines, training, stage.tol)
         if not further:
             break
     return found
 
 
+def _ended(last: Round, status: Status, error: BaseException | None) -> Round:
+    """The last round, with the reason why it is the last."""
+    return replace(last, solutions=[replace(each, status=status, error=error) for each in last.solutions])
+
+
 def _next(
-    last: Round, access: LowRankAccess, machines: Sequence[Any], solve: Solve, tol: float
+    last: Round, access: LowRankAccess, machines: Sequence[Any], training: Training, tol: float
 ) -> tuple[Round, bool]:
     """The same machines with more basis functions, and whether still more may help.
 
@@ -53,11 +54,10 @@ def _next(
     if any(solution.status is not Status.SOLVED for solution in last.solutions):
         return last, False
     problems = [machine.problem(access) for machine in machines]
-    solutions = solve(problems, last.solutions)
+    solutions = training.solve_all(problems, [machine.formulation for machine in machines], last.solutions)
     for solution in solutions:
         if solution.status is not Status.SOLVED:
-            ended = [replace(each, status=solution.status, error=solution.error) for each in last.solutions]
-            return replace(last, solutions=ended), False
+            return _ended(last, solution.status, solution.error), False
     joined = [_after(before, now) for before, now in zip(last.solutions, solutions, strict=True)]
     found = Round(access, problems, joined)
     before = last.risk()

@@ -22,6 +22,7 @@ from hinge.formulations import (
     linear_classification,
 )
 from hinge.formulations.linear import times
+from hinge.listening import listening
 from hinge.problems import (
     Array,
     Certificate,
@@ -180,6 +181,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
             check_classification_targets(y)
         return y
 
+    @listening()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with labels y.
 

@@ -21,6 +21,7 @@ from hinge.estimators.fitted import FLOATS
 from hinge.estimators.linear_runs import one_by_one, side_by_side
 from hinge.estimators.mapped import block_bytes, check_finite, mapped_parts
 from hinge.estimators.reported import Reported
+from hinge.estimators.training import left
 from hinge.kernels.samples import all_finite
 from hinge.model import LinearModel
 from hinge.problems import Array, Bias, Certificate, LinearProblem, LinearSolution, combine
@@ -137,8 +138,8 @@ class LinearMachine(Reported, BaseEstimator):
         starts = self._warm_starts(data, len(problems))
 
         def solve(k: int, share: int, monitor: Monitor | None) -> LinearSolution:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            return self._solver(data.X, share, left).solve_linear(problems[k], starts[k], monitor)
+            solver = self._solver(data.X, share, left(deadline))
+            return solver.solve_linear(problems[k], starts[k], monitor)
 
         with nullcontext(monitor) if monitor is not None else self._progress() as show:
             if len(problems) == 1 or threads == 1:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Any
 
+from hinge.listening import heard
 from hinge.problems import LinearProblem, LinearSolution, Status, constant_function
 from hinge.solvers import Monitor
+
+#: Seconds between two looks at whether a signal has come, while other threads work.
+POLL = 0.05
 
 #: (machine, threads, monitor) → its solution.
 Solve = Callable[[int, int, Monitor | None], LinearSolution]
@@ -20,18 +24,15 @@ def one_by_one(
 ) -> list[LinearSolution]:
     """One machine after another. Who is stopped keeps what there is: those not begun are constant functions."""
     found: list[LinearSolution | None] = [None] * len(problems)
-    try:
-        for k in range(len(problems)):
-            solution = found[k] = solve(k, threads, show)
-            if solution.status is Status.INTERRUPTED:
-                break
-            if show is not None and len(solution.history):
-                show(solution.history.last())
-    except KeyboardInterrupt as error:  # between two machines
-        if found[0] is None:
-            raise
-        return _completed(found, problems, error)
-    return _completed(found, problems, None)
+    for k in range(len(problems)):
+        if k > 0 and heard() is not None:  # between two machines; one that runs listens itself
+            break
+        solution = found[k] = solve(k, threads, show)
+        if solution.status is Status.INTERRUPTED:
+            break
+        if show is not None and len(solution.history):
+            show(solution.history.last())
+    return _completed(found, problems)
 
 
 def side_by_side(
@@ -39,9 +40,7 @@ def side_by_side(
 ) -> list[LinearSolution]:
     """One machine per thread; Ctrl-C reaches the calling thread, which asks the others to stop and waits for them."""
     stop = threading.Event()
-
     machines = len(problems)
-    interrupt: BaseException | None = None
     share = max(1, threads // machines)
 
     def go_on(snapshot: dict[str, Any]) -> bool:
@@ -55,30 +54,31 @@ def side_by_side(
     with ThreadPoolExecutor(min(threads, machines)) as pool:
         waiting = [pool.submit(run, k) for k in range(machines)]
         try:
-            for future in waiting:
-                future.result()
-        except BaseException as error:
-            stop.set()
-            for future in waiting:
-                future.cancel()
-            if not isinstance(error, KeyboardInterrupt):
-                raise
-            interrupt = error
-    return _completed([_result(future) for future in waiting], problems, interrupt)
+            _wait_or_hear(waiting)
+        finally:  # a second Ctrl-C, too, must not wait for all of them
+            if not all(future.done() for future in waiting):
+                stop.set()
+    return _completed([future.result() for future in waiting], problems)
 
 
-def _result(future: Future[LinearSolution | None]) -> LinearSolution | None:
-    return None if future.cancelled() else future.result()
+def _wait_or_hear(waiting: Sequence[Future[Any]]) -> None:
+    """Until all are done, or one has failed, or a signal has come."""
+    busy: Any = waiting
+    while busy and heard() is None:
+        done, busy = wait(waiting, timeout=POLL, return_when=FIRST_EXCEPTION)
+        if any(future.exception() is not None for future in done):
+            return
 
 
 def _completed(
-    found: Sequence[LinearSolution | None], problems: Sequence[LinearProblem], interrupt: BaseException | None
+    found: Sequence[LinearSolution | None], problems: Sequence[LinearProblem]
 ) -> list[LinearSolution]:
-    """Constant functions for those not begun; the interrupt is kept, for `fit` to raise when the model is in place."""
+    """Constant functions for those not begun; an interrupt is kept, for `fit` to raise when the model is in place."""
     solutions = [
         constant_function(problem, Status.INTERRUPTED) if solution is None else solution
         for solution, problem in zip(found, problems, strict=True)
     ]
-    if interrupt is not None:
-        solutions[-1] = replace(solutions[-1], status=Status.INTERRUPTED, error=interrupt)
-    return solutions
+    error = heard()
+    if error is None:
+        return solutions
+    return [replace(each, error=error) if each.status is Status.INTERRUPTED else each for each in solutions]

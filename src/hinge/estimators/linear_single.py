@@ -21,6 +21,7 @@ from hinge.formulations import (
     linear_regression,
 )
 from hinge.formulations.linear import times, without_half_space
+from hinge.listening import listening
 from hinge.problems import (
     Array,
     Certificate,
@@ -115,6 +116,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
             raise ValueError("Input y contains NaN or infinity; every sample needs a finite target")
         return y
 
+    @listening()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with targets y.
 
@@ -212,6 +214,7 @@ class LinearOneClassSVM(OutlierMixin, LinearMachine):
     def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
         return np.ones(n)
 
+    @listening()
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the half space where most of X lies.
 

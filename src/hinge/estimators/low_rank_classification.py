@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -14,16 +15,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators import parameters
 from hinge.estimators.data import Data, take
-from hinge.estimators.machine import _left
 from hinge.estimators.pairs import PairwiseClassifier
 from hinge.estimators.reported import proven_status
+from hinge.estimators.training import left
 from hinge.estimators.transaction import all_or_nothing
 from hinge.kernels import FunctionKernel, Kernel, cache_bytes
+from hinge.listening import attempt, hearing, listening
 from hinge.lowrank.columns import Columns, make_columns
 from hinge.lowrank.source import Source
 from hinge.problems import Array, Certificate, Status, combine
 from hinge.solvers import Explanation, SpanNewton
-from hinge.solvers.span import SpanProblem, dual_point, ridge_of, root_of, span_certificates
+from hinge.solvers.span import SpanProblem, balanced, dual_point, ridge_of, root_of, span_certificates
+from hinge.solvers.span_newton import SpanSolution
 
 #: Samples that are looked at for every basis function wanted, and basis functions of the machine that looks.
 ROWS_PER_FUNCTION, FEW = 8, 300
@@ -59,7 +62,7 @@ class LowRankSVC(PairwiseClassifier):
     max_iter : int, default=-1
         Newton steps with all samples; −1 for 100.
     max_time : float, optional
-        Seconds for the whole fit; the best model so far is kept.
+        Seconds for the whole fit; the best model so far is kept, of fewer basis functions where time is short.
     cache_size : float or "auto", default="auto"
         Megabytes for the kernel values; more of them go to a temporary file.
     random_state : int, RandomState or None, default=None
@@ -138,6 +141,7 @@ class LowRankSVC(PairwiseClassifier):
 
     # ---- training ---------------------------------------------------------------------------------------------
 
+    @listening()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with labels y.
 
@@ -157,27 +161,35 @@ class LowRankSVC(PairwiseClassifier):
             deadline = self._deadline()
             data = self._prepared(X, y, sample_weight)
             kernel = self._make_kernel().resolve(data.X, data.weight)
-            if not np.isfinite(Source(kernel, data.X).diagonal()).all():
-                raise ValueError(
-                    "kernel values of these data are not finite: they overflow. Scale the data, for example with "
-                    "StandardScaler"
-                )
-            seed = 0 if self.random_state is None else self.random_state
-            random = check_random_state(seed)
-            basis = self._chosen(data, kernel, random, deadline)
+            random = check_random_state(0 if self.random_state is None else self.random_state)
+            with hearing():  # there is no model yet that could be lost
+                self._check_values(kernel, data)
+                basis = self._chosen(data, kernel, random, deadline)
             self._train_span(data, kernel, basis, random, deadline)
         return self._finish()
+
+    def _check_values(self, kernel: Kernel, data: Data) -> None:
+        if not np.isfinite(Source(kernel, data.X).diagonal()).all():
+            raise ValueError(
+                "kernel values of these data are not finite: they overflow. Scale the data, for example with "
+                "StandardScaler"
+            )
 
     def _solver(self, max_time: float | None = None) -> SpanNewton:
         return SpanNewton(tol=self.tol, max_iter=self.max_iter, max_time=max_time)
 
-    def _columns(self, kernel: Kernel, data: Data, basis: NDArray[np.intp], half: bool) -> Columns:
-        return make_columns(kernel, data.X, basis, self._threads(kernel), cache_bytes(self.cache_size), half=half)
+    def _columns(
+        self, kernel: Kernel, data: Data, basis: NDArray[np.intp], half: bool, deadline: float | None
+    ) -> Columns:
+        """Half of the time at most: fewer basis functions, if it is short."""
+        budget, seconds = cache_bytes(self.cache_size), left(deadline)
+        until = None if seconds is None else time.monotonic() + 0.5 * seconds
+        return make_columns(kernel, data.X, basis, self._threads(kernel), budget, half=half, deadline=until)
 
     def _chosen(
         self, data: Data, kernel: Kernel, random: np.random.RandomState, deadline: float | None
     ) -> NDArray[np.intp]:
-        """Positions of the basis functions among the kept samples, in order."""
+        """Positions of the basis functions among the kept samples: in order, but drawn where time may cut them off."""
         order, n = random.permutation(data.n), min(int(self.n_basis), data.n)
         if self.basis == "loss" and n < data.n:
             some = order[: ROWS_PER_FUNCTION * n]
@@ -188,7 +200,7 @@ class LowRankSVC(PairwiseClassifier):
                     key = np.log(random.random_sample(len(some))) / loss
                 drawn = some[np.argsort(-key, kind="stable")]
                 order = np.concatenate([drawn, order[len(some) :]])
-        return np.sort(order[:n])
+        return np.sort(order[:n]) if deadline is None else order[:n]
 
     def _losses_of_a_few(
         self, data: Data, kernel: Kernel, some: NDArray[np.intp], deadline: float | None
@@ -202,7 +214,8 @@ class LowRankSVC(PairwiseClassifier):
             columns = make_columns(kernel, take(data.X, some), few, threads, half=True)
         sign, cost = self._signs(data)[some], float(self.C) * self._costs(data)[some]
         problem = SpanProblem(columns, sign, cost, bool(self.fit_intercept))
-        found = SpanNewton(tol=HALF_TOL, max_iter=1, max_time=_left(deadline)).solve(problem)
+        with listening(raises=False):  # the solver leaves its threads in order
+            found = SpanNewton(tol=HALF_TOL, max_iter=1, max_time=left(deadline)).solve(problem)
         if found.error is not None:
             raise found.error
         missing = np.maximum(1.0 - sign * (found.outputs + found.offsets), 0.0)
@@ -225,34 +238,49 @@ class LowRankSVC(PairwiseClassifier):
         deadline: float | None,
     ) -> None:
         """In float16 where `tol` allows it, and again in float32 where its rounding hides whether `tol` is reached."""
-        cost, seed = float(self.C) * self._costs(data), int(random.randint(2**31))
-        for half in (True, False) if float(self.tol) >= HALF_TOL else (False,):
-            columns = self._columns(kernel, data, basis, half)
-            problem = SpanProblem(columns, self._signs(data), cost, bool(self.fit_intercept))
-            with self._progress() as monitor:
-                found = replace(self._solver(_left(deadline)), seed=seed).solve(problem, monitor)
-                if monitor is not None and len(found.history):
-                    monitor(found.history.last())
-            beta = dual_point(problem.sign, cost, found.outputs, found.offsets)
-            self._tell_span(found, problem.certificates(found.weights, found.offsets, found.outputs, beta))
-            if found.status is not Status.SOLVED or self.certificate_.relative_gap <= float(self.tol):
-                break
+        seed, asked = int(random.randint(2**31)), len(basis)
+        with hearing():
+            columns = self._columns(kernel, data, basis, float(self.tol) >= HALF_TOL, deadline)
+        basis = basis[: columns.shape[1]]
+        found, beta = self._solved(data, columns, seed, deadline)
+        if found.status is Status.SOLVED and self.certificate_.relative_gap > float(self.tol):
+            del columns  # memory for the next ones
+            wide = attempt(hearing()(lambda: self._columns(kernel, data, basis, False, deadline)))
+            if wide is not None and wide.shape[1] == len(basis):
+                found, beta = self._solved(data, wide, seed, deadline)
+            else:  # the machine of float16 is what there is
+                self.status_ = Status.INTERRUPTED if wide is None else Status.TIME_LIMIT
+        if len(basis) < asked:  # the machine of fewer basis functions
+            self.status_ = max(self.status_, Status.TIME_LIMIT)
+        self.fit_status_ = int(self.status_ is not Status.SOLVED)
         self._assemble_span(data, kernel, basis, found.weights, found.offsets)
         self._dual_points = list(beta.T)
+
+    def _solved(self, data: Data, columns: Columns, seed: int, deadline: float | None) -> tuple[SpanSolution, Array]:
+        """The solution, of which the certificate is told, and its dual point."""
+        cost = float(self.C) * self._costs(data)
+        problem = SpanProblem(columns, self._signs(data), cost, bool(self.fit_intercept))
+        with self._progress() as monitor:
+            found = replace(self._solver(left(deadline)), seed=seed).solve(problem, monitor)
+            if monitor is not None and len(found.history):
+                monitor(found.history.last())
+        beta = dual_point(problem.sign, cost, found.outputs, found.offsets)
+        beta = balanced(beta) if self.fit_intercept else beta
+        self._tell_span(found, problem.certificates(found.weights, found.offsets, found.outputs, beta))
+        return found, beta
 
     def _tell_span(self, found: Any, certificates: Sequence[Certificate]) -> None:
         self.certificates_ = list(certificates)
         self.certificate_ = combine(certificates)
         self.status_, self._error = proven_status(found.status, certificates), found.error
         self.history_, self.n_iter_ = found.history, found.iterations
-        self.fit_status_ = int(self.status_ is not Status.SOLVED)
 
     def _assemble_span(
         self, data: Data, kernel: Kernel, basis: NDArray[np.intp], weights: Array, offsets: Array
     ) -> None:
         """Basis functions by class, as support vectors are."""
         labels = np.searchsorted(self.classes_, data.y[basis])
-        order = np.argsort(labels, kind="stable")
+        order = np.lexsort((basis, labels))
         self._n_support = np.bincount(labels, minlength=len(self.classes_)).astype(np.int32)
         self._assemble(data, kernel, basis[order], weights[order], offsets)
         self.intercept_ = offsets

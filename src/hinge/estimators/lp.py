@@ -16,6 +16,7 @@ from hinge.estimators.data import Data, check_known, one_for_each
 from hinge.estimators.lp_machine import LPMachine
 from hinge.estimators.transaction import all_or_nothing
 from hinge.formulations import lp_classification, lp_regression
+from hinge.listening import listening
 from hinge.problems import Array, LPProblem
 
 
@@ -92,6 +93,7 @@ class LPSVC(ClassifierMixin, LPMachine):
         check_classification_targets(y)
         return y
 
+    @listening()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with labels y; a sample of weight zero is left out.
 
@@ -204,6 +206,7 @@ class LPSVR(RegressorMixin, LPMachine):
             raise ValueError("Input y contains NaN or infinity; every sample needs a finite target")
         return y
 
+    @listening()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with targets y; a sample of weight zero is left out.
 

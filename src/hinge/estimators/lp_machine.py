@@ -154,7 +154,7 @@ class LPMachine(BaseEstimator):
                 f"Solver terminated early ({reason}).  The model is kept; the relative duality gap reached is "
                 f"{self.certificate_.relative_gap:.2g}.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return self
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from hinge.estimators.fitted import FLOATS, FittedFunction
 from hinge.estimators.improvement import Round, improved
 from hinge.estimators.proofs import certificates_of
 from hinge.estimators.reported import Reported
+from hinge.estimators.training import Training, left
 from hinge.estimators.warm import WarmStarts
 from hinge.formulations import Formulation, proof_of
 from hinge.kernels import (
@@ -37,12 +38,7 @@ from hinge.losses import Loss, as_loss
 from hinge.lowrank import LowRankAccess
 from hinge.model import Expansion
 from hinge.problems import Array, Certificate, Problem, Solution, Status, certify, combine
-from hinge.solvers import Explanation, Monitor, choose, decide
-
-#: ν-classification refines its tolerance in proportion to its margin, down to this; a margin that cannot be told from
-#: zero at the second tolerance is taken for zero.
-FINEST_TOL = 1e-12
-UNCLEAR_TOL = 1e-9
+from hinge.solvers import Explanation, choose, decide
 
 
 @dataclass(frozen=True)
@@ -55,10 +51,6 @@ class Machine:
     def problem(self, access: Any) -> Problem:
         """The problem, from kernel access to all of the kept samples."""
         return self.formulation.build(access if self.rows is None else access.subset(self.rows))
-
-
-def _left(deadline: float | None) -> float | None:
-    return None if deadline is None else max(0.0, deadline - time.monotonic())
 
 
 class KernelMachine(WarmStarts, Reported, FittedFunction, BaseEstimator):
@@ -185,14 +177,11 @@ class KernelMachine(WarmStarts, Reported, FittedFunction, BaseEstimator):
         upper = [machine.formulation.upper for machine in machines]
         with self._progress() as monitor:
             starts = self._warm_starts(data, kernel, upper)
-            solutions = self._solve_all(problems, machines, starts, deadline, monitor)
+            training = Training(self._solver, deadline, monitor)
+            solutions = training.solve_all(problems, [machine.formulation for machine in machines], starts)
             if self._low_rank is not None:
-
-                def solve(larger: Sequence[Problem], last: Sequence[Solution]) -> list[Solution]:
-                    return self._solve_all(larger, machines, last, deadline, monitor)
-
                 first = Round(self._low_rank, problems, solutions)
-                found = improved(self._solver(), whole, machines, first, solve, lambda: _left(deadline))
+                found = improved(self._solver(), whole, machines, first, training)
                 self._low_rank, problems, solutions = found.access, found.problems, found.solutions
             if monitor is not None and len(solutions[-1].history):
                 monitor(solutions[-1].history.last())
@@ -205,7 +194,7 @@ class KernelMachine(WarmStarts, Reported, FittedFunction, BaseEstimator):
 
     def _approximate(self, access: GramAccess, deadline: float | None) -> Any:
         """LLᵀ in the place of K, where the solver asks for it."""
-        solver = self._solver(_left(deadline))
+        solver = self._solver(left(deadline))
         for name in ("approximation_", "_dual_points", "_low_rank"):
             self.__dict__.pop(name, None)
         if not hasattr(solver, "approximate"):
@@ -232,58 +221,8 @@ class KernelMachine(WarmStarts, Reported, FittedFunction, BaseEstimator):
             found.append(compact.true_certificate(problem, solution, low, true))
         return found
 
-    def _solve_all(
-        self,
-        problems: Sequence[Problem],
-        machines: Sequence[Machine],
-        starts: Sequence[Any],
-        deadline: float | None,
-        monitor: Monitor | None,
-    ) -> list[Solution]:
-        """All at once where the solver can; then, one by one, those that need a finer tolerance."""
-        together: list[Solution | None] = [None] * len(problems)
-        solver = self._solver(_left(deadline))
-        if len(problems) > 1 and hasattr(solver, "solve_many"):
-            together = solver.solve_many(problems, starts, monitor)
-        solutions: list[Solution] = []
-        tol: float = getattr(solver, "tol", 0.0) or 0.0
-        for problem, machine, start, first in zip(problems, machines, starts, together, strict=True):
-            solution = self._solve(problem, machine.formulation, tol, start, deadline, monitor, first)
-            if solution.error is not None and len(problems) > 1:
-                raise solution.error
-            solutions.append(solution)
-        return solutions
-
     def _deadline(self) -> float | None:
         return None if self.max_time is None else time.monotonic() + self.max_time
-
-    def _solve(
-        self,
-        problem: Problem,
-        formulation: Formulation,
-        tol: float,
-        start: Any,
-        deadline: float | None,
-        monitor: Monitor | None,
-        first: Solution | None = None,
-    ) -> Solution:
-        """`tol` is in the units of the function: where recovering divides by ρ, go on until ρ · tol is reached."""
-        finest, story, iterations, rounded = tol, None, 0, False
-        while True:
-            if first is None:
-                solver = self._solver(_left(deadline))
-                if finest < tol:
-                    solver = replace(solver, tol=finest)
-                solution = solver.solve(problem, start, monitor)
-            else:
-                solution, first = first, None
-            iterations, rounded = iterations + solution.iterations, rounded or solution.rounded
-            story = solution.history if story is None else story.then(solution.history)
-            unit = formulation.unit(solution.mu)
-            wanted = unit * tol if unit > finest else max(finest * 1e-6, UNCLEAR_TOL)
-            if solution.status is not Status.SOLVED or solution.polished or finest <= max(wanted, FINEST_TOL):
-                return replace(solution, iterations=iterations, history=story, rounded=rounded)
-            finest, start = max(wanted, FINEST_TOL), solution
 
     def _access(self, kernel: Kernel, X: Any) -> GramAccess:
         """Kernel access for all samples."""

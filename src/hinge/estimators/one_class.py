@@ -13,6 +13,7 @@ from hinge.estimators.data import Data
 from hinge.estimators.single import SingleMachine
 from hinge.formulations import OneClass
 from hinge.kernels import Kernel
+from hinge.listening import listening
 from hinge.model import Expansion
 from hinge.problems import Array
 
@@ -81,6 +82,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):
     def _formulation(self, data: Data) -> OneClass:
         return OneClass(data.weight, float(self.nu))
 
+    @listening()
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the region where most of X lies.
 

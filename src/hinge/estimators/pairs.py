@@ -20,6 +20,7 @@ from hinge.estimators.machine import KernelMachine, Machine
 from hinge.estimators.transaction import all_or_nothing
 from hinge.formulations import Formulation
 from hinge.kernels import Kernel
+from hinge.listening import listening
 from hinge.model import Expansion
 from hinge.problems import Array
 
@@ -56,6 +57,7 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
             raise ValueError("Input y contains NaN or infinity; every sample needs a label")
         return y
 
+    @listening()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with labels y.
 

@@ -17,6 +17,7 @@ from hinge.estimators.single import SingleMachine
 from hinge.estimators.transaction import all_or_nothing
 from hinge.formulations import WEIGHTINGS, Ranking
 from hinge.kernels import DirectAccess, Kernel
+from hinge.listening import listening
 from hinge.losses import Hinge, Loss, SquaredHinge
 from hinge.problems import Array, Certificate, Solution, certify
 from hinge.ranking import check_queries, check_query_weight, check_relevance, make_pairs, ndcg
@@ -142,6 +143,7 @@ class RankingSVM(SingleMachine):
         squared = not self._has_own_loss()
         return make_pairs(data.y, query[data.rows], float(self.C), self.weighting, data.weight, weight, squared)
 
+    @listening()
     def fit(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None, query_weight: Any = None) -> Self:
         """Train on the preferences that the relevance y holds within queries.
 

@@ -106,7 +106,7 @@ class Reported:
                 "increase the limit. It failed to converge: the model is kept, and the relative duality gap reached is "
                 f"{self.certificate_.relative_gap:.2g}.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         elif self._is_loose():
             warnings.warn(
@@ -114,6 +114,6 @@ class Reported:
                 f"{LOOSE * max(self.tol, 1e-3):.2g} (see certificate_). For a smaller gap use a smaller tol; where "
                 "that takes long, pre-process your data with StandardScaler or MinMaxScaler, or use a smaller C.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return self

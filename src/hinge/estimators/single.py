@@ -19,6 +19,7 @@ from hinge.formulations import SVR as SVRFormulation
 from hinge.formulations import Formulation, LossMachine
 from hinge.formulations import NuSVR as NuSVRFormulation
 from hinge.kernels import Kernel
+from hinge.listening import listening
 from hinge.losses import RESIDUAL_LOSSES, EpsilonInsensitive, Loss, SquaredEpsilonInsensitive
 from hinge.model import Expansion
 from hinge.problems import Array
@@ -80,6 +81,7 @@ class Regressor(RegressorMixin, SingleMachine):
             raise ValueError("Input y contains NaN or infinity; every sample needs a finite target")
         return y
 
+    @listening()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with targets y.
 

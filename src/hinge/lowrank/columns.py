@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,6 +15,9 @@ from hinge.kernels import Kernel, cross
 from hinge.kernels.samples import view
 from hinge.lowrank.rows import RowBlocks, allocate
 from hinge.lowrank.source import Source
+
+#: Columns made between two looks at the clock.
+STRIP = 128
 
 Array = NDArray[np.float64]
 Array32 = NDArray[np.float32]
@@ -131,26 +135,54 @@ def make_columns(
     budget_bytes: int | None = None,
     folder: str | None = None,
     half: bool = False,
+    deadline: float | None = None,
 ) -> Columns:
     """K^mn and K^nn for basis functions that were chosen; K^mn goes to a file where it exceeds the budget.
 
     `half` allows float16 for K^mn; it is taken where the processor widens it and the kernel's values are in its range.
+    With a `deadline` (of `time.monotonic`) some columns are made at a time, and those that are there by then, at least
+    the first few, are all: `Columns.shape` says how many.
     """
     source = Source(kernel, X, threads)
     m, n = source.m, len(basis)
     largest = float(np.max(source.diagonal(), initial=0.0)) if half else 0.0  # |k(x, z)|² ≤ k(x, x) k(z, z)
     half = HALF_RANGE[0] <= largest <= HALF_RANGE[1] and _core.half_is_fast()
     values = allocate(m, n, np.float16 if half else np.float32, budget_bytes, folder)
-    nodes = kernel.nodes()
+    if deadline is None:
+        _fill(source, basis, values)
+    else:
+        made = _fill_until(deadline, source, basis, values)
+        if made < n:
+            few = allocate(m, made, values.dtype, budget_bytes, folder)
+            few[:] = values[:, :made]
+            values, basis = few, basis[:made]
+    if kernel.nodes() is None:
+        inner = source.block(basis, basis)
+    else:
+        inner = cross(kernel, view(X[basis]).data, threads=threads)
+    if not np.array_equal(inner, inner.T):  # mostly it is, and fresh memory for copies is dear
+        inner = 0.5 * (inner + inner.T)
+    return Columns(values, inner, threads)
+
+
+def _fill(source: Source, basis: NDArray[np.intp], values: Any) -> None:
+    nodes = source.kernel.nodes()
     if nodes is None:
         columns = source.columns(basis)
         for rows in RowBlocks(values).slices():
             values[rows] = columns(rows)
-        inner = source.block(basis, basis)
     else:
-        x, z = view(X), view(X[basis])
-        _core.columns(x.native, z.native, _core.Kernel(nodes), _bits(values), threads)
-        inner = cross(kernel, z.data, threads=threads)
-    if not np.array_equal(inner, inner.T):  # mostly it is, and fresh memory for copies is dear
-        inner = 0.5 * (inner + inner.T)
-    return Columns(values, inner, threads)
+        x, z = view(source.X), view(source.X[basis])
+        _core.columns(x.native, z.native, _core.Kernel(nodes), _bits(values), source.threads)
+
+
+def _fill_until(deadline: float, source: Source, basis: NDArray[np.intp], values: Any) -> int:
+    """Strips of columns, from the left; how many there are when the time is over."""
+    m, n = values.shape
+    for first in range(0, n, STRIP):
+        if first > 0 and time.monotonic() > deadline:
+            return first
+        strip = np.empty((m, min(STRIP, n - first)), dtype=values.dtype)
+        _fill(source, basis[first : first + STRIP], strip)
+        values[:, first : first + STRIP] = strip
+    return n

@@ -97,3 +97,14 @@ class Solution:
     def point(self) -> tuple[Array, Array]:
         """What `certify` needs: (alpha, mu)."""
         return self.alpha, self.mu
+
+    def then(self, later: Solution) -> Solution:
+        """A run that went on from this one, with the story of both.
+
+        Where it was cut off before it knew its own point, this one is what is left.
+        """
+        iterations, story = self.iterations + later.iterations, self.history.then(later.history)
+        rounded = self.rounded or later.rounded
+        if self.exact and not later.exact:
+            later = replace(self, status=later.status, error=later.error)
+        return replace(later, iterations=iterations, history=story, rounded=rounded)

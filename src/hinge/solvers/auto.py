@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from hinge.listening import heard, listening
 from hinge.problems import Diagonal, Problem, Solution, Status, certify
 from hinge.solvers.absorb import absorb, release
 from hinge.solvers.borne_out import borne_out
@@ -58,6 +59,12 @@ class Auto(WorkingSet):
         self, problems: Sequence[Problem], starts: Sequence[Start] | None = None, monitor: Monitor | None = None
     ) -> list[Solution]:
         """Solve problems, side by side where they share a kernel matrix."""
+        with listening(raises=False):  # what the first method has is not lost where a signal comes before the second
+            return _told(self._in_turn(problems, starts, monitor))
+
+    def _in_turn(
+        self, problems: Sequence[Problem], starts: Sequence[Start] | None, monitor: Monitor | None
+    ) -> list[Solution]:
         began = time.monotonic()
         starts = starts or [None] * len(problems)
         found: dict[int, Solution] = {}
@@ -75,8 +82,10 @@ class Auto(WorkingSet):
         first = [release(problems[k], solution) for k, solution in zip(rest, plain, strict=True)]
         for k, limit, solution in zip(rest, limits, first, strict=True):
             more = limit != self.max_iter or self._may_be_dense(problems[k])
-            impatient = more and solution.status is Status.MAX_ITER and not any(s.error for s in found.values())
-            found[k] = self._insist(problems[k], solution, began, monitor) if impatient else solution
+            if more and solution.status is Status.MAX_ITER:
+                stopped = next((s.error for s in found.values() if s.error is not None), heard())
+                solution = self._insist(problems[k], solution, stopped, began, monitor)
+            found[k] = solution
         return [found[k] for k in range(len(problems))]
 
     def _may_be_dense(self, problem: Problem) -> bool:
@@ -118,24 +127,22 @@ class Auto(WorkingSet):
             return LAST_PATIENCE * (20_000 + 200 * problem.Q.n)
         return enough(problem.Q.n) if self.max_iter < 0 else self.max_iter
 
-    def _insist(self, problem: Problem, first: Solution, began: float, monitor: Monitor | None) -> Solution:
-        """Working sets have not got there.  A signal between two methods leaves what they have."""
-        try:
-            return self._otherwise(problem, first, began, monitor)
-        except KeyboardInterrupt as interruption:
-            return replace(first, status=Status.INTERRUPTED, error=interruption)
-
-    def _otherwise(self, problem: Problem, first: Solution, began: float, monitor: Monitor | None) -> Solution:
+    def _insist(
+        self, problem: Problem, first: Solution, stopped: BaseException | None, began: float, monitor: Monitor | None
+    ) -> Solution:
+        """Working sets have not got there; nothing is begun where something has asked to stop."""
+        if stopped is not None:
+            return replace(first, status=Status.INTERRUPTED, error=stopped)
         if self._may_be_factored(problem):
             if probed_rank(problem) is not None:
                 return self._by_factor(problem, first, began, monitor)
             left = enough(problem.Q.n) - first.iterations
-            return _after(first, self._engine(left, began).solve(problem, first, monitor)) if left > 0 else first
+            return first.then(self._engine(left, began).solve(problem, first, monitor)) if left > 0 else first
         if not self._may_be_dense(problem):
             return first if has_solution(problem) else replace(first, status=Status.NUMERICAL)
         second = self._interior(problem, began, monitor)
         if second.status is Status.SOLVED:
-            return _after(first, self._honest(problem, second))
+            return first.then(self._honest(problem, second))
         if second.status in (Status.TIME_LIMIT, Status.INTERRUPTED):  # half-way an interior point is of no use
             return replace(first, status=second.status, error=second.error)
         patience = self._patience(problem)
@@ -145,17 +152,17 @@ class Auto(WorkingSet):
             rest = replace(second, status=Status.NUMERICAL)
         if rest.status is Status.MAX_ITER and self.max_iter < 0:
             rest = replace(rest, status=Status.NUMERICAL)
-        return _after(first, rest)
+        return first.then(rest)
 
     def _by_factor(self, problem: Problem, first: Solution, began: float, monitor: Monitor | None) -> Solution:
         """Interior point on the factor of the kernel matrix; working sets carry on where it was not made exact."""
         second = self._factored(problem, began, monitor, FACTOR_ITERATIONS)
         if second.status is Status.SOLVED and second.polished:
-            return _after(first, second)
+            return first.then(second)
         if second.status in (Status.TIME_LIMIT, Status.INTERRUPTED):
             return replace(first, status=second.status, error=second.error)
-        better = second if _value(problem, second) < _value(problem, first) else first
-        return _after(first, self._engine(enough(problem.Q.n), began).solve(problem, better, monitor))
+        better = first.then(second) if _value(problem, second) < _value(problem, first) else first
+        return better.then(self._engine(enough(problem.Q.n), began).solve(problem, better, monitor))
 
     def _factored(self, problem: Problem, began: float, monitor: Monitor | None, limit: int) -> Solution:
         return LowRankInteriorPoint(
@@ -165,11 +172,11 @@ class Auto(WorkingSet):
 
     def _interior(self, problem: Problem, began: float, monitor: Monitor | None) -> Solution:
         """Interior point; where its answer could not be polished, SMO carries it from the interior to the bounds."""
-        inside = InteriorPoint(max_time=self._left(began)).solve(problem, None, monitor)
+        inside = InteriorPoint(max_time=self._left(began)).follow(problem, monitor)
         if inside.status is not Status.SOLVED or inside.polished:
             return inside
         outside = self._engine(self._patience(problem), began).solve(problem, inside, monitor)
-        return _after(inside, outside) if outside.status is Status.SOLVED or outside.error is not None else inside
+        return inside.then(outside) if outside.status is Status.SOLVED or outside.error is not None else inside
 
     def _honest(self, problem: Problem, solution: Solution) -> Solution:
         """An interior point has a small gap; whether it meets `tol`, a bound on the KKT violation, is to be seen."""
@@ -215,8 +222,9 @@ def _value(problem: Problem, solution: Solution) -> float:
     return problem.value(solution.alpha, solution.gradient)
 
 
-def _after(first: Solution, second: Solution) -> Solution:
-    """The second solution with the story of both."""
-    iterations = first.iterations + second.iterations
-    rounded = first.rounded or second.rounded
-    return replace(second, iterations=iterations, history=first.history.then(second.history), rounded=rounded)
+def _told(solutions: list[Solution]) -> list[Solution]:
+    """A signal that came when all was done is the caller's to raise."""
+    late = heard()
+    if late is not None and all(solution.error is None for solution in solutions):
+        solutions[-1:] = [replace(solution, error=late) for solution in solutions[-1:]]
+    return solutions

@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from hinge.kernels import GramAccess, SubsetAccess
+from hinge.listening import hearing, is_signal
 from hinge.problems import Array, History, Problem, Quadratic, Solution, Status, optimal_offset
 from hinge.solvers.absorb import absorb, release
 from hinge.solvers.groups import groups_of, nearest_feasible
@@ -108,7 +109,7 @@ class _State:
         self.f = np.zeros(problem.Q.n)
         self.exact, self.fresh = False, True  # f belongs to alpha; f is one product, not a sum of several
         self.seconds_per_row = 0.0
-        self.columns: dict[str, list[Array]] = {name: [] for name in COLUMNS}
+        self.story: list[dict[str, Any]] = []  # columns, piece by piece: a signal leaves no piece in half
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.iterations = self.chunks = 0
 
@@ -116,13 +117,17 @@ class _State:
         """Chunk after chunk; what `SMO._conclude` wants to know."""
         status, error = Status.SOLVED, None
         try:
-            self._multiply()
-            self._solve()
+            with hearing():
+                self._multiply()
+                self._solve()
         except _Stop as stop:
             status, error = stop.status, stop.error
-        except KeyboardInterrupt as interruption:
+        except BaseException as interruption:
+            if not is_signal(interruption):
+                raise
             status, error = Status.INTERRUPTED, interruption
-        history = {name: np.concatenate(parts) if parts else np.empty(0) for name, parts in self.columns.items()}
+        pieces = {name: [part[name] for part in self.story] for name in COLUMNS}
+        history = {name: np.concatenate(parts) if parts else np.empty(0) for name, parts in pieces.items()}
         found = {"status": int(status), "error": error, "exact": self.exact, "f": self.f, "history": history}
         return {**found, "iterations": self.iterations, **self.counters}
 
@@ -166,7 +171,7 @@ class _State:
         seconds = time.monotonic() - self.began
         now = (self.iterations, seconds, violation, gap - value, -value, gap, problem.Q.n, True)
         snapshot = dict(zip(COLUMNS, now, strict=True))
-        self._record({name: np.array([each]) for name, each in snapshot.items()})
+        self.story.append({name: np.array([each]) for name, each in snapshot.items()})
         if self.monitor is not None and time.monotonic() - self.told >= SILENCE:
             try:
                 answer = self._tell(snapshot)
@@ -176,10 +181,6 @@ class _State:
                 raise _Stop(Status.INTERRUPTED)
         scale = 0.5 * (abs(gap - value) + abs(value))
         return (gap / scale if np.isfinite(gap) and scale > 0 else gap), value
-
-    def _record(self, columns: dict[str, Array]) -> None:
-        for name in COLUMNS:
-            self.columns[name].append(columns[name])
 
     def _tell(self, snapshot: dict[str, Any]) -> bool | None:
         assert self.monitor is not None
@@ -241,7 +242,7 @@ class _State:
         for name in COUNTERS:
             self.counters[name] += found.counters[name]
         if len(found.history):
-            self._record(chunk.widened({name: getattr(found.history, name) for name in COLUMNS}, before, clock))
+            self.story.append(chunk.widened({name: getattr(found.history, name) for name in COLUMNS}, before, clock))
         if found.status is Status.INTERRUPTED:
             raise _Stop(found.status, found.error)
         self._multiply()

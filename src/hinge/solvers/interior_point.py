@@ -8,11 +8,13 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from hinge.kernels import available_bytes
+from hinge.listening import attempt, hearing
 from hinge.problems import Array, Diagonal, History, Problem, Solution, Status, certify, optimal_offset
+from hinge.solvers.borne_out import gap_borne_out
 from hinge.solvers.crossover import ProximalNewton, room_of, rounding_of
 from hinge.solvers.groups import nearest_feasible
 from hinge.solvers.interior_state import InteriorState
-from hinge.solvers.limits import check_limits
+from hinge.solvers.limits import check_limits, cut_off
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.polish import MAX_SINGULAR, balance, polish
 from hinge.solvers.refine import refine
@@ -99,6 +101,10 @@ class InteriorPoint:
         self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
     ) -> Solution:
         """Solve `problem`; a start is of no use to an interior point method and is ignored."""
+        return gap_borne_out(problem, self.follow(problem, monitor), self.tol)
+
+    def follow(self, problem: Problem, monitor: Monitor | None = None) -> Solution:
+        """The same for callers who judge the end themselves: SOLVED may mean that rounding allows no further step."""
         needed, there = MATRICES * 8 * problem.Q.n**2, available_bytes()
         if needed > there:
             raise MemoryError(
@@ -111,54 +117,58 @@ class InteriorPoint:
     def _follow(self, problem: Problem, monitor: Monitor | None) -> Solution:
         began = time.monotonic()
         deadline = None if self.max_time is None else began + self.max_time
-        state, rough_steps, error = self._start(problem, deadline)
+        begun = attempt(hearing()(lambda: self._start(problem, deadline)))
+        if begun is None:
+            return cut_off(problem)
+        state, rough_steps, error = begun
         records: list[dict[str, float]] = []
         status = Status.MAX_ITER
         best, idle, crossing = np.inf, 0, CROSSING if self.crossover else -1.0
         polished: tuple[Array, Array] | None = None
         exact, crossed, cross_at = True, 0, CROSSING_ITERATION
         try:
-            if error is not None:
-                raise error
-            for iteration in range(1 + (MAX_ITER if self.max_iter < 0 else self.max_iter)):
-                records.append(_snapshot(state, iteration, time.monotonic() - began))
-                gap = _relative_gap(state, ZERO)
-                merit = state.merit()
-                best, idle = (merit, 0) if merit < 0.9 * best else (best, idle + 1)
-                if gap <= self.tol and not state.rough:
-                    status = Status.SOLVED
-                    break
-                if deadline is not None and time.monotonic() > deadline:
-                    status = Status.TIME_LIMIT
-                    break
-                if monitor is not None and monitor(records[-1]) is False:
-                    status = Status.INTERRUPTED
-                    break
-                products = _products(state)
-                if state.rough or products <= crossing or (iteration == cross_at and not state.careful):
-                    crossing = min(products, crossing) * CROSSING_STEP
-                    polished, exact, steps = _cross(state, deadline, self.tol)
-                    crossed += steps
-                    if polished is not None:
+            with hearing():
+                if error is not None:
+                    raise error
+                for iteration in range(1 + (MAX_ITER if self.max_iter < 0 else self.max_iter)):
+                    records.append(_snapshot(state, iteration, time.monotonic() - began))
+                    gap = _relative_gap(state, ZERO)
+                    merit = state.merit()
+                    best, idle = (merit, 0) if merit < 0.9 * best else (best, idle + 1)
+                    if gap <= self.tol and not state.rough:
                         status = Status.SOLVED
                         break
                     if deadline is not None and time.monotonic() > deadline:
                         status = Status.TIME_LIMIT
                         break
-                    if not state.careful:  # along the path, then: a little of it first
-                        crossing = CROSSING if state.rough else CROSSING_AGAIN
-                        state = InteriorState(problem, state.K, careful=not state.rough)
-                        best, idle, products, cross_at = np.inf, 0, _products(state), iteration + CROSSING_ITERATION
-                if products <= END * self.tol:  # the rest is rounding
-                    status = _end(state, self.tol)
-                    break
-                if (self.max_iter < 0 or iteration < self.max_iter) and (idle > IDLE or not state.advance()):
-                    status = _end(state, self.tol)
-                    break
-            if polished is None and status in (Status.SOLVED, Status.NUMERICAL, Status.MAX_ITER):
-                polished = _polish(state, deadline)
-                status = Status.SOLVED if polished is not None else status  # exact, wherever the path ended
-        except (KeyboardInterrupt, Exception) as interruption:  # a signal, or what the monitor raised
+                    if monitor is not None and monitor(records[-1]) is False:
+                        status = Status.INTERRUPTED
+                        break
+                    products = _products(state)
+                    if state.rough or products <= crossing or (iteration == cross_at and not state.careful):
+                        crossing = min(products, crossing) * CROSSING_STEP
+                        polished, exact, steps = _cross(state, deadline, self.tol)
+                        crossed += steps
+                        if polished is not None:
+                            status = Status.SOLVED
+                            break
+                        if deadline is not None and time.monotonic() > deadline:
+                            status = Status.TIME_LIMIT
+                            break
+                        if not state.careful:  # along the path, then: a little of it first
+                            crossing = CROSSING if state.rough else CROSSING_AGAIN
+                            state = InteriorState(problem, state.K, careful=not state.rough)
+                            best, idle, products, cross_at = np.inf, 0, _products(state), iteration + CROSSING_ITERATION
+                    if products <= END * self.tol:  # the rest is rounding
+                        status = _end(state, self.tol)
+                        break
+                    if (self.max_iter < 0 or iteration < self.max_iter) and (idle > IDLE or not state.advance()):
+                        status = _end(state, self.tol)
+                        break
+                if polished is None and status in (Status.SOLVED, Status.NUMERICAL, Status.MAX_ITER):
+                    polished = _polish(state, deadline)
+                    status = Status.SOLVED if polished is not None else status  # exact, wherever the path ended
+        except BaseException as interruption:  # a signal, or what the monitor raised
             status, error = Status.INTERRUPTED, interruption
         found = _solution(state, polished, exact, status, records, error, self.tol)
         return replace(found, counters={"rough_steps": rough_steps, "crossover_steps": crossed})

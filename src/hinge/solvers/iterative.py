@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from hinge.kernels import Access, GramAccess, Linear, SubsetAccess
+from hinge.listening import attempt, hearing
 from hinge.lowrank import SGMA, LowRankAccess, Nystrom, PivotedCholesky, low_rank_access
 from hinge.problems import Array, Problem, Quadratic, Solution, optimal_offset
 from hinge.solvers.dense_system import DenseSystem
-from hinge.solvers.limits import check_limits
+from hinge.solvers.limits import check_limits, cut_off
 from hinge.solvers.low_rank_system import LowRankSystem
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.primal import Primal
@@ -53,7 +54,7 @@ class IterativeMethod:
         if self.approximation is not None or _few_features(access):
             method = self.approximation or SGMA()
             seconds = None if self.max_time is None else 0.5 * self.max_time
-            with single_thread():
+            with single_thread(), hearing():
                 return low_rank_access(access, method, threads=self.threads, max_time=seconds)
         return access
 
@@ -63,7 +64,9 @@ class IterativeMethod:
         """Solve `problem`; a start is not used."""
         self._check(problem)
         story = Story(self.tol, self._enough() if self.max_iter < 0 else self.max_iter, self.max_time, monitor)
-        access = self.approximate(problem.Q.access)
+        access = attempt(lambda: self.approximate(problem.Q.access))
+        if access is None:
+            return cut_off(problem)
         same = access is problem.Q.access
         low = problem if same else replace(problem, Q=Quadratic(access, problem.Q.sign))
         with single_thread():

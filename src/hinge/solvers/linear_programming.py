@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
+from hinge.listening import hearing
 from hinge.problems import Array, History, LPProblem, LPSolution, Status, certify_lp
 from hinge.solvers.limits import check_limits
 
@@ -131,8 +132,9 @@ def _in_background(arguments: dict[str, Any]) -> Any:
 
     worker = threading.Thread(target=work, daemon=True)
     worker.start()
-    while worker.is_alive():
-        worker.join(GLANCE)
+    with hearing():  # HiGHS has no point before its end
+        while worker.is_alive():
+            worker.join(GLANCE)
     if isinstance(found[0], BaseException):
         raise found[0]
     return found[0]

@@ -13,11 +13,13 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from hinge.kernels import Access, cache_bytes
+from hinge.listening import attempt, heard, hearing
 from hinge.lowrank import SGMA, LowRankAccess, Nystrom, PivotedCholesky, RowBlocks, low_rank_access
 from hinge.problems import Array, Diagonal, History, Problem, Quadratic, Solution, Status, certify, optimal_offset
+from hinge.solvers.borne_out import gap_borne_out
 from hinge.solvers.groups import nearest_feasible
 from hinge.solvers.interior_path import NOTHING, CentralPath
-from hinge.solvers.limits import check_limits
+from hinge.solvers.limits import check_limits, cut_off
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.polish import balance, polish
 from hinge.solvers.settled import open_part, settled
@@ -118,7 +120,7 @@ class LowRankInteriorPoint:
         """LLᵀ in the place of the matrix behind `access`."""
         narrow = self.dtype == "float32" or (self.dtype == "auto" and self.tol >= PRECISE)
         seconds = None if self.max_time is None else 0.5 * self.max_time
-        with single_thread():
+        with single_thread(), hearing():
             return low_rank_access(
                 access,
                 self.approximation,
@@ -140,7 +142,9 @@ class LowRankInteriorPoint:
         if not np.all(np.isfinite(problem.upper - problem.lower) | _held(problem)):
             raise ValueError("the interior point method needs finite bounds; use SMO for a problem without them")
         began = time.monotonic()
-        access = self.approximate(problem.Q.access)
+        access = attempt(lambda: self.approximate(problem.Q.access))
+        if access is None:
+            return cut_off(problem)
         same = access is problem.Q.access
         low = problem if same else replace(problem, Q=Quadratic(access, problem.Q.sign))
         lossless = same or access.origin.relative_residual <= NOTHING_LEFT
@@ -149,15 +153,22 @@ class LowRankInteriorPoint:
             if isinstance(start, Solution) and self.tol >= PRECISE and problem.term is None:
                 found = self._without_settled(low, start.alpha, began, monitor)
             if found is None:
-                run = _Run(self, low, began, monitor)
-                found = run.follow()
-                ended = found.status in (Status.SOLVED, Status.NUMERICAL, Status.MAX_ITER)
-                found = run.polished(problem, found) if self.tol < PRECISE and lossless and ended else found
+                found = self._along(problem, low, began, monitor, self.tol < PRECISE and lossless)
         in_a_hurry = lossless and found.status in (Status.TIME_LIMIT, Status.INTERRUPTED)  # n² more are not asked for
         if same or found.polished or in_a_hurry:
             return found
-        gradient = problem.gradient(found.alpha)
-        return replace(found, gradient=gradient, mu=optimal_offset(problem, found.alpha, gradient))
+        return _with_gradient(problem, found)
+
+    def _along(
+        self, problem: Problem, low: Problem, began: float, monitor: Monitor | None, exactly: bool
+    ) -> Solution:
+        """The end of the central path, polished where that is wanted and it was reached."""
+        run = _Run(self, low, began, monitor)
+        found = run.follow()
+        if not exactly or found.status not in (Status.SOLVED, Status.NUMERICAL, Status.MAX_ITER):
+            return found
+        polished = attempt(hearing()(lambda: run.polished(problem, found)))
+        return polished or replace(found, status=Status.INTERRUPTED, error=heard())
 
     def _without_settled(
         self, low: Problem, alpha: Array, began: float, monitor: Monitor | None
@@ -181,6 +192,14 @@ class LowRankInteriorPoint:
             if inner.status is not Status.SOLVED or certify(low, alpha, mu, gradient).relative_gap <= self.tol:
                 return found
         return None
+
+
+def _with_gradient(problem: Problem, found: Solution) -> Solution:
+    """The gradient of K itself, unless a signal forbids it: then the bounds of LLᵀ are none of K."""
+    gradient = attempt(hearing()(lambda: problem.gradient(found.alpha)))
+    if gradient is None:
+        return replace(found, status=Status.INTERRUPTED, error=heard(), exact=False)
+    return replace(found, gradient=gradient, mu=optimal_offset(problem, found.alpha, gradient))
 
 
 def _held(problem: Problem) -> NDArray[np.bool_]:
@@ -218,28 +237,29 @@ class _Run:
         status, error, path = Status.MAX_ITER, None, None
         solver = self.solver
         try:
-            path = CentralPath(self.problem, self.blocks, accuracy=min(1e-6, 1e-3 * solver.tol))
-            for iteration in range(ENOUGH if solver.max_iter < 0 else solver.max_iter + 1):
-                self.records.append({"iteration": iteration, "seconds": self._seconds(), **path.snapshot()})
-                if path.is_optimal(solver.tol) and self._confirmed(path):
-                    status = Status.SOLVED
-                    break
-                if iteration == solver.max_iter:
-                    break
-                self.watch()
-                if self.monitor is not None and self.monitor(self.records[-1]) is False:
-                    status = Status.INTERRUPTED
-                    break
-                if not path.advance():
-                    status = self._at_the_end(path)
-                    break
-            else:
-                status = self._at_the_end(path) if solver.max_iter < 0 else status
+            with hearing():
+                path = CentralPath(self.problem, self.blocks, accuracy=min(1e-6, 1e-3 * solver.tol))
+                for iteration in range(ENOUGH if solver.max_iter < 0 else solver.max_iter + 1):
+                    self.records.append({"iteration": iteration, "seconds": self._seconds(), **path.snapshot()})
+                    if path.is_optimal(solver.tol) and self._confirmed(path):
+                        status = Status.SOLVED
+                        break
+                    if iteration == solver.max_iter:
+                        break
+                    self.watch()
+                    if self.monitor is not None and self.monitor(self.records[-1]) is False:
+                        status = Status.INTERRUPTED
+                        break
+                    if not path.advance():
+                        status = self._at_the_end(path)
+                        break
+                else:
+                    status = self._at_the_end(path) if solver.max_iter < 0 else status
         except OutOfTime:
             status = Status.TIME_LIMIT
         except scipy.linalg.LinAlgError:
             status = Status.NUMERICAL
-        except (KeyboardInterrupt, Exception) as interruption:  # a signal, or what the monitor raised
+        except BaseException as interruption:  # a signal, or what the monitor raised
             status, error = Status.INTERRUPTED, interruption
         return self._solution(path, status, error)
 
@@ -264,7 +284,7 @@ class _Run:
         alpha = nearest_feasible(self.problem, None if path is None else path.alpha)
         self.blocks = replace(self.blocks, wide=True, watch=None)
         gradient = self._gradient(alpha)
-        return self._made(alpha, gradient, status, error)
+        return gap_borne_out(self.problem, self._made(alpha, gradient, status, error), self.solver.tol)
 
     def _gradient(self, alpha: Array) -> Array:
         Q = self.problem.Q

@@ -11,6 +11,7 @@ import numpy as np
 from hinge import _core
 from hinge.kernels import Linear, PairAccess
 from hinge.kernels.samples import view
+from hinge.listening import hearing, is_signal
 from hinge.problems import Array, Diagonal, History, Problem, Solution, Status
 from hinge.solvers.absorb import absorb
 from hinge.solvers.limits import check_limits
@@ -141,11 +142,14 @@ class PairDescent:
             if monitor is not None and monitor(story.last()) is False:
                 now.asked_to_stop = True
 
-        try:
-            with single_thread():
-                return newton.run(self._is_enough, tell), None
-        except KeyboardInterrupt as error:
-            return "interrupted", error
+        with single_thread():
+            try:
+                with hearing():
+                    return newton.run(self._is_enough, tell), None
+            except BaseException as error:
+                if not is_signal(error):
+                    raise
+                return "interrupted", error
 
     def _left(self, used: int) -> int:
         return -1 if self.max_iter < 0 else max(0, self.max_iter - used)

@@ -81,6 +81,15 @@ def dual_point(sign: NDArray[np.floating], cost: Array, outputs: NDArray[np.floa
     return np.asarray(2.0 * cost[:, None] * sign * missing, dtype=np.float64)
 
 
+def balanced(beta: Array) -> Array:
+    """Σβ = 0, which a free b asks of a dual point: the side that weighs more is made smaller.           (386)"""
+    above, below = np.sum(np.maximum(beta, 0.0), axis=0), np.sum(np.maximum(-beta, 0.0), axis=0)
+    both = np.minimum(above, below)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        up, down = np.where(above > 0, both / above, 0.0), np.where(below > 0, both / below, 0.0)
+    return np.asarray(beta * np.where(beta > 0, up, down), dtype=np.float64)
+
+
 def span_certificates(
     inner: Array,
     root: Array,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hinge.listening import hearing
 from hinge.problems import History, Status
 from hinge.solvers.monitor import Monitor
 
@@ -52,10 +53,11 @@ class Story:
     def run(self, work: Callable[[], Status]) -> Status:
         """`work`, whose errors end the run: a signal, or what the monitor raised."""
         try:
-            return work()
+            with hearing():
+                return work()
         except np.linalg.LinAlgError:
             return Status.NUMERICAL
-        except (KeyboardInterrupt, Exception) as interruption:
+        except BaseException as interruption:
             self.error = interruption
             return Status.INTERRUPTED
 

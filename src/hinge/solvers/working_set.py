@@ -10,7 +10,7 @@ from typing import Any
 
 from hinge import _core
 from hinge.kernels import SubsetAccess, cache_bytes
-from hinge.problems import Array, Problem, Solution
+from hinge.problems import Array, Problem, Solution, Status
 from hinge.solvers.absorb import absorb, release
 from hinge.solvers.groups import group_totals, groups_of
 from hinge.solvers.monitor import Monitor
@@ -103,19 +103,18 @@ class WorkingSet(SMO):
         began, stopped = time.monotonic(), None
         for gram, members in _by_matrix(problems):
             left = None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
+            left = left if stopped is None else 0.0
             parts = [
                 self._part(
                     task, points[k], self._wants_double(task), limits[k], _is_part(task, gram), task.Q.n <= polished_n
                 )
                 for k, task in ((k, problems[k]) for k in members)
             ]
-            found = self._call(gram, parts, left, monitor)
+            found = self._call(gram, parts, left, monitor if stopped is None else None)
+            if stopped is not None:  # the points they start from are all there will be
+                found = [{**run, "status": int(Status.INTERRUPTED), "error": stopped} for run in found]
             stopped = stopped or next((run["error"] for run in found if run["error"] is not None), None)
             runs.update(zip(members, found, strict=True))
-            if stopped is not None:
-                break
-        if stopped is not None and len(runs) < len(problems):
-            raise stopped
         return [runs[k] for k in range(len(problems))]
 
     def _run(self, problem: Problem, beta: Array, double: bool, monitor: Monitor | None) -> dict[str, Any]:

@@ -1,0 +1,122 @@
+"""Ctrl-C at every line from a solver's beginning to the model: there is a model, its certificate, and the interrupt."""
+
+import signal
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hinge
+from hinge import SVC, SVR, LinearSVC, LowRankSVC, NuSVC, NuSVR, OneClassSVM, RankingSVM, Status
+from hinge.lowrank import Nystrom
+from hinge.solvers import InteriorPoint, Lagrangian, LowRankInteriorPoint, auto
+
+HOME = str(Path(hinge.__file__).parent)
+
+SOLVES = ("solve", "solve_many", "solve_linear", "solve_crammer_singer")
+
+#: Lines at which a signal is tried, for each machine: all of them would take minutes.
+TRIED = 60
+
+
+class Signal:
+    """Counts lines of the library from the moment that a solver is called, and raises SIGINT at one of them."""
+
+    def __init__(self, at=-1):
+        self.at, self.lines, self.armed, self.where = at, 0, False, None
+
+    def __call__(self, frame, event, _):
+        if not frame.f_code.co_filename.startswith(HOME):
+            return None
+        if frame.f_code.co_filename.startswith(HOME + "/solvers") and frame.f_code.co_name in SOLVES:
+            self.armed = True
+        if event == "line" and self.armed:
+            self.lines += 1
+            if self.lines == self.at:
+                self.where = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+                signal.raise_signal(signal.SIGINT)
+        return self
+
+    def __enter__(self):
+        self.before = sys.gettrace()
+        sys.settrace(self)
+        return self
+
+    def __exit__(self, *_):
+        sys.settrace(self.before)
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_is_heard(monkeypatch):
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    assert signal.signal(signal.SIGINT, before) is signal.default_int_handler
+
+
+def data(classes=2):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(18, 2))
+    return X, np.arange(18) % classes
+
+
+MACHINES = [
+    SVC(C=1e3),
+    SVC(C=1e3, solver="working_set"),
+    SVC(C=1e3, solver="smo"),
+    SVC(C=1e3, solver="chunking"),
+    SVC(C=10.0, loss="squared_hinge"),
+    NuSVC(nu=0.5),
+    NuSVC(nu=0.4, class_weight={0: 2.0}),
+    SVR(C=1e3, epsilon=0.01),
+    NuSVR(C=1e3),
+    OneClassSVM(nu=0.5),
+    RankingSVM(C=10.0),
+    LinearSVC(C=10.0),
+    LinearSVC(C=10.0, multi_class="crammer_singer"),
+    LowRankSVC(n_basis=6, basis="random"),
+    SVC(C=1e3, solver="interior_point"),
+    SVR(loss="huber", solver=InteriorPoint()),
+    SVC(loss="logistic"),
+    SVC(C=10.0, solver=LowRankInteriorPoint(approximation=Nystrom(rank=6), rounds=2)),
+    SVC(C=10.0, loss="squared_hinge", solver=Lagrangian()),
+]
+
+
+SEVERAL = [0, 1, 4, 5, 6, 11, 13]  # machines that are tried with three classes, too
+
+
+@pytest.mark.parametrize(
+    ("machine", "classes"), [(each, 2) for each in MACHINES] + [(MACHINES[k], 3) for k in SEVERAL],
+    ids=lambda each: each if isinstance(each, int) else f"{type(each).__name__}-{MACHINES.index(each)}",
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_signal_at_any_line_leaves_a_model(machine, classes, monkeypatch):
+    monkeypatch.setattr(auto, "patience", lambda n: 3)  # so that auto changes its method
+    X, y = data(classes)
+
+    def fit(watch):
+        model = type(machine)(**machine.get_params())
+        with watch:
+            model.fit(X, y)
+        return model
+
+    fit(Signal())  # what is imported late is imported
+    counted = Signal()
+    fit(counted)
+    assert counted.lines > 20
+    step = max(1, counted.lines // TRIED)
+    for at in range(1, counted.lines, step):
+        model = type(machine)(**machine.get_params())
+        watch = Signal(at)
+        try:
+            with watch:
+                model.fit(X, y)
+        except KeyboardInterrupt:
+            pass
+        else:
+            pytest.fail(f"no interrupt from {watch.where}")
+        assert hasattr(model, "status_"), watch.where
+        assert model.status_ in (Status.SOLVED, Status.INTERRUPTED), watch.where
+        assert np.isfinite(model.predict(X)).all(), watch.where
+        assert model.certify(X, y).infeasibility <= 1e-9, watch.where
