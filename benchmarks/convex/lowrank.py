@@ -97,8 +97,8 @@ def standardised(name):
 
 DATA = {"covtype": covtype, "mnist": mnist}
 
-#: What `fifth` compares: the data, the options that differ from theirs, and (basis functions, Newton steps); all chosen
-#: by `regime`, or older than it.
+#: What `fifth` compares: the data, the options that differ from theirs, and (basis functions, Newton steps), chosen on
+#: rows held out of the training rows, or older.
 FIFTH = (
     ("covtype, standardised", lambda: standardised("covtype"), {}, ((800, 1), (1000, 1))),
     ("covtype, in [0, 1]", covtype, {}, ((2000, 2), (2000, 3))),
