@@ -17,6 +17,7 @@ from hinge.estimators.reported import proven_status
 from hinge.formulations import linear_classification, linear_regression
 from hinge.problems import certify_linear
 from hinge.solvers import CoordinateDescent
+from hinge.solvers.polish_linear import by_interior_point
 from linear.cases import BIASES
 from reference.linear import optimum
 
@@ -318,3 +319,36 @@ def test_one_class_copies_no_samples():
     status, share = run.stdout.split()
     assert status == "SOLVED"
     assert float(share) < 0.5
+
+
+class TestFarFromTheOrigin:
+    """Separable samples that the first steps leave without any loss: the offset is to go along with the weights."""
+
+    X = np.array([[-2.2, -0.2], [0.9, 0.2], [-0.2, -1.3], [0.1, 1.2], [-0.4, -0.3]])
+    y = np.array([-1, 1, 1, 1, -1])
+
+    @pytest.mark.parametrize("shift", [0.0, 10.0, 100.0, 1000.0])
+    def test_squared_hinge(self, shift):
+        X = self.X + shift
+        model = hinge.LinearSVC(C=170).fit(X, self.y)
+        assert model.status_ is Status.SOLVED
+        found = model.certify(X, self.y)
+        assert found.primal == pytest.approx(18.968843976821, rel=1e-6)
+        assert found.relative_gap <= 1e-4
+        assert found.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
+
+    @pytest.mark.parametrize("bias", BIASES)
+    @pytest.mark.parametrize("tube", [None, 0.0, 0.1])
+    def test_the_way_out_takes_squared_losses(self, bias, tube):
+        """What small machines turn to where Newton's method creeps: the value is that of Newton's method."""
+        rng = np.random.default_rng(1)
+        X, weight = rng.normal(size=(30, 3)), np.full(30, 20.0)
+        if tube is None:
+            problem = linear_classification(X, np.where(X[:, 0] > 0.1, 1.0, -1.0), weight, "squared_hinge", bias, 0.7)
+        else:
+            problem = linear_regression(X, X[:, 0] + 0.3, weight, tube, "squared_epsilon_insensitive", bias, 0.7)
+        sought = CoordinateDescent(tol=1e-12).solve_linear(problem)
+        found = by_interior_point(problem, CoordinateDescent(tol=1e-12, max_iter=1).solve_linear(problem), 1e-10, None)
+        assert found.status is Status.SOLVED
+        assert found.primal == pytest.approx(sought.primal, rel=1e-9)
+        assert certify_linear(problem, found.weights, found.offset, found.beta).relative_gap <= 1e-10

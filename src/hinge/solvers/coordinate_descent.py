@@ -151,7 +151,7 @@ class CoordinateDescent:
         if not crept and found.status is not Status.NUMERICAL:
             return found
         left = None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
-        return polish_linear.by_interior_point(problem, found, self.tol, left)
+        return polish_linear.by_interior_point(problem, found, self.tol, left, monitor)
 
     def solve_crammer_singer(
         self, problem: CrammerSingerProblem, start: Array | None = None, monitor: Monitor | None = None

@@ -1,4 +1,4 @@
-"""Small linear machines with kinked losses, solved to rounding: the optimality conditions as a linear system."""
+"""Small linear machines: those with kinked losses to rounding, and those on which descent and Newton's method creep."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hinge.kernels import Linear, open_access
 from hinge.problems import (
     Array,
     Bias,
+    Diagonal,
     LinearProblem,
     LinearSolution,
     Problem,
@@ -21,6 +22,7 @@ from hinge.problems import (
 )
 from hinge.problems.certificate import relative
 from hinge.solvers.interior_point import InteriorPoint
+from hinge.solvers.monitor import Monitor
 from hinge.solvers.polish import polish
 from hinge.solvers.single_thread import single_thread
 from hinge.solvers.smo import SMO
@@ -34,7 +36,7 @@ PAIR_STEPS = 20_000
 
 def polish_linear(problem: LinearProblem, solution: LinearSolution) -> LinearSolution:
     """The same solution to rounding where its active set is right; as it was where it is not."""
-    if not is_small(problem):
+    if not is_small(problem) or np.any(problem.ridge > 0):  # squared losses: Newton's method ends at rounding itself
         return solution
     X = _dense(problem)
     near = 1e-9 * (problem.upper - problem.lower)
@@ -53,15 +55,16 @@ def polish_linear(problem: LinearProblem, solution: LinearSolution) -> LinearSol
 
 
 def by_interior_point(
-    problem: LinearProblem, crept: LinearSolution, tol: float, seconds: float | None
+    problem: LinearProblem, crept: LinearSolution, tol: float, seconds: float | None, monitor: Monitor | None = None
 ) -> LinearSolution:
-    """A small machine with kinked losses on which descent and Newton's method creep: the interior point method of (1).
+    """A small machine on which descent and Newton's method creep: the interior point method of (1).
 
     `crept` itself where that is no better.
     """
-    qp, _ = _as_quadratic(problem, X := _dense(problem), crept.beta)
-    run = InteriorPoint(tol=0.1 * tol, max_time=seconds).solve(qp)
-    found = _at(problem, crept, qp, X, run.alpha, qp.gradient(run.alpha))
+    with single_thread():
+        qp, _ = _as_quadratic(problem, X := _dense(problem), crept.beta)
+        run = InteriorPoint(tol=0.1 * tol, max_time=seconds).solve(qp, monitor=monitor)
+        found = _at(problem, crept, qp, X, run.alpha, qp.gradient(run.alpha))
     better = found if _relative(found) < _relative(crept) else crept
     nothing = max(better.gap, min(abs(better.primal), abs(better.dual))) <= better.floor
     if _relative(better) <= tol or nothing:
@@ -76,8 +79,8 @@ def _relative(solution: LinearSolution) -> float:
 
 
 def is_small(problem: LinearProblem) -> bool:
-    """Few enough samples for a dense matrix, and no squared losses: Newton's method solves these to rounding."""
-    return bool(problem.n <= POLISHED_N and not np.any(problem.ridge > 0) and problem.X.shape[1] <= 4 * POLISHED_N)
+    """Few enough samples for a dense matrix."""
+    return bool(problem.n <= POLISHED_N and problem.X.shape[1] <= 4 * POLISHED_N)
 
 
 def _dense(problem: LinearProblem) -> Array:
@@ -117,10 +120,11 @@ def _as_quadratic(problem: LinearProblem, X: Array, beta: Array) -> tuple[Proble
     sign = np.repeat([1.0, -1.0][:slots], n)
     rows = sign[None, :] if problem.bias is Bias.FREE else np.empty((0, slots * n))
     d = np.array([problem.total] if problem.bias is Bias.FREE else [])
+    term = Diagonal(np.tile(problem.ridge, slots)) if np.any(problem.ridge > 0) else None
     if slots == 1:
-        qp = Problem(Quadratic(access, sign), -problem.target, rows, d, problem.lower, problem.upper)
+        qp = Problem(Quadratic(access, sign), -problem.target, rows, d, problem.lower, problem.upper, term)
         return qp, beta
     p = np.concatenate([problem.tube - problem.target, problem.tube + problem.target])
     upper = np.concatenate([problem.upper, -problem.lower])
-    qp = Problem(Quadratic(access, sign), p, rows, d, np.zeros(2 * n), upper)
+    qp = Problem(Quadratic(access, sign), p, rows, d, np.zeros(2 * n), upper, term)
     return qp, np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
