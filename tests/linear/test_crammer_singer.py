@@ -1,12 +1,15 @@
 """All classes at once: the value of an independent solver, proven."""
 
+import signal
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from hinge import LinearSVC, Status
+from hinge.listening import listening
 from hinge.problems import Bias, CrammerSingerProblem, certify_crammer_singer
-from hinge.solvers import CoordinateDescent
+from hinge.solvers import CoordinateDescent, crammer_singer_interior
 from hinge.solvers.crammer_singer_interior import by_interior_point, is_small
 from reference.linear import crammer_singer_optimum
 
@@ -92,6 +95,46 @@ class TestWhereDescentCreeps:
         found = by_interior_point(problem, crept, 1e-10, 0.0)
         assert found.status is Status.TIME_LIMIT
         assert found.gap <= crept.gap
+
+    @pytest.mark.parametrize(
+        ("asks", "error"), [(lambda: False, type(None)), (lambda: signal.raise_signal(signal.SIGINT), KeyboardInterrupt)]
+    )
+    def test_a_monitor_and_a_signal_are_heard(self, asks, error):
+        """`fit` listens, so nothing is raised here; what there is is kept."""
+        problem = problem_of(Bias.NONE, "dense", C=1e4)
+        crept = CoordinateDescent(tol=1e-10, max_iter=50).solve_crammer_singer(problem)
+        seen = []
+
+        def monitor(snapshot):
+            seen.append(snapshot)
+            return asks() if len(seen) == 2 else None
+
+        with listening(raises=False):
+            found = by_interior_point(problem, crept, 1e-10, None, monitor)
+        assert found.status is Status.INTERRUPTED
+        assert type(found.error) is error
+        assert len(seen) == 2
+        assert found.iterations == crept.iterations + 2
+        assert found.gap <= crept.gap
+
+    def test_fit_passes_its_interrupt_on(self, monkeypatch):
+        """The first Ctrl-C, in the second step of the interior point method."""
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(18, 4)), np.arange(18) % 3
+        steps, step = [], crammer_singer_interior._Path.step
+
+        def interrupted(path):
+            steps.append(path)
+            if len(steps) == 2:
+                signal.raise_signal(signal.SIGINT)
+            return step(path)
+
+        monkeypatch.setattr(crammer_singer_interior._Path, "step", interrupted)
+        model = LinearSVC(C=34.0, tol=1e-10, multi_class="crammer_singer")
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
+        assert len(steps) == 2
+        assert model.status_ is Status.INTERRUPTED
 
     def test_many_features_are_left_to_descent(self):
         assert is_small(problem_of(Bias.FREE, "dense"))

@@ -195,7 +195,7 @@ class CoordinateDescent:
         if not few or found.status is not Status.MAX_ITER or limit != CREEPING:
             return found
         left = None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
-        return crammer_singer_interior.by_interior_point(problem, found, self.tol, left)
+        return crammer_singer_interior.by_interior_point(problem, found, self.tol, left, monitor)
 
     def solve(
         self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None

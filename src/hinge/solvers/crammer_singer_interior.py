@@ -14,6 +14,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from hinge.listening import heard
 from hinge.problems import (
     Array,
     Bias,
@@ -22,6 +23,7 @@ from hinge.problems import (
     Status,
     certify_crammer_singer,
 )
+from hinge.solvers.monitor import Monitor
 from hinge.solvers.single_thread import single_thread
 
 #: Unknowns of its linear system, and products to form one, up to which it takes over.
@@ -42,11 +44,17 @@ def is_small(problem: CrammerSingerProblem) -> bool:
 
 
 def by_interior_point(
-    problem: CrammerSingerProblem, crept: CrammerSingerSolution, tol: float, seconds: float | None
+    problem: CrammerSingerProblem,
+    crept: CrammerSingerSolution,
+    tol: float,
+    seconds: float | None,
+    monitor: Monitor | None = None,
 ) -> CrammerSingerSolution:
     """What `crept` was on its way to; `crept` itself where rounding or time leave nothing better."""
-    deadline = None if seconds is None else time.monotonic() + seconds
+    began = time.monotonic()
+    deadline = None if seconds is None else began + seconds
     best, status, idle, steps, least = crept, crept.status, 0, 0, np.inf
+    error: BaseException | None = None
     try:
         with single_thread():
             path = _Path(problem)
@@ -63,9 +71,22 @@ def by_interior_point(
                 if deadline is not None and time.monotonic() > deadline:
                     status = Status.TIME_LIMIT
                     break
-    except KeyboardInterrupt as error:
-        return replace(best, status=Status.INTERRUPTED, error=error, iterations=crept.iterations + steps)
-    return replace(best, status=status, iterations=crept.iterations + steps)
+                told = _snapshot(found, crept.iterations + steps, time.monotonic() - began)
+                stop = monitor is not None and monitor(told) is False
+                error = heard()
+                if stop or error is not None:
+                    status = Status.INTERRUPTED
+                    break
+    except BaseException as interruption:  # a signal, or what the monitor raised
+        status, error = Status.INTERRUPTED, interruption
+    return replace(best, status=status, error=error, iterations=crept.iterations + steps)
+
+
+def _snapshot(found: CrammerSingerSolution, iteration: int, seconds: float) -> dict[str, Any]:
+    return {
+        "iteration": iteration, "seconds": seconds, "violation": found.violation, "primal": found.primal,
+        "dual": found.dual, "gap": found.gap, "active": len(found.alpha), "exact": True,
+    }  # fmt: skip
 
 
 def _relative(solution: CrammerSingerSolution) -> float:
