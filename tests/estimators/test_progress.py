@@ -148,3 +148,10 @@ def test_a_path_on_its_way_is_one_line(monkeypatch):
     assert path.status == hinge.Status.SOLVED
     assert stream.getvalue().count("\n") == 1
     assert re.search(r"C-path  at 100\.5 +1,234 events .* margin 42", stream.getvalue())
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_several_linear_machines_say_something(n_jobs, capfd):
+    X = [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0], [1.0, 3.0], [4.0, 4.0]]
+    hinge.LinearSVC(verbose=1, n_jobs=n_jobs).fit(X, [0, 1, 2, 0, 1, 2])
+    assert "LinearSVC" in capfd.readouterr().err

@@ -17,7 +17,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hinge
 from hinge import Status
+from hinge.estimators.linear_runs import side_by_side
+from hinge.formulations import linear_classification
 from hinge.solvers import CoordinateDescent
+from hinge.solvers.polish_linear import by_interior_point
 
 NAMES = ("LinearSVC", "LinearSVR", "LinearOneClassSVM")
 every_machine = pytest.mark.parametrize("name", NAMES)
@@ -320,3 +323,26 @@ def test_memory_maps_are_trained_on_in_parts(tmp_path):
     parts = hinge.LinearSVC(loss="hinge", C=0.1, cache_size=0.2).fit(mapped, y)
     assert parts.status_ is Status.SOLVED
     assert parts.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=2e-4)
+
+
+def test_machines_in_other_threads_show_themselves_in_turn():
+    """Monitors know nothing of threads; one that says no ends them all, in their interior point method too."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 3
+    problems = [linear_classification(X, np.where(y == k, 1.0, -1.0), np.full(60, 1e6), "hinge") for k in range(3)]
+    inside, most = [], []
+
+    def show(snapshot):
+        inside.append(snapshot)
+        time.sleep(0.01)
+        most.append(len(inside))
+        inside.pop()
+        return len(most) < 2
+
+    def solve(k, threads, monitor):
+        crept = CoordinateDescent(tol=1e-9, max_iter=3, threads=threads).solve_linear(problems[k])
+        return by_interior_point(problems[k], crept, 1e-9, None, monitor)
+
+    found = side_by_side(solve, problems, 2, show)
+    assert Status.INTERRUPTED in [solution.status for solution in found]
+    assert max(most) == 1

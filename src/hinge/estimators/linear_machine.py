@@ -145,7 +145,7 @@ class LinearMachine(Reported, BaseEstimator):
             if len(problems) == 1 or threads == 1:
                 solutions = one_by_one(solve, problems, threads, show)
             else:
-                solutions = side_by_side(solve, problems, threads, monitor)
+                solutions = side_by_side(solve, problems, threads, show)
         solutions = [self._settled(p, s) for s, p in zip(solutions, problems, strict=True)]
         self._tell(solutions, [s.certificate(p) for s, p in zip(solutions, problems, strict=True)])
         betas = [solution.beta for solution in solutions]

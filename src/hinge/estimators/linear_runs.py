@@ -36,20 +36,25 @@ def one_by_one(
 
 
 def side_by_side(
-    solve: Solve, problems: Sequence[LinearProblem], threads: int, monitor: Monitor | None
+    solve: Solve, problems: Sequence[LinearProblem], threads: int, show: Monitor | None
 ) -> list[LinearSolution]:
     """One machine per thread; Ctrl-C reaches the calling thread, which asks the others to stop and waits for them."""
-    stop = threading.Event()
+    stop, one_at_a_time = threading.Event(), threading.Lock()  # monitors know nothing of threads
     machines = len(problems)
     share = max(1, threads // machines)
 
     def go_on(snapshot: dict[str, Any]) -> bool:
-        if monitor is not None and monitor(snapshot) is False:
-            stop.set()
+        if show is not None:
+            with one_at_a_time:
+                if show(snapshot) is False:
+                    stop.set()
         return not stop.is_set()
 
     def run(k: int) -> LinearSolution | None:
-        return None if stop.is_set() else solve(k, share, go_on)
+        solution = None if stop.is_set() else solve(k, share, go_on)
+        if solution is not None and solution.status is not Status.INTERRUPTED and len(solution.history):
+            go_on(solution.history.last())
+        return solution
 
     with ThreadPoolExecutor(min(threads, machines)) as pool:
         waiting = [pool.submit(run, k) for k in range(machines)]
