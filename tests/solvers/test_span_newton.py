@@ -57,14 +57,13 @@ def test_thin_products_check_what_they_are_given():
 
 
 @pytest.mark.skipif(not _core.half_is_fast(), reason="this processor has no float16")
-@pytest.mark.parametrize("form", ["dense", "mostly zeros", "csr", "float64", "Python"])
+@pytest.mark.parametrize("form", ["dense", "mostly zeros", "csr", "float64"])
 def test_half_columns_are_rounded_kernel_values(form):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 30)).astype(np.float64 if form == "float64" else np.float32)
     if form in ("mostly zeros", "csr"):
         X[rng.random(X.shape) < 0.9] = 0
-    kernel = FunctionKernel(lambda A, B: RBF(0.05)(A, B)) if form == "Python" else RBF(0.05)
-    found = make_columns(kernel, sp.csr_matrix(X) if form == "csr" else X, np.array([3, 50, 299]), half=True)
+    found = make_columns(RBF(0.05), sp.csr_matrix(X) if form == "csr" else X, np.array([3, 50, 299]), half=True)
     assert found.values.dtype == np.float16
     np.testing.assert_allclose(found.values, RBF(0.05)(X, X[[3, 50, 299]]), rtol=2**-11 + 1e-5, atol=1e-7)
     rows = np.arange(7, 200)
@@ -72,9 +71,9 @@ def test_half_columns_are_rounded_kernel_values(form):
     np.testing.assert_allclose(found.gram(rows, np.full(len(rows), 2.0)), 2 * some.T @ some, rtol=1e-5)
 
 
-def test_values_beyond_half_precision_stay_float32():
+def test_values_that_may_be_negative_stay_float32():
     X = np.random.default_rng(0).standard_normal((50, 4)).astype(np.float32)
-    for kernel in (Polynomial(3, 10.0, 1.0), 1e-3 * RBF(0.5)):
+    for kernel in (Polynomial(3, 10.0, 1.0), 1e-3 * RBF(0.5), FunctionKernel(lambda A, B: A @ B.T)):
         assert make_columns(kernel, X, np.arange(5), half=True).values.dtype == np.float32
     assert make_columns(RBF(0.5), X, np.arange(5)).values.dtype == np.float32
 

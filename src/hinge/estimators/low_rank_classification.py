@@ -31,8 +31,9 @@ from hinge.solvers.span_newton import SpanSolution
 #: Samples that are looked at for every basis function wanted, and basis functions of the machine that looks.
 ROWS_PER_FUNCTION, FEW = 8, 300
 
-#: Kernel values are kept in float16 where no smaller gap is asked for.
-HALF_TOL = 0.1
+#: Kernel values are float16 where no smaller gap is asked for and steps are limited; but not where losses are larger by
+#: so much without their rounding, on so many samples.
+HALF_TOL, HALF_HARM, TOLD = 0.1, 0.5, 500
 
 #: Entries of a block of kernel values in `certify`.
 BLOCK = 1 << 22
@@ -58,7 +59,9 @@ class LowRankSVC(PairwiseClassifier):
         As in `SVC`; the kernel must be positive semidefinite.
     tol : float, default=1e-2
         Stop at this relative duality gap, of all classes together.  Labels often stand long before it is proven: for
-        these alone set `max_iter`, and `tol` to 0.1 or more: kernel values are float16 then, in half the memory.
+        these alone set `max_iter`, and `tol` to 0.1 or more: kernel values are float16 then, in half the memory, unless
+        losses are found to be wrong by half for it. `certificate_` then allows for the worst that rounding can do, and
+        may prove next to nothing; `certify` says how it is.
     max_iter : int, default=-1
         Newton steps with all samples; −1 for 100.
     max_time : float, optional
@@ -176,7 +179,8 @@ class LowRankSVC(PairwiseClassifier):
             )
 
     def _solver(self, max_time: float | None = None) -> SpanNewton:
-        return SpanNewton(tol=self.tol, max_iter=self.max_iter, max_time=max_time)
+        # the certificate's own dual point is a little behind that of the last step
+        return SpanNewton(tol=0.9 * float(self.tol), max_iter=self.max_iter, max_time=max_time)
 
     def _columns(
         self, kernel: Kernel, data: Data, basis: NDArray[np.intp], half: bool, deadline: float | None
@@ -211,7 +215,9 @@ class LowRankSVC(PairwiseClassifier):
             values = np.asarray(data.X[np.ix_(some, some[few])], dtype=np.float64)
             columns = Columns(values.astype(np.float32), 0.5 * (values[few] + values[few].T), threads)
         else:
-            columns = make_columns(kernel, take(data.X, some), few, threads, half=True)
+            seconds = left(deadline)
+            until = None if seconds is None else time.monotonic() + 0.25 * seconds
+            columns = make_columns(kernel, take(data.X, some), few, threads, half=True, deadline=until)
         sign, cost = self._signs(data)[some], float(self.C) * self._costs(data)[some]
         problem = SpanProblem(columns, sign, cost, bool(self.fit_intercept))
         with listening(raises=False):  # the solver leaves its threads in order
@@ -240,16 +246,19 @@ class LowRankSVC(PairwiseClassifier):
         """In float16 where `tol` allows it, and again in float32 where its rounding hides whether `tol` is reached."""
         seed, asked = int(random.randint(2**31)), len(basis)
         with hearing():
-            columns = self._columns(kernel, data, basis, float(self.tol) >= HALF_TOL, deadline)
+            columns = self._columns(kernel, data, basis, self.max_iter >= 0 and float(self.tol) >= HALF_TOL, deadline)
         basis = basis[: columns.shape[1]]
         found, beta = self._solved(data, columns, seed, deadline)
-        if found.status is Status.SOLVED and self.certificate_.relative_gap > float(self.tol):
+        if columns.is_half() and self._is_harmed(data, kernel, basis, found):
             del columns  # memory for the next ones
             wide = attempt(hearing()(lambda: self._columns(kernel, data, basis, False, deadline)))
             if wide is not None and wide.shape[1] == len(basis):
                 found, beta = self._solved(data, wide, seed, deadline)
             else:  # the machine of float16 is what there is
                 self.status_ = Status.INTERRUPTED if wide is None else Status.TIME_LIMIT
+        if self.status_ in (Status.SOLVED, Status.NUMERICAL):  # what the certificate proves counts
+            proven = self.certificate_.relative_gap <= float(self.tol)
+            self.status_ = Status.SOLVED if proven else Status.NUMERICAL
         if len(basis) < asked:  # the machine of fewer basis functions
             self.status_ = max(self.status_, Status.TIME_LIMIT)
         self.fit_status_ = int(self.status_ is not Status.SOLVED)
@@ -268,6 +277,21 @@ class LowRankSVC(PairwiseClassifier):
         beta = balanced(beta) if self.fit_intercept else beta
         self._tell_span(found, problem.certificates(found.weights, found.offsets, found.outputs, beta))
         return found, beta
+
+    def _is_harmed(self, data: Data, kernel: Kernel, basis: NDArray[np.intp], found: SpanSolution) -> bool:
+        """Whether float16 hides that `tol` is reached, or how large losses are: some samples tell."""
+        if found.status in (Status.INTERRUPTED, Status.TIME_LIMIT):
+            return False
+        if found.status is Status.SOLVED:
+            return bool(self.certificate_.relative_gap > float(self.tol))
+        some = np.linspace(0, data.n - 1, min(data.n, TOLD)).astype(np.intp)
+        sign, cost = self._signs(data)[some], self._costs(data)[some]
+        exact = Source(kernel, data.X).block(some, basis) @ found.weights
+        known, true = (
+            float(np.sum(cost @ np.maximum(1.0 - sign * (f + found.offsets), 0.0) ** 2))
+            for f in (found.outputs[some], exact)
+        )
+        return true > (1 + HALF_HARM) * known
 
     def _tell_span(self, found: Any, certificates: Sequence[Certificate]) -> None:
         self.certificates_ = list(certificates)

@@ -297,8 +297,14 @@ class KernelMachine(WarmStarts, Reported, FittedFunction, BaseEstimator):
         """−1 where the model's sign is not that of its problem."""
         return 1.0
 
+    def _is_explained(self) -> bool:
+        """Whether there is a choice of solvers."""
+        return hasattr(self, "solver")
+
     def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
         """For `hinge.solvers.explain`: validate as `fit` does, build, and ask; this estimator is left as it is."""
+        if not self._is_explained():
+            raise TypeError(f"{type(self).__name__} has a method of its own; explain is for SVC and the like")
         unfitted = clone(self)
         data = unfitted._prepared(X, y, sample_weight)
         access = unfitted._access(unfitted._make_kernel().resolve(data.X, data.weight), data.X)

@@ -123,6 +123,9 @@ class RankingSVM(SingleMachine):
         if type(self._make_loss()) not in self._losses.values():
             parameters.choice("loss", self.loss, self._losses)
 
+    def _is_explained(self) -> bool:
+        return False
+
     def _solver(self, max_time: float | None = None) -> Any:
         if not (isinstance(self.solver, str) and self.solver == "auto"):
             return super()._solver(max_time)

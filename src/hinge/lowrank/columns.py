@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge import _core
-from hinge.kernels import Kernel, cross
+from hinge.kernels import RBF, Kernel, Laplacian, cross
 from hinge.kernels.samples import view
 from hinge.lowrank.rows import RowBlocks, allocate
 from hinge.lowrank.source import Source
 
-#: Columns made between two looks at the clock.
-STRIP = 128
+#: Columns made between two looks at the clock; of kernels that are Python functions.
+STRIP, SLOW_STRIP = 128, 8
 
 Array = NDArray[np.float64]
 Array32 = NDArray[np.float32]
@@ -25,11 +25,8 @@ Array32 = NDArray[np.float32]
 #: Parts of the rows of a Gram matrix, for threads.
 GRAM_PARTS = 2
 
-#: float16 keeps eleven bits of values between these, in size; the largest error, relative.
-HALF_RANGE, HALF_UNIT = (1e-2, 6e4), 2.0**-11
-
-#: Rows that the effect of rounding is estimated from.
-ROUNDED_ROWS = 1000
+#: The largest error of float16, of a value that was rounded, and near zero.
+HALF_UNIT, HALF_LEAST = 1.001 * 2.0**-11, 2.0**-25
 
 
 def _everyone() -> NDArray[np.int64]:
@@ -81,22 +78,19 @@ class Columns:
         )
         return product, out
 
-    def rounding(self, factors: Array) -> Array:
-        """What rounding to float16 is expected to change Kᵀ R by (its deviation); nothing if K is float32.    (389)
+    def is_half(self) -> bool:
+        """Whether values are float16."""
+        return bool(self.values.dtype == np.float16)
 
-        From some of the rows with a factor, which stand for the others.
-        """
-        none = np.zeros((self.shape[1], factors.shape[1]))
-        if self.values.dtype != np.float16:
-            return none
-        rows = np.flatnonzero(np.any(factors, axis=1))
-        if len(rows) == 0:
-            return none
-        some = rows[:: -(-len(rows) // ROUNDED_ROWS)]
-        share = np.einsum("ij,ij->j", factors, factors) / np.maximum(np.sum(factors[some] ** 2, axis=0), 1e-300)
-        values = self.values[self.rows[some] if len(self.rows) else some].astype(np.float32)
-        squares = (values**2).T @ (factors[some] ** 2).astype(np.float32)
-        return np.asarray(HALF_UNIT * np.sqrt(squares * share / 6.0), dtype=np.float64)
+    def lost_forward(self, weights: Array) -> Array:
+        """At most that much K W is off for the rounding of K ≥ 0 to float16.                           (389)"""
+        size = np.abs(weights)
+        return HALF_UNIT * self.times(size).astype(np.float64) + HALF_LEAST * np.sum(size, axis=0)
+
+    def lost_backward(self, factors: Array) -> Array:
+        """At most that much Kᵀ R is off.                                                               (389)"""
+        size = np.abs(factors)
+        return HALF_UNIT * self.transposed(size) + HALF_LEAST * np.sum(size, axis=0)
 
     def gram(self, rows: NDArray[np.intp], weight: Array) -> Array32:
         """KᵀDK of some rows, in float32.
@@ -139,14 +133,13 @@ def make_columns(
 ) -> Columns:
     """K^mn and K^nn for basis functions that were chosen; K^mn goes to a file where it exceeds the budget.
 
-    `half` allows float16 for K^mn; it is taken where the processor widens it and the kernel's values are in its range.
+    `half` allows float16 for K^mn; it is taken where the processor widens it, for kernels without negative values.
     With a `deadline` (of `time.monotonic`) some columns are made at a time, and those that are there by then, at least
     the first few, are all: `Columns.shape` says how many.
     """
     source = Source(kernel, X, threads)
     m, n = source.m, len(basis)
-    largest = float(np.max(source.diagonal(), initial=0.0)) if half else 0.0  # |k(x, z)|² ≤ k(x, x) k(z, z)
-    half = HALF_RANGE[0] <= largest <= HALF_RANGE[1] and _core.half_is_fast()
+    half = half and isinstance(kernel, RBF | Laplacian) and _core.half_is_fast()
     values = allocate(m, n, np.float16 if half else np.float32, budget_bytes, folder)
     if deadline is None:
         _fill(source, basis, values)
@@ -179,10 +172,11 @@ def _fill(source: Source, basis: NDArray[np.intp], values: Any) -> None:
 def _fill_until(deadline: float, source: Source, basis: NDArray[np.intp], values: Any) -> int:
     """Strips of columns, from the left; how many there are when the time is over."""
     m, n = values.shape
-    for first in range(0, n, STRIP):
+    width = SLOW_STRIP if source.kernel.nodes() is None else STRIP
+    for first in range(0, n, width):
         if first > 0 and time.monotonic() > deadline:
             return first
-        strip = np.empty((m, min(STRIP, n - first)), dtype=values.dtype)
-        _fill(source, basis[first : first + STRIP], strip)
-        values[:, first : first + STRIP] = strip
+        strip = np.empty((m, min(width, n - first)), dtype=values.dtype)
+        _fill(source, basis[first : first + width], strip)
+        values[:, first : first + width] = strip
     return n

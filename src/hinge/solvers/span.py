@@ -16,6 +16,18 @@ from hinge.solvers.single_thread import single_thread
 #: What is added to the diagonal of K^nn, relative to its mean: basis functions may be alike.
 RIDGE = 1e-5
 
+#: Kernel values are float32 at best: no smaller gap is claimed, relative to the risk.
+FLOAT32_UNIT = 2.0**-24
+
+
+@dataclass(frozen=True)
+class Lost:
+    """What rounding may hide at most: of f at every sample, of ‖K^nm β‖ by R⁻¹; the smallest gap that is claimed."""
+
+    outputs: Array | float = 0.0
+    length: Array | float = 0.0
+    gap: float = 0.0
+
 
 @dataclass(frozen=True)
 class SpanProblem:
@@ -51,11 +63,12 @@ class SpanProblem:
     ) -> list[Certificate]:
         """Of every machine, from f = K^mn w at all samples and a dual point."""
         with single_thread():
-            pull = self.columns.transposed(beta)
-            noise = np.random.default_rng(0).standard_normal(pull.shape) * self.columns.rounding(beta)
-            blur = np.sum(scipy.linalg.solve_triangular(self.root, noise, lower=True, check_finite=False) ** 2, axis=0)
+            pull, lost = self.columns.transposed(beta), Lost(gap=FLOAT32_UNIT)
+            if self.columns.is_half():
+                far = np.linalg.norm(self.columns.lost_backward(beta), axis=0)
+                lost = Lost(self.columns.lost_forward(weights), far / np.sqrt(self.ridge), FLOAT32_UNIT)
             return span_certificates(
-                self.inner, self.root, self.sign, self.cost, weights, offsets, outputs, beta, pull, blur
+                self.inner, self.root, self.sign, self.cost, weights, offsets, outputs, beta, pull, lost
             )
 
 
@@ -100,24 +113,26 @@ def span_certificates(
     outputs: NDArray[np.floating],
     beta: Array,
     pull: Array,
-    blur: Array | float = 0.0,
+    lost: Lost | None = None,
 ) -> list[Certificate]:
     """The value at (w, b), and that of the best multiple t of a dual point, 0 ≤ t ≤ 1.            (386), (387)
 
-    `pull` is K^nm β, and `blur` what its rounding is expected to hide of its length.  An excess of Σβ over 0, which b
-    would have to pay for, is taken off the dual value.
+    `pull` is K^nm β.  What is `lost` by rounding is added to the losses and taken off the dual value, (389), and so is
+    an excess of Σβ over 0, which b would have to pay for.
     """
-    missing = np.maximum(1.0 - sign * (outputs + offsets), 0.0)
+    lost = lost or Lost()
+    missing = np.maximum(1.0 - sign * (outputs + offsets) + lost.outputs, 0.0)
     primal = 0.5 * np.sum(weights * (inner @ weights), axis=0) + cost @ missing**2
     white = scipy.linalg.solve_triangular(root, pull, lower=True, check_finite=False)
-    curved = np.sum(white**2, axis=0) + blur + 0.5 * np.sum(beta**2 / cost[:, None], axis=0)
+    curved = (np.sqrt(np.sum(white**2, axis=0)) + lost.length) ** 2 + 0.5 * np.sum(beta**2 / cost[:, None], axis=0)
     linear = np.sum(np.abs(beta), axis=0) - np.abs(offsets) * np.abs(np.sum(beta, axis=0))
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(curved > 0, np.clip(linear / np.where(curved > 0, curved, 1.0), 0.0, 1.0), 0.0)
     dual = t * linear - 0.5 * t**2 * curved
     apart = np.max(np.abs(t * beta - dual_point(sign, cost, outputs, offsets)), axis=0, initial=0.0)
     balance = np.abs(np.sum(t * beta, axis=0))
+    gap = np.maximum(primal - dual, lost.gap * np.abs(primal))
     return [
-        Certificate.of(float(low), max(0.0, float(high - low)), float(kkt), float(excess), np.array([b]), True)
-        for low, high, kkt, excess, b in zip(dual, primal, apart, balance, offsets, strict=True)
+        Certificate.of(float(low), float(between), float(kkt), float(excess), np.array([b]), True)
+        for low, between, kkt, excess, b in zip(dual, gap, apart, balance, offsets, strict=True)
     ]
