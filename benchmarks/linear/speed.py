@@ -37,6 +37,7 @@ import hinge
 GAPS = (1e-2, 1e-4, 1e-6)
 clock = time.perf_counter
 CAP = 60.0  # seconds after which a peer gets no finer tolerance
+DEFAULT = 1e-1  # LIBLINEAR's tolerance where nobody gives one
 REFERENCE = 1e-7  # relative gap of the run that says where the optimum is
 
 
@@ -46,6 +47,7 @@ def main():
     parser.add_argument("--C", default="0.01,1,100")
     parser.add_argument("--loss", default="hinge,squared_hinge")
     parser.add_argument("--cap", type=float, default=CAP, help="seconds after which a peer gets no finer tolerance")
+    parser.add_argument("--coarser", type=float, nargs="*", default=[], help="tolerances of peers above their default")
     parser.add_argument("--limit", type=float, help="seconds after which a fit of a peer is ended")
     parser.add_argument("--reference", type=float, default=60.0, help="seconds of the run that finds the optimum")
     parser.add_argument("--threads", type=int, default=2)
@@ -210,17 +212,18 @@ def measure(case, options):
         mine, model = timed(lambda gap=gap: case.hinge(gap, options.threads, 60.0).fit(case.X, case.y))
         optimum.learn(model)
         cells.append({"hinge": mine, "reached": bool(model.certificate_.relative_gap <= gap)})
-    found = [(seconds, optimum.distance(primal), name) for seconds, primal, name in found]  # now that all is seen
+    default = [(seconds, primal) for seconds, primal, name, tol in found if name == "LIBLINEAR" and tol == DEFAULT]
+    found = [(seconds, optimum.distance(primal), name) for seconds, primal, name, _ in found]  # now that all is seen
     for gap, cell in zip(GAPS, cells, strict=True):
         cell["peer"], cell["name"] = min(((s, n) for s, distance, n in found if distance <= gap), default=(None, ""))
-    coarse = [(s, distance) for s, distance, name in found if name == "LIBLINEAR"][:1]  # at its default tolerance, 0.1
+    coarse = [(seconds, optimum.distance(primal)) for seconds, primal in default[:1]]
     row = {"data": case.name, "loss": case.loss, "C": case.C, "cells": cells, "coarse": coarse}
     return row | {"known": optimum.known}
 
 
 def sweep(case, peer, optimum, options):
-    """(seconds, primal value, name) for finer and finer tolerances."""
-    for tol in (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6):
+    """(seconds, primal value, name, tolerance) for finer and finer tolerances."""
+    for tol in (*options.coarser, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6):
         made = peer(case, tol, options.threads)
         if made is None:
             return
@@ -233,7 +236,7 @@ def sweep(case, peer, optimum, options):
                 continue
             primal = case.primal(run[1])
             slowest, distance = max(slowest, run[0]), optimum.distance(primal)
-            yield run[0], primal, name
+            yield run[0], primal, name, tol
         if distance <= min(GAPS) / 2 or slowest > options.cap:
             return
 
