@@ -199,6 +199,13 @@ bool Newton::step(const LossArrays& losses, double wanted, NewtonPoint& point, W
   direction(point.g, wanted, watch);
   q_.resize(point.f.size());
   passes_.margins(delta_, q_);
+  if (problem_.bias == Bias::free && list_.empty()) {
+    // No sample has a loss, and no curvature says where b goes.  Left behind, it lets w shrink by little only where the
+    // samples are far from the origin: the nearest ones of both sides are to come closer at the same rate.
+    // docs/math.md, below (113)
+    const LossFree part = loss_free(losses, point.f);
+    if (part.found) delta_bias_ = -0.5 * (q_[part.first] + q_[part.last]);
+  }
   const double t = search(losses, point, q_);
   if (!(t > 0)) return false;
   for (std::size_t j = 0; j < point.w.size(); ++j) point.w[j] += t * delta_[j];

@@ -16,7 +16,10 @@ double smooth_root(const LinearProblem& p, const LossArrays& losses, Span<const 
   for (int round = 0; round < 200; ++round) {
     const LossRoot root = linear_ops().root(losses, f.data(), b);
     const double slope = own * b + p.total - root.sum, rise = own + root.rise;
-    if (std::fabs(slope) <= 1e-15 * (root.mass + std::fabs(p.total))) return b;
+    if (std::fabs(slope) <= 1e-15 * (root.mass + std::fabs(p.total))) {
+      const LossFree part = own > 0 || root.mass > 0 ? LossFree{} : loss_free(losses, f);
+      return part.found ? 0.5 * part.low + 0.5 * part.high : b;
+    }
     (slope < 0 ? low : high) = b;
     double next = rise > 0 ? b - slope / rise : std::numeric_limits<double>::quiet_NaN();
     if (!(next > low && next < high)) {
@@ -91,6 +94,17 @@ double kink_root(const LinearProblem& p, Span<const double> f) {
 }
 
 }  // namespace
+
+LossFree loss_free(const LossArrays& losses, Span<const double> f) {
+  LossFree part;
+  for (std::size_t i = 0; i < f.size(); ++i) {
+    const double at = losses.target[i] - f[i];
+    if (losses.upper[i] > 0 && at - losses.tube > part.low) part.low = at - losses.tube, part.first = i;
+    if (losses.lower[i] < 0 && at + losses.tube < part.high) part.high = at + losses.tube, part.last = i;
+  }
+  part.found = std::isfinite(part.low) && std::isfinite(part.high) && part.low <= part.high;
+  return part;
+}
 
 double best_offset(const LinearProblem& problem, const LossArrays& losses, bool smooth, Span<const double> f,
                    double start) {

@@ -99,6 +99,7 @@ class TestWhereDescentCreeps:
     @pytest.mark.parametrize(
         ("asks", "error"),
         [(lambda: False, type(None)), (lambda: signal.raise_signal(signal.SIGINT), KeyboardInterrupt)],
+        ids=["monitor", "signal"],
     )
     def test_a_monitor_and_a_signal_are_heard(self, asks, error):
         """`fit` listens, so nothing is raised here; what there is is kept."""

@@ -337,6 +337,12 @@ class TestFarFromTheOrigin:
         assert found.relative_gap <= 1e-4
         assert found.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
 
+    @pytest.mark.parametrize("shift", [0.0, 10.0, 100.0, 1000.0])
+    def test_newton_takes_few_steps(self, shift):
+        model = hinge.LinearSVC(C=170, solver="newton", max_iter=20).fit(self.X + shift, self.y)
+        assert model.status_ is Status.SOLVED
+        assert model.certificate_.primal == pytest.approx(18.968843976821, rel=1e-6)
+
     @pytest.mark.parametrize("bias", BIASES)
     @pytest.mark.parametrize("tube", [None, 0.0, 0.1])
     def test_the_way_out_takes_squared_losses(self, bias, tube):

@@ -33,7 +33,7 @@ ROWS_PER_FUNCTION, FEW = 8, 300
 
 #: Kernel values are float16 where no smaller gap is asked for and steps are limited; but not where losses are larger by
 #: so much without their rounding, on so many samples.
-HALF_TOL, HALF_HARM, TOLD = 0.1, 0.5, 500
+HALF_TOL, HALF_HARM, TOLD = 0.1, 0.5, 200
 
 #: Entries of a block of kernel values in `certify`.
 BLOCK = 1 << 22
@@ -218,7 +218,7 @@ class LowRankSVC(PairwiseClassifier):
             seconds = left(deadline)
             until = None if seconds is None else time.monotonic() + 0.25 * seconds
             columns = make_columns(kernel, take(data.X, some), few, threads, half=True, deadline=until)
-        sign, cost = self._signs(data)[some], float(self.C) * self._costs(data)[some]
+        sign, cost = self._signs(data.y[some]), float(self.C) * self._costs(data)[some]
         problem = SpanProblem(columns, sign, cost, bool(self.fit_intercept))
         with listening(raises=False):  # the solver leaves its threads in order
             found = SpanNewton(tol=HALF_TOL, max_iter=1, max_time=left(deadline)).solve(problem)
@@ -230,10 +230,10 @@ class LowRankSVC(PairwiseClassifier):
     def _threads(self, kernel: Kernel) -> int:
         return 1 if isinstance(kernel, FunctionKernel) else effective_n_jobs(self.n_jobs)
 
-    def _signs(self, data: Data) -> NDArray[np.float32]:
+    def _signs(self, y: NDArray[Any]) -> NDArray[np.float32]:
         """±1, a column for every machine."""
         positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-        return np.where(data.y[:, None] == positive, np.float32(1.0), np.float32(-1.0))
+        return np.where(y[:, None] == positive, np.float32(1.0), np.float32(-1.0))
 
     def _train_span(
         self,
@@ -268,7 +268,7 @@ class LowRankSVC(PairwiseClassifier):
     def _solved(self, data: Data, columns: Columns, seed: int, deadline: float | None) -> tuple[SpanSolution, Array]:
         """The solution, of which the certificate is told, and its dual point."""
         cost = float(self.C) * self._costs(data)
-        problem = SpanProblem(columns, self._signs(data), cost, bool(self.fit_intercept))
+        problem = SpanProblem(columns, self._signs(data.y), cost, bool(self.fit_intercept))
         with self._progress() as monitor:
             found = replace(self._solver(left(deadline)), seed=seed).solve(problem, monitor)
             if monitor is not None and len(found.history):
@@ -285,7 +285,7 @@ class LowRankSVC(PairwiseClassifier):
         if found.status is Status.SOLVED:
             return bool(self.certificate_.relative_gap > float(self.tol))
         some = np.linspace(0, data.n - 1, min(data.n, TOLD)).astype(np.intp)
-        sign, cost = self._signs(data)[some], self._costs(data)[some]
+        sign, cost = self._signs(data.y[some]), self._costs(data)[some]
         exact = Source(kernel, data.X).block(some, basis) @ found.weights
         known, true = (
             float(np.sum(cost @ np.maximum(1.0 - sign * (f + found.offsets), 0.0) ** 2))
@@ -360,7 +360,7 @@ class LowRankSVC(PairwiseClassifier):
             outputs[rows] = block @ model.coefficients
             pull += block.T @ beta[rows]
         cost = float(self.C) * self._costs(data)
-        signs = self._signs(data).astype(np.float64)
+        signs = self._signs(data.y).astype(np.float64)
         return combine(
             span_certificates(
                 inner, root_of(inner), signs, cost, model.coefficients, self.intercept_, outputs, beta, pull

@@ -82,15 +82,22 @@ class Columns:
         """Whether values are float16."""
         return bool(self.values.dtype == np.float16)
 
-    def lost_forward(self, weights: Array) -> Array:
+    def lost_forward(self, weights: Array) -> Array32:
         """At most that much K W is off for the rounding of K ≥ 0 to float16.                           (389)"""
         size = np.abs(weights)
-        return HALF_UNIT * self.times(size).astype(np.float64) + HALF_LEAST * np.sum(size, axis=0)
+        lost = self.times(HALF_UNIT * size)
+        lost += (HALF_LEAST * np.sum(size, axis=0)).astype(np.float32)
+        return lost
 
-    def lost_backward(self, factors: Array) -> Array:
-        """At most that much Kᵀ R is off.                                                               (389)"""
-        size = np.abs(factors)
-        return HALF_UNIT * self.transposed(size) + HALF_LEAST * np.sum(size, axis=0)
+    def transposed_and_lost(self, factors: Array) -> tuple[Array, Array]:
+        """Kᵀ R, and at most how much it is off: in one pass over the rows that have a factor.            (389)"""
+        rows, k = np.flatnonzero(np.any(factors, axis=1)), factors.shape[1]
+        if len(rows) == 0:
+            return np.zeros((self.shape[1], k)), np.zeros((self.shape[1], k))
+        some = factors[rows]
+        part = self.of(self.rows[rows] if len(self.rows) else rows)
+        both = part.transposed(np.concatenate([some, np.abs(some)], axis=1))
+        return both[:, :k], HALF_UNIT * both[:, k:] + HALF_LEAST * np.sum(np.abs(some), axis=0)
 
     def gram(self, rows: NDArray[np.intp], weight: Array) -> Array32:
         """KᵀDK of some rows, in float32.

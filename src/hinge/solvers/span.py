@@ -24,7 +24,7 @@ FLOAT32_UNIT = 2.0**-24
 class Lost:
     """What rounding may hide at most: of f at every sample, of ‖K^nm β‖ by R⁻¹; the smallest gap that is claimed."""
 
-    outputs: Array | float = 0.0
+    outputs: NDArray[np.floating] | float = 0.0
     length: Array | float = 0.0
     gap: float = 0.0
 
@@ -63,10 +63,12 @@ class SpanProblem:
     ) -> list[Certificate]:
         """Of every machine, from f = K^mn w at all samples and a dual point."""
         with single_thread():
-            pull, lost = self.columns.transposed(beta), Lost(gap=FLOAT32_UNIT)
             if self.columns.is_half():
-                far = np.linalg.norm(self.columns.lost_backward(beta), axis=0)
-                lost = Lost(self.columns.lost_forward(weights), far / np.sqrt(self.ridge), FLOAT32_UNIT)
+                pull, off = self.columns.transposed_and_lost(beta)
+                length = np.linalg.norm(off, axis=0) / np.sqrt(self.ridge)
+                lost = Lost(self.columns.lost_forward(weights), length, FLOAT32_UNIT)
+            else:
+                pull, lost = self.columns.transposed(beta), Lost(gap=FLOAT32_UNIT)
             return span_certificates(
                 self.inner, self.root, self.sign, self.cost, weights, offsets, outputs, beta, pull, lost
             )
