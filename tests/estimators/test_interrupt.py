@@ -115,9 +115,6 @@ def test_a_signal_at_any_line_leaves_a_model(machine, classes, monkeypatch):
         except KeyboardInterrupt:
             pass
         else:
-            if watch.where is None:  # a helping thread made some of the lines this time: the last ones may not be there
-                assert at > 0.8 * counted.lines
-                continue
             pytest.fail(f"no interrupt from {watch.where}")
         assert hasattr(model, "status_"), watch.where
         assert model.status_ in (Status.SOLVED, Status.INTERRUPTED), watch.where

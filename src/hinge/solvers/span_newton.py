@@ -94,6 +94,7 @@ class SpanNewton:
         story = Story(self.tol, ENOUGH if self.max_iter < 0 else self.max_iter, self.max_time, monitor)
         run = _Run(problem, self.tol, self.seed)
         with single_thread(), ThreadPoolExecutor(1) as beside:
+            problem.inner  # noqa: B018 - both threads need it: made once, before they part
             prepared = beside.submit(run.precondition_by_a_sample)
             problem.root  # noqa: B018 - a kernel without one is refused here, not in the run
             prepared.result()
