@@ -25,9 +25,7 @@ def one_by_one(
     """One machine after another. Who is stopped keeps what there is: those not begun are constant functions."""
     found: list[LinearSolution | None] = [None] * len(problems)
     for k in range(len(problems)):
-        if k > 0 and heard() is not None:  # between two machines; one that runs listens itself
-            break
-        solution = found[k] = solve(k, threads, show)
+        solution = found[k] = solve(k, threads, show)  # ends at once where a signal came between two machines
         if solution.status is Status.INTERRUPTED:
             break
         if show is not None and len(solution.history):
