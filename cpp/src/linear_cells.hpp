@@ -17,9 +17,10 @@ struct Tally {  // what steps have come to
 
 // What steps move.  Epochs of many samples have two lanes: each steps from the same point, with its own copy of w.  No
 // two lanes are in one line of the cache.
+template <class Weight>
 struct alignas(128) Lane : Tally {
-  std::vector<double> copy;
-  double* w = nullptr;
+  std::vector<Weight> copy;
+  Weight* w = nullptr;
   double stretch = 1;  // what a step moves w by, over what it will move it by: room for the other lane
   std::vector<std::pair<std::uint32_t, double>> moved;  // samples, and where they were
   std::vector<std::uint32_t> awake;                     // visited, and to be visited again

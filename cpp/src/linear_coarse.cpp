@@ -41,9 +41,10 @@ class Level {
   void by_epochs(CoarseStart& start) {
     std::vector<double> norms(chosen_.size());
     passes_->squared_norms(norms);
-    const auto descent = make_descent(rows_.samples(), part_.problem, norms, seed_, 0, parallel_);
+    const auto descent = make_descent(rows_.samples(), part_.problem, norms, seed_, 0, false, parallel_);
     for (int k = 0; k < kFirstEpochs; ++k) descent->epoch(watch_);
-    start.w = descent->weights, start.b = descent->offset;
+    start.w.resize(passes_->features());
+    descent->read_weights(start.w), start.b = descent->offset;
     start.work += descent->work;
   }
 

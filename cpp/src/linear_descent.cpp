@@ -24,6 +24,7 @@ constexpr double kShortEpoch = 2.5e6;   // work: about a millisecond, in which t
 constexpr std::size_t kShortest = 512;  // steps of a lane between two merges
 constexpr double kMergeShare = 8;       // a lane's steps cost at least so many times as much as its merging
 constexpr std::size_t kMerges = 8;      // in an epoch, or lanes are too far apart
+constexpr double kFarFeatures = 1 << 16;  // half a megabyte of weights
 constexpr double kNarrow = 0.3;         // mean of ‖x_i‖² times the way from one bound to the other: most steps end there
 
 double quarter_mean(Span<const double> norms) {
@@ -31,7 +32,21 @@ double quarter_mean(Span<const double> norms) {
   return mean > 0 ? 0.25 * mean : 1.0;
 }
 
+// Steps of a lane between two merges.
+std::size_t lane_length(double stored, double rows, double features) {
+  const double per_row = std::max(1.0, stored / std::max(1.0, rows));
+  return std::max(kShortest, static_cast<std::size_t>(kMergeShare * features / per_row));
+}
+
+// w does not fit into the cache of a processor, and there are no lanes, which need many rows for each feature.
 template <class Storage>
+bool out_of_cache(const Storage& data) {
+  const double rows = static_cast<double>(data.rows), features = static_cast<double>(data.features);
+  const double stored = static_cast<double>(data.start[data.rows]);
+  return features >= kFarFeatures && rows < 2 * kMerges * static_cast<double>(lane_length(stored, rows, features));
+}
+
+template <class Storage, class Weight>
 class DescentOf final : public Descent {
  public:
   DescentOf(const Storage& data, const Samples& samples, const LinearProblem& problem, Span<const double> norms,
@@ -50,7 +65,7 @@ class DescentOf final : public Descent {
                  curvature > 0 ? std::min(1 / curvature, kHugeInverse) : 0.0, 0, 0};
     }
     narrow_ = kinked_ && width <= kNarrow * static_cast<double>(data.rows);
-    weights.assign(data.features, 0.0);
+    w_.assign(data.features, 0);
     cut_into_chunks(block_bytes);
   }
 
@@ -61,6 +76,8 @@ class DescentOf final : public Descent {
   void read(Span<double> beta) const override {
     for (std::size_t i = 0; i < all_.size(); ++i) beta[i] = all_[i].beta;
   }
+
+  void read_weights(Span<double> w) const override { std::copy(w_.begin(), w_.end(), w.begin()); }
 
   void write(Span<const double> beta, Span<const double> w, double at) override {
     sum = 0;
@@ -92,9 +109,9 @@ class DescentOf final : public Descent {
   void resume(Span<const double> f, Span<const double> parts) override {
     const double near = nearness(f, parts);
     if (near < 0) {
-      std::vector<double> beta(all_.size());
-      read(beta);
-      return enter(beta, std::vector<double>(weights), multiplier, f, parts);
+      std::vector<double> beta(all_.size()), w(w_.size());
+      read(beta), read_weights(w);
+      return enter(beta, w, multiplier, f, parts);
     }
     if (4 * order_.size() > all_.size()) {  // one after another is faster than here and there
       for (Sample& s : all_) s.still = kPatience;
@@ -142,7 +159,7 @@ class DescentOf final : public Descent {
 
  private:
   void move_to(Span<const double> w, double at) {
-    std::copy(w.begin(), w.end(), weights.begin());
+    for (std::size_t j = 0; j < w.size(); ++j) w_[j] = static_cast<Weight>(w[j]);
     multiplier = at;
     offset = multiplier + sigma * (sum - problem_.total);
   }
@@ -233,37 +250,34 @@ class DescentOf final : public Descent {
   }
 
   void visit(Watch& watch) {
-    const std::size_t length = lane_length();
-    if (chunks_.size() == 1 && round_.empty() && !short_epochs() && order_.size() >= 2 * kMerges * length)
-      return visit_in_lanes(length, watch);
-    Lane lane;
-    lane.w = weights.data(), lane.offset = offset;
+    if constexpr (kLanes) {
+      const double rows = static_cast<double>(all_.size()), features = static_cast<double>(w_.size());
+      const std::size_t length = lane_length(stored_, rows, features);
+      if (chunks_.size() == 1 && round_.empty() && !short_epochs() && order_.size() >= 2 * kMerges * length)
+        return visit_in_lanes(length, watch);
+    }
+    Lane<Weight> lane;
+    lane.w = w_.data(), lane.offset = offset;
     walk<false>(lane, 0, order_.size(), [&] { watch.poll(); });
     offset = lane.offset;
     take(lane);
     order_ = std::move(lane.awake);
   }
 
-  // Steps of a lane between two merges.
-  std::size_t lane_length() const {
-    const double per_row = std::max(1.0, stored_ / std::max<double>(1, static_cast<double>(all_.size())));
-    return std::max(kShortest, static_cast<std::size_t>(kMergeShare * static_cast<double>(weights.size()) / per_row));
-  }
-
-  void take(const Lane& lane) {
+  void take(const Tally& lane) {
     sum += lane.sum, dual += lane.dual, gap += lane.gap, work += lane.work;
   }
 
   // Two lanes at a time, side by side, then one point of both of them.   (129), (137)
   void visit_in_lanes(std::size_t length, Watch& watch) {
-    Lane lanes[2];
+    Lane<Weight> lanes[2];
     const bool averaged = narrow_ && problem_.bias == Bias::none && order_.size() == all_.size();
-    Passed passed(averaged ? weights.size() : 0);
-    for (Lane& lane : lanes) lane.copy = weights, lane.w = lane.copy.data();
+    Passed passed(averaged ? w_.size() : 0);
+    for (Lane<Weight>& lane : lanes) lane.copy = w_, lane.w = lane.copy.data();
     for (std::size_t first = 0; first < order_.size(); first += 2 * length) {
       watch.poll();
       const std::size_t rest = std::min(order_.size() - first, 2 * length), split = first + (rest + 1) / 2;
-      for (Lane& lane : lanes) lane.restart(offset, narrow_ ? 1 + likeness_ : 1.0);
+      for (Lane<Weight>& lane : lanes) lane.restart(offset, narrow_ ? 1 + likeness_ : 1.0);
       try {
         run_tasks(2, parallel_, [&] {
           return [&](std::size_t k, Pulse& pulse) {
@@ -271,12 +285,12 @@ class DescentOf final : public Descent {
           };
         });
       } catch (...) {  // as if this pair of lanes had not been
-        for (Lane& lane : lanes)
+        for (Lane<Weight>& lane : lanes)
           for (const auto& [i, beta] : lane.moved) all_[i].beta = beta;
         throw;
       }
       merge(lanes[0], lanes[1]);
-      if (averaged) passed.add(weights, lanes[0].loss + lanes[1].loss, 2 * (first + rest) >= order_.size());
+      if (averaged) passed.add(w_, lanes[0].loss + lanes[1].loss, 2 * (first + rest) >= order_.size());
     }
     mean = passed.mean();
     primal = passed.primal();
@@ -286,19 +300,19 @@ class DescentOf final : public Descent {
 
   // Each lane has gained by itself; together they gain less what they have in common.  The best point on the way to
   // both is taken.   (129)
-  void merge(Lane& a, Lane& b) {
-    const std::size_t d = weights.size();
+  void merge(Lane<Weight>& a, Lane<Weight>& b) {
+    const std::size_t d = w_.size();
     const double scale = 1 / (a.stretch * a.stretch);
     double cross = 0, both = 0;  // of their moves in w: inner product, and squared norm of the sum
-    linear_ops().lanes(weights.data(), a.w, b.w, d, &cross, &both);
+    linear_ops().lanes(w_.data(), a.w, b.w, d, &cross, &both);
     cross = scale * cross + sigma * a.sum * b.sum;
     both = scale * both + sigma * (a.sum + b.sum) * (a.sum + b.sum);
     const double apart = both - 2 * cross, bend = a.bend + b.bend + both;
     const double gain = a.dual + b.dual + 0.5 * (a.stretch - 1) * apart - cross;
     const double step = bend > 0 ? std::max(0.0, std::min(1.0, 0.5 + gain / bend)) : 1.0;
-    linear_ops().merge(weights.data(), a.w, b.w, d, step / a.stretch);
+    linear_ops().merge(w_.data(), a.w, b.w, d, step / a.stretch);
     if (step < 1) {
-      for (Lane* lane : {&a, &b})
+      for (Lane<Weight>* lane : {&a, &b})
         for (const auto& [i, beta] : lane->moved) all_[i].beta = beta + step * (all_[i].beta - beta);
     }
     offset += sigma * step * (a.sum + b.sum);
@@ -309,8 +323,9 @@ class DescentOf final : public Descent {
   }
 
   template <bool kRemember, class Poll>
-  void walk(Lane& lane, std::size_t first, std::size_t last, Poll poll) {
-    double limit = 0, *const w = lane.w;
+  void walk(Lane<Weight>& lane, std::size_t first, std::size_t last, Poll poll) {
+    double limit = 0;
+    Weight* const w = lane.w;
     const double stretch = kRemember ? lane.stretch : 1.0, shrink = 1 / stretch;
     std::size_t count = lane.awake.size();
     lane.awake.resize(count + last - first);
@@ -342,7 +357,7 @@ class DescentOf final : public Descent {
 
   // One variable, as (108) says; by how much it has moved.
   template <bool kRemember>
-  HINGE_HOT double step(Sample& s, std::uint32_t i, double* w, double stretch, double shrink, Tally& tally) const {
+  HINGE_HOT double step(Sample& s, std::uint32_t i, Weight* w, double stretch, double shrink, Tally& tally) const {
     const double f = rows_.dot(i, w) + tally.offset;
     const double g = f + s.ridge * s.beta - s.target, tube = problem_.tube, inverse = shrink * s.inverse;
     const LossTerm term = term_of(s);
@@ -368,7 +383,10 @@ class DescentOf final : public Descent {
     return change;
   }
 
+  static constexpr bool kLanes = sizeof(Weight) == sizeof(double);  // lanes are for features that are few beside rows
+
   Rows<Storage> rows_;
+  std::vector<Weight> w_;
   const Samples& samples_;
   LinearProblem problem_;
   CrewParallel parallel_;
@@ -388,11 +406,17 @@ class DescentOf final : public Descent {
 
 std::unique_ptr<Descent> make_descent(const Samples& samples, const LinearProblem& problem,
                                       Span<const double> squared_norms, std::uint64_t seed,
-                                      std::size_t block_bytes, const CrewParallel& parallel) {
+                                      std::size_t block_bytes, bool rounded_weights, const CrewParallel& parallel) {
   return std::visit(
       [&](const auto& data) -> std::unique_ptr<Descent> {
         using Storage = std::decay_t<decltype(data)>;
-        return std::make_unique<DescentOf<Storage>>(data, samples, problem, squared_norms, seed, block_bytes, parallel);
+        if constexpr (IsCsr<Storage>::value) {
+          if (rounded_weights && out_of_cache(data))
+            return std::make_unique<DescentOf<Storage, float>>(data, samples, problem, squared_norms, seed, block_bytes,
+                                                               parallel);
+        }
+        return std::make_unique<DescentOf<Storage, double>>(data, samples, problem, squared_norms, seed, block_bytes,
+                                                            parallel);
       },
       samples);
 }

@@ -30,6 +30,7 @@ class Descent {
 
   // What an epoch has left; `gap` is the sum of the parts of the gap as each sample was last seen.
   virtual void read(Span<double> beta) const = 0;
+  virtual void read_weights(Span<double> w) const = 0;
   virtual void write(Span<const double> beta, Span<const double> w, double multiplier) = 0;
   // As write, at a point that has been seen: f = ⟨w, x_i⟩, and `parts` of the gap (106) at the offset that is best for
   // it.  Who has a part of it at the offset of the epochs is visited again.
@@ -41,7 +42,6 @@ class Descent {
   // A step reads and writes where w is, in an order that no prefetcher knows; measured.
   static double epoch_work(double stored, double rows) { return 2 * stored + 70 * rows; }
 
-  std::vector<double> weights;
   double offset = 0, multiplier = 0, sigma = 0;    // offset = multiplier + sigma (sum − total); √sigma: constant feature
   double sum = 0, gap = 0, dual = 0;               // dual: its value, by what each step has gained
   // Where boxes are narrow and everybody was visited in lanes: the mean of w over the second half of the last epoch, and
@@ -53,9 +53,10 @@ class Descent {
   std::int64_t epochs = 0;
 };
 
-// block_bytes > 0: samples are visited block by block.
+// block_bytes > 0: samples are visited block by block.  rounded_weights: w may be kept in single precision, which is
+// faster where it does not fit into the cache, and drifts from Xᵀβ by as much as that rounds.   (139)
 std::unique_ptr<Descent> make_descent(const Samples& samples, const LinearProblem& problem,
                                       Span<const double> squared_norms, std::uint64_t seed,
-                                      std::size_t block_bytes, const CrewParallel& parallel);
+                                      std::size_t block_bytes, bool rounded_weights, const CrewParallel& parallel);
 
 }  // namespace hinge

@@ -14,26 +14,37 @@ constexpr double kWorthLeaps = 10;  // work of an epoch per sample (of all of th
 constexpr double kCheapLook = 0.6;  // of an epoch: then a look tells early who may rest
 constexpr double kStale = 0.1;      // of the gap at the last look: time for the next one
 constexpr double kMeanFalls = 1.9;  // what samples saw of the gap of the mean, over what it is, at most
+// Relative gaps that weights in single precision prove: an error of f enters kinked losses as it is, others squared.
+constexpr double kRoundedKinked = 1e-5, kRoundedSmooth = 1e-7;
+constexpr double kRoundedLeast = 1e-12, kRoundedMost = 1e12;  // squared norms where nothing is lost at either end
+constexpr double kDrift = 0.1;  // of the gap that would do: then w is Xᵀβ again
 constexpr int kIdleEpochs = 1000;   // of nobody, one after the other: rounding lets nobody move
 
 }  // namespace
 
+// Whether w in single precision will do.   (139)
+bool LinearEpochs::may_round() const {
+  bool fits = s_.best.bounds.primal <= kRoundedMost * kRoundedMost;
+  for (double norm : s_.squared_norms()) fits = fits && (norm == 0 || (norm >= kRoundedLeast && norm <= kRoundedMost));
+  return fits && s_.options.tolerance >= (s_.smooth ? kRoundedSmooth : kRoundedKinked);
+}
+
 void LinearEpochs::open() {
   descent_ = make_descent(s_.samples, s_.problem, s_.squared_norms(), s_.options.seed, s_.options.block_bytes,
-                          s_.parallel);
+                          may_round(), s_.parallel);
   s_.forget_norms();
 }
 
 // In a long run epochs come in rounds, and after each of them one step along all of it.   (121)–(123)
 void LinearEpochs::leap() {
-  std::vector<double> beta(s_.n);
+  std::vector<double> beta(s_.n), w(s_.d);
   descent_->read(beta);
   if (trail_.empty()) descent_->begin_round();
   trail_.add(beta);
   if (!trail_.full()) return;
   const double sigma = descent_->sigma, multiplier = descent_->multiplier;
-  const double here = augmented_dual(s_.problem, beta, descent_->weights, sigma, multiplier);
-  std::vector<double> w(s_.d);
+  descent_->read_weights(w);
+  const double here = augmented_dual(s_.problem, beta, w, sigma, multiplier);
   if (trail_.extrapolate(s_.problem, beta)) {
     s_.passes->combine(beta, w);
     const double there = augmented_dual(s_.problem, beta, w, sigma, multiplier);
@@ -67,10 +78,11 @@ bool LinearEpochs::mean_proves() {
 void LinearEpochs::check() {
   descent_->read(s_.beta);
   double slack = 0;
+  settled_ = s_.options.expansion;
   if (s_.problem.bias == Bias::free) {
     s_.from_beta();
   } else {
-    s_.w = descent_->weights;
+    descent_->read_weights(s_.w);
   }
   s_.passes->margins(s_.w, s_.f);
   LinearState::Sight sight = s_.see(s_.f, s_.beta);
@@ -78,7 +90,8 @@ void LinearEpochs::check() {
     std::vector<double> exact(s_.d);
     s_.passes->combine(s_.beta, exact);
     for (std::size_t j = 0; j < s_.d; ++j) slack += 0.5 * (s_.w[j] - exact[j]) * (s_.w[j] - exact[j]);
-    if (s_.options.expansion) {
+    settled_ = s_.options.expansion || slack > kDrift * s_.wanted();
+    if (settled_) {
       s_.w = exact, slack = 0;
       s_.passes->margins(s_.w, s_.f);
       sight = s_.see(s_.f, s_.beta);
@@ -157,7 +170,7 @@ Outcome LinearEpochs::run(double patience) {
     }
     if (slow) return Outcome::undecided;
     if (s_.problem.bias == Bias::free) trail_.clear();  // the multiplier moves
-    if (s_.problem.bias == Bias::none && !s_.options.expansion) {
+    if (s_.problem.bias == Bias::none && !settled_) {
       descent_->resume(s_.f, s_.parts);
       descent_->dual = s_.last.dual;
     } else {

@@ -22,6 +22,7 @@ class LinearEpochs {
   double work() const { return descent_ ? descent_->work : 0.0; }
 
  private:
+  bool may_round() const;
   void open();
   void leap();
   void enter(double multiplier);
@@ -33,6 +34,7 @@ class LinearEpochs {
   Trail trail_;
   std::int64_t sweeps_ = 0;
   double visits_ = 0;
+  bool settled_ = false;  // the last check has taken w = Xᵀβ for the w of the epochs
   double trust_ = 3.0;  // what the epochs think of the gap, over what it is
 };
 

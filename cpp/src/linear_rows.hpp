@@ -89,22 +89,25 @@ class Rows<Csr<T, I>> {
  public:
   explicit Rows(const Csr<T, I>& data) : data_(data) {}
 
-  double dot(std::size_t i, const double* w) const {
+  template <class Weight>
+  double dot(std::size_t i, const Weight* w) const {
     const I last = data_.start[i + 1];
     I k = data_.start[i];
     double a = 0, b = 0, c = 0, e = 0;
     for (; k + 4 <= last; k += 4) {
-      a += static_cast<double>(data_.values[k]) * w[data_.index[k]];
-      b += static_cast<double>(data_.values[k + 1]) * w[data_.index[k + 1]];
-      c += static_cast<double>(data_.values[k + 2]) * w[data_.index[k + 2]];
-      e += static_cast<double>(data_.values[k + 3]) * w[data_.index[k + 3]];
+      a += static_cast<double>(static_cast<Weight>(data_.values[k]) * w[data_.index[k]]);
+      b += static_cast<double>(static_cast<Weight>(data_.values[k + 1]) * w[data_.index[k + 1]]);
+      c += static_cast<double>(static_cast<Weight>(data_.values[k + 2]) * w[data_.index[k + 2]]);
+      e += static_cast<double>(static_cast<Weight>(data_.values[k + 3]) * w[data_.index[k + 3]]);
     }
-    for (; k < last; ++k) a += static_cast<double>(data_.values[k]) * w[data_.index[k]];
+    for (; k < last; ++k) a += static_cast<double>(static_cast<Weight>(data_.values[k]) * w[data_.index[k]]);
     return (a + b) + (c + e);
   }
-  void add(std::size_t i, double factor, double* w) const {
+  template <class Weight>
+  void add(std::size_t i, double factor, Weight* w) const {
+    const Weight by = static_cast<Weight>(factor);
     for (I k = data_.start[i]; k < data_.start[i + 1]; ++k)
-      w[data_.index[k]] += factor * static_cast<double>(data_.values[k]);
+      w[data_.index[k]] += by * static_cast<Weight>(data_.values[k]);
   }
   void dots(std::size_t first, std::size_t last, const double* w, double* out) const {
     for (std::size_t i = first; i < last; ++i) out[i - first] = dot(i, w);
