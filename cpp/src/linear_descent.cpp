@@ -24,7 +24,7 @@ constexpr double kShortEpoch = 2.5e6;   // work: about a millisecond, in which t
 constexpr std::size_t kShortest = 512;  // steps of a lane between two merges
 constexpr double kMergeShare = 8;       // a lane's steps cost at least so many times as much as its merging
 constexpr std::size_t kMerges = 8;      // in an epoch, or lanes are too far apart
-constexpr double kFarFeatures = 1 << 16;  // half a megabyte of weights
+constexpr double kFarFeatures = 1 << 14;  // their weights leave little room for rows in the cache next to the processor
 constexpr double kNarrow = 0.3;         // mean of ‖x_i‖² times the way from one bound to the other: most steps end there
 
 double quarter_mean(Span<const double> norms) {

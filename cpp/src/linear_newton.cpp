@@ -15,17 +15,25 @@ double dot(Span<const double> a, Span<const double> b) {
 }
 
 void solve_triangular(const std::vector<double>& l, std::size_t size, std::size_t stride, std::vector<double>& x) {
+  const LinearOps& ops = linear_ops();
   for (std::size_t i = 0; i < size; ++i) {
-    double sum = x[i];
     const double* row = l.data() + i * stride;
-    for (std::size_t j = 0; j < i; ++j) sum -= row[j] * x[j];
-    x[i] = sum / row[i];
+    x[i] = (x[i] - ops.dot_double(row, x.data(), i)) / row[i];
   }
   for (std::size_t i = size; i-- > 0;) {
     const double* row = l.data() + i * stride;
     x[i] /= row[i];
-    for (std::size_t j = 0; j < i; ++j) x[j] -= row[j] * x[i];
+    ops.add_double(row, -x[i], x.data(), i);
   }
+}
+
+// The lower triangle from the upper one, in squares that fit into the cache both ways.
+void mirror(std::vector<double>& a, std::size_t size, std::size_t stride) {
+  constexpr std::size_t kSquare = 16;
+  for (std::size_t top = 0; top < size; top += kSquare)
+    for (std::size_t left = 0; left <= top; left += kSquare)
+      for (std::size_t i = top; i < std::min(size, top + kSquare); ++i)
+        for (std::size_t j = left; j < std::min(i, left + kSquare); ++j) a[i * stride + j] = a[j * stride + i];
 }
 
 }  // namespace
@@ -125,13 +133,14 @@ void Newton::by_cholesky(Span<const double> g) {
   hessian_ = sum_;
   const bool bias = problem_.bias != Bias::none && !list_.empty();
   const std::size_t size = bias ? d + 1 : d;
-  for (std::size_t i = 0; i < size; ++i)
-    for (std::size_t j = 0; j < i; ++j) hessian_[i * stride + j] = hessian_[j * stride + i];
+  mirror(hessian_, size, stride);
   for (std::size_t i = 0; i < d; ++i) hessian_[i * stride + i] += 1;
   if (bias) hessian_[d * stride + d] = (hessian_[d * stride + d] + own_ridge()) * (1 + 1e-14);
   delta_.assign(size, 0.0);
   for (std::size_t j = 0; j < d; ++j) delta_[j] = -g[j];
-  if (!linear_ops().cholesky(hessian_.data(), size, stride)) {  // only rounding can bring us here: the gradient is a descent direction
+  panel_.resize(kPanel * stride);
+  if (!linear_ops().cholesky(hessian_.data(), size, stride, panel_.data())) {
+    // only rounding can bring us here: the gradient is a descent direction
     for (std::size_t j = 0; j < d; ++j) delta_[j] = -g[j];
     delta_bias_ = 0;
     delta_.resize(d);

@@ -53,7 +53,7 @@ class Newton {
   const LinearProblem& problem_;
   Span<const double> shift_;
   std::vector<std::uint32_t> list_;  // rows whose β is inside its box
-  std::vector<double> scale_, q_, delta_, work_, hessian_, first_, second_;
+  std::vector<double> scale_, q_, delta_, work_, hessian_, panel_, first_, second_;
   std::vector<double> sum_;       // A = Σ s x xᵀ over the list (upper triangle, with a row and a column for the bias)
   std::vector<double> next_;      // β after a step
   Change change_;

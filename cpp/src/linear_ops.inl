@@ -186,54 +186,91 @@ void rank8_rows(const double* rows, const double* scale, size_t stride, double* 
   }
 }
 
-// A = LLᵀ in place (the lower triangle of a row-major matrix); false if A is not positive definite.  Two rows against
-// four columns at a time: six loads for eight products.
 HINGE_INLINE double sum4(const Double4& v) { return (v[0] + v[1]) + (v[2] + v[3]); }
+HINGE_INLINE Double4 all4(double v) { return Double4{v, v, v, v}; }
 
-HINGE_INLINE void tile(const double* const* rows, const double* const* columns, size_t count, double (*out)[4]) {
-  Double4 sum[2][4] = {};
-  size_t k = 0;
-  for (; k + 4 <= count; k += 4) {
-    const Double4 a = load4(rows[0] + k), b = load4(rows[1] + k);
-#pragma GCC unroll 4
-    for (int c = 0; c < 4; ++c) {
-      const Double4 x = load4(columns[c] + k);
-      sum[0][c] += a * x;
-      sum[1][c] += b * x;
+// A = LLᵀ in place (the lower triangle of a row-major matrix; what is above it is lost), some columns at a time: their
+// own triangle, what is below it, and what that takes from the rest.  What is below is kept as columns one after
+// another (`panel`), four rows to a vector.
+using hinge::kPanel;
+
+bool cholesky_corner(double* a, size_t size, size_t stride) {
+  for (size_t i = 0; i < size; ++i) {
+    double* row = a + i * stride;
+    for (size_t j = 0; j < i; ++j) row[j] = (row[j] - dot_row(row, a + j * stride, j)) / a[j * stride + j];
+    const double rest = row[i] - dot_row(row, row, i);
+    if (!(rest > 0)) return false;
+    row[i] = __builtin_sqrt(rest);
+  }
+  return true;
+}
+
+// panel = panel L⁻ᵀ, by columns; `height` is a multiple of four.
+void below_corner(const double* corner, size_t width, size_t stride, double* panel, size_t height) {
+  for (size_t c = 0; c < width; ++c) {
+    const double* line = corner + c * stride;
+    const double inverse = 1 / line[c];
+    for (size_t i = 0; i < height; i += 4) {
+      Double4 one = load4(panel + c * height + i), two = {};
+      size_t t = 0;
+      for (; t + 2 <= c; t += 2) {
+        one -= all4(line[t]) * load4(panel + t * height + i);
+        two -= all4(line[t + 1]) * load4(panel + (t + 1) * height + i);
+      }
+      if (t < c) one -= all4(line[t]) * load4(panel + t * height + i);
+      store4(panel + c * height + i, (one + two) * inverse);
     }
   }
-  for (int r = 0; r < 2; ++r)
-    for (int c = 0; c < 4; ++c) {
-      double rest = sum4(sum[r][c]);
-      for (size_t j = k; j < count; ++j) rest += rows[r][j] * columns[c][j];
-      out[r][c] = rest;
+}
+
+// kRows rows and 4 kWide columns of the rest: out −= what the panel says.
+template <size_t kRows, size_t kWide>
+HINGE_INLINE void take_tile(const double* panel, size_t width, size_t height, size_t row, size_t column, double* out,
+                            size_t stride) {
+  Double4 sum[kRows][kWide] = {};
+  for (size_t t = 0; t < width; ++t) {
+    const double* line = panel + t * height;
+    Double4 x[kWide];
+    for (size_t c = 0; c < kWide; ++c) x[c] = load4(line + column + 4 * c);
+#pragma GCC unroll 4
+    for (size_t r = 0; r < kRows; ++r) {
+      const Double4 y = all4(line[row + r]);
+#pragma GCC unroll 3
+      for (size_t c = 0; c < kWide; ++c) sum[r][c] += y * x[c];
+    }
+  }
+  for (size_t r = 0; r < kRows; ++r)
+    for (size_t c = 0; c < kWide; ++c) {
+      double* to = out + r * stride + 4 * c;
+      store4(to, load4(to) - sum[r][c]);
     }
 }
 
-bool cholesky_rows(double* a, size_t size, size_t stride) {
-  for (size_t i = 0; i < size; i += 2) {
-    const bool pair = i + 1 < size;
-    double* rows[2] = {a + i * stride, a + (pair ? i + 1 : i) * stride};
-    for (size_t j = 0; j < i; j += 4) {
-      const size_t width = i - j < 4 ? i - j : 4;
-      const double* columns[4];
-      for (size_t c = 0; c < 4; ++c) columns[c] = a + (j + (c < width ? c : width - 1)) * stride;
-      double sums[2][4];
-      tile(rows, columns, j, sums);
-      for (size_t r = 0; r < (pair ? 2u : 1u); ++r)
-        for (size_t c = 0; c < width; ++c) {
-          double rest = rows[r][j + c] - sums[r][c];
-          for (size_t k = j; k < j + c; ++k) rest -= rows[r][k] * columns[c][k];
-          rows[r][j + c] = rest / columns[c][j + c];
-        }
-    }
-    for (size_t r = 0; r < (pair ? 2u : 1u); ++r) {
-      double* row = rows[r];
-      if (r == 1) row[i] = (row[i] - dot_row(row, rows[0], i)) / rows[0][i];
-      const double rest = row[i + r] - dot_row(row, row, i + r);
-      if (!(rest > 0)) return false;
-      row[i + r] = __builtin_sqrt(rest);
-    }
+template <size_t kRows>
+void take_rows(const double* panel, size_t width, size_t height, size_t row, double* rest, size_t stride) {
+  const size_t stop = row + kRows;  // columns up to the diagonal
+  size_t column = 0;
+  double* out = rest + row * stride;
+  for (; column + 12 <= stop; column += 12) take_tile<kRows, 3>(panel, width, height, row, column, out + column, stride);
+  for (; column < stop; column += 4) take_tile<kRows, 1>(panel, width, height, row, column, out + column, stride);
+}
+
+bool cholesky_rows(double* a, size_t size, size_t stride, double* panel) {
+  for (size_t first = 0; first < size; first += kPanel) {
+    const size_t width = size - first < kPanel ? size - first : kPanel, next = first + width, below = size - next;
+    double* corner = a + first * stride + first;
+    if (!cholesky_corner(corner, width, stride)) return false;
+    if (below == 0) break;
+    const size_t height = (below + 3) / 4 * 4;
+    for (size_t i = 0; i < height; ++i)
+      for (size_t c = 0; c < width; ++c) panel[c * height + i] = i < below ? a[(next + i) * stride + first + c] : 0.0;
+    below_corner(corner, width, stride, panel, height);
+    for (size_t i = 0; i < below; ++i)
+      for (size_t c = 0; c < width; ++c) a[(next + i) * stride + first + c] = panel[c * height + i];
+    double* rest = a + next * stride + next;
+    size_t row = 0;
+    for (; row + 4 <= below; row += 4) take_rows<4>(panel, width, height, row, rest, stride);
+    for (; row < below; ++row) take_rows<1>(panel, width, height, row, rest, stride);
   }
   return true;
 }
