@@ -19,6 +19,7 @@ constexpr double kFewest = 500, kPerFeature = 8;  // samples of the first level
 constexpr double kTimes = 8;                      // as many on the next, about
 constexpr int kFirstEpochs = 8, kLevelSteps = 5;
 constexpr double kLevelShare = 0.7;
+constexpr double kLevelSlack = 0.1;  // times d/m: what a sample of m does not know about d weights anyway
 
 // One of every n/m neighbours, at random.
 std::vector<std::uint32_t> some_of(std::size_t n, std::size_t m, Random& random) {
@@ -102,7 +103,7 @@ CoarseStart start_from_fewer(const Samples& samples, const LinearProblem& proble
   double size = fewest;
   for (double k = 0; k < levels; ++k, size *= times) {
     Level level(samples, problem, static_cast<std::size_t>(size), parallel, seed + static_cast<std::uint64_t>(k), watch);
-    const double tolerance = std::max(1e-4, 0.02 * d / size);
+    const double tolerance = std::max(1e-4, kLevelSlack * d / size);
     if (k == 0) level.by_epochs(start);
     if (smooth) {
       level.by_steps(start, tolerance);

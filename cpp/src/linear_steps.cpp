@@ -12,6 +12,9 @@ namespace {
 
 constexpr int kRoundedSteps = 40;  // on the losses rounded off, at most: bands around a point short of their optimum are the wrong ones
 
+constexpr double kRoundedSlack = 1.0;  // ½‖w − Xᵀβ‖² there, over what the losses are from their rounded forms
+constexpr double kBandPart = 0.8;      // of the gap that would do: what is asked of a band, the others keep the rest
+
 }  // namespace
 
 NewtonPoint LinearSteps::start() const {
@@ -110,7 +113,7 @@ Outcome LinearSteps::bands(bool settled) {
     s_.passes->combine(point.beta, point.g);
     for (std::size_t j = 0; j < s_.d; ++j) point.g[j] = point.w[j] - point.g[j];
   } else {
-    band.smooth_out(point, width, 0.5, kRoundedSteps);
+    band.smooth_out(point, width, kRoundedSlack, kRoundedSteps);
   }
   for (int round = 0; round < 6; ++round, width *= 0.3) {
     s_.best.newton_steps += band.steps;
@@ -119,7 +122,7 @@ Outcome LinearSteps::bands(bool settled) {
     if (s_.proven()) return Outcome::solved;
     if (s_.spent()) return Outcome::spent;
     point.b = s_.offset;
-    band.round(point, width, 0.3 * s_.wanted() * (s_.options.expansion ? 1e-5 : 1.0));
+    band.round(point, width, kBandPart * s_.wanted() * (s_.options.expansion ? 1e-5 : 1.0));
     s_.passes->margins(point.w, point.f);
   }
   s_.back_to_best();

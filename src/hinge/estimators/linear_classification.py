@@ -224,7 +224,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):
                 self._fit_together(data, monitor)
             else:
                 solutions = self._train(data, self._problems(data), monitor)
-                self.coef_ = np.array([solution.weights for solution in solutions])
+                weights = [solution.weights for solution in solutions]
+                self.coef_ = weights[0][None, :] if len(weights) == 1 else np.array(weights)
                 self._set_function(self.coef_, np.array([solution.offset for solution in solutions]))
         return self
 
