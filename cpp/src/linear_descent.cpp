@@ -358,10 +358,13 @@ class DescentOf final : public Descent {
   // One variable, as (108) says; by how much it has moved.
   template <bool kRemember>
   HINGE_HOT double step(Sample& s, std::uint32_t i, Weight* w, double stretch, double shrink, Tally& tally) const {
-    const double f = rows_.dot(i, w) + tally.offset;
-    const double g = f + s.ridge * s.beta - s.target, tube = problem_.tube, inverse = shrink * s.inverse;
+    const double tube = problem_.tube, inverse = kRemember ? shrink * s.inverse : s.inverse;
+    const double own = tally.offset + s.ridge * s.beta - s.target;  // the next step waits for f: all else is there before
     const LossTerm term = term_of(s);
-    double next = term.within(beyond(s.beta - g * inverse, tube * inverse));
+    const double value = rows_.dot(i, w);
+    const double free = (s.beta - own * inverse) - value * inverse;
+    double next = term.within(tube > 0 ? beyond(free, tube * inverse) : free);
+    const double f = value + tally.offset, g = value + own;
     if (!(inverse > 0)) next = g < -tube ? s.upper : g > tube ? s.lower : s.beta;  // its loss does not depend on w
     const double part = term.gap(f, s.beta);
     tally.gap += part - s.gap;
@@ -378,8 +381,9 @@ class DescentOf final : public Descent {
     tally.bend += s.ridge * change * change;
     s.beta = next;
     tally.sum += change;
-    tally.offset += stretch * sigma * change;
-    rows_.add(i, stretch * change, w);
+    const double moved = kRemember ? stretch * change : change;
+    tally.offset += sigma * moved;
+    rows_.add(i, moved, w);
     return change;
   }
 

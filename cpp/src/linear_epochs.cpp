@@ -24,9 +24,10 @@ constexpr int kIdleEpochs = 1000;   // of nobody, one after the other: rounding 
 
 // Whether w in single precision will do.   (139)
 bool LinearEpochs::may_round() const {
-  bool fits = s_.best.bounds.primal <= kRoundedMost * kRoundedMost;
+  bool fits = is_sparse(s_.samples) && s_.best.bounds.primal <= kRoundedMost * kRoundedMost;
+  if (s_.options.tolerance < (s_.smooth ? kRoundedSmooth : kRoundedKinked)) return false;
   for (double norm : s_.squared_norms()) fits = fits && (norm == 0 || (norm >= kRoundedLeast && norm <= kRoundedMost));
-  return fits && s_.options.tolerance >= (s_.smooth ? kRoundedSmooth : kRoundedKinked);
+  return fits;
 }
 
 void LinearEpochs::open() {
