@@ -1,6 +1,7 @@
-// linear_cells.hpp: what dual coordinate descent keeps of a sample, and of the steps of a lane.
+// linear_cells.hpp: what dual coordinate descent keeps of a sample, and of the steps of a lane; when there are lanes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -79,6 +80,31 @@ inline double added_up(Span<const double> values) {  // four sums: one would wai
     for (std::size_t k = 0; k < 4; ++k) sums[k] += values[i + k];
   for (; i < values.size(); ++i) sums[0] += values[i];
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+// A quarter of the mean, or one.
+inline double quarter_mean(Span<const double> norms) {
+  const double mean = added_up(norms) / std::max<double>(1, static_cast<double>(norms.size()));
+  return mean > 0 ? 0.25 * mean : 1.0;
+}
+
+constexpr std::size_t kShortest = 512;  // steps of a lane between two merges
+constexpr double kMergeShare = 8;       // a lane's steps cost at least so many times as much as its merging
+constexpr std::size_t kMerges = 8;      // in an epoch, or lanes are too far apart
+constexpr double kFarFeatures = 1 << 14;  // their weights leave little room for rows in the cache next to the processor
+
+// Steps of a lane between two merges.
+inline std::size_t lane_length(double stored, double rows, double features) {
+  const double per_row = std::max(1.0, stored / std::max(1.0, rows));
+  return std::max(kShortest, static_cast<std::size_t>(kMergeShare * features / per_row));
+}
+
+// w does not fit into the cache of a processor, and there are no lanes, which need many rows for each feature.
+template <class Storage>
+bool out_of_cache(const Storage& data) {
+  const double rows = static_cast<double>(data.rows), features = static_cast<double>(data.features);
+  const double stored = static_cast<double>(data.start[data.rows]);
+  return features >= kFarFeatures && rows < 2 * kMerges * static_cast<double>(lane_length(stored, rows, features));
 }
 
 }  // namespace hinge

@@ -19,32 +19,8 @@ constexpr std::uint32_t kPatience = 2;  // visits without a move, one after anot
 constexpr double kNeighbours = 4;  // of each sample that should move: so many that are near a kink are visited with it
 constexpr std::size_t kLooks = 1024;  // samples that tell how far that is
 constexpr std::size_t kAhead = 4;  // rows between a prefetch and its use
-
 constexpr double kShortEpoch = 2.5e6;   // work: about a millisecond, in which two lanes gain nothing
-constexpr std::size_t kShortest = 512;  // steps of a lane between two merges
-constexpr double kMergeShare = 8;       // a lane's steps cost at least so many times as much as its merging
-constexpr std::size_t kMerges = 8;      // in an epoch, or lanes are too far apart
-constexpr double kFarFeatures = 1 << 14;  // their weights leave little room for rows in the cache next to the processor
 constexpr double kNarrow = 0.3;         // mean of ‖x_i‖² times the way from one bound to the other: most steps end there
-
-double quarter_mean(Span<const double> norms) {
-  const double mean = added_up(norms) / std::max<double>(1, static_cast<double>(norms.size()));
-  return mean > 0 ? 0.25 * mean : 1.0;
-}
-
-// Steps of a lane between two merges.
-std::size_t lane_length(double stored, double rows, double features) {
-  const double per_row = std::max(1.0, stored / std::max(1.0, rows));
-  return std::max(kShortest, static_cast<std::size_t>(kMergeShare * features / per_row));
-}
-
-// w does not fit into the cache of a processor, and there are no lanes, which need many rows for each feature.
-template <class Storage>
-bool out_of_cache(const Storage& data) {
-  const double rows = static_cast<double>(data.rows), features = static_cast<double>(data.features);
-  const double stored = static_cast<double>(data.start[data.rows]);
-  return features >= kFarFeatures && rows < 2 * kMerges * static_cast<double>(lane_length(stored, rows, features));
-}
 
 template <class Storage, class Weight>
 class DescentOf final : public Descent {
@@ -66,6 +42,7 @@ class DescentOf final : public Descent {
     }
     narrow_ = kinked_ && width <= kNarrow * static_cast<double>(data.rows);
     w_.assign(data.features, 0);
+    rounded = !kLanes;
     cut_into_chunks(block_bytes);
   }
 
@@ -388,7 +365,6 @@ class DescentOf final : public Descent {
   }
 
   static constexpr bool kLanes = sizeof(Weight) == sizeof(double);  // lanes are for features that are few beside rows
-
   Rows<Storage> rows_;
   std::vector<Weight> w_;
   const Samples& samples_;
@@ -414,13 +390,14 @@ std::unique_ptr<Descent> make_descent(const Samples& samples, const LinearProble
   return std::visit(
       [&](const auto& data) -> std::unique_ptr<Descent> {
         using Storage = std::decay_t<decltype(data)>;
+        const auto make = [&](auto weight) {
+          return std::make_unique<DescentOf<Storage, decltype(weight)>>(data, samples, problem, squared_norms, seed,
+                                                                        block_bytes, parallel);
+        };
         if constexpr (IsCsr<Storage>::value) {
-          if (rounded_weights && out_of_cache(data))
-            return std::make_unique<DescentOf<Storage, float>>(data, samples, problem, squared_norms, seed, block_bytes,
-                                                               parallel);
+          if (rounded_weights && out_of_cache(data)) return make(float{});
         }
-        return std::make_unique<DescentOf<Storage, double>>(data, samples, problem, squared_norms, seed, block_bytes,
-                                                            parallel);
+        return make(double{});
       },
       samples);
 }

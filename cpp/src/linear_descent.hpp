@@ -42,6 +42,7 @@ class Descent {
   // A step reads and writes where w is, in an order that no prefetcher knows; measured.
   static double epoch_work(double stored, double rows) { return 2 * stored + 70 * rows; }
 
+  bool rounded = false;                            // w is in single precision
   double offset = 0, multiplier = 0, sigma = 0;    // offset = multiplier + sigma (sum − total); √sigma: constant feature
   double sum = 0, gap = 0, dual = 0;               // dual: its value, by what each step has gained
   // Where boxes are narrow and everybody was visited in lanes: the mean of w over the second half of the last epoch, and

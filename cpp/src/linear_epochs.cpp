@@ -17,23 +17,55 @@ constexpr double kMeanFalls = 1.9;  // what samples saw of the gap of the mean, 
 // Relative gaps that weights in single precision prove: an error of f enters kinked losses as it is, others squared.
 constexpr double kRoundedKinked = 1e-5, kRoundedSmooth = 1e-7;
 constexpr double kRoundedLeast = 1e-12, kRoundedMost = 1e12;  // squared norms where nothing is lost at either end
-constexpr double kDrift = 0.1;  // of the gap that would do: then w is Xᵀβ again
+constexpr double kSingle = 0x1p-24;  // half a unit in the last place of single precision
+constexpr double kDrift = 0.1;  // of the gap that would do: ½‖w − Xᵀβ‖², at most
 constexpr int kIdleEpochs = 1000;   // of nobody, one after the other: rounding lets nobody move
 
 }  // namespace
 
-// Whether w in single precision will do.   (139)
+// Whether w in single precision will do, as far as that is known before there is a w.   (139)
 bool LinearEpochs::may_round() const {
-  bool fits = is_sparse(s_.samples) && s_.best.bounds.primal <= kRoundedMost * kRoundedMost;
-  if (s_.options.tolerance < (s_.smooth ? kRoundedSmooth : kRoundedKinked)) return false;
+  if (s_.options.tolerance < (s_.smooth ? kRoundedSmooth : kRoundedKinked) || !is_sparse(s_.samples)) return false;
+  bool fits = s_.best.bounds.primal <= kRoundedMost * kRoundedMost;
   for (double norm : s_.squared_norms()) fits = fits && (norm == 0 || (norm >= kRoundedLeast && norm <= kRoundedMost));
   return fits;
 }
 
-void LinearEpochs::open() {
-  descent_ = make_descent(s_.samples, s_.problem, s_.squared_norms(), s_.options.seed, s_.options.block_bytes,
-                          may_round(), s_.parallel);
+void LinearEpochs::open(bool rounded) {
+  const std::vector<double>& norms = s_.squared_norms();
+  const auto before = std::move(descent_);
+  descent_ = make_descent(s_.samples, s_.problem, norms, s_.options.seed, s_.options.block_bytes, rounded, s_.parallel);
+  if (before) descent_->work = before->work, descent_->epochs = before->epochs;
+  noise_ = {};
+  for (std::size_t i = 0; descent_->rounded && i < s_.n; ++i) {
+    const double ridge = s_.problem.ridge[i];
+    if (ridge > 0) {
+      noise_.squared += 0.5 * norms[i] / ridge;
+    } else {
+      noise_.plain += (s_.problem.upper[i] - s_.problem.lower[i]) * std::sqrt(norms[i]);
+    }
+  }
   s_.forget_norms();
+}
+
+// What rounding w makes of the gap, or has made of Xᵀβ, is no longer small beside what is wanted.   (139)
+bool LinearEpochs::too_rough() const {
+  if (!descent_->rounded) return false;
+  if (drift_ > kDrift * s_.wanted()) return true;
+  double squares = 0;
+  for (double v : s_.w) squares += v * v;
+  const double error = kSingle * std::sqrt(squares);
+  return error * (noise_.plain + error * noise_.squared) > s_.wanted();
+}
+
+// w in double precision from now on.
+void LinearEpochs::refine() {
+  const double multiplier = s_.problem.bias == Bias::free ? descent_->offset : 0.0;
+  s_.from_beta();
+  s_.look(0.0);
+  open(false);
+  trail_.clear();
+  enter(multiplier);
 }
 
 // In a long run epochs come in rounds, and after each of them one step along all of it.   (121)–(123)
@@ -79,7 +111,7 @@ bool LinearEpochs::mean_proves() {
 void LinearEpochs::check() {
   descent_->read(s_.beta);
   double slack = 0;
-  settled_ = s_.options.expansion;
+  drift_ = 0;
   if (s_.problem.bias == Bias::free) {
     s_.from_beta();
   } else {
@@ -91,8 +123,8 @@ void LinearEpochs::check() {
     std::vector<double> exact(s_.d);
     s_.passes->combine(s_.beta, exact);
     for (std::size_t j = 0; j < s_.d; ++j) slack += 0.5 * (s_.w[j] - exact[j]) * (s_.w[j] - exact[j]);
-    settled_ = s_.options.expansion || slack > kDrift * s_.wanted();
-    if (settled_) {
+    drift_ = slack;
+    if (s_.options.expansion) {
       s_.w = exact, slack = 0;
       s_.passes->margins(s_.w, s_.f);
       sight = s_.see(s_.f, s_.beta);
@@ -109,7 +141,7 @@ void LinearEpochs::enter(double multiplier) {
 
 Outcome LinearEpochs::run(double patience) {
   const bool fresh = !descent_ && s_.at_nothing && s_.problem.bias == Bias::none;
-  if (!descent_) open();
+  if (!descent_) open(may_round());
   if (!fresh) enter(s_.problem.bias == Bias::free ? s_.offset : 0.0);  // else it is there, and visits everybody
   s_.at_nothing = false;
   double checked = descent_->work, seen = s_.last.gap;  // at the last look at all samples
@@ -171,7 +203,9 @@ Outcome LinearEpochs::run(double patience) {
     }
     if (slow) return Outcome::undecided;
     if (s_.problem.bias == Bias::free) trail_.clear();  // the multiplier moves
-    if (s_.problem.bias == Bias::none && !settled_) {
+    if (too_rough()) {
+      refine();
+    } else if (s_.problem.bias == Bias::none && !s_.options.expansion) {
       descent_->resume(s_.f, s_.parts);
       descent_->dual = s_.last.dual;
     } else {

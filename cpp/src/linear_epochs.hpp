@@ -23,7 +23,9 @@ class LinearEpochs {
 
  private:
   bool may_round() const;
-  void open();
+  bool too_rough() const;
+  void open(bool rounded);
+  void refine();
   void leap();
   void enter(double multiplier);
   bool mean_proves();
@@ -34,7 +36,10 @@ class LinearEpochs {
   Trail trail_;
   std::int64_t sweeps_ = 0;
   double visits_ = 0;
-  bool settled_ = false;  // the last check has taken w = Xᵀβ for the w of the epochs
+  struct {
+    double plain = 0, squared = 0;  // what an error of f in proportion to ‖x_i‖ adds to the gap, and its square   (139)
+  } noise_;
+  double drift_ = 0;  // ½‖w − Xᵀβ‖² of the epochs, where the last check has asked for it
   double trust_ = 3.0;  // what the epochs think of the gap, over what it is
 };
 
