@@ -91,20 +91,19 @@ inline double quarter_mean(Span<const double> norms) {
 constexpr std::size_t kShortest = 512;  // steps of a lane between two merges
 constexpr double kMergeShare = 8;       // a lane's steps cost at least so many times as much as its merging
 constexpr std::size_t kMerges = 8;      // in an epoch, or lanes are too far apart
-constexpr double kFarFeatures = 1 << 14;  // their weights leave little room for rows in the cache next to the processor
+constexpr std::size_t kFarFeatures = 1 << 14;  // their weights leave little room for rows in the cache next to the processor
 
 // Steps of a lane between two merges.
-inline std::size_t lane_length(double stored, double rows, double features) {
-  const double per_row = std::max(1.0, stored / std::max(1.0, rows));
-  return std::max(kShortest, static_cast<std::size_t>(kMergeShare * features / per_row));
+inline std::size_t lane_length(double stored, std::size_t rows, std::size_t features) {
+  const double per_row = std::max(1.0, stored / std::max(1.0, static_cast<double>(rows)));
+  return std::max(kShortest, static_cast<std::size_t>(kMergeShare * static_cast<double>(features) / per_row));
 }
 
 // w does not fit into the cache of a processor, and there are no lanes, which need many rows for each feature.
 template <class Storage>
 bool out_of_cache(const Storage& data) {
-  const double rows = static_cast<double>(data.rows), features = static_cast<double>(data.features);
-  const double stored = static_cast<double>(data.start[data.rows]);
-  return features >= kFarFeatures && rows < 2 * kMerges * static_cast<double>(lane_length(stored, rows, features));
+  const std::size_t length = lane_length(static_cast<double>(data.start[data.rows]), data.rows, data.features);
+  return data.features >= kFarFeatures && data.rows < 2 * kMerges * length;
 }
 
 }  // namespace hinge

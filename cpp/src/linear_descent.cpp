@@ -228,8 +228,7 @@ class DescentOf final : public Descent {
 
   void visit(Watch& watch) {
     if constexpr (kLanes) {
-      const double rows = static_cast<double>(all_.size()), features = static_cast<double>(w_.size());
-      const std::size_t length = lane_length(stored_, rows, features);
+      const std::size_t length = lane_length(stored_, all_.size(), w_.size());
       if (chunks_.size() == 1 && round_.empty() && !short_epochs() && order_.size() >= 2 * kMerges * length)
         return visit_in_lanes(length, watch);
     }
@@ -237,12 +236,8 @@ class DescentOf final : public Descent {
     lane.w = w_.data(), lane.offset = offset;
     walk<false>(lane, 0, order_.size(), [&] { watch.poll(); });
     offset = lane.offset;
-    take(lane);
-    order_ = std::move(lane.awake);
-  }
-
-  void take(const Tally& lane) {
     sum += lane.sum, dual += lane.dual, gap += lane.gap, work += lane.work;
+    order_ = std::move(lane.awake);
   }
 
   // Two lanes at a time, side by side, then one point of both of them.   (129), (137)
