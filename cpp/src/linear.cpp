@@ -37,6 +37,7 @@ class LinearRun {
       best.status = stop.status;
       if (stop.status == Status::time_limit) last_words();
     }
+    if (best.weights.empty()) best.weights.assign(state_.d, 0.0);
     best.products = state_.passes->count;
     best.floor = state_.floor;
     best.work = state_.passes->visited + epochs_.work();
@@ -56,8 +57,8 @@ class LinearRun {
       const double loss = nothing ? 0.0 : state_.loss_of_nothing();
       const LinearState::Sight sight = state_.see(state_.f, state_.beta);
       state_.set_floor(nothing ? sight.bounds.loss : loss, sight.bounds.loss);
-      state_.adopt(state_.w, state_.beta, 0.0, sight);
       state_.at_nothing = true;
+      state_.adopt(state_.w, state_.beta, 0.0, sight);
     } else {
       const double loss = state_.loss_of_nothing();
       const std::vector<double> zeros(state_.n, 0.0);
@@ -108,6 +109,7 @@ class LinearRun {
   // much work before the next comparison.
   Outcome by_turns() {
     if (state_.options.method == LinearMethod::newton) {
+      state_.at_nothing = false;
       if (state_.smooth) best_weights();
       return steps_.run(INFINITY);
     }
@@ -168,6 +170,7 @@ class LinearRun {
       return;
     state_.goal = std::min(state_.goal, state_.smooth ? 1e-15 : 1e-12);
     if (state_.proven()) return;
+    state_.at_nothing = false;
     state_.back_to_best();
     state_.adopt(state_.w, state_.f, state_.beta, 0.0);
     try {

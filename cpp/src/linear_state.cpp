@@ -46,7 +46,6 @@ LinearState::LinearState(const Samples& given, const LinearProblem& task, const 
   best.bounds.violation = best.bounds.gap;
   best.bounds.dual = -best.bounds.gap;
   best.beta.assign(n, 0.0);
-  best.weights.assign(d, 0.0);
   for (double r : task.ridge) smooth = smooth && r > 0;
 }
 
@@ -83,7 +82,12 @@ void LinearState::adopt(const std::vector<double>& at, const std::vector<double>
   watch.record();
   if (!(last.relative() <= best.bounds.relative())) return;
   best.bounds = last;
-  best.weights = at, best.beta = dual, best.offset = b;
+  best.beta = dual, best.offset = b;
+  if (at_nothing) {
+    best.weights.clear();  // zeros, which may be millions
+  } else {
+    best.weights = at;
+  }
 }
 
 bool LinearState::likely_proven(const Sight& sight) const {
