@@ -7,6 +7,7 @@
 #include "linear_descent.hpp"
 #include "linear_epochs.hpp"
 #include "linear_ops.hpp"
+#include "linear_sample_steps.hpp"
 #include "linear_state.hpp"
 #include "linear_steps.hpp"
 #include "linear_warm.hpp"
@@ -27,7 +28,7 @@ constexpr double kCoarse = 1e-5;                  // relative gaps that a few ep
 class LinearRun {
  public:
   LinearRun(const Samples& samples, const LinearProblem& problem, const LinearOptions& options, Monitor& monitor)
-      : state_(samples, problem, options, monitor), epochs_(state_), steps_(state_) {}
+      : state_(samples, problem, options, monitor), epochs_(state_), steps_(state_), sample_steps_(state_) {}
 
   LinearResult run(Span<const double> start) {
     LinearResult& best = state_.best;
@@ -122,9 +123,15 @@ class LinearRun {
       if (!first) outcome = epochs_.run(patience);
       if (outcome != Outcome::undecided) return outcome;
       first = false;
-      const double fair = 3 * state_.choice().newton_work(state_.last.gap, state_.wanted()) + patience;
+      const LinearChoice choice = state_.choice();
+      const double fair = 3 * choice.newton_work(state_.last.gap, state_.wanted()) + patience;
       const double before = state_.best.bounds.gap;
-      outcome = steps_.run(fair);
+      if (choice.in_sample_space(state_.last.gap, state_.wanted())) {
+        outcome = sample_steps_.run(fair);
+        state_.no_sample_steps = true;  // once is enough
+      } else {
+        outcome = steps_.run(fair);
+      }
       if (outcome == Outcome::stuck && ++stuck < 3) outcome = Outcome::undecided;
       if (outcome != Outcome::undecided) return outcome;
       patience = std::max(patience, fair);
@@ -147,14 +154,14 @@ class LinearRun {
   }
 
   // Smooth losses and few features: a handful of steps, each cheaper than some epochs, and all of them on all threads.
-  bool newton_first() const {
+  bool newton_first() {
     const LinearOptions& options = state_.options;
     if (!state_.smooth || options.method != LinearMethod::automatic || options.block_bytes > 0) return false;
     return newton_epochs() <= kFairEpochs;
   }
 
   // What Newton's method needs, in epochs.
-  double newton_epochs() const {
+  double newton_epochs() {
     return state_.choice().newton_work(state_.last.gap, state_.wanted()) / epoch_work();
   }
   double epoch_work() const {
@@ -191,6 +198,7 @@ class LinearRun {
   LinearState state_;
   LinearEpochs epochs_;
   LinearSteps steps_;
+  SampleSteps sample_steps_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "linear_cells.hpp"
 #include "linear_offset.hpp"
 #include "linear_ops.hpp"
+#include "linear_search.hpp"
 
 namespace hinge {
 namespace {
@@ -116,8 +117,27 @@ void LinearState::scale_weights(double times) {
 
 double LinearState::wanted() const { return goal * 0.5 * std::max(std::fabs(last.primal + last.dual), 1e-300); }
 
-LinearChoice LinearState::choice() const {
-  return {static_cast<double>(n), static_cast<double>(d), passes->stored(), smooth, is_sparse(samples)};
+LinearChoice LinearState::choice() {
+  const FreeSamples free = many_features() ? free_samples() : FreeSamples{};
+  return {static_cast<double>(n), static_cast<double>(d), passes->stored(), smooth, is_sparse(samples), free};
+}
+
+FreeSamples LinearState::free_samples() {
+  const LossArrays arrays = losses.arrays();
+  std::size_t count = 0;
+  bool nothing = true;
+  for (std::size_t i = 0; i < n; ++i) {
+    count += is_free(arrays, i, beta[i]);
+    nothing = nothing && beta[i] == 0;
+  }
+  if (nothing || count > kMostFree) return {};
+  if (pairs_ < 0) pairs_ = gram().pairs();
+  return {static_cast<double>(count), pairs_};
+}
+
+LinearGram& LinearState::gram() {
+  if (!gram_) gram_ = make_gram(samples, parallel);
+  return *gram_;
 }
 
 const std::vector<double>& LinearState::squared_norms() {
