@@ -55,7 +55,7 @@ class LinearChoice {
   double sample_work(double gap, double target) const {
     const double decades = std::max(0.0, std::log10(gap / std::max(target, 1e-300))), m = kGrows * free_.count;
     if (!(m <= static_cast<double>(kMostFree))) return INFINITY;
-    const double steps = smooth_ ? 4 + 0.5 * decades : 6 + 2 * decades;
+    const double steps = smooth_ ? 4 + 0.5 * decades : 12 + 4 * decades;
     return free_.pairs * (m / n_) * (m / n_) + steps * (3 * look() + 20 * d_ + factor_work(m));
   }
   bool in_sample_space(double gap, double target) const { return newton_work(gap, target) == sample_work(gap, target); }

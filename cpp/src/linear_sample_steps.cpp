@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 
 #include "linear_offset.hpp"
 #include "linear_ops.hpp"
@@ -40,6 +42,7 @@ Outcome SampleSteps::run(double budget) {
     width += std::fabs(std::fabs(s_.problem.target[i] - s_.f[i] - s_.offset) - s_.problem.tube);
   width *= kFirstWidth / static_cast<double>(s_.n);
   bool first = true, on = true;
+  if (std::getenv("DBG")) std::fprintf(stderr, "sample steps: budget %.3g est %.3g visited %.3g width %.3g gap %.3g rel %.3g\n", budget, s_.choice().sample_work(s_.last.gap, s_.wanted()), s_.passes->visited, width, s_.last.gap, s_.best.bounds.relative());
   for (int idle = 0; idle < kIdle && on; first = false) {
     if (s_.smooth) {
       on = proximal(s_.losses.arrays(), first, budget);
@@ -61,18 +64,15 @@ Outcome SampleSteps::run(double budget) {
 
 // Steps on a smooth problem until it is nearly solved; false where nothing more can be done here.
 bool SampleSteps::proximal(const LossArrays& losses, bool first, double budget) {
-  if (first) {
-    look_at_dual(losses);
-  } else {
-    look(losses);
-  }
+  look(losses);
+  if (first) look_at_dual(losses);
   for (int inner = 0; inner < kInnerSteps; ++inner) {
-    const double enough = s_.smooth ? 0.0 : std::max(0.25 * s_.wanted(), 0.02 * s_.best.bounds.gap);
-    if (over(budget) || (!(first && inner == 0) && slack_ <= enough)) return true;
+    const double enough = s_.smooth ? 0.0 : std::max(0.25 * s_.wanted(), 0.02 * s_.best.bounds.gap), before = value_;
+    if (over(budget) || slack_ <= enough) return true;
     s_.watch.poll();
-    const double value = value_;
-    if (!step(losses)) return false;
-    if (!(value_ < value)) return !s_.smooth;
+    const bool from_dual = first && inner == 0;
+    if (!step(losses, from_dual)) return false;
+    if (!(value_ < before) && !from_dual) return !s_.smooth;
   }
   return true;
 }
@@ -90,10 +90,10 @@ void SampleSteps::look(const LossArrays& losses) {
   value_ = 0.5 * squared(at_.w) + seen.loss + 0.5 * own_ridge(s_.problem) * at_.b * at_.b + s_.problem.total * at_.b;
 }
 
-// The same, where the dual point says who is free.
+// As the dual point of the state says who is free, who is not, and where that stands.
 void SampleSteps::look_at_dual(const LossArrays& losses) {
   list_.clear();
-  whole_ = beta_;
+  whole_ = beta_ = s_.beta;
   for (std::size_t i = 0; i < s_.n; ++i) {
     if (!is_free(losses, i, beta_[i])) continue;
     list_.push_back(static_cast<std::uint32_t>(i));
@@ -101,7 +101,6 @@ void SampleSteps::look_at_dual(const LossArrays& losses) {
     beta_[i] = losses.inverse[i] * (losses.target[i] - side - at_.f[i] - at_.b);
   }
   take_gradient();
-  value_ = INFINITY;
 }
 
 void SampleSteps::take_gradient() {
@@ -156,7 +155,7 @@ bool SampleSteps::solve(const LossArrays& losses) {
 }
 
 // The whole step where it gains, else the best part of it.   (144)
-bool SampleSteps::step(const LossArrays& losses) {
+bool SampleSteps::step(const LossArrays& losses, bool from_dual) {
   if (!solve(losses)) return false;
   ++s_.best.newton_steps;
   const double before = value_;
@@ -165,35 +164,45 @@ bool SampleSteps::step(const LossArrays& losses) {
   at_ = full_;
   look(losses);
   if (!(value_ < before)) {
-    std::vector<double> q(s_.n);
-    double along = 0;
-    for (std::size_t j = 0; j < s_.d; ++j) along += was.w[j] * (full_.w[j] - was.w[j]);
-    for (std::size_t i = 0; i < s_.n; ++i) q[i] = full_.f[i] - was.f[i];
-    const Line line{was.f.data(), q.data(), was.b, full_.b - was.b, along, squared_distance(full_.w, was.w)};
-    const double t = line_minimum(s_.problem, losses, line);
-    at_ = was;
-    for (std::size_t j = 0; j < s_.d; ++j) at_.w[j] += t * (full_.w[j] - was.w[j]);
-    for (std::size_t i = 0; i < s_.n; ++i) at_.f[i] += t * q[i];
-    at_.b += t * (full_.b - was.b);
+    if (from_dual) {  // then it need not be a descent direction
+      at_ = std::move(was);
+    } else {
+      part_of_step(losses, was);
+    }
     look(losses);
   }
-  offer(at_, beta_);
+  std::vector<double> dual = beta_;
+  offer(at_, dual);
   offer_best();
+  if (std::getenv("DBG")) std::fprintf(stderr, "   step m %zu rel gap %.3g value %.8g slack %.3g work %.3g\n", list_.size(), s_.best.bounds.relative(), value_, slack_, work()-began_);
   return true;
 }
 
-// A primal and a dual point: their own gap, and what is better than before on either side.
-void SampleSteps::offer(const Point& point, std::vector<double>& given) {
-  std::vector<double> beta = given, w(s_.d);
+void SampleSteps::part_of_step(const LossArrays& losses, const Point& from) {
+  std::vector<double> q(s_.n);
+  double along = 0;
+  for (std::size_t j = 0; j < s_.d; ++j) along += from.w[j] * (full_.w[j] - from.w[j]);
+  for (std::size_t i = 0; i < s_.n; ++i) q[i] = full_.f[i] - from.f[i];
+  const Line line{from.f.data(), q.data(), from.b, full_.b - from.b, along, squared_distance(full_.w, from.w)};
+  const double t = line_minimum(s_.problem, losses, line);
+  at_ = from;
+  for (std::size_t j = 0; j < s_.d; ++j) at_.w[j] += t * (full_.w[j] - from.w[j]);
+  for (std::size_t i = 0; i < s_.n; ++i) at_.f[i] += t * q[i];
+  at_.b += t * (full_.b - from.b);
+}
+
+// A primal and a dual point, made feasible: their own gap, and what is better than before on either side.
+void SampleSteps::offer(const Point& point, std::vector<double>& beta) {
+  std::vector<double> w(s_.d);
   restore_sum(s_.problem, beta);
   s_.passes->combine(beta, w);
   if (s_.options.expansion) {
-    s_.w = w, s_.beta = beta;
+    s_.w = std::move(w), s_.beta = beta;
     return s_.look(0.0);
   }
   s_.adopt(point.w, point.f, beta, 0.5 * squared_distance(point.w, w));
   if (s_.last.primal < primal_) primal_ = s_.last.primal, primal_w_ = point.w, primal_f_ = point.f;
-  if (s_.last.dual > dual_) dual_ = s_.last.dual, dual_beta_ = std::move(beta), dual_w_ = std::move(w);
+  if (s_.last.dual > dual_) dual_ = s_.last.dual, dual_beta_ = beta, dual_w_ = std::move(w);
 }
 
 void SampleSteps::offer_best() {

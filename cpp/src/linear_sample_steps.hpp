@@ -27,9 +27,10 @@ class SampleSteps {
   bool proximal(const LossArrays& losses, bool first, double budget);
   void look(const LossArrays& losses);
   void look_at_dual(const LossArrays& losses);
-  bool step(const LossArrays& losses);
+  bool step(const LossArrays& losses, bool from_dual);
   bool solve(const LossArrays& losses);
   void take_gradient();
+  void part_of_step(const LossArrays& losses, const Point& from);
   void offer(const Point& point, std::vector<double>& beta);
   void offer_best();
   bool over(double budget) const;
