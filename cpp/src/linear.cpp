@@ -110,7 +110,8 @@ class LinearRun {
   Outcome by_turns() {
     if (state_.options.method == LinearMethod::newton) {
       if (state_.smooth) best_weights();
-      return steps_.run(INFINITY);
+      const Outcome outcome = by_steps(INFINITY);
+      return outcome == Outcome::undecided ? by_steps(INFINITY) : outcome;
     }
     Outcome outcome = Outcome::undecided;
     double patience = 0;
@@ -123,21 +124,24 @@ class LinearRun {
       if (!first) outcome = epochs_.run(patience);
       if (outcome != Outcome::undecided) return outcome;
       first = false;
-      const LinearChoice choice = state_.choice();
-      const double fair = 3 * choice.newton_work(state_.last.gap, state_.wanted()) + patience;
+      const double fair = 3 * state_.choice().newton_work(state_.last.gap, state_.wanted()) + patience;
       const double before = state_.best.bounds.gap;
-      if (choice.in_sample_space(state_.last.gap, state_.wanted())) {
-        outcome = sample_steps_.run(fair);
-        state_.no_sample_steps = true;  // once is enough
-      } else {
-        outcome = steps_.run(fair);
-      }
+      outcome = by_steps(fair);
       if (outcome == Outcome::stuck && ++stuck < 3) outcome = Outcome::undecided;
       if (outcome != Outcome::undecided) return outcome;
       patience = std::max(patience, fair);
       if (state_.best.bounds.gap < 0.01 * before) patience = 0;
       state_.back_to_best();
     }
+  }
+
+  // Newton's method, in the space where it is cheaper; that of the samples has one turn.
+  Outcome by_steps(double budget) {
+    if (!state_.choice().in_sample_space(state_.last.gap, state_.wanted())) return steps_.run(budget);
+    const Outcome outcome = sample_steps_.run(budget);
+    state_.no_sample_steps = true;
+    if (outcome == Outcome::undecided) state_.back_to_best();
+    return outcome;
   }
 
   // Few features: not where Newton's steps are dear, nor where a few epochs are enough.   (130)

@@ -18,10 +18,10 @@ constexpr std::size_t kMostFree = 4096;  // samples: the factor of their inner p
 // Of the inner products of m samples, on two threads: measured.
 inline double factor_work(double m) { return 2 * m * m + m * m * m / 80; }
 
-// What steps in the space of samples would need to know; none of them where it is not known.
+// What must be known for steps in the space of samples.
 struct FreeSamples {
-  double count = INFINITY;  // of the free ones, as far as the dual point says
-  double pairs = INFINITY;  // products of single values for the inner products of all samples
+  double count = INFINITY;     // of the free ones, as far as the dual point says
+  double products = INFINITY;  // the work of all inner products
 };
 
 class LinearChoice {
@@ -42,23 +42,18 @@ class LinearChoice {
 
   // What Newton's method needs to bring the gap from `gap` to `target`.
   double newton_work(double gap, double target) const {
-    const double decades = std::max(0.0, std::log10(gap / std::max(target, 1e-300)));
-    const double per_row = stored_ / std::max(1.0, n_), free = smooth_ ? 0.5 * n_ : 0.2 * n_;
+    const double decades = decades_of(gap, target);
     if (d_ <= static_cast<double>(kDirectFeatures)) {
       if (smooth_) return (3 + 0.5 * decades) * step_work();
       return 2 * look() + (2 + 2 * decades) * (step_work() - 0.7 * look());  // most of its looks are at a band
     }
-    return std::min(sample_work(gap, target), (8 + 3 * decades) * (look() + 150 * (3 * free * per_row + 10 * d_)));
+    return in_sample_space(gap, target) ? sample_work(decades) : products_work(decades);
   }
-
-  // The same, by steps in the space of samples.   (146)
-  double sample_work(double gap, double target) const {
-    const double decades = std::max(0.0, std::log10(gap / std::max(target, 1e-300))), m = kGrows * free_.count;
-    if (!(m <= static_cast<double>(kMostFree))) return INFINITY;
-    const double steps = smooth_ ? 4 + 0.5 * decades : 12 + 4 * decades;
-    return free_.pairs * (m / n_) * (m / n_) + steps * (3 * look() + 20 * d_ + factor_work(m));
+  // Whether that would be by steps in the space of samples.   (146)
+  bool in_sample_space(double gap, double target) const {
+    const double decades = decades_of(gap, target);
+    return sample_work(decades) <= kSurer * products_work(decades);
   }
-  bool in_sample_space(double gap, double target) const { return newton_work(gap, target) == sample_work(gap, target); }
 
   // Whether what is left of descent, judged by its own story, is more than that.
   bool newton_is_cheaper(const Story& story, double target) const {
@@ -76,6 +71,21 @@ class LinearChoice {
 
  private:
   static constexpr double kGrows = 1.2;  // what the dual point of a few epochs says of the free samples
+  static constexpr double kSurer = 2;    // nobody knows how many products a direction needs; a factor is one
+
+  static double decades_of(double gap, double target) {
+    return std::max(0.0, std::log10(gap / std::max(target, 1e-300)));
+  }
+  double products_work(double decades) const {
+    const double per_row = stored_ / std::max(1.0, n_), free = smooth_ ? 0.5 * n_ : 0.2 * n_;
+    return (8 + 3 * decades) * (look() + 150 * (3 * free * per_row + 10 * d_));
+  }
+  double sample_work(double decades) const {
+    const double m = kGrows * free_.count;
+    if (!(m <= static_cast<double>(kMostFree))) return INFINITY;
+    const double steps = smooth_ ? 5 + 0.5 * decades : 12 + 4 * decades;
+    return free_.products * (m / n_) * (m / n_) + steps * (3 * look() + 20 * d_ + factor_work(m));
+  }
 
   double n_, d_, stored_;
   bool smooth_, sparse_;

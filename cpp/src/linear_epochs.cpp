@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 
 #include "linear_offset.hpp"
 
@@ -170,10 +168,8 @@ Outcome LinearEpochs::run(double patience) {
 
 // What is left, judged by the run so far, is more than Newton's method would need.
 bool LinearEpochs::slower_than_steps(const LinearChoice::Story& story, double target, double not_before) const {
-  const bool r = s_.options.method == LinearMethod::automatic && descent_->work > not_before &&
+  return s_.options.method == LinearMethod::automatic && descent_->work > not_before &&
          s_.choice().newton_is_cheaper(story, target);
-  if (std::getenv("DBG") && story.size() && (r || story.size() % 20 == 0)) std::fprintf(stderr, "epochs: work %.3g thought gap %.3g target %.3g newton %.3g sample %.3g slow %d\n", story.back().first, story.back().second, target, s_.choice().newton_work(story.back().second, target), s_.choice().sample_work(story.back().second, target), r);
-  return r;
 }
 
 }  // namespace hinge

@@ -76,15 +76,15 @@ class GramOf final : public LinearGram {
     for (std::size_t l = 0; l <= k; ++l) out[l] = row[place_[list[l]]];
   }
 
-  double pairs() const override {
+  double work_of_all() const override {
     if constexpr (!IsCsr<Storage>::value) {
-      return 0.5 * static_cast<double>(n_) * static_cast<double>(n_) * static_cast<double>(d_);
+      return kDenseWork * 0.5 * static_cast<double>(n_) * static_cast<double>(n_) * static_cast<double>(d_);
     } else {
       std::vector<std::uint32_t> count(d_, 0);
       for (std::size_t i = 0; i < n_; ++i) rows_.each(i, [&](std::size_t j, double) { ++count[j]; });
       double sum = 0;
       for (std::uint32_t c : count) sum += 0.5 * static_cast<double>(c) * static_cast<double>(c);
-      return sum;
+      return kSparseWork * sum;
     }
   }
 

@@ -25,10 +25,8 @@ class LinearGram {
   virtual void learn(std::vector<std::uint32_t>& list) = 0;
   // The products of sample k with sample l ≤ k of the list that was learned last, for all l: out[0 … k].
   virtual void read(Span<const std::uint32_t> list, std::size_t k, double* out) const = 0;
-  // Products of single values that the pairs of all samples would take.
-  virtual double pairs() const = 0;
-
-  double work = 0;  // of `learn`, in the units of LinearChoice
+  virtual double work_of_all() const = 0;  // of the products of all pairs of samples, in the units of LinearChoice
+  double work = 0;  // of `learn` so far
 };
 
 std::unique_ptr<LinearGram> make_gram(const Samples& samples, const CrewParallel& parallel);

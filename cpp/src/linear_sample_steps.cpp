@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 
 #include "linear_offset.hpp"
 #include "linear_ops.hpp"
@@ -13,7 +11,6 @@
 namespace hinge {
 namespace {
 
-constexpr double kFirstWidth = 0.5;  // of the mean distance from a kink
 constexpr int kInnerSteps = 50, kIdle = 8;
 
 double squared_distance(Span<const double> a, Span<const double> b) {
@@ -40,9 +37,8 @@ Outcome SampleSteps::run(double budget) {
   double width = 0, before = s_.last.gap;
   for (std::size_t i = 0; i < s_.n; ++i)
     width += std::fabs(std::fabs(s_.problem.target[i] - s_.f[i] - s_.offset) - s_.problem.tube);
-  width *= kFirstWidth / static_cast<double>(s_.n);
-  bool first = true, on = true;
-  if (std::getenv("DBG")) std::fprintf(stderr, "sample steps: budget %.3g est %.3g visited %.3g width %.3g gap %.3g rel %.3g\n", budget, s_.choice().sample_work(s_.last.gap, s_.wanted()), s_.passes->visited, width, s_.last.gap, s_.best.bounds.relative());
+  width /= static_cast<double>(s_.n);
+  bool first = std::any_of(beta_.begin(), beta_.end(), [](double b) { return b != 0; }), on = true;
   for (int idle = 0; idle < kIdle && on; first = false) {
     if (s_.smooth) {
       on = proximal(s_.losses.arrays(), first, budget);
@@ -67,7 +63,8 @@ bool SampleSteps::proximal(const LossArrays& losses, bool first, double budget) 
   look(losses);
   if (first) look_at_dual(losses);
   for (int inner = 0; inner < kInnerSteps; ++inner) {
-    const double enough = s_.smooth ? 0.0 : std::max(0.25 * s_.wanted(), 0.02 * s_.best.bounds.gap), before = value_;
+    const double fine = s_.options.expansion ? 1e-5 : 1.0, before = value_;
+    const double enough = s_.smooth ? 0.0 : fine * std::max(0.25 * s_.wanted(), 0.02 * s_.best.bounds.gap);
     if (over(budget) || slack_ <= enough) return true;
     s_.watch.poll();
     const bool from_dual = first && inner == 0;
@@ -174,7 +171,6 @@ bool SampleSteps::step(const LossArrays& losses, bool from_dual) {
   std::vector<double> dual = beta_;
   offer(at_, dual);
   offer_best();
-  if (std::getenv("DBG")) std::fprintf(stderr, "   step m %zu rel gap %.3g value %.8g slack %.3g work %.3g\n", list_.size(), s_.best.bounds.relative(), value_, slack_, work()-began_);
   return true;
 }
 

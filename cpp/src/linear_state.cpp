@@ -122,17 +122,15 @@ LinearChoice LinearState::choice() {
   return {static_cast<double>(n), static_cast<double>(d), passes->stored(), smooth, is_sparse(samples), free};
 }
 
+// From nothing Newton's method begins with everybody; epochs have yet to tell.
 FreeSamples LinearState::free_samples() {
   const LossArrays arrays = losses.arrays();
   std::size_t count = 0;
-  bool nothing = true;
-  for (std::size_t i = 0; i < n; ++i) {
-    count += is_free(arrays, i, beta[i]);
-    nothing = nothing && beta[i] == 0;
-  }
-  if (nothing || count > kMostFree) return {};
-  if (pairs_ < 0) pairs_ = gram().pairs();
-  return {static_cast<double>(count), pairs_};
+  for (std::size_t i = 0; i < n; ++i) count += is_free(arrays, i, beta[i]);
+  if (at_nothing) count = options.method == LinearMethod::newton ? n : kMostFree + 1;
+  if (count > kMostFree) return {};
+  if (all_products_ < 0) all_products_ = gram().work_of_all();
+  return {static_cast<double>(count), all_products_};
 }
 
 LinearGram& LinearState::gram() {

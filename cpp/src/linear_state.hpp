@@ -62,9 +62,10 @@ class LinearState {
   bool few_features() const {
     return options.method == LinearMethod::automatic && options.block_bytes == 0 && d <= kDirectFeatures;
   }
-  // Many features, all in memory, no method asked for, and steps in the space of samples have not failed.
+  // Many features, all in memory, and steps in the space of samples have not failed.
   bool many_features() const {
-    return options.method == LinearMethod::automatic && options.block_bytes == 0 && d > kDirectFeatures && !no_sample_steps;
+    return options.method != LinearMethod::descent && options.block_bytes == 0 && d > kDirectFeatures &&
+           !no_sample_steps;
   }
   LinearGram& gram();  // made when first asked for
   const std::vector<double>& squared_norms();  // found when first asked for
@@ -95,7 +96,7 @@ class LinearState {
 
   std::vector<double> norms_;
   std::unique_ptr<LinearGram> gram_;
-  double pairs_ = -1;
+  double all_products_ = -1;
 };
 
 }  // namespace hinge
