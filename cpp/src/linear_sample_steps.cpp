@@ -40,12 +40,8 @@ Outcome SampleSteps::run(double budget) {
   width /= static_cast<double>(s_.n);
   bool first = std::any_of(beta_.begin(), beta_.end(), [](double b) { return b != 0; }), on = true;
   for (int idle = 0; idle < kIdle && on; first = false) {
-    if (s_.smooth) {
-      on = proximal(s_.losses.arrays(), first, budget);
-    } else {
-      smoothed.anchor(width, beta_);
-      on = proximal(smoothed.arrays(), first, budget);
-    }
+    if (!s_.smooth) smoothed.anchor(width, beta_);
+    on = proximal(s_.smooth ? s_.losses.arrays() : smoothed.arrays(), first, budget);
     if (over(budget) || s_.smooth) break;
     const double gap = s_.best.bounds.gap;
     if (gap > 0.2 * before) width *= 0.3;
@@ -74,9 +70,10 @@ bool SampleSteps::proximal(const LossArrays& losses, bool first, double budget) 
   return true;
 }
 
-// b, β, the free samples, the gradient and the value at the point.
+// β, the free samples, the gradient and the value at the point.  Its offset stays what a step has made it: samples that
+// have just become free, or are about to leave, have hardly any loss, and the offset that is best for all others
+// would send them back.
 void SampleSteps::look(const LossArrays& losses) {
-  at_.b = best_offset(s_.problem, losses, true, at_.f, at_.b);
   const LossBounds seen = linear_ops().bounds(losses, at_.f.data(), at_.b, beta_.data(), s_.parts.data());
   linear_ops().best(losses, at_.f.data(), at_.b, beta_.data());
   whole_ = beta_;
