@@ -3,9 +3,23 @@
 
 #include <algorithm>
 
+#include "linear_factor_loops.hpp"
 #include "linear_ops.hpp"
 
 namespace hinge {
+
+extern const FactorLoops factor_loops_base;
+extern const FactorLoops factor_loops_avx2;
+
+const FactorLoops& factor_loops() {
+#if defined(__x86_64__) || defined(__i386__)
+  static const bool fast = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return fast ? factor_loops_avx2 : factor_loops_base;
+#else
+  return factor_loops_base;
+#endif
+}
+
 namespace {
 
 constexpr std::size_t kBlock = 64;   // columns at a time
@@ -27,7 +41,7 @@ bool SymmetricFactor::make() {
   for (std::size_t block = 0; block < size_; block += kBlock) {
     const std::size_t width = std::min(kBlock, size_ - block);
     subtract(block, width);
-    if (!linear_ops().cholesky(row(block) + block, width, stride_)) return false;
+    if (!factor_loops().cholesky(row(block) + block, width, stride_)) return false;
     divide(block, width);
   }
   return true;
@@ -42,8 +56,8 @@ void SymmetricFactor::subtract(std::size_t block, std::size_t width) {
       const std::size_t first = block + c * kHeight, count = std::min(kHeight, size_ - first);
       for (std::size_t k = 0; k < block; k += kDepth) {
         pulse.beat();
-        linear_ops().subtract_products(row(first) + k, count, row(block) + k, width, stride_,
-                                       std::min(kDepth, block - k), row(first) + block, stride_);
+        factor_loops().subtract_products(row(first) + k, count, row(block) + k, width, stride_,
+                                         std::min(kDepth, block - k), row(first) + block, stride_);
       }
     };
   });
@@ -56,7 +70,7 @@ void SymmetricFactor::divide(std::size_t block, std::size_t width) {
   run_tasks(parts, parallel_, [&] {
     return [&](std::size_t c, Pulse&) {
       const std::size_t first = below + c * kHeight;
-      linear_ops().solve_rows(row(block) + block, width, stride_, row(first) + block, std::min(kHeight, size_ - first));
+      factor_loops().solve_rows(row(block) + block, width, stride_, row(first) + block, std::min(kHeight, size_ - first));
     };
   });
 }

@@ -1,5 +1,19 @@
-// linear_factor.inl: products of rows, and a factor of a symmetric matrix; part of linear_ops.inl.
-// Two rows against four columns at a time: six loads for eight products.
+// linear_factor.inl: products of rows, and a factor of a small symmetric matrix, included by one file per instruction
+// set.  Two rows against four columns at a time: six loads for eight products.
+#pragma GCC diagnostic ignored "-Wpsabi"  // vectors never cross a function that is not inlined
+
+namespace {
+
+using std::size_t;
+typedef double Double4 __attribute__((vector_size(32)));
+
+#define HINGE_INLINE static inline __attribute__((always_inline))
+
+HINGE_INLINE Double4 load4(const double* p) {
+  Double4 v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
 
 HINGE_INLINE double sum4(const Double4& v) { return (v[0] + v[1]) + (v[2] + v[3]); }
 
@@ -70,6 +84,12 @@ void subtract_products(const double* rows, size_t height, const double* columns,
   }
 }
 
+HINGE_INLINE double product(const double* a, const double* b, size_t count) {
+  double sum = 0;
+  for (size_t k = 0; k < count; ++k) sum += a[k] * b[k];
+  return sum;
+}
+
 // A = LLᵀ in place (the lower triangle of a row-major matrix); false if A is not positive definite.
 bool cholesky_rows(double* a, size_t size, size_t stride) {
   for (size_t i = 0; i < size; i += 2) {
@@ -78,11 +98,15 @@ bool cholesky_rows(double* a, size_t size, size_t stride) {
     solve_pair(rows, pair, a, i, stride);
     for (size_t r = 0; r < (pair ? 2u : 1u); ++r) {
       double* row = rows[r];
-      if (r == 1) row[i] = (row[i] - dot_row(row, rows[0], i)) / rows[0][i];
-      const double rest = row[i + r] - dot_row(row, row, i + r);
+      if (r == 1) row[i] = (row[i] - product(row, rows[0], i)) / rows[0][i];
+      const double rest = row[i + r] - product(row, row, i + r);
       if (!(rest > 0)) return false;
       row[i + r] = __builtin_sqrt(rest);
     }
   }
   return true;
 }
+
+constexpr hinge::FactorLoops every_factor_loop = {&cholesky_rows, &solve_rows, &subtract_products};
+
+}  // namespace

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <variant>
 
-#include "linear_ops.hpp"
+#include "linear_factor_loops.hpp"
 #include "linear_rows.hpp"
 
 namespace hinge {
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t kUnknown = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t kSparseTask = 16, kDenseTask = 32;  // new rows
-constexpr std::size_t kPanel = 256, kAgainst = 64;        // features and known rows at a time
+constexpr std::size_t kDeep = 256, kAgainst = 64;        // features and known rows at a time
 
 // The stored values of some rows, feature by feature; within a feature in the order of the rows.
 class ByFeature {
@@ -120,16 +120,16 @@ class GramOf final : public LinearGram {
 
   // `count` rows of products from `first` on: panels of features, against some of the known rows at a time.
   void by_panels(std::size_t first, std::size_t count, Pulse& pulse) {
-    std::vector<double> mine(count * kPanel), others(kAgainst * kPanel), sums(count * (first + count), 0.0);
+    std::vector<double> mine(count * kDeep), others(kAgainst * kDeep), sums(count * (first + count), 0.0);
     const std::size_t width = first + count;
-    for (std::size_t j = 0; j < d_; j += kPanel) {
-      const std::size_t deep = std::min(kPanel, d_ - j);
+    for (std::size_t j = 0; j < d_; j += kDeep) {
+      const std::size_t deep = std::min(kDeep, d_ - j);
       copy(first, count, j, deep, -1.0, mine);
       for (std::size_t p = 0; p < width; p += kAgainst) {
         pulse.beat();
         const std::size_t some = std::min(kAgainst, width - p);
         copy(p, some, j, deep, 1.0, others);
-        linear_ops().subtract_products(mine.data(), count, others.data(), some, kPanel, deep, sums.data() + p, width);
+        factor_loops().subtract_products(mine.data(), count, others.data(), some, kDeep, deep, sums.data() + p, width);
       }
     }
     for (std::size_t r = 0; r < count; ++r)
@@ -141,7 +141,7 @@ class GramOf final : public LinearGram {
     if constexpr (!IsCsr<Storage>::value)
       for (std::size_t r = 0; r < count; ++r)
         for (std::size_t k = 0; k < deep; ++k)
-          out[r * kPanel + k] = sign * static_cast<double>(rows_.data().row(known_[first + r])[feature + k]);
+          out[r * kDeep + k] = sign * static_cast<double>(rows_.data().row(known_[first + r])[feature + k]);
   }
 
   static constexpr double kSparseWork = 1.0, kDenseWork = 0.1;  // of a product

@@ -46,11 +46,6 @@ struct LinearOps {
   // upper triangle of H += Σ_r scale[r] x_r x_rᵀ for eight rows of `stride` (a multiple of 4) doubles
   void (*rank8)(const double* rows, const double* scale, std::size_t stride, double* h);
   bool (*cholesky)(double* a, std::size_t size, std::size_t stride);  // A = LLᵀ in place; false: A is not positive
-  // `height` rows times the inverse of Lᵀ, in place; rows and those of L are `stride` apart
-  void (*solve_rows)(const double* l, std::size_t size, std::size_t stride, double* rows, std::size_t height);
-  // out[r · apart + c] −= ⟨row r, column c⟩ of `count` values; rows and columns are lines that are `stride` apart
-  void (*subtract_products)(const double* rows, std::size_t height, const double* columns, std::size_t width,
-                            std::size_t stride, std::size_t count, double* out, std::size_t apart);
   void (*best)(const LossArrays& loss, const double* f, double b, double* beta);  // (102)
   LossBounds (*bounds)(const LossArrays& loss, const double* f, double b, const double* beta, double* parts);
   LossLine (*line)(const LossArrays& loss, const double* f, double b, const double* q, double q_bias, double tau);

@@ -186,7 +186,57 @@ void rank8_rows(const double* rows, const double* scale, size_t stride, double* 
   }
 }
 
-#include "linear_factor.inl"
+// A = LLᵀ in place (the lower triangle of a row-major matrix); false if A is not positive definite.  Two rows against
+// four columns at a time: six loads for eight products.
+HINGE_INLINE double sum4(const Double4& v) { return (v[0] + v[1]) + (v[2] + v[3]); }
+
+HINGE_INLINE void tile(const double* const* rows, const double* const* columns, size_t count, double (*out)[4]) {
+  Double4 sum[2][4] = {};
+  size_t k = 0;
+  for (; k + 4 <= count; k += 4) {
+    const Double4 a = load4(rows[0] + k), b = load4(rows[1] + k);
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; ++c) {
+      const Double4 x = load4(columns[c] + k);
+      sum[0][c] += a * x;
+      sum[1][c] += b * x;
+    }
+  }
+  for (int r = 0; r < 2; ++r)
+    for (int c = 0; c < 4; ++c) {
+      double rest = sum4(sum[r][c]);
+      for (size_t j = k; j < count; ++j) rest += rows[r][j] * columns[c][j];
+      out[r][c] = rest;
+    }
+}
+
+bool cholesky_rows(double* a, size_t size, size_t stride) {
+  for (size_t i = 0; i < size; i += 2) {
+    const bool pair = i + 1 < size;
+    double* rows[2] = {a + i * stride, a + (pair ? i + 1 : i) * stride};
+    for (size_t j = 0; j < i; j += 4) {
+      const size_t width = i - j < 4 ? i - j : 4;
+      const double* columns[4];
+      for (size_t c = 0; c < 4; ++c) columns[c] = a + (j + (c < width ? c : width - 1)) * stride;
+      double sums[2][4];
+      tile(rows, columns, j, sums);
+      for (size_t r = 0; r < (pair ? 2u : 1u); ++r)
+        for (size_t c = 0; c < width; ++c) {
+          double rest = rows[r][j + c] - sums[r][c];
+          for (size_t k = j; k < j + c; ++k) rest -= rows[r][k] * columns[c][k];
+          rows[r][j + c] = rest / columns[c][j + c];
+        }
+    }
+    for (size_t r = 0; r < (pair ? 2u : 1u); ++r) {
+      double* row = rows[r];
+      if (r == 1) row[i] = (row[i] - dot_row(row, rows[0], i)) / rows[0][i];
+      const double rest = row[i + r] - dot_row(row, row, i + r);
+      if (!(rest > 0)) return false;
+      row[i + r] = __builtin_sqrt(rest);
+    }
+  }
+  return true;
+}
 
 // ---- the losses of all samples, four at a time; V is Double4, or double for the last few ----
 
@@ -333,6 +383,6 @@ hinge::LossRoot root_all(const hinge::LossArrays& loss, const double* f, double 
 constexpr hinge::LinearOps every_linear_operation = {
     &dot_row<float>, &dot_row<double>, &add_row<float>, &add_row<double>, &dot_rows<float>,
     &dot_rows<double>, &add_rows<float>, &add_rows<double>, &bits_of_row<float>, &bits_of_row<double>, &lanes_apart, &merge_lanes,    &rank8_rows,
-    &cholesky_rows,  &solve_rows,      &subtract_products, &best_all,        &bounds_all,     &line_all,        &root_all};
+    &cholesky_rows,  &best_all,        &bounds_all,     &line_all,        &root_all};
 
 }  // namespace
