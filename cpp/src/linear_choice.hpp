@@ -71,7 +71,7 @@ class LinearChoice {
 
  private:
   static constexpr double kGrows = 1.2;  // what the dual point of a few epochs says of the free samples
-  static constexpr double kSurer = 2;    // nobody knows how many products a direction needs; a factor is one
+  static constexpr double kSurer = 4;    // nobody knows how many products a direction needs; a factor is exact
 
   static double decades_of(double gap, double target) {
     return std::max(0.0, std::log10(gap / std::max(target, 1e-300)));
@@ -83,7 +83,7 @@ class LinearChoice {
   double sample_work(double decades) const {
     const double m = kGrows * free_.count;
     if (!(m <= static_cast<double>(kMostFree))) return INFINITY;
-    const double steps = smooth_ ? 5 + 0.5 * decades : 12 + 4 * decades;
+    const double steps = smooth_ ? 8 + decades : 12 + 4 * decades;
     return free_.products * (m / n_) * (m / n_) + steps * (3 * look() + 20 * d_ + factor_work(m));
   }
 

@@ -27,6 +27,9 @@ double SampleSteps::work() const { return s_.passes->visited + own_work_; }
 
 bool SampleSteps::over(double budget) const { return s_.proven() || s_.spent() || work() - began_ > budget; }
 
+// Far from the optimum the best relative gap may be that of a point with a large one.
+double SampleSteps::gap() const { return std::min(s_.best.bounds.gap, primal_ - dual_); }
+
 // Proximal steps (115) for kinked losses; a smooth one is its own.
 Outcome SampleSteps::run(double budget) {
   began_ = work();
@@ -43,10 +46,9 @@ Outcome SampleSteps::run(double budget) {
     if (!s_.smooth) smoothed.anchor(width, beta_);
     on = proximal(s_.smooth ? s_.losses.arrays() : smoothed.arrays(), first, budget);
     if (over(budget) || s_.smooth) break;
-    const double gap = s_.best.bounds.gap;
-    if (gap > 0.2 * before) width *= 0.3;
-    idle = gap < 0.9 * before ? 0 : idle + 1;
-    before = std::min(before, gap);
+    if (gap() > 0.2 * before) width *= 0.3;
+    idle = gap() < 0.9 * before ? 0 : idle + 1;
+    before = std::min(before, gap());
   }
   s_.passes->visited += own_work_;
   own_work_ = 0;
@@ -60,7 +62,7 @@ bool SampleSteps::proximal(const LossArrays& losses, bool first, double budget) 
   if (first) look_at_dual(losses);
   for (int inner = 0; inner < kInnerSteps; ++inner) {
     const double fine = s_.options.expansion ? 1e-5 : 1.0, before = value_;
-    const double enough = s_.smooth ? 0.0 : fine * std::max(0.25 * s_.wanted(), 0.02 * s_.best.bounds.gap);
+    const double enough = s_.smooth ? 0.0 : fine * std::max(0.25 * s_.wanted(), 0.02 * gap());
     if (over(budget) || slack_ <= enough) return true;
     s_.watch.poll();
     const bool from_dual = first && inner == 0;
@@ -106,7 +108,7 @@ void SampleSteps::take_gradient() {
 // (K + D) η = X g − δ_b, and w + δ = Xᵀ(β + η).   (142)–(143)
 bool SampleSteps::solve(const LossArrays& losses) {
   const bool bias = s_.problem.bias != Bias::none;
-  if (list_.size() > kMostFree || (list_.empty() && bias)) return false;
+  if (list_.size() > kMostFree) return false;
   s_.gram().learn(list_);
   own_work_ += s_.gram().work + factor_work(static_cast<double>(list_.size()));
   s_.gram().work = 0;
@@ -127,7 +129,7 @@ bool SampleSteps::solve(const LossArrays& losses) {
   for (std::size_t k = 0; k < m; ++k) z[k] = full_.f[list_[k]];
   factor_.solve(z);
   double move = 0;
-  if (bias) {
+  if (bias && m > 0) {
     factor_.solve(v);
     double above = -s_.problem.total - own_ridge(s_.problem) * at_.b, below = own_ridge(s_.problem);
     for (double b : beta_) above += b;
@@ -139,7 +141,7 @@ bool SampleSteps::solve(const LossArrays& losses) {
   s_.passes->combine_list(list_, z, full_.w);
   for (std::size_t j = 0; j < s_.d; ++j) full_.w[j] += at_.w[j] - g_[j];
   s_.passes->margins(full_.w, full_.f);
-  full_.b = at_.b + move;
+  full_.b = m > 0 ? at_.b + move : best_offset(s_.problem, losses, true, full_.f, at_.b);
   for (std::size_t k = 0; k < m; ++k) {
     const std::size_t i = list_[k];
     const double is = beta_[i] + z[k];
@@ -151,7 +153,7 @@ bool SampleSteps::solve(const LossArrays& losses) {
 // The whole step where it gains, else the best part of it.   (144)
 bool SampleSteps::step(const LossArrays& losses, bool from_dual) {
   if (!solve(losses)) return false;
-  ++s_.best.newton_steps;
+  ++s_.best.newton_steps, ++s_.best.sample_steps;
   const double before = value_;
   Point was = std::move(at_);
   offer(full_, whole_);

@@ -34,6 +34,7 @@ class SampleSteps {
   void offer(const Point& point, std::vector<double>& beta);
   void offer_best();
   bool over(double budget) const;
+  double gap() const;
   double work() const;
 
   LinearState& s_;
