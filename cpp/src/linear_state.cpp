@@ -15,6 +15,7 @@
 namespace hinge {
 namespace {
 
+constexpr int kEpochsBefore = 20;  // it is asked who is free
 constexpr std::size_t kKeptBytes = std::size_t(16) << 20, kKeptPerSample = 400;
 
 // The C library gives memory back to the system beyond twice the largest block that was ever freed, and a page that
@@ -122,13 +123,16 @@ LinearChoice LinearState::choice() {
   return {static_cast<double>(n), static_cast<double>(d), passes->stored(), smooth, is_sparse(samples), free};
 }
 
-// From nothing Newton's method begins with everybody; epochs have yet to tell.
+// From nothing Newton's method begins with everybody; epochs have yet to tell, and the work of all products takes as
+// long to find out as half an epoch.
 FreeSamples LinearState::free_samples() {
+  const bool newton = options.method == LinearMethod::newton;
+  if (!newton && ++asked_ <= kEpochsBefore) return {};
   const LossArrays arrays = losses.arrays();
   std::size_t count = 0;
   for (std::size_t i = 0; i < n; ++i) count += is_free(arrays, i, beta[i]);
-  if (at_nothing) count = options.method == LinearMethod::newton ? n : kMostFree + 1;
-  if (count > kMostFree) return {};
+  if (newton && at_nothing) count = n;
+  if (count == 0 || count > kMostFree) return {};
   if (all_products_ < 0) all_products_ = gram().work_of_all();
   return {static_cast<double>(count), all_products_};
 }

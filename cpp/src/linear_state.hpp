@@ -97,6 +97,7 @@ class LinearState {
   std::vector<double> norms_;
   std::unique_ptr<LinearGram> gram_;
   double all_products_ = -1;
+  int asked_ = 0;
 };
 
 }  // namespace hinge
