@@ -1,4 +1,4 @@
-"""Newton's method in the space of the free samples: more features than samples, and hard problems.  docs/math.md (141)–(146)"""
+"""Newton's method in the space of the free samples: many features, hard problems.   docs/math.md (141)–(146)"""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import dataclasses
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from linear.cases import every_machine, machine
 
 from hinge.formulations import linear_classification, linear_regression
 from hinge.problems import Bias, Status, certify_linear
 from hinge.solvers import CoordinateDescent
+from linear.cases import every_machine, machine
 
 BIASES = (Bias.NONE, Bias.PENALISED, Bias.FREE)
 machines = pytest.mark.parametrize(("loss", "bias"), every_machine(), ids=lambda value: getattr(value, "name", value))
