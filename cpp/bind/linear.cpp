@@ -43,6 +43,7 @@ nb::dict linear(const Samples& samples, Vector<double> target, Vector<double> lo
   out["iterations"] = result.iterations;
   out["epochs"] = result.epochs;
   out["newton_steps"] = result.newton_steps;
+  out["sample_steps"] = result.sample_steps;
   out["passes"] = result.products;
   out["work"] = result.work;
   out["primal"] = result.bounds.primal;

@@ -7,6 +7,7 @@
 #include "linear_descent.hpp"
 #include "linear_epochs.hpp"
 #include "linear_ops.hpp"
+#include "linear_sample_steps.hpp"
 #include "linear_state.hpp"
 #include "linear_steps.hpp"
 #include "linear_warm.hpp"
@@ -27,7 +28,7 @@ constexpr double kCoarse = 1e-5;                  // relative gaps that a few ep
 class LinearRun {
  public:
   LinearRun(const Samples& samples, const LinearProblem& problem, const LinearOptions& options, Monitor& monitor)
-      : state_(samples, problem, options, monitor), epochs_(state_), steps_(state_) {}
+      : state_(samples, problem, options, monitor), epochs_(state_), steps_(state_), sample_steps_(state_) {}
 
   LinearResult run(Span<const double> start) {
     LinearResult& best = state_.best;
@@ -111,7 +112,8 @@ class LinearRun {
     if (state_.options.method == LinearMethod::newton) {
       state_.at_nothing = false;
       if (state_.smooth) best_weights();
-      return steps_.run(INFINITY);
+      const Outcome outcome = by_steps(INFINITY);
+      return outcome == Outcome::undecided ? by_steps(INFINITY) : outcome;
     }
     Outcome outcome = Outcome::undecided;
     double patience = 0;
@@ -126,13 +128,22 @@ class LinearRun {
       first = false;
       const double fair = 3 * state_.choice().newton_work(state_.last.gap, state_.wanted()) + patience;
       const double before = state_.best.bounds.gap;
-      outcome = steps_.run(fair);
+      outcome = by_steps(fair);
       if (outcome == Outcome::stuck && ++stuck < 3) outcome = Outcome::undecided;
       if (outcome != Outcome::undecided) return outcome;
       patience = std::max(patience, fair);
       if (state_.best.bounds.gap < 0.01 * before) patience = 0;
       state_.back_to_best();
     }
+  }
+
+  // Newton's method, in the space where it is cheaper; that of the samples has one turn.
+  Outcome by_steps(double budget) {
+    if (!state_.choice().in_sample_space(state_.last.gap, state_.wanted())) return steps_.run(budget);
+    const Outcome outcome = sample_steps_.run(budget);
+    state_.no_sample_steps = true;
+    if (outcome == Outcome::undecided) state_.back_to_best();
+    return outcome;
   }
 
   // Few features: not where Newton's steps are dear, nor where a few epochs are enough.   (130)
@@ -149,14 +160,14 @@ class LinearRun {
   }
 
   // Smooth losses and few features: a handful of steps, each cheaper than some epochs, and all of them on all threads.
-  bool newton_first() const {
+  bool newton_first() {
     const LinearOptions& options = state_.options;
     if (!state_.smooth || options.method != LinearMethod::automatic || options.block_bytes > 0) return false;
     return newton_epochs() <= kFairEpochs;
   }
 
   // What Newton's method needs, in epochs.
-  double newton_epochs() const {
+  double newton_epochs() {
     return state_.choice().newton_work(state_.last.gap, state_.wanted()) / epoch_work();
   }
   double epoch_work() const {
@@ -194,6 +205,7 @@ class LinearRun {
   LinearState state_;
   LinearEpochs epochs_;
   LinearSteps steps_;
+  SampleSteps sample_steps_;
 };
 
 }  // namespace

@@ -13,12 +13,23 @@ namespace hinge {
 
 constexpr double kHaste = 0.1;  // of the work of Newton's method: descent has had at least so much before it gives way
 
+constexpr std::size_t kMostFree = 4096;  // samples: the factor of their inner products takes 134 MB
+
+// Of the inner products of m samples, on two threads: measured.
+inline double factor_work(double m) { return 2 * m * m + m * m * m / 80; }
+
+// What must be known for steps in the space of samples.
+struct FreeSamples {
+  double count = INFINITY;     // of the free ones, as far as the dual point says
+  double products = INFINITY;  // the work of all inner products
+};
+
 class LinearChoice {
  public:
   using Story = std::vector<std::pair<double, double>>;  // work, what the epochs thought of the gap
 
-  LinearChoice(double rows, double features, double stored, bool smooth, bool sparse)
-      : n_(rows), d_(features), stored_(stored), smooth_(smooth), sparse_(sparse) {}
+  LinearChoice(double rows, double features, double stored, bool smooth, bool sparse, FreeSamples free = {})
+      : n_(rows), d_(features), stored_(stored), smooth_(smooth), sparse_(sparse), free_(free) {}
 
   // A look at all samples, there and back.
   double look() const { return 3 * stored_ + 10 * n_; }
@@ -31,13 +42,17 @@ class LinearChoice {
 
   // What Newton's method needs to bring the gap from `gap` to `target`.
   double newton_work(double gap, double target) const {
-    const double decades = std::max(0.0, std::log10(gap / std::max(target, 1e-300)));
-    const double per_row = stored_ / std::max(1.0, n_), free = smooth_ ? 0.5 * n_ : 0.2 * n_;
+    const double decades = decades_of(gap, target);
     if (d_ <= static_cast<double>(kDirectFeatures)) {
       if (smooth_) return (3 + 0.5 * decades) * step_work();
       return 2 * look() + (2 + 2 * decades) * (step_work() - 0.7 * look());  // most of its looks are at a band
     }
-    return (8 + 3 * decades) * (look() + 150 * (3 * free * per_row + 10 * d_));
+    return in_sample_space(gap, target) ? sample_work(decades) : products_work(decades);
+  }
+  // Whether that would be by steps in the space of samples.   (146)
+  bool in_sample_space(double gap, double target) const {
+    const double decades = decades_of(gap, target);
+    return sample_work(decades) <= kSurer * products_work(decades);
   }
 
   // Whether what is left of descent, judged by its own story, is more than that.
@@ -55,8 +70,26 @@ class LinearChoice {
   }
 
  private:
+  static constexpr double kGrows = 1.2;  // what the dual point of a few epochs says of the free samples
+  static constexpr double kSurer = 4;    // nobody knows how many products a direction needs; a factor is exact
+
+  static double decades_of(double gap, double target) {
+    return std::max(0.0, std::log10(gap / std::max(target, 1e-300)));
+  }
+  double products_work(double decades) const {
+    const double per_row = stored_ / std::max(1.0, n_), free = smooth_ ? 0.5 * n_ : 0.2 * n_;
+    return (8 + 3 * decades) * (look() + 150 * (3 * free * per_row + 10 * d_));
+  }
+  double sample_work(double decades) const {
+    const double m = kGrows * free_.count;
+    if (!(m <= static_cast<double>(kMostFree))) return INFINITY;
+    const double steps = smooth_ ? 8 + decades : 12 + 4 * decades;
+    return free_.products * (m / n_) * (m / n_) + steps * (3 * look() + 20 * d_ + factor_work(m));
+  }
+
   double n_, d_, stored_;
   bool smooth_, sparse_;
+  FreeSamples free_;
 };
 
 }  // namespace hinge

@@ -6,6 +6,7 @@
 
 #include "linear_offset.hpp"
 #include "linear_ops.hpp"
+#include "linear_search.hpp"
 
 namespace hinge {
 namespace {
@@ -38,17 +39,7 @@ void mirror(std::vector<double>& a, std::size_t size, std::size_t stride) {
 
 }  // namespace
 
-double Newton::own_ridge() const {
-  return problem_.bias == Bias::penalised ? 1 / (problem_.bias_scale * problem_.bias_scale) : 0.0;
-}
-
-namespace {
-
-bool is_free(const LossArrays& losses, std::size_t i, double beta) {
-  return !(beta == losses.lower[i] || beta == losses.upper[i] || (beta == 0 && losses.tube > 0));
-}
-
-}  // namespace
+double Newton::own_ridge() const { return hinge::own_ridge(problem_); }
 
 void Newton::list_free(const LossArrays& losses, const NewtonPoint& point) {
   list_.clear();
@@ -185,23 +176,9 @@ void Newton::by_conjugate_gradients(Span<const double> g, double wanted, Watch& 
   delta_bias_ = bias ? -dot(first_, delta_) / mass : 0.0;
 }
 
-// The derivative along the direction is continuous, piecewise linear and rising: Newton inside a bracket.   (114)
 double Newton::search(const LossArrays& losses, const NewtonPoint& point, Span<const double> q) const {
-  const double wd = dot(point.w, delta_) - (shift_.empty() ? 0.0 : dot(shift_, delta_)), dd = dot(delta_, delta_), own = own_ridge();
-  double low = 0, high = INFINITY, t = 1;
-  for (int round = 0; round < 60; ++round) {
-    const LossLine line = linear_ops().line(losses, point.f.data(), point.b, q.data(), delta_bias_, t);
-    const double slope = wd + t * dd + own * delta_bias_ * (point.b + t * delta_bias_) +
-                         problem_.total * delta_bias_ - line.slope;
-    const double bend = dd + own * delta_bias_ * delta_bias_ + line.bend;
-    if (slope == 0 || !(bend > 0)) return t;
-    (slope < 0 ? low : high) = t;
-    double next = t - slope / bend;
-    if (!(next > low && next < high)) next = std::isinf(high) ? 2 * t : 0.5 * (low + high);
-    if (std::fabs(next - t) <= 1e-10 * t) return next;
-    t = next;
-  }
-  return t;
+  const double along = dot(point.w, delta_) - (shift_.empty() ? 0.0 : dot(shift_, delta_));
+  return line_minimum(problem_, losses, {point.f.data(), q.data(), point.b, delta_bias_, along, dot(delta_, delta_)});
 }
 
 bool Newton::step(const LossArrays& losses, double wanted, NewtonPoint& point, Watch& watch) {

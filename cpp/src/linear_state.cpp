@@ -10,10 +10,12 @@
 #include "linear_cells.hpp"
 #include "linear_offset.hpp"
 #include "linear_ops.hpp"
+#include "linear_search.hpp"
 
 namespace hinge {
 namespace {
 
+constexpr int kEpochsBefore = 20;  // it is asked who is free
 constexpr std::size_t kKeptBytes = std::size_t(16) << 20, kKeptPerSample = 400;
 
 // The C library gives memory back to the system beyond twice the largest block that was ever freed, and a page that
@@ -120,8 +122,28 @@ void LinearState::scale_weights(double times) {
 
 double LinearState::wanted() const { return goal * 0.5 * std::max(std::fabs(last.primal + last.dual), 1e-300); }
 
-LinearChoice LinearState::choice() const {
-  return {static_cast<double>(n), static_cast<double>(d), passes->stored(), smooth, is_sparse(samples)};
+LinearChoice LinearState::choice() {
+  const FreeSamples free = many_features() ? free_samples() : FreeSamples{};
+  return {static_cast<double>(n), static_cast<double>(d), passes->stored(), smooth, is_sparse(samples), free};
+}
+
+// From nothing Newton's method begins with everybody; epochs have yet to tell, and the work of all products takes as
+// long to find out as half an epoch.
+FreeSamples LinearState::free_samples() {
+  const bool newton = options.method == LinearMethod::newton;
+  if (!newton && ++asked_ <= kEpochsBefore) return {};
+  const LossArrays arrays = losses.arrays();
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < n; ++i) count += is_free(arrays, i, beta[i]);
+  if (newton && at_nothing) count = n;
+  if (count == 0 || count > kMostFree) return {};
+  if (all_products_ < 0) all_products_ = gram().work_of_all();
+  return {static_cast<double>(count), all_products_};
+}
+
+LinearGram& LinearState::gram() {
+  if (!gram_) gram_ = make_gram(samples, parallel);
+  return *gram_;
 }
 
 const std::vector<double>& LinearState::squared_norms() {

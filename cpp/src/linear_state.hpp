@@ -10,6 +10,7 @@
 #include "hinge/linear.hpp"
 #include "linear_choice.hpp"
 #include "linear_compact.hpp"
+#include "linear_gram.hpp"
 #include "linear_loss.hpp"
 #include "linear_passes.hpp"
 #include "linear_watch.hpp"
@@ -56,11 +57,17 @@ class LinearState {
     return options.max_iterations >= 0 && best.epochs + best.newton_steps >= options.max_iterations;
   }
   double wanted() const;  // the gap that would do
-  LinearChoice choice() const;
+  LinearChoice choice();
   // Few features, all in memory, and no method asked for.
   bool few_features() const {
     return options.method == LinearMethod::automatic && options.block_bytes == 0 && d <= kDirectFeatures;
   }
+  // Many features, all in memory, and steps in the space of samples have not failed.
+  bool many_features() const {
+    return options.method != LinearMethod::descent && options.block_bytes == 0 && d > kDirectFeatures &&
+           !no_sample_steps;
+  }
+  LinearGram& gram();  // made when first asked for
   const std::vector<double>& squared_norms();  // found when first asked for
   void forget_norms() { std::vector<double>().swap(norms_); }
   double loss_of_nothing();  // at w = 0, b = 0
@@ -77,6 +84,7 @@ class LinearState {
   const std::size_t n, d;
   Losses losses;
   bool smooth = true;  // D > 0 everywhere
+  bool no_sample_steps = false;
   bool at_nothing = false;  // w = 0, β = 0, and no method has begun
   std::vector<double> w, f, beta, parts;
   double offset = 0, goal, floor = 0;
@@ -84,7 +92,12 @@ class LinearState {
   LinearResult best;
 
  private:
+  FreeSamples free_samples();
+
   std::vector<double> norms_;
+  std::unique_ptr<LinearGram> gram_;
+  double all_products_ = -1;
+  int asked_ = 0;
 };
 
 }  // namespace hinge

@@ -2,7 +2,8 @@
 //   min over w, b:  ½‖w‖² + ½ b²/B² + d b + Σ loss_i(⟨w, x_i⟩ + b),   loss_i(f) = max_{lo_i ≤ β ≤ hi_i} −fβ − h_i(β),
 //   h_i(β) = ½ D_i β² + ε|β| − t_i β.   A free bias is B = ∞ and asks for Σβ = d; no bias is B = 0.
 // Views only; the result owns its vectors.  Memory: O(n + d) beside the samples; with few features, a copy of some rows;
-// of dense rows that are mostly zeros, a copy of the other values.
+// of dense rows that are mostly zeros, a copy of the other values; with many features and samples in memory, inner
+// products of those that are free: at most 285 MB, and a copy of their stored values.
 // Results have the same bits for any number of threads.
 #pragma once
 
@@ -48,6 +49,7 @@ struct LinearBounds {
 struct LinearResult {
   Status status = Status::solved;
   std::int64_t iterations = 0, epochs = 0, newton_steps = 0, products = 0;
+  std::int64_t sample_steps = 0;  // of the steps, those in the space of samples
   double work = 0;  // all of it, in the time that a pass over all samples needs for one stored value
   LinearBounds bounds;
   std::vector<double> weights, beta;

@@ -190,6 +190,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             float32 and float64 arrays, CSR matrices and memory maps of them are used as they are. Of an array in memory
             that is mostly zeros the other values are kept in a row while `fit` runs, in at most half its memory.
+            With more than 1,200 features in memory inner products of some samples may be kept: at most 285 MB a thread.
         y : array-like of shape (n_samples,)
             Labels of any type.
         sample_weight : array-like of shape (n_samples,), optional

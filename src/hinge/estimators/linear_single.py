@@ -125,6 +125,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             float32 and float64 arrays, CSR matrices and memory maps of them are used as they are. Of an array in memory
             that is mostly zeros the other values are kept in a row while `fit` runs, in at most half its memory.
+            With more than 1,200 features in memory inner products of some samples may be kept: at most 285 MB a thread.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
             Multiplies the cost of each sample; zero leaves it out.

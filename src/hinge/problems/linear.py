@@ -130,7 +130,7 @@ def constant_function(problem: LinearProblem, status: Status, error: BaseExcepti
         iterations=0,
         history=History.from_columns({f.name: np.empty(0) for f in fields(History)}),
         error=error,
-        counters=dict.fromkeys(("epochs", "newton_steps", "passes", "work"), 0),
+        counters=dict.fromkeys(("epochs", "newton_steps", "sample_steps", "passes", "work"), 0),
     )
 
 

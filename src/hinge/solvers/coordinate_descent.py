@@ -139,7 +139,7 @@ class CoordinateDescent:
             history=History.from_columns(run["history"]),
             error=run["error"],
             floor=run["floor"],
-            counters={name: int(run[name]) for name in ("epochs", "newton_steps", "passes", "work")},
+            counters={name: int(run[name]) for name in ("epochs", "newton_steps", "sample_steps", "passes", "work")},
         )
         if not np.isfinite(found.gap) and found.status in CUT_OFF and problem.total == 0:  # before there was a point
             return constant_function(problem, found.status, found.error)
