@@ -58,8 +58,8 @@ class LinearRun {
       const double loss = nothing ? 0.0 : state_.loss_of_nothing();
       const LinearState::Sight sight = state_.see(state_.f, state_.beta);
       state_.set_floor(nothing ? sight.bounds.loss : loss, sight.bounds.loss);
-      state_.at_nothing = true;
       state_.adopt(state_.w, state_.beta, 0.0, sight);
+      state_.at_nothing = true;
     } else {
       const double loss = state_.loss_of_nothing();
       const std::vector<double> zeros(state_.n, 0.0);
@@ -110,7 +110,6 @@ class LinearRun {
   // much work before the next comparison.
   Outcome by_turns() {
     if (state_.options.method == LinearMethod::newton) {
-      state_.at_nothing = false;
       if (state_.smooth) best_weights();
       const Outcome outcome = by_steps(INFINITY);
       return outcome == Outcome::undecided ? by_steps(INFINITY) : outcome;
@@ -181,7 +180,6 @@ class LinearRun {
       return;
     state_.goal = std::min(state_.goal, state_.smooth ? 1e-15 : 1e-12);
     if (state_.proven()) return;
-    state_.at_nothing = false;
     state_.back_to_best();
     state_.adopt(state_.w, state_.f, state_.beta, 0.0);
     try {

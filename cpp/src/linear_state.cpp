@@ -85,11 +85,9 @@ void LinearState::adopt(const std::vector<double>& at, const std::vector<double>
   if (!(last.relative() <= best.bounds.relative())) return;
   best.bounds = last;
   best.beta = dual, best.offset = b;
-  if (at_nothing) {
-    best.weights.clear();  // zeros, which may be millions
-  } else {
-    best.weights = at;
-  }
+  const bool nothing = std::all_of(at.begin(), at.end(), [](double v) { return v == 0; });
+  best.weights.clear();
+  if (!nothing) best.weights = at;  // millions of zeros need no memory yet
 }
 
 bool LinearState::likely_proven(const Sight& sight) const {
