@@ -22,9 +22,11 @@ const FactorLoops& factor_loops() {
 
 namespace {
 
-constexpr std::size_t kBlock = 64;   // columns at a time
-constexpr std::size_t kDepth = 256;  // values of a product at a time: those of a block stay in the cache
-constexpr std::size_t kHeight = 32;  // rows of a task
+constexpr std::size_t kFewest = 512;  // rows: smaller factors are found before a helper has been of use
+constexpr std::size_t kHeight = 32;   // rows of a task
+
+// Columns at a time: the corner has no tiles, and the rest is read and written once for each of them.
+std::size_t panel_width(std::size_t size) { return size < kFewest ? 32 : size < 1500 ? 64 : 128; }
 
 }  // namespace
 
@@ -38,39 +40,40 @@ void SymmetricFactor::resize(std::size_t size) {
 }
 
 bool SymmetricFactor::make() {
-  for (std::size_t block = 0; block < size_; block += kBlock) {
-    const std::size_t width = std::min(kBlock, size_ - block);
-    subtract(block, width);
-    if (!factor_loops().cholesky(row(block) + block, width, stride_)) return false;
-    divide(block, width);
+  const std::size_t most = panel_width(size_);
+  for (std::size_t block = 0; block < size_; block += most) {
+    const std::size_t width = std::min(most, size_ - block);
+    if (!factor_loops().corner(row(block) + block, width, stride_)) return false;
+    if (block + width < size_) below(block, width);
   }
   return true;
 }
 
-// Rows from the block on, its columns: minus the products of all columns before it.
-void SymmetricFactor::subtract(std::size_t block, std::size_t width) {
-  if (block == 0) return;
-  const std::size_t height = size_ - block, parts = (height + kHeight - 1) / kHeight;
-  run_tasks(parts, parallel_, [&] {
-    return [&](std::size_t c, Pulse& pulse) {
-      const std::size_t first = block + c * kHeight, count = std::min(kHeight, size_ - first);
-      for (std::size_t k = 0; k < block; k += kDepth) {
-        pulse.beat();
-        factor_loops().subtract_products(row(first) + k, count, row(block) + k, width, stride_,
-                                         std::min(kDepth, block - k), row(first) + block, stride_);
-      }
-    };
+// Rows below the corner of a block: its columns, and what these take from the others.
+void SymmetricFactor::below(std::size_t block, std::size_t width) {
+  const FactorLoops& loops = factor_loops();
+  const std::size_t next = block + width, count = size_ - next, height = (count + 3) / 4 * 4;
+  if (panel_.size() < width * height) panel_.resize(width * height);
+  double* panel = panel_.data();
+  each_part(height, [&](std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i)
+      for (std::size_t c = 0; c < width; ++c) panel[c * height + i] = i < count ? row(next + i)[block + c] : 0.0;
+    loops.divide(row(block) + block, width, stride_, panel, height, first, last);
+    for (std::size_t i = first; i < std::min(last, count); ++i)
+      for (std::size_t c = 0; c < width; ++c) row(next + i)[block + c] = panel[c * height + i];
+  });
+  each_part(count, [&](std::size_t first, std::size_t last) {
+    loops.take(panel, width, height, first, last, row(next) + next, stride_);
   });
 }
 
-// Rows below the block, its columns: times the inverse of the factor of the block.
-void SymmetricFactor::divide(std::size_t block, std::size_t width) {
-  const std::size_t below = block + width, height = size_ - below, parts = (height + kHeight - 1) / kHeight;
-  if (height == 0) return;
-  run_tasks(parts, parallel_, [&] {
-    return [&](std::size_t c, Pulse&) {
-      const std::size_t first = below + c * kHeight;
-      factor_loops().solve_rows(row(block) + block, width, stride_, row(first) + block, std::min(kHeight, size_ - first));
+template <class Work>
+void SymmetricFactor::each_part(std::size_t rows, Work work) {
+  if (size_ < kFewest) return work(0, rows);
+  run_tasks((rows + kHeight - 1) / kHeight, parallel_, [&] {
+    return [&](std::size_t c, Pulse& pulse) {
+      pulse.beat();
+      work(c * kHeight, std::min(rows, (c + 1) * kHeight));
     };
   });
 }

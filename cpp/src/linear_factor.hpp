@@ -14,19 +14,20 @@ class SymmetricFactor {
  public:
   explicit SymmetricFactor(const CrewParallel& parallel) : parallel_(parallel) {}
 
-  // Room for a matrix of so many rows, to be filled (the lower triangle) before `make`.
+  // Room for a matrix of so many rows, to be filled (the lower triangle; what is above it is lost) before `make`.
   void resize(std::size_t size);
   double* row(std::size_t i) { return values_.data() + i * stride_; }
   bool make();  // in place; false if the matrix is not positive definite
   void solve(std::vector<double>& x) const;
 
  private:
-  void subtract(std::size_t block, std::size_t width);
-  void divide(std::size_t block, std::size_t width);
+  void below(std::size_t block, std::size_t width);
+  template <class Work>
+  void each_part(std::size_t rows, Work work);
 
   CrewParallel parallel_;
   std::size_t size_ = 0, stride_ = 0;
-  std::vector<double> values_;
+  std::vector<double> values_, panel_;
 };
 
 }  // namespace hinge

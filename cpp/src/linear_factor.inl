@@ -1,5 +1,4 @@
-// linear_factor.inl: products of rows, and a factor of a small symmetric matrix, included by one file per instruction
-// set.  Two rows against four columns at a time: six loads for eight products.
+// linear_factor.inl: products of rows, and the parts of a Cholesky factor, included by one file per instruction set.
 #pragma GCC diagnostic ignored "-Wpsabi"  // vectors never cross a function that is not inlined
 
 namespace {
@@ -17,6 +16,7 @@ HINGE_INLINE Double4 load4(const double* p) {
 
 HINGE_INLINE double sum4(const Double4& v) { return (v[0] + v[1]) + (v[2] + v[3]); }
 
+// Two rows against four columns: six loads for eight products.
 HINGE_INLINE void tile(const double* const* rows, const double* const* columns, size_t count, double (*out)[4]) {
   Double4 sum[2][4] = {};
   size_t k = 0;
@@ -42,31 +42,6 @@ HINGE_INLINE void four_lines(const double* first, size_t stride, size_t width, c
   for (size_t c = 0; c < 4; ++c) lines[c] = first + (c < width ? c : width - 1) * stride;
 }
 
-// Both rows times the inverse of Lᵀ, L of `size` rows.
-HINGE_INLINE void solve_pair(double* const* rows, bool pair, const double* l, size_t size, size_t stride) {
-  for (size_t j = 0; j < size; j += 4) {
-    const size_t width = size - j < 4 ? size - j : 4;
-    const double* columns[4];
-    four_lines(l + j * stride, stride, width, columns);
-    double sums[2][4];
-    tile(rows, columns, j, sums);
-    for (size_t r = 0; r < (pair ? 2u : 1u); ++r)
-      for (size_t c = 0; c < width; ++c) {
-        double rest = rows[r][j + c] - sums[r][c];
-        for (size_t k = j; k < j + c; ++k) rest -= rows[r][k] * columns[c][k];
-        rows[r][j + c] = rest / columns[c][j + c];
-      }
-  }
-}
-
-void solve_rows(const double* l, size_t size, size_t stride, double* rows, size_t height) {
-  for (size_t i = 0; i < height; i += 2) {
-    const bool pair = i + 1 < height;
-    double* both[2] = {rows + i * stride, rows + (pair ? i + 1 : i) * stride};
-    solve_pair(both, pair, l, size, stride);
-  }
-}
-
 void subtract_products(const double* rows, size_t height, const double* columns, size_t width, size_t stride,
                        size_t count, double* out, size_t apart) {
   for (size_t i = 0; i < height; i += 2) {
@@ -84,29 +59,86 @@ void subtract_products(const double* rows, size_t height, const double* columns,
   }
 }
 
+HINGE_INLINE Double4 all4(double v) { return Double4{v, v, v, v}; }
+HINGE_INLINE void store4(double* p, const Double4& v) { __builtin_memcpy(p, &v, sizeof v); }
+
 HINGE_INLINE double product(const double* a, const double* b, size_t count) {
-  double sum = 0;
-  for (size_t k = 0; k < count; ++k) sum += a[k] * b[k];
-  return sum;
+  Double4 sum = {};
+  size_t k = 0;
+  for (; k + 4 <= count; k += 4) sum += load4(a + k) * load4(b + k);
+  double rest = sum4(sum);
+  for (; k < count; ++k) rest += a[k] * b[k];
+  return rest;
 }
 
-// A = LLᵀ in place (the lower triangle of a row-major matrix); false if A is not positive definite.
-bool cholesky_rows(double* a, size_t size, size_t stride) {
-  for (size_t i = 0; i < size; i += 2) {
-    const bool pair = i + 1 < size;
-    double* rows[2] = {a + i * stride, a + (pair ? i + 1 : i) * stride};
-    solve_pair(rows, pair, a, i, stride);
-    for (size_t r = 0; r < (pair ? 2u : 1u); ++r) {
-      double* row = rows[r];
-      if (r == 1) row[i] = (row[i] - product(row, rows[0], i)) / rows[0][i];
-      const double rest = row[i + r] - product(row, row, i + r);
-      if (!(rest > 0)) return false;
-      row[i + r] = __builtin_sqrt(rest);
-    }
+bool factor_corner(double* a, size_t size, size_t stride) {
+  for (size_t i = 0; i < size; ++i) {
+    double* row = a + i * stride;
+    for (size_t j = 0; j < i; ++j) row[j] = (row[j] - product(row, a + j * stride, j)) / a[j * stride + j];
+    const double rest = row[i] - product(row, row, i);
+    if (!(rest > 0)) return false;
+    row[i] = __builtin_sqrt(rest);
   }
   return true;
 }
 
-constexpr hinge::FactorLoops every_factor_loop = {&cholesky_rows, &solve_rows, &subtract_products};
+void divide_panel(const double* corner, size_t width, size_t stride, double* panel, size_t height, size_t first,
+                  size_t last) {
+  for (size_t c = 0; c < width; ++c) {
+    const double* line = corner + c * stride;
+    const double inverse = 1 / line[c];
+    for (size_t i = first; i < last; i += 4) {
+      Double4 one = load4(panel + c * height + i), two = {};
+      size_t t = 0;
+      for (; t + 2 <= c; t += 2) {
+        one -= all4(line[t]) * load4(panel + t * height + i);
+        two -= all4(line[t + 1]) * load4(panel + (t + 1) * height + i);
+      }
+      if (t < c) one -= all4(line[t]) * load4(panel + t * height + i);
+      store4(panel + c * height + i, (one + two) * inverse);
+    }
+  }
+}
+
+// kRows rows and 4 kWide columns of the rest: out −= what the panel says.  For every load a product and a half.
+template <size_t kRows, size_t kWide>
+HINGE_INLINE void take_tile(const double* panel, size_t width, size_t height, size_t row, size_t column, double* out,
+                            size_t stride) {
+  Double4 sum[kRows][kWide] = {};
+  for (size_t t = 0; t < width; ++t) {
+    const double* line = panel + t * height;
+    Double4 x[kWide];
+    for (size_t c = 0; c < kWide; ++c) x[c] = load4(line + column + 4 * c);
+#pragma GCC unroll 4
+    for (size_t r = 0; r < kRows; ++r) {
+      const Double4 y = all4(line[row + r]);
+#pragma GCC unroll 3
+      for (size_t c = 0; c < kWide; ++c) sum[r][c] += y * x[c];
+    }
+  }
+  for (size_t r = 0; r < kRows; ++r)
+    for (size_t c = 0; c < kWide; ++c) {
+      double* to = out + r * stride + 4 * c;
+      store4(to, load4(to) - sum[r][c]);
+    }
+}
+
+template <size_t kRows>
+void take_rows(const double* panel, size_t width, size_t height, size_t row, double* rest, size_t stride) {
+  const size_t stop = row + kRows;  // columns up to the diagonal
+  size_t column = 0;
+  double* out = rest + row * stride;
+  for (; column + 12 <= stop; column += 12) take_tile<kRows, 3>(panel, width, height, row, column, out + column, stride);
+  for (; column < stop; column += 4) take_tile<kRows, 1>(panel, width, height, row, column, out + column, stride);
+}
+
+void take_panel(const double* panel, size_t width, size_t height, size_t first, size_t last, double* rest,
+                size_t stride) {
+  size_t row = first;
+  for (; row + 4 <= last; row += 4) take_rows<4>(panel, width, height, row, rest, stride);
+  for (; row < last; ++row) take_rows<1>(panel, width, height, row, rest, stride);
+}
+
+constexpr hinge::FactorLoops every_factor_loop = {&factor_corner, &divide_panel, &take_panel, &subtract_products};
 
 }  // namespace

@@ -15,26 +15,13 @@ double dot(Span<const double> a, Span<const double> b) {
   return linear_ops().dot_double(a.data(), b.data(), a.size());
 }
 
-void solve_triangular(const std::vector<double>& l, std::size_t size, std::size_t stride, std::vector<double>& x) {
-  const LinearOps& ops = linear_ops();
-  for (std::size_t i = 0; i < size; ++i) {
-    const double* row = l.data() + i * stride;
-    x[i] = (x[i] - ops.dot_double(row, x.data(), i)) / row[i];
-  }
-  for (std::size_t i = size; i-- > 0;) {
-    const double* row = l.data() + i * stride;
-    x[i] /= row[i];
-    ops.add_double(row, -x[i], x.data(), i);
-  }
-}
-
-// The lower triangle from the upper one, in squares that fit into the cache both ways.
-void mirror(std::vector<double>& a, std::size_t size, std::size_t stride) {
+// The lower triangle of the factor from the upper one of a, in squares that fit into the cache both ways.
+void mirror(const std::vector<double>& a, std::size_t size, std::size_t stride, SymmetricFactor& to) {
   constexpr std::size_t kSquare = 16;
   for (std::size_t top = 0; top < size; top += kSquare)
     for (std::size_t left = 0; left <= top; left += kSquare)
       for (std::size_t i = top; i < std::min(size, top + kSquare); ++i)
-        for (std::size_t j = left; j < std::min(i, left + kSquare); ++j) a[i * stride + j] = a[j * stride + i];
+        for (std::size_t j = left; j < std::min(i + 1, left + kSquare); ++j) to.row(i)[j] = a[j * stride + i];
 }
 
 }  // namespace
@@ -121,24 +108,17 @@ void Newton::by_cholesky(Span<const double> g) {
   const std::size_t d = passes_.features(), stride = (d + 4) / 4 * 4;
   if (!summed_) passes_.hessian(list_, scale_, stride, sum_, false);
   summed_ = true;
-  hessian_ = sum_;
   const bool bias = problem_.bias != Bias::none && !list_.empty();
   const std::size_t size = bias ? d + 1 : d;
-  mirror(hessian_, size, stride);
-  for (std::size_t i = 0; i < d; ++i) hessian_[i * stride + i] += 1;
-  if (bias) hessian_[d * stride + d] = (hessian_[d * stride + d] + own_ridge()) * (1 + 1e-14);
+  factor_.resize(size);
+  mirror(sum_, size, stride, factor_);
+  for (std::size_t i = 0; i < d; ++i) factor_.row(i)[i] += 1;
+  if (bias) factor_.row(d)[d] = (factor_.row(d)[d] + own_ridge()) * (1 + 1e-14);
   delta_.assign(size, 0.0);
   for (std::size_t j = 0; j < d; ++j) delta_[j] = -g[j];
-  panel_.resize(kPanel * stride);
-  if (!linear_ops().cholesky(hessian_.data(), size, stride, panel_.data())) {
-    // only rounding can bring us here: the gradient is a descent direction
-    for (std::size_t j = 0; j < d; ++j) delta_[j] = -g[j];
-    delta_bias_ = 0;
-    delta_.resize(d);
-    return;
-  }
-  solve_triangular(hessian_, size, stride, delta_);
-  delta_bias_ = bias ? delta_[d] : 0.0;
+  const bool made = factor_.make();
+  if (made) factor_.solve(delta_);  // else only rounding can bring us here: the gradient is a descent direction
+  delta_bias_ = made && bias ? delta_[d] : 0.0;
   delta_.resize(d);
 }
 

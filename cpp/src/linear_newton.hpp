@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hinge/linear.hpp"
+#include "linear_factor.hpp"
 #include "linear_ops.hpp"
 #include "linear_passes.hpp"
 #include "linear_watch.hpp"
@@ -26,7 +27,7 @@ class Newton {
  public:
   // `shift`: what samples that are not among those of `passes` add to Σβx; empty: nothing.
   Newton(LinearPasses& passes, const LinearProblem& problem, Span<const double> shift = {})
-      : passes_(passes), problem_(problem), shift_(shift) {}
+      : passes_(passes), problem_(problem), shift_(shift), factor_(passes.parallel()) {}
 
   // b, β, g and slack of point.w and point.f.
   void look(const LossArrays& losses, NewtonPoint& point);
@@ -53,7 +54,8 @@ class Newton {
   const LinearProblem& problem_;
   Span<const double> shift_;
   std::vector<std::uint32_t> list_;  // rows whose β is inside its box
-  std::vector<double> scale_, q_, delta_, work_, hessian_, panel_, first_, second_;
+  std::vector<double> scale_, q_, delta_, work_, first_, second_;
+  SymmetricFactor factor_;
   std::vector<double> sum_;       // A = Σ s x xᵀ over the list (upper triangle, with a row and a column for the bias)
   std::vector<double> next_;      // β after a step
   Change change_;

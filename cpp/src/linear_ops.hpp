@@ -26,8 +26,6 @@ struct LossRoot {
   double sum = 0, mass = 0, rise = 0;  // Σ β*, Σ |β*| and −dΣβ*/db: the parts of (107)
 };
 
-constexpr std::size_t kPanel = 32;  // columns of a Cholesky factor that are found together
-
 struct LinearOps {
   double (*dot_float)(const float* x, const double* w, std::size_t d);
   double (*dot_double)(const double* x, const double* w, std::size_t d);
@@ -47,8 +45,6 @@ struct LinearOps {
   void (*merge)(double* w, double* a, double* b, std::size_t d, double step);
   // upper triangle of H += Σ_r scale[r] x_r x_rᵀ for eight rows of `stride` (a multiple of 4) doubles
   void (*rank8)(const double* rows, const double* scale, std::size_t stride, double* h);
-  // A = LLᵀ in place; false: A is not positive.  The stride is a multiple of four, `panel` has room for kPanel strides.
-  bool (*cholesky)(double* a, std::size_t size, std::size_t stride, double* panel);
   void (*best)(const LossArrays& loss, const double* f, double b, double* beta);  // (102)
   LossBounds (*bounds)(const LossArrays& loss, const double* f, double b, const double* beta, double* parts);
   LossLine (*line)(const LossArrays& loss, const double* f, double b, const double* q, double q_bias, double tau);

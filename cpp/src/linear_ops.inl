@@ -187,93 +187,6 @@ void rank8_rows(const double* rows, const double* scale, size_t stride, double* 
 }
 
 HINGE_INLINE double sum4(const Double4& v) { return (v[0] + v[1]) + (v[2] + v[3]); }
-HINGE_INLINE Double4 all4(double v) { return Double4{v, v, v, v}; }
-
-// A = LLᵀ in place (the lower triangle of a row-major matrix; what is above it is lost), some columns at a time: their
-// own triangle, what is below it, and what that takes from the rest.  What is below is kept as columns one after
-// another (`panel`), four rows to a vector.
-using hinge::kPanel;
-
-bool cholesky_corner(double* a, size_t size, size_t stride) {
-  for (size_t i = 0; i < size; ++i) {
-    double* row = a + i * stride;
-    for (size_t j = 0; j < i; ++j) row[j] = (row[j] - dot_row(row, a + j * stride, j)) / a[j * stride + j];
-    const double rest = row[i] - dot_row(row, row, i);
-    if (!(rest > 0)) return false;
-    row[i] = __builtin_sqrt(rest);
-  }
-  return true;
-}
-
-// panel = panel L⁻ᵀ, by columns; `height` is a multiple of four.
-void below_corner(const double* corner, size_t width, size_t stride, double* panel, size_t height) {
-  for (size_t c = 0; c < width; ++c) {
-    const double* line = corner + c * stride;
-    const double inverse = 1 / line[c];
-    for (size_t i = 0; i < height; i += 4) {
-      Double4 one = load4(panel + c * height + i), two = {};
-      size_t t = 0;
-      for (; t + 2 <= c; t += 2) {
-        one -= all4(line[t]) * load4(panel + t * height + i);
-        two -= all4(line[t + 1]) * load4(panel + (t + 1) * height + i);
-      }
-      if (t < c) one -= all4(line[t]) * load4(panel + t * height + i);
-      store4(panel + c * height + i, (one + two) * inverse);
-    }
-  }
-}
-
-// kRows rows and 4 kWide columns of the rest: out −= what the panel says.
-template <size_t kRows, size_t kWide>
-HINGE_INLINE void take_tile(const double* panel, size_t width, size_t height, size_t row, size_t column, double* out,
-                            size_t stride) {
-  Double4 sum[kRows][kWide] = {};
-  for (size_t t = 0; t < width; ++t) {
-    const double* line = panel + t * height;
-    Double4 x[kWide];
-    for (size_t c = 0; c < kWide; ++c) x[c] = load4(line + column + 4 * c);
-#pragma GCC unroll 4
-    for (size_t r = 0; r < kRows; ++r) {
-      const Double4 y = all4(line[row + r]);
-#pragma GCC unroll 3
-      for (size_t c = 0; c < kWide; ++c) sum[r][c] += y * x[c];
-    }
-  }
-  for (size_t r = 0; r < kRows; ++r)
-    for (size_t c = 0; c < kWide; ++c) {
-      double* to = out + r * stride + 4 * c;
-      store4(to, load4(to) - sum[r][c]);
-    }
-}
-
-template <size_t kRows>
-void take_rows(const double* panel, size_t width, size_t height, size_t row, double* rest, size_t stride) {
-  const size_t stop = row + kRows;  // columns up to the diagonal
-  size_t column = 0;
-  double* out = rest + row * stride;
-  for (; column + 12 <= stop; column += 12) take_tile<kRows, 3>(panel, width, height, row, column, out + column, stride);
-  for (; column < stop; column += 4) take_tile<kRows, 1>(panel, width, height, row, column, out + column, stride);
-}
-
-bool cholesky_rows(double* a, size_t size, size_t stride, double* panel) {
-  for (size_t first = 0; first < size; first += kPanel) {
-    const size_t width = size - first < kPanel ? size - first : kPanel, next = first + width, below = size - next;
-    double* corner = a + first * stride + first;
-    if (!cholesky_corner(corner, width, stride)) return false;
-    if (below == 0) break;
-    const size_t height = (below + 3) / 4 * 4;
-    for (size_t i = 0; i < height; ++i)
-      for (size_t c = 0; c < width; ++c) panel[c * height + i] = i < below ? a[(next + i) * stride + first + c] : 0.0;
-    below_corner(corner, width, stride, panel, height);
-    for (size_t i = 0; i < below; ++i)
-      for (size_t c = 0; c < width; ++c) a[(next + i) * stride + first + c] = panel[c * height + i];
-    double* rest = a + next * stride + next;
-    size_t row = 0;
-    for (; row + 4 <= below; row += 4) take_rows<4>(panel, width, height, row, rest, stride);
-    for (; row < below; ++row) take_rows<1>(panel, width, height, row, rest, stride);
-  }
-  return true;
-}
 
 // ---- the losses of all samples, four at a time; V is Double4, or double for the last few ----
 
@@ -420,6 +333,6 @@ hinge::LossRoot root_all(const hinge::LossArrays& loss, const double* f, double 
 constexpr hinge::LinearOps every_linear_operation = {
     &dot_row<float>, &dot_row<double>, &add_row<float>, &add_row<double>, &dot_rows<float>,
     &dot_rows<double>, &add_rows<float>, &add_rows<double>, &bits_of_row<float>, &bits_of_row<double>, &lanes_apart, &merge_lanes,    &rank8_rows,
-    &cholesky_rows,  &best_all,        &bounds_all,     &line_all,        &root_all};
+    &best_all,        &bounds_all,     &line_all,        &root_all};
 
 }  // namespace

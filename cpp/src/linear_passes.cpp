@@ -33,6 +33,7 @@ class PassesOf final : public LinearPasses {
   std::size_t rows() const override { return n_; }
   std::size_t features() const override { return d_; }
   double stored() const override { return stored_; }
+  const CrewParallel& parallel() const override { return parallel_; }
 
   void squared_norms(Span<double> out) override {
     each_part([&](std::size_t first, std::size_t last) {

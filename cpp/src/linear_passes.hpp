@@ -22,6 +22,7 @@ class LinearPasses {
   virtual std::size_t rows() const = 0;
   virtual std::size_t features() const = 0;
   virtual double stored() const = 0;  // values that a pass looks at
+  virtual const CrewParallel& parallel() const = 0;
 
   virtual void squared_norms(Span<double> out) = 0;
   virtual void margins(Span<const double> w, Span<double> out) = 0;                    // ⟨w, x_i⟩

@@ -1,5 +1,5 @@
-// test_linear_passes.cpp: Cholesky factors by panels for sizes around theirs, by the loops of every instruction set this
-// processor has; sums over all samples by columns, which are those of one thread bit by bit.
+// test_linear_passes.cpp: Cholesky factors for sizes around those of their panels, the same bits on any number of threads;
+// sums over all samples by columns, which are those of one thread bit by bit.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -7,15 +7,12 @@
 #include <vector>
 
 #include "../src/crew.hpp"
-#include "../src/linear_ops.hpp"
+#include "../src/linear_factor.hpp"
 #include "../src/linear_passes.hpp"
 #include "expect.hpp"
 
 using namespace hinge;
-
-namespace hinge {
-extern const LinearOps linear_ops_base, linear_ops_avx2;
-}
+using hinge::test::expect;
 
 namespace {
 
@@ -24,30 +21,43 @@ double number(unsigned& seed) {
   return static_cast<double>(seed >> 8) / 16777216.0 - 0.5;
 }
 
-void factor(const LinearOps& ops, std::size_t size) {
-  const std::size_t stride = (size + 4) / 4 * 4;
+void factor(std::size_t size) {
   unsigned seed = static_cast<unsigned>(size);
-  std::vector<double> x(size * size), a(stride * stride, 0.0), panel(kPanel * stride);
+  const std::size_t rank = std::min<std::size_t>(size, 40);
+  std::vector<double> x(size * rank), a(size * size), right(size), first;
   for (double& v : x) v = number(seed);
+  for (double& v : right) v = number(seed);
   for (std::size_t i = 0; i < size; ++i)
     for (std::size_t j = 0; j < size; ++j) {
-      a[i * stride + j] = i == j;
-      for (std::size_t k = 0; k < size; ++k) a[i * stride + j] += x[i * size + k] * x[j * size + k];
+      a[i * size + j] = i == j;
+      for (std::size_t k = 0; k < rank; ++k) a[i * size + j] += x[i * rank + k] * x[j * rank + k];
     }
-  std::vector<double> l = a;
-  hinge::test::expect(ops.cholesky(l.data(), size, stride, panel.data()), "positive: " + std::to_string(size));
-  double worst = 0;
-  for (std::size_t i = 0; i < size; ++i)
-    for (std::size_t j = 0; j <= i; ++j) {
-      double sum = 0;
-      for (std::size_t k = 0; k <= j; ++k) sum += l[i * stride + k] * l[j * stride + k];
-      worst = std::max(worst, std::fabs(sum - a[i * stride + j]));
+  for (int threads : {1, 3}) {
+    const std::string what = " of " + std::to_string(size) + ", threads " + std::to_string(threads);
+    Crew crew(threads - 1);
+    SymmetricFactor made({{threads, {}}, &crew});
+    const auto fill = [&](std::size_t bad) {
+      made.resize(size);
+      for (std::size_t i = 0; i < size; ++i) std::copy_n(a.begin() + static_cast<std::ptrdiff_t>(i * size), i + 1, made.row(i));
+      if (bad < size) made.row(bad)[bad] = -1;
+    };
+    for (std::size_t bad : {std::size_t{0}, size / 2, size - 1}) {  // in any panel
+      fill(bad);
+      expect(!made.make(), "not positive" + what);
     }
-  hinge::test::expect(worst <= 1e-13 * static_cast<double>(size), "LLᵀ = A: " + std::to_string(size));
-  for (std::size_t bad : {std::size_t{0}, size / 2, size - 1}) {  // in any panel
-    l = a;
-    l[bad * stride + bad] = -1;
-    hinge::test::expect(!ops.cholesky(l.data(), size, stride, panel.data()), "not positive: " + std::to_string(size));
+    fill(size);
+    expect(made.make(), "positive" + what);
+    std::vector<double> found = right;
+    made.solve(found);
+    double worst = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      double sum = -right[i];
+      for (std::size_t j = 0; j < size; ++j) sum += a[i * size + j] * found[j];
+      worst = std::max(worst, std::fabs(sum));
+    }
+    expect(worst <= 1e-13 * static_cast<double>(size + 10), "solved" + what);
+    if (first.empty()) first = found;
+    expect(found == first, "bits" + what);
   }
 }
 
@@ -77,19 +87,15 @@ void sums(std::size_t rows, std::size_t features, std::size_t each) {
     Crew crew(threads - 1);
     const auto passes = make_passes(samples, {{threads, {}}, &crew}, 0);
     passes->combine(beta, found);
-    hinge::test::expect(found == expected, "sums of " + std::to_string(threads) + " threads");
+    expect(found == expected, "sums of " + std::to_string(threads) + " threads");
   }
 }
 
 }  // namespace
 
 int main() {
-  std::vector<const LinearOps*> sets{&linear_ops_base};
-#if defined(__x86_64__) || defined(__i386__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) sets.push_back(&linear_ops_avx2);
-#endif
-  for (const LinearOps* ops : sets)
-    for (std::size_t size : {1, 2, 3, 4, 5, 31, 32, 33, 35, 36, 45, 63, 64, 65, 77, 96, 101, 130}) factor(*ops, size);
+  for (std::size_t size : {1, 2, 3, 4, 5, 31, 32, 33, 35, 36, 45, 63, 64, 65, 77, 101, 130, 511, 512, 515, 577, 1601})
+    factor(size);
   sums(4000, 300'000, 150);
   return hinge::test::verdict("test_linear_passes");
 }
