@@ -23,7 +23,7 @@ const FactorLoops& factor_loops() {
 namespace {
 
 constexpr std::size_t kFewest = 512;  // rows: smaller factors are found before a helper has been of use
-constexpr std::size_t kHeight = 32;   // rows of a task
+constexpr std::size_t kHeight = 36;   // rows of a task
 
 // Columns at a time: the corner has no tiles, and the rest is read and written once for each of them.
 std::size_t panel_width(std::size_t size) { return size < kFewest ? 32 : size < 1500 ? 64 : 128; }
@@ -52,18 +52,19 @@ bool SymmetricFactor::make() {
 // Rows below the corner of a block: its columns, and what these take from the others.
 void SymmetricFactor::below(std::size_t block, std::size_t width) {
   const FactorLoops& loops = factor_loops();
-  const std::size_t next = block + width, count = size_ - next, height = (count + 3) / 4 * 4;
+  const std::size_t next = block + width, count = size_ - next, height = (count + kStrip - 1) / kStrip * kStrip;
   if (panel_.size() < width * height) panel_.resize(width * height);
   double* panel = panel_.data();
+  const auto at = [&](std::size_t i) { return panel + i / kStrip * kStrip * width + i % kStrip; };
   each_part(height, [&](std::size_t first, std::size_t last) {
     for (std::size_t i = first; i < last; ++i)
-      for (std::size_t c = 0; c < width; ++c) panel[c * height + i] = i < count ? row(next + i)[block + c] : 0.0;
-    loops.divide(row(block) + block, width, stride_, panel, height, first, last);
+      for (std::size_t c = 0; c < width; ++c) at(i)[c * kStrip] = i < count ? row(next + i)[block + c] : 0.0;
+    loops.divide(row(block) + block, width, stride_, panel, first, last);
     for (std::size_t i = first; i < std::min(last, count); ++i)
-      for (std::size_t c = 0; c < width; ++c) row(next + i)[block + c] = panel[c * height + i];
+      for (std::size_t c = 0; c < width; ++c) row(next + i)[block + c] = at(i)[c * kStrip];
   });
   each_part(count, [&](std::size_t first, std::size_t last) {
-    loops.take(panel, width, height, first, last, row(next) + next, stride_);
+    loops.take(panel, width, first, last, row(next) + next, stride_);
   });
 }
 

@@ -82,36 +82,37 @@ bool factor_corner(double* a, size_t size, size_t stride) {
   return true;
 }
 
-void divide_panel(const double* corner, size_t width, size_t stride, double* panel, size_t height, size_t first,
-                  size_t last) {
-  for (size_t c = 0; c < width; ++c) {
-    const double* line = corner + c * stride;
-    const double inverse = 1 / line[c];
-    for (size_t i = first; i < last; i += 4) {
-      Double4 one = load4(panel + c * height + i), two = {};
+constexpr size_t kStrip = hinge::kStrip;
+
+// Where the first value of row i of a panel is; the next ones are kStrip apart.
+HINGE_INLINE size_t place(size_t i, size_t width) { return i / kStrip * kStrip * width + i % kStrip; }
+
+void divide_panel(const double* corner, size_t width, size_t stride, double* panel, size_t first, size_t last) {
+  for (size_t i = first; i < last; i += 4) {
+    double* rows = panel + place(i, width);
+    for (size_t c = 0; c < width; ++c) {
+      const double* line = corner + c * stride;
+      Double4 sum[4] = {load4(rows + c * kStrip), {}, {}, {}};
       size_t t = 0;
-      for (; t + 2 <= c; t += 2) {
-        one -= all4(line[t]) * load4(panel + t * height + i);
-        two -= all4(line[t + 1]) * load4(panel + (t + 1) * height + i);
-      }
-      if (t < c) one -= all4(line[t]) * load4(panel + t * height + i);
-      store4(panel + c * height + i, (one + two) * inverse);
+      for (; t + 4 <= c; t += 4)
+#pragma GCC unroll 4
+        for (size_t k = 0; k < 4; ++k) sum[k] -= all4(line[t + k]) * load4(rows + (t + k) * kStrip);
+      for (; t < c; ++t) sum[0] -= all4(line[t]) * load4(rows + t * kStrip);
+      store4(rows + c * kStrip, ((sum[0] + sum[1]) + (sum[2] + sum[3])) * (1 / line[c]));
     }
   }
 }
 
 // kRows rows and 4 kWide columns of the rest: out −= what the panel says.  For every load a product and a half.
 template <size_t kRows, size_t kWide>
-HINGE_INLINE void take_tile(const double* panel, size_t width, size_t height, size_t row, size_t column, double* out,
-                            size_t stride) {
+HINGE_INLINE void take_tile(const double* rows, const double* columns, size_t width, double* out, size_t stride) {
   Double4 sum[kRows][kWide] = {};
-  for (size_t t = 0; t < width; ++t) {
-    const double* line = panel + t * height;
+  for (size_t t = 0; t < width; ++t, rows += kStrip, columns += kStrip) {
     Double4 x[kWide];
-    for (size_t c = 0; c < kWide; ++c) x[c] = load4(line + column + 4 * c);
+    for (size_t c = 0; c < kWide; ++c) x[c] = load4(columns + 4 * c);
 #pragma GCC unroll 4
     for (size_t r = 0; r < kRows; ++r) {
-      const Double4 y = all4(line[row + r]);
+      const Double4 y = all4(rows[r]);
 #pragma GCC unroll 3
       for (size_t c = 0; c < kWide; ++c) sum[r][c] += y * x[c];
     }
@@ -124,19 +125,20 @@ HINGE_INLINE void take_tile(const double* panel, size_t width, size_t height, si
 }
 
 template <size_t kRows>
-void take_rows(const double* panel, size_t width, size_t height, size_t row, double* rest, size_t stride) {
+void take_rows(const double* panel, size_t width, size_t row, double* rest, size_t stride) {
   const size_t stop = row + kRows;  // columns up to the diagonal
+  const double* rows = panel + place(row, width);
   size_t column = 0;
   double* out = rest + row * stride;
-  for (; column + 12 <= stop; column += 12) take_tile<kRows, 3>(panel, width, height, row, column, out + column, stride);
-  for (; column < stop; column += 4) take_tile<kRows, 1>(panel, width, height, row, column, out + column, stride);
+  for (; column + kStrip <= stop; column += kStrip)
+    take_tile<kRows, kStrip / 4>(rows, panel + place(column, width), width, out + column, stride);
+  for (; column < stop; column += 4) take_tile<kRows, 1>(rows, panel + place(column, width), width, out + column, stride);
 }
 
-void take_panel(const double* panel, size_t width, size_t height, size_t first, size_t last, double* rest,
-                size_t stride) {
+void take_panel(const double* panel, size_t width, size_t first, size_t last, double* rest, size_t stride) {
   size_t row = first;
-  for (; row + 4 <= last; row += 4) take_rows<4>(panel, width, height, row, rest, stride);
-  for (; row < last; ++row) take_rows<1>(panel, width, height, row, rest, stride);
+  for (; row + 4 <= last; row += 4) take_rows<4>(panel, width, row, rest, stride);
+  for (; row < last; ++row) take_rows<1>(panel, width, row, rest, stride);
 }
 
 constexpr hinge::FactorLoops every_factor_loop = {&factor_corner, &divide_panel, &take_panel, &subtract_products};
