@@ -58,7 +58,7 @@ void LinearBand::smooth_out(BandPoint& point, double width, double slack, int mo
   at.w = point.w, at.b = point.b, at.f = point.f;
   at.beta.resize(n), at.g.resize(point.w.size());
   newton.look(smoothed.arrays(), at);
-  for (int k = 0; k < most_steps; ++k) {
+  for (int k = 0; k < most_steps && !spent(); ++k) {
     const double gap = linear_ops().bounds(own.arrays(), at.f.data(), at.b, at.beta.data(), parts.data()).gap;
     if (at.slack <= slack * gap) break;
     ++steps;
@@ -103,7 +103,7 @@ void LinearBand::round(BandPoint& point, double width, double wanted) {
     newton.look(smoothed.arrays(), at);
     if (round == 0) before = linear_ops().bounds(own.arrays(), at.f.data(), at.b, anchor.data(), parts.data()).gap + at.slack;
     const double target = std::max(0.25 * wanted, 0.02 * before);
-    for (int inner = 0; inner < 50 && at.slack > target; ++inner) {
+    for (int inner = 0; inner < 50 && at.slack > target && !spent(); ++inner) {
       ++steps;
       if (!newton.step(smoothed.arrays(), 0.5 * target, at, watch_)) break;
     }
@@ -113,7 +113,7 @@ void LinearBand::round(BandPoint& point, double width, double wanted) {
       point.w = at.w, point.b = at.b, point.g = at.g;
       for (std::size_t k = 0; k < band.size(); ++k) point.beta[band[k]] = at.beta[k];
     }
-    if (gap <= wanted) break;
+    if (gap <= wanted || spent()) break;
     anchor = at.beta;
     if (gap > 0.2 * before) width *= 0.3;
     idle = gap < 0.9 * before ? 0 : idle + 1;

@@ -14,6 +14,7 @@
 namespace hinge {
 namespace {
 
+constexpr double kCarried = 64 * std::numeric_limits<double>::epsilon();  // of Σ|β|‖x‖: what sums of sums may be off by
 constexpr std::size_t kKeptBytes = std::size_t(16) << 20, kKeptPerSample = 400;
 
 // The C library gives memory back to the system beyond twice the largest block that was ever freed, and a page that
@@ -40,7 +41,7 @@ LinearState::LinearState(const Samples& given, const LinearProblem& task, const 
       crew(how.threads - 1), parallel{{how.threads, [this] { watch.poll(); }}, &crew},
       samples(how.block_bytes > 0 ? given : compact.of(given, {{how.threads, [this] { watch.listen(); }}, &crew})),
       passes(make_passes(samples, parallel, how.block_bytes)), n(passes->rows()), d(passes->features()), losses(task),
-      w(d, 0.0), f(n, 0.0), parts(n), goal(how.tolerance) {
+      w(d, 0.0), f(n, 0.0), parts(n), goal(how.tolerance), limit(how.max_iterations) {
   keep_memory(n);
   best.bounds.gap = best.bounds.primal = std::numeric_limits<double>::infinity();
   best.bounds.violation = best.bounds.gap;
@@ -115,6 +116,14 @@ void LinearState::scale_weights(double times) {
 }
 
 double LinearState::wanted() const { return goal * 0.5 * std::max(std::fabs(last.primal + last.dual), 1e-300); }
+
+bool LinearState::in_doubt(const std::vector<double>& beta) {
+  const std::vector<double>& norms = squared_norms();
+  double reach = 0;
+  for (std::size_t i = 0; i < n; ++i) reach += std::fabs(beta[i]) * std::sqrt(norms[i]);
+  const double away = kCarried * reach;
+  return 0.5 * away * away > 0.1 * wanted();
+}
 
 LinearChoice LinearState::choice() const {
   return {static_cast<double>(n), static_cast<double>(d), passes->stored(), smooth, is_sparse(samples)};

@@ -231,6 +231,16 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     def _together(self) -> bool:
         return bool(self.multi_class == "crammer_singer" and len(self.classes_) > 2)
 
+    def _method(self) -> str:
+        if not self._together():
+            return super()._method()
+        if self.solver == "newton":
+            raise ValueError(
+                "solver='newton' is no method for multi_class='crammer_singer': use solver='auto' or 'descent', or "
+                "multi_class='ovr'"
+            )
+        return self.solver  # `dual` has no meaning there, as in scikit-learn
+
     def _costs(self, data: Data) -> Array:
         cost = times(data.weight, self.C)
         return cost if self.class_weight is None else cost * self.class_weight_[np.searchsorted(self.classes_, data.y)]
