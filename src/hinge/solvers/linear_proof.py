@@ -18,6 +18,7 @@ from hinge.problems import (
     certify_linear,
 )
 from hinge.problems.certificate import relative
+from hinge.solvers.single_thread import single_thread
 
 #: Of the losses of nothing: a gap that is asked for and no larger than that may be one of rounding errors.
 DOUBT = 1e-10
@@ -54,7 +55,8 @@ def borne_out(problem: LinearProblem, solution: LinearSolution, tol: float, move
     size = 0.5 * (abs(solution.primal) + abs(solution.dual))
     if not moved and (solution.status is not Status.SOLVED or tol * size > DOUBT / FLOOR * solution.floor):
         return solution
-    found = with_proof(solution, certify_linear(problem, solution.weights, solution.offset, solution.beta))
+    with single_thread():  # its bits, too, are not to depend on how many threads BLAS has
+        found = with_proof(solution, certify_linear(problem, solution.weights, solution.offset, solution.beta))
     status = Status.NUMERICAL if found.status is Status.SOLVED and not is_proven(found, tol) else found.status
     return replace(found, status=status)
 
@@ -66,7 +68,8 @@ def all_borne_out(
     size = 0.5 * (abs(solution.primal) + abs(solution.dual))
     if solution.status is not Status.SOLVED or tol * size > DOUBT * float(np.sum(problem.cost)):
         return solution
-    found = with_proof(
-        solution, certify_crammer_singer(problem, solution.weights, solution.offset, solution.alpha)
-    )
+    with single_thread():
+        found = with_proof(
+            solution, certify_crammer_singer(problem, solution.weights, solution.offset, solution.alpha)
+        )
     return found if relative_gap(found) <= tol else replace(found, status=Status.NUMERICAL)

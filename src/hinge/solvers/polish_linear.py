@@ -38,20 +38,24 @@ def polish_linear(problem: LinearProblem, solution: LinearSolution) -> LinearSol
     """The same solution to rounding where its active set is right; as it was where it is not."""
     if not is_small(problem) or np.any(problem.ridge > 0):  # squared losses: Newton's method ends at rounding itself
         return solution
+    with single_thread():  # all of it: bits are not to depend on how many threads BLAS has
+        found = _polished(problem, solution)
+    return found if found is not None and found.gap < solution.gap else solution
+
+
+def _polished(problem: LinearProblem, solution: LinearSolution) -> LinearSolution | None:
     X = _dense(problem)
     near = 1e-9 * (problem.upper - problem.lower)
     beta = np.where(solution.beta - problem.lower < near, problem.lower, solution.beta)
     beta = np.where(problem.upper - beta < near, problem.upper, beta)
     qp, alpha = _as_quadratic(problem, X, beta)
-    with single_thread():
-        better = polish(qp, alpha, qp.gradient(alpha))
+    better = polish(qp, alpha, qp.gradient(alpha))
     if better is None:  # duplicates: their shares are not unique, and pairs of them find a corner
         by_pairs = SMO(tol=1e-10, max_iter=PAIR_STEPS).solve(qp, alpha)
         if not by_pairs.polished:
-            return solution
+            return None
         better = by_pairs.alpha, by_pairs.gradient
-    found = _at(problem, solution, qp, X, *better)
-    return found if found.gap < solution.gap else solution
+    return _at(problem, solution, qp, X, *better)
 
 
 def by_interior_point(
