@@ -34,8 +34,9 @@ from hinge.solvers.nearer import nearer
 
 METHODS = {"auto": 0, "descent": 1, "newton": 2}
 
-#: Epochs after which descent creeps.
+#: Epochs after which descent creeps, and steps that are then left to an interior point method.
 CREEPING = 200
+INTERIOR_STEPS = 50
 
 #: Ends that may come before there is a point.
 CUT_OFF = (Status.TIME_LIMIT, Status.INTERRUPTED)
@@ -129,7 +130,7 @@ class CoordinateDescent:
             beta=beta,
             tolerance=self.tol,
             method=METHODS["descent" if self.block_bytes > 0 else self.method],
-            max_iterations=self._until_creeping(small),
+            max_iterations=self._first_steps(small),
             max_seconds=-1.0 if self.max_time is None else self.max_time,
             threads=self.threads,
             seed=self.seed,
@@ -187,7 +188,7 @@ class CoordinateDescent:
             bias_scale=problem.bias_scale,
             alpha=alpha.ravel(),
             tolerance=self.tol,
-            max_iterations=self._until_creeping(few),
+            max_iterations=CREEPING if few and not 0 <= self.max_iter <= CREEPING else self.max_iter,
             max_seconds=-1.0 if self.max_time is None else self.max_time,
             seed=self.seed,
             progress=monitor,
@@ -212,9 +213,9 @@ class CoordinateDescent:
         left = self._seconds_left(began)
         return crammer_singer_interior.by_interior_point(problem, found, self.tol, left, monitor, most)
 
-    def _until_creeping(self, small: bool) -> int:
-        """The limit of what small problems begin with: an interior point method is to have some steps as well."""
-        return CREEPING if small and not 0 <= self.max_iter <= CREEPING else self.max_iter
+    def _first_steps(self, small: bool) -> int:
+        """The limit of descent and Newton's method: where they creep, the last steps are those of another method."""
+        return self.max_iter - INTERIOR_STEPS if small and self.max_iter >= CREEPING + INTERIOR_STEPS else self.max_iter
 
     def _seconds_left(self, began: float) -> float | None:
         return None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))

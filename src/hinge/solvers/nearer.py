@@ -17,7 +17,7 @@ from hinge.problems import Array, Bias, LinearProblem, LinearSolution
 FAR = 10.0
 
 #: Features are where the mean of one is so many times its standard deviation away, in so many samples at most.
-FAR_FEATURES = 5.0
+FAR_FEATURES = 3.0
 LOOKS = 64
 
 
@@ -30,9 +30,11 @@ class Nearer:
     centre: Array | None
 
     def back(self, found: LinearSolution) -> LinearSolution:
-        """The same function of the features as they were."""
-        taken = 0.0 if self.centre is None else float(found.weights @ self.centre)
-        return replace(found, offset=found.offset + self.level - taken)
+        """The same function of the features as they were; what is left of Σβ would be multiplied by the distance."""
+        if self.centre is None:
+            return replace(found, offset=found.offset + self.level)
+        offset = found.offset + self.level - float(found.weights @ self.centre)
+        return replace(found, offset=offset, beta=_without_sum(found.beta))
 
 
 def nearer(problem: LinearProblem, features: bool) -> Nearer | None:
@@ -45,6 +47,17 @@ def nearer(problem: LinearProblem, features: bool) -> Nearer | None:
         return None
     X = problem.X if centre is None else np.asarray(problem.X, dtype=np.float64) - centre
     return Nearer(replace(problem, X=X, target=problem.target - level), level, centre)
+
+
+def _without_sum(beta: Array) -> Array:
+    """The variables of the sign that is too strong, less their share of the sum: they stay in their boxes.   (109)"""
+    for _ in range(3):
+        surplus = float(np.sum(beta))
+        strong = np.maximum(beta, 0.0) if surplus > 0 else np.minimum(beta, 0.0)
+        if surplus == 0 or not np.any(strong):
+            break
+        beta = beta - surplus * (strong / np.sum(strong))
+    return beta
 
 
 def _level(target: Array) -> float:
