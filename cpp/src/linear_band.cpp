@@ -115,6 +115,7 @@ void LinearBand::round(BandPoint& point, double width, double wanted) {
       ++steps;
       if (!newton.step(smoothed.arrays(), 0.5 * target, at, watch_)) break;
     }
+    newton.settle(at);
     const double gap = linear_ops().bounds(own.arrays(), at.f.data(), at.b, at.beta.data(), parts.data()).gap + at.slack;
     if (gap < best) {
       best = gap;

@@ -57,6 +57,7 @@ void Newton::take_slack(NewtonPoint& point) {
   for (std::size_t j = 0; j < point.g.size(); ++j) point.g[j] = point.w[j] - point.g[j];
   for (std::size_t j = 0; j < shift_.size(); ++j) point.g[j] -= shift_[j];
   point.slack = 0.5 * dot(point.g, point.g);
+  carried_ = false;
 }
 
 void Newton::look(const LossArrays& losses, NewtonPoint& point) {
@@ -103,6 +104,7 @@ bool Newton::follow(const LossArrays& losses, double t, double b_before, NewtonP
   passes_.combine_list(change_.rows, change_.pull, work_);
   for (std::size_t j = 0; j < d; ++j) point.g[j] -= work_[j];
   point.slack = 0.5 * dot(point.g, point.g);
+  carried_ = true;
   return true;
 }
 
@@ -217,7 +219,7 @@ bool Newton::step(const LossArrays& losses, double wanted, NewtonPoint& point, W
   } else if (!follow(losses, t, b_before, point)) {
     summed_ = false;
     take_slack(point);
-  } else if (point.slack <= wanted || point.slack >= before) {  // about to be taken for granted, or worth a doubt
+  } else if (point.slack <= 4 * wanted || point.slack >= before) {  // about to be taken for granted, or worth a doubt
     summed_ = summed_ && point.slack < before;
     take_slack(point);
   }

@@ -14,7 +14,7 @@
 namespace hinge {
 namespace {
 
-constexpr double kCarried = 64 * std::numeric_limits<double>::epsilon();  // of Σ|β|‖x‖: what sums of sums may be off by
+constexpr double kCarried = 1e4 * std::numeric_limits<double>::epsilon();  // of Σ|β|‖x‖: sums of sums were off by 800
 constexpr std::size_t kKeptBytes = std::size_t(16) << 20, kKeptPerSample = 400;
 
 // The C library gives memory back to the system beyond twice the largest block that was ever freed, and a page that

@@ -74,6 +74,7 @@ Outcome LinearSteps::multipliers(double budget) {
       ++s_.best.newton_steps;
       if (!gained) break;
     }
+    newton_.settle(point);
     settle(point.w, point.f, point.beta, point.slack);
     if (s_.proven()) return Outcome::solved;
     if (s_.spent()) return Outcome::spent;
@@ -119,7 +120,7 @@ Outcome LinearSteps::bands(bool settled) {
   for (int round = 0; round < 6; ++round, width *= 0.3) {
     s_.best.newton_steps += band.steps;
     band.steps = 0, band.most = s_.steps_left();
-    if (round > 0 && s_.in_doubt(point.beta)) take_slack(point);
+    if ((round > 0 || !settled) && s_.in_doubt(point.beta)) take_slack(point);
     settle(point.w, point.f, point.beta, point.slack());
     if (s_.proven()) return Outcome::solved;
     if (s_.spent()) return Outcome::spent;

@@ -372,3 +372,17 @@ def test_targets_without_noise_take_few_steps(n, bias):
     assert found.iterations <= 100
     assert np.isfinite(found.history.gap).all()
     assert certify_linear(problem, found.weights, found.offset, found.beta).relative_gap <= 1e-4
+
+
+@pytest.mark.parametrize("solver", ["auto", "descent", "newton"])
+def test_targets_within_the_tube_need_no_machine(solver):
+    """A penalised offset of rounding errors, instead of zero, had a relative gap of two."""
+    rng = np.random.default_rng(0)
+    for n in range(2, 40):
+        X, y = rng.normal(size=(n, 3)), rng.uniform(-0.09, 0.09, n)
+        weight = rng.uniform(0.1, 3.0, n)
+        model = hinge.LinearSVR(epsilon=0.1, C=7.0, solver=solver, penalize_intercept=True, intercept_scaling=3.3)
+        model.fit(X, y, sample_weight=weight)
+        assert model.status_ is Status.SOLVED
+        assert not np.any(model.coef_)
+        assert model.intercept_[0] == 0
