@@ -219,7 +219,7 @@ bool Newton::step(const LossArrays& losses, double wanted, NewtonPoint& point, W
   } else if (!follow(losses, t, b_before, point)) {
     summed_ = false;
     take_slack(point);
-  } else if (point.slack <= 4 * wanted || point.slack >= before) {  // about to be taken for granted, or worth a doubt
+  } else if (point.slack <= wanted || point.slack >= before) {  // about to be taken for granted, or worth a doubt
     summed_ = summed_ && point.slack < before;
     take_slack(point);
   }

@@ -34,8 +34,11 @@ class Newton {
   // False if rounding leaves nothing to gain.
   bool step(const LossArrays& losses, double wanted, NewtonPoint& point, Watch& watch);
   // g and slack anew where the last step has carried them along: with large curvatures rounding draws them away.
-  void settle(NewtonPoint& point) {
-    if (carried_) take_slack(point);
+  // Whether they were.
+  bool settle(NewtonPoint& point) {
+    if (!carried_) return false;
+    take_slack(point);
+    return true;
   }
 
  private:

@@ -40,6 +40,10 @@ Outcome LinearSteps::smooth(double budget) {
   newton_.look(s_.losses.arrays(), point);
   for (;;) {
     settle(point.w, point.f, point.beta, point.slack);
+    if (s_.proven() && newton_.settle(point)) {  // nothing is proven by what was carried along
+      s_.best.bounds.gap = INFINITY;
+      settle(point.w, point.f, point.beta, point.slack);
+    }
     if (s_.proven()) return Outcome::solved;
     if (s_.spent()) return Outcome::spent;
     if (s_.passes->visited - began > budget) return Outcome::undecided;

@@ -16,9 +16,9 @@ from hinge.problems import Array, Bias, LinearProblem, LinearSolution
 #: Targets are far from zero where their middle is so many times their range away.
 FAR = 10.0
 
-#: Features are where the mean of one is so many times its standard deviation away, in so many samples at most.
-FAR_FEATURES = 3.0
-LOOKS = 64
+#: Features are where the middle of one is so many times its range away, in so many samples: about five deviations.
+FAR_FEATURES = 1.5
+LOOKS = 16
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,10 @@ def _level(target: Array) -> float:
 
 def _centre(X: Array) -> Array | None:
     """The mean of features of which one or more are far from zero, as some of the samples say."""
-    some = X[:: -(-len(X) // LOOKS)].astype(np.float64)
+    some = X[:: -(-len(X) // LOOKS)]
     with np.errstate(over="ignore", invalid="ignore"):
-        if not np.any(np.abs(some.mean(axis=0)) > FAR_FEATURES * some.std(axis=0)):
+        low, high = np.minimum.reduce(some), np.maximum.reduce(some)
+        if not np.logical_or.reduce(np.abs(0.5 * low + 0.5 * high) > FAR_FEATURES * (high - low)):
             return None
         mean = np.asarray(X.mean(axis=0, dtype=np.float64))
     return mean if np.isfinite(mean).all() else None
