@@ -17,6 +17,7 @@ namespace {
 
 constexpr double kPolishedValues = 20'000;
 constexpr std::size_t kPolishedFeatures = 200;
+constexpr std::int64_t kPolishingSteps = 50;  // what they have not gained, rounding hides
 constexpr double kFairEpochs = 10;  // Newton's method goes first where it costs no more than these
 constexpr double kDearEpochs = 20;  // a start from fewer samples does not go first where its steps cost more
 constexpr double kNear = 0.1;       // relative gap of a warm start where most samples stand where they will
@@ -180,6 +181,8 @@ class LinearRun {
       return;
     state_.goal = std::min(state_.goal, state_.smooth ? 1e-15 : 1e-12);
     if (state_.proven()) return;
+    const std::int64_t most = state_.best.epochs + state_.best.newton_steps + kPolishingSteps;
+    state_.limit = state_.limit < 0 ? most : std::min(state_.limit, most);
     state_.back_to_best();
     state_.adopt(state_.w, state_.f, state_.beta, 0.0);
     try {

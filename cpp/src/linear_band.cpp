@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "linear_loss.hpp"
 #include "linear_newton.hpp"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::size_t kLooks = 1024;  // samples that tell how wide a band is
 constexpr int kRounds = 40;
+constexpr double kNarrowest = 1e-4;  // of the values: a band without width has curvatures without bound
 
 // How far a sample is from the next kink of its loss.
 double distance(const LinearProblem& problem, std::size_t i, double value) {
@@ -39,11 +41,17 @@ double BandPoint::slack() const { return 0.5 * linear_ops().dot_double(g.data(),
 double LinearBand::width_of(const BandPoint& point, double share) const {
   const std::size_t n = point.f.size(), step = std::max<std::size_t>(1, n / kLooks);
   std::vector<double> seen;
-  for (std::size_t i = 0; i < n; i += step) seen.push_back(distance(problem_, i, point.f[i] + point.b));
+  double size = 0;
+  for (std::size_t i = 0; i < n; i += step) {
+    const double value = point.f[i] + point.b;
+    seen.push_back(distance(problem_, i, value));
+    size += std::fabs(value) + std::fabs(problem_.target[i]);
+  }
   const auto at = static_cast<std::size_t>(share * static_cast<double>(seen.size()));
   const auto place = seen.begin() + static_cast<std::ptrdiff_t>(std::min(at, seen.size() - 1));
   std::nth_element(seen.begin(), place, seen.end());
-  return *place;
+  const double least = kNarrowest * size / static_cast<double>(seen.size());  // targets without noise: all at their kinks
+  return std::max({*place, least, std::numeric_limits<double>::min()});
 }
 
 void LinearBand::smooth_out(BandPoint& point, double width, double slack, int most_steps) {
@@ -58,7 +66,7 @@ void LinearBand::smooth_out(BandPoint& point, double width, double slack, int mo
   at.w = point.w, at.b = point.b, at.f = point.f;
   at.beta.resize(n), at.g.resize(point.w.size());
   newton.look(smoothed.arrays(), at);
-  for (int k = 0; k < most_steps; ++k) {
+  for (int k = 0; k < most_steps && !spent(); ++k) {
     const double gap = linear_ops().bounds(own.arrays(), at.f.data(), at.b, at.beta.data(), parts.data()).gap;
     if (at.slack <= slack * gap) break;
     ++steps;
@@ -103,17 +111,18 @@ void LinearBand::round(BandPoint& point, double width, double wanted) {
     newton.look(smoothed.arrays(), at);
     if (round == 0) before = linear_ops().bounds(own.arrays(), at.f.data(), at.b, anchor.data(), parts.data()).gap + at.slack;
     const double target = std::max(0.25 * wanted, 0.02 * before);
-    for (int inner = 0; inner < 50 && at.slack > target; ++inner) {
+    for (int inner = 0; inner < 50 && at.slack > target && !spent(); ++inner) {
       ++steps;
       if (!newton.step(smoothed.arrays(), 0.5 * target, at, watch_)) break;
     }
+    newton.settle(at);
     const double gap = linear_ops().bounds(own.arrays(), at.f.data(), at.b, at.beta.data(), parts.data()).gap + at.slack;
     if (gap < best) {
       best = gap;
       point.w = at.w, point.b = at.b, point.g = at.g;
       for (std::size_t k = 0; k < band.size(); ++k) point.beta[band[k]] = at.beta[k];
     }
-    if (gap <= wanted) break;
+    if (gap <= wanted || spent()) break;
     anchor = at.beta;
     if (gap > 0.2 * before) width *= 0.3;
     idle = gap < 0.9 * before ? 0 : idle + 1;

@@ -34,9 +34,12 @@ class LinearBand {
   void round(BandPoint& point, double width, double wanted);
 
   std::int64_t steps = 0;  // of Newton's method
+  std::int64_t most = -1;  // of them; −1: no limit
   std::size_t held = 0;    // samples of the last band
 
  private:
+  bool spent() const { return most >= 0 && steps >= most; }
+
   const Samples& samples_;
   const LinearProblem& problem_;
   LinearPasses& passes_;

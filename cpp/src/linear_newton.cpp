@@ -43,6 +43,7 @@ void Newton::take_slack(NewtonPoint& point) {
   for (std::size_t j = 0; j < point.g.size(); ++j) point.g[j] = point.w[j] - point.g[j];
   for (std::size_t j = 0; j < shift_.size(); ++j) point.g[j] -= shift_[j];
   point.slack = 0.5 * dot(point.g, point.g);
+  carried_ = false;
 }
 
 void Newton::look(const LossArrays& losses, NewtonPoint& point) {
@@ -89,6 +90,7 @@ bool Newton::follow(const LossArrays& losses, double t, double b_before, NewtonP
   passes_.combine_list(change_.rows, change_.pull, work_);
   for (std::size_t j = 0; j < d; ++j) point.g[j] -= work_[j];
   point.slack = 0.5 * dot(point.g, point.g);
+  carried_ = true;
   return true;
 }
 

@@ -34,6 +34,13 @@ class Newton {
   // One step from a point that has been looked at; the direction is as good as a slack of `wanted` asks for.
   // False if rounding leaves nothing to gain.
   bool step(const LossArrays& losses, double wanted, NewtonPoint& point, Watch& watch);
+  // g and slack anew where the last step has carried them along: with large curvatures rounding draws them away.
+  // Whether they were.
+  bool settle(NewtonPoint& point) {
+    if (!carried_) return false;
+    take_slack(point);
+    return true;
+  }
 
  private:
   struct Change {  // what a step has changed about the samples that are free, or no longer
@@ -60,6 +67,7 @@ class Newton {
   std::vector<double> next_;      // β after a step
   Change change_;
   bool direct_ = false, summed_ = false;  // the last direction was found by Cholesky; A is that of the list
+  bool carried_ = false;  // g is that of the step before and what has changed since
   double delta_bias_ = 0;
 };
 

@@ -37,6 +37,8 @@ double smooth_root(const LinearProblem& p, const LossArrays& losses, Span<const 
   return b;
 }
 
+constexpr double kRounding = 16 * std::numeric_limits<double>::epsilon();  // of what is added up
+
 struct Kink {
   double at, jump;
 };
@@ -80,7 +82,8 @@ double kink_root(const LinearProblem& p, Span<const double> f) {
   std::sort(kinks.begin() + static_cast<std::ptrdiff_t>(first), kinks.begin() + static_cast<std::ptrdiff_t>(last),
             by_place);
   for (std::size_t k = first; k < last; ++k) {
-    if (own > 0 && slope + own * kinks[k].at >= 0) return -slope / own;  // the root lies before this kink
+    if (own > 0 && slope + own * kinks[k].at >= 0)  // the root lies before this kink; zero stays zero
+      return std::fabs(slope) <= kRounding * mass ? 0.0 : -slope / own;
     slope += kinks[k].jump;
     if (own == 0 && std::fabs(slope) <= flat) {  // flat until the next kink
       double next = std::numeric_limits<double>::infinity();

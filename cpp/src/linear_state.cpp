@@ -16,6 +16,7 @@ namespace hinge {
 namespace {
 
 constexpr int kEpochsBefore = 20;  // it is asked who is free
+constexpr double kCarried = 1e4 * std::numeric_limits<double>::epsilon();  // of Σ|β|‖x‖: sums of sums were off by 800
 constexpr std::size_t kKeptBytes = std::size_t(16) << 20, kKeptPerSample = 400;
 
 // The C library gives memory back to the system beyond twice the largest block that was ever freed, and a page that
@@ -42,7 +43,7 @@ LinearState::LinearState(const Samples& given, const LinearProblem& task, const 
       crew(how.threads - 1), parallel{{how.threads, [this] { watch.poll(); }}, &crew},
       samples(how.block_bytes > 0 ? given : compact.of(given, {{how.threads, [this] { watch.listen(); }}, &crew})),
       passes(make_passes(samples, parallel, how.block_bytes)), n(passes->rows()), d(passes->features()), losses(task),
-      w(d, 0.0), f(n, 0.0), parts(n), goal(how.tolerance) {
+      w(d, 0.0), f(n, 0.0), parts(n), goal(how.tolerance), limit(how.max_iterations) {
   keep_memory(n);
   best.bounds.gap = best.bounds.primal = std::numeric_limits<double>::infinity();
   best.bounds.violation = best.bounds.gap;
@@ -119,6 +120,14 @@ void LinearState::scale_weights(double times) {
 }
 
 double LinearState::wanted() const { return goal * 0.5 * std::max(std::fabs(last.primal + last.dual), 1e-300); }
+
+bool LinearState::in_doubt(const std::vector<double>& beta) {
+  const std::vector<double>& norms = squared_norms();
+  double reach = 0;
+  for (std::size_t i = 0; i < n; ++i) reach += std::fabs(beta[i]) * std::sqrt(norms[i]);
+  const double away = kCarried * reach;
+  return 0.5 * away * away > 0.1 * wanted();
+}
 
 LinearChoice LinearState::choice() {
   const FreeSamples free = many_features() ? free_samples() : FreeSamples{};

@@ -53,11 +53,14 @@ class LinearState {
     const double least = std::min(std::fabs(best.bounds.primal), std::fabs(best.bounds.dual));
     return at_floor() && (least <= floor || goal < options.tolerance);
   }
-  bool spent() const {
-    return options.max_iterations >= 0 && best.epochs + best.newton_steps >= options.max_iterations;
+  std::int64_t steps_left() const {  // −1: no limit
+    return limit < 0 ? -1 : std::max<std::int64_t>(0, limit - best.epochs - best.newton_steps);
   }
+  bool spent() const { return steps_left() == 0; }
   double wanted() const;  // the gap that would do
   LinearChoice choice();
+  // Whether rounding may have drawn a Xᵀβ that was carried along, and not computed anew, away by as much as that.
+  bool in_doubt(const std::vector<double>& beta);
   // Few features, all in memory, and no method asked for.
   bool few_features() const {
     return options.method == LinearMethod::automatic && options.block_bytes == 0 && d <= kDirectFeatures;
@@ -88,6 +91,7 @@ class LinearState {
   bool at_nothing = false;  // w = 0, β = 0, and no method has begun
   std::vector<double> w, f, beta, parts;
   double offset = 0, goal, floor = 0;
+  std::int64_t limit;  // of epochs and Newton steps; −1: none
   LinearBounds last;
   LinearResult best;
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "linear_band.hpp"
 #include "linear_coarse.hpp"
 
 namespace hinge {
@@ -44,6 +43,10 @@ Outcome LinearSteps::smooth(double budget) {
   newton_.look(s_.losses.arrays(), point);
   for (;;) {
     settle(point.w, point.f, point.beta, point.slack);
+    if (s_.proven() && newton_.settle(point)) {  // nothing is proven by what was carried along
+      s_.best.bounds.gap = INFINITY;
+      settle(point.w, point.f, point.beta, point.slack);
+    }
     if (s_.proven()) return Outcome::solved;
     if (s_.spent()) return Outcome::spent;
     if (s_.passes->visited - began > budget) return Outcome::undecided;
@@ -78,6 +81,7 @@ Outcome LinearSteps::multipliers(double budget) {
       ++s_.best.newton_steps;
       if (!gained) break;
     }
+    newton_.settle(point);
     settle(point.w, point.f, point.beta, point.slack);
     if (s_.proven()) return Outcome::solved;
     if (s_.spent()) return Outcome::spent;
@@ -101,6 +105,11 @@ Outcome LinearSteps::from_fewer() {
   return bands(false);
 }
 
+void LinearSteps::take_slack(BandPoint& point) {
+  s_.passes->combine(point.beta, point.g);
+  for (std::size_t j = 0; j < s_.d; ++j) point.g[j] = point.w[j] - point.g[j];
+}
+
 // `settled`: the point of the state has a dual point that belongs to it, so most samples stand where they will.
 Outcome LinearSteps::bands(bool settled) {
   banded_ = true;
@@ -108,16 +117,17 @@ Outcome LinearSteps::bands(bool settled) {
   BandPoint point;
   point.w = s_.w, point.f = s_.f, point.b = s_.offset;
   double width = band.width_of(point, kBandShare);
+  band.most = s_.steps_left();
   if (settled) {
     point.beta = s_.beta, point.g.resize(s_.d);
-    s_.passes->combine(point.beta, point.g);
-    for (std::size_t j = 0; j < s_.d; ++j) point.g[j] = point.w[j] - point.g[j];
+    take_slack(point);
   } else {
     band.smooth_out(point, width, kRoundedSlack, kRoundedSteps);
   }
   for (int round = 0; round < 6; ++round, width *= 0.3) {
     s_.best.newton_steps += band.steps;
-    band.steps = 0;
+    band.steps = 0, band.most = s_.steps_left();
+    if ((round > 0 || !settled) && s_.in_doubt(point.beta)) take_slack(point);
     settle(point.w, point.f, point.beta, point.slack());
     if (s_.proven()) return Outcome::solved;
     if (s_.spent()) return Outcome::spent;

@@ -1,6 +1,7 @@
 // linear_steps.hpp: a run of Newton's method: on the primal of smooth losses, or of proximal steps on the dual.
 #pragma once
 
+#include "linear_band.hpp"
 #include "linear_newton.hpp"
 #include "linear_state.hpp"
 
@@ -25,6 +26,7 @@ class LinearSteps {
   Outcome smooth(double budget);
   Outcome multipliers(double budget);
   NewtonPoint start() const;
+  void take_slack(BandPoint& point);  // g anew
   void settle(const std::vector<double>& w, const std::vector<double>& f, const std::vector<double>& beta, double slack);
 
   LinearState& s_;

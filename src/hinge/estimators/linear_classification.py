@@ -66,8 +66,9 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         The constant feature where `penalize_intercept`; else it has no meaning.
     class_weight : dict or "balanced", optional
     solver : {"auto", "descent", "newton"} or CoordinateDescent, default="auto"
+        "newton" is none for files that are held in parts, nor for all classes together: an error says so.
     max_iter : int, default=1000
-        Epochs and Newton steps per machine; −1 for no limit.
+        Epochs, Newton steps and interior point steps per machine, all together; −1 for no limit.
     max_time : float, optional
         Seconds for the whole fit; the best model so far is kept.
     cache_size : float or "auto", default="auto"
@@ -232,6 +233,16 @@ class LinearSVC(ClassifierMixin, LinearMachine):
 
     def _together(self) -> bool:
         return bool(self.multi_class == "crammer_singer" and len(self.classes_) > 2)
+
+    def _method(self) -> str:
+        if not self._together():
+            return super()._method()
+        if self.solver == "newton":
+            raise ValueError(
+                "solver='newton' is no method for multi_class='crammer_singer': use solver='auto' or 'descent', or "
+                "multi_class='ovr'"
+            )
+        return self.solver  # `dual` has no meaning there, as in scikit-learn
 
     def _costs(self, data: Data) -> Array:
         cost = times(data.weight, self.C)

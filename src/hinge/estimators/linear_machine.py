@@ -76,10 +76,18 @@ class LinearMachine(Reported, BaseEstimator):
         if isinstance(self.solver, CoordinateDescent):
             return self.solver
         held = block_bytes(X, self.cache_size)
+        method = self._method()
+        if held and method == "newton":
+            asked = "solver='newton'" if self.solver == "newton" else f"dual={self.dual!r}"
+            raise ValueError(
+                f"{asked} is Newton's method, which needs all samples at hand, and X is a memory map of a file that is "
+                "held in parts; use solver='auto' or 'descent', a cache_size of more than twice the file, or load it "
+                "with np.array(X) or X.copy()"
+            )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if self.random_state is not None else 0
         return CoordinateDescent(
             tol=float(self.tol),
-            method="descent" if held else self._method(),
+            method=method,
             max_iter=int(self.max_iter),
             max_time=seconds,
             threads=threads,

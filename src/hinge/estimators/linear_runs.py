@@ -28,8 +28,8 @@ def one_by_one(
         solution = found[k] = solve(k, threads, show)  # ends at once where a signal came between two machines
         if solution.status is Status.INTERRUPTED:
             break
-        if show is not None and len(solution.history):
-            show(solution.history.last())
+        if show is not None and len(solution.history) and show(solution.history.last()) is False:
+            break
     return _completed(found, problems)
 
 

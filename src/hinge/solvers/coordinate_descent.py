@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,15 +28,15 @@ from hinge.solvers import crammer_singer_interior, polish_linear
 from hinge.solvers.absorb import ridge_of
 from hinge.solvers.groups import groups_of
 from hinge.solvers.limits import check_limits
+from hinge.solvers.linear_proof import all_borne_out, borne_out
 from hinge.solvers.monitor import Monitor
+from hinge.solvers.nearer import nearer
 
 METHODS = {"auto": 0, "descent": 1, "newton": 2}
 
-#: Targets are far from zero where their middle is so many times their range away.
-FAR = 10.0
-
-#: Epochs after which descent creeps.
+#: Epochs after which descent creeps, and steps that are then left to an interior point method.
 CREEPING = 200
+INTERIOR_STEPS = 50
 
 #: Ends that may come before there is a point.
 CUT_OFF = (Status.TIME_LIMIT, Status.INTERRUPTED)
@@ -69,7 +69,8 @@ class CoordinateDescent:
     seed : int
         Of the random order of the samples.
     block_bytes : int
-        Where X is a map of a file: how much of it to hold at a time. 0: everything.
+        Where X is a map of a file: how much of it to hold at a time; "auto" then descends, since Newton's method has no
+        such limit. 0: everything.
     """
 
     tol: float = 1e-4
@@ -86,6 +87,11 @@ class CoordinateDescent:
             raise ValueError(f"method={self.method!r} must be one of {', '.join(map(repr, METHODS))}")
         if self.threads < 1:
             raise ValueError(f"threads={self.threads!r} must be at least 1")
+        if self.method == "newton" and self.block_bytes > 0:
+            raise ValueError(
+                "method='newton' needs all samples at hand and cannot hold "
+                f"block_bytes={self.block_bytes} of them at a time: use method='auto' or 'descent', or block_bytes=0"
+            )
 
     def solve_linear(
         self,
@@ -98,12 +104,18 @@ class CoordinateDescent:
 
         Newton's method ends with w and β that need not belong together; where `expansion`, the answer is w = Xᵀβ.
         """
-        centre = _far_centre(problem)
-        if centre != 0:  # the offset takes it up, and no digits of the residuals are lost to it
-            nearer = replace(problem, target=problem.target - centre)
-            found = self.solve_linear(nearer, start, monitor, expansion)
-            return replace(found, offset=found.offset + centre)
+        near = nearer(problem, polish_linear.is_small(problem) and self.block_bytes == 0 and not expansion)
+        if near is None:
+            found = self._solve_near(problem, start, monitor, expansion)
+        else:
+            found = near.back(self._solve_near(near.problem, start, monitor, expansion))
+        return borne_out(problem, found, self.tol, moved=near is not None and near.centre is not None)
+
+    def _solve_near(
+        self, problem: LinearProblem, start: Array | None, monitor: Monitor | None, expansion: bool
+    ) -> LinearSolution:
         began = time.monotonic()
+        small = self.method == "auto" and self.block_bytes == 0 and polish_linear.is_small(problem)
         beta = np.zeros(problem.n) if start is None else np.ascontiguousarray(start, dtype=np.float64)
         run = _core.linear(
             view(problem.X, mapped=self.block_bytes > 0).native,
@@ -117,8 +129,8 @@ class CoordinateDescent:
             total=problem.total,
             beta=beta,
             tolerance=self.tol,
-            method=METHODS[self.method],
-            max_iterations=self.max_iter,
+            method=METHODS["descent" if self.block_bytes > 0 else self.method],
+            max_iterations=self._first_steps(small),
             max_seconds=-1.0 if self.max_time is None else self.max_time,
             threads=self.threads,
             seed=self.seed,
@@ -143,15 +155,16 @@ class CoordinateDescent:
         )
         if not np.isfinite(found.gap) and found.status in CUT_OFF and problem.total == 0:  # before there was a point
             return constant_function(problem, found.status, found.error)
-        if self.method != "auto" or not polish_linear.is_small(problem):
+        if not small:
             return found
+        found = borne_out(problem, found, self.tol)  # what comes next is compared with it
         if found.status is Status.SOLVED:
             return polish_linear.polish_linear(problem, found)
         crept = found.status is Status.MAX_ITER and found.iterations >= CREEPING
-        if not crept and found.status is not Status.NUMERICAL:
+        most = self._steps_left(found.iterations)
+        if most == 0 or (not crept and found.status is not Status.NUMERICAL):
             return found
-        left = None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
-        return polish_linear.by_interior_point(problem, found, self.tol, left, monitor)
+        return polish_linear.by_interior_point(problem, found, self.tol, self._seconds_left(began), monitor, most)
 
     def solve_crammer_singer(
         self, problem: CrammerSingerProblem, start: Array | None = None, monitor: Monitor | None = None
@@ -160,10 +173,11 @@ class CoordinateDescent:
 
         Where descent creeps and there are few features, an interior point method goes on (not with method="descent").
         """
+        if self.method == "newton":
+            raise ValueError("method='newton' is none for all classes at once: use method='auto' or 'descent'")
         began = time.monotonic()
         n, classes = len(problem.cost), problem.classes
-        few = self.method != "descent" and crammer_singer_interior.is_small(problem)
-        limit = self.max_iter if not few or 0 <= self.max_iter <= CREEPING else CREEPING
+        few = self.method == "auto" and crammer_singer_interior.is_small(problem)
         alpha = np.zeros((n, classes)) if start is None else np.ascontiguousarray(start, dtype=np.float64)
         run = _core.crammer_singer(
             view(problem.X).native,
@@ -174,7 +188,7 @@ class CoordinateDescent:
             bias_scale=problem.bias_scale,
             alpha=alpha.ravel(),
             tolerance=self.tol,
-            max_iterations=limit,
+            max_iterations=CREEPING if few and not 0 <= self.max_iter <= CREEPING else self.max_iter,
             max_seconds=-1.0 if self.max_time is None else self.max_time,
             seed=self.seed,
             progress=monitor,
@@ -192,10 +206,22 @@ class CoordinateDescent:
             history=History.from_columns(run["history"]),
             error=run["error"],
         )
-        if not few or found.status is not Status.MAX_ITER or limit != CREEPING:
+        most = self._steps_left(found.iterations)
+        found = all_borne_out(problem, found, self.tol)
+        if not few or found.status not in (Status.MAX_ITER, Status.NUMERICAL) or most == 0:
             return found
-        left = None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
-        return crammer_singer_interior.by_interior_point(problem, found, self.tol, left, monitor)
+        left = self._seconds_left(began)
+        return crammer_singer_interior.by_interior_point(problem, found, self.tol, left, monitor, most)
+
+    def _first_steps(self, small: bool) -> int:
+        """The limit of descent and Newton's method: where they creep, the last steps are those of another method."""
+        return self.max_iter - INTERIOR_STEPS if small and self.max_iter >= CREEPING + INTERIOR_STEPS else self.max_iter
+
+    def _seconds_left(self, began: float) -> float | None:
+        return None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
+
+    def _steps_left(self, iterations: int) -> int:
+        return -1 if self.max_iter < 0 else max(0, self.max_iter - iterations)
 
     def solve(
         self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
@@ -219,15 +245,6 @@ class CoordinateDescent:
             error=found.error,
             counters=found.counters or {},
         )
-
-
-def _far_centre(problem: LinearProblem) -> float:
-    """The middle of targets that lie far from zero, close together; 0 where an offset would not take it up."""
-    if problem.bias is not Bias.FREE or problem.total != 0 or not problem.n:
-        return 0.0
-    low, high = float(np.min(problem.target)), float(np.max(problem.target))
-    middle = 0.5 * low + 0.5 * high
-    return middle if abs(middle) > FAR * (high - low) else 0.0
 
 
 def as_linear(problem: Problem) -> LinearProblem:

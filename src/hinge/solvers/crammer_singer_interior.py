@@ -23,6 +23,7 @@ from hinge.problems import (
     Status,
     certify_crammer_singer,
 )
+from hinge.solvers.linear_proof import relative_gap, with_proof
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.single_thread import single_thread
 
@@ -49,23 +50,29 @@ def by_interior_point(
     tol: float,
     seconds: float | None,
     monitor: Monitor | None = None,
+    most: int = -1,
 ) -> CrammerSingerSolution:
-    """What `crept` was on its way to; `crept` itself where rounding or time leave nothing better."""
+    """What `crept` was on its way to, in at most `most` steps (−1: all); `crept` itself where that is no better."""
     began = time.monotonic()
     deadline = None if seconds is None else began + seconds
-    best, status, idle, steps, least = crept, crept.status, 0, 0, np.inf
+    best, status, idle, steps, least = crept, Status.NUMERICAL, 0, 0, np.inf  # what it has not found, rounding hides
     error: BaseException | None = None
     try:
         with single_thread():
             path = _Path(problem)
-            while steps < MOST_ITERATIONS and idle < PATIENCE and path.step():
+            while idle < PATIENCE and steps < MOST_ITERATIONS:
+                if steps == most:
+                    status = Status.MAX_ITER
+                    break
+                if not path.step():
+                    break
                 steps += 1
                 found = path.solution(best)
                 idle = 0 if found.gap < 0.9 * least else idle + 1
                 least = min(least, found.gap)
-                if _relative(found) < _relative(best):
+                if relative_gap(found) < relative_gap(best):
                     best = found
-                if _relative(best) <= tol:
+                if relative_gap(best) <= tol:
                     status = Status.SOLVED
                     break
                 if deadline is not None and time.monotonic() > deadline:
@@ -87,11 +94,6 @@ def _snapshot(found: CrammerSingerSolution, iteration: int, seconds: float) -> d
         "iteration": iteration, "seconds": seconds, "violation": found.violation, "primal": found.primal,
         "dual": found.dual, "gap": found.gap, "active": len(found.alpha), "exact": True,
     }  # fmt: skip
-
-
-def _relative(solution: CrammerSingerSolution) -> float:
-    size = 0.5 * (abs(solution.primal) + abs(solution.dual))
-    return solution.gap / size if size > 0 else np.inf
 
 
 @dataclass
@@ -208,14 +210,5 @@ class _Path:
         weights = self.w[:, : self.width]
         weights = weights if self.basis is None else weights @ self.basis.T
         offset = self.scale * self.w[:, -1] if self.problem.bias is not Bias.NONE else np.zeros(len(self.w))
-        found = certify_crammer_singer(self.problem, weights, offset, alpha)
-        return replace(
-            before,
-            weights=weights,
-            offset=offset,
-            alpha=alpha,
-            primal=found.primal,
-            dual=found.dual,
-            gap=found.gap,
-            violation=found.kkt_violation,
-        )
+        found = replace(before, weights=weights, offset=offset, alpha=alpha)
+        return with_proof(found, certify_crammer_singer(self.problem, weights, offset, alpha))

@@ -20,8 +20,8 @@ from hinge.problems import (
     certify_linear,
     optimal_offset,
 )
-from hinge.problems.certificate import relative
 from hinge.solvers.interior_point import InteriorPoint
+from hinge.solvers.linear_proof import is_proven, relative_gap, with_proof
 from hinge.solvers.monitor import Monitor
 from hinge.solvers.polish import polish
 from hinge.solvers.single_thread import single_thread
@@ -38,44 +38,51 @@ def polish_linear(problem: LinearProblem, solution: LinearSolution) -> LinearSol
     """The same solution to rounding where its active set is right; as it was where it is not."""
     if not is_small(problem) or np.any(problem.ridge > 0):  # squared losses: Newton's method ends at rounding itself
         return solution
+    with single_thread():  # all of it: bits are not to depend on how many threads BLAS has
+        found = _polished(problem, solution)
+    return found if found is not None and found.gap < solution.gap else solution
+
+
+def _polished(problem: LinearProblem, solution: LinearSolution) -> LinearSolution | None:
     X = _dense(problem)
     near = 1e-9 * (problem.upper - problem.lower)
     beta = np.where(solution.beta - problem.lower < near, problem.lower, solution.beta)
     beta = np.where(problem.upper - beta < near, problem.upper, beta)
     qp, alpha = _as_quadratic(problem, X, beta)
-    with single_thread():
-        better = polish(qp, alpha, qp.gradient(alpha))
+    better = polish(qp, alpha, qp.gradient(alpha))
     if better is None:  # duplicates: their shares are not unique, and pairs of them find a corner
         by_pairs = SMO(tol=1e-10, max_iter=PAIR_STEPS).solve(qp, alpha)
         if not by_pairs.polished:
-            return solution
+            return None
         better = by_pairs.alpha, by_pairs.gradient
-    found = _at(problem, solution, qp, X, *better)
-    return found if found.gap < solution.gap else solution
+    return _at(problem, solution, qp, X, *better)
 
 
 def by_interior_point(
-    problem: LinearProblem, crept: LinearSolution, tol: float, seconds: float | None, monitor: Monitor | None = None
+    problem: LinearProblem,
+    crept: LinearSolution,
+    tol: float,
+    seconds: float | None,
+    monitor: Monitor | None = None,
+    most: int = -1,
 ) -> LinearSolution:
-    """A small machine on which descent and Newton's method creep: the interior point method of (1).
+    """A small machine on which descent and Newton's method creep: the interior point method of (1), `most` steps of it.
 
     `crept` itself where that is no better.
     """
     with single_thread():
         qp, _ = _as_quadratic(problem, X := _dense(problem), crept.beta)
-        run = InteriorPoint(tol=0.1 * tol, max_time=seconds).solve(qp, monitor=monitor)
+        run = InteriorPoint(tol=0.1 * tol, max_iter=most, max_time=seconds).solve(qp, monitor=monitor)
         found = _at(problem, crept, qp, X, run.alpha, qp.gradient(run.alpha))
-    better = found if _relative(found) < _relative(crept) else crept
-    nothing = max(better.gap, min(abs(better.primal), abs(better.dual))) <= better.floor
-    if _relative(better) <= tol or nothing:
+    better = found if relative_gap(found) < relative_gap(crept) else crept
+    spent = run.status is Status.MAX_ITER and 0 <= most <= run.iterations
+    if is_proven(better, tol):
         status = Status.SOLVED
+    elif spent or run.status in (Status.INTERRUPTED, Status.TIME_LIMIT):
+        status = run.status
     else:  # what it has not found, rounding hides
-        status = run.status if run.status in (Status.INTERRUPTED, Status.TIME_LIMIT) else Status.NUMERICAL
+        status = Status.NUMERICAL
     return replace(better, status=status, error=run.error, iterations=crept.iterations + run.iterations)
-
-
-def _relative(solution: LinearSolution) -> float:
-    return relative(solution.gap, solution.primal, solution.dual)
 
 
 def is_small(problem: LinearProblem) -> bool:
@@ -100,17 +107,8 @@ def _at(
         offset, weights = float(weights[-1] * problem.bias_scale), weights[:-1]
     else:
         offset = float(optimal_offset(qp, alpha, gradient)[0]) if problem.bias is Bias.FREE else 0.0
-    found = certify_linear(problem, weights, offset, beta)
-    return replace(
-        solution,
-        weights=weights,
-        offset=offset,
-        beta=beta,
-        primal=found.primal,
-        dual=found.dual,
-        gap=found.gap,
-        violation=found.kkt_violation,
-    )
+    found = replace(solution, weights=weights, offset=offset, beta=beta)
+    return with_proof(found, certify_linear(problem, weights, offset, beta))
 
 
 def _as_quadratic(problem: LinearProblem, X: Array, beta: Array) -> tuple[Problem, Array]:

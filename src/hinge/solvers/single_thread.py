@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
+import threadpoolctl
 
 
 class _Limit:
@@ -22,19 +22,35 @@ class _Limit:
         self.inside = 0
         self.controller: Any = None
         self.limiter: Any = None
+        self.owner: threading.Thread | None = None
 
     def enter(self) -> None:
         with self.lock:
             if self.inside == 0:
-                self.controller = self.controller or ThreadpoolController()
+                self.controller = self.controller or threadpoolctl.ThreadpoolController()
                 self.limiter = self.controller.limit(limits=1, user_api="blas")
+                self.owner = threading.current_thread()
             self.inside += 1
 
     def leave(self) -> None:
         with self.lock:
             self.inside -= 1
             if self.inside == 0:
+                _let_go(self.owner)
                 self.limiter.restore_original_limits()
+                _let_go(threading.current_thread())
+
+
+def _let_go(owner: threading.Thread | None) -> None:
+    """Since threadpoolctl 3.8 the thread that has set a limit of OpenBLAS is the only one whose limits have an effect.
+
+    Until it gives that up: here at the end, for whoever is last to leave is often another thread, and so is whoever
+    enters next. Limits that others hold are left to them.
+    """
+    library = getattr(threadpoolctl, "OpenBLASController", None)
+    state = getattr(library, "_SHARED_STATE", None)
+    if library is not None and state is not None and state.controlling_thread is owner:
+        library.clear_controlling_thread(force=True)
 
 
 _LIMIT = _Limit()

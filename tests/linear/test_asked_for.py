@@ -1,0 +1,111 @@
+"""What a caller asks for is done or refused: a method, a limit, an end; never something else without a word."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
+
+import hinge
+from hinge import Status
+from hinge.estimators.linear_runs import one_by_one, side_by_side
+from hinge.formulations import linear_classification, linear_regression
+from hinge.problems import Bias, CrammerSingerProblem
+from hinge.solvers import CoordinateDescent
+
+
+class TestNewtonOnFiles:
+    """Newton's method needs the samples in no order: on a file that is held in parts it is refused."""
+
+    @pytest.fixture
+    def mapped(self, tmp_path):
+        X, y = make_classification(3000, 40, random_state=0)
+        np.save(tmp_path / "X.npy", X)
+        return np.load(tmp_path / "X.npy", mmap_mode="r"), y
+
+    @pytest.mark.parametrize("method", [{"solver": "newton"}, {"dual": False}], ids=["solver", "dual"])
+    @pytest.mark.parametrize("machine", [hinge.LinearSVC, hinge.LinearSVR])
+    def test_it_is_refused_with_the_remedy(self, mapped, machine, method):
+        X, y = mapped
+        with pytest.raises(ValueError, match=r"solver='auto' or 'descent'.*cache_size.*np\.array"):
+            machine(cache_size=0.2, **method).fit(X, y)
+
+    @pytest.mark.parametrize("options", [{}, {"solver": "descent"}, {"solver": "descent", "dual": False}])
+    def test_others_are_not(self, mapped, options):
+        X, y = mapped
+        model = hinge.LinearSVC(cache_size=0.2, **options).fit(X, y)
+        assert model.status_ is Status.SOLVED
+
+    def test_a_file_that_is_held_as_a_whole_is_not(self, mapped):
+        X, y = mapped
+        model = hinge.LinearSVC(solver="newton", cache_size=20).fit(X, y)
+        assert np.array_equal(model.coef_, hinge.LinearSVC(solver="newton").fit(np.array(X), y).coef_)
+
+    def test_the_solver_refuses_it_too(self):
+        with pytest.raises(ValueError, match=r"method='newton'.*block_bytes.*'auto' or 'descent'"):
+            CoordinateDescent(method="newton", block_bytes=1 << 20)
+
+    def test_auto_descends_on_a_file(self, mapped):
+        X, y = mapped
+        problem = linear_classification(X, np.where(y > 0, 1.0, -1.0), np.ones(len(y)), "squared_hinge")
+        found = CoordinateDescent(block_bytes=1 << 16).solve_linear(problem)
+        assert found.status is Status.SOLVED
+        assert found.counters["newton_steps"] == 0
+
+
+def test_all_classes_at_once_has_no_newton():
+    X, y = make_classification(60, n_informative=5, n_classes=3, random_state=0)
+    with pytest.raises(ValueError, match=r"solver='newton'.*solver='auto' or 'descent'"):
+        hinge.LinearSVC(multi_class="crammer_singer", solver="newton").fit(X, y)
+    hinge.LinearSVC(multi_class="crammer_singer", dual=False).fit(X, y)  # no part of it, as in scikit-learn
+    hinge.LinearSVC(multi_class="crammer_singer", solver="newton").fit(X, y > 0)  # the binary machine
+
+
+class TestLimitsOfIterations:
+    """`n_iter_` is at most `max_iter`, whoever has a turn in it; where that is too few, it is said."""
+
+    @pytest.mark.parametrize("max_iter", [0, 1, 50, 199, 200, 201, 203, 206, 250, 1000])
+    @pytest.mark.parametrize("bias", list(Bias), ids=lambda bias: bias.name)
+    def test_all_classes_at_once(self, bias, max_iter):
+        rng = np.random.default_rng(0)
+        X, label = rng.normal(size=(18, 4)), (np.arange(18) % 3).astype(np.int32)
+        problem = CrammerSingerProblem(X, label, np.full(18, 34.0), 3, bias, 0.7)
+        found = CoordinateDescent(tol=1e-8, max_iter=max_iter).solve_crammer_singer(problem)
+        assert found.iterations <= max_iter
+        solved = found.gap <= 1e-8 * found.primal
+        assert found.status is (Status.SOLVED if solved else Status.MAX_ITER)
+        assert solved or max_iter < 250
+
+    @pytest.mark.parametrize("max_iter", [0, 1, 2, 7, 30, 100, 200, 210, 300, 1000])
+    @pytest.mark.parametrize("bias", list(Bias), ids=lambda bias: bias.name)
+    def test_one_machine(self, bias, max_iter):
+        X = 1e6 * np.random.default_rng(0).normal(size=(40, 3))
+        y = X @ np.array([1.0, -2.0, 3.0]) / 1e6
+        problem = linear_regression(X, y, np.ones(40), 0.0, "epsilon_insensitive", bias)
+        found = CoordinateDescent(max_iter=max_iter).solve_linear(problem)
+        assert found.iterations <= max_iter
+
+    def test_it_is_said(self):
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(18, 4)), np.arange(18) % 3
+        model = hinge.LinearSVC(C=34.0, tol=1e-8, multi_class="crammer_singer", max_iter=200)
+        with pytest.warns(ConvergenceWarning, match=r"max_iter=200\)"):
+            model.fit(X, y)
+        assert model.n_iter_ <= 200
+        assert model.status_ is Status.MAX_ITER
+
+
+@pytest.mark.parametrize("runs", [one_by_one, side_by_side])
+def test_a_monitor_may_stop_between_two_machines(runs):
+    """It sees the end of every machine; those after a no are not begun."""
+    X, y = make_classification(60, n_informative=5, n_classes=4, random_state=0)
+    problems = [linear_classification(X, np.where(y == k, 1.0, -1.0), np.ones(60), "hinge") for k in range(4)]
+    begun = []
+
+    def solve(k, threads, monitor):
+        begun.append(k)
+        return CoordinateDescent(threads=threads).solve_linear(problems[k])  # says nothing on the way
+
+    found = runs(solve, problems, 1, lambda snapshot: len(begun) < 2)
+    assert begun == [0, 1]
+    assert [solution.status for solution in found] == [Status.SOLVED] * 2 + [Status.INTERRUPTED] * 2
+    assert not any(np.any(solution.weights) for solution in found[2:])

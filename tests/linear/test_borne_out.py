@@ -1,0 +1,152 @@
+"""SOLVED is what `certify` bears out, whatever the scales of the features; far from the origin, too."""
+
+import numpy as np
+import pytest
+
+import hinge
+from hinge import Status
+from hinge.formulations import linear_classification, linear_regression
+from hinge.problems import Bias, CrammerSingerProblem, certify_crammer_singer, certify_linear
+from hinge.problems.linear import constant_function
+from hinge.solvers import CoordinateDescent
+from hinge.solvers.linear_proof import all_borne_out, borne_out
+from hinge.solvers.nearer import nearer
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+SOLVERS = ("auto", "descent", "newton")
+LOSSES = ("hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive")
+
+
+def uneven(seed):
+    """A machine, and data with features of 1e-6 to 1e6: some shifted, some with copies, some of single precision."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.choice([2, 3, 5, 10, 50, 200, 700])), int(rng.choice([1, 3, 8, 20, 60]))
+    plain = rng.normal(size=(n, d))
+    if rng.random() < 0.3:
+        plain = plain[rng.integers(0, max(1, n // 3), n)]
+    f = plain @ rng.normal(size=d)
+    f = f - np.median(f) + rng.choice([0.0, 0.1, 1.0]) * rng.normal(size=n)
+    X = (plain + rng.choice([0, 0, 10, 1000])) * 10.0 ** rng.uniform(-6, 6, d)
+    X = X.astype(np.float32) if rng.random() < 0.2 else X
+    loss, bias = LOSSES[rng.integers(4)], rng.choice(list(Bias))
+    options = dict(
+        loss=loss, C=10.0 ** rng.uniform(-3, 4), tol=float(rng.choice([1e-2, 1e-4, 1e-6, 1e-9])),
+        solver=SOLVERS[int(rng.choice(3, p=[0.7, 0.1, 0.2]))], fit_intercept=bool(bias != Bias.NONE),
+        penalize_intercept=bool(bias == Bias.PENALISED), intercept_scaling=10.0 ** rng.uniform(-2, 2), max_iter=300,
+    )  # fmt: skip
+    if "epsilon" in loss:
+        return hinge.LinearSVR(epsilon=float(rng.choice([0.0, 0.1])), **options), X, f * 10.0 ** rng.uniform(-2, 2)
+    y = (f > 0).astype(int)
+    y[:2] = 0, 1
+    return hinge.LinearSVC(**options), X, y
+
+
+def test_any_scale_of_any_feature():
+    solved = 0
+    for seed in range(250):
+        machine, X, y = uneven(seed)
+        model = machine.fit(X, y)
+        if model.status_ is not Status.SOLVED:
+            continue
+        solved += 1
+        found = model.certify(X, y)
+        nothing = np.sum(np.abs(y)) if "epsilon" in model.loss else len(y)
+        nothing = np.sum(y**2.0) if "squared_eps" in model.loss else nothing
+        zero = found.gap <= 1e-14 * model.C * nothing  # docs/math.md (133)
+        assert found.relative_gap <= 1.01 * model.tol or zero, (seed, model, found)
+    assert solved > 150
+
+
+def test_a_proof_is_asked_for_only_where_rounding_may_matter(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    problem = linear_classification(X, np.sign(X[:, 0]), np.ones(50), "hinge", Bias.NONE)
+    found = CoordinateDescent(tol=1e-4).solve_linear(problem)
+    monkeypatch.setattr("hinge.solvers.linear_proof.certify_linear", lambda *_: pytest.fail("a proof was asked for"))
+    assert borne_out(problem, found, 1e-4) is found
+    with pytest.raises(pytest.fail.Exception):
+        borne_out(problem, found, 1e-14)
+
+
+def test_a_claim_that_is_not_borne_out_is_numerical():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    problem = linear_classification(X, np.sign(X[:, 0]), np.ones(50), "hinge", Bias.NONE)
+    claimed = constant_function(problem, Status.SOLVED)
+    found = borne_out(problem, claimed, 1e-4, moved=True)
+    assert found.status is Status.NUMERICAL
+    assert borne_out(problem, constant_function(problem, Status.MAX_ITER), 1e-4, moved=True).status is Status.MAX_ITER
+    every = CrammerSingerProblem(X, (np.arange(50) % 3).astype(np.int32), np.ones(50), 3, Bias.NONE)
+    solved = CoordinateDescent(tol=1e-14, max_iter=0).solve_crammer_singer(every)
+    false = all_borne_out(every, type(solved)(**{**vars(solved), "status": Status.SOLVED}), 1e-14)
+    assert false.status is Status.NUMERICAL
+    assert false.gap == certify_crammer_singer(every, solved.weights, solved.offset, solved.alpha).gap
+
+
+class TestFarFeatures:
+    """A free offset takes the distance up; small machines are solved as if it were not there."""
+
+    @pytest.mark.parametrize("shift", [10.0, 100.0, 1000.0])
+    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+    def test_the_machine_is_the_same(self, loss, shift):
+        for seed in range(25):
+            rng = np.random.default_rng(seed)
+            n, d = int(rng.integers(5, 120)), int(rng.integers(1, 12))
+            X = rng.normal(size=(n, d))
+            y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=n), [-0.5, 0.5])
+            y[:3] = 0, 1, 2
+            here, there = (
+                hinge.LinearSVC(loss=loss, C=10.0 ** (seed % 6 - 1) * 4, tol=1e-6).fit(Z, y) for Z in (X, X + shift)
+            )
+            assert there.status_ is Status.SOLVED, seed
+            assert there.certify(X + shift, y).relative_gap <= 1e-6
+            assert there.certificate_.primal == pytest.approx(here.certificate_.primal, rel=2e-6)
+            assert there.n_iter_ <= here.n_iter_ + 100
+
+    @pytest.mark.parametrize("solver", ["auto", "newton"])
+    def test_regression(self, solver):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(60, 4)) * [1.0, 1e3, 1e-3, 1.0] + [1e3, -1e6, 1.0, 0.0]
+        y = (X - X.mean(axis=0)) @ [1.0, 1e-3, 1e3, -1.0] + 0.1 * rng.normal(size=60) + 1e4
+        model = hinge.LinearSVR(C=10.0, epsilon=0.1, solver=solver, tol=1e-5).fit(X, y)
+        assert model.status_ is Status.SOLVED
+        found = model.certify(X, y)
+        assert found.relative_gap <= 1e-5
+        assert found.gap == pytest.approx(model.certificate_.gap, rel=1e-3, abs=1e-12)
+
+    def test_a_warm_start_is_one_there_too(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(80, 3)) + 500.0
+        y = X[:, 0] + 0.5 * rng.normal(size=80) > 500
+        model = hinge.LinearSVC(loss="hinge", C=1.0, warm_start=True).fit(X, y)
+        assert model.set_params(C=1.1).fit(X, y).status_ is Status.SOLVED
+
+    def test_the_way_there_and_back(self):
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(30, 2)) + 50.0, rng.normal(size=30) + 1e4
+        problem = linear_regression(X, y, np.ones(30), 0.1, "epsilon_insensitive", Bias.FREE)
+        near = nearer(problem, features=True)
+        assert np.abs(near.problem.X.mean(axis=0)).max() < 1e-12
+        assert np.abs(near.problem.target).max() < 10
+        solved = CoordinateDescent(tol=1e-9).solve_linear(near.problem)
+        found = near.back(solved)
+        np.testing.assert_allclose(
+            X @ found.weights + found.offset, near.problem.X @ solved.weights + solved.offset + near.level, rtol=1e-12
+        )
+        assert abs(np.sum(found.beta)) <= 1e-15 * np.sum(np.abs(found.beta))
+        assert np.all((found.beta >= problem.lower) & (found.beta <= problem.upper))
+        assert certify_linear(problem, found.weights, found.offset, found.beta).relative_gap <= 1e-8
+
+    @pytest.mark.parametrize("bias", [Bias.NONE, Bias.PENALISED])
+    def test_other_offsets_do_not_take_it_up(self, bias):
+        X = np.random.default_rng(0).normal(size=(30, 2)) + 50.0
+        assert nearer(linear_regression(X, X[:, 0], np.ones(30), 0.1, "epsilon_insensitive", bias), True) is None
+
+    def test_features_that_are_near_are_used_as_they_are(self):
+        X = np.random.default_rng(0).uniform(size=(30, 2))
+        problem = linear_classification(X, np.where(X[:, 0] > 0.5, 1.0, -1.0), np.ones(30), "hinge")
+        assert nearer(problem, features=True) is None
+
+    def test_numbers_whose_mean_overflows_are_refused_by_the_core(self):
+        X = np.full((4, 2), 1.7e308)
+        with pytest.raises(ValueError, match="overflow"):
+            hinge.LinearSVC().fit(X, [0, 1, 0, 1])
