@@ -44,7 +44,8 @@ def test_the_gap_is_that_of_the_weights(loss, bias, C):
         found = CoordinateDescent(tol=tol, method="descent").solve_linear(problem)
         assert found.status is Status.SOLVED
         assert relative(problem, found) <= tol
-        assert found.dual <= best.primal * (1 + 1e-12) and found.primal >= best.dual * (1 - 1e-12)
+        assert found.dual <= best.primal * (1 + 1e-12)
+        assert found.primal >= best.dual * (1 - 1e-12)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -52,7 +53,8 @@ def test_fine_gaps_have_weights_in_double_precision(loss):
     problem = wide(loss)
     coarse = CoordinateDescent(tol=1e-3, method="descent").solve_linear(problem)
     fine = CoordinateDescent(tol=1e-8, method="descent").solve_linear(problem)
-    assert is_single(coarse.weights) and not is_single(fine.weights)
+    assert is_single(coarse.weights)
+    assert not is_single(fine.weights)
     assert relative(problem, fine) <= 1e-8
 
 
@@ -70,7 +72,8 @@ def test_the_bits_do_not_depend_on_threads(loss):
 def test_samples_beyond_single_precision_do_without_it(loss, scale):
     problem = wide(loss, scale=scale, dtype=np.float64)
     found = CoordinateDescent(tol=1e-3, method="descent").solve_linear(problem)
-    assert found.status is Status.SOLVED and relative(problem, found) <= 1e-3
+    assert found.status is Status.SOLVED
+    assert relative(problem, found) <= 1e-3
     assert not is_single(found.weights)
 
 
@@ -85,5 +88,6 @@ def test_weights_that_drift_are_not_kept():
     y = np.where(rng.random(n) < 0.97, 1.0, -1.0)
     problem = linear_classification(X, y, np.full(n, 0.1), "squared_hinge", Bias.NONE)
     found = CoordinateDescent(tol=1e-7, method="descent", max_iter=100).solve_linear(problem)
-    assert found.status is Status.SOLVED and relative(problem, found) <= 1e-7
+    assert found.status is Status.SOLVED
+    assert relative(problem, found) <= 1e-7
     assert not is_single(found.weights)
