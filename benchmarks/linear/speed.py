@@ -195,15 +195,15 @@ class Case:
         return hinge.LinearSVC(loss=self.loss, **common)
 
 
-def timed(run, judge):
-    """(median time, median of what judge says of the results); run is repeated for a quarter of a second, or once."""
-    times, verdicts = [], []
+def timed(run):
+    """(median time, all results); run is repeated for a quarter of a second, or once."""
+    times, results = [], []
     while sum(times) < 0.25:
         began = clock()
         result = run()
         times.append(clock() - began)
-        verdicts.append(judge(result))
-    return float(np.median(times)), np.median(np.array(verdicts), axis=0)
+        results.append(result)
+    return float(np.median(times)), results
 
 
 def proven_by(model):
@@ -235,9 +235,8 @@ def measure(case, options):
     found = [point for peer in peers for point in sweep(case, peer, optimum, options)]
     cells = []
     for gap in GAPS:
-        mine, (primal, dual, reached) = timed(
-            lambda gap=gap: case.hinge(gap, options.threads, 60.0).fit(case.X, case.y), proven_by
-        )
+        mine, fits = timed(lambda gap=gap: proven_by(case.hinge(gap, options.threads, 60.0).fit(case.X, case.y)))
+        primal, dual, reached = fits[-1]
         optimum.learn(primal, dual)
         cells.append({"hinge": mine, "reached": bool(reached <= gap)})
     default = [(seconds, primal) for seconds, primal, _, name, tol in found if name == "LIBLINEAR" and tol == DEFAULT]
@@ -260,12 +259,12 @@ def sweep(case, peer, optimum, options):
         name, fits = made
         slowest, worst = 0.0, np.inf
         for fit in fits:
-            judged = (fit, lambda W: (case.primal(W), case.gap(W)))
-            run = timed(*judged) if options.limit is None else ended(judged, options.limit)
+            run = timed(fit) if options.limit is None else ended(fit, options.limit)
             if run is None:
                 slowest = np.inf
                 continue
-            seconds, (primal, gap) = run
+            seconds, weights = run
+            primal, gap = np.median([(case.primal(W), case.gap(W)) for W in weights], axis=0)
             slowest, worst = max(slowest, seconds), optimum.distance(primal)
             yield seconds, primal, gap, name, tol
             worst = max(worst, gap / abs(optimum.dual)) if case.squared else worst
@@ -273,11 +272,11 @@ def sweep(case, peer, optimum, options):
             return
 
 
-def ended(judged, limit):
+def ended(fit, limit):
     """What `timed` says, from a process of its own; None where that takes longer than the limit."""
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe(duplex=False)
-    child = context.Process(target=lambda: there.send(timed(*judged)))
+    child = context.Process(target=lambda: there.send(timed(fit)))
     child.start()
     try:
         return here.recv() if here.poll(limit) else None
