@@ -7,16 +7,17 @@ that a long run can be taken in pieces; hinge and the others are timed next to e
 commit it was measured with, and how many processors other programs used meanwhile.
 
 Without bias, which all of them can do; medians of several fits.  hinge is asked for the gap and proves it.  The others
-prove nothing: each is run with finer and finer tolerances, from a hundred times its default on, and the shortest run
-that is good enough counts.  LIBLINEAR draws its order anew in every fit: time and quality are the medians of the same
-fits.  Their gap is measured in two ways:
+prove nothing: each is run with finer and finer tolerances, from a hundred times LIBLINEAR's default on, and the
+shortest run that is good enough counts.  LIBLINEAR draws its order anew in every fit: time and quality are the medians
+of the same fits.  Their gap is measured in two ways:
 
 ratio   (P(w) − P*)/|D|: of their primal point alone, with the benefit of the doubt.  The optimum lies between the
         largest dual value D that any run of hinge has proven and the smallest primal value P* that any run of anybody
         has reached; one more run of hinge, whose time does not count, brings them within 1e-7 of each other ("known to"
         says how near they are).
 proof   the duality gap of what they return, where that is enough for one: squared losses, whose dual point belonging
-        to w is known, docs/math.md (111).  For the others there is none.
+        to w is known, docs/math.md (111).  For the others there is none.  Solvers of the dual have a better dual point
+        inside, which they do not return.
 
 With `--limit` every fit of the others has a process of its own, which ends after so many seconds.
 """
@@ -142,6 +143,9 @@ def summary(found):
     for reading, key in (("ratio", "peer"), ("proof", "proven")):
         # where there is no proof, the benefit of the doubt
         cells = [[cell[key if row["proofs"] else "peer"] for cell in row["cells"]] for row in found]
+        for row in found:
+            for cell in row["cells"]:
+                cell["hinge"] = cell["hinge"] if cell["reached"] else np.inf
         for k, gap in enumerate(GAPS):
             pairs = [(c[k], row["cells"][k]["hinge"]) for c, row in zip(cells, found, strict=True) if c[k]]
             if pairs:
@@ -257,17 +261,17 @@ def sweep(case, peer, optimum, options):
         if made is None:
             return
         name, fits = made
-        slowest, worst = 0.0, np.inf
+        slowest = worst = 0.0
         for fit in fits:
             run = timed(fit) if options.limit is None else ended(fit, options.limit)
             if run is None:
-                slowest = np.inf
+                slowest = worst = np.inf
                 continue
             seconds, weights = run
             primal, gap = np.median([(case.primal(W), case.gap(W)) for W in weights], axis=0)
-            slowest, worst = max(slowest, seconds), optimum.distance(primal)
-            yield seconds, primal, gap, name, tol
+            slowest, worst = max(slowest, seconds), max(worst, optimum.distance(primal))
             worst = max(worst, gap / abs(optimum.dual)) if case.squared else worst
+            yield seconds, primal, gap, name, tol
         if worst <= min(GAPS) / 2 or slowest > options.cap:
             return
 

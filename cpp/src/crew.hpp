@@ -155,6 +155,7 @@ struct CrewParallel {
 // As run_tasks of parallel.hpp, but with the threads of a crew.
 template <class MakeTask>
 void run_tasks(std::size_t count, const CrewParallel& parallel, MakeTask make_task) {
+  if (count == 0) return;
   const std::size_t threads = std::min(count, static_cast<std::size_t>(std::max(1, parallel.plain.threads)));
   if (threads == 1 || !parallel.crew) return run_tasks(count, parallel.plain, make_task);
   std::atomic<std::size_t> next{0};

@@ -21,6 +21,12 @@ constexpr double kSingle = 0x1p-24;  // half a unit in the last place of single 
 constexpr double kDrift = 0.1;  // of the gap that would do: ½‖w − Xᵀβ‖², at most
 constexpr int kIdleEpochs = 1000;   // of nobody, one after the other: rounding lets nobody move
 
+double half_squared_distance(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0;
+  for (std::size_t j = 0; j < a.size(); ++j) sum += 0.5 * (a[j] - b[j]) * (a[j] - b[j]);
+  return sum;
+}
+
 }  // namespace
 
 // Whether w in single precision will do, as far as that is known before there is a w.   (139)
@@ -102,28 +108,27 @@ bool LinearEpochs::mean_proves() {
   if (!s_.likely_proven(sight)) return false;
   std::vector<double> exact(s_.d);
   s_.passes->combine(s_.beta, exact);
-  double slack = 0;
-  for (std::size_t j = 0; j < s_.d; ++j) slack += 0.5 * (s_.w[j] - exact[j]) * (s_.w[j] - exact[j]);
-  s_.adopt(s_.w, s_.beta, slack, sight);
+  s_.adopt(s_.w, s_.beta, half_squared_distance(s_.w, exact), sight);
   return s_.proven();
 }
 
+// Rounding draws the w of the epochs away from Xᵀβ: in double precision not by what a look that proves nothing would
+// notice, in single precision by what every look must know.
 void LinearEpochs::check() {
   descent_->read(s_.beta);
-  double slack = 0;
-  drift_ = 0;
+  descent_->read_weights(s_.w);
+  double slack = drift_ = 0;
   if (s_.problem.bias == Bias::free) {
+    const std::vector<double> moved = s_.w;
     s_.from_beta();
-  } else {
-    descent_->read_weights(s_.w);
+    if (descent_->rounded) drift_ = half_squared_distance(moved, s_.w);
   }
   s_.passes->margins(s_.w, s_.f);
   LinearState::Sight sight = s_.see(s_.f, s_.beta);
-  if (s_.problem.bias != Bias::free && s_.likely_proven(sight)) {  // rounding has drawn w away from Xᵀβ: by how much?
+  if (s_.problem.bias != Bias::free && (descent_->rounded || s_.likely_proven(sight))) {
     std::vector<double> exact(s_.d);
     s_.passes->combine(s_.beta, exact);
-    for (std::size_t j = 0; j < s_.d; ++j) slack += 0.5 * (s_.w[j] - exact[j]) * (s_.w[j] - exact[j]);
-    drift_ = slack;
+    slack = drift_ = half_squared_distance(s_.w, exact);
     if (s_.options.expansion) {
       s_.w = exact, slack = 0;
       s_.passes->margins(s_.w, s_.f);

@@ -39,7 +39,7 @@ class LinearEpochs {
   struct {
     double plain = 0, squared = 0;  // what an error of f in proportion to ‖x_i‖ adds to the gap, and its square   (139)
   } noise_;
-  double drift_ = 0;  // ½‖w − Xᵀβ‖² of the epochs, where the last check has asked for it
+  double drift_ = 0;  // ½‖w − Xᵀβ‖² of the epochs, where the last check has asked for it: always in single precision
   double trust_ = 3.0;  // what the epochs think of the gap, over what it is
 };
 

@@ -82,8 +82,10 @@ double kink_root(const LinearProblem& p, Span<const double> f) {
   std::sort(kinks.begin() + static_cast<std::ptrdiff_t>(first), kinks.begin() + static_cast<std::ptrdiff_t>(last),
             by_place);
   for (std::size_t k = first; k < last; ++k) {
-    if (own > 0 && slope + own * kinks[k].at >= 0)  // the root lies before this kink; zero stays zero
-      return std::fabs(slope) <= kRounding * mass ? 0.0 : -slope / own;
+    if (own > 0 && slope + own * kinks[k].at >= 0) {  // the root lies before this kink; zero stays zero
+      const bool holds_zero = kinks[k].at >= 0 && (k == first || kinks[k - 1].at <= 0);
+      return holds_zero && std::fabs(slope) <= kRounding * mass ? 0.0 : -slope / own;
+    }
     slope += kinks[k].jump;
     if (own == 0 && std::fabs(slope) <= flat) {  // flat until the next kink
       double next = std::numeric_limits<double>::infinity();

@@ -28,7 +28,7 @@ double SampleSteps::work() const { return s_.passes->visited + own_work_; }
 bool SampleSteps::over(double budget) const { return s_.proven() || s_.spent() || work() - began_ > budget; }
 
 // Far from the optimum the best relative gap may be that of a point with a large one.
-double SampleSteps::gap() const { return std::min(s_.best.bounds.gap, primal_ - dual_); }
+double SampleSteps::gap() const { return std::min(s_.best.bounds.gap, std::max(0.0, primal_ - dual_)); }
 
 // Proximal steps (115) for kinked losses; a smooth one is its own.
 Outcome SampleSteps::run(double budget) {
@@ -40,7 +40,7 @@ Outcome SampleSteps::run(double budget) {
   double width = 0, before = s_.last.gap;
   for (std::size_t i = 0; i < s_.n; ++i)
     width += std::fabs(std::fabs(s_.problem.target[i] - s_.f[i] - s_.offset) - s_.problem.tube);
-  width /= static_cast<double>(s_.n);
+  width = width > 0 ? width / static_cast<double>(s_.n) : 1.0;
   bool first = std::any_of(beta_.begin(), beta_.end(), [](double b) { return b != 0; }), on = true;
   for (int idle = 0; idle < kIdle && on; first = false) {
     if (!s_.smooth) smoothed.anchor(width, beta_);

@@ -92,7 +92,9 @@ void LinearState::adopt(const std::vector<double>& at, const std::vector<double>
 }
 
 bool LinearState::likely_proven(const Sight& sight) const {
-  return sight.bounds.gap <= 1.01 * goal * (0.5 * squared(w) + sight.bounds.loss) + floor;
+  double primal = 0.5 * squared(w) + sight.bounds.loss + problem.total * sight.b;
+  if (problem.bias == Bias::penalised) primal += 0.5 * sight.b * sight.b / (problem.bias_scale * problem.bias_scale);
+  return sight.bounds.gap <= 1.01 * goal * primal + floor;
 }
 
 void LinearState::from_beta() {

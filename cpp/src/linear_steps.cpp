@@ -42,11 +42,8 @@ Outcome LinearSteps::smooth(double budget) {
   const double began = s_.passes->visited;
   newton_.look(s_.losses.arrays(), point);
   for (;;) {
+    if (point.slack <= s_.wanted()) newton_.settle(point);  // nothing is proven by what was carried along
     settle(point.w, point.f, point.beta, point.slack);
-    if (s_.proven() && newton_.settle(point)) {  // nothing is proven by what was carried along
-      s_.best.bounds.gap = INFINITY;
-      settle(point.w, point.f, point.beta, point.slack);
-    }
     if (s_.proven()) return Outcome::solved;
     if (s_.spent()) return Outcome::spent;
     if (s_.passes->visited - began > budget) return Outcome::undecided;

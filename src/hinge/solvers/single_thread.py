@@ -23,11 +23,13 @@ class _Limit:
         self.controller: Any = None
         self.limiter: Any = None
         self.owner: threading.Thread | None = None
+        self.theirs = False  # somebody else's limit was there before
 
     def enter(self) -> None:
         with self.lock:
             if self.inside == 0:
                 self.controller = self.controller or threadpoolctl.ThreadpoolController()
+                self.theirs = _controlling_thread() is not None
                 self.limiter = self.controller.limit(limits=1, user_api="blas")
                 self.owner = threading.current_thread()
             self.inside += 1
@@ -36,9 +38,11 @@ class _Limit:
         with self.lock:
             self.inside -= 1
             if self.inside == 0:
-                _let_go(self.owner)
+                if not self.theirs:
+                    _let_go(self.owner)
                 self.limiter.restore_original_limits()
-                _let_go(threading.current_thread())
+                if not self.theirs:
+                    _let_go(threading.current_thread())
 
 
 def _let_go(owner: threading.Thread | None) -> None:
@@ -47,10 +51,15 @@ def _let_go(owner: threading.Thread | None) -> None:
     Until it gives that up: here at the end, for whoever is last to leave is often another thread, and so is whoever
     enters next. Limits that others hold are left to them.
     """
-    library = getattr(threadpoolctl, "OpenBLASController", None)
-    state = getattr(library, "_SHARED_STATE", None)
-    if library is not None and state is not None and state.controlling_thread is owner:
-        library.clear_controlling_thread(force=True)
+    if owner is not None and _controlling_thread() is owner:
+        threadpoolctl.OpenBLASController.clear_controlling_thread(force=True)
+
+
+def _controlling_thread() -> threading.Thread | None:
+    """The thread whose limit of OpenBLAS holds; None before threadpoolctl 3.8."""
+    state = getattr(getattr(threadpoolctl, "OpenBLASController", None), "_SHARED_STATE", None)
+    thread: threading.Thread | None = getattr(state, "controlling_thread", None)
+    return thread
 
 
 _LIMIT = _Limit()
