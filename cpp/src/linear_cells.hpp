@@ -14,6 +14,7 @@ namespace hinge {
 
 struct Tally {  // what steps have come to
   double offset = 0, sum = 0, dual = 0, gap = 0, bend = 0, work = 0, loss = 0;  // bend: Σ ridge Δ²
+  double strayed = 0;  // in single precision: what rounding has moved w by, at most
 };
 
 // What steps move.  Epochs of many samples have two lanes: each steps from the same point, with its own copy of w.  No

@@ -19,6 +19,7 @@ constexpr double kFewest = 500, kPerFeature = 8;  // samples of the first level
 constexpr double kTimes = 8;                      // as many on the next, about
 constexpr int kFirstEpochs = 8, kLevelSteps = 5;
 constexpr double kLevelShare = 0.7;
+constexpr double kEnough = 16;       // samples for each feature: then their curvature stands for that of all
 constexpr double kLevelSlack = 0.1;  // times d/m: what a sample of m does not know about d weights anyway
 
 // One of every n/m neighbours, at random.
@@ -74,6 +75,7 @@ class Level {
       if (point.slack <= tolerance * loss || !newton.step(losses.arrays(), tolerance * loss, point, watch_)) break;
     }
     start.w = point.w, start.b = point.b;
+    if (static_cast<double>(size()) >= kEnough * static_cast<double>(start.w.size())) start.curvature = newton.lend();
     start.work += passes_->visited;
   }
 

@@ -13,6 +13,7 @@ struct CoarseStart {
   std::vector<double> w;
   double b = 0;
   double samples = 0;  // of the last level
+  std::vector<double> curvature;  // of smooth losses, as Newton::lend gives it
   double work = 0;
 };
 

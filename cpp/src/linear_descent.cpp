@@ -20,6 +20,7 @@ constexpr double kNeighbours = 4;  // of each sample that should move: so many t
 constexpr std::size_t kLooks = 1024;  // samples that tell how far that is
 constexpr std::size_t kAhead = 4;  // rows between a prefetch and its use
 constexpr double kShortEpoch = 2.5e6;   // work: about a millisecond, in which two lanes gain nothing
+constexpr double kSingle = 1.01 * 0x1p-24;  // what a sum or a product in single precision is off by, and a little more
 constexpr double kNarrow = 0.3;         // mean of ‖x_i‖² times the way from one bound to the other: most steps end there
 
 template <class Storage, class Weight>
@@ -64,32 +65,15 @@ class DescentOf final : public Descent {
 
   void enter(Span<const double> beta, Span<const double> w, double at, Span<const double> f,
              Span<const double> parts) override {
-    sum = added_up(beta), gap = 0;
+    sum = added_up(beta);
+    for (std::size_t i = 0; i < all_.size(); ++i) all_[i].beta = beta[i];
     move_to(w, at);
-    const double near = nearness(f, parts);
-    const bool own = problem_.bias != Bias::none;  // the offset is not the one that was best for all
-    std::size_t count = 0;
-    order_.resize(all_.size());
-    for (std::size_t i = 0; i < all_.size(); ++i) {
-      Sample& s = all_[i];
-      s.beta = beta[i];
-      gap += s.gap = own ? term_of(s).gap(f[i] + offset, beta[i]) : parts[i];
-      if (near >= 0) s.still = s.gap > 0 || distance(i, f[i]) <= near ? 0 : kPatience;
-      s.still = s.gap > 0 ? 0 : s.still;
-      order_[count] = static_cast<std::uint32_t>(i);
-      count += s.still < kPatience;
-    }
-    order_.resize(count);
-    listed_ = count > 0;
+    list_seen(nearness(f, parts), f, parts);
   }
 
   void resume(Span<const double> f, Span<const double> parts) override {
     const double near = nearness(f, parts);
-    if (near < 0) {
-      std::vector<double> beta(all_.size()), w(w_.size());
-      read(beta), read_weights(w);
-      return enter(beta, w, multiplier, f, parts);
-    }
+    if (near < 0) return list_seen(near, f, parts);
     if (4 * order_.size() > all_.size()) {  // one after another is faster than here and there
       for (Sample& s : all_) s.still = kPatience;
     } else {
@@ -107,6 +91,16 @@ class DescentOf final : public Descent {
     listed_ = count > 0;
   }
 
+  double guessed_gap(std::size_t looks) const override {
+    const std::size_t n = all_.size();
+    double parts = 0;
+    for (std::size_t k = 0; k < looks; ++k) {
+      const std::size_t i = k * n / looks;
+      parts += term_of(all_[i]).gap(rows_.dot(i, w_.data()) + offset, all_[i].beta);
+    }
+    return parts * static_cast<double>(n) / static_cast<double>(looks);
+  }
+
   void begin_round() override {
     round_.resize(all_.size());
     for (std::size_t i = 0; i < round_.size(); ++i) round_[i] = static_cast<std::uint32_t>(i);
@@ -120,25 +114,48 @@ class DescentOf final : public Descent {
     ++epochs;
     active = 0;
     mean.clear();
+    double after = strayed;
+    strayed = INFINITY;  // until the epoch is done: who is stopped in the middle of it does not know
     if (chunks_.size() == 1) {
       if (!listed_) list_awake(0, 1);
       listed_ = true;
-      return in_order(watch);
+      after += in_order(watch);
+    } else {
+      shuffle(chunks_.data(), chunks_.size(), random_);
+      for (std::size_t c = 0; c < chunks_.size(); c += group_) {
+        const std::size_t stop = std::min(chunks_.size(), c + group_);
+        list_awake(c, stop);
+        after += in_order(watch);
+        for (std::size_t k = c; k < stop; ++k) release_rows(samples_, chunks_[k].first, chunks_[k].second);
+      }
     }
-    shuffle(chunks_.data(), chunks_.size(), random_);
-    for (std::size_t c = 0; c < chunks_.size(); c += group_) {
-      const std::size_t stop = std::min(chunks_.size(), c + group_);
-      list_awake(c, stop);
-      in_order(watch);
-      for (std::size_t k = c; k < stop; ++k) release_rows(samples_, chunks_[k].first, chunks_[k].second);
-    }
+    strayed = after;
   }
 
  private:
   void move_to(Span<const double> w, double at) {
-    for (std::size_t j = 0; j < w.size(); ++j) w_[j] = static_cast<Weight>(w[j]);
+    double squares = 0;
+    for (std::size_t j = 0; j < w.size(); ++j) w_[j] = static_cast<Weight>(w[j]), squares += w[j] * w[j];
+    strayed = kSingle * std::sqrt(squares);
     multiplier = at;
     offset = multiplier + sigma * (sum - problem_.total);
+  }
+
+  void list_seen(double near, Span<const double> f, Span<const double> parts) {
+    const bool own = problem_.bias != Bias::none;  // the offset is not the one that was best for all
+    std::size_t count = 0;
+    gap = 0;
+    order_.resize(all_.size());
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      Sample& s = all_[i];
+      gap += s.gap = own ? term_of(s).gap(f[i] + offset, s.beta) : parts[i];
+      if (near >= 0) s.still = s.gap > 0 || distance(i, f[i]) <= near ? 0 : kPatience;
+      s.still = s.gap > 0 ? 0 : s.still;
+      order_[count] = static_cast<std::uint32_t>(i);
+      count += s.still < kPatience;
+    }
+    order_.resize(count);
+    listed_ = count > 0;
   }
 
   // How near a kink a sample is that is visited though it has no part of the gap; −1: as it has been so far.
@@ -195,8 +212,8 @@ class DescentOf final : public Descent {
     list_all();
   }
 
-  // Where few would rest, what they would miss costs more than a visit.
-  void in_order(Watch& watch) {
+  // Where few would rest, what they would miss costs more than a visit.  Returns by how much w has strayed.
+  double in_order(Watch& watch) {
     const bool all = chunks_.size() == 1 &&
                      static_cast<double>(order_.size()) > kFewRest * static_cast<double>(all_.size());
     if (!round_.empty()) {
@@ -206,7 +223,7 @@ class DescentOf final : public Descent {
       shuffle(order_.data(), order_.size(), random_);
     }
     active += order_.size();
-    visit(watch);
+    return visit(watch);
   }
 
   void list_all() {
@@ -226,11 +243,13 @@ class DescentOf final : public Descent {
     back_ = !back_;
   }
 
-  void visit(Watch& watch) {
+  double visit(Watch& watch) {
     if constexpr (kLanes) {
       const std::size_t length = lane_length(stored_, all_.size(), w_.size());
-      if (chunks_.size() == 1 && round_.empty() && !short_epochs() && order_.size() >= 2 * kMerges * length)
-        return visit_in_lanes(length, watch);
+      if (chunks_.size() == 1 && round_.empty() && !short_epochs() && order_.size() >= 2 * kMerges * length) {
+        visit_in_lanes(length, watch);
+        return 0;
+      }
     }
     Lane<Weight> lane;
     lane.w = w_.data(), lane.offset = offset;
@@ -238,6 +257,7 @@ class DescentOf final : public Descent {
     offset = lane.offset;
     sum += lane.sum, dual += lane.dual, gap += lane.gap, work += lane.work;
     order_ = std::move(lane.awake);
+    return lane.strayed;
   }
 
   // Two lanes at a time, side by side, then one point of both of them.   (129), (137)
@@ -284,6 +304,7 @@ class DescentOf final : public Descent {
     const double step = bend > 0 ? std::max(0.0, std::min(1.0, 0.5 + gain / bend)) : 1.0;
     linear_ops().merge(w_.data(), a.w, b.w, d, step / a.stretch);
     if (step < 1) {
+      halved = true;
       for (Lane<Weight>* lane : {&a, &b})
         for (const auto& [i, beta] : lane->moved) all_[i].beta = beta + step * (all_[i].beta - beta);
     }
@@ -355,7 +376,12 @@ class DescentOf final : public Descent {
     tally.sum += change;
     const double moved = kRemember ? stretch * change : change;
     tally.offset += sigma * moved;
-    rows_.add(i, moved, w);
+    if constexpr (kLanes) {
+      rows_.add(i, moved, w);
+    } else {  // Δβ, x and their products are rounded, and the sums; β itself in double precision
+      const double there = rows_.add(i, moved, w), step = 3 * std::fabs(change) + 1e-8 * std::fabs(next);
+      tally.strayed += kSingle * (std::sqrt(there) + (inverse > 0 ? step / std::sqrt(inverse) : 0.0));
+    }
     return change;
   }
 

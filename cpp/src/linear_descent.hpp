@@ -39,10 +39,15 @@ class Descent {
   // As enter, where the point is the one that the epochs have left and there is no bias.
   virtual void resume(Span<const double> f, Span<const double> parts) = 0;
 
+  // Σ (106) where the epochs are, by that of so many samples.
+  virtual double guessed_gap(std::size_t looks) const = 0;
+
   // A step reads and writes where w is, in an order that no prefetcher knows; measured.
   static double epoch_work(double stored, double rows) { return 2 * stored + 70 * rows; }
 
   bool rounded = false;                            // w is in single precision
+  double strayed = 0;                              // then ‖w − Xᵀβ‖ since the last write, at most   (149)
+  bool halved = false;                             // lanes have gone part of their way, and β was rounded
   double offset = 0, multiplier = 0, sigma = 0;    // offset = multiplier + sigma (sum − total); √sigma: constant feature
   double sum = 0, gap = 0, dual = 0;               // dual: its value, by what each step has gained
   // Where boxes are narrow and everybody was visited in lanes: the mean of w over the second half of the last epoch, and

@@ -18,7 +18,14 @@ constexpr double kMeanFalls = 1.9;  // what samples saw of the gap of the mean, 
 constexpr double kRoundedKinked = 1e-5, kRoundedSmooth = 1e-7;
 constexpr double kRoundedLeast = 1e-12, kRoundedMost = 1e12;  // squared norms where nothing is lost at either end
 constexpr double kSingle = 0x1p-24;  // half a unit in the last place of single precision
+constexpr double kDouble = 0x1p-46;  // 128 times as much as that of double precision: all that a step may add to it
+constexpr double kHardly = 0.01;     // of the gap that would do
 constexpr double kDrift = 0.1;  // of the gap that would do: ½‖w − Xᵀβ‖², at most
+// Of the first epochs: what samples have seen of the gap is that of a point long left.  So many tell how large it is now
+// (one of at least so many), and a look comes where that is so much of what is wanted.
+constexpr std::int64_t kGuesses = 3;
+constexpr std::size_t kGuessed = 256, kGuessedShare = 16;
+constexpr double kSure = 0.9;
 constexpr int kIdleEpochs = 1000;   // of nobody, one after the other: rounding lets nobody move
 
 double half_squared_distance(const std::vector<double>& a, const std::vector<double>& b) {
@@ -70,6 +77,7 @@ void LinearEpochs::refine() {
   s_.from_beta();
   s_.look(0.0);
   open(false);
+  nothing_ = INFINITY;
   trail_.clear();
   enter(multiplier);
 }
@@ -102,14 +110,31 @@ void LinearEpochs::leap() {
 // w goes to and fro where boxes are narrow; its mean over half an epoch is nearer to the optimum.   (138)
 bool LinearEpochs::mean_proves() {
   descent_->read(s_.beta);
+  std::vector<double> exact;
+  const double strayed = hardly_strayed() ? this->strayed() : 0.0;
+  if (strayed > 0) exact.resize(s_.d), descent_->read_weights(exact);
   s_.w = descent_->mean;
   s_.passes->margins(s_.w, s_.f);
   const LinearState::Sight sight = s_.see(s_.f, s_.beta);
   if (!s_.likely_proven(sight)) return false;
-  std::vector<double> exact(s_.d);
-  s_.passes->combine(s_.beta, exact);
-  s_.adopt(s_.w, s_.beta, half_squared_distance(s_.w, exact), sight);
+  if (exact.empty()) {
+    exact.resize(s_.d);
+    s_.passes->combine(s_.beta, exact);
+  }
+  const double apart = std::sqrt(2 * half_squared_distance(s_.w, exact)) + strayed;
+  s_.adopt(s_.w, s_.beta, 0.5 * apart * apart, sight);
   return s_.proven();
+}
+
+// ‖w − Xᵀβ‖, at most, where the epochs began with nothing.   (149)
+double LinearEpochs::strayed() const {
+  return descent_->rounded ? descent_->strayed : kDouble * visits_ * std::sqrt(nothing_);
+}
+
+// So little that Xᵀβ need not be computed.
+bool LinearEpochs::hardly_strayed() const {
+  const bool known = std::isfinite(nothing_) && std::isfinite(descent_->strayed) && !descent_->halved;
+  return known && !s_.options.expansion && 0.5 * strayed() * strayed() <= kHardly * s_.wanted();
 }
 
 // Rounding draws the w of the epochs away from Xᵀβ: in double precision not by what a look that proves nothing would
@@ -125,7 +150,9 @@ void LinearEpochs::check() {
   }
   s_.passes->margins(s_.w, s_.f);
   LinearState::Sight sight = s_.see(s_.f, s_.beta);
-  if (s_.problem.bias != Bias::free && (descent_->rounded || s_.likely_proven(sight))) {
+  if (hardly_strayed()) {
+    slack = drift_ = 0.5 * strayed() * strayed();
+  } else if (s_.problem.bias != Bias::free && (descent_->rounded || s_.likely_proven(sight))) {
     std::vector<double> exact(s_.d);
     s_.passes->combine(s_.beta, exact);
     slack = drift_ = half_squared_distance(s_.w, exact);
@@ -148,10 +175,12 @@ Outcome LinearEpochs::run(double patience) {
   const bool fresh = !descent_ && s_.at_nothing && s_.problem.bias == Bias::none;
   if (!descent_) open(may_round());
   if (!fresh) enter(s_.problem.bias == Bias::free ? s_.offset : 0.0);  // else it is there, and visits everybody
+  nothing_ = fresh && s_.last.primal >= kRoundedLeast ? s_.last.primal : INFINITY;
   s_.at_nothing = false;
   double checked = descent_->work, seen = s_.last.gap;  // at the last look at all samples
   const double began = descent_->work, look = s_.choice().look();
   double early = began;  // work after which a look is due that tells who may rest
+  const bool guessing = fresh && s_.options.block_bytes == 0 && s_.n >= kGuessedShare * kGuessed;
   int idle = 0;
   LinearChoice::Story story;
   trail_.clear();
@@ -182,8 +211,11 @@ Outcome LinearEpochs::run(double patience) {
     // everybody was seen in the middle of an epoch, on the average: half of a fall like the last one comes on top
     const double expected = resting ? thought : thought * std::sqrt(std::min(1.0, thought / seen));
     const bool averaged = !descent_->mean.empty() && !s_.options.expansion;
-    const bool near = averaged ? descent_->primal - descent_->dual <= kMeanFalls * s_.options.tolerance * size
-                               : thought <= target || expected <= s_.options.tolerance * size;
+    bool near = averaged ? descent_->primal - descent_->dual <= kMeanFalls * s_.options.tolerance * size
+                         : thought <= target || expected <= s_.options.tolerance * size;
+    if (!near && !averaged && guessing && sweeps_ <= kGuesses) {
+      near = descent_->guessed_gap(kGuessed) <= kSure * s_.options.tolerance * size;
+    }
     // what most samples think of themselves is old, and what the others can gain is nearly gained
     const bool stale = resting && thought <= kStale * seen && since > look;
     if (!resting) seen = thought;

@@ -1,6 +1,7 @@
 // linear_epochs.hpp: a run of dual coordinate descent: epochs, rounds of them, checks of the gap.
 #pragma once
 
+#include <cmath>
 #include <memory>
 
 #include "linear_descent.hpp"
@@ -29,6 +30,8 @@ class LinearEpochs {
   void leap();
   void enter(double multiplier);
   bool mean_proves();
+  double strayed() const;
+  bool hardly_strayed() const;
   bool slower_than_steps(const LinearChoice::Story& story, double target, double not_before) const;
 
   LinearState& s_;
@@ -40,6 +43,7 @@ class LinearEpochs {
     double plain = 0, squared = 0;  // what an error of f in proportion to ‖x_i‖ adds to the gap, and its square   (139)
   } noise_;
   double drift_ = 0;  // ½‖w − Xᵀβ‖² of the epochs, where the last check has asked for it: always in single precision
+  double nothing_ = INFINITY;  // the primal value of nothing, where the epochs began there and there is no bias
   double trust_ = 3.0;  // what the epochs think of the gap, over what it is
 };
 

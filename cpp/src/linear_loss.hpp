@@ -23,9 +23,8 @@ struct LossTerm {
 
   // argmax over the box of −fβ − h(β) − …: the negative derivative of the loss at f, (102)
   double best(double f) const {
-    const double r = target - f;
-    if (ridge > 0) return within(beyond_tube(r) / ridge);
-    return (r > tube ? upper : 0.0) + (r < -tube ? lower : 0.0);
+    const double r = beyond_tube(target - f);
+    return within(ridge > 0 ? r / ridge : r * kHugeInverse);
   }
   // loss(f) + h(β) + fβ ≥ 0: this sample's part of the gap, (105)
   double gap(double f, double beta) const {

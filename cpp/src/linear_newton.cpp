@@ -11,6 +11,11 @@
 namespace hinge {
 namespace {
 
+// Times the slack that is wanted: from further away steps by the own curvature are fewer, before and after the first one
+// by a borrowed one; and what that leaves of the slack, at most, where it is near enough.   (148)
+constexpr double kNearby = 1e4, kNear = 100, kBorrowedGain = 0.3;
+constexpr double kRoughLine = 1e-3, kExactLine = 1e-10;  // of the length of a step
+
 double dot(Span<const double> a, Span<const double> b) {
   return linear_ops().dot_double(a.data(), b.data(), a.size());
 }
@@ -49,9 +54,20 @@ void Newton::take_slack(NewtonPoint& point) {
 void Newton::look(const LossArrays& losses, NewtonPoint& point) {
   point.b = best_offset(problem_, losses, true, point.f, point.b);
   linear_ops().best(losses, point.f.data(), point.b, point.beta.data());
-  list_free(losses, point);
+  if (!borrowed_) list_free(losses, point);
   summed_ = false;
   take_slack(point);
+}
+
+void Newton::borrow(std::vector<double> curvature) {
+  sum_ = std::move(curvature);
+  borrowed_ = !sum_.empty();
+  factored_ = false;
+}
+
+void Newton::give_back(const LossArrays& losses, const NewtonPoint& point) {
+  borrowed_ = summed_ = false;
+  list_free(losses, point);
 }
 
 // After a step of length t: β, the list, A and g without a pass over all samples.   (128)
@@ -98,7 +114,7 @@ void Newton::direction(Span<const double> g, double wanted, Watch& watch) {
   const double d = static_cast<double>(passes_.features()), m = static_cast<double>(list_.size());
   const double per_row = passes_.stored() / std::max(1.0, static_cast<double>(passes_.rows()));
   const double direct = 0.5 * m * per_row * per_row + d * d * d / 30, products = 50 * (4 * m * per_row + 10 * d);
-  direct_ = passes_.features() <= kDirectFeatures && direct <= products + 1e6;
+  direct_ = borrowed_ || (passes_.features() <= kDirectFeatures && direct <= products + 1e6);
   if (direct_) {
     by_cholesky(g);
   } else {
@@ -108,17 +124,20 @@ void Newton::direction(Span<const double> g, double wanted, Watch& watch) {
 
 void Newton::by_cholesky(Span<const double> g) {
   const std::size_t d = passes_.features(), stride = (d + 4) / 4 * 4;
-  if (!summed_) passes_.hessian(list_, scale_, stride, sum_, false);
+  if (!summed_ && !borrowed_) passes_.hessian(list_, scale_, stride, sum_, false);
   summed_ = true;
-  const bool bias = problem_.bias != Bias::none && !list_.empty();
+  const bool bias = problem_.bias != Bias::none && sum_[stride * d + d] > 0;
   const std::size_t size = bias ? d + 1 : d;
-  factor_.resize(size);
-  mirror(sum_, size, stride, factor_);
-  for (std::size_t i = 0; i < d; ++i) factor_.row(i)[i] += 1;
-  if (bias) factor_.row(d)[d] = (factor_.row(d)[d] + own_ridge()) * (1 + 1e-14);
   delta_.assign(size, 0.0);
   for (std::size_t j = 0; j < d; ++j) delta_[j] = -g[j];
-  const bool made = factor_.make();
+  bool made = borrowed_ && factored_;
+  if (!made) {
+    factor_.resize(size);
+    mirror(sum_, size, stride, factor_);
+    for (std::size_t i = 0; i < d; ++i) factor_.row(i)[i] += 1;
+    if (bias) factor_.row(d)[d] = (factor_.row(d)[d] + own_ridge()) * (1 + 1e-14);
+    factored_ = made = factor_.make();
+  }
   if (made) factor_.solve(delta_);  // else only rounding can bring us here: the gradient is a descent direction
   delta_bias_ = made && bias ? delta_[d] : 0.0;
   delta_.resize(d);
@@ -160,14 +179,16 @@ void Newton::by_conjugate_gradients(Span<const double> g, double wanted, Watch& 
 
 double Newton::search(const LossArrays& losses, const NewtonPoint& point, Span<const double> q) const {
   const double along = dot(point.w, delta_) - (shift_.empty() ? 0.0 : dot(shift_, delta_));
-  return line_minimum(problem_, losses, {point.f.data(), q.data(), point.b, delta_bias_, along, dot(delta_, delta_)});
+  const Line line{point.f.data(), q.data(), point.b, delta_bias_, along, dot(delta_, delta_)};
+  return line_minimum(problem_, losses, line, borrowed_ ? kRoughLine : kExactLine);
 }
 
 bool Newton::step(const LossArrays& losses, double wanted, NewtonPoint& point, Watch& watch) {
+  if (borrowed_ && point.slack > kNearby * wanted) give_back(losses, point);
   direction(point.g, wanted, watch);
   q_.resize(point.f.size());
   passes_.margins(delta_, q_);
-  if (problem_.bias == Bias::free && list_.empty()) {
+  if (problem_.bias == Bias::free && list_.empty() && !borrowed_) {
     // No sample has a loss, and no curvature says where b goes.  Left behind, it lets w shrink by little only where the
     // samples are far from the origin: the nearest ones of both sides are to come closer at the same rate.
     // docs/math.md, below (113)
@@ -180,8 +201,9 @@ bool Newton::step(const LossArrays& losses, double wanted, NewtonPoint& point, W
   for (std::size_t i = 0; i < q_.size(); ++i) point.f[i] += t * q_[i];
   const double before = point.slack, b_before = point.b;
   point.b = best_offset(problem_, losses, true, point.f, point.b + t * delta_bias_);
-  if (!direct_) {
+  if (!direct_ || borrowed_) {
     look(losses, point);
+    if (borrowed_ && point.slack > std::min(kBorrowedGain * before, kNear * wanted)) give_back(losses, point);
   } else if (!follow(losses, t, b_before, point)) {
     summed_ = false;
     take_slack(point);

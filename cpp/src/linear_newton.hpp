@@ -34,6 +34,10 @@ class Newton {
   // One step from a point that has been looked at; the direction is as good as a slack of `wanted` asks for.
   // False if rounding leaves nothing to gain.
   bool step(const LossArrays& losses, double wanted, NewtonPoint& point, Watch& watch);
+  // Directions by the curvature of fewer samples, which stand for all (`lend` of the method that was used on them), as
+  // long as that is near enough: a step is then two passes, and no matrix is made.   (148)
+  void borrow(std::vector<double> curvature);
+  std::vector<double> lend() { return std::move(sum_); }
   // g and slack anew where the last step has carried them along: with large curvatures rounding draws them away.
   // Whether they were.
   bool settle(NewtonPoint& point) {
@@ -49,6 +53,7 @@ class Newton {
   };
 
   void list_free(const LossArrays& losses, const NewtonPoint& point);
+  void give_back(const LossArrays& losses, const NewtonPoint& point);
   bool follow(const LossArrays& losses, double t, double b_before, NewtonPoint& point);
   void take_slack(NewtonPoint& point);
   void direction(Span<const double> g, double wanted, Watch& watch);
@@ -67,6 +72,7 @@ class Newton {
   std::vector<double> next_;      // β after a step
   Change change_;
   bool direct_ = false, summed_ = false;  // the last direction was found by Cholesky; A is that of the list
+  bool borrowed_ = false, factored_ = false;  // A is that of fewer samples; its factor is made
   bool carried_ = false;  // g is that of the step before and what has changed since
   double delta_bias_ = 0;
 };

@@ -10,6 +10,15 @@ namespace hinge {
 
 constexpr std::size_t kShortRow = 16;  // features: the call would cost more than the products
 
+typedef double Pair __attribute__((vector_size(16)));  // what every processor of 64 bits has
+
+inline Pair pair(const double* p) {
+  Pair both;
+  __builtin_memcpy(&both, p, sizeof both);
+  return both;
+}
+inline Pair pair(const float* p) { return Pair{static_cast<double>(p[0]), static_cast<double>(p[1])}; }
+
 template <class Storage>
 class Rows;
 
@@ -21,21 +30,23 @@ class Rows<Dense<T>> {
   double dot(std::size_t i, const double* w) const {
     if (data_.features > kShortRow) return hinge::dot(ops_, data_.row(i), w, data_.features);
     const T* x = data_.row(i);
-    double a = 0, b = 0, c = 0, e = 0;
+    Pair a = {}, b = {};
     std::size_t k = 0;
-    for (; k + 4 <= data_.features; k += 4) {
-      a += static_cast<double>(x[k]) * w[k];
-      b += static_cast<double>(x[k + 1]) * w[k + 1];
-      c += static_cast<double>(x[k + 2]) * w[k + 2];
-      e += static_cast<double>(x[k + 3]) * w[k + 3];
-    }
-    for (; k < data_.features; ++k) a += static_cast<double>(x[k]) * w[k];
-    return (a + b) + (c + e);
+    for (; k + 4 <= data_.features; k += 4) a += pair(x + k) * pair(w + k), b += pair(x + k + 2) * pair(w + k + 2);
+    a += b;
+    double rest = 0;
+    for (; k < data_.features; ++k) rest += static_cast<double>(x[k]) * w[k];
+    return (a[0] + a[1]) + rest;
   }
   void add(std::size_t i, double factor, double* w) const {
     if (data_.features > kShortRow) return hinge::add(ops_, data_.row(i), factor, w, data_.features);
     const T* x = data_.row(i);
-    for (std::size_t k = 0; k < data_.features; ++k) w[k] += factor * static_cast<double>(x[k]);
+    std::size_t k = 0;
+    for (; k + 2 <= data_.features; k += 2) {
+      const Pair moved = pair(w + k) + factor * pair(x + k);
+      __builtin_memcpy(w + k, &moved, sizeof moved);
+    }
+    if (k < data_.features) w[k] += factor * static_cast<double>(x[k]);
   }
   // rows [first, last): their inner products with w; sum += Σ factor x
   void dots(std::size_t first, std::size_t last, const double* w, double* out) const {
@@ -103,11 +114,23 @@ class Rows<Csr<T, I>> {
     for (; k < last; ++k) a += static_cast<double>(static_cast<Weight>(data_.values[k]) * w[data_.index[k]]);
     return (a + b) + (c + e);
   }
-  template <class Weight>
-  void add(std::size_t i, double factor, Weight* w) const {
-    const Weight by = static_cast<Weight>(factor);
+  void add(std::size_t i, double factor, double* w) const {
     for (I k = data_.start[i]; k < data_.start[i + 1]; ++k)
-      w[data_.index[k]] += by * static_cast<Weight>(data_.values[k]);
+      w[data_.index[k]] += factor * static_cast<double>(data_.values[k]);
+  }
+  // The same in single precision; returns ‖w‖² there, of which rounding is a part that is known.
+  double add(std::size_t i, double factor, float* w) const {
+    const float by = static_cast<float>(factor);
+    const I last = data_.start[i + 1];
+    I k = data_.start[i];
+    float squares[4] = {};
+    const auto move = [&](I at, float& square) {
+      const float moved = w[data_.index[at]] += by * static_cast<float>(data_.values[at]);
+      square += moved * moved;
+    };
+    for (; k + 4 <= last; k += 4) move(k, squares[0]), move(k + 1, squares[1]), move(k + 2, squares[2]), move(k + 3, squares[3]);
+    for (; k < last; ++k) move(k, squares[0]);
+    return (squares[0] + squares[1]) + (squares[2] + squares[3]);
   }
   void dots(std::size_t first, std::size_t last, const double* w, double* out) const {
     for (std::size_t i = first; i < last; ++i) out[i - first] = dot(i, w);

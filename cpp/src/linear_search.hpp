@@ -25,7 +25,8 @@ struct Line {
 };
 
 // The derivative along the direction is continuous, piecewise linear and rising: Newton inside a bracket.
-inline double line_minimum(const LinearProblem& problem, const LossArrays& losses, const Line& line) {
+inline double line_minimum(const LinearProblem& problem, const LossArrays& losses, const Line& line,
+                           double precision = 1e-10) {
   const double own = own_ridge(problem);
   double low = 0, high = INFINITY, t = 1;
   for (int round = 0; round < 60; ++round) {
@@ -37,7 +38,7 @@ inline double line_minimum(const LinearProblem& problem, const LossArrays& losse
     (slope < 0 ? low : high) = t;
     double next = t - slope / bend;
     if (!(next > low && next < high)) next = std::isinf(high) ? 2 * t : 0.5 * (low + high);
-    if (std::fabs(next - t) <= 1e-10 * t) return next;
+    if (std::fabs(next - t) <= precision * t) return next;
     t = next;
   }
   return t;

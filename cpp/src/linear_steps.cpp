@@ -92,14 +92,15 @@ Outcome LinearSteps::multipliers(double budget) {
 }
 
 Outcome LinearSteps::from_fewer() {
-  const CoarseStart coarse =
+  CoarseStart coarse =
       start_from_fewer(s_.samples, s_.problem, s_.smooth, s_.parallel, s_.options.seed, s_.watch);
   s_.passes->visited += coarse.work;
   if (coarse.w.empty()) return Outcome::undecided;
   s_.w = coarse.w, s_.offset = coarse.b;
   s_.passes->margins(s_.w, s_.f);
-  if (s_.smooth) return smooth(INFINITY);
-  return bands(false);
+  if (!s_.smooth) return bands(false);
+  newton_.borrow(std::move(coarse.curvature));
+  return smooth(INFINITY);
 }
 
 void LinearSteps::take_slack(BandPoint& point) {

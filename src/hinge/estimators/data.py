@@ -53,9 +53,16 @@ def labels_of(y: NDArray[Any]) -> NDArray[Any]:
     """The different labels, sorted; without sorting all of them where they are two numbers."""
     if y.dtype.kind in "iuf" and y.size:
         low, high = y.min(), y.max()
-        if np.all((y == low) | (y == high)):
-            return np.unique(np.array([low, high]))
+        if low < high and np.count_nonzero(y == low) + np.count_nonzero(y == high) == y.size:
+            return np.array([low, high])
     return np.unique(y)
+
+
+def signs_of(y: NDArray[Any], label: Any, classes: NDArray[Any]) -> Array:
+    """1 where y is this label, −1 elsewhere; y itself where it says just that."""
+    if y.dtype == np.float64 and len(classes) == 2 and tuple(classes) == (-1.0, 1.0) and label == 1.0:
+        return y
+    return 2.0 * (y == label) - 1.0
 
 
 def take(X: Any, rows: NDArray[np.intp] | None) -> Any:

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators import parameters
-from hinge.estimators.data import Data, check_known, labels_of, one_column
+from hinge.estimators.data import Data, check_known, labels_of, one_column, signs_of
 from hinge.estimators.linear_machine import LinearMachine
 from hinge.estimators.transaction import all_or_nothing
 from hinge.formulations import (
@@ -257,7 +257,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         return [
             linear_classification(
                 data.X,
-                np.where(data.y == label, 1.0, -1.0),
+                signs_of(data.y, label, self.classes_),
                 cost,
                 loss,
                 self._bias(),

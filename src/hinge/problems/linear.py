@@ -59,12 +59,12 @@ class LinearProblem:
             if value.shape != (n,):
                 raise ValueError(f"{name} has shape {value.shape}, expected ({n},)")
             object.__setattr__(self, name, value)
-        if not np.isfinite(self.target).all():
+        if not np.isfinite(np.sum(self.target)) and not np.isfinite(self.target).all():  # the sum may overflow
             raise ValueError("target must be finite")
         if _highest(self.lower) > 0 or _lowest(self.upper) < 0 or _lowest(self.ridge) < 0:
             raise ValueError("zero must lie between lower and upper, and ridge must not be negative")
         bounded = np.isfinite(_highest(self.upper)) and np.isfinite(_lowest(self.lower))
-        if not bounded and np.any((self.ridge == 0) & np.isinf(self.upper - self.lower)):
+        if not bounded and not np.min(self.ridge) > 0 and np.any((self.ridge == 0) & np.isinf(self.upper - self.lower)):
             raise ValueError("a variable without ridge needs finite bounds: the machine has no loss that can be large")
 
     @property
