@@ -16,7 +16,7 @@ namespace hinge {
 namespace {
 
 constexpr double kPolishedValues = 20'000;
-constexpr std::size_t kPolishedFeatures = 200;
+constexpr std::size_t kPolishedSamples = 1000, kPolishedFeatures = 200;  // so many samples: whatever they hold
 constexpr std::int64_t kPolishingSteps = 50;  // what they have not gained, rounding hides
 constexpr double kFairEpochs = 10;  // Newton's method goes first where it costs no more than these
 constexpr double kDearEpochs = 20;  // a start from fewer samples does not go first where its steps cost more
@@ -176,9 +176,8 @@ class LinearRun {
 
   // Small problems are solved to rounding, whatever the tolerance; kinked losses until their active set is clear.
   void polish() {
-    if (state_.options.method != LinearMethod::automatic || state_.passes->stored() > kPolishedValues ||
-        state_.d > kPolishedFeatures)
-      return;
+    const bool small = state_.passes->stored() <= kPolishedValues || state_.n <= kPolishedSamples;
+    if (state_.options.method != LinearMethod::automatic || !small || state_.d > kPolishedFeatures) return;
     state_.goal = std::min(state_.goal, state_.smooth ? 1e-15 : 1e-12);
     if (state_.proven()) return;
     const std::int64_t most = state_.best.epochs + state_.best.newton_steps + kPolishingSteps;

@@ -31,6 +31,9 @@ class LinearChoice {
   LinearChoice(double rows, double features, double stored, bool smooth, bool sparse, FreeSamples free = {})
       : n_(rows), d_(features), stored_(stored), smooth_(smooth), sparse_(sparse), free_(free) {}
 
+  // Few samples for each feature: most of those that are not at a bound count, and no band is the right one.
+  bool crowded() const { return n_ < kCrowded * d_; }
+
   // A look at all samples, there and back.
   double look() const { return 3 * stored_ + 10 * n_; }
 
@@ -45,7 +48,8 @@ class LinearChoice {
     const double decades = decades_of(gap, target);
     if (d_ <= static_cast<double>(kDirectFeatures)) {
       if (smooth_) return (3 + 0.5 * decades) * step_work();
-      return 2 * look() + (2 + 2 * decades) * (step_work() - 0.7 * look());  // most of its looks are at a band
+      const double steps = (crowded() ? kCrowdedSteps : 1) * (2 + 2 * decades);
+      return 2 * look() + steps * (step_work() - (crowded() ? 0.0 : 0.7) * look());  // most of its looks are at a band
     }
     return in_sample_space(gap, target) ? sample_work(decades) : products_work(decades);
   }
@@ -70,6 +74,7 @@ class LinearChoice {
   }
 
  private:
+  static constexpr double kCrowded = 12, kCrowdedSteps = 5;
   static constexpr double kGrows = 1.2;  // what the dual point of a few epochs says of the free samples
   static constexpr double kSurer = 4;    // nobody knows how many products a direction needs; a factor is exact
 

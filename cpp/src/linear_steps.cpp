@@ -11,7 +11,9 @@ namespace {
 
 constexpr int kRoundedSteps = 40;  // on the losses rounded off, at most: bands around a point short of their optimum are the wrong ones
 
+constexpr double kSettled = 0.1;   // relative gap of a point where most samples stand already where they will
 constexpr double kRoundedSlack = 1.0;  // ½‖w − Xᵀβ‖² there, over what the losses are from their rounded forms
+constexpr double kLost = 0.5;          // of the gap before: what a round leaves where its band was the wrong one
 constexpr double kBandPart = 0.8;      // of the gap that would do: what is asked of a band, the others keep the rest
 
 }  // namespace
@@ -25,7 +27,9 @@ NewtonPoint LinearSteps::start() const {
 
 Outcome LinearSteps::run(double budget) {
   if (s_.smooth) return smooth(budget);
-  return s_.few_features() && !banded_ ? bands(true) : multipliers(budget);
+  if (!s_.few_features() || banded_) return multipliers(budget);
+  if (s_.last.relative() <= kSettled || s_.at_nothing) return bands(true);
+  return s_.choice().crowded() ? multipliers(budget) : bands(false);
 }
 
 // The certificate of a point of Newton's method; where w must be Xᵀβ, of that.
@@ -122,6 +126,7 @@ Outcome LinearSteps::bands(bool settled) {
   } else {
     band.smooth_out(point, width, kRoundedSlack, kRoundedSteps);
   }
+  double before = INFINITY;
   for (int round = 0; round < 6; ++round, width *= 0.3) {
     s_.best.newton_steps += band.steps;
     band.steps = 0, band.most = s_.steps_left();
@@ -129,6 +134,8 @@ Outcome LinearSteps::bands(bool settled) {
     settle(point.w, point.f, point.beta, point.slack());
     if (s_.proven()) return Outcome::solved;
     if (s_.spent()) return Outcome::spent;
+    if (s_.last.relative() > kSettled && s_.last.gap > kLost * before) break;
+    before = s_.last.gap;
     point.b = s_.offset;
     band.round(point, width, kBandPart * s_.wanted() * (s_.options.expansion ? 1e-5 : 1.0));
     s_.passes->margins(point.w, point.f);

@@ -30,13 +30,17 @@ from hinge.solvers.smo import SMO
 #: Up to this many samples.
 POLISHED_N = 1000
 
+#: With more features than that, only up to so many: systems of a thousand unknowns take longer than all the rest.
+POLISHED_FEATURES = POLISHED_WIDE_N = 200
+
 #: Steps of sequential minimal optimisation where the linear system is no help.
 PAIR_STEPS = 20_000
 
 
 def polish_linear(problem: LinearProblem, solution: LinearSolution) -> LinearSolution:
     """The same solution to rounding where its active set is right; as it was where it is not."""
-    if not is_small(problem) or np.any(problem.ridge > 0):  # squared losses: Newton's method ends at rounding itself
+    wide = problem.X.shape[1] > POLISHED_FEATURES and problem.n > POLISHED_WIDE_N
+    if wide or not is_small(problem) or np.any(problem.ridge > 0):  # squared losses: Newton's method ends there itself
         return solution
     with single_thread():  # all of it: bits are not to depend on how many threads BLAS has
         found = _polished(problem, solution)
