@@ -1,5 +1,7 @@
 """Many features: descent keeps w in single precision where the tolerance allows, and proves its gap all the same."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -122,3 +124,34 @@ def test_warm_starts_and_expansions(loss):
         assert relative(problem, found) <= 1e-4
     expanded = solver.solve_linear(problem, expansion=True)
     np.testing.assert_allclose(expanded.weights, problem.X.T.astype(np.float64) @ expanded.beta, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("bias", BIASES)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_rounded_weights_on_a_file(loss, bias, tmp_path):
+    problem = wide(loss, bias, C=0.1, n=3000)
+    parts = {}
+    for name in ("data", "indices", "indptr"):
+        np.save(tmp_path / f"{name}.npy", getattr(problem.X, name))
+        parts[name] = np.load(tmp_path / f"{name}.npy", mmap_mode="r")
+    X = sparse.csr_matrix(problem.X.shape, dtype=np.float32)
+    X.data, X.indices, X.indptr = parts["data"], parts["indices"], parts["indptr"]
+    mapped = replace(problem, X=X)
+    found = CoordinateDescent(tol=1e-2, block_bytes=1 << 16).solve_linear(mapped)
+    assert found.status is Status.SOLVED
+    assert is_single(found.weights) == (bias is not Bias.FREE)  # of a free offset w is computed anew at every look
+    assert relative(problem, found) <= 1e-2
+    for name in parts:
+        np.testing.assert_array_equal(parts[name], getattr(problem.X, name))
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_memory_is_not_held_in_parts(dense):
+    """Pages of a file come back when they are read again; those of memory would be zeros."""
+    problem = wide("hinge", n=3000)
+    if dense:
+        problem = replace(problem, X=problem.X[:, :200].toarray())
+    before = problem.X.copy()
+    with pytest.raises(ValueError, match=r"read-only maps of files.*block_bytes=0"):
+        CoordinateDescent(tol=1e-3, block_bytes=1 << 16).solve_linear(problem)
+    assert (before != problem.X).sum() == 0

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from hinge.kernels import available_bytes, cache_bytes
+from hinge.kernels.samples import is_mapped
 
 #: "auto" holds at most so much of a file, and no more than a quarter of the free memory.
 AUTO_BYTES = 256 << 20
@@ -16,15 +17,6 @@ AUTO_BYTES = 256 << 20
 
 #: Values of a mapped array to look at between two returns of its pages.
 CHECKED_VALUES = 1 << 22
-
-
-def is_mapped(array: Any) -> bool:
-    """Whether an array is a read-only map of a file: only then may its pages be given back."""
-    while array is not None:
-        if isinstance(array, np.memmap):
-            return bool(array.mode == "r")
-        array = getattr(array, "base", None)
-    return False
 
 
 def mapped_parts(X: Any) -> tuple[Any, ...] | None:
