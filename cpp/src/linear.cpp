@@ -39,6 +39,7 @@ class LinearRun {
       best.status = stop.status;
       if (stop.status == Status::time_limit) last_words();
     }
+    settle_best();
     if (best.weights.empty()) best.weights.assign(state_.d, 0.0);
     best.products = state_.passes->count;
     best.floor = state_.floor;
@@ -113,7 +114,9 @@ class LinearRun {
     if (state_.options.method == LinearMethod::newton) {
       if (state_.smooth) best_weights();
       const Outcome outcome = by_steps(INFINITY);
-      return outcome == Outcome::undecided ? by_steps(INFINITY) : outcome;
+      if (outcome != Outcome::undecided) return outcome;
+      state_.back_to_best();
+      return by_steps(INFINITY);
     }
     Outcome outcome = Outcome::undecided;
     double patience = 0;
@@ -141,8 +144,7 @@ class LinearRun {
   Outcome by_steps(double budget) {
     if (!state_.choice().in_sample_space(state_.last.gap, state_.wanted())) return steps_.run(budget);
     const Outcome outcome = sample_steps_.run(budget);
-    state_.no_sample_steps = true;
-    if (outcome == Outcome::undecided) state_.back_to_best();
+    state_.no_more_sample_steps();
     return outcome;
   }
 
@@ -190,6 +192,14 @@ class LinearRun {
     } catch (const Stop& stop) {  // out of time for more than was asked for
       if (stop.status != Status::time_limit) throw;
     }
+  }
+
+  // Whatever has ended the run, the bounds of its answer are those of the samples: two passes, whoever asks to stop.
+  void settle_best() {
+    state_.watch.mute();
+    state_.settle_best();
+    state_.goal = state_.options.tolerance;
+    if (state_.best.status == Status::solved && !state_.proven()) state_.best.status = Status::numerical;
   }
 
   // Out of time: one more look at what coordinate descent has, so that the answer has its gap.

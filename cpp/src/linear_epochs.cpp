@@ -116,7 +116,7 @@ bool LinearEpochs::mean_proves() {
   s_.w = descent_->mean;
   s_.passes->margins(s_.w, s_.f);
   const LinearState::Sight sight = s_.see(s_.f, s_.beta);
-  if (!s_.likely_proven(sight)) return false;
+  if (!s_.likely_proven(s_.w, sight)) return false;
   if (exact.empty()) {
     exact.resize(s_.d);
     s_.passes->combine(s_.beta, exact);
@@ -152,7 +152,7 @@ void LinearEpochs::check() {
   LinearState::Sight sight = s_.see(s_.f, s_.beta);
   if (hardly_strayed()) {
     slack = drift_ = 0.5 * strayed() * strayed();
-  } else if (s_.problem.bias != Bias::free && (descent_->rounded || s_.likely_proven(sight))) {
+  } else if (s_.problem.bias != Bias::free && (descent_->rounded || s_.likely_proven(s_.w, sight))) {
     std::vector<double> exact(s_.d);
     s_.passes->combine(s_.beta, exact);
     slack = drift_ = half_squared_distance(s_.w, exact);
@@ -230,7 +230,7 @@ Outcome LinearEpochs::run(double patience) {
     if (averaged && near && mean_proves()) return Outcome::solved;
     check();
     if (s_.proven()) return Outcome::solved;
-    if (s_.at_floor() && s_.few_features()) return Outcome::undecided;  // what is left is rounding, or a few steps
+    if (s_.at_floor() && s_.few_features() && !s_.choice().crowded()) return Outcome::undecided;  // what is left is rounding, or a few steps
     checked = descent_->work, seen = s_.last.gap;
     early = began + 2 * (descent_->work - began);
     trust_ = sorting ? 1.0 : std::min(20.0, std::max(0.5, 0.8 * thought / std::max(s_.last.gap, 1e-300)));

@@ -39,12 +39,10 @@ class Newton {
   void borrow(std::vector<double> curvature);
   std::vector<double> lend() { return std::move(sum_); }
   // g and slack anew where the last step has carried them along: with large curvatures rounding draws them away.
-  // Whether they were.
-  bool settle(NewtonPoint& point) {
-    if (!carried_) return false;
-    take_slack(point);
-    return true;
+  void settle(NewtonPoint& point) {
+    if (carried_) take_slack(point);
   }
+  bool carried() const { return carried_; }
 
  private:
   struct Change {  // what a step has changed about the samples that are free, or no longer

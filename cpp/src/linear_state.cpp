@@ -16,7 +16,6 @@ namespace hinge {
 namespace {
 
 constexpr int kEpochsBefore = 20;  // it is asked who is free
-constexpr double kCarried = 1e4 * std::numeric_limits<double>::epsilon();  // of Σ|β|‖x‖: sums of sums were off by 800
 constexpr std::size_t kKeptBytes = std::size_t(16) << 20, kKeptPerSample = 400;
 
 // The C library gives memory back to the system beyond twice the largest block that was ever freed, and a page that
@@ -63,11 +62,9 @@ LinearState::Sight LinearState::see(const std::vector<double>& values, const std
   return {b, linear_ops().bounds(arrays, values.data(), b, dual.data(), parts.data())};
 }
 
-void LinearState::adopt(const std::vector<double>& at, const std::vector<double>& dual, double slack,
-                        const Sight& sight) {
+LinearBounds LinearState::bounds_at(const std::vector<double>& at, double slack, const Sight& sight) const {
   const LossBounds& found = sight.bounds;
-  const double b = sight.b;
-  const double sum = found.sum, violation = found.violation;
+  const double b = sight.b, sum = found.sum;
   double gap = slack + found.gap;
   double primal = 0.5 * squared(at) + found.loss + problem.total * b;
   if (problem.bias == Bias::penalised) {
@@ -77,24 +74,41 @@ void LinearState::adopt(const std::vector<double>& at, const std::vector<double>
   } else if (problem.bias == Bias::free) {
     gap += std::fabs(b * (problem.total - sum));
   }
-  offset = b;
-  last = {primal, primal - gap, gap, violation};
+  return {primal, primal - gap, gap, found.violation};
+}
+
+void LinearState::adopt(const std::vector<double>& at, const std::vector<double>& dual, double slack,
+                        const Sight& sight, bool carried) {
+  offset = sight.b;
+  last = bounds_at(at, slack, sight);
   watch.snapshot.iteration = best.epochs + best.newton_steps;
-  watch.snapshot.violation = violation, watch.snapshot.primal = primal;
-  watch.snapshot.dual = last.dual, watch.snapshot.gap = gap;
+  watch.snapshot.violation = last.violation, watch.snapshot.primal = last.primal;
+  watch.snapshot.dual = last.dual, watch.snapshot.gap = last.gap;
   watch.record();
   if (!(last.relative() <= best.bounds.relative())) return;
   best.bounds = last;
-  best.beta = dual, best.offset = b;
+  best.beta = dual, best.offset = sight.b;
+  best_carried_ = carried;
   const bool nothing = std::all_of(at.begin(), at.end(), [](double v) { return v == 0; });
   best.weights.clear();
   if (!nothing) best.weights = at;  // millions of zeros need no memory yet
 }
 
-bool LinearState::likely_proven(const Sight& sight) const {
-  double primal = 0.5 * squared(w) + sight.bounds.loss + problem.total * sight.b;
-  if (problem.bias == Bias::penalised) primal += 0.5 * sight.b * sight.b / (problem.bias_scale * problem.bias_scale);
-  return sight.bounds.gap <= 1.01 * goal * primal + floor;
+bool LinearState::likely_proven(const std::vector<double>& at, const Sight& sight, double slack) const {
+  const LinearBounds bounds = bounds_at(at, slack, sight);
+  return bounds.gap <= 1.01 * goal * bounds.primal + floor;
+}
+
+void LinearState::settle_best() {
+  if (!best_carried_ || best.weights.empty()) return;
+  best_carried_ = false;
+  std::vector<double> values(n), away(d);
+  passes->margins(best.weights, values);
+  passes->combine(best.beta, away);
+  for (std::size_t j = 0; j < d; ++j) away[j] -= best.weights[j];
+  const Sight sight = see(values, best.beta);
+  best.bounds = bounds_at(best.weights, 0.5 * squared(away), sight);
+  best.offset = sight.b;
 }
 
 void LinearState::from_beta() {
@@ -122,14 +136,6 @@ void LinearState::scale_weights(double times) {
 }
 
 double LinearState::wanted() const { return goal * 0.5 * std::max(std::fabs(last.primal + last.dual), 1e-300); }
-
-bool LinearState::in_doubt(const std::vector<double>& beta) {
-  const std::vector<double>& norms = squared_norms();
-  double reach = 0;
-  for (std::size_t i = 0; i < n; ++i) reach += std::fabs(beta[i]) * std::sqrt(norms[i]);
-  const double away = kCarried * reach;
-  return 0.5 * away * away > 0.1 * wanted();
-}
 
 LinearChoice LinearState::choice() {
   const FreeSamples free = many_features() ? free_samples() : FreeSamples{};

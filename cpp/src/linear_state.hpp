@@ -31,14 +31,18 @@ class LinearState {
     LossBounds bounds;
   };
   Sight see(const std::vector<double>& f, const std::vector<double>& beta);
-  // The bounds at any point that has been seen; kept where it is better than the best.
-  void adopt(const std::vector<double>& w, const std::vector<double>& beta, double slack, const Sight& sight);
+  // The bounds at any point that has been seen; kept where it is better than the best.  `carried`: slack is what a method
+  // has carried along, and rounding may have drawn it away.
+  void adopt(const std::vector<double>& w, const std::vector<double>& beta, double slack, const Sight& sight,
+             bool carried = false);
   void adopt(const std::vector<double>& w, const std::vector<double>& f, const std::vector<double>& beta,
              double slack) {
     adopt(w, beta, slack, see(f, beta));
   }
-  // Without Xᵀβ the gap is that of w: good enough to see whether it is worth the proof.
-  bool likely_proven(const Sight& sight) const;
+  // Whether that would prove what is wanted, or nearly: worth the passes that make sure of it.
+  bool likely_proven(const std::vector<double>& w, const Sight& sight, double slack = 0) const;
+  // The bounds of the best point, from the samples, where they are not known to be right.
+  void settle_best();
   // w and f of beta, made feasible; of the best point.
   void from_beta();
   void back_to_best();
@@ -59,8 +63,6 @@ class LinearState {
   bool spent() const { return steps_left() == 0; }
   double wanted() const;  // the gap that would do
   LinearChoice choice();
-  // Whether rounding may have drawn a Xᵀβ that was carried along, and not computed anew, away by as much as that.
-  bool in_doubt(const std::vector<double>& beta);
   // Few features, all in memory, and no method asked for.
   bool few_features() const {
     return options.method == LinearMethod::automatic && options.block_bytes == 0 && d <= kDirectFeatures;
@@ -68,9 +70,13 @@ class LinearState {
   // Many features, all in memory, and steps in the space of samples have not failed.
   bool many_features() const {
     return options.method != LinearMethod::descent && options.block_bytes == 0 && d > kDirectFeatures &&
-           !no_sample_steps;
+           !no_sample_steps_;
   }
   LinearGram& gram();  // made when first asked for
+  void no_more_sample_steps() {  // nor their inner products, which take up to 285 MB
+    no_sample_steps_ = true;
+    gram_.reset();
+  }
   const std::vector<double>& squared_norms();  // found when first asked for
   void forget_norms() { std::vector<double>().swap(norms_); }
   double loss_of_nothing();  // at w = 0, b = 0
@@ -87,7 +93,6 @@ class LinearState {
   const std::size_t n, d;
   Losses losses;
   bool smooth = true;  // D > 0 everywhere
-  bool no_sample_steps = false;
   bool at_nothing = false;  // w = 0, β = 0, and no method has begun
   std::vector<double> w, f, beta, parts;
   double offset = 0, goal, floor = 0;
@@ -97,10 +102,13 @@ class LinearState {
 
  private:
   FreeSamples free_samples();
+  LinearBounds bounds_at(const std::vector<double>& w, double slack, const Sight& sight) const;
 
   std::vector<double> norms_;
   std::unique_ptr<LinearGram> gram_;
+  bool no_sample_steps_ = false;
   double all_products_ = -1;
+  bool best_carried_ = false;  // the slack of the best point is
   int asked_ = 0;
 };
 

@@ -14,7 +14,14 @@ constexpr int kRoundedSteps = 40;  // on the losses rounded off, at most: bands 
 constexpr double kSettled = 0.1;   // relative gap of a point where most samples stand already where they will
 constexpr double kRoundedSlack = 1.0;  // ½‖w − Xᵀβ‖² there, over what the losses are from their rounded forms
 constexpr double kLost = 0.5;          // of the gap before: what a round leaves where its band was the wrong one
+constexpr double kFar = 1e3;           // mean of |⟨w, x_i⟩|: its last digits are those of the losses
 constexpr double kBandPart = 0.8;      // of the gap that would do: what is asked of a band, the others keep the rest
+
+bool is_far(const std::vector<double>& f) {
+  double sum = 0;
+  for (double v : f) sum += std::fabs(v);
+  return sum > kFar * static_cast<double>(f.size());
+}
 
 }  // namespace
 
@@ -27,18 +34,40 @@ NewtonPoint LinearSteps::start() const {
 
 Outcome LinearSteps::run(double budget) {
   if (s_.smooth) return smooth(budget);
-  if (!s_.few_features() || banded_) return multipliers(budget);
-  if (s_.last.relative() <= kSettled || s_.at_nothing) return bands(true);
-  return s_.choice().crowded() ? multipliers(budget) : bands(false);
+  if (!s_.few_features() || banded_ || s_.choice().crowded()) return multipliers(budget);
+  return bands(s_.last.relative() <= kSettled);
 }
 
-// The certificate of a point of Newton's method; where w must be Xᵀβ, of that.
-void LinearSteps::settle(const std::vector<double>& w, const std::vector<double>& f, const std::vector<double>& beta,
-                         double slack) {
-  if (!s_.options.expansion) return s_.adopt(w, f, beta, slack);
-  s_.beta = beta;
-  s_.passes->combine(s_.beta, s_.w);
-  s_.look(0.0);
+// The certificate of a point of Newton's method; where w must be Xᵀβ, of that.  What was carried along from step to step
+// proves nothing: f and g are then computed anew.
+void LinearSteps::settle(NewtonPoint& point) {
+  if (s_.options.expansion) {
+    s_.beta = point.beta;
+    s_.passes->combine(s_.beta, s_.w);
+    return s_.look(0.0);
+  }
+  LinearState::Sight sight = s_.see(point.f, point.beta);
+  if (s_.likely_proven(point.w, sight, point.slack) && (newton_.carried() || is_far(point.f))) {
+    newton_.settle(point);
+    s_.passes->margins(point.w, point.f);
+    sight = s_.see(point.f, point.beta);
+  }
+  s_.adopt(point.w, point.beta, point.slack, sight, newton_.carried());
+}
+
+// `moved`: point.f has been carried along, too.
+void LinearSteps::settle(BandPoint& point, bool moved) {
+  if (s_.options.expansion) {
+    s_.beta = point.beta;
+    s_.passes->combine(s_.beta, s_.w);
+    return s_.look(0.0);
+  }
+  LinearState::Sight sight = s_.see(point.f, point.beta);
+  if (moved && s_.likely_proven(point.w, sight, point.slack())) {
+    s_.passes->margins(point.w, point.f);
+    sight = s_.see(point.f, point.beta);
+  }
+  s_.adopt(point.w, point.beta, point.slack(), sight);
 }
 
 Outcome LinearSteps::smooth(double budget) {
@@ -46,8 +75,7 @@ Outcome LinearSteps::smooth(double budget) {
   const double began = s_.passes->visited;
   newton_.look(s_.losses.arrays(), point);
   for (;;) {
-    if (point.slack <= s_.wanted()) newton_.settle(point);  // nothing is proven by what was carried along
-    settle(point.w, point.f, point.beta, point.slack);
+    settle(point);
     if (s_.proven()) return Outcome::solved;
     if (s_.spent()) return Outcome::spent;
     if (s_.passes->visited - began > budget) return Outcome::undecided;
@@ -55,7 +83,7 @@ Outcome LinearSteps::smooth(double budget) {
     const bool gained = newton_.step(s_.losses.arrays(), target, point, s_.watch);
     ++s_.best.newton_steps;
     if (gained) continue;
-    settle(point.w, point.f, point.beta, point.slack);
+    settle(point);
     return s_.proven() ? Outcome::solved : Outcome::stuck;
   }
 }
@@ -83,7 +111,7 @@ Outcome LinearSteps::multipliers(double budget) {
       if (!gained) break;
     }
     newton_.settle(point);
-    settle(point.w, point.f, point.beta, point.slack);
+    settle(point);
     if (s_.proven()) return Outcome::solved;
     if (s_.spent()) return Outcome::spent;
     if (s_.passes->visited - began > budget) return Outcome::undecided;
@@ -130,8 +158,8 @@ Outcome LinearSteps::bands(bool settled) {
   for (int round = 0; round < 6; ++round, width *= 0.3) {
     s_.best.newton_steps += band.steps;
     band.steps = 0, band.most = s_.steps_left();
-    if ((round > 0 || !settled) && s_.in_doubt(point.beta)) take_slack(point);
-    settle(point.w, point.f, point.beta, point.slack());
+    if (round > 0 || !settled) take_slack(point);  // what rounds have carried along may be far from it
+    settle(point, round == 0 && !settled);
     if (s_.proven()) return Outcome::solved;
     if (s_.spent()) return Outcome::spent;
     if (s_.last.relative() > kSettled && s_.last.gap > kLost * before) break;

@@ -27,7 +27,8 @@ class LinearSteps {
   Outcome multipliers(double budget);
   NewtonPoint start() const;
   void take_slack(BandPoint& point);  // g anew
-  void settle(const std::vector<double>& w, const std::vector<double>& f, const std::vector<double>& beta, double slack);
+  void settle(NewtonPoint& point);
+  void settle(BandPoint& point, bool moved);
 
   LinearState& s_;
   Newton newton_;

@@ -15,6 +15,7 @@ class Watch {
 
   // About every millisecond, on the calling thread only.
   void poll() {
+    if (muted_) return;
     const double now = watch_.seconds();
     if (limit_ >= 0 && now > limit_) throw Stop{Status::time_limit};
     listen(now);
@@ -25,13 +26,14 @@ class Watch {
     monitor_.record(snapshot);
   }
   double seconds() const { return watch_.seconds(); }
+  void mute() { muted_ = true; }  // from now on nothing stops, and nobody is told
   void lift_limit() { limit_ = -1; }  // for the one pass that makes a cut-off run worth something
 
   Snapshot snapshot;
 
  private:
   void listen(double now) {
-    if (now - last_ < 0.05) return;
+    if (muted_ || now - last_ < 0.05) return;
     last_ = now;
     if (monitor_.interrupted()) throw Stop{Status::interrupted};
     snapshot.seconds = now;
@@ -41,6 +43,7 @@ class Watch {
   Monitor& monitor_;
   Stopwatch watch_;
   double limit_, last_ = 0;
+  bool muted_ = false;
 };
 
 }  // namespace hinge

@@ -150,3 +150,23 @@ class TestFarFeatures:
         X = np.full((4, 2), 1.7e308)
         with pytest.raises(ValueError, match="overflow"):
             hinge.LinearSVC().fit(X, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive"])
+@pytest.mark.parametrize(("shift", "scale", "d"), [(5e4, 100.0, 20), (3e4, 1e3, 1), (1e3, 1e3, 60), (1e5, 0.1, 5)])
+def test_far_from_the_origin_nothing_is_proven_by_what_was_carried_along(loss, shift, scale, d):
+    """Xᵀβ is a sum of terms that are far larger than it; steps and bands once added their changes up."""
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(3000, d))
+    f = Z.sum(axis=1) / np.sqrt(d) + rng.normal(size=3000)
+    X = (Z + shift) * scale
+    for C, tol in ((10.0, 1e-3), (100.0, 1e-2), (0.01, 1e-5)):
+        for most in (3, 300):
+            options = {"loss": loss, "C": C, "tol": tol, "max_iter": most}
+            if "epsilon" in loss:
+                model, y = hinge.LinearSVR(epsilon=0.1, **options), f
+            else:
+                model, y = hinge.LinearSVC(**options), np.where(f > 0, 1.0, -1.0)
+            found = model.fit(X, y).certify(X, y)
+            assert model.status_ is not Status.SOLVED or found.relative_gap <= tol * (1 + 1e-4)
+            assert found.gap <= model.certificate_.gap * (1 + 1e-3) + 1e-9 * found.primal

@@ -1,5 +1,7 @@
 """Coarse gaps and small machines: what is left out there is not needed, and the proof is the same."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -8,6 +10,7 @@ from sklearn.datasets import make_classification
 import hinge
 from hinge.estimators.data import labels_of, signs_of
 from hinge.formulations import linear_classification, linear_regression
+from hinge.kernels.samples import view
 from hinge.problems import Bias, Status, certify_linear
 from hinge.solvers import CoordinateDescent, polish_linear
 
@@ -218,3 +221,37 @@ def test_labels_of_plus_and_minus_one_are_not_copied():
     before = y.copy()
     hinge.LinearSVC().fit([[0.0], [1.0], [2.0]], y)
     np.testing.assert_array_equal(y, before)
+
+
+def test_a_fine_gap_is_not_left_to_bands_where_features_outnumber_samples():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(152, 1109))
+    f = X @ rng.normal(size=1109) / np.sqrt(1109)
+    f = 0.2 * (f + 0.1 * rng.normal(size=152))
+    problem = linear_regression(X, f, np.full(152, 12603.0), 0.1, "epsilon_insensitive", Bias.FREE)
+    auto, descent = (
+        CoordinateDescent(tol=7e-8, method=method, max_iter=300).solve_linear(problem) for method in ("auto", "descent")
+    )
+    assert auto.status is descent.status is Status.SOLVED
+    assert auto.counters["work"] <= 3 * descent.counters["work"]
+
+
+# ---- odd arrays -----------------------------------------------------------------------------------------------------
+
+
+def test_column_indices_are_not_copied_for_the_sake_of_row_starts():
+    X = sparse.random(50, 30, 0.2, format="csr", random_state=0)
+    X.indptr = X.indptr.astype(np.int64)
+    y = np.where(np.arange(50) % 2, 1.0, -1.0)
+    assert view(X).native.n_features == 30
+    np.testing.assert_array_equal(
+        hinge.LinearSVC().fit(X, y).coef_, hinge.LinearSVC().fit(sparse.csr_matrix(X.toarray()), y).coef_
+    )
+
+
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_targets_that_overflow_are_refused(loss):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match=r"1\.7e\+308 is too large.*standard deviation"):
+            hinge.LinearSVR(loss=loss).fit(np.arange(6.0)[:, None], [1.7e308, -1.7e308, 1, 2, 3, 4])

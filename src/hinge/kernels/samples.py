@@ -42,7 +42,9 @@ def view(X: Data, mapped: bool = False) -> SampleView:
     if sparse.issparse(X):
         if not mapped:  # scipy would look at all of a file at once; the core checks its order in parts
             X = canonical(X)
-        index = np.result_type(X.indices, X.indptr)
+        index = X.indices.dtype  # indptr is the shorter one: where it fits, indices are not copied
+        if X.nnz > np.iinfo(index).max:
+            index = np.result_type(X.indices, X.indptr)
         indices, indptr = X.indices.astype(index, copy=False), X.indptr.astype(index, copy=False)
         if mapped:
             _check_mapped(X.data, indices)
@@ -59,8 +61,8 @@ def _check_mapped(*parts: np.ndarray) -> None:
     if not all(is_mapped(part) for part in parts):
         raise ValueError(
             "samples that are held in parts must be read-only maps of files, used as they are: give np.memmap(..., "
-            "mode='r') in float32 or float64 and C order, or CSR of such arrays whose indices and indptr have one type "
-            "(hinge.io.map_libsvm makes them), or hold all samples (block_bytes=0)"
+            "mode='r') in float32 or float64 and C order, or CSR of such arrays (hinge.io.map_libsvm makes them), or "
+            "hold all samples (block_bytes=0)"
         )
 
 

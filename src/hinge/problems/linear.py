@@ -17,6 +17,9 @@ from hinge.problems.status import Status
 #: Values of X turned to float64 at a time by the certificate.
 BLOCK_VALUES = 1 << 22
 
+#: Targets whose squares, added up, are still numbers.
+LARGEST_TARGET = 1e140
+
 
 class Bias(IntEnum):
     """No offset, one whose square is part of the objective, or a free one."""
@@ -59,12 +62,19 @@ class LinearProblem:
             if value.shape != (n,):
                 raise ValueError(f"{name} has shape {value.shape}, expected ({n},)")
             object.__setattr__(self, name, value)
-        if not np.isfinite(np.sum(self.target)) and not np.isfinite(self.target).all():  # the sum may overflow
+        largest = max(_highest(self.target), -_lowest(self.target))
+        if not np.isfinite(largest):
             raise ValueError("target must be finite")
+        if largest > LARGEST_TARGET:
+            raise ValueError(
+                f"a target of {largest:g} is too large, its square overflows: divide targets (y) by their standard "
+                f"deviation, or by anything that leaves them below {LARGEST_TARGET:g}"
+            )
         if _highest(self.lower) > 0 or _lowest(self.upper) < 0 or _lowest(self.ridge) < 0:
             raise ValueError("zero must lie between lower and upper, and ridge must not be negative")
         bounded = np.isfinite(_highest(self.upper)) and np.isfinite(_lowest(self.lower))
-        if not bounded and not np.min(self.ridge) > 0 and np.any((self.ridge == 0) & np.isinf(self.upper - self.lower)):
+        curved = np.min(self.ridge, initial=np.inf) > 0
+        if not bounded and not curved and np.any((self.ridge == 0) & np.isinf(self.upper - self.lower)):
             raise ValueError("a variable without ridge needs finite bounds: the machine has no loss that can be large")
 
     @property
