@@ -23,8 +23,6 @@ constexpr double kDearEpochs = 20;  // a start from fewer samples does not go fi
 constexpr double kNear = 0.1;       // relative gap of a warm start where most samples stand where they will
 constexpr double kNothing = 1.99;   // and of one that says nothing: without any dual value it is 2
 constexpr double kCheapSteps = 0.8;  // epochs
-constexpr std::size_t kFewest = 16;    // features
-constexpr double kCoarsest = 1e-3;     // relative gap
 constexpr double kEasy = 0.3, kRatherEasy = 1.2;  // times the way from one bound to the other: steps of descent, at most
 constexpr double kCoarse = 1e-5;                  // relative gaps that a few epochs prove also where it is rather easy
 
@@ -75,9 +73,6 @@ class LinearRun {
       state_.at_nothing = false;
       outcome = steps_.from_fewer();
     }
-    if (outcome == Outcome::undecided && cold && state_.at_nothing && few_are_enough() && !state_.spent() &&
-        steps_.fewer_prove())
-      outcome = Outcome::solved;
     if (outcome == Outcome::undecided && !cold && state_.few_features()) outcome = from_warm();
     if (outcome == Outcome::undecided) outcome = by_turns();
     if (outcome == Outcome::solved) {
@@ -164,11 +159,6 @@ class LinearRun {
                          ops.dot_double(norms.data(), problem.lower.data(), state_.n);
     const bool dear = state_.choice().step_work() >= kCheapSteps * epoch_work();
     return width > (dear && state_.goal >= kCoarse ? kRatherEasy : kEasy) * static_cast<double>(state_.n);
-  }
-
-  // So few features that some samples tell their weights as well as a coarse gap asks for, at less than an epoch.   (127)
-  bool few_are_enough() const {
-    return state_.few_features() && !state_.smooth && state_.d <= kFewest && state_.goal >= kCoarsest;
   }
 
   // Smooth losses and few features: a handful of steps, each cheaper than some epochs, and all of them on all threads.

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "linear_coarse.hpp"
-#include "linear_offset.hpp"
 
 namespace hinge {
 namespace {
@@ -134,27 +133,6 @@ Outcome LinearSteps::from_fewer() {
   if (!s_.smooth) return bands(false);
   newton_.borrow(std::move(coarse.curvature));
   return smooth(INFINITY);
-}
-
-bool LinearSteps::fewer_prove() {
-  const CoarseStart coarse =
-      start_from_fewer(s_.samples, s_.problem, s_.smooth, s_.parallel, s_.options.seed, s_.watch);
-  s_.passes->visited += coarse.work;
-  if (coarse.w.empty()) return false;
-  std::vector<double> beta(s_.n), away(s_.d);
-  s_.passes->margins(coarse.w, s_.f);
-  const LossArrays losses = s_.losses.arrays();
-  linear_ops().best(losses, s_.f.data(), best_offset(s_.problem, losses, s_.smooth, s_.f, coarse.b), beta.data());
-  s_.passes->combine(beta, away);
-  for (std::size_t j = 0; j < s_.d; ++j) away[j] -= coarse.w[j];
-  const double slack = 0.5 * linear_ops().dot_double(away.data(), away.data(), s_.d);
-  const LinearBounds nothing = s_.last;
-  ++s_.best.newton_steps;  // the levels count for nothing, and this is an iteration
-  s_.adopt(coarse.w, s_.f, beta, slack);
-  if (s_.proven()) return true;
-  std::fill(s_.f.begin(), s_.f.end(), 0.0);
-  s_.offset = s_.see(s_.f, s_.beta).b, s_.last = nothing;
-  return false;
 }
 
 void LinearSteps::take_slack(BandPoint& point) {

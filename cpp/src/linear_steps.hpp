@@ -16,9 +16,6 @@ class LinearSteps {
   // Few features, from nothing: a start from fewer samples, then rounds on bands of samples (kinked losses only) or
   // steps.  `undecided` where they have not proven the gap.
   Outcome from_fewer();
-  // Kinked losses, from nothing: whether weights from fewer samples, with everybody where they say, prove the gap.  The
-  // point of the state is nothing again where they do not.
-  bool fewer_prove();
   // Few features and kinked losses: the rounds on bands from the weights of the state alone.
   Outcome from_weights() { return bands(false); }
   bool begun() const { return banded_; }

@@ -1,7 +1,6 @@
 """Coarse gaps and small machines: what is left out there is not needed, and the proof is the same."""
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -256,34 +255,3 @@ def test_targets_that_overflow_are_refused(loss):
         warnings.simplefilter("error")
         with pytest.raises(ValueError, match=r"1\.7e\+308 is too large.*standard deviation"):
             hinge.LinearSVR(loss=loss).fit(np.arange(6.0)[:, None], [1.7e308, -1.7e308, 1, 2, 3, 4])
-
-
-# ---- few samples may be enough --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("bias", BIASES)
-@pytest.mark.parametrize("loss", ["hinge", "epsilon_insensitive"])
-def test_few_samples_prove_a_coarse_gap(loss, bias):
-    problem = tall(loss, bias, n=20_000, d=6)
-    problem = replace(problem, lower=0.02 * problem.lower, upper=0.02 * problem.upper)  # boxes that are narrow
-    found = CoordinateDescent(tol=1e-2).solve_linear(problem)
-    assert found.status is Status.SOLVED
-    assert found.counters["epochs"] == 0 < found.iterations
-    assert truth(problem, found).relative_gap <= 1e-2
-
-
-@pytest.mark.parametrize("bias", BIASES)
-@pytest.mark.parametrize("loss", ["hinge", "epsilon_insensitive"])
-def test_where_they_do_not_descent_begins_with_nothing(loss, bias):
-    """Values that many samples share: all of them change sides at once."""
-    problem = tall(loss, bias, n=20_000, d=6)
-    X = np.round(problem.X)
-    problem = replace(problem, X=X, lower=0.02 * problem.lower, upper=0.02 * problem.upper)
-    if "epsilon" in loss:
-        problem = replace(problem, target=np.round(problem.target), tube=0.0)
-    for tol in (1e-3, 3e-3, 1e-2):
-        found = CoordinateDescent(tol=tol).solve_linear(problem)
-        assert found.status is Status.SOLVED
-        assert truth(problem, found).relative_gap <= tol
-        one, two = (CoordinateDescent(tol=tol, threads=k).solve_linear(problem) for k in (1, 2))
-        np.testing.assert_array_equal(one.beta, two.beta)
