@@ -291,27 +291,28 @@ def at_least(found, reaches):
 
 
 def sweep(case, peer, optimum, options):
-    """Fits with finer and finer tolerances; those that were ended have no value."""
+    """Fits with finer and finer tolerances, each solver of a peer by itself; those that were ended have no value."""
+    going = None
     for tol in TOLERANCES:
         made = peer(case, tol, options.threads)
         if made is None:
             return
         name, fits = made
-        slowest = worst = 0.0
-        for solver, fit in enumerate(fits):
-            run = timed(fit) if options.limit is None else ended(fit, options.limit)
-            made = {"name": name, "solver": solver, "tol": tol}
+        going = set(range(len(fits))) if going is None else going
+        for solver in sorted(going):
+            fit = {"name": name, "solver": solver, "tol": tol}
+            run = timed(fits[solver]) if options.limit is None else ended(fits[solver], options.limit)
             if run is None:
-                slowest = worst = np.inf
-                yield made | {"seconds": options.limit, "primal": np.inf, "gap": np.inf}
+                going.discard(solver)
+                yield fit | {"seconds": options.limit, "primal": np.inf, "gap": np.inf}
                 continue
             seconds, weights = run
             primal, gap = np.median([(case.primal(W), case.gap(W)) for W in weights], axis=0)
-            slowest, worst = max(slowest, seconds), max(worst, optimum.distance(primal))
+            worst = optimum.distance(primal)
             worst = max(worst, gap / abs(optimum.dual)) if case.squared else worst
-            yield made | {"seconds": seconds, "primal": primal, "gap": gap}
-        if worst <= min(GAPS) / 2 or slowest > options.cap:
-            return
+            if worst <= min(GAPS) / 2 or seconds > options.cap:
+                going.discard(solver)
+            yield fit | {"seconds": seconds, "primal": primal, "gap": gap}
 
 
 def ended(fit, limit):
