@@ -38,14 +38,19 @@ Outcome LinearSteps::run(double budget) {
   return bands(s_.last.relative() <= kSettled);
 }
 
-// The certificate of a point of Newton's method; where w must be Xᵀβ, of that.  What was carried along from step to step
-// proves nothing: f and g are then computed anew.
+// Where w must be Xᵀβ, the certificate is that of β.
+bool LinearSteps::settle_expansion(const std::vector<double>& beta) {
+  if (!s_.options.expansion) return false;
+  s_.beta = beta;
+  s_.passes->combine(s_.beta, s_.w);
+  s_.look(0.0);
+  return true;
+}
+
+// The certificate of a point of Newton's method.  What was carried along from step to step proves nothing: f and g are
+// then computed anew.
 void LinearSteps::settle(NewtonPoint& point) {
-  if (s_.options.expansion) {
-    s_.beta = point.beta;
-    s_.passes->combine(s_.beta, s_.w);
-    return s_.look(0.0);
-  }
+  if (settle_expansion(point.beta)) return;
   LinearState::Sight sight = s_.see(point.f, point.beta);
   if (s_.likely_proven(point.w, sight, point.slack) && (newton_.carried() || is_far(point.f))) {
     newton_.settle(point);
@@ -57,11 +62,7 @@ void LinearSteps::settle(NewtonPoint& point) {
 
 // `moved`: point.f has been carried along, too.
 void LinearSteps::settle(BandPoint& point, bool moved) {
-  if (s_.options.expansion) {
-    s_.beta = point.beta;
-    s_.passes->combine(s_.beta, s_.w);
-    return s_.look(0.0);
-  }
+  if (settle_expansion(point.beta)) return;
   LinearState::Sight sight = s_.see(point.f, point.beta);
   if (moved && s_.likely_proven(point.w, sight, point.slack())) {
     s_.passes->margins(point.w, point.f);

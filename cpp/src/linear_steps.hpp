@@ -27,6 +27,7 @@ class LinearSteps {
   Outcome multipliers(double budget);
   NewtonPoint start() const;
   void take_slack(BandPoint& point);  // g anew
+  bool settle_expansion(const std::vector<double>& beta);
   void settle(NewtonPoint& point);
   void settle(BandPoint& point, bool moved);
 
