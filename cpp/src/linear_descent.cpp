@@ -20,7 +20,7 @@ constexpr double kNeighbours = 4;  // of each sample that should move: so many t
 constexpr std::size_t kLooks = 1024;  // samples that tell how far that is
 constexpr std::size_t kAhead = 4;  // rows between a prefetch and its use
 constexpr double kShortEpoch = 2.5e6;   // work: about a millisecond, in which two lanes gain nothing
-constexpr double kSingle = 1.01 * 0x1p-24;  // what a sum or a product in single precision is off by, and a little more
+constexpr double kRounded = 1.01 * 0x1p-24;  // what a sum or a product in single precision is off by, and a little more
 constexpr double kNarrow = 0.3;         // mean of ‖x_i‖² times the way from one bound to the other: most steps end there
 
 template <class Storage, class Weight>
@@ -136,7 +136,7 @@ class DescentOf final : public Descent {
   void move_to(Span<const double> w, double at) {
     double squares = 0;
     for (std::size_t j = 0; j < w.size(); ++j) w_[j] = static_cast<Weight>(w[j]), squares += w[j] * w[j];
-    strayed = kSingle * std::sqrt(squares);
+    strayed = kRounded * std::sqrt(squares);
     multiplier = at;
     offset = multiplier + sigma * (sum - problem_.total);
   }
@@ -380,7 +380,7 @@ class DescentOf final : public Descent {
       rows_.add(i, moved, w);
     } else {  // Δβ, x and their products are rounded, and the sums; β itself in double precision
       const double there = rows_.add(i, moved, w), step = 3 * std::fabs(change) + 1e-8 * std::fabs(next);
-      tally.strayed += kSingle * (std::sqrt(there) + (inverse > 0 ? step / std::sqrt(inverse) : 0.0));
+      tally.strayed += kRounded * (std::sqrt(there) + (inverse > 0 ? step / std::sqrt(inverse) : 0.0));
     }
     return change;
   }

@@ -230,7 +230,8 @@ Outcome LinearEpochs::run(double patience) {
     if (averaged && near && mean_proves()) return Outcome::solved;
     check();
     if (s_.proven()) return Outcome::solved;
-    if (s_.at_floor() && s_.few_features() && !s_.choice().crowded()) return Outcome::undecided;  // what is left is rounding, or a few steps
+    const bool bands_fit = s_.few_features() && !s_.choice().crowded();
+    if (s_.at_floor() && bands_fit) return Outcome::undecided;  // what is left is rounding, or a few steps
     checked = descent_->work, seen = s_.last.gap;
     early = began + 2 * (descent_->work - began);
     trust_ = sorting ? 1.0 : std::min(20.0, std::max(0.5, 0.8 * thought / std::max(s_.last.gap, 1e-300)));
