@@ -54,11 +54,12 @@ Samples dense(Matrix<T> values) {
 }
 
 template <class T, class I>
-Samples csr(Vector<T> data, Vector<I> indices, Vector<I> indptr, std::size_t n_features, bool release) {
+Samples csr(Vector<T> data, Vector<I> indices, Vector<I> indptr, std::size_t n_features, bool release,
+            int threads) {
   if (indptr.shape(0) == 0) throw nb::value_error("csr: indptr must have n + 1 entries");
   if (indices.shape(0) != data.shape(0)) throw nb::value_error("csr: data and indices must be of one length");
   const Csr<T, I> view{data.data(), indices.data(), indptr.data(), indptr.shape(0) - 1, n_features};
-  check_csr(view, data.shape(0), release);
+  check_csr(view, data.shape(0), release, threads);
   return {view, {keep(data), keep(indices), keep(indptr)}};
 }
 
@@ -248,13 +249,13 @@ void kernels(nb::module_& m) {
       .def_static("dense", &dense<float>, "X"_a.noconvert())
       .def_static("dense", &dense<double>, "X"_a.noconvert())
       .def_static("csr", &csr<float, std::int32_t>, "data"_a.noconvert(), "indices"_a.noconvert(),
-                  "indptr"_a.noconvert(), "n_features"_a, "release"_a = false)
+                  "indptr"_a.noconvert(), "n_features"_a, "release"_a = false, "threads"_a = 1)
       .def_static("csr", &csr<float, std::int64_t>, "data"_a.noconvert(), "indices"_a.noconvert(),
-                  "indptr"_a.noconvert(), "n_features"_a, "release"_a = false)
+                  "indptr"_a.noconvert(), "n_features"_a, "release"_a = false, "threads"_a = 1)
       .def_static("csr", &csr<double, std::int32_t>, "data"_a.noconvert(), "indices"_a.noconvert(),
-                  "indptr"_a.noconvert(), "n_features"_a, "release"_a = false)
+                  "indptr"_a.noconvert(), "n_features"_a, "release"_a = false, "threads"_a = 1)
       .def_static("csr", &csr<double, std::int64_t>, "data"_a.noconvert(), "indices"_a.noconvert(),
-                  "indptr"_a.noconvert(), "n_features"_a, "release"_a = false)
+                  "indptr"_a.noconvert(), "n_features"_a, "release"_a = false, "threads"_a = 1)
       .def_prop_ro("n", [](const Samples& s) { return rows(s.view); })
       .def_prop_ro("n_features", [](const Samples& s) { return features(s.view); })
       .def_prop_ro("sparse", [](const Samples& s) { return is_sparse(s.view); })

@@ -6,6 +6,7 @@
 
 #include "linear_descent.hpp"
 #include "linear_epochs.hpp"
+#include "linear_nothing.hpp"
 #include "linear_ops.hpp"
 #include "linear_sample_steps.hpp"
 #include "linear_state.hpp"
@@ -62,6 +63,7 @@ class LinearRun {
       state_.set_floor(nothing ? sight.bounds.loss : loss, sight.bounds.loss);
       state_.adopt(state_.w, state_.beta, 0.0, sight);
       state_.at_nothing = true;
+      if (!state_.proven() && state_.few_features()) prove_nothing(state_);
     } else {
       const double loss = state_.loss_of_nothing();
       const std::vector<double> zeros(state_.n, 0.0);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "linear_cells.hpp"
 #include "linear_loss.hpp"
 #include "linear_newton.hpp"
 #include "linear_ops.hpp"
@@ -67,7 +68,7 @@ void LinearBand::smooth_out(BandPoint& point, double width, double slack, int mo
   at.beta.resize(n), at.g.resize(point.w.size());
   newton.look(smoothed.arrays(), at);
   for (int k = 0; k < most_steps && !spent(); ++k) {
-    const double gap = linear_ops().bounds(own.arrays(), at.f.data(), at.b, at.beta.data(), parts.data()).gap;
+    const double gap = loss_passes_.bounds(own.arrays(), at.f.data(), at.b, at.beta.data(), parts.data()).gap;
     if (at.slack <= slack * gap) break;
     ++steps;
     if (!newton.step(smoothed.arrays(), 0.0, at, watch_)) break;
@@ -78,18 +79,13 @@ void LinearBand::smooth_out(BandPoint& point, double width, double slack, int mo
 void LinearBand::round(BandPoint& point, double width, double wanted) {
   const std::size_t n = point.f.size(), d = point.w.size();
   std::vector<std::uint32_t> band;
-  std::vector<double> anchor;
-  double rest = 0;  // Σβ out of the band
-  for (std::size_t i = 0; i < n; ++i) {
-    const double value = point.f[i] + point.b, stands = side(problem_, i, value);
-    if (distance(problem_, i, value) > width && point.beta[i] == stands) {
-      rest += stands;
-      continue;
-    }
-    band.push_back(static_cast<std::uint32_t>(i));
-    anchor.push_back(point.beta[i]);
-  }
-  held = band.size();
+  loss_passes_.choose(n, band, [&](std::size_t i) {
+    const double value = point.f[i] + point.b;
+    return (distance(problem_, i, value) <= width) | (point.beta[i] != side(problem_, i, value));
+  });
+  std::vector<double> anchor(band.size());
+  for (std::size_t k = 0; k < band.size(); ++k) anchor[k] = point.beta[band[k]];
+  const double rest = added_up(point.beta) - added_up(anchor);  // Σβ out of the band
   const RowSubset rows(samples_, band);
   ProblemSubset part(problem_, band, 1.0);
   part.problem.total -= rest;
@@ -109,14 +105,14 @@ void LinearBand::round(BandPoint& point, double width, double wanted) {
   for (int idle = 0, round = 0; round < kRounds && idle < 8; ++round) {
     smoothed.anchor(width, anchor);
     newton.look(smoothed.arrays(), at);
-    if (round == 0) before = linear_ops().bounds(own.arrays(), at.f.data(), at.b, anchor.data(), parts.data()).gap + at.slack;
+    if (round == 0) before = loss_passes_.bounds(own.arrays(), at.f.data(), at.b, anchor.data(), parts.data()).gap + at.slack;
     const double target = std::max(0.25 * wanted, 0.02 * before);
     for (int inner = 0; inner < 50 && at.slack > target && !spent(); ++inner) {
       ++steps;
       if (!newton.step(smoothed.arrays(), 0.5 * target, at, watch_)) break;
     }
     newton.settle(at);
-    const double gap = linear_ops().bounds(own.arrays(), at.f.data(), at.b, at.beta.data(), parts.data()).gap + at.slack;
+    const double gap = loss_passes_.bounds(own.arrays(), at.f.data(), at.b, at.beta.data(), parts.data()).gap + at.slack;
     if (gap < best) {
       best = gap;
       point.w = at.w, point.b = at.b, point.g = at.g;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hinge/linear.hpp"
+#include "linear_loss_passes.hpp"
 #include "linear_passes.hpp"
 #include "linear_watch.hpp"
 
@@ -23,7 +24,8 @@ class LinearBand {
  public:
   LinearBand(const Samples& samples, const LinearProblem& problem, LinearPasses& passes, const CrewParallel& parallel,
              Watch& watch)
-      : samples_(samples), problem_(problem), passes_(passes), parallel_(parallel), watch_(watch) {}
+      : samples_(samples), problem_(problem), passes_(passes), loss_passes_(parallel), parallel_(parallel),
+        watch_(watch) {}
 
   // The width of a band that holds this share of the samples.
   double width_of(const BandPoint& point, double share) const;
@@ -35,7 +37,6 @@ class LinearBand {
 
   std::int64_t steps = 0;  // of Newton's method
   std::int64_t most = -1;  // of them; −1: no limit
-  std::size_t held = 0;    // samples of the last band
 
  private:
   bool spent() const { return most >= 0 && steps >= most; }
@@ -43,6 +44,7 @@ class LinearBand {
   const Samples& samples_;
   const LinearProblem& problem_;
   LinearPasses& passes_;
+  LossPasses loss_passes_;
   const CrewParallel& parallel_;
   Watch& watch_;
 };

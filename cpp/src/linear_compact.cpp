@@ -2,8 +2,12 @@
 #include "linear_compact.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <limits>
+#include <thread>
+#include <vector>
 
 #include "linear_ops.hpp"
 
@@ -11,7 +15,8 @@ namespace hinge {
 namespace {
 
 constexpr double kWorthValues = 100'000;  // fewer are soon read as they are
-constexpr std::size_t kFewestFeatures = 16, kLooks = 256, kParts = 64, kBeat = 64;
+constexpr std::size_t kFewestFeatures = 16, kLooks = 256;
+constexpr std::size_t kBlockBytes = std::size_t(1) << 17;  // of a block of rows: it stays in a cache until it is copied
 constexpr double kShare = 0.5;  // of the memory of the samples
 
 template <class T>
@@ -35,6 +40,49 @@ bool mostly_zeros(const Dense<T>& from) {
   return small_enough<T>(count, looked * static_cast<double>(from.features));
 }
 
+// Some rows, one after another: where the values are that are not zero, and these values.
+template <class T>
+class BlockOfRows {
+ public:
+  explicit BlockOfRows(const Dense<T>& from)
+      : from_(from), words_((from.features + 63) / 64), values_(from.features + kBeyond),
+        index_(from.features + kBeyond) {}
+
+  void look(std::size_t first, std::size_t last) {
+    first_ = first, count_ = 0;
+    bits_.resize((last - first) * words_), counts_.resize(last - first);
+    for (std::size_t k = 0; k < counts_.size(); ++k)
+      count_ += counts_[k] = hinge::bits(ops_, from_.row(first + k), from_.features, bits_.data() + k * words_);
+  }
+  std::size_t count() const { return count_; }
+
+  // The values go to [at, at + count()); what is behind belongs to others.
+  void copy(std::size_t at, T* values, std::int32_t* index, std::int32_t* start) {
+    const std::size_t end = at + count_;
+    for (std::size_t k = 0; k < counts_.size(); ++k) {
+      const std::size_t i = first_ + k, count = counts_[k];
+      const bool room = at + count + kBeyond <= end;
+      T* const to = room ? values + at : values_.data();
+      std::int32_t* const to_index = room ? index + at : index_.data();
+      hinge::pack(ops_, from_.row(i), from_.features, bits_.data() + k * words_, to, to_index);
+      if (!room) std::copy_n(to, count, values + at), std::copy_n(to_index, count, index + at);
+      at += count;
+      start[i + 1] = static_cast<std::int32_t>(at);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kBeyond = 7;  // places that pack writes to, and should not
+
+  Dense<T> from_;
+  const LinearOps& ops_ = linear_ops();
+  std::size_t words_, first_ = 0, count_ = 0;
+  std::vector<std::uint64_t> bits_;
+  std::vector<std::size_t> counts_;
+  std::vector<T> values_;  // of the last rows
+  std::vector<std::int32_t> index_;
+};
+
 }  // namespace
 
 Samples CompactRows::of(const Samples& samples, const CrewParallel& parallel) {
@@ -52,44 +100,29 @@ bool CompactRows::make(const Dense<T>& from, const CrewParallel& parallel, Sampl
   const std::size_t n = from.rows, d = from.features;
   const double all = static_cast<double>(n) * static_cast<double>(d);
   if (d < kFewestFeatures || all < kWorthValues || !mostly_zeros(from)) return false;
-  const auto each_row = [&](auto work) {
-    run_tasks(kParts, parallel, [&] {
-      return [&](std::size_t c, Pulse& pulse) {
-        for (std::size_t i = n * c / kParts; i < n * (c + 1) / kParts; ++i) {
-          if (i % kBeat == 0) pulse.beat();
-          work(i);
-        }
-      };
-    });
-  };
-  const std::size_t words = (d + 63) / 64;
-  const Pages<std::uint64_t> bits(n * words);  // where the values are: the rows themselves are read once
+  const double most = std::floor(kShare * sizeof(T) * all / (sizeof(T) + sizeof(std::int32_t)));
+  if (most > std::numeric_limits<std::int32_t>::max()) return false;
   start_ = Pages<std::int32_t>(n + 1);
-  std::int32_t* start = start_.data();
+  values_ = Pages<char>(static_cast<std::size_t>(most) * sizeof(T));  // what is not written to takes no memory
+  index_ = Pages<std::int32_t>(static_cast<std::size_t>(most));
+  T* const values = reinterpret_cast<T*>(values_.data());
+  std::int32_t *const index = index_.data(), *const start = start_.data();
   start[0] = 0;
-  each_row([&, &ops = linear_ops()](std::size_t i) {
-    start[i + 1] = static_cast<std::int32_t>(hinge::bits(ops, from.row(i), d, bits.data() + i * words));
+  const std::size_t size = std::max<std::size_t>(1, kBlockBytes / (d * sizeof(T)));
+  std::atomic<std::size_t> turn{0};
+  std::size_t count = 0;  // of the blocks whose turn is over
+  // Threads take blocks in their order.  Each is looked at, waits until those before it have been, and is copied while it
+  // is in the cache: samples are read from memory once.
+  run_tasks((n + size - 1) / size, parallel, [&] {
+    return [&, block = BlockOfRows<T>(from)](std::size_t c, Pulse& pulse) mutable {
+      block.look(c * size, std::min(n, (c + 1) * size));
+      while (turn.load(std::memory_order_acquire) != c) pulse.beat(), std::this_thread::yield();
+      const std::size_t first = count, last = count = first + block.count();
+      turn.store(c + 1, std::memory_order_release);
+      if (static_cast<double>(last) <= most) block.copy(first, values, index, start);
+    };
   });
-  double count = 0;
-  for (std::size_t i = 1; i <= n; ++i) count += start[i];
-  if (!small_enough<T>(count, all) || count > std::numeric_limits<std::int32_t>::max()) return false;
-  for (std::size_t i = 1; i <= n; ++i) start[i] += start[i - 1];
-
-  values_ = Pages<char>(static_cast<std::size_t>(count) * sizeof(T));
-  index_ = Pages<std::int32_t>(static_cast<std::size_t>(count));
-  T* values = reinterpret_cast<T*>(values_.data());
-  std::int32_t* index = index_.data();
-  each_row([&](std::size_t i) {
-    const T* row = from.row(i);
-    std::int32_t at = start[i];
-    for (std::size_t k = 0; k < words; ++k) {
-      for (std::uint64_t left = bits.data()[i * words + k]; left != 0; left &= left - 1, ++at) {
-        const std::size_t column = 64 * k + static_cast<std::size_t>(__builtin_ctzll(left));
-        values[at] = row[column];
-        index[at] = static_cast<std::int32_t>(column);
-      }
-    }
-  });
+  if (static_cast<double>(count) > most) return false;
   view = Csr<T, std::int32_t>{values, index, start, n, d};
   return true;
 }

@@ -34,13 +34,12 @@ void mirror(const std::vector<double>& a, std::size_t size, std::size_t stride, 
 double Newton::own_ridge() const { return hinge::own_ridge(problem_); }
 
 void Newton::list_free(const LossArrays& losses, const NewtonPoint& point) {
-  list_.clear();
-  scale_.clear();
-  for (std::size_t i = 0; i < point.f.size(); ++i) {
-    if (!is_free(losses, i, point.beta[i])) continue;
-    list_.push_back(static_cast<std::uint32_t>(i));
-    scale_.push_back(losses.inverse[i]);
-  }
+  loss_passes_.choose(point.f.size(), list_, [&](std::size_t i) { return is_free(losses, i, point.beta[i]); });
+}
+
+void Newton::take_scale(const LossArrays& losses) {
+  scale_.resize(list_.size());
+  for (std::size_t k = 0; k < list_.size(); ++k) scale_[k] = losses.inverse[list_[k]];
 }
 
 void Newton::take_slack(NewtonPoint& point) {
@@ -52,8 +51,8 @@ void Newton::take_slack(NewtonPoint& point) {
 }
 
 void Newton::look(const LossArrays& losses, NewtonPoint& point) {
-  point.b = best_offset(problem_, losses, true, point.f, point.b);
-  linear_ops().best(losses, point.f.data(), point.b, point.beta.data());
+  point.b = best_offset(problem_, losses, loss_passes_, true, point.f, point.b);
+  loss_passes_.best(losses, point.f.data(), point.b, point.beta.data());
   if (!borrowed_) list_free(losses, point);
   summed_ = false;
   take_slack(point);
@@ -75,24 +74,25 @@ void Newton::give_back(const LossArrays& losses, const NewtonPoint& point) {
 bool Newton::follow(const LossArrays& losses, double t, double b_before, NewtonPoint& point) {
   const std::size_t n = point.f.size(), d = point.w.size(), stride = (d + 4) / 4 * 4;
   next_.resize(n);
-  linear_ops().best(losses, point.f.data(), point.b, next_.data());
+  loss_passes_.best(losses, point.f.data(), point.b, next_.data());
   const double move = point.b - b_before;
-  change_.rows.clear(), change_.curvature.clear(), change_.pull.clear();
-  list_.clear(), scale_.clear();
-  for (std::size_t i = 0; i < n; ++i) {
+  loss_passes_.choose(n, list_, [&](std::size_t i) { return is_free(losses, i, next_[i]); });
+  loss_passes_.choose(n, change_.rows, [&](std::size_t i) {
     const double was = point.beta[i], is = next_[i];
-    const bool now = is_free(losses, i, is);
-    if (now) list_.push_back(static_cast<std::uint32_t>(i)), scale_.push_back(losses.inverse[i]);
-    if (was == is) continue;
-    const bool before = is_free(losses, i, was);
-    if (before && now && !(was * is < 0 && losses.tube > 0)) continue;  // else from one side of a tube to the other
-    const double s = losses.inverse[i];
-    change_.rows.push_back(static_cast<std::uint32_t>(i));
-    change_.curvature.push_back(now == before ? 0.0 : now ? s : -s);
-    change_.pull.push_back(is - was + (before ? s * (t * q_[i] + move) : 0.0));
+    const bool across = (was * is < 0) & (losses.tube > 0);  // from one side of a tube to the other
+    return (was != is) & (!is_free(losses, i, was) | !is_free(losses, i, is) | across);
+  });
+  point.beta.swap(next_);  // next_ is now where they were
+  const std::size_t changed = change_.rows.size();
+  if (5 * changed > n) return false;
+  change_.curvature.resize(changed), change_.pull.resize(changed);
+  for (std::size_t k = 0; k < changed; ++k) {
+    const std::size_t i = change_.rows[k];
+    const double was = next_[i], is = point.beta[i], s = losses.inverse[i];
+    const bool before = is_free(losses, i, was), now = is_free(losses, i, is);
+    change_.curvature[k] = now == before ? 0.0 : now ? s : -s;
+    change_.pull[k] = is - was + (before ? s * (t * q_[i] + move) : 0.0);
   }
-  point.beta.swap(next_);
-  if (5 * change_.rows.size() > n) return false;
   // g moves by w, and by −XᵀΔβ = t A δ + Δb A 1 as long as nobody changes
   work_.assign(d, 0.0);
   for (std::size_t j = 0; j < d; ++j) {
@@ -110,21 +110,25 @@ bool Newton::follow(const LossArrays& losses, double t, double b_before, NewtonP
   return true;
 }
 
-void Newton::direction(Span<const double> g, double wanted, Watch& watch) {
+void Newton::direction(const LossArrays& losses, Span<const double> g, double wanted, Watch& watch) {
   const double d = static_cast<double>(passes_.features()), m = static_cast<double>(list_.size());
   const double per_row = passes_.stored() / std::max(1.0, static_cast<double>(passes_.rows()));
   const double direct = 0.5 * m * per_row * per_row + d * d * d / 30, products = 50 * (4 * m * per_row + 10 * d);
   direct_ = borrowed_ || (passes_.features() <= kDirectFeatures && direct <= products + 1e6);
   if (direct_) {
-    by_cholesky(g);
+    by_cholesky(losses, g);
   } else {
+    take_scale(losses);
     by_conjugate_gradients(g, wanted, watch);
   }
 }
 
-void Newton::by_cholesky(Span<const double> g) {
+void Newton::by_cholesky(const LossArrays& losses, Span<const double> g) {
   const std::size_t d = passes_.features(), stride = (d + 4) / 4 * 4;
-  if (!summed_ && !borrowed_) passes_.hessian(list_, scale_, stride, sum_, false);
+  if (!summed_ && !borrowed_) {
+    take_scale(losses);
+    passes_.hessian(list_, scale_, stride, sum_, false);
+  }
   summed_ = true;
   const bool bias = problem_.bias != Bias::none && sum_[stride * d + d] > 0;
   const std::size_t size = bias ? d + 1 : d;
@@ -180,12 +184,12 @@ void Newton::by_conjugate_gradients(Span<const double> g, double wanted, Watch& 
 double Newton::search(const LossArrays& losses, const NewtonPoint& point, Span<const double> q) const {
   const double along = dot(point.w, delta_) - (shift_.empty() ? 0.0 : dot(shift_, delta_));
   const Line line{point.f.data(), q.data(), point.b, delta_bias_, along, dot(delta_, delta_)};
-  return line_minimum(problem_, losses, line, borrowed_ ? kRoughLine : kExactLine);
+  return line_minimum(problem_, losses, loss_passes_, line, borrowed_ ? kRoughLine : kExactLine);
 }
 
 bool Newton::step(const LossArrays& losses, double wanted, NewtonPoint& point, Watch& watch) {
   if (borrowed_ && point.slack > kNearby * wanted) give_back(losses, point);
-  direction(point.g, wanted, watch);
+  direction(losses, point.g, wanted, watch);
   q_.resize(point.f.size());
   passes_.margins(delta_, q_);
   if (problem_.bias == Bias::free && list_.empty() && !borrowed_) {
@@ -198,9 +202,11 @@ bool Newton::step(const LossArrays& losses, double wanted, NewtonPoint& point, W
   const double t = search(losses, point, q_);
   if (!(t > 0)) return false;
   for (std::size_t j = 0; j < point.w.size(); ++j) point.w[j] += t * delta_[j];
-  for (std::size_t i = 0; i < q_.size(); ++i) point.f[i] += t * q_[i];
+  loss_passes_.each(q_.size(), [&](std::size_t, std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) point.f[i] += t * q_[i];
+  });
   const double before = point.slack, b_before = point.b;
-  point.b = best_offset(problem_, losses, true, point.f, point.b + t * delta_bias_);
+  point.b = best_offset(problem_, losses, loss_passes_, true, point.f, point.b + t * delta_bias_);
   if (!direct_ || borrowed_) {
     look(losses, point);
     if (borrowed_ && point.slack > std::min(kBorrowedGain * before, kNear * wanted)) give_back(losses, point);

@@ -10,6 +10,7 @@
 
 #include "hinge/linear.hpp"
 #include "linear_factor.hpp"
+#include "linear_loss_passes.hpp"
 #include "linear_ops.hpp"
 #include "linear_passes.hpp"
 #include "linear_watch.hpp"
@@ -27,7 +28,8 @@ class Newton {
  public:
   // `shift`: what samples that are not among those of `passes` add to Σβx; empty: nothing.
   Newton(LinearPasses& passes, const LinearProblem& problem, Span<const double> shift = {})
-      : passes_(passes), problem_(problem), shift_(shift), factor_(passes.parallel()) {}
+      : passes_(passes), loss_passes_(passes.parallel()), problem_(problem), shift_(shift),
+        factor_(passes.parallel()) {}
 
   // b, β, g and slack of point.w and point.f.
   void look(const LossArrays& losses, NewtonPoint& point);
@@ -54,17 +56,20 @@ class Newton {
   void give_back(const LossArrays& losses, const NewtonPoint& point);
   bool follow(const LossArrays& losses, double t, double b_before, NewtonPoint& point);
   void take_slack(NewtonPoint& point);
-  void direction(Span<const double> g, double wanted, Watch& watch);
-  void by_cholesky(Span<const double> g);
+  void direction(const LossArrays& losses, Span<const double> g, double wanted, Watch& watch);
+  void by_cholesky(const LossArrays& losses, Span<const double> g);
+  void take_scale(const LossArrays& losses);
   void by_conjugate_gradients(Span<const double> g, double wanted, Watch& watch);
   double search(const LossArrays& losses, const NewtonPoint& point, Span<const double> q) const;
   double own_ridge() const;
 
   LinearPasses& passes_;
+  LossPasses loss_passes_;
   const LinearProblem& problem_;
   Span<const double> shift_;
   std::vector<std::uint32_t> list_;  // rows whose β is inside its box
-  std::vector<double> scale_, q_, delta_, work_, first_, second_;
+  std::vector<double> scale_;        // 1/D of these, where somebody asks
+  std::vector<double> q_, delta_, work_, first_, second_;
   SymmetricFactor factor_;
   std::vector<double> sum_;       // A = Σ s x xᵀ over the list (upper triangle, with a row and a column for the bias)
   std::vector<double> next_;      // β after a step

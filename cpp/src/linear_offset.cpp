@@ -10,11 +10,12 @@ namespace hinge {
 namespace {
 
 // The slope rises with b: Newton inside a bracket that only ever shrinks.
-double smooth_root(const LinearProblem& p, const LossArrays& losses, Span<const double> f, double b) {
+double smooth_root(const LinearProblem& p, const LossArrays& losses, const LossPasses& passes, Span<const double> f,
+                   double b) {
   const double own = p.bias == Bias::penalised ? 1 / (p.bias_scale * p.bias_scale) : 0.0;
   double low = -std::numeric_limits<double>::infinity(), high = -low, step = 1;
   for (int round = 0; round < 200; ++round) {
-    const LossRoot root = linear_ops().root(losses, f.data(), b);
+    const LossRoot root = passes.root(losses, f.data(), b);
     const double slope = own * b + p.total - root.sum, rise = own + root.rise;
     if (std::fabs(slope) <= 1e-15 * (root.mass + std::fabs(p.total))) {
       const LossFree part = own > 0 || root.mass > 0 ? LossFree{} : loss_free(losses, f);
@@ -111,10 +112,10 @@ LossFree loss_free(const LossArrays& losses, Span<const double> f) {
   return part;
 }
 
-double best_offset(const LinearProblem& problem, const LossArrays& losses, bool smooth, Span<const double> f,
-                   double start) {
+double best_offset(const LinearProblem& problem, const LossArrays& losses, const LossPasses& passes, bool smooth,
+                   Span<const double> f, double start) {
   if (problem.bias == Bias::none || f.empty()) return 0.0;
-  return smooth ? smooth_root(problem, losses, f, start) : kink_root(problem, f);
+  return smooth ? smooth_root(problem, losses, passes, f, start) : kink_root(problem, f);
 }
 
 void restore_sum(const LinearProblem& problem, std::vector<double>& beta) {

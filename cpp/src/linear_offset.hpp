@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "hinge/linear.hpp"
-#include "linear_ops.hpp"
+#include "linear_loss_passes.hpp"
 
 namespace hinge {
 
 // argmin over b of ½ b²/B² + d b + Σ loss_i(f_i + b); 0 where the machine has no bias.  Where `smooth` (ridge > 0 everywhere) the
 // slope is continuous and is brought to zero up to rounding; otherwise b is a kink.  The middle where b is not unique.
-double best_offset(const LinearProblem& problem, const LossArrays& losses, bool smooth, Span<const double> f,
-                   double start);
+double best_offset(const LinearProblem& problem, const LossArrays& losses, const LossPasses& passes, bool smooth,
+                   Span<const double> f, double start);
 
 // The offsets that leave no sample with a loss, from `low` to `high`, and the samples at these two ends.
 struct LossFree {

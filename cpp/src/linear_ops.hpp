@@ -39,6 +39,9 @@ struct LinearOps {
   // how many values of a row are not zero, and which: 64 to a word, the first in its lowest bit
   std::size_t (*bits_float)(const float* x, std::size_t d, std::uint64_t* words);
   std::size_t (*bits_double)(const double* x, std::size_t d, std::uint64_t* words);
+  // these values and their columns, one after another; up to seven places after the last one are written to, too
+  void (*pack_float)(const float* x, std::size_t d, const std::uint64_t* words, float* values, std::int32_t* index);
+  void (*pack_double)(const double* x, std::size_t d, const std::uint64_t* words, double* values, std::int32_t* index);
   // with a − w and b − w: cross += their inner product, bend += ‖their sum‖²
   void (*lanes)(const double* w, const double* a, const double* b, std::size_t d, double* cross, double* bend);
   // w += step (a − w + b − w); a = b = w
@@ -64,6 +67,14 @@ inline std::size_t bits(const LinearOps& ops, const float* x, std::size_t d, std
 }
 inline std::size_t bits(const LinearOps& ops, const double* x, std::size_t d, std::uint64_t* words) {
   return ops.bits_double(x, d, words);
+}
+inline void pack(const LinearOps& ops, const float* x, std::size_t d, const std::uint64_t* words, float* values,
+                 std::int32_t* index) {
+  ops.pack_float(x, d, words, values, index);
+}
+inline void pack(const LinearOps& ops, const double* x, std::size_t d, const std::uint64_t* words, double* values,
+                 std::int32_t* index) {
+  ops.pack_double(x, d, words, values, index);
 }
 inline void add(const LinearOps& ops, const float* x, double factor, double* w, std::size_t d) {
   ops.add_float(x, factor, w, d);

@@ -88,6 +88,65 @@ size_t bits_of_row(const T* x, size_t d, std::uint64_t* words) {
   return count;
 }
 
+// Eight places: those of the bits of a byte, in order, come first.
+struct Places {
+  std::uint8_t of[256][8] = {};
+  constexpr Places() {
+    for (unsigned byte = 0; byte < 256; ++byte) {
+      unsigned count = 0;
+      for (unsigned k = 0; k < 8; ++k)
+        if (byte >> k & 1) of[byte][count++] = static_cast<std::uint8_t>(k);
+    }
+  }
+};
+constexpr Places kPlaces;
+
+// Those of eight values that are not zero, and their columns; eight places are written.
+#if defined(__AVX2__)
+HINGE_INLINE void pack_values(const float* x, unsigned byte, float* values) {
+  const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(kPlaces.of[byte]));
+  _mm256_storeu_ps(values, _mm256_permutevar8x32_ps(_mm256_loadu_ps(x), _mm256_cvtepu8_epi32(bytes)));
+}
+// Four of them, as eight halves.
+HINGE_INLINE void pack4(const double* x, unsigned bits, double* values) {
+  const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(kPlaces.of[bits]));
+  const __m256i low = _mm256_slli_epi64(_mm256_cvtepu8_epi64(bytes), 1);
+  const __m256i high = _mm256_slli_epi64(_mm256_add_epi64(low, _mm256_set1_epi64x(1)), 32);
+  const __m256i moved = _mm256_permutevar8x32_epi32(_mm256_castpd_si256(_mm256_loadu_pd(x)), _mm256_or_si256(low, high));
+  _mm256_storeu_pd(values, _mm256_castsi256_pd(moved));
+}
+HINGE_INLINE void pack_values(const double* x, unsigned byte, double* values) {
+  pack4(x, byte & 15, values);
+  pack4(x + 4, byte >> 4, values + __builtin_popcount(byte & 15));
+}
+template <class T>
+HINGE_INLINE void pack8(const T* x, unsigned byte, std::int32_t column, T* values, std::int32_t* index) {
+  const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(kPlaces.of[byte]));
+  pack_values(x, byte, values);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(index),
+                      _mm256_add_epi32(_mm256_cvtepu8_epi32(bytes), _mm256_set1_epi32(column)));
+}
+#else
+template <class T>
+HINGE_INLINE void pack8(const T* x, unsigned byte, std::int32_t column, T* values, std::int32_t* index) {
+  for (unsigned k = 0; k < 8; ++k) values[k] = x[kPlaces.of[byte][k]], index[k] = column + kPlaces.of[byte][k];
+}
+#endif
+
+template <class T>
+void pack_row(const T* x, size_t d, const std::uint64_t* words, T* values, std::int32_t* index) {
+  size_t k = 0;
+  for (; k + 8 <= d; k += 8) {
+    const unsigned byte = static_cast<unsigned>(words[k / 64] >> (k % 64) & 0xff);
+    if (byte == 0) continue;
+    pack8(x + k, byte, static_cast<std::int32_t>(k), values, index);
+    const int count = __builtin_popcount(byte);
+    values += count, index += count;
+  }
+  for (; k < d; ++k)
+    if (words[k / 64] >> (k % 64) & 1) *values++ = x[k], *index++ = static_cast<std::int32_t>(k);
+}
+
 // Many rows at once: out[r] = ⟨x_r, w⟩.
 template <class T>
 void dot_rows(const T* x, size_t rows, size_t d, const double* w, double* out) {
@@ -332,7 +391,7 @@ hinge::LossRoot root_all(const hinge::LossArrays& loss, const double* f, double 
 
 constexpr hinge::LinearOps every_linear_operation = {
     &dot_row<float>, &dot_row<double>, &add_row<float>, &add_row<double>, &dot_rows<float>,
-    &dot_rows<double>, &add_rows<float>, &add_rows<double>, &bits_of_row<float>, &bits_of_row<double>, &lanes_apart, &merge_lanes,    &rank8_rows,
+    &dot_rows<double>, &add_rows<float>, &add_rows<double>, &bits_of_row<float>, &bits_of_row<double>, &pack_row<float>, &pack_row<double>, &lanes_apart, &merge_lanes,    &rank8_rows,
     &best_all,        &bounds_all,     &line_all,        &root_all};
 
 }  // namespace

@@ -76,12 +76,10 @@ bool SampleSteps::proximal(const LossArrays& losses, bool first, double budget) 
 // have just become free, or are about to leave, have hardly any loss, and the offset that is best for all others
 // would send them back.
 void SampleSteps::look(const LossArrays& losses) {
-  const LossBounds seen = linear_ops().bounds(losses, at_.f.data(), at_.b, beta_.data(), s_.parts.data());
-  linear_ops().best(losses, at_.f.data(), at_.b, beta_.data());
+  const LossBounds seen = s_.loss_passes.bounds(losses, at_.f.data(), at_.b, beta_.data(), s_.parts.data());
+  s_.loss_passes.best(losses, at_.f.data(), at_.b, beta_.data());
   whole_ = beta_;
-  list_.clear();
-  for (std::size_t i = 0; i < s_.n; ++i)
-    if (is_free(losses, i, beta_[i])) list_.push_back(static_cast<std::uint32_t>(i));
+  s_.loss_passes.choose(s_.n, list_, [&](std::size_t i) { return is_free(losses, i, beta_[i]); });
   take_gradient();
   value_ = 0.5 * squared(at_.w) + seen.loss + 0.5 * own_ridge(s_.problem) * at_.b * at_.b + s_.problem.total * at_.b;
 }
@@ -141,7 +139,7 @@ bool SampleSteps::solve(const LossArrays& losses) {
   s_.passes->combine_list(list_, z, full_.w);
   for (std::size_t j = 0; j < s_.d; ++j) full_.w[j] += at_.w[j] - g_[j];
   s_.passes->margins(full_.w, full_.f);
-  full_.b = m > 0 ? at_.b + move : best_offset(s_.problem, losses, true, full_.f, at_.b);
+  full_.b = m > 0 ? at_.b + move : best_offset(s_.problem, losses, s_.loss_passes, true, full_.f, at_.b);
   for (std::size_t k = 0; k < m; ++k) {
     const std::size_t i = list_[k];
     const double is = beta_[i] + z[k];
@@ -179,7 +177,7 @@ void SampleSteps::part_of_step(const LossArrays& losses, const Point& from) {
   for (std::size_t j = 0; j < s_.d; ++j) along += from.w[j] * (full_.w[j] - from.w[j]);
   for (std::size_t i = 0; i < s_.n; ++i) q[i] = full_.f[i] - from.f[i];
   const Line line{from.f.data(), q.data(), from.b, full_.b - from.b, along, squared_distance(full_.w, from.w)};
-  const double t = line_minimum(s_.problem, losses, line);
+  const double t = line_minimum(s_.problem, losses, s_.loss_passes, line);
   at_ = from;
   for (std::size_t j = 0; j < s_.d; ++j) at_.w[j] += t * (full_.w[j] - from.w[j]);
   for (std::size_t i = 0; i < s_.n; ++i) at_.f[i] += t * q[i];

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "hinge/linear.hpp"
+#include "linear_loss_passes.hpp"
 #include "linear_ops.hpp"
 
 namespace hinge {
@@ -15,7 +16,8 @@ inline double own_ridge(const LinearProblem& problem) {
 
 // Whether a sample that answers with beta is inside its box, and not at the kink of a tube.
 inline bool is_free(const LossArrays& losses, std::size_t i, double beta) {
-  return !(beta == losses.lower[i] || beta == losses.upper[i] || (beta == 0 && losses.tube > 0));
+  const bool flat = losses.tube > 0;  // bit by bit: no branch depends on what is hard to foresee
+  return (beta != losses.lower[i]) & (beta != losses.upper[i]) & ((beta != 0) | !flat);
 }
 
 struct Line {
@@ -25,12 +27,12 @@ struct Line {
 };
 
 // The derivative along the direction is continuous, piecewise linear and rising: Newton inside a bracket.
-inline double line_minimum(const LinearProblem& problem, const LossArrays& losses, const Line& line,
-                           double precision = 1e-10) {
+inline double line_minimum(const LinearProblem& problem, const LossArrays& losses, const LossPasses& passes,
+                           const Line& line, double precision = 1e-10) {
   const double own = own_ridge(problem);
   double low = 0, high = INFINITY, t = 1;
   for (int round = 0; round < 60; ++round) {
-    const LossLine part = linear_ops().line(losses, line.f, line.b, line.q, line.q_bias, t);
+    const LossLine part = passes.line(losses, line.f, line.b, line.q, line.q_bias, t);
     const double slope = line.along + t * line.squared + own * line.q_bias * (line.b + t * line.q_bias) +
                          problem.total * line.q_bias - part.slope;
     const double bend = line.squared + own * line.q_bias * line.q_bias + part.bend;

@@ -42,7 +42,7 @@ LinearState::LinearState(const Samples& given, const LinearProblem& task, const 
       crew(how.threads - 1), parallel{{how.threads, [this] { watch.poll(); }}, &crew},
       samples(how.block_bytes > 0 ? given : compact.of(given, {{how.threads, [this] { watch.listen(); }}, &crew})),
       passes(make_passes(samples, parallel, how.block_bytes)), n(passes->rows()), d(passes->features()), losses(task),
-      w(d, 0.0), f(n, 0.0), parts(n), goal(how.tolerance), limit(how.max_iterations) {
+      loss_passes(parallel), w(d, 0.0), f(n, 0.0), parts(n), goal(how.tolerance), limit(how.max_iterations) {
   keep_memory(n);
   best.bounds.gap = best.bounds.primal = std::numeric_limits<double>::infinity();
   best.bounds.violation = best.bounds.gap;
@@ -58,8 +58,8 @@ void LinearState::look(double slack) {
 
 LinearState::Sight LinearState::see(const std::vector<double>& values, const std::vector<double>& dual) {
   const LossArrays arrays = losses.arrays();
-  const double b = best_offset(problem, arrays, smooth, values, offset);
-  return {b, linear_ops().bounds(arrays, values.data(), b, dual.data(), parts.data())};
+  const double b = best_offset(problem, arrays, loss_passes, smooth, values, offset);
+  return {b, loss_passes.bounds(arrays, values.data(), b, dual.data(), parts.data())};
 }
 
 LinearBounds LinearState::bounds_at(const std::vector<double>& at, double slack, const Sight& sight) const {
@@ -172,7 +172,7 @@ const std::vector<double>& LinearState::squared_norms() {
 
 double LinearState::loss_of_nothing() {
   const std::vector<double> zeros(n, 0.0);
-  return linear_ops().bounds(losses.arrays(), zeros.data(), 0.0, zeros.data(), parts.data()).loss;
+  return loss_passes.bounds(losses.arrays(), zeros.data(), 0.0, zeros.data(), parts.data()).loss;
 }
 
 // Where the optimum is zero (a perfect fit, an origin among the samples) a relative gap has no meaning.

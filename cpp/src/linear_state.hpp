@@ -12,6 +12,7 @@
 #include "linear_compact.hpp"
 #include "linear_gram.hpp"
 #include "linear_loss.hpp"
+#include "linear_loss_passes.hpp"
 #include "linear_passes.hpp"
 #include "linear_watch.hpp"
 
@@ -92,6 +93,7 @@ class LinearState {
   std::unique_ptr<LinearPasses> passes;
   const std::size_t n, d;
   Losses losses;
+  LossPasses loss_passes;
   bool smooth = true;  // D > 0 everywhere
   bool at_nothing = false;  // w = 0, β = 0, and no method has begun
   std::vector<double> w, f, beta, parts;

@@ -33,7 +33,7 @@ class PrimalRay {
   double at(double t) {
     std::vector<double> f(f_);
     for (double& value : f) value *= t;
-    b_ = best_offset(part_.problem, losses_.arrays(), smooth_, f, b_);
+    b_ = best_offset(part_.problem, losses_.arrays(), LossPasses(), smooth_, f, b_);
     const double loss = linear_ops().bounds(losses_.arrays(), f.data(), b_, zeros_.data(), parts_.data()).loss;
     const double own = part_.problem.bias == Bias::penalised ? b_ / part_.problem.bias_scale : 0.0;
     return 0.5 * (t * t * norm_ + own * own) + loss + part_.problem.total * b_;

@@ -81,7 +81,7 @@ bool ascends(const I* first, const I* last, std::size_t limit) {
 
 namespace {
 
-constexpr std::size_t kFewValues = 4'000'000, kPart = 1 << 17;  // fewer are looked at sooner than a thread starts
+constexpr std::size_t kFewValues = 1'000'000, kPart = 1 << 17;  // fewer are looked at sooner than a thread starts
 
 // Zero times a number is zero, and times what is none it is none: no branch within.
 template <class T>
@@ -96,6 +96,15 @@ bool finite_values(const T* values, std::size_t count) {
   return sum == T(0);
 }
 
+// work(first, last) for all of `count` values.
+template <class Work>
+void each_part(std::size_t count, int threads, Work work) {
+  Crew crew(threads - 1);
+  run_tasks((count + kPart - 1) / kPart, CrewParallel{{threads, {}}, &crew}, [&] {
+    return [&](std::size_t part, Pulse&) { work(part * kPart, std::min(count, (part + 1) * kPart)); };
+  });
+}
+
 }  // namespace
 
 bool all_finite(const Samples& samples, int threads) {
@@ -105,12 +114,8 @@ bool all_finite(const Samples& samples, int threads) {
         if constexpr (IsCsr<std::decay_t<decltype(data)>>::value) count = static_cast<std::size_t>(data.start[data.rows]);
         if (count < kFewValues) return finite_values(data.values, count);
         std::atomic<bool> finite{true};
-        Crew crew(threads - 1);
-        run_tasks((count + kPart - 1) / kPart, CrewParallel{{threads, {}}, &crew}, [&] {
-          return [&](std::size_t part, Pulse&) {
-            const std::size_t first = part * kPart, last = std::min(count, first + kPart);
-            if (!finite_values(data.values + first, last - first)) finite = false;
-          };
+        each_part(count, threads, [&](std::size_t first, std::size_t last) {
+          if (!finite_values(data.values + first, last - first)) finite = false;
         });
         return finite.load();
       },
@@ -122,20 +127,20 @@ namespace {
 // All rows at once: an index that does not rise must be the first of its row.  What is left to say where it is wrong
 // looks row by row.
 template <class T, class I>
-bool rows_ascend(const Csr<T, I>& csr) {
+bool rows_ascend(const Csr<T, I>& csr, int threads) {
   const auto stored = static_cast<std::size_t>(csr.start[csr.rows]);
   if (stored == 0) return true;
   const auto limit = static_cast<I>(std::min<std::uint64_t>(csr.features, std::numeric_limits<I>::max()));
-  std::size_t falls = 0, allowed = 0, outside = csr.index[0] < 0 || csr.index[0] >= limit;
-  for (std::size_t first = 1; first < stored; first += kPart) {
-    const std::size_t last = std::min(stored, first + kPart);
+  std::size_t allowed = 0;
+  std::atomic<std::size_t> falls{0}, outside{static_cast<std::size_t>(csr.index[0] < 0 || csr.index[0] >= limit)};
+  each_part(stored - 1, stored < kFewValues ? 1 : threads, [&](std::size_t first, std::size_t last) {
     I fallen = 0, left = 0;
-    for (std::size_t k = first; k < last; ++k) {
-      fallen += csr.index[k] <= csr.index[k - 1];
-      left += (csr.index[k] < 0) | (csr.index[k] >= limit);
+    for (const I *k = csr.index + first + 1, *end = csr.index + last + 1; k < end; ++k) {
+      fallen += k[0] <= k[-1];
+      left += (k[0] < 0) | (k[0] >= limit);
     }
     falls += static_cast<std::size_t>(fallen), outside += static_cast<std::size_t>(left);
-  }
+  });
   for (std::size_t i = 1; i < csr.rows; ++i) {
     const auto at = static_cast<std::size_t>(csr.start[i]);
     if (csr.start[i] == csr.start[i - 1] || at == 0 || at >= stored) continue;  // no row, or none before it
@@ -147,7 +152,7 @@ bool rows_ascend(const Csr<T, I>& csr) {
 }  // namespace
 
 template <class T, class I>
-void check_csr(const Csr<T, I>& csr, std::size_t stored, bool release) {
+void check_csr(const Csr<T, I>& csr, std::size_t stored, bool release, int threads) {
   std::size_t released = 0;
   if (csr.start[0] != 0 || csr.start[csr.rows] < 0 ||
       static_cast<std::size_t>(csr.start[csr.rows]) > stored) {
@@ -155,7 +160,7 @@ void check_csr(const Csr<T, I>& csr, std::size_t stored, bool release) {
   }
   bool rises = true;
   for (std::size_t i = 0; i < csr.rows; ++i) rises = rises & (csr.start[i + 1] >= csr.start[i]);
-  if (!release && rises && rows_ascend(csr)) return;
+  if (!release && rises && rows_ascend(csr, threads)) return;
   for (std::size_t i = 0; i < csr.rows; ++i) {
     if (csr.start[i + 1] < csr.start[i] || csr.start[i + 1] > csr.start[csr.rows]) {
       throw std::invalid_argument("csr: indptr decreases at row " + std::to_string(i));
@@ -176,9 +181,9 @@ void check_csr(const Csr<T, I>& csr, std::size_t stored, bool release) {
   }
 }
 
-template void check_csr(const Csr<float, std::int32_t>&, std::size_t, bool);
-template void check_csr(const Csr<float, std::int64_t>&, std::size_t, bool);
-template void check_csr(const Csr<double, std::int32_t>&, std::size_t, bool);
-template void check_csr(const Csr<double, std::int64_t>&, std::size_t, bool);
+template void check_csr(const Csr<float, std::int32_t>&, std::size_t, bool, int);
+template void check_csr(const Csr<float, std::int64_t>&, std::size_t, bool, int);
+template void check_csr(const Csr<double, std::int32_t>&, std::size_t, bool, int);
+template void check_csr(const Csr<double, std::int64_t>&, std::size_t, bool, int);
 
 }  // namespace hinge

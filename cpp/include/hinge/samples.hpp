@@ -45,7 +45,7 @@ double density(const Samples& samples);  // stored values / (n d); 1 for dense, 
 
 // Throws std::invalid_argument where an index leaves the matrix or a row is not strictly ascending.
 template <class T, class I>
-void check_csr(const Csr<T, I>& csr, std::size_t stored, bool release = false);
+void check_csr(const Csr<T, I>& csr, std::size_t stored, bool release = false, int threads = 1);
 
 // Whether every stored value is a number; on `threads` threads where there are many of them.
 bool all_finite(const Samples& samples, int threads);

@@ -85,24 +85,27 @@ class Reported:
         limit = LOOSE * max(self.tol, 1e-3)
         return bool(self.certificate_.gap > ROUNDING and limit < self.certificate_.relative_gap < np.inf)
 
+    def _reason(self) -> str:
+        """Why the solver ended before it was done."""
+        limit = self._iteration_limit()
+        if self.status_ is Status.MAX_ITER and (limit is None or limit < 0):
+            return f"The solver gave up after {np.max(self.n_iter_)} steps."
+        return {
+            Status.MAX_ITER: f"Solver terminated early (max_iter={limit}).",
+            Status.TIME_LIMIT: f"Solver terminated early (max_time={self.max_time} s).",
+            Status.NUMERICAL: f"Rounding errors stopped the solver before tol={self.tol:g}.",
+            Status.INTERRUPTED: "Solver was stopped by its monitor.",
+        }[self.status_]
+
     def _finish(self) -> Self:
         """Warn about a solver that stopped early; raise what interrupted it, now that the model is in place."""
         error, self._error = self._error, None
         if error is not None:
             raise error
         self._check_end()
-        limit = self._iteration_limit()
-        reasons = {
-            Status.MAX_ITER: f"Solver terminated early (max_iter={limit})."
-            if limit is not None and limit >= 0
-            else f"The solver gave up after {np.max(self.n_iter_)} steps.",
-            Status.TIME_LIMIT: f"Solver terminated early (max_time={self.max_time} s).",
-            Status.NUMERICAL: f"Rounding errors stopped the solver before tol={self.tol:g}.",
-            Status.INTERRUPTED: "Solver was stopped by its monitor.",
-        }
-        if self.status_ in reasons:
+        if self.status_ is not Status.SOLVED:
             warnings.warn(
-                f"{reasons[self.status_]}  Consider pre-processing your data with StandardScaler or MinMaxScaler, or "
+                f"{self._reason()}  Consider pre-processing your data with StandardScaler or MinMaxScaler, or "
                 "increase the limit. It failed to converge: the model is kept, and the relative duality gap reached is "
                 f"{self.certificate_.relative_gap:.2g}.",
                 ConvergenceWarning,

@@ -33,7 +33,7 @@ def is_mapped(array: Any) -> bool:
     return False
 
 
-def view(X: Data, mapped: bool = False) -> SampleView:
+def view(X: Data, mapped: bool = False, threads: int = 1) -> SampleView:
     """A view on C-contiguous float32 or float64 arrays and canonical CSR as they are; on a copy of others.
 
     `mapped`: the arrays are read-only maps of files, whose pages are given back while they are checked. A ValueError
@@ -48,7 +48,7 @@ def view(X: Data, mapped: bool = False) -> SampleView:
         indices, indptr = X.indices.astype(index, copy=False), X.indptr.astype(index, copy=False)
         if mapped:
             _check_mapped(X.data, indices)
-        return SampleView(X, _core.Samples.csr(X.data, indices, indptr, X.shape[1], mapped))
+        return SampleView(X, _core.Samples.csr(X.data, indices, indptr, X.shape[1], mapped, threads))
     X = contiguous(X)
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (samples × features), got shape {X.shape}")

@@ -118,7 +118,7 @@ class CoordinateDescent:
         small = self.method == "auto" and self.block_bytes == 0 and polish_linear.is_small(problem)
         beta = np.zeros(problem.n) if start is None else np.ascontiguousarray(start, dtype=np.float64)
         run = _core.linear(
-            view(problem.X, mapped=self.block_bytes > 0).native,
+            view(problem.X, mapped=self.block_bytes > 0, threads=self.threads).native,
             target=problem.target,
             lower=problem.lower,
             upper=problem.upper,
