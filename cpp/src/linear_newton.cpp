@@ -77,10 +77,13 @@ bool Newton::follow(const LossArrays& losses, double t, double b_before, NewtonP
   loss_passes_.best(losses, point.f.data(), point.b, next_.data());
   const double move = point.b - b_before;
   loss_passes_.choose(n, list_, [&](std::size_t i) { return is_free(losses, i, next_[i]); });
-  loss_passes_.choose(n, change_.rows, [&](std::size_t i) {
-    const double was = point.beta[i], is = next_[i];
-    const bool across = (was * is < 0) & (losses.tube > 0);  // from one side of a tube to the other
-    return (was != is) & (!is_free(losses, i, was) | !is_free(losses, i, is) | across);
+  const double *from = point.beta.data(), *to = next_.data();
+  const int tubed = losses.tube > 0;
+  loss_passes_.choose(n, change_.rows, [&losses, from, to, tubed](std::size_t i) {
+    const double was = from[i], is = to[i];
+    const int before = is_free(losses, i, was), now = is_free(losses, i, is);
+    const int across = (was * is < 0) & tubed;  // from one side of a tube to the other
+    return ((before & now & ~across) ^ 1) & (was != is);
   });
   point.beta.swap(next_);  // next_ is now where they were
   const std::size_t changed = change_.rows.size();
