@@ -69,6 +69,8 @@ def main():
     parser.add_argument("--table", action="store_true", help="only print what is in --parts")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    if options.parts:
+        options.parts.mkdir(parents=True, exist_ok=True)
     global GAPS
     GAPS = tuple(map(float, options.gaps.split(",")))
     if options.clock == "cpu":

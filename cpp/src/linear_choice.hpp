@@ -83,7 +83,8 @@ class LinearChoice {
   }
   double products_work(double decades) const {
     const double per_row = stored_ / std::max(1.0, n_), free = smooth_ ? 0.5 * n_ : 0.2 * n_;
-    return (8 + 3 * decades) * (look() + 150 * (3 * free * per_row + 10 * d_));
+    const double steps = (crowded() && !smooth_ ? kCrowdedSteps : 1) * (8 + 3 * decades);
+    return steps * (look() + 150 * product_work(free * per_row, d_));
   }
   double sample_work(double decades) const {
     const double m = kGrows * free_.count;

@@ -110,19 +110,33 @@ bool CompactRows::make(const Dense<T>& from, const CrewParallel& parallel, Sampl
   start[0] = 0;
   const std::size_t size = std::max<std::size_t>(1, kBlockBytes / (d * sizeof(T)));
   std::atomic<std::size_t> turn{0};
+  std::atomic<bool> full{false};
   std::size_t count = 0;  // of the blocks whose turn is over
   // Threads take blocks in their order.  Each is looked at, waits until those before it have been, and is copied while it
   // is in the cache: samples are read from memory once.
   run_tasks((n + size - 1) / size, parallel, [&] {
     return [&, block = BlockOfRows<T>(from)](std::size_t c, Pulse& pulse) mutable {
+      if (full.load(std::memory_order_relaxed)) return;  // then nobody waits any more
       block.look(c * size, std::min(n, (c + 1) * size));
-      while (turn.load(std::memory_order_acquire) != c) pulse.beat(), std::this_thread::yield();
-      const std::size_t first = count, last = count = first + block.count();
+      while (turn.load(std::memory_order_acquire) != c) {
+        if (full.load(std::memory_order_relaxed)) return;
+        pulse.beat();
+        std::this_thread::yield();
+      }
+      const std::size_t first = count;
+      count += block.count();
+      if (static_cast<double>(count) > most) {
+        full = true;
+        return;
+      }
       turn.store(c + 1, std::memory_order_release);
-      if (static_cast<double>(last) <= most) block.copy(first, values, index, start);
+      block.copy(first, values, index, start);
     };
   });
-  if (static_cast<double>(count) > most) return false;
+  if (full) {
+    values_ = {}, index_ = {}, start_ = {};
+    return false;
+  }
   view = Csr<T, std::int32_t>{values, index, start, n, d};
   return true;
 }

@@ -52,7 +52,7 @@ class LossPasses {
     const std::size_t parts = parts_of(n);
     for (std::size_t c = 1; c < parts; ++c) {
       const std::uint32_t* from = out + first_of(c, parts, n);
-      std::copy(from, from + counts[c], out + total);
+      if (from != out + total) std::copy(from, from + counts[c], out + total);
       total += counts[c];
     }
     chosen.resize(total);

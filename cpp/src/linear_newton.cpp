@@ -83,7 +83,7 @@ bool Newton::follow(const LossArrays& losses, double t, double b_before, NewtonP
     const double was = from[i], is = to[i];
     const int before = is_free(losses, i, was), now = is_free(losses, i, is);
     const int across = (was * is < 0) & tubed;  // from one side of a tube to the other
-    return ((before & now & ~across) ^ 1) & (was != is);
+    return ((before & now & (across ^ 1)) ^ 1) & (was != is);
   });
   point.beta.swap(next_);  // next_ is now where they were
   const std::size_t changed = change_.rows.size();
@@ -167,11 +167,13 @@ void Newton::by_conjugate_gradients(Span<const double> g, double wanted, Watch& 
   }
   delta_.assign(d, 0.0);
   double rz = dot(r, z);
+  const double held = passes_.stored() * static_cast<double>(list_.size()) / std::max(1.0, static_cast<double>(passes_.rows()));
   const double squared = dot(g, g), enough = std::max(0.5 * wanted, 0.01 * squared);
   for (std::size_t round = 0; round < 2 * d + 10 && round < 1000; ++round) {
     if (dot(r, r) <= enough || rz <= 0) break;
     watch.poll();
     const double lean = passes_.curvature(list_, scale_, p, work_);
+    passes_.visited += product_work(held, static_cast<double>(d)) - held;  // the pass has counted what it has looked at
     for (std::size_t j = 0; j < d; ++j) work_[j] += p[j] - (bias ? lean / mass * first_[j] : 0.0);
     const double bend = dot(p, work_);
     if (!(bend > 0)) break;

@@ -19,6 +19,9 @@ namespace hinge {
 
 constexpr std::size_t kDirectFeatures = 1200;  // up to these a direction is found by Cholesky
 
+// The work of one round of conjugate gradients: two looks at the free samples, here and there, and vectors of all features.
+inline double product_work(double stored, double features) { return 3 * stored + 10 * features; }
+
 struct NewtonPoint {
   std::vector<double> w, f, beta, g;  // weights, ⟨w, x_i⟩, the dual point (102), w − Xᵀβ (− shift)
   double b = 0, slack = 0;            // slack = ½‖g‖²: what the inner problem can still gain
@@ -68,7 +71,7 @@ class Newton {
   const LinearProblem& problem_;
   Span<const double> shift_;
   std::vector<std::uint32_t> list_;  // rows whose β is inside its box
-  std::vector<double> scale_;        // 1/D of these, where somebody asks
+  std::vector<double> scale_;        // 1/D of these, once take_scale has been called
   std::vector<double> q_, delta_, work_, first_, second_;
   SymmetricFactor factor_;
   std::vector<double> sum_;       // A = Σ s x xᵀ over the list (upper triangle, with a row and a column for the bias)

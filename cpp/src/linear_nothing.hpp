@@ -5,8 +5,8 @@ namespace hinge {
 
 class LinearState;
 
-// From nothing, which has been looked at: where the samples hardly agree on a direction, what they answer to nothing may
-// prove that it is near enough to the optimum.   (150)
+// From nothing, which has been looked at: where what the samples answer to it, β, hardly adds up to anything, that may
+// prove that Xᵀβ, or nothing itself, is near enough to the optimum.   (150)
 void prove_nothing(LinearState& state);
 
 }  // namespace hinge

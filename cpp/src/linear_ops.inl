@@ -390,8 +390,9 @@ hinge::LossRoot root_all(const hinge::LossArrays& loss, const double* f, double 
 }
 
 constexpr hinge::LinearOps every_linear_operation = {
-    &dot_row<float>, &dot_row<double>, &add_row<float>, &add_row<double>, &dot_rows<float>,
-    &dot_rows<double>, &add_rows<float>, &add_rows<double>, &bits_of_row<float>, &bits_of_row<double>, &pack_row<float>, &pack_row<double>, &lanes_apart, &merge_lanes,    &rank8_rows,
-    &best_all,        &bounds_all,     &line_all,        &root_all};
+    &dot_row<float>,     &dot_row<double>,     &add_row<float>,  &add_row<double>,  &dot_rows<float>, &dot_rows<double>,
+    &add_rows<float>,    &add_rows<double>,    &bits_of_row<float>, &bits_of_row<double>, &pack_row<float>, &pack_row<double>,
+    &lanes_apart,        &merge_lanes,         &rank8_rows,      &best_all,         &bounds_all,      &line_all,
+    &root_all};
 
 }  // namespace

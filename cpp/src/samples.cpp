@@ -2,6 +2,7 @@
 #include "hinge/samples.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -76,10 +77,6 @@ bool ascends(const I* first, const I* last, std::size_t limit) {
   for (const I* k = first + 1; k < last; ++k) falls |= k[0] <= k[-1];
   return falls == 0 && static_cast<std::size_t>(last[-1]) < limit;
 }
-
-}  // namespace
-
-namespace {
 
 constexpr std::size_t kFewValues = 1'000'000, kPart = 1 << 17;  // fewer are looked at sooner than a thread starts
 
