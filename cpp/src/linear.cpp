@@ -24,7 +24,7 @@ constexpr double kDearEpochs = 20;  // a start from fewer samples does not go fi
 constexpr double kNear = 0.1;       // relative gap of a warm start where most samples stand where they will
 constexpr double kNothing = 1.99;   // and of one that says nothing: without any dual value it is 2
 constexpr double kCheapSteps = 0.8;  // epochs
-constexpr double kEasy = 0.3, kRatherEasy = 1.2;  // times the way from one bound to the other: steps of descent, at most
+constexpr double kRatherEasy = 1.2;  // as kEasy
 constexpr double kCoarse = 1e-5;                  // relative gaps that a few epochs prove also where it is rather easy
 
 class LinearRun {

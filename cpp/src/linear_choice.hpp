@@ -13,6 +13,8 @@ namespace hinge {
 
 constexpr double kHaste = 0.1;  // of the work of Newton's method: descent has had at least so much before it gives way
 
+constexpr double kEasy = 0.3;  // mean of ‖x_i‖² times the way from one bound to the other: a few epochs do, at most   (130)
+
 constexpr std::size_t kMostFree = 4096;  // samples: the factor of their inner products takes 134 MB
 
 // Of the inner products of m samples, on two threads: measured.

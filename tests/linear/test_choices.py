@@ -175,3 +175,22 @@ def test_damaged_rows_are_refused_not_followed():
     run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60)
     assert run.returncode == 0, run.stderr
     assert len(run.stdout.split()) == 12, run.stdout
+
+
+def short_rows(n=13_500, d=29_400, values=7, seed=0):
+    """CSR with few values in a row, and more features than samples; labels with noise."""
+    rng = np.random.default_rng(seed)
+    places = rng.integers(0, n, n * values), rng.integers(0, d, n * values)
+    X = sp.csr_matrix((rng.random(n * values), places), shape=(n, d))
+    f = X @ (rng.normal(size=d) * (rng.random(d) < 0.2))
+    return X, np.where(f + 2 * np.std(f) * rng.normal(size=n) > 0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("bias", [Bias.PENALISED, Bias.FREE])
+def test_newton_is_charged_for_its_vectors(bias):
+    """Rows of 7 values, 15,000 features: conjugate gradients that count values only took thirty times as long."""
+    X, y = short_rows()
+    problem = linear_classification(X, y, np.full(len(y), 100.0), "hinge", bias)
+    auto, descent = (CoordinateDescent(tol=2e-4, method=method).solve_linear(problem) for method in ("auto", "descent"))
+    assert auto.status is descent.status is Status.SOLVED
+    assert auto.counters["work"] <= 3 * descent.counters["work"]
