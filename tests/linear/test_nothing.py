@@ -43,7 +43,7 @@ def test_nothing_is_found_without_training(C, loss, bias):
     assert truth(problem, found).relative_gap <= 1e-8
 
 
-@pytest.mark.parametrize("C, tol", [(3e-11, 1e-4), (3e-9, 1e-2), (2e-8, 1e-1)])
+@pytest.mark.parametrize(("C", "tol"), [(3e-11, 1e-4), (3e-9, 1e-2), (2e-8, 1e-1)])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("intercept", [False, True])
 def test_where_nothing_would_do_the_answer_still_says_something(intercept, loss, C, tol):
