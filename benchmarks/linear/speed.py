@@ -180,6 +180,19 @@ def summary(found):
             if row["C"] <= 1 and theirs and theirs < cell["hinge"]
         ]
         print(f"{reading}: slower than the best peer at C <= 1: " + (", ".join(slower[reading]) or "none"))
+        easy = [
+            (theirs, at_least, cell["hinge"])
+            for c, t, row in zip(cells, least, found, strict=True)
+            for theirs, at_least, cell in zip(c, t, row["cells"], strict=True)
+            if row["C"] <= 1
+        ]
+        ahead = sum(bool(theirs) and theirs >= mine for theirs, _, mine in easy)
+        bound = sum(not theirs and at_least >= mine for theirs, at_least, mine in easy)
+        unknown = sum(not theirs and at_least < mine for theirs, at_least, mine in easy)
+        print(
+            f"{reading}: of {len(easy)} cells at C <= 1 hinge is ahead in {ahead}, by what peers need at least in "
+            f"{bound} more; in {unknown} no peer got there and nothing is known"
+        )
     return 1 if any(slower.values()) else 0
 
 
