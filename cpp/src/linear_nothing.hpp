@@ -5,7 +5,7 @@ namespace hinge {
 
 class LinearState;
 
-// From nothing, which has been looked at: where what the samples answer to it, β, hardly adds up to anything, that may
+// Kinked losses, from nothing, which has been looked at: where what the samples answer to it, β, hardly adds up to anything, that may
 // prove that Xᵀβ, or nothing itself, is near enough to the optimum.   (150)
 void prove_nothing(LinearState& state);
 

@@ -63,14 +63,15 @@ def without_half_space(problem: LinearProblem, solution: LinearSolution) -> Line
 def _box(cost: Array, squared: bool) -> tuple[Array, Array]:
     """Height of the box and ridge of every variable: (C, 0), or (∞, 1/(2C)) for a squared loss."""
     if squared:
-        low, high = float(np.min(cost, initial=np.inf)), float(np.max(cost, initial=0.0))
+        some = cost[:1] if cost.strides == (0,) else cost
+        low, high = float(np.min(some, initial=np.inf)), float(np.max(some, initial=0.0))
         if len(cost) and not (low >= LEAST_COST and high <= MOST_COST):
             raise ValueError(
                 f"C times the weights of samples and classes lies between {low:g} and {high:g}; a squared loss needs "
                 f"1/C: use C and weights with products between {LEAST_COST:g} and {MOST_COST:g}, and a weight of 0 for "
                 "samples that are to be left out"
             )
-        return np.broadcast_to(np.inf, len(cost)), 0.5 / cost
+        return np.broadcast_to(np.inf, len(cost)), np.broadcast_to(0.5 / some, len(cost))
     return cost, np.zeros(len(cost))
 
 
