@@ -1,4 +1,4 @@
-// expect.hpp: what a test program needs: a check that counts failures, and the verdict.
+// expect.hpp: what a test program needs: a check that counts failures, numbers, and the verdict.
 #pragma once
 
 #include <cstdio>
@@ -13,6 +13,12 @@ inline void expect(bool ok, const std::string& what) {
   if (ok) return;
   ++failures;
   std::printf("FAILED: %s\n", what.c_str());
+}
+
+// From −½ to ½, the same in every run.
+inline double number(unsigned& seed) {
+  seed = seed * 1664525U + 1013904223U;
+  return static_cast<double>(seed >> 8) / 16777216.0 - 0.5;
 }
 
 template <class Call>

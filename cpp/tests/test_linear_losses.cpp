@@ -15,13 +15,9 @@
 
 using namespace hinge;
 using hinge::test::expect;
+using hinge::test::number;
 
 namespace {
-
-double number(unsigned& seed) {
-  seed = seed * 1664525U + 1013904223U;
-  return static_cast<double>(seed >> 8) / 16777216.0 - 0.5;
-}
 
 bool near(double a, double b) { return std::fabs(a - b) <= 1e-11 * (1 + std::fabs(a) + std::fabs(b)); }
 

@@ -13,13 +13,9 @@
 
 using namespace hinge;
 using hinge::test::expect;
+using hinge::test::number;
 
 namespace {
-
-double number(unsigned& seed) {
-  seed = seed * 1664525U + 1013904223U;
-  return static_cast<double>(seed >> 8) / 16777216.0 - 0.5;
-}
 
 void factor(std::size_t size) {
   unsigned seed = static_cast<unsigned>(size);

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hinge.problems import Array, Bias, LinearProblem, LinearSolution, Status, certify_linear
+from hinge.problems.linear import different
 
 #: Losses of linear classification and regression; the second of each is squared.
 CLASSIFICATION_LOSSES = ("hinge", "squared_hinge")
@@ -63,7 +64,7 @@ def without_half_space(problem: LinearProblem, solution: LinearSolution) -> Line
 def _box(cost: Array, squared: bool) -> tuple[Array, Array]:
     """Height of the box and ridge of every variable: (C, 0), or (∞, 1/(2C)) for a squared loss."""
     if squared:
-        some = cost[:1] if cost.strides == (0,) else cost
+        some = different(cost)
         low, high = float(np.min(some, initial=np.inf)), float(np.max(some, initial=0.0))
         if len(cost) and not (low >= LEAST_COST and high <= MOST_COST):
             raise ValueError(
