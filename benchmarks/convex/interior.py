@@ -106,9 +106,9 @@ def problems_of(name):
     target = (y - y.mean()) / y.std() if sign is None else sign
     for C in COSTS:
         for loss in MARGIN if sign is not None else ():
-            yield f"C={C:g} {loss!r}", f.LossMachine(sign, C * one, loss), *accesses
+            yield f"C={C:g} {loss!r}", f.ConvexLoss(sign, C * one, loss), *accesses
         for loss in RESIDUAL:
-            yield f"C={C:g} {loss!r}", f.LossMachine(target, C * one, loss), *accesses
+            yield f"C={C:g} {loss!r}", f.ConvexLoss(target, C * one, loss), *accesses
         yield f"C={C:g} nu-regression", f.NuSVR(target, C * one, 0.3), *accesses
     for nu in (0.1, 0.4):
         if sign is not None:
@@ -123,7 +123,7 @@ def solve(label, machine, access, direct):
     problem = machine.build(access)
     found = InteriorPoint().solve(problem)
     expansion = machine.recover(*found.point)
-    certificate = certify(f.proof_of(machine, direct), *machine.lift(expansion))
+    certificate = certify(f.proof_of(machine, direct), *machine.dual_point(expansion))
     width, inside = problem.upper - problem.lower, (found.alpha > problem.lower) & (found.alpha < problem.upper)
     room = float(np.sum(np.where(np.isfinite(width), width, np.abs(found.alpha))[inside]))
     shaky = 2.2e-16 * float(np.max(access.diagonal())) * float(np.linalg.norm(found.alpha))

@@ -27,7 +27,7 @@ from hinge.formulations import CSVC, SVR
 from hinge.kernels import RBF, Linear, Polynomial, open_access
 from hinge.problems import Status, certify
 from hinge.solvers import Auto, LowRankInteriorPoint, WorkingSet
-from hinge.solvers.rank import probed_rank
+from hinge.solvers.interior_point.rank import probed_rank
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from reference.benchmark_data import data_folder, load

@@ -19,7 +19,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from hinge import losses
-from hinge.formulations import LossMachine
+from hinge.formulations import ConvexLoss
 from hinge.kernels import RBF, open_access
 from hinge.problems import certify
 from hinge.solvers import SMO, AdaTron, Auto, GradientDescent, InteriorPoint, Lagrangian, Newton, WorkingSet
@@ -66,9 +66,9 @@ def problems(n):
     sign = np.where(y > 0, 1.0, -1.0)
     for C in (1.0, 1e3):
         for loss in (losses.Hinge(), losses.SquaredHinge(), losses.Logistic()):
-            yield f"{type(loss).__name__}, C={C:g}", LossMachine(sign, C * one, loss), access
+            yield f"{type(loss).__name__}, C={C:g}", ConvexLoss(sign, C * one, loss), access
         for loss in (losses.EpsilonInsensitive(0.1), losses.Huber(0.3)):
-            yield f"{type(loss).__name__}, C={C:g}", LossMachine(y, C * one, loss), access
+            yield f"{type(loss).__name__}, C={C:g}", ConvexLoss(y, C * one, loss), access
 
 
 def cell(solver, problem):

@@ -29,9 +29,9 @@ from sklearn.preprocessing import StandardScaler
 
 import hinge
 from hinge.kernels import Precomputed, make_kernel, open_access
+from hinge.paths.breakpoints import MARGIN
 from hinge.paths.engine import Engine
-from hinge.paths.pieces import MARGIN
-from hinge.paths.refine import exact_product, refine
+from hinge.paths.refinement import exact_product, refine
 from hinge.problems import certify
 from hinge.solvers import InteriorPoint
 

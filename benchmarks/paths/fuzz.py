@@ -22,7 +22,7 @@ import numpy as np
 import hinge
 from hinge.kernels import RBF, Linear, Polynomial
 from hinge.paths.engine import PathError
-from hinge.paths.motion import constant
+from hinge.paths.parametric import constant
 from hinge.paths.window import Window
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))

@@ -40,12 +40,12 @@ class PyMonitor final : public Monitor {
     }
   }
 
-  // A handler of signals raises, or keeps what it has to say for those who ask: hinge/listening.py.
+  // A handler of signals raises, or keeps what it has to say for those who ask: hinge/control.py.
   bool interrupted() override {
     nb::gil_scoped_acquire gil;
     try {
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      nb::object kept = nb::module_::import_("hinge.listening").attr("heard")();
+      nb::object kept = nb::module_::import_("hinge.control").attr("heard")();
       if (kept.is_none()) return false;
       error_ = std::move(kept);
     } catch (nb::python_error& error) {

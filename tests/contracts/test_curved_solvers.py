@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from hinge import Status, losses
-from hinge.formulations import LossMachine, proof_of
+from hinge.formulations import ConvexLoss, proof_of
 from hinge.kernels import DirectAccess, Precomputed, open_access
 from hinge.lowrank import SGMA, PivotedCholesky
 from hinge.problems import certify
@@ -71,7 +71,7 @@ def machines(draw, among):
         y = np.where(y > 0, 1.0, -1.0)
         y[:2] = 1.0, -1.0
     cost = rng.uniform(0.2, 1.0, n) * 10.0 ** draw(st.integers(-2, 2))
-    return LossMachine(y, cost, loss, bias=draw(st.booleans())), K
+    return ConvexLoss(y, cost, loss, bias=draw(st.booleans())), K
 
 
 def objective(machine, K, beta, b):
@@ -114,7 +114,7 @@ def _laws(name):
             assert np.abs(problem.excess(found.alpha)).max(initial=0.0) <= 1e-10 * len(K) * size
             expansion = machine.recover(*found.point)
             proof = proof_of(machine, DirectAccess(Precomputed(), K))
-            certificate = certify(proof, *machine.lift(expansion))
+            certificate = certify(proof, *machine.dual_point(expansion))
             middle = 0.5 * (abs(certificate.primal) + abs(certificate.dual))
             nothing = 1e-10 * objective(machine, K, np.zeros(len(K)), 0.0)  # what rounding makes of an optimum of zero
             assert certificate.gap <= 1.1 * tol * middle + nothing
@@ -156,7 +156,7 @@ def test_the_certificate_can_fail(name):
     solver, tol, _ = CURVED[name]
     rng = np.random.default_rng(0)
     X = rng.normal(size=(12, 3))
-    machine = LossMachine(np.where(X[:, 0] > 0, 1.0, -1.0), np.full(12, 3.0), losses.Logistic())
+    machine = ConvexLoss(np.where(X[:, 0] > 0, 1.0, -1.0), np.full(12, 3.0), losses.Logistic())
     problem = machine.build(open_access(Precomputed(), X @ X.T))
     found = solver.solve(problem)
     assert certify(problem, 0.5 * found.alpha, found.mu).relative_gap > max(1e-2, 2 * tol)

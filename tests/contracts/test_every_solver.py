@@ -30,7 +30,7 @@ ELSEWHERE = {
         "limits": test_other_problems.test_time_is_kept_and_said,
         "signals": test_other_problems.test_a_signal_ends_the_run,
     },
-    "SpanNewton": {
+    "ReducedBasisNewton": {
         "laws": test_other_problems.test_given_functions_are_solved_and_proved,
         "limits": test_other_problems.test_time_is_kept_and_said,
         "signals": test_other_problems.test_a_signal_ends_the_run,

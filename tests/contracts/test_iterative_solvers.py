@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from contracts.strategies import programs
 from contracts.test_solvers import hard_program
 from hinge import Status
-from hinge.formulations import CSVC, LossMachine
+from hinge.formulations import CSVC, ConvexLoss
 from hinge.kernels import RBF, open_access
 from hinge.losses import Logistic, SquaredHinge
 from hinge.problems import certify
@@ -103,7 +103,7 @@ def machine(loss=None, m=400, seed=0):
     X = rng.normal(size=(m, 3))
     y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + rng.normal(size=m) > 0, 1.0, -1.0)
     access, cost = open_access(RBF(0.5), X), np.full(m, 10.0)
-    return (CSVC(y, cost) if loss is None else LossMachine(y, cost, loss)).build(access)
+    return (CSVC(y, cost) if loss is None else ConvexLoss(y, cost, loss)).build(access)
 
 
 #: (solver that would go on for long, its loss)

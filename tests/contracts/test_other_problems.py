@@ -14,8 +14,8 @@ from hinge.formulations import Ranking, linear_classification, linear_regression
 from hinge.kernels import RBF, Linear, open_access
 from hinge.lowrank.columns import make_columns
 from hinge.problems import Bias, certify, certify_linear, combine
-from hinge.solvers import CoordinateDescent, PairDescent, SpanNewton
-from hinge.solvers.span import SpanProblem, dual_point
+from hinge.solvers import CoordinateDescent, PairDescent, ReducedBasisNewton
+from hinge.solvers.basis.problem import ReducedBasisProblem, dual_point
 
 TOL = 1e-6
 
@@ -95,7 +95,7 @@ def span_problem(m, n, machines, bias, cost, rng, twice=False):
     if twice:
         X = X[rng.integers(0, m, m)]
     columns = make_columns(RBF(0.5), X, np.sort(rng.permutation(m)[:n]))
-    return SpanProblem(columns, rng.choice([-1.0, 1.0], (m, machines)).astype(np.float32), cost, bias)
+    return ReducedBasisProblem(columns, rng.choice([-1.0, 1.0], (m, machines)).astype(np.float32), cost, bias)
 
 
 @st.composite
@@ -112,12 +112,12 @@ def span_problems(draw):
 @settings(max_examples=80)
 def test_given_functions_are_solved_and_proved(problem):
     tol = 1e-4  # kernel values are float32
-    found = SpanNewton(tol=tol, max_time=30.0).solve(problem)
+    found = ReducedBasisNewton(tol=tol, max_time=30.0).solve(problem)
     assert found.status is Status.SOLVED
     beta = dual_point(problem.sign, problem.cost, found.outputs, found.offsets)
     proof = combine(problem.certificates(found.weights, found.offsets, found.outputs, beta))
     assert proof.gap <= 1.2 * tol * 0.5 * (proof.primal + proof.dual) + 1e-6 * np.sum(problem.cost)
-    again = SpanNewton(tol=tol, max_time=30.0).solve(problem)
+    again = ReducedBasisNewton(tol=tol, max_time=30.0).solve(problem)
     assert found.weights.tobytes() == again.weights.tobytes()
 
 
@@ -152,13 +152,13 @@ def long_span():
 
 
 def by_newton(**limits):
-    return SpanNewton(tol=1e-15, **limits).solve
+    return ReducedBasisNewton(tol=1e-15, **limits).solve
 
 
 LONG = {
     "CoordinateDescent": (by_coordinates, long_linear),
     "PairDescent": (by_pairs, long_pairs),
-    "SpanNewton": (by_newton, long_span),
+    "ReducedBasisNewton": (by_newton, long_span),
 }
 every_long = pytest.mark.parametrize("name", LONG)
 

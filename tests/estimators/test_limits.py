@@ -161,7 +161,7 @@ class TestVerbose:
             def flush(self):
                 pass
 
-        monkeypatch.setattr("hinge.estimators.progress.Console", None)
+        monkeypatch.setattr("hinge.estimators.common.progress.Console", None)
         monkeypatch.setattr(sys, "stderr", Broken())
         with pytest.raises(OSError, match="no space left"), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)

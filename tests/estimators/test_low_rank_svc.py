@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hinge
 from hinge import SVC, LowRankSVC, Status, _core
-from hinge.estimators import low_rank_classification
+from hinge.estimators.low_rank import classification as low_rank_classification
 
 
 def blobs(m=600, classes=4, seed=0):

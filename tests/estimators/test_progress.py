@@ -8,8 +8,8 @@ import sys
 import pytest
 
 import hinge
-from hinge.estimators import progress
-from hinge.estimators.progress import ProgressLine, describe
+from hinge.estimators.common import progress
+from hinge.estimators.common.progress import ProgressLine, describe
 
 
 class Terminal(io.StringIO):

@@ -47,12 +47,12 @@ def clarabel(problem):
 class TestThereAndBack:
     @every_machine
     def test_a_solution_survives(self, name):
-        """lift(recover(α)) is feasible and has the value of α; recovered again it is the same function."""
+        """dual_point(recover(α)) is feasible and has the value of α; recovered again it is the same function."""
         X, machine = formulation(name, 60, C=2.0)
         problem = machine.build(open_access(RBF(0.5), X))
         solution = SMO(tol=1e-8).solve(problem)
         function = machine.recover(*solution.point)
-        alpha, mu = machine.lift(function)
+        alpha, mu = machine.dual_point(function)
         assert infeasibility(problem, alpha) <= 1e-12 * problem.size
         assert problem.value(alpha) == pytest.approx(problem.value(solution.alpha), rel=1e-12)
         np.testing.assert_allclose(mu, solution.mu, atol=1e-12)
@@ -72,7 +72,7 @@ class TestThereAndBack:
         X, machine = formulation(name, 12, seed=3, C=2.0)
         problem = machine.build(open_access(RBF(0.5), X))
         alpha, mu = random_point(problem, rng), rng.normal(size=len(problem.A))
-        lifted, multipliers = machine.lift(machine.recover(alpha, mu))
+        lifted, multipliers = machine.dual_point(machine.recover(alpha, mu))
         assert infeasibility(problem, lifted) <= 1e-11 * problem.size
         np.testing.assert_allclose(multipliers, mu, atol=1e-12)
         np.testing.assert_allclose(
@@ -103,7 +103,7 @@ class TestThereAndBack:
         np.testing.assert_allclose(function.coefficients, np.array([1.0, -1.0]) / divisor)
         assert function.intercept == pytest.approx(0.3 / divisor)
         assert function.margin == pytest.approx(margin)
-        alpha, back = machine.lift(function)
+        alpha, back = machine.dual_point(function)
         np.testing.assert_allclose(alpha, 1.0)
         np.testing.assert_allclose(back, mu, atol=1e-15)
 
@@ -329,7 +329,7 @@ class TestWithoutBias:
         assert solution.mu.shape == (0,)
         function = machine.recover(*solution.point)
         assert function.intercept == 0.0
-        assert machine.lift(function)[1].shape == (0,)
+        assert machine.dual_point(function)[1].shape == (0,)
 
     def test_a_constant_in_the_kernel_is_a_penalised_bias(self):
         """K + B with B → ∞ is the machine with bias: the constant feature takes over its part."""

@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import hinge
 from hinge import Status
-from hinge.estimators.linear_runs import one_by_one, side_by_side
+from hinge.estimators.linear.batch import one_by_one, side_by_side
 from hinge.formulations import linear_classification, linear_regression
 from hinge.problems import Bias, CrammerSingerProblem
 from hinge.solvers import CoordinateDescent

@@ -9,8 +9,8 @@ from hinge.formulations import linear_classification, linear_regression
 from hinge.problems import Bias, CrammerSingerProblem, certify_crammer_singer, certify_linear
 from hinge.problems.linear import constant_function
 from hinge.solvers import CoordinateDescent
-from hinge.solvers.linear_proof import all_borne_out, borne_out
-from hinge.solvers.nearer import nearer
+from hinge.solvers.linear.centering import nearer
+from hinge.solvers.refinement.verify_linear import all_borne_out, borne_out
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -62,7 +62,7 @@ def test_a_proof_is_asked_for_only_where_rounding_may_matter(monkeypatch):
     X = np.random.default_rng(0).normal(size=(50, 3))
     problem = linear_classification(X, np.sign(X[:, 0]), np.ones(50), "hinge", Bias.NONE)
     found = CoordinateDescent(tol=1e-4).solve_linear(problem)
-    monkeypatch.setattr("hinge.solvers.linear_proof.certify_linear", lambda *_: pytest.fail("a proof was asked for"))
+    monkeypatch.setattr("hinge.solvers.refinement.verify_linear.certify_linear", lambda *_: pytest.fail("certified"))
     assert borne_out(problem, found, 1e-4) is found
     with pytest.raises(pytest.fail.Exception):
         borne_out(problem, found, 1e-14)

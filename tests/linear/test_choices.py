@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.datasets import make_classification
 
 import hinge
-from hinge.estimators.data import labels_of
+from hinge.estimators.common.data import labels_of
 from hinge.formulations import linear_classification, linear_regression
 from hinge.problems import Bias, Status, certify_linear
 from hinge.solvers import CoordinateDescent

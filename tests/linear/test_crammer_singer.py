@@ -7,10 +7,11 @@ import pytest
 from scipy import sparse
 
 from hinge import LinearSVC, Status
-from hinge.listening import listening
+from hinge.control import listening
 from hinge.problems import Bias, CrammerSingerProblem, certify_crammer_singer
-from hinge.solvers import CoordinateDescent, crammer_singer_interior
-from hinge.solvers.crammer_singer_interior import by_interior_point, is_small
+from hinge.solvers import CoordinateDescent
+from hinge.solvers.interior_point import crammer_singer as crammer_singer_interior
+from hinge.solvers.interior_point.crammer_singer import by_interior_point, is_small
 from reference.linear import crammer_singer_optimum
 
 

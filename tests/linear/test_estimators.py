@@ -17,10 +17,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hinge
 from hinge import Status
-from hinge.estimators.linear_runs import side_by_side
+from hinge.estimators.linear.batch import side_by_side
 from hinge.formulations import linear_classification
 from hinge.solvers import CoordinateDescent
-from hinge.solvers.polish_linear import by_interior_point
+from hinge.solvers.linear.small_problems import by_interior_point
 
 NAMES = ("LinearSVC", "LinearSVR", "LinearOneClassSVM")
 every_machine = pytest.mark.parametrize("name", NAMES)

@@ -13,11 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 import hinge
 from hinge import Status
-from hinge.estimators.reported import proven_status
+from hinge.estimators.common.report import proven_status
 from hinge.formulations import linear_classification, linear_regression
 from hinge.problems import certify_linear
 from hinge.solvers import CoordinateDescent
-from hinge.solvers.polish_linear import by_interior_point
+from hinge.solvers.linear.small_problems import by_interior_point
 from linear.cases import BIASES
 from reference.linear import optimum
 

@@ -8,11 +8,12 @@ from scipy import sparse
 from sklearn.datasets import make_classification
 
 import hinge
-from hinge.estimators.data import labels_of, signs_of
+from hinge.estimators.common.data import labels_of, signs_of
 from hinge.formulations import linear_classification, linear_regression
 from hinge.kernels.samples import view
 from hinge.problems import Bias, Status, certify_linear
-from hinge.solvers import CoordinateDescent, polish_linear
+from hinge.solvers import CoordinateDescent
+from hinge.solvers.linear import small_problems
 
 BIASES = (Bias.NONE, Bias.PENALISED, Bias.FREE)
 SQUARED = ("squared_hinge", "squared_epsilon_insensitive")
@@ -170,7 +171,7 @@ def test_small_machines_need_no_pairs(monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("sequential minimal optimisation")
 
-    monkeypatch.setattr(polish_linear.SMO, "solve", refuse)
+    monkeypatch.setattr(small_problems.SMO, "solve", refuse)
     X, y = make_classification(1000, 50, random_state=0)
     for tol in (1e-1, 1e-2, 1e-4):
         model = hinge.LinearSVC(C=0.01, loss="hinge", tol=tol).fit(X, y)
@@ -181,7 +182,7 @@ def test_small_wide_machines_are_not_polished(monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("polished")
 
-    monkeypatch.setattr(polish_linear, "polish", refuse)
+    monkeypatch.setattr(small_problems, "polish", refuse)
     X, y = make_classification(1000, 500, random_state=0)
     model = hinge.LinearSVC(C=0.01, loss="hinge", tol=1e-2).fit(X, y)
     assert model.certify(X, y).relative_gap <= 1e-2

@@ -14,7 +14,7 @@ from hinge import Status, _core
 from hinge.kernels import RBF, Linear, open_access
 from hinge.problems import Bias, LinearProblem, certify, certify_linear
 from hinge.solvers import SMO, CoordinateDescent
-from hinge.solvers.coordinate_descent import as_linear
+from hinge.solvers.linear.coordinate_descent import as_linear
 from linear.cases import every_machine, machine
 from reference.linear import optimum, primal_value
 

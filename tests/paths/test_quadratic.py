@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from hinge import quadratic_loss_path
-from hinge.paths.rational import RationalFunctions
+from hinge.paths.quadratic_loss.rational import RationalFunctions
 from paths.cases import classification
 
 CASES = classification()

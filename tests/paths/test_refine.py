@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hinge
-from hinge.paths.refine import exact_product, two_product, two_sum
+from hinge.paths.refinement import exact_product, two_product, two_sum
 from reference.digits import optimum
 
 

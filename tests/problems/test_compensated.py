@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hinge.problems import Diagonal, Problem, Quadratic, certify
-from hinge.problems.compensated import add, excess, product, residual, slices, two_sum
+from hinge.problems.double_double import add, excess, product, residual, slices, two_sum
 
 
 @given(st.floats(-1e100, 1e100), st.floats(-1e100, 1e100))

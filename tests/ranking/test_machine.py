@@ -308,7 +308,7 @@ def test_an_interrupt_keeps_the_model_that_exists(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hinge.solvers.pair_newton.PairNewton._proximal_step", interrupted)
+    monkeypatch.setattr("hinge.solvers.ranking.pair_newton.PairNewton._proximal_step", interrupted)
     model = hinge.RankingSVM(C=10.0, tol=1e-9)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, grade, qid=qid)

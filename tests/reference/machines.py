@@ -35,7 +35,7 @@ def least_piecewise(slopes, knots, linear=0.0):
 
 
 @dataclass(frozen=True)
-class Machine:
+class Subproblem:
     """Kernel matrix K, weights w, and what the subclasses add."""
 
     K: np.ndarray
@@ -75,7 +75,7 @@ class _NoLinearTerm:
 
 
 @dataclass(frozen=True)
-class CSVC(Machine):
+class CSVC(Subproblem):
     y: np.ndarray
     C: float
 
@@ -119,7 +119,7 @@ class CSVC(Machine):
 
 
 @dataclass(frozen=True)
-class NuSVC(_NoLinearTerm, Machine):
+class NuSVC(_NoLinearTerm, Subproblem):
     y: np.ndarray
     nu: float
 
@@ -161,7 +161,7 @@ class NuSVC(_NoLinearTerm, Machine):
 
 
 @dataclass(frozen=True)
-class OneClass(_NoLinearTerm, Machine):
+class OneClass(_NoLinearTerm, Subproblem):
     nu: float
 
     def bounds(self):
@@ -196,7 +196,7 @@ class OneClass(_NoLinearTerm, Machine):
 
 
 @dataclass(frozen=True)
-class SVR(Machine):
+class SVR(Subproblem):
     y: np.ndarray
     C: float
     epsilon: float
@@ -239,7 +239,7 @@ class SVR(Machine):
 
 
 @dataclass(frozen=True)
-class NuSVR(Machine):
+class NuSVR(Subproblem):
     y: np.ndarray
     C: float
     nu: float

@@ -6,8 +6,8 @@ from sklearn.datasets import load_iris
 
 from hinge.kernels import RBF, open_access
 from hinge.problems import certify, optimal_offset
+from hinge.selection.cost_sequence import Ladder, Limits
 from hinge.selection.folds import PairFold, RegressionFold
-from hinge.selection.ladder import Ladder, Limits
 
 COSTS = np.array([1000.0, 100.0, 10.0, 1.0, 0.1, 0.01])
 

@@ -7,12 +7,18 @@ import numpy as np
 import pytest
 
 from hinge import Status
-from hinge.formulations import CSVC, LossMachine
+from hinge.formulations import CSVC, ConvexLoss
 from hinge.kernels import RBF, Linear, Polynomial, Precomputed, open_access
 from hinge.losses import Logistic
 from hinge.problems import Quadratic, certify
 from hinge.solvers import SMO, Auto, InteriorPoint, LowRankInteriorPoint, WorkingSet, auto, decide
-from hinge.solvers.rank import approximation, known_rank, may_be_factored, probed_rank, steps_before_factor
+from hinge.solvers.interior_point.rank import (
+    approximation,
+    known_rank,
+    may_be_factored,
+    probed_rank,
+    steps_before_factor,
+)
 from solvers.cases import machine_problem
 
 rng = np.random.default_rng(0)
@@ -118,7 +124,7 @@ def test_the_rank_of_other_kernels_is_probed(kernel, most):
 
 
 def test_kernels_of_a_rank_that_a_probe_finds_are_factored(monkeypatch):
-    monkeypatch.setattr("hinge.solvers.rank.PROBE_STEPS", 20)
+    monkeypatch.setattr("hinge.solvers.interior_point.rank.PROBE_STEPS", 20)
     data = np.random.default_rng(5)
     X = data.normal(size=(2100, 3))
     sign = np.where(X[:, 0] * X[:, 1] + 0.5 * data.normal(size=2100) > 0, 1.0, -1.0)
@@ -134,7 +140,7 @@ def test_kernels_of_a_rank_that_a_probe_finds_are_factored(monkeypatch):
 
 
 def test_a_high_rank_is_said_and_working_sets_go_on(monkeypatch):
-    monkeypatch.setattr("hinge.solvers.rank.PROBE_STEPS", 1)
+    monkeypatch.setattr("hinge.solvers.interior_point.rank.PROBE_STEPS", 1)
     data = np.random.default_rng(1)
     X = data.normal(size=(2100, 5))
     y = np.where(X[:, 0] + data.normal(size=2100) > 0, 1.0, -1.0)
@@ -149,7 +155,7 @@ def test_a_high_rank_is_said_and_working_sets_go_on(monkeypatch):
 def test_curved_losses_of_many_samples_go_to_the_factor():
     """The matrix of 2,050 samples would do as well; that of 50,000 would not fit."""
     linear = flat(m=2050, C=1.0)
-    problem = LossMachine(linear.Q.sign, np.ones(2050), Logistic()).build(linear.Q.access)
+    problem = ConvexLoss(linear.Q.sign, np.ones(2050), Logistic()).build(linear.Q.access)
     found = Auto().solve(problem)
     assert found.status is Status.SOLVED
     assert certify(problem, *found.point).relative_gap <= 1e-8
@@ -175,7 +181,7 @@ def ctrl_c():
     assert signal.signal(signal.SIGINT, before) is signal.default_int_handler
 
 
-@pytest.mark.parametrize("place", ["release", "probed_rank", "approximation", "LowRankInteriorPoint"])
+@pytest.mark.parametrize("place", ["unfold_diagonal", "probed_rank", "approximation", "LowRankInteriorPoint"])
 def test_a_signal_between_two_methods_keeps_the_first(monkeypatch, ctrl_c, place):
     """Also where no solver listens: after the first one, while the rank is looked for, or before the second."""
     monkeypatch.setattr(auto, place, ctrl_c(getattr(auto, place)))
@@ -194,7 +200,7 @@ def test_a_signal_between_two_methods_keeps_the_first(monkeypatch, ctrl_c, place
 def test_a_signal_when_all_is_done_is_told(monkeypatch, ctrl_c):
     """The answer is there, and the caller has something to raise."""
     problem = machine_problem("CSVC", 60)
-    monkeypatch.setattr(auto, "release", ctrl_c(auto.release))
+    monkeypatch.setattr(auto, "unfold_diagonal", ctrl_c(auto.unfold_diagonal))
     found = Auto().solve(problem)
     assert found.status is Status.SOLVED
     assert isinstance(found.error, KeyboardInterrupt)

@@ -11,8 +11,9 @@ from hinge import Status
 from hinge.formulations import CSVC, SVR, NuSVR, OneClass
 from hinge.kernels import RBF, open_access
 from hinge.problems import certify
-from hinge.solvers import SMO, InteriorPoint, interior_point
-from hinge.solvers.crossover import ProximalNewton
+from hinge.solvers import SMO, InteriorPoint
+from hinge.solvers.interior_point import dense as interior_point
+from hinge.solvers.refinement.crossover import ProximalNewton
 
 
 def posed(kind, n=80, seed=0, C=10.0, copies=1):

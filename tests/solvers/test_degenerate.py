@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hinge import Status
-from hinge.formulations import CSVC, LossMachine
+from hinge.formulations import CSVC, ConvexLoss
 from hinge.kernels import RBF, Linear, Polynomial, Precomputed, Sigmoid, open_access
 from hinge.losses import Exponential, Hinge, Logistic, SquaredHinge
 from hinge.problems import Problem, Quadratic, certify
@@ -176,7 +176,7 @@ class TestWhatIsCalledSolved:
     def test_has_the_gap_that_was_promised(self, solver, loss, size, C):
         rng = np.random.default_rng(1)
         X, sign = size * rng.normal(size=(24, 2)), np.where(np.arange(24) % 2, 1.0, -1.0)
-        problem = LossMachine(sign, np.full(24, C), loss).build(open_access(Linear(), X))
+        problem = ConvexLoss(sign, np.full(24, C), loss).build(open_access(Linear(), X))
         found = solver.solve(problem)
         proof = certify(problem, *found.point, remainder=found.remainder)
         assert size > 1 or found.status is Status.SOLVED

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from contracts.strategies import programs
 from hinge.kernels import Precomputed, open_access
 from hinge.problems import Problem, Quadratic
-from hinge.solvers.groups import groups_of, nearest_feasible
+from hinge.solvers.feasibility import groups_of, nearest_feasible
 from solvers.cases import MACHINES, dense, machine_problem
 
 seeds = st.integers(0, 2**32 - 1)

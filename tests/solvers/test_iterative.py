@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import hinge
 from hinge import Status
 from hinge._core import adatron_turns
-from hinge.formulations import CSVC, SVR, LossMachine
+from hinge.formulations import CSVC, SVR, ConvexLoss
 from hinge.kernels import RBF, Linear, Polynomial, open_access
 from hinge.losses import (
     Exponential,
@@ -80,7 +80,7 @@ def problem(loss, m=60, seed=0, bias=True, kernel=None, C=1.0):
     if loss == "epsilon":
         return SVR(targets, cost, 0.1, bias=bias).build(access)
     chosen = SMOOTH[loss]
-    return LossMachine(labels if chosen.form == "margin" else targets, cost, chosen, bias).build(access)
+    return ConvexLoss(labels if chosen.form == "margin" else targets, cost, chosen, bias).build(access)
 
 
 @every_case
@@ -140,7 +140,7 @@ def test_odd_data(kind, data):
     X = rng.normal(size=(m, 2))[rng.integers(0, m, m)] * data.draw(st.sampled_from([0.0, 1.0, 10.0]))
     y = np.where(rng.random(m) < 0.5, -1.0, 1.0)
     cost = 10.0 ** data.draw(st.integers(-2, 2)) * rng.uniform(0.5, 2, m)
-    posed = LossMachine(y, cost, SquaredHinge(), data.draw(st.booleans())).build(open_access(RBF(0.5), X))
+    posed = ConvexLoss(y, cost, SquaredHinge(), data.draw(st.booleans())).build(open_access(RBF(0.5), X))
     optimum = -posed.value(InteriorPoint().solve(posed).alpha)
     found = kind(tol=1e-3, max_time=2.0).solve(posed)
     certificate = certify(posed, *found.point)
@@ -165,11 +165,11 @@ def test_lagrangian_converges_at_the_rate_of_theorem_10_7(loss):
     assert rate < 1
     errors = []
     for iterations in range(1, 12):
-        from hinge.solvers.lagrangian import _Iteration
-        from hinge.solvers.story import Story
+        from hinge.solvers.run_log import RunLog
+        from hinge.solvers.textbook.lagrangian import _Iteration
 
         run = _Iteration(posed)
-        run.follow(Story(0.0, iterations, None, None))
+        run.follow(RunLog(0.0, iterations, None, None))
         errors.append(np.linalg.norm(Q @ (np.sqrt(d) * run.alpha - solution)))
     errors = np.array(errors)
     assert np.all(errors[1:] <= rate * errors[:-1] * (1 + 1e-6) + 1e-7)
@@ -184,7 +184,7 @@ def test_lagrangian_with_the_offset_in_the_kernel_is_the_books_problem():
     X = rng.normal(size=(40, 2))
     y = np.where(X[:, 0] + 0.3 * rng.normal(size=40) > 0, 1.0, -1.0)
     access = open_access(Linear() + Polynomial(degree=0, gamma=1.0, coef0=1.0), X)
-    posed = LossMachine(y, np.full(40, 3.0), SquaredHinge(), bias=False).build(access)
+    posed = ConvexLoss(y, np.full(40, 3.0), SquaredHinge(), bias=False).build(access)
     found = Lagrangian(tol=1e-10).solve(posed)
     w, b = X.T @ (y * found.alpha), float(y @ found.alpha)
 

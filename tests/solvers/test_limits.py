@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hinge import SVC, NuSVC, OneClassSVM, Status
-from hinge.estimators.progress import ProgressLine
+from hinge.estimators.common.progress import ProgressLine
 from hinge.formulations import CSVC, OneClass
 from hinge.kernels import FunctionKernel, open_access
 from hinge.solvers import SMO

@@ -8,7 +8,7 @@ import pytest
 from scipy import optimize, sparse
 
 from hinge import losses
-from hinge.formulations import LossMachine, proof_of
+from hinge.formulations import ConvexLoss, proof_of
 from hinge.kernels import RBF, DirectAccess, open_access
 from hinge.problems import Diagonal, Status, certify
 from hinge.solvers import SMO, Auto, Chunking, InteriorPoint, WorkingSet, choose
@@ -38,7 +38,7 @@ def machine(loss, C=1.0, n=24, seed=0):
     X, y, weight = data(n, seed)
     kernel = RBF(0.4)
     target = np.where(y > 0, 1.0, -1.0) if loss.form == "margin" else y
-    return LossMachine(target, C * weight, loss), open_access(kernel, X), DirectAccess(kernel, X)
+    return ConvexLoss(target, C * weight, loss), open_access(kernel, X), DirectAccess(kernel, X)
 
 
 #: The losses as the tutorial's Table 1 has them, with nothing taken from the library: (where the loss begins, the
@@ -168,7 +168,7 @@ def test_every_row_of_table_2_agrees_with_an_independent_solver(loss, C, seed):
     formulation, access, direct = machine(loss, C=C, seed=seed)
     found = InteriorPoint().solve(formulation.build(access))
     assert found.status is Status.SOLVED
-    certificate = certify(formulation.proof(direct), *formulation.lift(formulation.recover(*found.point)))
+    certificate = certify(formulation.proof(direct), *formulation.dual_point(formulation.recover(*found.point)))
     everyone = np.arange(access.n)
     reference = primal_by_clarabel(formulation, direct.block(everyone, everyone))
     assert certificate.relative_gap < 1e-10
@@ -180,7 +180,7 @@ def test_the_certified_primal_is_the_objective_written_down(loss):
     formulation, access, direct = machine(loss, C=0.7, seed=3)
     found = InteriorPoint(max_iter=4).solve(formulation.build(access))  # not at the optimum
     expansion = formulation.recover(*found.point)
-    certificate = certify(formulation.proof(direct), *formulation.lift(expansion), convex=True)
+    certificate = certify(formulation.proof(direct), *formulation.dual_point(expansion), convex=True)
     f = direct.matvec(expansion.coefficients)
     f = f + certificate.mu[0]
     z = formulation.y * f if loss.form == "margin" else formulation.y - f
@@ -196,7 +196,7 @@ def test_ten_digits_in_thirty_iterations(loss, C):
     found = InteriorPoint().solve(formulation.build(access))
     assert found.status is Status.SOLVED
     assert found.iterations <= 30
-    certificate = certify(proof_of(formulation, direct), *formulation.lift(formulation.recover(*found.point)))
+    certificate = certify(proof_of(formulation, direct), *formulation.dual_point(formulation.recover(*found.point)))
     limit = 1e-8 if isinstance(loss, losses.Exponential) and C == 1e4 else 1e-10  # slopes as large as costs
     assert certificate.relative_gap < limit
 
@@ -212,7 +212,7 @@ def test_boxes_and_interior_point_agree(loss, solver):
     assert found.status is Status.SOLVED
     assert certificate.kkt_violation <= 1e-8
     assert certificate.primal == pytest.approx(exact.primal, rel=1e-9)
-    recomputed = certify(formulation.proof(direct), *formulation.lift(formulation.recover(*found.point)))
+    recomputed = certify(formulation.proof(direct), *formulation.dual_point(formulation.recover(*found.point)))
     assert recomputed.relative_gap < 1e-9
 
 
@@ -223,7 +223,7 @@ def test_several_problems_share_a_matrix_with_its_diagonal():
     parts = [np.flatnonzero(label != k) for k in range(3)]
     sign = [np.where(label[rows] == (k + 1) % 3, 1.0, -1.0) for k, rows in enumerate(parts)]
     machines = [
-        LossMachine(s, weight[rows], losses.SquaredHinge()).build(access.subset(rows))
+        ConvexLoss(s, weight[rows], losses.SquaredHinge()).build(access.subset(rows))
         for s, rows in zip(sign, parts, strict=True)
     ]
     together = WorkingSet(tol=1e-8, polish=False).solve_many(machines)
@@ -259,7 +259,7 @@ def test_losses_with_several_lines():
 
     X, y, weight = data(15, 5)
     loss = losses.as_loss(Steps(), "residual")
-    formulation = LossMachine(y, weight, loss)
+    formulation = ConvexLoss(y, weight, loss)
     access = open_access(RBF(0.4), X)
     found = InteriorPoint().solve(formulation.build(access))
     certificate = certify(formulation.build(access), *found.point)

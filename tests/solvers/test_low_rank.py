@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from hinge import SVC, Status, losses
-from hinge.formulations import CSVC, SVR, LossMachine
+from hinge.formulations import CSVC, SVR, ConvexLoss
 from hinge.kernels import RBF, Precomputed, open_access
 from hinge.lowrank import SGMA, Nystrom, low_rank_access
 from hinge.problems import Problem, Quadratic, certify
 from hinge.solvers import InteriorPoint, LowRankInteriorPoint
-from hinge.solvers.low_rank_system import LowRankSystem
+from hinge.solvers.interior_point.low_rank_system import LowRankSystem
 
 
 def problem(m=400, seed=0, regression=False, C=10.0):
@@ -265,7 +265,7 @@ def test_curved_losses_have_the_optimum_of_the_dense_method(loss, C):
     target = np.where(f > 0, 1.0, -1.0) if loss.form == "margin" else f
     access = low_rank_access(open_access(RBF(0.2), X), SGMA(rank=30, tol=0))
     K = access.block(np.arange(150), np.arange(150))
-    machine = LossMachine(target, np.full(150, C), loss)
+    machine = ConvexLoss(target, np.full(150, C), loss)
     low, dense = machine.build(access), machine.build(open_access(Precomputed(), K))
     found, reference = LowRankInteriorPoint(tol=1e-8).solve(low), InteriorPoint().solve(dense)
     assert found.status is Status.SOLVED

@@ -12,8 +12,8 @@ from hinge.formulations import NuSVC
 from hinge.kernels import RBF, Linear, open_access
 from hinge.problems import certify
 from hinge.solvers import SMO, WorkingSet
-from hinge.solvers import polish as polishing
-from hinge.solvers.polish import polish
+from hinge.solvers.refinement import polish as polishing
+from hinge.solvers.refinement.polish import polish
 from solvers.cases import MACHINES, PATIENCE, dense, formulation, machine_problem
 
 every_machine = pytest.mark.parametrize("name", MACHINES)
@@ -105,7 +105,7 @@ class TestCompiled:
     @pytest.fixture
     def calls(self, monkeypatch):
         made = []
-        monkeypatch.setattr("hinge.solvers.smo.polish", lambda *given: made.append(1) or polish(*given))
+        monkeypatch.setattr("hinge.solvers.decomposition.smo.polish", lambda *given: made.append(1) or polish(*given))
         return made
 
     @pytest.mark.parametrize(

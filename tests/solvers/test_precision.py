@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hinge import Status
-from hinge.formulations import CSVC, SVR, LossMachine, NuSVR
+from hinge.formulations import CSVC, SVR, ConvexLoss, NuSVR
 from hinge.kernels import RBF, Linear, open_access
 from hinge.losses import Logistic
 from hinge.problems import certify
@@ -30,7 +30,7 @@ def solved(machine, access):
 def test_a_logistic_loss_with_a_large_cost(seed):
     """Measured against the first objective, a million times the last one, the gap was small too early."""
     access, y = samples(seed=seed)
-    _, found, certificate = solved(LossMachine(y, np.full(len(y), 1e4), Logistic()), access)
+    _, found, certificate = solved(ConvexLoss(y, np.full(len(y), 1e4), Logistic()), access)
     assert certificate.relative_gap <= 1e-10
     assert found.iterations <= 30
 

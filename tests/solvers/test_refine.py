@@ -10,7 +10,7 @@ from hinge import formulations as f
 from hinge.kernels import RBF, open_access
 from hinge.problems import Status, certify
 from hinge.solvers import InteriorPoint
-from hinge.solvers.refine import refine
+from hinge.solvers.refinement.iterative_refinement import refine
 
 DATA = np.random.default_rng(0).normal(size=(60, 3))
 TARGET = np.sin(DATA[:, 0]) + 0.3 * np.random.default_rng(1).normal(size=60)
@@ -19,7 +19,7 @@ ONE = np.ones(60)
 MACHINES = {
     "hinge": f.CSVC(SIGN, 1e4 * ONE),
     "epsilon-insensitive": f.SVR(TARGET, 1e4 * ONE, 0.1),
-    "Laplace": f.LossMachine(TARGET, 1e4 * ONE, losses.Laplace()),
+    "Laplace": f.ConvexLoss(TARGET, 1e4 * ONE, losses.Laplace()),
     "nu-regression": f.NuSVR(TARGET, 1e4 * ONE, 0.3),
     "nu-classification": f.NuSVC(SIGN, ONE, 0.1),
 }

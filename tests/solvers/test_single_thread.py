@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import hinge
-from hinge.solvers.single_thread import single_thread
+from hinge.solvers.blas_threads import single_thread
 
 
 def blas_threads():

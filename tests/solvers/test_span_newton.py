@@ -11,8 +11,8 @@ from hinge import Status, _core
 from hinge.kernels import RBF, FunctionKernel, Linear, Polynomial, Precomputed
 from hinge.lowrank.columns import make_columns
 from hinge.lowrank.source import Source
-from hinge.solvers import SpanNewton
-from hinge.solvers.span import SpanProblem, dual_point
+from hinge.solvers import ReducedBasisNewton
+from hinge.solvers.basis.problem import ReducedBasisProblem, dual_point
 
 EVERYONE = np.empty(0, dtype=np.int64)
 
@@ -136,7 +136,7 @@ def problem_of(m, n, k, bias=True, seed=0, spread=1.0):
     sign = np.where(np.sin(2 * X @ rng.standard_normal((3, k))) + 0.3 * rng.standard_normal((m, k)) > 0, 1, -1)
     cost = 3.0 * np.exp(spread * rng.standard_normal(m))
     columns = make_columns(RBF(0.7), X, np.sort(rng.permutation(m)[:n]))
-    return SpanProblem(columns, sign.astype(np.float32), cost, bias)
+    return ReducedBasisProblem(columns, sign.astype(np.float32), cost, bias)
 
 
 def dense_optimum(problem, machine):
@@ -159,7 +159,7 @@ def dense_optimum(problem, machine):
 @pytest.mark.parametrize("shape", [(400, 12, 1), (400, 25, 3), (30, 30, 2)], ids=str)
 def test_agrees_with_a_dense_solution(shape, bias):
     problem = problem_of(*shape, bias=bias)
-    found = SpanNewton(tol=1e-6).solve(problem)
+    found = ReducedBasisNewton(tol=1e-6).solve(problem)
     assert found.status is Status.SOLVED
     assert found.error is None
     beta = dual_point(problem.sign, problem.cost, found.outputs, found.offsets)
@@ -175,7 +175,7 @@ def test_bounds_hold_wherever_it_stops():
     problem = problem_of(600, 20, 2)
     best = sum(dense_optimum(problem, machine) for machine in range(2))
     for steps in range(4):
-        found = SpanNewton(tol=1e-9, max_iter=steps).solve(problem)
+        found = ReducedBasisNewton(tol=1e-9, max_iter=steps).solve(problem)
         assert found.status is Status.MAX_ITER
         beta = dual_point(problem.sign, problem.cost, found.outputs, found.offsets)
         proofs = problem.certificates(found.weights, found.offsets, found.outputs, beta)
@@ -186,16 +186,16 @@ def test_bounds_hold_wherever_it_stops():
 
 def test_limits_and_monitors_keep_the_best_so_far():
     problem = problem_of(2000, 50, 2)
-    assert SpanNewton(tol=1e-9, max_time=1e-9).solve(problem).status is Status.TIME_LIMIT
+    assert ReducedBasisNewton(tol=1e-9, max_time=1e-9).solve(problem).status is Status.TIME_LIMIT
     seen = []
-    stopped = SpanNewton(tol=1e-9).solve(problem, lambda record: seen.append(record) or len(seen) < 3)
+    stopped = ReducedBasisNewton(tol=1e-9).solve(problem, lambda record: seen.append(record) or len(seen) < 3)
     assert stopped.status is Status.INTERRUPTED
     assert stopped.error is None
 
     def interrupt(record):
         raise KeyboardInterrupt
 
-    broken = SpanNewton(tol=1e-9).solve(problem, interrupt)
+    broken = ReducedBasisNewton(tol=1e-9).solve(problem, interrupt)
     assert isinstance(broken.error, KeyboardInterrupt)
     assert np.isfinite(broken.weights).all()
 
@@ -203,9 +203,9 @@ def test_limits_and_monitors_keep_the_best_so_far():
 def test_indefinite_kernels_are_refused():
     X = np.random.default_rng(0).standard_normal((40, 2))
     columns = make_columns(FunctionKernel(lambda A, B: -RBF(1.0)(A, B)), X, np.arange(10))
-    problem = SpanProblem(columns, np.ones((40, 1), np.float32), np.ones(40))
+    problem = ReducedBasisProblem(columns, np.ones((40, 1), np.float32), np.ones(40))
     with pytest.raises(ValueError, match="not positive semidefinite"):
-        SpanNewton().solve(problem)
+        ReducedBasisNewton().solve(problem)
 
 
 def test_the_offset_does_not_go_round_in_circles():
@@ -213,7 +213,7 @@ def test_the_offset_does_not_go_round_in_circles():
     X = np.array([[2.0], [3.0], [0.0], [3.0], [1.0]])
     sign = np.array([[1], [1], [-1], [1], [-1]], np.float32)
     columns = make_columns(RBF(0.5), X, np.array([0]))
-    problem = SpanProblem(columns, sign, np.array([1.0, 10.0, 10.0, 10.0, 1.0]))
-    found = SpanNewton(tol=1e-4).solve(problem)
+    problem = ReducedBasisProblem(columns, sign, np.array([1.0, 10.0, 10.0, 10.0, 1.0]))
+    found = ReducedBasisNewton(tol=1e-4).solve(problem)
     assert found.status is Status.SOLVED
     assert found.history.primal[-1] == pytest.approx(dense_optimum(problem, 0), rel=1e-4)

@@ -10,14 +10,14 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.estimators import parameters
-from hinge.estimators.data import Data
-from hinge.estimators.machine import Machine
-from hinge.estimators.single import SingleMachine
-from hinge.estimators.transaction import all_or_nothing
+from hinge.control import listening
+from hinge.estimators.common import parameters
+from hinge.estimators.common.data import Data
+from hinge.estimators.common.rollback import rollback
+from hinge.estimators.kernel.base import Subproblem
+from hinge.estimators.kernel.regression import SingleMachine
 from hinge.formulations import WEIGHTINGS, Ranking
 from hinge.kernels import DirectAccess, Kernel
-from hinge.listening import listening
 from hinge.losses import Hinge, Loss, SquaredHinge
 from hinge.problems import Array, Certificate, Solution, certify
 from hinge.ranking import check_queries, check_query_weight, check_relevance, make_pairs, ndcg
@@ -166,10 +166,10 @@ class RankingSVM(SingleMachine):
         -------
         self
         """
-        with all_or_nothing(self):
+        with rollback(self):
             data = self._validate(X, y, sample_weight)
             pairs = self._pairs(data, qid, query_weight)
-            kernel, (expansion,) = self._train(data, [Machine(None, pairs)], self._deadline())
+            kernel, (expansion,) = self._train(data, [Subproblem(None, pairs)], self._deadline())
             self.n_pairs_ = len(pairs.first)
             self._assemble_single(data, kernel, expansion)
         return self._finish()

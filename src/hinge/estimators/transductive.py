@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hinge.estimators import parameters
-from hinge.estimators.data import Data, length
-from hinge.estimators.fitted import FLOATS
-from hinge.estimators.machine import Machine
-from hinge.estimators.pairs import PairwiseClassifier
-from hinge.estimators.transaction import all_or_nothing
+from hinge.estimators.common import parameters
+from hinge.estimators.common.data import Data, length
+from hinge.estimators.common.prediction import FLOATS
+from hinge.estimators.common.rollback import rollback
+from hinge.estimators.kernel.base import Subproblem
+from hinge.estimators.kernel.one_vs_one import PairwiseClassifier
 from hinge.formulations import CSVC
 from hinge.kernels import DirectAccess, FunctionKernel, Kernel, Precomputed, check_cache_size
 from hinge.model import Expansion
@@ -181,7 +181,7 @@ class TransductiveSVC(PairwiseClassifier):
         -------
         self
         """
-        with all_or_nothing(self):
+        with rollback(self):
             data = self._validate(X, y, sample_weight)
             self.classes_ = self._classes(data, y)
             self.class_weight_ = np.ones(2)
@@ -246,7 +246,7 @@ class TransductiveSVC(PairwiseClassifier):
         # `found` has classes_[1] positive, the machines of pairs have classes_[0] positive.
         expansion = Expansion(-found.beta, -found.intercept)
         problem = machines[0].formulation.build(access)
-        alpha, mu = machines[0].formulation.lift(expansion)
+        alpha, mu = machines[0].formulation.dual_point(expansion)
         self.certificate_ = certify(problem, alpha, mu, convex=kernel.psd)
         self.certificates_ = [self.certificate_]
         self.history_ = self._story(found, time.monotonic() - began)
@@ -328,10 +328,10 @@ class TransductiveSVC(PairwiseClassifier):
         return self._certify_data(final)
 
     def _certify_data(self, data: Data) -> Certificate:
-        machine: Machine = self._machines(data)[0]
+        machine: Subproblem = self._machines(data)[0]
         (expansion,) = self._expansions(data, [machine])
         problem = machine.formulation.build(DirectAccess(self.model_.kernel, data.X, machine.rows))
-        return certify(problem, *machine.formulation.lift(expansion), convex=self.model_.kernel.psd)
+        return certify(problem, *machine.formulation.dual_point(expansion), convex=self.model_.kernel.psd)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,7 +1,8 @@
 """Formulations: labels, costs and signs become problem (1), and its solution a function."""
 
+from hinge.formulations.base import Formulation, proof_of
 from hinge.formulations.c_svc import CSVC, equivalent_nu
-from hinge.formulations.formulation import Formulation, proof_of
+from hinge.formulations.convex_loss import ConvexLoss
 from hinge.formulations.linear import (
     CLASSIFICATION_LOSSES,
     REGRESSION_LOSSES,
@@ -9,7 +10,6 @@ from hinge.formulations.linear import (
     linear_one_class,
     linear_regression,
 )
-from hinge.formulations.loss import LossMachine
 from hinge.formulations.lp import lp_classification, lp_regression
 from hinge.formulations.nu_svc import BALANCES, NuSVC, equivalent_C
 from hinge.formulations.nu_svr import NuSVR
@@ -24,8 +24,8 @@ __all__ = [
     "REGRESSION_LOSSES",
     "SVR",
     "WEIGHTINGS",
+    "ConvexLoss",
     "Formulation",
-    "LossMachine",
     "NuSVC",
     "NuSVR",
     "OneClass",

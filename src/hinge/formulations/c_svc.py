@@ -41,7 +41,7 @@ class CSVC:
         """The function is in the problem's units."""
         return 1.0
 
-    def lift(self, expansion: Expansion) -> tuple[Array, Array]:
+    def dual_point(self, expansion: Expansion) -> tuple[Array, Array]:
         """α = y ∘ β."""
         return self.y * expansion.coefficients, np.array([expansion.intercept] if self.bias else [])
 

@@ -81,7 +81,7 @@ class NuSVC:
         """ρ: the function is divided by it."""
         return float(-0.5 * (mu[0] + mu[1]))
 
-    def lift(self, expansion: Expansion) -> tuple[Array, Array]:
+    def dual_point(self, expansion: Expansion) -> tuple[Array, Array]:
         """Multiplied by ρ again."""
         margin = expansion.margin
         factor = margin if margin > 0 else 1.0

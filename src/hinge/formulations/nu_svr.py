@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hinge.formulations.formulation import difference, two_slots
+from hinge.formulations.base import difference, split_signs
 from hinge.kernels import Access
 from hinge.model import Expansion
 from hinge.problems import Array, Problem, Quadratic
@@ -61,9 +61,9 @@ class NuSVR:
         """The function is in the problem's units."""
         return 1.0
 
-    def lift(self, expansion: Expansion) -> tuple[Array, Array]:
+    def dual_point(self, expansion: Expansion) -> tuple[Array, Array]:
         """α α* = 0 may leave 1ᵀ(α + α*) short of ν ΣC: what is missing is added to both slots alike."""
-        alpha = two_slots(expansion.coefficients)
+        alpha = split_signs(expansion.coefficients)
         n = len(self.y)
         shape = np.ones(n) if self.shape is None else self.shape
         room = self.cost - np.maximum(alpha[:n], alpha[n:])

@@ -40,6 +40,6 @@ class OneClass:
         """ρ, where it is below 1: the sign of ⟨w, Φ(x)⟩ − ρ is what counts."""
         return min(1.0, abs(float(mu[0])))
 
-    def lift(self, expansion: Expansion) -> tuple[Array, Array]:
+    def dual_point(self, expansion: Expansion) -> tuple[Array, Array]:
         """α = β."""
         return expansion.coefficients, np.array([expansion.intercept])

@@ -53,7 +53,7 @@ class Ranking:
         """The function is in the problem's units."""
         return 1.0
 
-    def lift(self, expansion: Expansion) -> tuple[Array, Array]:
+    def dual_point(self, expansion: Expansion) -> tuple[Array, Array]:
         """Many α have the same β: they are kept with the model instead."""
         raise TypeError("the variables of pairs cannot be told from the coefficients of samples")
 

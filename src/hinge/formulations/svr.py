@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hinge.formulations.formulation import difference, two_slots
+from hinge.formulations.base import difference, split_signs
 from hinge.kernels import Access
 from hinge.model import Expansion
 from hinge.problems import Array, Problem, Quadratic
@@ -46,6 +46,6 @@ class SVR:
         """The function is in the problem's units."""
         return 1.0
 
-    def lift(self, expansion: Expansion) -> tuple[Array, Array]:
+    def dual_point(self, expansion: Expansion) -> tuple[Array, Array]:
         """α and α* are the positive and negative parts of β."""
-        return two_slots(expansion.coefficients), np.array([expansion.intercept] if self.bias else [])
+        return split_signs(expansion.coefficients), np.array([expansion.intercept] if self.bias else [])

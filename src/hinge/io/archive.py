@@ -17,7 +17,7 @@ from typing import IO, Any
 from numpy.typing import NDArray
 
 from hinge.io.arrays import read_array, write_array
-from hinge.io.flaws import FOREIGN, Flaw
+from hinge.io.errors import FOREIGN, Flaw
 
 MANIFEST = "hinge.json"
 #: Most bytes of `hinge.json`: parameters, a few numbers, the names of labels and features.

@@ -13,7 +13,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.io.flaws import Flaw
+from hinge.io.errors import Flaw
 
 #: Kinds of numbers and text with a fixed size: what needs no pickle.
 KINDS = "biufcSUmM"

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from hinge.io.arrays import check_values, read_dtype
 from hinge.io.encode import MAX_DEPTH, SCALARS, SPARSE, check_csr
-from hinge.io.flaws import NEWER, Flaw
-from hinge.io.machines import rebuild
+from hinge.io.errors import NEWER, Flaw
+from hinge.io.estimators import rebuild
 from hinge.io.registry import ENUMS, RECORDS, fields_of, fits
 
 T = TypeVar("T")

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hinge.io.arrays import is_plain
-from hinge.io.flaws import Flaw
-from hinge.io.machines import split
+from hinge.io.errors import Flaw
+from hinge.io.estimators import split
 from hinge.io.registry import ENUMS, ESTIMATORS, RECORDS, fields_of, fits, name_of
 
 #: Deeper trees are mistakes (or attacks).

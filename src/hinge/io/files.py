@@ -22,8 +22,8 @@ from typing import IO, Any
 from hinge.io import archive
 from hinge.io.decode import Decoder, expect
 from hinge.io.encode import Encoder
-from hinge.io.flaws import FOREIGN, RESTORE, Flaw, ModelFileError
-from hinge.io.machines import check_fitted, check_whole, rebuild, split
+from hinge.io.errors import FOREIGN, RESTORE, Flaw, ModelFileError
+from hinge.io.estimators import check_fitted, check_whole, rebuild, split
 from hinge.io.registry import ESTIMATORS, SAVED, WHOLE, name_of
 
 FORMAT = "hinge model"

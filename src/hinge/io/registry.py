@@ -26,8 +26,8 @@ from hinge import (
     selection,
     solvers,
 )
-from hinge.estimators.compact import LowRankReport
-from hinge.estimators.warm import Stand
+from hinge.estimators.common.warm_start import WarmStart
+from hinge.estimators.low_rank.reduced_model import LowRankReport
 
 #: Machines: classes that `save` accepts.
 ESTIMATORS: dict[str, type] = {
@@ -93,13 +93,13 @@ RECORDS: dict[str, type] = {
         model.KernelModel,
         problems.Certificate,
         problems.History,
-        Stand,
+        WarmStart,
         solvers.SMO,
         solvers.Auto,
         solvers.InteriorPoint,
         solvers.WorkingSet,
         solvers.Chunking,
-        paths.Motion,
+        paths.ParametricProblem,
         paths.Pieces,
         paths.Counts,
         *WHOLE.values(),

@@ -3,7 +3,7 @@
 from hinge.lowrank.access import LowRankAccess, low_rank_access
 from hinge.lowrank.factor import Factor
 from hinge.lowrank.methods import SGMA, Approximation, Nystrom, PivotedCholesky
-from hinge.lowrank.rows import RowBlocks
+from hinge.lowrank.row_blocks import RowBlocks
 
 __all__ = [
     "SGMA",

@@ -13,7 +13,7 @@ from hinge import _core
 from hinge.kernels import Access, GramAccess, Linear, Precomputed, SubsetAccess, open_access
 from hinge.lowrank.factor import Factor, linear_factor
 from hinge.lowrank.methods import Approximation
-from hinge.lowrank.rows import RowBlocks
+from hinge.lowrank.row_blocks import RowBlocks
 
 Array = NDArray[np.float64]
 

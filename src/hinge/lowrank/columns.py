@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hinge import _core
 from hinge.kernels import RBF, Kernel, Laplacian, cross
 from hinge.kernels.samples import view
-from hinge.lowrank.rows import RowBlocks, allocate
+from hinge.lowrank.row_blocks import RowBlocks, allocate
 from hinge.lowrank.source import Source
 
 #: Columns made between two looks at the clock; of kernels that are Python functions.

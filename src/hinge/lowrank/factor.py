@@ -11,7 +11,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from hinge.kernels import Kernel, Precomputed, cross
-from hinge.lowrank.rows import RowBlocks, allocate
+from hinge.lowrank.row_blocks import RowBlocks, allocate
 from hinge.lowrank.source import Source
 
 Array = NDArray[np.float64]

@@ -1,12 +1,12 @@
 """Paths: the exact solution as a function of C, weights, ε, ν or λ; adding and removing samples."""
 
 from hinge.paths.approximate import ApproximatePath, approximate_path
+from hinge.paths.breakpoints import Pieces
 from hinge.paths.engine import Counts, PathError
-from hinge.paths.motion import Motion
 from hinge.paths.one_vs_one import OneVsOnePaths, one_vs_one_paths
+from hinge.paths.parametric import ParametricProblem
 from hinge.paths.path import PathModel, SolutionPath
-from hinge.paths.pieces import Pieces
-from hinge.paths.quadratic import QuadraticLossPath, quadratic_loss_path
+from hinge.paths.quadratic_loss.path import QuadraticLossPath, quadratic_loss_path
 from hinge.paths.regularization import epsilon_path, nu_path, regularization_path, weight_path
 from hinge.paths.validation import Best, PiecewiseQuadratic, StepFunction
 
@@ -14,8 +14,8 @@ __all__ = [
     "ApproximatePath",
     "Best",
     "Counts",
-    "Motion",
     "OneVsOnePaths",
+    "ParametricProblem",
     "PathError",
     "PathModel",
     "Pieces",

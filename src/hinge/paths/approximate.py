@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from hinge.kernels import Access, Kernel, Precomputed, expand
 from hinge.model import KernelModel
-from hinge.paths import motion
+from hinge.paths import parametric
 from hinge.paths.engine import Progress, path_access
-from hinge.paths.followed import check_rows
 from hinge.paths.path import PathModel
+from hinge.paths.piecewise import check_rows
 from hinge.paths.regularization import check_both_classes, check_range, check_samples, check_vector
 from hinge.problems import Array, certify
 from hinge.solvers import Auto
@@ -143,12 +143,12 @@ def approximate_path(
     samples = check_samples(X, y, task, kernel, degree, gamma, coef0)
     weight = check_vector("sample_weight", sample_weight, samples.n, 1.0)
     check_both_classes(samples, weight)
-    cost = motion.proportional(weight)
+    cost = parametric.proportional(weight)
     if task == "classification":
-        moving = motion.classification(samples.y, cost)
+        moving = parametric.classification(samples.y, cost)
     else:
-        tube = motion.constant(check_vector("epsilon", epsilon, samples.n))
-        moving = motion.regression(samples.y, cost, tube)
+        tube = parametric.constant(check_vector("epsilon", epsilon, samples.n))
+        moving = parametric.regression(samples.y, cost, tube)
     access = path_access(samples.kernel, samples.X, cache_size)
     knots = {C: _solve(moving, access, C, gap, None) for C in (low, high)}
     pending = [(low, high)]
@@ -188,7 +188,7 @@ class _Knot:
         return float(self.beta @ self.f)
 
 
-def _solve(moving: motion.Motion, access: Access, C: float, gap: float, start: Array | None) -> _Knot:
+def _solve(moving: parametric.ParametricProblem, access: Access, C: float, gap: float, start: Array | None) -> _Knot:
     """The solution at C, with a gap well below what is asked for."""
     problem, tol = moving.problem(access, C), min(1e-3, 0.1 * gap)
     for _ in range(8):

@@ -10,8 +10,8 @@ import numpy as np
 
 from hinge import _core
 from hinge.kernels import Access, PairAccess, Precomputed, cache_bytes, open_access
-from hinge.paths.motion import Motion
-from hinge.paths.pieces import Pieces
+from hinge.paths.breakpoints import Pieces
+from hinge.paths.parametric import ParametricProblem
 from hinge.problems import Array, Status
 from hinge.solvers import SMO
 
@@ -69,7 +69,9 @@ class Engine:
         else:
             self.set = _core.ActiveSet(access.gram, self.slots, self.group, budget, self.threads)
 
-    def start(self, motion: Motion, theta: float, beta: Array | None = None, max_time: float | None = None) -> Counts:
+    def start(
+        self, motion: ParametricProblem, theta: float, beta: Array | None = None, max_time: float | None = None
+    ) -> Counts:
         """The optimum at θ, from `beta` or from a solver's answer."""
         if beta is None:
             quick = SMO(tol=START_TOL, max_iter=2000 + 20 * motion.size, max_time=max_time, cache_size=self.cache_size)
@@ -82,7 +84,7 @@ class Engine:
 
     def follow(
         self,
-        motion: Motion,
+        motion: ParametricProblem,
         low: float,
         high: float,
         *,

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from hinge.kernels import Access, Kernel, Precomputed, cross, expand, open_access
 from hinge.model import KernelModel
+from hinge.paths.breakpoints import MARGIN, Pieces
 from hinge.paths.engine import Counts
-from hinge.paths.followed import Followed, check_rows
-from hinge.paths.motion import Motion
-from hinge.paths.pieces import MARGIN, Pieces
-from hinge.paths.refine import refine
+from hinge.paths.parametric import ParametricProblem
+from hinge.paths.piecewise import PiecewisePath, check_rows
+from hinge.paths.refinement import refine
 from hinge.paths.ties import Rounding
 from hinge.paths.validation import Best, Crossings, PiecewiseQuadratic, SignChanges, StepFunction
 from hinge.problems import Array, Certificate, Status, certify
@@ -75,7 +75,7 @@ class PathModel:
 
 
 @dataclass(frozen=True)
-class SolutionPath(Followed):
+class SolutionPath(PiecewisePath):
     """The solution as an exact, piecewise linear function of one parameter.
 
     Made by `regularization_path`, `weight_path`, `epsilon_path` and `nu_path`.
@@ -102,7 +102,7 @@ class SolutionPath(Followed):
     X: Any
     y: Array
     classes: Any
-    motion: Motion
+    motion: ParametricProblem
     pieces: Pieces
     counts: Counts
     low: float

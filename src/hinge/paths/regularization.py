@@ -14,9 +14,9 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, is_symmetric, make_kernel
-from hinge.paths import motion
+from hinge.paths import parametric
 from hinge.paths.engine import Engine, Progress, path_access
-from hinge.paths.motion import Motion
+from hinge.paths.parametric import ParametricProblem
 from hinge.paths.path import SolutionPath
 from hinge.problems import Array, Status
 
@@ -121,7 +121,7 @@ def check_both_classes(samples: Samples, *weights: Array) -> None:
 
 def follow(
     samples: Samples,
-    moving: Motion,
+    moving: ParametricProblem,
     low: float,
     high: float,
     parameter: str,
@@ -215,12 +215,12 @@ def regularization_path(
     samples = check_samples(X, y, task, kernel, degree, gamma, coef0, weight)
     weight = np.ones(samples.n) if weight is None else weight
     check_both_classes(samples, weight)
-    cost = motion.proportional(weight)
+    cost = parametric.proportional(weight)
     if task == "classification":
-        moving = motion.classification(samples.y, cost, bias=fit_intercept)
+        moving = parametric.classification(samples.y, cost, bias=fit_intercept)
     else:
-        tube = motion.constant(check_vector("epsilon", epsilon, samples.n))
-        moving = motion.regression(samples.y, cost, tube, bias=fit_intercept)
+        tube = parametric.constant(check_vector("epsilon", epsilon, samples.n))
+        moving = parametric.regression(samples.y, cost, tube, bias=fit_intercept)
     return follow(samples, moving, low, high, "C", cache_size=cache_size, max_time=max_time, progress=progress)
 
 
@@ -272,15 +272,15 @@ def weight_path(
     n = samples.n
     first, last = C * check_vector("start", start, n), C * check_vector("end", end, n)
     check_both_classes(samples, first, last)
-    cost = motion.between(first, last)
+    cost = parametric.between(first, last)
     if task == "classification":
         here = check_vector("margin", margin, n, positive=False)
         there = here if margin_end is None else check_vector("margin_end", margin_end, n, positive=False)
-        moving = motion.classification(samples.y, cost, motion.between(here, there), bias=fit_intercept)
+        moving = parametric.classification(samples.y, cost, parametric.between(here, there), bias=fit_intercept)
     else:
         here = check_vector("epsilon", epsilon, n)
         there = here if epsilon_end is None else check_vector("epsilon_end", epsilon_end, n)
-        moving = motion.regression(samples.y, cost, motion.between(here, there), bias=fit_intercept)
+        moving = parametric.regression(samples.y, cost, parametric.between(here, there), bias=fit_intercept)
     return follow(samples, moving, 0.0, 1.0, "theta", cache_size=cache_size, max_time=max_time, progress=progress)
 
 
@@ -309,8 +309,8 @@ def epsilon_path(
     if not (np.isfinite(C) and C > 0):
         raise ValueError(f"C={C!r} must be positive and finite")
     samples = check_samples(X, y, "regression", kernel, degree, gamma, coef0)
-    cost = motion.constant(C * check_vector("sample_weight", sample_weight, samples.n, 1.0))
-    moving = motion.regression(samples.y, cost, motion.proportional(np.ones(samples.n)), bias=fit_intercept)
+    cost = parametric.constant(C * check_vector("sample_weight", sample_weight, samples.n, 1.0))
+    moving = parametric.regression(samples.y, cost, parametric.proportional(np.ones(samples.n)), bias=fit_intercept)
     return follow(samples, moving, low, high, "epsilon", cache_size=cache_size, max_time=max_time, progress=progress)
 
 
@@ -353,13 +353,13 @@ def nu_path(
     check_both_classes(samples, weight)
     if task == "classification":
         sides = [float(np.sum(weight[samples.y == side])) for side in (-1.0, 1.0)]
-        most, moving = 2 * min(sides) / sum(sides), motion.nu_classification(samples.y, weight)
+        most, moving = 2 * min(sides) / sum(sides), parametric.nu_classification(samples.y, weight)
     elif task == "regression":
         if not (np.isfinite(C) and C > 0):
             raise ValueError(f"C={C!r} must be positive and finite")
-        most, moving = 1.0, motion.nu_regression(samples.y, C * weight)
+        most, moving = 1.0, parametric.nu_regression(samples.y, C * weight)
     else:
-        most, moving = 1.0, motion.one_class(weight)
+        most, moving = 1.0, parametric.one_class(weight)
     low, high = check_range("nu", nu_min, most if nu_max is None else nu_max)
     if high > most * (1 + 1e-12):
         raise ValueError(f"nu_max={high!r} is infeasible: with these classes nu can be at most {most:.6g}")

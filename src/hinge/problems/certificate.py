@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from hinge.problems import compensated
+from hinge.problems import double_double
 from hinge.problems.offset import optimal_offset
 from hinge.problems.problem import Problem
 from hinge.problems.quadratic import Array
@@ -209,12 +209,12 @@ def _certify_pairs(
     if problem.term is not None or mu is None:
         raise ValueError("a remainder needs its multipliers mu, and a problem without a term")
     K = problem.Q.kernel_matrix()
-    gradient, residual = compensated.residual(problem, K, (alpha, remainder[0]), (mu, remainder[1]))
+    gradient, residual = double_double.residual(problem, K, (alpha, remainder[0]), (mu, remainder[1]))
     towards = np.where(residual > 0, problem.lower, problem.upper)
     closed = np.isfinite(towards)
     gap = float(np.sum(residual[closed] * ((alpha - towards) + remainder[0])[closed]))
     unbounded = float(np.max(np.abs(residual[~closed]), initial=0.0))
-    missing = np.max(np.abs(compensated.excess(problem, (alpha, remainder[0]))), initial=0.0)
+    missing = np.max(np.abs(double_double.excess(problem, (alpha, remainder[0]))), initial=0.0)
     boxes = np.maximum((problem.lower - alpha) - remainder[0], (alpha - problem.upper) + remainder[0])
     infeasibility = float(np.max(boxes, initial=max(float(missing), unbounded)))
     violation = _kkt_violation(problem, alpha, residual)

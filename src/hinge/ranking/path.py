@@ -29,10 +29,10 @@ from hinge.kernels import (
     open_access,
 )
 from hinge.model import KernelModel
-from hinge.paths import Counts, Motion, Pieces, StepFunction
+from hinge.paths import Counts, ParametricProblem, Pieces, StepFunction
 from hinge.paths.engine import WHOLE_SHARE, Engine, Progress, path_access
-from hinge.paths.followed import Followed, check_rows
-from hinge.paths.motion import between, constant
+from hinge.paths.parametric import between, constant
+from hinge.paths.piecewise import PiecewisePath, check_rows
 from hinge.problems import Array, Certificate, Status, certify
 from hinge.ranking.ndcg import ndcg_path
 from hinge.ranking.queries import check_queries, check_query_weight, check_relevance, make_pairs
@@ -64,7 +64,7 @@ class BestRanking(_Interval):
 
 
 @dataclass(frozen=True)
-class RankingPath(Followed):
+class RankingPath(PiecewisePath):
     """The ranking machine as an exact, piecewise linear function of θ.  Made by `ranking_path`.
 
     Attributes
@@ -85,7 +85,7 @@ class RankingPath(Followed):
     X: Any
     first: NDArray[np.int32]
     second: NDArray[np.int32]
-    motion: Motion
+    motion: ParametricProblem
     pieces: Pieces
     counts: Counts
     low: float
@@ -285,7 +285,7 @@ def follow(
     access = PairAccess(base, pairs.first, pairs.second, pairs.block_starts)
     m = len(pairs.first)
     still, ones = np.zeros((2, m)), np.ones(m)
-    moving = Motion(constant(-ones), still, cost, np.zeros((2, 0)), np.full(m, -1, dtype=np.int8), ones)
+    moving = ParametricProblem(constant(-ones), still, cost, np.zeros((2, 0)), np.full(m, -1, dtype=np.int8), ones)
     quick = open_access(kernel, X) if isinstance(kernel, Linear) else base
     near = PairAccess(quick, pairs.first, pairs.second, pairs.block_starts)
     rough = PairDescent(tol=START_TOL, max_time=max_time).solve(moving.problem(near, 0.0))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array, check_random_state
 
-from hinge.estimators import parameters
+from hinge.estimators.common import parameters
 from hinge.kernels import RBF, cross
 from hinge.problems import Array
 

@@ -8,8 +8,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from hinge.estimators import IncrementalSVR, parameters
-from hinge.estimators.transaction import all_or_nothing
+from hinge.estimators import IncrementalSVR
+from hinge.estimators.common import parameters
+from hinge.estimators.common.rollback import rollback
 from hinge.problems import Array
 
 
@@ -77,7 +78,7 @@ class HeteroscedasticSVR(IncrementalSVR):
 
     def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
         """Train on X with targets y: equal weights first, then those of the residuals, again and again."""
-        with all_or_nothing(self):
+        with rollback(self):
             super().fit(X, y)
             before = self._residuals()
             self.residual_changes_: list[float] = []

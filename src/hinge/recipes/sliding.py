@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from hinge.estimators import IncrementalSVC, IncrementalSVR, parameters
-from hinge.estimators.data import Data, take
+from hinge.estimators import IncrementalSVC, IncrementalSVR
+from hinge.estimators.common import parameters
+from hinge.estimators.common.data import Data, take
 from hinge.problems import Array
 
 

@@ -2,7 +2,7 @@
 
 from hinge.selection.bounds import LooBounds, loo_bounds
 from hinge.selection.grid import grid
-from hinge.selection.leave_out import LeaveOneOut, leave_one_out
+from hinge.selection.leave_one_out import LeaveOneOut, leave_one_out
 from hinge.selection.noise import nu_for_noise
 from hinge.selection.result import GridResult
 from hinge.selection.search import PathSearch, path_search

@@ -10,7 +10,7 @@ import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from hinge.kernels import Precomputed, open_access
-from hinge.paths import motion
+from hinge.paths import parametric
 from hinge.paths.engine import Engine
 from hinge.paths.regularization import Samples, check_both_classes, check_samples
 from hinge.paths.window import Window
@@ -135,7 +135,7 @@ def _by_nu(samples: Samples, K: Array, nu: float) -> tuple[Array, float, float]:
     most = 2 * min(np.mean(samples.y > 0), np.mean(samples.y < 0))
     if not 0 < nu <= most:
         raise ValueError(f"nu={nu!r} must lie in (0, {most:.6g}], what the class sizes allow")
-    moving = motion.nu_classification(samples.y, np.ones(samples.n))
+    moving = parametric.nu_classification(samples.y, np.ones(samples.n))
     engine = Engine(open_access(Precomputed(), K), moving.group, 1)
     engine.start(moving, nu)
     mu = engine.set.mu
@@ -192,7 +192,7 @@ def _maximized_target(
 ) -> float:
     """Errors when, for each removed support vector, only the margin may move, anywhere in its box.           (244)"""
     n, wrong = len(y), 0
-    moving = motion.nu_classification(y, np.ones(n))
+    moving = parametric.nu_classification(y, np.ones(n))
     for p in np.flatnonzero(support):
         free = margin.copy()
         free[p] = False
@@ -206,8 +206,13 @@ def _maximized_target(
         if np.any(goal < low - 1e-12) or np.any(goal > high + 1e-12):
             wrong += bool(y[p] * other[p] <= 0)  # the margin alone cannot make up for the sample: the restricted value
             continue
-        small = motion.Motion(
-            np.zeros((2, n)), motion.constant(lower), motion.constant(upper), motion.constant(goal), moving.group, y
+        small = parametric.ParametricProblem(
+            np.zeros((2, n)),
+            parametric.constant(lower),
+            parametric.constant(upper),
+            parametric.constant(goal),
+            moving.group,
+            y,
         )
         answer = Auto(tol=1e-8).solve(small.problem(open_access(Precomputed(), K), 0.0))
         coefficients = y * answer.alpha

@@ -12,12 +12,12 @@ from sklearn.utils import compute_class_weight
 
 from hinge.kernels import Kernel, cache_bytes
 from hinge.problems import Status
+from hinge.selection.cost_sequence import Ladder, Limits
 from hinge.selection.folds import Fold, PairFold, RegressionFold
-from hinge.selection.ladder import Ladder, Limits
 from hinge.selection.matrix import SharedMatrix
 from hinge.selection.scores import classification_scores, regression_scores
 from hinge.selection.tables import Search
-from hinge.solvers.single_thread import single_thread
+from hinge.solvers.blas_threads import single_thread
 
 
 class KernelSearch(Search):

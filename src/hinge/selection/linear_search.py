@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from hinge.problems import Status
 from hinge.selection.tables import Search
-from hinge.solvers.single_thread import single_thread
+from hinge.solvers.blas_threads import single_thread
 
 
 class LinearSearch(Search):

@@ -15,7 +15,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import ParameterGrid, check_cv
 
-from hinge.estimators.data import check_weight
+from hinge.estimators.common.data import check_weight
 from hinge.problems import Array
 from hinge.selection.folds import Index
 from hinge.selection.result import GridResult, tabulate

@@ -1,23 +1,23 @@
 """Solvers: frozen options and one verb, `solve(problem) -> Solution`.  They know no labels and no data."""
 
-from hinge.solvers.adatron import AdaTron
 from hinge.solvers.auto import Auto
-from hinge.solvers.choose import Solver, choose
-from hinge.solvers.chunking import Chunking
-from hinge.solvers.coordinate_descent import CoordinateDescent
+from hinge.solvers.basis.newton import ReducedBasisNewton
+from hinge.solvers.callback import Monitor
+from hinge.solvers.decomposition.chunking import Chunking
+from hinge.solvers.decomposition.smo import SMO
+from hinge.solvers.decomposition.working_set import WorkingSet
 from hinge.solvers.explain import Explanation, decide, explain
-from hinge.solvers.gradient_descent import GradientDescent
-from hinge.solvers.interior_point import InteriorPoint
-from hinge.solvers.lagrangian import Lagrangian
-from hinge.solvers.linear_programming import LinearProgramming
-from hinge.solvers.low_rank_interior_point import LowRankInteriorPoint
-from hinge.solvers.monitor import Monitor
-from hinge.solvers.newton import Newton
-from hinge.solvers.pair_descent import PairDescent
-from hinge.solvers.risk import Descent, RegularizedRisk, descend
-from hinge.solvers.smo import SMO
-from hinge.solvers.span_newton import SpanNewton
-from hinge.solvers.working_set import WorkingSet
+from hinge.solvers.interior_point.dense import InteriorPoint
+from hinge.solvers.interior_point.low_rank import LowRankInteriorPoint
+from hinge.solvers.linear.coordinate_descent import CoordinateDescent
+from hinge.solvers.linear.programming import LinearProgramming
+from hinge.solvers.ranking.pair_descent import PairDescent
+from hinge.solvers.registry import Solver, choose
+from hinge.solvers.textbook.adatron import AdaTron
+from hinge.solvers.textbook.gradient_descent import GradientDescent
+from hinge.solvers.textbook.lagrangian import Lagrangian
+from hinge.solvers.textbook.newton import Newton
+from hinge.solvers.textbook.regularized_risk import Descent, RegularizedRisk, descend
 
 __all__ = [
     "SMO",
@@ -35,9 +35,9 @@ __all__ = [
     "Monitor",
     "Newton",
     "PairDescent",
+    "ReducedBasisNewton",
     "RegularizedRisk",
     "Solver",
-    "SpanNewton",
     "WorkingSet",
     "choose",
     "decide",

@@ -8,15 +8,15 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from hinge.listening import heard, listening
+from hinge.control import heard, listening
 from hinge.problems import Diagonal, Problem, Solution, Status, certify
-from hinge.solvers.absorb import absorb, release
-from hinge.solvers.borne_out import borne_out
-from hinge.solvers.interior_point import MAX_ITER, InteriorPoint
-from hinge.solvers.low_rank_interior_point import LowRankInteriorPoint
-from hinge.solvers.monitor import Monitor
-from hinge.solvers.rank import approximation, may_be_factored, probed_rank, steps_before_factor
-from hinge.solvers.working_set import Start, WorkingSet
+from hinge.solvers.callback import Monitor
+from hinge.solvers.decomposition.working_set import Start, WorkingSet
+from hinge.solvers.diagonal import fold_diagonal, unfold_diagonal
+from hinge.solvers.interior_point.dense import MAX_ITER, InteriorPoint
+from hinge.solvers.interior_point.low_rank import LowRankInteriorPoint
+from hinge.solvers.interior_point.rank import approximation, may_be_factored, probed_rank, steps_before_factor
+from hinge.solvers.refinement.verify import borne_out
 
 #: Up to this many samples the kernel matrix is small enough for an interior point method.
 DENSE_N = 2000
@@ -78,8 +78,9 @@ class Auto(WorkingSet):
         rest = [k for k in range(len(problems)) if k not in found]
         limits = [self._limit(problems[k]) for k in rest]
         engine = self._engine(self.max_iter, began)
-        plain = engine._solve_many(absorb([problems[k] for k in rest]), [starts[k] for k in rest], monitor, limits)
-        first = [release(problems[k], solution) for k, solution in zip(rest, plain, strict=True)]
+        folded = fold_diagonal([problems[k] for k in rest])
+        plain = engine._solve_many(folded, [starts[k] for k in rest], monitor, limits)
+        first = [unfold_diagonal(problems[k], solution) for k, solution in zip(rest, plain, strict=True)]
         for k, limit, solution in zip(rest, limits, first, strict=True):
             more = limit != self.max_iter or self._may_be_dense(problems[k])
             if more and solution.status is Status.MAX_ITER:

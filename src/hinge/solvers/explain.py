@@ -9,8 +9,9 @@ from typing import Any
 from hinge.kernels import available_bytes, cache_bytes
 from hinge.problems import Problem
 from hinge.solvers.auto import DENSE_N, PRECISE_TOL, Auto, has_solution, needs_interior
-from hinge.solvers.interior_point import MATRICES
-from hinge.solvers.rank import (
+from hinge.solvers.decomposition.smo import POLISHED_N
+from hinge.solvers.interior_point.dense import MATRICES
+from hinge.solvers.interior_point.rank import (
     LOW_RANK,
     PROBED,
     known_rank,
@@ -18,7 +19,6 @@ from hinge.solvers.rank import (
     probed_rank,
     steps_before_factor,
 )
-from hinge.solvers.smo import POLISHED_N
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from hinge.listening import heard
+from hinge.control import heard
 from hinge.problems import History, Problem, Solution, Status
-from hinge.solvers.groups import nearest_feasible
+from hinge.solvers.feasibility import nearest_feasible
 
 
 def check_limits(solver: Any) -> None:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.kernels import Access
-from hinge.paths import Motion
+from hinge.paths import ParametricProblem
 from hinge.paths.engine import Engine
-from hinge.paths.motion import between, constant
+from hinge.paths.parametric import between, constant
 from hinge.problems import Array, Status
 
 #: Switching must gain more than this share of the objective; below it is rounding.
@@ -89,10 +89,10 @@ class Transduction:
         self.label[order[:positives]] = 1.0
 
     @staticmethod
-    def _motion(up: Array, down: Array) -> Motion:
+    def _motion(up: Array, down: Array) -> ParametricProblem:
         n = up.shape[1]
         zero, ones = np.zeros_like(up), np.ones(n)
-        return Motion(
+        return ParametricProblem(
             constant(np.concatenate([-ones, ones])),
             np.concatenate([zero, -down], axis=1),
             np.concatenate([up, zero], axis=1),

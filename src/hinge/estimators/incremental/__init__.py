@@ -1,0 +1,1 @@
+"""Estimators with exact updates: `IncrementalSVC` and `IncrementalSVR`."""

@@ -1,0 +1,1 @@
+"""Estimators with a kernel expansion: `SVC`, `NuSVC`, `SVR`, `NuSVR` and `OneClassSVM`."""

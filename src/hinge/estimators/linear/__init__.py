@@ -1,0 +1,1 @@
+"""Linear estimators: `LinearSVC`, `LinearSVR` and `LinearOneClassSVM`."""

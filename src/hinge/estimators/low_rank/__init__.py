@@ -1,0 +1,1 @@
+"""Estimators with few basis functions: `LowRankSVC`."""

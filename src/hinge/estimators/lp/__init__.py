@@ -1,0 +1,1 @@
+"""Estimators with an ℓ1 penalty on the coefficients: `LPSVC` and `LPSVR`."""

@@ -1,0 +1,1 @@
+"""Stochastic estimators for streams: `OnlineSVC`, `OnlineNuSVC`, `OnlineSVR` and `OnlineNoveltyDetector`."""

@@ -1,0 +1,1 @@
+"""Regularization paths of quadratic losses, which are piecewise rational."""

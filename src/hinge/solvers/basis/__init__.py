@@ -1,0 +1,1 @@
+"""Newton method for models with a reduced basis."""

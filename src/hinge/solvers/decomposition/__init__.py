@@ -1,0 +1,1 @@
+"""Decomposition methods: SMO, working sets and chunking."""

@@ -1,0 +1,218 @@
+"""Sequential minimal optimisation."""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from hinge import _core
+from hinge.kernels import cache_bytes
+from hinge.problems import Array, History, Problem, Solution, Status, optimal_offset
+from hinge.solvers.blas_threads import single_thread
+from hinge.solvers.callback import Monitor
+from hinge.solvers.diagonal import fold_diagonal, unfold_diagonal
+from hinge.solvers.feasibility import groups_of, nearest_feasible
+from hinge.solvers.limits import check_limits
+from hinge.solvers.refinement.polish import polish
+from hinge.solvers.refinement.verify import borne_out
+
+#: Up to this many samples the answer is polished; that of one of several problems up to half as many.
+POLISHED_N = 1000
+
+#: Up to this many samples, for tolerances below FINE_TOL, and where the rounding error of one kernel value times the
+#: largest coefficient is beyond half the tolerance, kernel rows are kept in float64.
+SMALL_N = 512
+FINE_TOL = 1e-4
+FLOAT32 = float(np.finfo(np.float32).eps) / 2
+
+
+class Polish(IntEnum):
+    """How polishing by the core ended; where its system is singular, least squares may still do it."""
+
+    UNTRIED, DONE, SINGULAR, FAILED = range(4)
+
+
+
+def signed_bounds(problem: Problem) -> tuple[Array, Array]:
+    """The boxes of β = sign ∘ α."""
+    low, high = problem.Q.sign * problem.lower, problem.Q.sign * problem.upper
+    return np.minimum(low, high), np.maximum(low, high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SMO:
+    """Two variables at a time, the pair with the largest second-order gain.    LwK §10.5, docs/math.md (6)–(9)
+
+    For every machine: pairs of one group where there are equality rows, single variables where there are none.
+    A step costs two kernel rows and O(n) operations; memory is the row cache.
+
+    Cost: two kernel rows and O(n) a step, often n steps and more; memory is the row cache.
+    Certificate: the KKT violation is at most `tol`, or with `stop="gap"` the relative gap; where polished, both to
+    rounding.
+
+    Parameters
+    ----------
+    tol : float
+        When to stop: on the KKT violation, or on the relative duality gap.
+    stop : {"kkt", "gap"}
+        Which of the two `tol` means.
+    shrinking : bool
+        Set samples aside that rest at their bounds; all of them are checked again before the end.
+    max_iter : int
+        −1 for no limit.
+    max_time : float or None
+        Seconds.
+    cache_size : float or "auto"
+        Megabytes for kernel rows.
+    precision : {"auto", "float32", "float64"}
+        How kernel rows are kept. "auto": float64 for small problems and fine tolerances, float32 otherwise. Where
+        float32 turns out to be too coarse for `tol` (kernel values far larger than their differences), the run goes
+        on in float64.
+    polish : bool
+        Small problems (up to 1,000 samples) end with an exact solve on the free variables. Where it succeeds, as
+        `Solution.polished` says, the answer is right to rounding whatever `tol` was.
+    """
+
+    tol: float = 1e-3
+    stop: str = "kkt"
+    shrinking: bool = True
+    max_iter: int = -1
+    max_time: float | None = None
+    cache_size: float | str = "auto"
+    precision: str = "auto"
+    polish: bool = True
+
+    def __post_init__(self) -> None:
+        check_limits(self)
+        if self.stop not in ("kkt", "gap"):
+            raise ValueError(f"stop={self.stop!r} must be 'kkt' or 'gap'")
+        if self.precision not in ("auto", "float32", "float64"):
+            raise ValueError(f"precision={self.precision!r} must be 'auto', 'float32' or 'float64'")
+
+    def solve(
+        self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
+    ) -> Solution:
+        """Solve `problem` from `start` (made feasible where it is not), telling `monitor` how it goes."""
+        if problem.term is not None:
+            return unfold_diagonal(problem, self.solve(fold_diagonal([problem])[0], start, monitor))
+        began = time.monotonic()
+        beta = self._begin(problem, start)
+        double = self._wants_double(problem)
+        run = self._run(problem, beta, double, monitor)
+        if not double:
+            run = self._in_double(problem, beta, run, time.monotonic() - began, monitor)
+        return self._conclude(problem, beta, run)
+
+    def _begin(self, problem: Problem, start: Solution | Array | None) -> Array:
+        """A feasible point in signed coordinates."""
+        return problem.Q.sign * nearest_feasible(problem, start.alpha if isinstance(start, Solution) else start)
+
+    def _conclude(
+        self, problem: Problem, beta: Array, run: dict[str, Any], polished_n: int = POLISHED_N
+    ) -> Solution:
+        """What the compiled run left, polished where that is possible."""
+        Q = problem.Q
+        if not run["exact"] and Status(run["status"]) is Status.TIME_LIMIT and Q.access.quick:  # worth a certificate
+            run = {**run, "exact": True, "f": Q.access.matvec(beta.reshape(Q.slots, Q.n).sum(axis=0))}
+        alpha = Q.sign * beta
+        gradient = Q.spread(run["f"]) + problem.p
+        status = Status(run["status"])
+        core = Polish(run.get("polish", Polish.UNTRIED))
+        polished = core is Polish.DONE
+        # NUMERICAL: steps on pairs could not tell the last digits apart; a system of equations may
+        ended = status is Status.SOLVED or (status is Status.NUMERICAL and bool(np.isfinite(gradient).all()))
+        if self.polish and ended and Q.n <= polished_n and core in (Polish.UNTRIED, Polish.SINGULAR):
+            with single_thread() if Q.n > 100 else nullcontext():  # below that BLAS does not think of threads
+                better = polish(problem, alpha, gradient)
+            alpha, gradient = better or (alpha, gradient)
+            polished = better is not None
+            status = Status.SOLVED if polished else status
+        counters = ("row_hits", "row_misses", "reconstructions", "recomputations")
+        found = Solution(
+            alpha=alpha,
+            mu=optimal_offset(problem, alpha, gradient),
+            gradient=gradient,
+            status=status,
+            iterations=run["iterations"],
+            history=History.from_columns(run["history"]),
+            exact=run["exact"],
+            rounded=run.get("single", False),
+            polished=polished,
+            error=run["error"],
+            counters={name: run[name] for name in counters},
+        )
+        unclear = polished and self.stop == "kkt" and not (core is Polish.DONE and run["violation"] <= self.tol)
+        return borne_out(problem, found, self.tol) if unclear else found
+
+    def _run(self, problem: Problem, beta: Array, double: bool, monitor: Monitor | None) -> dict[str, Any]:
+        """Improve `beta` in place."""
+        Q = problem.Q
+        lower, upper = signed_bounds(problem)
+        return _core.smo(
+            Q.access.gram,
+            linear=Q.sign * problem.p,
+            lower=lower,
+            upper=upper,
+            group=groups_of(problem),
+            slots=Q.slots,
+            beta=beta,
+            tolerance=self.tol,
+            stop_on_gap=self.stop == "gap",
+            shrinking=self.shrinking,
+            max_iterations=self.max_iter,
+            max_seconds=-1.0 if self.max_time is None else self.max_time,
+            cache_bytes=cache_bytes(self.cache_size),
+            double_rows=double,
+            progress=monitor,
+        )
+
+    def _in_double(
+        self, problem: Problem, beta: Array, run: dict[str, Any], seconds: float, monitor: Monitor | None
+    ) -> dict[str, Any]:
+        """What came of rows in single precision, with f in double; where there is no time for that, not exact."""
+        status = Status(run["status"])
+        if status is Status.INTERRUPTED or (status is Status.TIME_LIMIT and not problem.Q.access.quick):
+            return {**run, "exact": False}
+        run, good = self._second_look(problem, beta, run)
+        return run if good else self._again_in_double(problem, beta, run, seconds, monitor)
+
+    def _second_look(self, problem: Problem, beta: Array, run: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+        """The same with f in double precision, and whether the one from rows in single precision would have done."""
+        Q = problem.Q
+        f = Q.access.matvec(beta.reshape(Q.slots, Q.n).sum(axis=0))
+        error = float(np.max(np.abs(f - run["f"]), initial=0.0)) if run["exact"] else 0.0
+        run = {**run, "f": f, "exact": True}
+        if self.stop == "kkt":
+            return run, error <= 0.5 * self.tol
+        width = problem.upper - problem.lower
+        return run, error * np.sum(width[np.isfinite(width)]) <= 0.5 * self.tol * abs(run["objective"])
+
+    def _again_in_double(
+        self, problem: Problem, beta: Array, run: dict[str, Any], seconds: float, monitor: Monitor | None
+    ) -> dict[str, Any]:
+        """The rest of the way with rows in double precision; where none is left, without a history that is wrong."""
+        if Status(run["status"]) in (Status.INTERRUPTED, Status.MAX_ITER, Status.TIME_LIMIT):
+            return {**run, "history": {name: column[:0] for name, column in run["history"].items()}}
+        finer = replace(
+            self,
+            max_iter=-1 if self.max_iter < 0 else max(0, self.max_iter - run["iterations"]),
+            max_time=None if self.max_time is None else max(0.0, self.max_time - seconds),
+        )
+        rest = finer._run(problem, beta, True, monitor)
+        return {**rest, "iterations": run["iterations"] + rest["iterations"]}
+
+    def _wants_double(self, problem: Problem) -> bool:
+        if self.precision != "auto":
+            return self.precision == "float64"
+        if problem.Q.n <= SMALL_N or self.tol < FINE_TOL:
+            return True
+        largest = np.max(problem.upper - problem.lower)
+        if largest == np.inf:
+            width = problem.upper - problem.lower
+            largest = np.max(width[np.isfinite(width)], initial=1.0)
+        return bool(FLOAT32 * np.max(np.abs(problem.Q.access.diagonal())) * largest > 0.5 * self.tol)

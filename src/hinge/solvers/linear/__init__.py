@@ -1,0 +1,1 @@
+"""Solvers for linear models: coordinate descent, centering, small problems and linear programming."""

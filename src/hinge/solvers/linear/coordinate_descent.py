@@ -1,0 +1,272 @@
+"""Linear machines: dual coordinate descent, and Newton's method where it is faster."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hinge import _core
+from hinge.kernels import Linear
+from hinge.kernels.samples import view
+from hinge.problems import (
+    Array,
+    Bias,
+    CrammerSingerProblem,
+    CrammerSingerSolution,
+    History,
+    LinearProblem,
+    LinearSolution,
+    Problem,
+    Solution,
+    Status,
+    constant_function,
+)
+from hinge.solvers.callback import Monitor
+from hinge.solvers.diagonal import diagonal_of
+from hinge.solvers.feasibility import groups_of
+from hinge.solvers.interior_point import crammer_singer as crammer_singer_interior
+from hinge.solvers.limits import check_limits
+from hinge.solvers.linear import small_problems
+from hinge.solvers.linear.centering import nearer
+from hinge.solvers.refinement.verify_linear import all_borne_out, borne_out
+
+METHODS = {"auto": 0, "descent": 1, "newton": 2}
+
+#: Epochs after which descent creeps, and steps that are then left to an interior point method.
+CREEPING = 200
+INTERIOR_STEPS = 50
+
+#: Ends that may come before there is a point.
+CUT_OFF = (Status.TIME_LIMIT, Status.INTERRUPTED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoordinateDescent:
+    """One dual variable at a time, w alongside; Newton's method where that is cheaper.   docs/math.md (108)–(129)
+
+    For linear machines, and for problem (1) where its kernel is linear. Stops when the relative duality gap is proven
+    to be at most `tol`.
+
+    Cost: an epoch is a pass over X, O(nnz); a Newton step some passes, or O(nd²) with few features.
+    Certificate: the relative gap is at most `tol`, recomputed from X by `certify_linear`.
+
+    Parameters
+    ----------
+    tol : float
+        Relative duality gap.
+    method : {"auto", "descent", "newton"}
+        "auto" begins with fewer samples and Newton's method where there are few features; else it descends, and turns
+        to Newton's method when the epochs so far let it look cheaper (and back, should it disappoint). Newton's method
+        is on the primal; for losses that are not squared, on a sequence of smoothed ones.
+    max_iter : int
+        Epochs (n steps of one variable each) and Newton steps; −1 for no limit.
+    max_time : float or None
+        Seconds.
+    threads : int
+        Threads for passes over all samples, and up to two for descent; the answer does not depend on it.
+    seed : int
+        Of the random order of the samples.
+    block_bytes : int
+        Where X is a map of a file: how much of it to hold at a time; "auto" then descends, since Newton's method has no
+        such limit. 0: everything.
+    """
+
+    tol: float = 1e-4
+    method: str = "auto"
+    max_iter: int = -1
+    max_time: float | None = None
+    threads: int = 1
+    seed: int = 0
+    block_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        check_limits(self)
+        if self.method not in METHODS:
+            raise ValueError(f"method={self.method!r} must be one of {', '.join(map(repr, METHODS))}")
+        if self.threads < 1:
+            raise ValueError(f"threads={self.threads!r} must be at least 1")
+        if self.method == "newton" and self.block_bytes > 0:
+            raise ValueError(
+                "method='newton' needs all samples at hand and cannot hold "
+                f"block_bytes={self.block_bytes} of them at a time: use method='auto' or 'descent', or block_bytes=0"
+            )
+
+    def solve_linear(
+        self,
+        problem: LinearProblem,
+        start: Array | None = None,
+        monitor: Monitor | None = None,
+        expansion: bool = False,
+    ) -> LinearSolution:
+        """Solve a linear machine from the dual point `start` (moved into its box where it is not).
+
+        Newton's method ends with w and β that need not belong together; where `expansion`, the answer is w = Xᵀβ.
+        """
+        near = nearer(problem, small_problems.is_small(problem) and self.block_bytes == 0 and not expansion)
+        if near is None:
+            found = self._solve_near(problem, start, monitor, expansion)
+        else:
+            found = near.back(self._solve_near(near.problem, start, monitor, expansion))
+        return borne_out(problem, found, self.tol, moved=near is not None and near.centre is not None)
+
+    def _solve_near(
+        self, problem: LinearProblem, start: Array | None, monitor: Monitor | None, expansion: bool
+    ) -> LinearSolution:
+        began = time.monotonic()
+        small = self.method == "auto" and self.block_bytes == 0 and small_problems.is_small(problem)
+        beta = np.zeros(problem.n) if start is None else np.ascontiguousarray(start, dtype=np.float64)
+        run = _core.linear(
+            view(problem.X, mapped=self.block_bytes > 0, threads=self.threads).native,
+            target=problem.target,
+            lower=problem.lower,
+            upper=problem.upper,
+            ridge=problem.ridge,
+            tube=problem.tube,
+            bias=int(problem.bias),
+            bias_scale=problem.bias_scale,
+            total=problem.total,
+            beta=beta,
+            tolerance=self.tol,
+            method=METHODS["descent" if self.block_bytes > 0 else self.method],
+            max_iterations=self._first_steps(small),
+            max_seconds=-1.0 if self.max_time is None else self.max_time,
+            threads=self.threads,
+            seed=self.seed,
+            expansion=expansion,
+            block_bytes=self.block_bytes,
+            progress=monitor,
+        )
+        found = LinearSolution(
+            weights=run["weights"],
+            offset=run["offset"],
+            beta=run["beta"],
+            primal=run["primal"],
+            dual=run["dual"],
+            gap=run["gap"],
+            violation=run["violation"],
+            status=Status(run["status"]),
+            iterations=run["iterations"],
+            history=History.from_columns(run["history"]),
+            error=run["error"],
+            floor=run["floor"],
+            counters={name: int(run[name]) for name in ("epochs", "newton_steps", "sample_steps", "passes", "work")},
+        )
+        if not np.isfinite(found.gap) and found.status in CUT_OFF and problem.total == 0:  # before there was a point
+            return constant_function(problem, found.status, found.error)
+        if not small:
+            return found
+        found = borne_out(problem, found, self.tol)  # what comes next is compared with it
+        if found.status is Status.SOLVED:
+            return small_problems.polish_linear(problem, found)
+        crept = found.status is Status.MAX_ITER and found.iterations >= CREEPING
+        most = self._steps_left(found.iterations)
+        if most == 0 or (not crept and found.status is not Status.NUMERICAL):
+            return found
+        return small_problems.by_interior_point(problem, found, self.tol, self._seconds_left(began), monitor, most)
+
+    def solve_crammer_singer(
+        self, problem: CrammerSingerProblem, start: Array | None = None, monitor: Monitor | None = None
+    ) -> CrammerSingerSolution:
+        """Solve for all classes at once; `start` is n × classes.
+
+        Where descent creeps and there are few features, an interior point method goes on (not with method="descent").
+        """
+        if self.method == "newton":
+            raise ValueError("method='newton' is none for all classes at once: use method='auto' or 'descent'")
+        began = time.monotonic()
+        n, classes = len(problem.cost), problem.classes
+        few = self.method == "auto" and crammer_singer_interior.is_small(problem)
+        alpha = np.zeros((n, classes)) if start is None else np.ascontiguousarray(start, dtype=np.float64)
+        run = _core.crammer_singer(
+            view(problem.X).native,
+            label=problem.label,
+            cost=problem.cost,
+            classes=classes,
+            bias=int(problem.bias),
+            bias_scale=problem.bias_scale,
+            alpha=alpha.ravel(),
+            tolerance=self.tol,
+            max_iterations=CREEPING if few and not 0 <= self.max_iter <= CREEPING else self.max_iter,
+            max_seconds=-1.0 if self.max_time is None else self.max_time,
+            seed=self.seed,
+            progress=monitor,
+        )
+        found = CrammerSingerSolution(
+            weights=run["weights"].reshape(classes, -1),
+            offset=run["offset"],
+            alpha=run["alpha"].reshape(n, classes),
+            primal=run["primal"],
+            dual=run["dual"],
+            gap=run["gap"],
+            violation=run["violation"],
+            status=Status(run["status"]),
+            iterations=run["iterations"],
+            history=History.from_columns(run["history"]),
+            error=run["error"],
+        )
+        most = self._steps_left(found.iterations)
+        found = all_borne_out(problem, found, self.tol)
+        if not few or found.status not in (Status.MAX_ITER, Status.NUMERICAL) or most == 0:
+            return found
+        left = self._seconds_left(began)
+        return crammer_singer_interior.by_interior_point(problem, found, self.tol, left, monitor, most)
+
+    def _first_steps(self, small: bool) -> int:
+        """The limit of descent and Newton's method: where they creep, the last steps are those of another method."""
+        return self.max_iter - INTERIOR_STEPS if small and self.max_iter >= CREEPING + INTERIOR_STEPS else self.max_iter
+
+    def _seconds_left(self, began: float) -> float | None:
+        return None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
+
+    def _steps_left(self, iterations: int) -> int:
+        return -1 if self.max_iter < 0 else max(0, self.max_iter - iterations)
+
+    def solve(
+        self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
+    ) -> Solution:
+        """Solve problem (1) with a linear kernel as the linear machine that it is."""
+        linear = as_linear(problem)
+        alpha = start.alpha if isinstance(start, Solution) else start
+        found = self.solve_linear(linear, None if alpha is None else problem.Q.coefficients(alpha), monitor, True)
+        Q, beta = problem.Q, found.beta
+        if Q.slots == 2:
+            alpha = np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
+        else:
+            alpha = Q.sign * beta
+        return Solution(
+            alpha=alpha,
+            mu=np.array([found.offset] if len(problem.d) else []),
+            gradient=problem.gradient(alpha),
+            status=found.status,
+            iterations=found.iterations,
+            history=found.history,
+            error=found.error,
+            counters=found.counters or {},
+        )
+
+
+def as_linear(problem: Problem) -> LinearProblem:
+    """Problem (1) as a linear machine; a ValueError that says why where it is none."""
+    access: Any = problem.Q.access
+    if not isinstance(getattr(access, "kernel", None), Linear):
+        raise ValueError("CoordinateDescent needs a linear kernel: use SMO or another solver of hinge.solvers")
+    group = groups_of(problem)
+    if len(problem.d) > 1 or (len(problem.d) == 1 and not np.all(group == 0)):
+        raise ValueError("CoordinateDescent needs at most one equality row over all variables: use SMO")
+    bias = Bias.FREE if len(problem.d) else Bias.NONE
+    total = float(problem.d[0] / problem.A[0, 0] * problem.Q.sign[0]) if len(problem.d) else 0.0
+    n, linear = problem.Q.n, problem.Q.sign * problem.p
+    low, high = problem.Q.sign * problem.lower, problem.Q.sign * problem.upper
+    low, high = np.minimum(low, high), np.maximum(low, high)
+    tube = 0.0
+    if problem.Q.slots == 2:
+        tubes = 0.5 * (linear[:n] - linear[n:])
+        tube = float(tubes[0])
+        if not (tube >= 0 and np.allclose(tubes, tube) and np.all(low[:n] == 0) and np.all(high[n:] == 0)):
+            raise ValueError("CoordinateDescent needs one tube for all samples: use SMO")
+        linear, low, high = 0.5 * (linear[:n] + linear[n:]), low[n:], high[:n]
+    ridge = np.zeros(n) if problem.term is None else diagonal_of(problem)
+    return LinearProblem(access.factor(), -linear, low, high, ridge, tube, bias, 1.0, total)

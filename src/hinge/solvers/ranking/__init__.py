@@ -1,0 +1,1 @@
+"""Solvers for problems over pairs of samples."""

@@ -1,0 +1,1 @@
+"""Refinement of approximate solutions: polishing, crossover, iterative refinement and verification."""

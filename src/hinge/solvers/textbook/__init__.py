@@ -1,0 +1,1 @@
+"""Textbook methods: gradient descent, Lagrangian SVM, AdaTron, primal Newton and regularized risk."""
