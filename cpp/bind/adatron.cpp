@@ -1,5 +1,5 @@
 // bind/adatron.cpp: the AdaTron's sweep as Python sees it.
-#include "hinge/adatron.hpp"
+#include "hinge/solvers/adatron.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "hinge/gram.hpp"
-#include "hinge/kernel_function.hpp"
-#include "hinge/samples.hpp"
+#include "hinge/kernels/gram.hpp"
+#include "hinge/kernels/kernel_function.hpp"
+#include "hinge/kernels/samples.hpp"
 
 namespace hinge::bind {
 

@@ -11,8 +11,8 @@
 
 #include "bind.hpp"
 #include "gram.hpp"
-#include "hinge/expand.hpp"
-#include "hinge/vector_ops.hpp"
+#include "hinge/kernels/expansion.hpp"
+#include "hinge/simd.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -297,7 +297,7 @@ void kernels(nb::module_& m) {
   m.def("expand", &expand_samples, "X"_a, "Z"_a, "kernel"_a, "coef"_a.noconvert(), "threads"_a = 1,
         "K(X, Z) coef, coef of shape (m, k).");
   m.def("cross", &cross_samples, "X"_a, "Z"_a, "kernel"_a, "threads"_a = 1, "K(X, Z).");
-  m.attr("instruction_set") = vector_ops().name;
+  m.attr("instruction_set") = instruction_set();
 }
 
 }  // namespace hinge::bind

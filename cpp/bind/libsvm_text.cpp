@@ -4,8 +4,8 @@
 
 #include "bind.hpp"
 #include "gram.hpp"
-#include "hinge/libsvm_text.hpp"
-#include "monitor.hpp"
+#include "hinge/io/libsvm_text.hpp"
+#include "run_control.hpp"
 
 namespace hinge::bind {
 namespace {

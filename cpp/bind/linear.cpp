@@ -6,9 +6,9 @@
 
 #include "bind.hpp"
 #include "gram.hpp"
-#include "hinge/crammer_singer.hpp"
-#include "hinge/linear.hpp"
-#include "monitor.hpp"
+#include "hinge/solvers/crammer_singer.hpp"
+#include "hinge/solvers/linear.hpp"
+#include "run_control.hpp"
 
 namespace hinge::bind {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "bind.hpp"
 #include "gram.hpp"
-#include "hinge/online.hpp"
-#include "monitor.hpp"
+#include "hinge/solvers/online.hpp"
+#include "run_control.hpp"
 
 namespace hinge::bind {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "bind.hpp"
 #include "gram.hpp"
-#include "hinge/path.hpp"
-#include "monitor.hpp"
+#include "hinge/solvers/path.hpp"
+#include "run_control.hpp"
 
 namespace hinge::bind {
 namespace {

@@ -12,11 +12,11 @@
 
 #include "bind.hpp"
 #include "gram.hpp"
-#include "hinge/kinks.hpp"
-#include "hinge/smo.hpp"
-#include "hinge/many.hpp"
-#include "hinge/working_set.hpp"
-#include "monitor.hpp"
+#include "hinge/solvers/multiplier.hpp"
+#include "hinge/solvers/smo.hpp"
+#include "hinge/solvers/batch.hpp"
+#include "hinge/solvers/working_set.hpp"
+#include "run_control.hpp"
 #include "vectors.hpp"
 
 namespace hinge::bind {
@@ -131,10 +131,10 @@ void solvers(nb::module_& m) {
   m.def("working_set", &working_set, "gram"_a, "parts"_a, "tolerance"_a, "stop_on_gap"_a, "shrinking"_a,
         "max_seconds"_a, "cache_bytes"_a, "size"_a, "threads"_a, "selection"_a,
         "progress"_a.none() = nb::none(),
-        "Such problems over some of the samples each, by working sets.  See working_set.hpp and many.hpp.");
+        "Such problems over some of the samples each, by working sets.  See working_set.hpp and batch.hpp.");
   m.def("best_multiplier", &multiplier, "row"_a.noconvert(), "alpha"_a.noconvert(), "gradient"_a.noconvert(),
         "lower"_a.noconvert(), "upper"_a.noconvert(),
-        "The multiplier of an equality row that makes the duality gap smallest.  See kinks.hpp.");
+        "The multiplier of an equality row that makes the duality gap smallest.  See multiplier.hpp.");
 }
 
 }  // namespace hinge::bind

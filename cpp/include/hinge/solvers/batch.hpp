@@ -1,0 +1,36 @@
+// batch.hpp: several problems over samples of one kernel matrix, solved by the engine of working_set.hpp.
+// The pairs of a one-against-one classifier, or the folds of a cross-validation.  Small problems run side by side, one
+// thread each; a problem that is most of the work gets all threads.  Every answer is the one the problem has alone, bit
+// by bit.  The calling thread alone talks to the monitor.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "hinge/kernels/kernel_source.hpp"
+#include "hinge/solvers/working_set.hpp"
+
+namespace hinge {
+
+struct ProblemPart {
+  Span<const std::int32_t> samples;  // of the whole matrix
+  SignedProblem problem;
+  Span<double> beta, f;
+  bool double_rows = false;          // how rows are kept
+  std::int64_t max_iterations = -1;  // in place of the options'
+  bool polish = false;               // what was solved, where that is possible
+  std::array<double, 2> totals{};    // what the groups of β add up to: for polishing
+};
+
+struct PartResult {
+  SmoResult result;
+  std::vector<Snapshot> history;
+  bool begun = false;  // false: the run was stopped before this problem's turn; beta is as it was, f is not known
+};
+
+std::vector<PartResult> solve_many(const KernelSource& kernel, const std::vector<ProblemPart>& parts,
+                                   const WorkingSetOptions& options, Monitor& monitor);
+
+}  // namespace hinge

@@ -1,0 +1,67 @@
+// linear.hpp: linear machines in signed coordinates, docs/math.md (101):
+//   min over w, b:  ½‖w‖² + ½ b²/B² + d b + Σ loss_i(⟨w, x_i⟩ + b),   loss_i(f) = max_{lo_i ≤ β ≤ hi_i} −fβ − h_i(β),
+//   h_i(β) = ½ D_i β² + ε|β| − t_i β.   A free bias is B = ∞ and asks for Σβ = d; no bias is B = 0.
+// Views only; the result owns its vectors.  Memory: O(n + d) beside the samples; with few features, a copy of some rows;
+// of dense rows that are mostly zeros, a copy of the other values; with many features and samples in memory, inner
+// products of those that are free: at most 285 MB, and a copy of their stored values.
+// Results have the same bits for any number of threads.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hinge/run_control.hpp"
+#include "hinge/parallel.hpp"
+#include "hinge/kernels/samples.hpp"
+#include "hinge/span.hpp"
+
+namespace hinge {
+
+enum class Bias : int { none = 0, penalised = 1, free = 2 };
+
+struct LinearProblem {
+  Span<const double> target, lower, upper, ridge;  // t, lo, hi, D: one per sample; lo ≤ 0 ≤ hi
+  double tube = 0;                                 // ε
+  Bias bias = Bias::free;
+  double bias_scale = 1;  // B of a penalised bias
+  double total = 0;       // d
+};
+
+enum class LinearMethod : int { automatic = 0, descent = 1, newton = 2 };
+
+struct LinearOptions {
+  double tolerance = 1e-4;           // relative duality gap
+  LinearMethod method = LinearMethod::automatic;
+  std::int64_t max_iterations = -1;  // epochs and Newton steps; −1: no limit
+  double max_seconds = -1;           // < 0: no limit
+  int threads = 1;
+  std::uint64_t seed = 0;
+  bool expansion = false;            // the answer must be w = Xᵀβ to the last bit
+  std::size_t block_bytes = 0;       // > 0: samples on disk; visit them in blocks of so many bytes
+};
+
+// The bounds of the certificate, docs/math.md (104)–(106).
+struct LinearBounds {
+  double primal = 0, dual = 0, gap = 0, violation = 0;
+  double relative() const;
+};
+
+struct LinearResult {
+  Status status = Status::solved;
+  std::int64_t iterations = 0, epochs = 0, newton_steps = 0, products = 0;
+  std::int64_t sample_steps = 0;  // of the steps, those in the space of samples
+  double work = 0;  // all of it, in the time that a pass over all samples needs for one stored value
+  LinearBounds bounds;
+  std::vector<double> weights, beta;
+  double offset = 0, floor = 0;  // floor: what counts as zero, (133)
+};
+
+// `beta` is where to start (zeros: cold); it need not be feasible.
+LinearResult solve_linear(const Samples& samples, const LinearProblem& problem, const LinearOptions& options,
+                          Span<const double> beta, Monitor& monitor);
+
+// out[i · machines + m] = ⟨weights of machine m, x_i⟩; poll as in Parallel.
+void linear_products(const Samples& samples, Span<const double> weights, std::size_t machines,
+                     const Parallel& parallel, Span<double> out);
+
+}  // namespace hinge

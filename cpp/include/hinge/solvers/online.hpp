@@ -1,0 +1,92 @@
+// online.hpp: stochastic gradient descent in feature space, one sample at a time.  LwK 10.6.3, docs/math.md (401)-(411).
+//
+//   f <- (1 - λΛ) f - Λ c'(g(x)) k(x, ·),   b <- b - Λ c'(g(x)),   g = f + b
+//
+// The expansion f = s Σ_j a_j k(z_j, ·) keeps its decay s apart: shrinking all coefficients is one product.  Several
+// machines (one against the rest) share the terms z_j and their kernel values, each with coefficients of its own.  A
+// learner owns its terms: at most `budget` of them, and then the oldest makes room for the newest.  Cost of a sample: one
+// row of kernel values.  Nothing depends on how the samples were divided into calls.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "hinge/kernels/kernel_function.hpp"
+#include "hinge/kernels/samples.hpp"
+
+namespace hinge {
+
+enum class OnlineLoss { hinge, perceptron, nu_margin, novelty, squared, insensitive, huber };
+
+OnlineLoss online_loss_named(std::string_view name);  // throws std::invalid_argument
+
+struct OnlineOptions {
+  OnlineLoss loss = OnlineLoss::hinge;
+  double rate = 1, power = 0.5;  // Λ_t = rate / t^power
+  double regularization = 0;     // λ, with λ · rate <= 1
+  double nu = -1;                // the level moves until a share ν of the samples is beyond it; < 0: it stays
+  bool offset = true;
+  std::size_t budget = 0;  // terms at most; 0: no limit
+
+  void check() const;  // throws std::invalid_argument
+  double step(std::int64_t t) const;
+};
+
+// All that a learner knows, slot by slot; `head` is the oldest slot once the budget is used up, 0 before.
+struct OnlineState {
+  std::vector<double> vectors, coefficients, norms;  // terms × features, machines × terms (a_j), terms (‖k(z_j, ·)‖)
+  std::vector<double> offset, level, dropped;        // of each machine: b; ρ, ε or σ; (409)
+  std::vector<std::int64_t> beyond;                  // of each machine: samples that met c' ≠ 0 at their level
+  double scale = 1, largest = 0;                     // s; the largest ‖k(x, ·)‖ among the terms so far
+  std::int64_t seen = 0;
+  std::size_t head = 0;
+};
+
+class OnlineLearner {
+ public:
+  OnlineLearner(KernelFunction function, OnlineOptions options, std::size_t features, std::size_t machines, double level);
+  ~OnlineLearner();
+
+  // What every machine says of x (features() entries) before it learns it goes to `before`.
+  // false: some value, or k(x, x), is not finite, and the learner is as it was.  target: ±1 or a number, with several machines the
+  // number of a class.
+  bool learn(const double* x, double target, double* before);
+  void decide(const double* x, double* values);
+
+  // Row i as learn and decide want it, valid until the next call.
+  const double* row(const Samples& samples, std::size_t i);
+
+  std::size_t features() const { return features_; }
+  std::size_t machines() const { return machines_; }
+  std::size_t terms() const { return state_.norms.size(); }
+  std::int64_t seen() const { return state_.seen; }
+
+  const OnlineState& peek() const { return state_; }  // vectors and coefficients in the learner's own order
+  OnlineState state() const;
+  void restore(const OnlineState& state);  // throws std::invalid_argument where the parts do not belong together
+
+ private:
+  struct Scratch;
+
+  std::size_t place(std::size_t slot, std::size_t feature) const;  // in the strips of state_.vectors
+  const double* kernel_values(const double* x);
+  double self_norm(const double* x);
+  double descent(double g, double target, double level, bool& beyond) const;
+  void decay(double factor);
+  void reserve();
+  bool stays_finite(double rate, double scale, double norm) const;
+  double weight(std::size_t machine, std::size_t slot) const;
+  void append(const double* x, double rate, double norm);
+  std::size_t next_slot();
+
+  KernelFunction function_;
+  OnlineOptions options_;
+  std::size_t features_, machines_, capacity_ = 0;
+  OnlineState state_;  // its vectors in strips (online/loops.hpp), its coefficients in rows of capacity_
+  std::unique_ptr<Scratch> scratch_;
+};
+
+}  // namespace hinge

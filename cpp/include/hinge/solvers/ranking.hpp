@@ -1,0 +1,55 @@
+// ranking.hpp: preferences "sample i before sample j" as variables of problem (1), docs/math.md (430)–(436):
+//   min over α:  ½ βᵀKβ − Σ_p α_p + ½ Σ_p d_p α_p²,   0 ≤ α ≤ C,   β = Σ_p α_p (e_i − e_j)  for the pairs p = (i, j).
+// The matrix over pairs has the entries K_ik − K_il − K_jk + K_jl and is never stored: what is kept has the length of
+// the pairs (α, C, their two samples) or of the samples (f = Kβ).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "hinge/kernels/gram.hpp"
+#include "hinge/run_control.hpp"
+#include "hinge/kernels/samples.hpp"
+#include "hinge/span.hpp"
+
+namespace hinge {
+
+// The kernel matrix over pairs, for any solver.  Views `base`.  A row costs two rows of `base` and O(pairs); a sum of
+// rows costs what it costs over the samples that take part, and O(pairs).
+std::unique_ptr<Gram> make_pair_gram(const Gram& base, std::vector<std::int32_t> first,
+                                     std::vector<std::int32_t> second);
+
+// K_ii + K_jj − 2 K_ij for every pair.
+void pair_diagonal(const KernelSource& base, Span<const std::int32_t> first, Span<const std::int32_t> second,
+                   Span<double> out);
+
+struct PairProblem {
+  Span<const std::int32_t> first, second;  // per pair
+  Span<const double> cost;                 // per pair
+  Span<const std::int64_t> block;          // pairs that are visited together: block[b] … block[b + 1]
+  Span<const double> ridge;                // d per pair, none of them zero and every cost infinite; or empty: d = 0
+};
+
+struct PairOptions {
+  double tolerance = 1e-3;           // relative duality gap, or KKT violation
+  bool stop_on_gap = true;
+  std::int64_t max_iterations = -1;  // epochs; −1: no limit
+  double max_seconds = -1;           // < 0: no limit
+  int threads = 1;
+  std::uint64_t seed = 0;
+};
+
+struct PairResult {
+  Status status = Status::solved;
+  std::int64_t iterations = 0;
+  double primal = 0, dual = 0, gap = 0, violation = 0;
+  std::vector<double> scores;  // f
+};
+
+// Coordinate descent, block by block (436).  `alpha` enters inside its box and leaves better.  With `linear`, the
+// samples of a linear kernel, w stands for all scores: an epoch costs O(pairs + n d); without, O(pairs + n²).
+PairResult solve_pairs(const Gram& gram, const Samples* linear, const PairProblem& problem, const PairOptions& options,
+                       Span<double> alpha, Monitor& monitor);
+
+}  // namespace hinge

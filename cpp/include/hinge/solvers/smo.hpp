@@ -1,0 +1,54 @@
+// smo.hpp: sequential minimal optimisation for the whole family, in signed coordinates (docs/math.md (6)):
+//
+//     min ½ βᵀK̃β + cᵀβ    s.t.  Σ_{v in group g} β_v = const,   lo ≤ β ≤ hi
+//
+// Variable v stands on sample v mod n.  Pairs of one group, or single variables that are in no group.  Second-order
+// selection [Fan, Chen, Lin 2005], Keerthi's two thresholds as the stopping rule, shrinking with reconstruction.
+// beta enters feasible and leaves better; f = K β leaves exact unless `exact` is false.  Owns its cache.
+// A step costs two kernel rows and O(active).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "hinge/kernels/kernel_source.hpp"
+#include "hinge/run_control.hpp"
+#include "hinge/span.hpp"
+
+namespace hinge {
+
+struct SignedProblem {
+  Span<const double> linear, lower, upper;  // slots · n each
+  Span<const std::int8_t> group;            // −1: none, 0 or 1
+  std::size_t slots = 1;
+};
+
+struct SmoOptions {
+  double tolerance = 1e-3;     // on the KKT violation, or on the relative gap if stop_on_gap
+  bool stop_on_gap = false;
+  bool shrinking = true;
+  std::int64_t max_iterations = -1;  // −1: no limit
+  double max_seconds = -1;           // < 0: no limit
+  std::size_t cache_bytes = std::size_t{200} << 20;
+};
+
+struct SmoResult {
+  Status status = Status::solved;
+  bool exact = true;
+  bool single = false;  // rows were kept in single precision
+  int polish = 0;  // how that ended: polish.hpp
+  bool rough = false;  // rows in single precision could not tell f well enough for the tolerance
+  std::int64_t iterations = 0, row_hits = 0, row_misses = 0, reconstructions = 0, recomputations = 0;
+  double violation = 0, objective = 0;
+};
+
+template <class T>  // T: how rows are stored, float or double
+SmoResult solve_smo(const KernelSource& kernel, const SignedProblem& problem, const SmoOptions& options,
+                    Span<double> beta, Span<double> f, Monitor& monitor);
+
+extern template SmoResult solve_smo<float>(const KernelSource&, const SignedProblem&, const SmoOptions&, Span<double>,
+                                           Span<double>, Monitor&);
+extern template SmoResult solve_smo<double>(const KernelSource&, const SignedProblem&, const SmoOptions&, Span<double>,
+                                            Span<double>, Monitor&);
+
+}  // namespace hinge

@@ -1,0 +1,168 @@
+// stored.cpp: kernel matrices that exist already, in memory or behind a callback.
+#include <algorithm>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+
+#include "hinge/kernels/gram.hpp"
+
+namespace hinge {
+namespace {
+
+constexpr std::size_t kRows = 64;  // rows of one task of a product
+
+template <class From, class To>
+void pick(const From* from, std::size_t n, Span<const std::int32_t> columns, Span<To> out) {
+  if (columns.empty()) {
+    std::copy(from, from + n, out.data());
+  } else {
+    for (std::size_t j = 0; j < out.size(); ++j) out[j] = static_cast<To>(from[columns[j]]);
+  }
+}
+
+// Eight partial sums in a fixed order.
+template <class T>
+double dot(const T* a, const double* b, std::size_t n) {
+  double sum[8] = {};
+  std::size_t j = 0;
+  for (; j + 8 <= n; j += 8) {
+    for (std::size_t c = 0; c < 8; ++c) sum[c] += static_cast<double>(a[j + c]) * b[j + c];
+  }
+  for (; j < n; ++j) sum[j % 8] += static_cast<double>(a[j]) * b[j];
+  return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
+
+template <class T>
+class MatrixGram final : public Gram {
+ public:
+  MatrixGram(const T* matrix, std::size_t n) : matrix_(matrix), n_(n) {}
+
+  std::size_t size() const override { return n_; }
+
+  void diagonal(Span<double> out) const override {
+    for (std::size_t i = 0; i < n_; ++i) out[i] = matrix_[i * n_ + i];
+  }
+  const double* resident(std::size_t i) const override {
+    if constexpr (std::is_same_v<T, double>) return matrix_ + i * n_;
+    (void)i;
+    return nullptr;
+  }
+  void row(std::size_t i, Span<const std::int32_t> columns, Span<double> out) const override {
+    pick(matrix_ + i * n_, n_, columns, out);
+  }
+  void row(std::size_t i, Span<const std::int32_t> columns, Span<float> out) const override {
+    pick(matrix_ + i * n_, n_, columns, out);
+  }
+  void multiply(Span<const double> v, Span<double> out, const Parallel& parallel) const override {
+    run_tasks((n_ + kRows - 1) / kRows, parallel, [&] {
+      return [&](std::size_t task, Pulse& pulse) {
+        const std::size_t last = std::min(n_, (task + 1) * kRows);
+        for (std::size_t i = task * kRows; i < last; ++i) {
+          pulse.beat();
+          out[i] = dot(matrix_ + i * n_, v.data(), n_);
+        }
+      };
+    });
+  }
+
+ private:
+  const T* matrix_;
+  std::size_t n_;
+};
+
+class CallbackGram final : public Gram {
+ public:
+  CallbackGram(std::vector<double> diagonal, RowCallback row)
+      : diagonal_(std::move(diagonal)), row_(std::move(row)) {}
+
+  std::size_t size() const override { return diagonal_.size(); }
+  bool concurrent() const override { return false; }
+  double cost() const override { return 1e6; }
+
+  void diagonal(Span<double> out) const override {
+    std::copy(diagonal_.begin(), diagonal_.end(), out.data());
+  }
+
+  void row(std::size_t i, Span<const std::int32_t> columns, Span<double> out) const override {
+    fill(i, columns, out);
+  }
+  void row(std::size_t i, Span<const std::int32_t> columns, Span<float> out) const override {
+    fill(i, columns, out);
+  }
+
+  // The callback is somebody else's code: one thread, whatever is allowed, and no row that counts for nothing.
+  void multiply(Span<const double> v, Span<double> out, const Parallel& parallel) const override {
+    std::vector<double> whole(size());
+    std::fill(out.begin(), out.end(), 0.0);
+    run_tasks(size(), {1, parallel.poll}, [&] {
+      return [&](std::size_t i, Pulse&) {
+        if (v[i] == 0) return;
+        row_(i, whole);
+        for (std::size_t j = 0; j < whole.size(); ++j) out[j] += v[i] * whole[j];
+      };
+    });
+  }
+
+ private:
+  template <class Out>
+  void fill(std::size_t i, Span<const std::int32_t> columns, Span<Out> out) const {
+    std::vector<double> whole(size());
+    row_(i, whole);
+    pick(whole.data(), whole.size(), columns, out);
+  }
+
+  const std::vector<double> diagonal_;
+  const RowCallback row_;
+};
+
+constexpr std::size_t kBand = 512;  // rows made as one block
+constexpr std::size_t kTile = 32;   // of a transposition
+
+// K[i, j] = K[j, i] for rows i from `last` on and columns j of [first, last).
+template <class T>
+void mirror(T* out, std::size_t n, std::size_t first, std::size_t last, const Parallel& parallel) {
+  run_tasks((n - last + kTile - 1) / kTile, parallel, [&] {
+    return [&](std::size_t task, Pulse&) {
+      const std::size_t begin = last + task * kTile, end = std::min(n, begin + kTile);
+      for (std::size_t j = first; j < last; j += kTile)
+        for (std::size_t i = begin; i < end; ++i)
+          for (std::size_t c = j; c < std::min(last, j + kTile); ++c) out[i * n + c] = out[c * n + i];
+    };
+  });
+}
+
+template <class T>
+void fill_by_bands(const KernelSource& source, T* out, const Parallel& parallel) {
+  const std::size_t n = source.size();
+  std::vector<std::int32_t> everyone(n);
+  std::iota(everyone.begin(), everyone.end(), 0);
+  const Span<const std::int32_t> all(everyone);
+  std::vector<T*> rows;
+  for (std::size_t first = 0; first < n; first += kBand) {
+    const std::size_t last = std::min(n, first + kBand);
+    rows.clear();
+    for (std::size_t i = first; i < last; ++i) rows.push_back(out + i * n + first);
+    const auto columns = source.columns(all.subspan(first, n - first), std::size_t{64} << 20);
+    source.block_rows(all.subspan(first, last - first), *columns, Span<T* const>(rows.data(), rows.size()), parallel);
+    mirror(out, n, first, last, parallel);
+  }
+}
+
+}  // namespace
+
+void fill(const KernelSource& source, float* out, const Parallel& parallel) { fill_by_bands(source, out, parallel); }
+void fill(const KernelSource& source, double* out, const Parallel& parallel) { fill_by_bands(source, out, parallel); }
+
+std::unique_ptr<Gram> make_gram(const float* matrix, std::size_t n) {
+  return std::make_unique<MatrixGram<float>>(matrix, n);
+}
+
+std::unique_ptr<Gram> make_gram(const double* matrix, std::size_t n) {
+  return std::make_unique<MatrixGram<double>>(matrix, n);
+}
+
+std::unique_ptr<Gram> make_gram(std::vector<double> diagonal, RowCallback row) {
+  return std::make_unique<CallbackGram>(std::move(diagonal), std::move(row));
+}
+
+}  // namespace hinge

@@ -1,0 +1,186 @@
+// samples.cpp: what can be asked of samples without knowing how they are stored.
+#include "hinge/kernels/samples.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include "parallel/thread_pool.hpp"
+
+namespace hinge {
+
+std::size_t rows(const Samples& samples) {
+  return std::visit([](const auto& s) { return s.rows; }, samples);
+}
+
+std::size_t features(const Samples& samples) {
+  return std::visit([](const auto& s) { return s.features; }, samples);
+}
+
+bool is_sparse(const Samples& samples) {
+  return std::visit([](const auto& s) { return IsCsr<std::decay_t<decltype(s)>>::value; }, samples);
+}
+
+bool is_float32(const Samples& samples) {
+  return std::visit(
+      [](const auto& s) { return std::is_same_v<typename std::decay_t<decltype(s)>::Value, float>; },
+      samples);
+}
+
+double density(const Samples& samples) {
+  const double cells = static_cast<double>(rows(samples)) * static_cast<double>(features(samples));
+  if (cells == 0) return 0;
+  return std::visit(
+      [cells](const auto& s) {
+        if constexpr (IsCsr<std::decay_t<decltype(s)>>::value) {
+          return static_cast<double>(s.start[s.rows]) / cells;
+        } else {
+          return 1.0;
+        }
+      },
+      samples);
+}
+
+namespace {
+
+constexpr std::size_t kFaultAround = 1 << 21;  // a fault may map all of a large page of the file cache
+constexpr std::size_t kReleased = std::size_t{1} << 20;  // values between two releases
+
+}  // namespace
+
+void release_pages(const void* first, const void* last, const void* begin, const void* end) {
+  static const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto down = [](const void* p, std::size_t unit) { return reinterpret_cast<std::uintptr_t>(p) / unit * unit; };
+  const auto up = [](const void* p, std::size_t unit) {
+    return (reinterpret_cast<std::uintptr_t>(p) + unit - 1) / unit * unit;
+  };
+  const auto from = std::max(up(begin, page), down(first, kFaultAround));
+  const auto to = std::min(down(end, page), up(last, kFaultAround));
+  if (to > from) madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
+}
+
+namespace {
+
+// From 0 or more to less than `limit`, each larger than the one before: no branch within, so that many are compared at
+// a time.
+template <class I>
+bool ascends(const I* first, const I* last, std::size_t limit) {
+  if (first == last) return true;
+  int falls = *first < 0;
+  for (const I* k = first + 1; k < last; ++k) falls |= k[0] <= k[-1];
+  return falls == 0 && static_cast<std::size_t>(last[-1]) < limit;
+}
+
+constexpr std::size_t kFewValues = 1'000'000, kPart = 1 << 17;  // fewer are looked at sooner than a thread starts
+
+// Zero times a number is zero, and times what is none it is none: no branch within.
+template <class T>
+bool finite_values(const T* values, std::size_t count) {
+  T sums[16] = {};
+  std::size_t k = 0;
+  for (; k + 16 <= count; k += 16)
+    for (std::size_t j = 0; j < 16; ++j) sums[j] += T(0) * values[k + j];
+  for (; k < count; ++k) sums[0] += T(0) * values[k];
+  T sum = 0;
+  for (T part : sums) sum += part;
+  return sum == T(0);
+}
+
+// work(first, last) for all of `count` values.
+template <class Work>
+void each_part(std::size_t count, int threads, Work work) {
+  Crew crew(threads - 1);
+  run_tasks((count + kPart - 1) / kPart, CrewParallel{{threads, {}}, &crew}, [&] {
+    return [&](std::size_t part, Pulse&) { work(part * kPart, std::min(count, (part + 1) * kPart)); };
+  });
+}
+
+}  // namespace
+
+bool all_finite(const Samples& samples, int threads) {
+  return std::visit(
+      [&](const auto& data) {
+        std::size_t count = data.rows * data.features;
+        if constexpr (IsCsr<std::decay_t<decltype(data)>>::value) count = static_cast<std::size_t>(data.start[data.rows]);
+        if (count < kFewValues) return finite_values(data.values, count);
+        std::atomic<bool> finite{true};
+        each_part(count, threads, [&](std::size_t first, std::size_t last) {
+          if (!finite_values(data.values + first, last - first)) finite = false;
+        });
+        return finite.load();
+      },
+      samples);
+}
+
+namespace {
+
+// All rows at once: an index that does not rise must be the first of its row.  What is left to say where it is wrong
+// looks row by row.
+template <class T, class I>
+bool rows_ascend(const Csr<T, I>& csr, int threads) {
+  const auto stored = static_cast<std::size_t>(csr.start[csr.rows]);
+  if (stored == 0) return true;
+  const auto limit = static_cast<I>(std::min<std::uint64_t>(csr.features, std::numeric_limits<I>::max()));
+  std::size_t allowed = 0;
+  std::atomic<std::size_t> falls{0}, outside{static_cast<std::size_t>(csr.index[0] < 0 || csr.index[0] >= limit)};
+  each_part(stored - 1, stored < kFewValues ? 1 : threads, [&](std::size_t first, std::size_t last) {
+    I fallen = 0, left = 0;
+    for (const I *k = csr.index + first + 1, *end = csr.index + last + 1; k < end; ++k) {
+      fallen += k[0] <= k[-1];
+      left += (k[0] < 0) | (k[0] >= limit);
+    }
+    falls += static_cast<std::size_t>(fallen), outside += static_cast<std::size_t>(left);
+  });
+  for (std::size_t i = 1; i < csr.rows; ++i) {
+    const auto at = static_cast<std::size_t>(csr.start[i]);
+    if (csr.start[i] == csr.start[i - 1] || at == 0 || at >= stored) continue;  // no row, or none before it
+    allowed += csr.index[at] <= csr.index[at - 1];
+  }
+  return outside == 0 && falls == allowed;
+}
+
+}  // namespace
+
+template <class T, class I>
+void check_csr(const Csr<T, I>& csr, std::size_t stored, bool release, int threads) {
+  std::size_t released = 0;
+  if (csr.start[0] != 0 || csr.start[csr.rows] < 0 ||
+      static_cast<std::size_t>(csr.start[csr.rows]) > stored) {
+    throw std::invalid_argument("csr: indptr must start at 0 and end within the stored values");
+  }
+  bool rises = true;
+  for (std::size_t i = 0; i < csr.rows; ++i) rises = rises & (csr.start[i + 1] >= csr.start[i]);
+  if (!release && rises && rows_ascend(csr, threads)) return;
+  for (std::size_t i = 0; i < csr.rows; ++i) {
+    if (csr.start[i + 1] < csr.start[i] || csr.start[i + 1] > csr.start[csr.rows]) {
+      throw std::invalid_argument("csr: indptr decreases at row " + std::to_string(i));
+    }
+    if (!ascends(csr.index + csr.start[i], csr.index + csr.start[i + 1], csr.features)) {
+      throw std::invalid_argument("csr: the indices of row " + std::to_string(i) + " must ascend within [0, " +
+                                  std::to_string(csr.features) + "); call sort_indices and sum_duplicates");
+    }
+    const std::size_t seen = static_cast<std::size_t>(csr.start[i + 1]);
+    if (release && seen - released > kReleased) {
+      release_pages(csr.index + released, csr.index + seen, csr.index, csr.index + csr.start[csr.rows]);
+      released = seen;
+    }
+  }
+  if (release) {
+    const I* end = csr.index + csr.start[csr.rows];
+    release_pages(csr.index + released, end, csr.index, end);
+  }
+}
+
+template void check_csr(const Csr<float, std::int32_t>&, std::size_t, bool, int);
+template void check_csr(const Csr<float, std::int64_t>&, std::size_t, bool, int);
+template void check_csr(const Csr<double, std::int32_t>&, std::size_t, bool, int);
+template void check_csr(const Csr<double, std::int64_t>&, std::size_t, bool, int);
+
+}  // namespace hinge

@@ -1,0 +1,95 @@
+// cholesky.cpp: see the header.
+#include "linear/cholesky/cholesky.hpp"
+
+#include <algorithm>
+
+#include "linear/cholesky/loops.hpp"
+#include "linear/data/ops.hpp"
+
+namespace hinge {
+
+extern const FactorLoops factor_loops_base;
+extern const FactorLoops factor_loops_avx2;
+
+const FactorLoops& factor_loops() {
+#if defined(__x86_64__) || defined(__i386__)
+  static const bool fast = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return fast ? factor_loops_avx2 : factor_loops_base;
+#else
+  return factor_loops_base;
+#endif
+}
+
+namespace {
+
+constexpr std::size_t kFewest = 512;  // rows: smaller factors are found before a helper has been of use
+constexpr std::size_t kHeight = 36;   // rows of a task
+
+// Columns at a time: the corner has no tiles, and the rest is read and written once for each of them.
+std::size_t panel_width(std::size_t size) { return size < kFewest ? 32 : size < 1500 ? 64 : 128; }
+
+}  // namespace
+
+void SymmetricFactor::resize(std::size_t size) {
+  size_ = size;
+  stride_ = (size + 7) / 8 * 8 + 8;  // not a power of two: lines below each other would share their places in the cache
+  if (values_.size() < size_ * stride_) {
+    std::vector<double>().swap(values_);
+    values_.resize(size_ * stride_);
+  }
+}
+
+bool SymmetricFactor::make() {
+  const std::size_t most = panel_width(size_);
+  for (std::size_t block = 0; block < size_; block += most) {
+    const std::size_t width = std::min(most, size_ - block);
+    if (!factor_loops().corner(row(block) + block, width, stride_)) return false;
+    if (block + width < size_) below(block, width);
+  }
+  return true;
+}
+
+// Rows below the corner of a block: its columns, and what these take from the others.
+void SymmetricFactor::below(std::size_t block, std::size_t width) {
+  const FactorLoops& loops = factor_loops();
+  const std::size_t next = block + width, count = size_ - next, height = (count + kStrip - 1) / kStrip * kStrip;
+  if (panel_.size() < width * height) panel_.resize(width * height);
+  double* panel = panel_.data();
+  const auto at = [&](std::size_t i) { return panel + i / kStrip * kStrip * width + i % kStrip; };
+  each_part(height, [&](std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i)
+      for (std::size_t c = 0; c < width; ++c) at(i)[c * kStrip] = i < count ? row(next + i)[block + c] : 0.0;
+    loops.divide(row(block) + block, width, stride_, panel, first, last);
+    for (std::size_t i = first; i < std::min(last, count); ++i)
+      for (std::size_t c = 0; c < width; ++c) row(next + i)[block + c] = at(i)[c * kStrip];
+  });
+  each_part(count, [&](std::size_t first, std::size_t last) {
+    loops.take(panel, width, first, last, row(next) + next, stride_);
+  });
+}
+
+template <class Work>
+void SymmetricFactor::each_part(std::size_t rows, Work work) {
+  if (size_ < kFewest) return work(0, rows);
+  run_tasks((rows + kHeight - 1) / kHeight, parallel_, [&] {
+    return [&](std::size_t c, Pulse& pulse) {
+      pulse.beat();
+      work(c * kHeight, std::min(rows, (c + 1) * kHeight));
+    };
+  });
+}
+
+void SymmetricFactor::solve(std::vector<double>& x) const {
+  const LinearOps& ops = linear_ops();
+  for (std::size_t i = 0; i < size_; ++i) {
+    const double* line = values_.data() + i * stride_;
+    x[i] = (x[i] - ops.dot_double(line, x.data(), i)) / line[i];
+  }
+  for (std::size_t i = size_; i-- > 0;) {
+    const double* line = values_.data() + i * stride_;
+    x[i] /= line[i];
+    ops.add_double(line, -x[i], x.data(), i);
+  }
+}
+
+}  // namespace hinge

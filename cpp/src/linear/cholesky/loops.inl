@@ -1,0 +1,146 @@
+// loops.inl: products of rows, and the parts of a Cholesky factor, included by one file per instruction set.
+#pragma GCC diagnostic ignored "-Wpsabi"  // vectors never cross a function that is not inlined
+
+namespace {
+
+using std::size_t;
+typedef double Double4 __attribute__((vector_size(32)));
+
+#define HINGE_INLINE static inline __attribute__((always_inline))
+
+HINGE_INLINE Double4 load4(const double* p) {
+  Double4 v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+
+HINGE_INLINE double sum4(const Double4& v) { return (v[0] + v[1]) + (v[2] + v[3]); }
+
+// Two rows against four columns: six loads for eight products.
+HINGE_INLINE void tile(const double* const* rows, const double* const* columns, size_t count, double (*out)[4]) {
+  Double4 sum[2][4] = {};
+  size_t k = 0;
+  for (; k + 4 <= count; k += 4) {
+    const Double4 a = load4(rows[0] + k), b = load4(rows[1] + k);
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; ++c) {
+      const Double4 x = load4(columns[c] + k);
+      sum[0][c] += a * x;
+      sum[1][c] += b * x;
+    }
+  }
+  for (int r = 0; r < 2; ++r)
+    for (int c = 0; c < 4; ++c) {
+      double rest = sum4(sum[r][c]);
+      for (size_t j = k; j < count; ++j) rest += rows[r][j] * columns[c][j];
+      out[r][c] = rest;
+    }
+}
+
+// Four lines from the given one on; the last again where there are fewer.
+HINGE_INLINE void four_lines(const double* first, size_t stride, size_t width, const double** lines) {
+  for (size_t c = 0; c < 4; ++c) lines[c] = first + (c < width ? c : width - 1) * stride;
+}
+
+void subtract_products(const double* rows, size_t height, const double* columns, size_t width, size_t stride,
+                       size_t count, double* out, size_t apart) {
+  for (size_t i = 0; i < height; i += 2) {
+    const bool pair = i + 1 < height;
+    const double* both[2] = {rows + i * stride, rows + (pair ? i + 1 : i) * stride};
+    for (size_t j = 0; j < width; j += 4) {
+      const size_t wide = width - j < 4 ? width - j : 4;
+      const double* four[4];
+      four_lines(columns + j * stride, stride, wide, four);
+      double sums[2][4];
+      tile(both, four, count, sums);
+      for (size_t r = 0; r < (pair ? 2u : 1u); ++r)
+        for (size_t c = 0; c < wide; ++c) out[(i + r) * apart + j + c] -= sums[r][c];
+    }
+  }
+}
+
+HINGE_INLINE Double4 all4(double v) { return Double4{v, v, v, v}; }
+HINGE_INLINE void store4(double* p, const Double4& v) { __builtin_memcpy(p, &v, sizeof v); }
+
+HINGE_INLINE double product(const double* a, const double* b, size_t count) {
+  Double4 sum = {};
+  size_t k = 0;
+  for (; k + 4 <= count; k += 4) sum += load4(a + k) * load4(b + k);
+  double rest = sum4(sum);
+  for (; k < count; ++k) rest += a[k] * b[k];
+  return rest;
+}
+
+bool factor_corner(double* a, size_t size, size_t stride) {
+  for (size_t i = 0; i < size; ++i) {
+    double* row = a + i * stride;
+    for (size_t j = 0; j < i; ++j) row[j] = (row[j] - product(row, a + j * stride, j)) / a[j * stride + j];
+    const double rest = row[i] - product(row, row, i);
+    if (!(rest > 0)) return false;
+    row[i] = __builtin_sqrt(rest);
+  }
+  return true;
+}
+
+constexpr size_t kStrip = hinge::kStrip;
+
+// Where the first value of row i of a panel is; the next ones are kStrip apart.
+HINGE_INLINE size_t place(size_t i, size_t width) { return i / kStrip * kStrip * width + i % kStrip; }
+
+void divide_panel(const double* corner, size_t width, size_t stride, double* panel, size_t first, size_t last) {
+  for (size_t i = first; i < last; i += 4) {
+    double* rows = panel + place(i, width);
+    for (size_t c = 0; c < width; ++c) {
+      const double* line = corner + c * stride;
+      Double4 sum[4] = {load4(rows + c * kStrip), {}, {}, {}};
+      size_t t = 0;
+      for (; t + 4 <= c; t += 4)
+#pragma GCC unroll 4
+        for (size_t k = 0; k < 4; ++k) sum[k] -= all4(line[t + k]) * load4(rows + (t + k) * kStrip);
+      for (; t < c; ++t) sum[0] -= all4(line[t]) * load4(rows + t * kStrip);
+      store4(rows + c * kStrip, ((sum[0] + sum[1]) + (sum[2] + sum[3])) * (1 / line[c]));
+    }
+  }
+}
+
+// kRows rows and 4 kWide columns of the rest: out −= what the panel says.  For every load a product and a half.
+template <size_t kRows, size_t kWide>
+HINGE_INLINE void take_tile(const double* rows, const double* columns, size_t width, double* out, size_t stride) {
+  Double4 sum[kRows][kWide] = {};
+  for (size_t t = 0; t < width; ++t, rows += kStrip, columns += kStrip) {
+    Double4 x[kWide];
+    for (size_t c = 0; c < kWide; ++c) x[c] = load4(columns + 4 * c);
+#pragma GCC unroll 4
+    for (size_t r = 0; r < kRows; ++r) {
+      const Double4 y = all4(rows[r]);
+#pragma GCC unroll 3
+      for (size_t c = 0; c < kWide; ++c) sum[r][c] += y * x[c];
+    }
+  }
+  for (size_t r = 0; r < kRows; ++r)
+    for (size_t c = 0; c < kWide; ++c) {
+      double* to = out + r * stride + 4 * c;
+      store4(to, load4(to) - sum[r][c]);
+    }
+}
+
+template <size_t kRows>
+void take_rows(const double* panel, size_t width, size_t row, double* rest, size_t stride) {
+  const size_t stop = row + kRows;  // columns up to the diagonal
+  const double* rows = panel + place(row, width);
+  size_t column = 0;
+  double* out = rest + row * stride;
+  for (; column + kStrip <= stop; column += kStrip)
+    take_tile<kRows, kStrip / 4>(rows, panel + place(column, width), width, out + column, stride);
+  for (; column < stop; column += 4) take_tile<kRows, 1>(rows, panel + place(column, width), width, out + column, stride);
+}
+
+void take_panel(const double* panel, size_t width, size_t first, size_t last, double* rest, size_t stride) {
+  size_t row = first;
+  for (; row + 4 <= last; row += 4) take_rows<4>(panel, width, row, rest, stride);
+  for (; row < last; ++row) take_rows<1>(panel, width, row, rest, stride);
+}
+
+constexpr hinge::FactorLoops every_factor_loop = {&factor_corner, &divide_panel, &take_panel, &subtract_products};
+
+}  // namespace

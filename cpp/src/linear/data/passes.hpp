@@ -1,0 +1,50 @@
+// passes.hpp: whole passes over the samples of a linear machine, shared by threads.  What is added up is
+// added up in chunks that depend on the samples alone, so the bits do not depend on the threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "parallel/thread_pool.hpp"
+#include "hinge/kernels/samples.hpp"
+#include "hinge/span.hpp"
+
+namespace hinge {
+
+constexpr const char* kOverflow =
+    "the squared norms of these samples overflow. Scale the data, for example with StandardScaler";
+
+class LinearPasses {
+ public:
+  virtual ~LinearPasses() = default;
+  virtual std::size_t rows() const = 0;
+  virtual std::size_t features() const = 0;
+  virtual double stored() const = 0;  // values that a pass looks at
+  virtual const CrewParallel& parallel() const = 0;
+
+  virtual void squared_norms(Span<double> out) = 0;
+  virtual void margins(Span<const double> w, Span<double> out) = 0;                    // ⟨w, x_i⟩
+  virtual void combine(Span<const double> beta, Span<double> out) = 0;                 // Σ β_i x_i
+  // Over a list of rows with weights s:  Σ s_i (⟨v, x_i⟩) x_i;  returns Σ s_i ⟨v, x_i⟩.
+  virtual double curvature(Span<const std::uint32_t> list, Span<const double> s, Span<const double> v,
+                           Span<double> out) = 0;
+  // Σ s_i x_i and Σ s_i x_i² feature by feature.
+  virtual void moments(Span<const std::uint32_t> list, Span<const double> s, Span<double> first,
+                       Span<double> second) = 0;
+  virtual void combine_list(Span<const std::uint32_t> list, Span<const double> s, Span<double> out) = 0;  // Σ s_i x_i
+  // Upper triangle, row-major with `stride`, of Σ s_i z_i z_iᵀ, z = (x, 1); `add`ed to what is there.
+  virtual void hessian(Span<const std::uint32_t> list, Span<const double> s, std::size_t stride,
+                       std::vector<double>& out, bool add) = 0;
+  std::int64_t count = 0;  // passes made
+  double visited = 0;      // values looked at by them
+};
+
+// release_bytes > 0: the samples are a file in memory; give its pages back after each part of a pass.
+std::unique_ptr<LinearPasses> make_passes(const Samples& samples, const CrewParallel& parallel, std::size_t release_bytes);
+
+// Give the pages of rows [first, last) back to the system; only ever for read-only maps of files.
+void release_rows(const Samples& samples, std::size_t first, std::size_t last);
+
+}  // namespace hinge

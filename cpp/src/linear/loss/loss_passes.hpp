@@ -1,0 +1,79 @@
+// loss_passes.hpp: loops over the losses of all samples, in parts that threads share.  Parts depend on the number
+// of samples alone, and what is added up is added up part by part: the bits do not depend on the threads.
+// A loop of a part takes some µs, so nobody is asked to stop here.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "parallel/thread_pool.hpp"
+#include "linear/data/ops.hpp"
+
+namespace hinge {
+
+class LossPasses {
+ public:
+  LossPasses() = default;  // on one thread
+  explicit LossPasses(const CrewParallel& parallel) : parallel_{{parallel.plain.threads, {}}, parallel.crew} {}
+
+  // As the loops of linear/data/ops.hpp.
+  void best(const LossArrays& loss, const double* f, double b, double* beta) const;
+  LossBounds bounds(const LossArrays& loss, const double* f, double b, const double* beta, double* parts) const;
+  LossLine line(const LossArrays& loss, const double* f, double b, const double* q, double q_bias, double tau) const;
+  LossRoot root(const LossArrays& loss, const double* f, double b) const;
+
+  // work(part, first, last) for all of n samples.
+  template <class Work>
+  void each(std::size_t n, Work work) const {
+    const std::size_t parts = parts_of(n);
+    if (parts == 1) return work(std::size_t{0}, std::size_t{0}, n);
+    run_tasks(parts, parallel_, [&] {
+      return [&](std::size_t c, Pulse&) { work(c, first_of(c, parts, n), first_of(c + 1, parts, n)); };
+    });
+  }
+
+  // Those of n samples for which keep(i), in their order.  Who that is is hard to foresee: no branch depends on it.
+  template <class Keep>
+  void choose(std::size_t n, std::vector<std::uint32_t>& chosen, Keep keep) const {
+    std::array<std::size_t, kMostParts> counts;
+    chosen.resize(n);
+    std::uint32_t* const out = chosen.data();
+    each(n, [&](std::size_t c, std::size_t first, std::size_t last) {
+      std::size_t count = first;
+      for (std::size_t i = first; i < last; ++i) {
+        out[count] = static_cast<std::uint32_t>(i);
+        count += static_cast<std::size_t>(keep(i));
+      }
+      counts[c] = count - first;
+    });
+    std::size_t total = counts[0];
+    const std::size_t parts = parts_of(n);
+    for (std::size_t c = 1; c < parts; ++c) {
+      const std::uint32_t* from = out + first_of(c, parts, n);
+      if (from != out + total) std::copy(from, from + counts[c], out + total);
+      total += counts[c];
+    }
+    chosen.resize(total);
+  }
+
+ private:
+  static constexpr std::size_t kPart = 8192, kMostParts = 64;
+  static std::size_t parts_of(std::size_t n) { return std::max<std::size_t>(1, std::min(kMostParts, n / kPart)); }
+  static std::size_t first_of(std::size_t c, std::size_t parts, std::size_t n) {
+    return c == parts ? n : n * c / parts / 4 * 4;  // loops take four at a time
+  }
+
+  template <class Found, class Loop, class Add>
+  Found added_up(std::size_t n, Loop loop, Add add) const {
+    std::array<Found, kMostParts> found;
+    each(n, [&](std::size_t c, std::size_t first, std::size_t last) { found[c] = loop(first, last); });
+    for (std::size_t c = 1; c < parts_of(n); ++c) add(found[0], found[c]);
+    return found[0];
+  }
+
+  CrewParallel parallel_;
+};
+
+}  // namespace hinge

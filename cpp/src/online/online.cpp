@@ -1,0 +1,321 @@
+// online.cpp: one sample after the other.  See online.hpp.
+#include "hinge/solvers/online.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "kernels/block_kernel.hpp"
+#include "kernels/loops/vector_ops.hpp"
+#include "online/loops.hpp"
+#include "kernels/sparse_ops.hpp"
+
+namespace hinge {
+namespace {
+
+constexpr double kSmallScale = 1e-150;  // below this the decay is multiplied into the coefficients
+constexpr double kNothing = 1e-300;     // a coefficient below this is zero (and not a slow subnormal number)
+constexpr std::size_t kFirstCapacity = 64;  // a multiple of kPad
+
+constexpr std::pair<std::string_view, OnlineLoss> kLosses[] = {
+    {"hinge", OnlineLoss::hinge},     {"perceptron", OnlineLoss::perceptron},
+    {"nu_margin", OnlineLoss::nu_margin}, {"novelty", OnlineLoss::novelty},
+    {"squared", OnlineLoss::squared}, {"epsilon_insensitive", OnlineLoss::insensitive},
+    {"huber", OnlineLoss::huber},
+};
+
+bool is_width(OnlineLoss loss) { return loss == OnlineLoss::insensitive || loss == OnlineLoss::huber; }
+
+double sign(double v) { return v > 0 ? 1.0 : v < 0 ? -1.0 : 0.0; }
+
+bool finite(const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
+}
+
+template <class T>
+void densify(const Dense<T>& dense, std::size_t i, double* out) {
+  std::copy(dense.row(i), dense.row(i) + dense.features, out);
+}
+template <class T, class I>
+void densify(const Csr<T, I>& csr, std::size_t i, double* out) {
+  std::fill(out, out + csr.features, 0.0);
+  scatter(csr, i, out);
+}
+
+}  // namespace
+
+OnlineLoss online_loss_named(std::string_view name) {
+  for (const auto& [known, loss] : kLosses) {
+    if (known == name) return loss;
+  }
+  throw std::invalid_argument("online: unknown loss '" + std::string(name) + "'");
+}
+
+void OnlineOptions::check() const {
+  if (!(rate > 0 && std::isfinite(rate)) || !(power >= 0 && std::isfinite(power))) {
+    throw std::invalid_argument("online: the rate must be positive and its power at least 0");
+  }
+  if (!(regularization >= 0 && regularization * rate <= 1)) {
+    throw std::invalid_argument("online: regularization times rate must lie in [0, 1]");
+  }
+  if (!(nu <= 1)) throw std::invalid_argument("online: nu must be at most 1");
+}
+
+double OnlineOptions::step(std::int64_t t) const {
+  if (power == 0) return rate;
+  const double time = static_cast<double>(t);
+  return power == 0.5 ? rate / std::sqrt(time) : rate * std::pow(time, -power);
+}
+
+// What a sample needs besides the state: kernel values with the terms, and one dense row.
+struct OnlineLearner::Scratch {
+  Scratch(std::size_t features, std::size_t machines, const KernelFunction& function)
+      : row(features),
+        own(2 * kPad),
+        own_stack(kPad * function.depth()),
+        value(machines),
+        slope(machines),
+        level(machines),
+        beyond(machines) {
+    std::fill(own.data(), own.data() + 2 * kPad, 0.0);
+  }
+  void resize(std::size_t capacity, const KernelFunction& function) {
+    dot = AlignedArray<double>(capacity), squared = AlignedArray<double>(capacity), l1 = AlignedArray<double>(capacity);
+    stack = AlignedArray<double>(capacity * function.depth());
+    for (double* array : {dot.data(), squared.data(), l1.data()}) std::fill(array, array + capacity, 0.0);
+  }
+  std::vector<double> row;
+  AlignedArray<double> own, own_stack, dot, squared, l1, stack;
+  std::vector<double> value, slope, level;
+  std::vector<char> beyond;
+};
+
+OnlineLearner::OnlineLearner(KernelFunction function, OnlineOptions options, std::size_t features, std::size_t machines,
+                             double level)
+    : function_(std::move(function)), options_(options), features_(features), machines_(machines) {
+  options_.check();
+  if (features == 0 || machines == 0) throw std::invalid_argument("online: a learner needs a feature and a machine");
+  state_.offset.assign(machines, 0.0);
+  state_.level.assign(machines, level);
+  state_.dropped.assign(machines, 0.0);
+  state_.beyond.assign(machines, 0);
+  scratch_ = std::make_unique<Scratch>(features, machines, function_);
+}
+
+OnlineLearner::~OnlineLearner() = default;
+
+std::size_t OnlineLearner::place(std::size_t slot, std::size_t feature) const {
+  return (slot / kPad * features_ + feature) * kPad + slot % kPad;
+}
+
+const double* OnlineLearner::row(const Samples& samples, std::size_t i) {
+  double* const out = scratch_->row.data();
+  std::visit([&](const auto& s) { densify(s, i, out); }, samples);
+  return out;
+}
+
+// k(x, z_j) for all terms, then values for slots without a term (whose coefficients are zero).
+const double* OnlineLearner::kernel_values(const double* x) {
+  const OnlineLoops& loops = online_loops();
+  const std::size_t strips = padded(terms()) / kPad;
+  const double* const z = state_.vectors.data();
+  Scratch& s = *scratch_;
+  if (function_.is_gaussian()) {
+    loops.gaussian(strips, features_, -function_.sharpness(), x, z, s.stack.data());
+    return s.stack.data();
+  }
+  const Needs needs = function_.needs();
+  if (needs.dot) loops.dot(strips, features_, x, z, s.dot.data());
+  if (needs.squared) loops.squared(strips, features_, x, z, s.squared.data());
+  if (needs.l1) loops.l1(strips, features_, x, z, s.l1.data());
+  function_.evaluate(Base<double>{s.dot.data(), s.squared.data(), s.l1.data()}, strips * kPad, s.stack.data());
+  return s.stack.data();
+}
+
+// ‖k(x, ·)‖ = k(x, x)^½.
+double OnlineLearner::self_norm(const double* x) {
+  if (function_.is_gaussian()) return 1;
+  double* const dot = scratch_->own.data();
+  const double* const zero = dot + kPad;
+  dot[0] = 0;
+  for (std::size_t f = 0; f < features_; ++f) dot[0] += x[f] * x[f];
+  function_.evaluate(Base<double>{dot, zero, zero}, kPad, scratch_->own_stack.data());
+  return std::sqrt(std::fabs(scratch_->own_stack.data()[0]));
+}
+
+void OnlineLearner::decide(const double* x, double* values) {
+  if (terms() == 0) {
+    std::copy(state_.offset.begin(), state_.offset.end(), values);
+    return;
+  }
+  const double* const k = kernel_values(x);
+  const OnlineLoops& loops = online_loops();
+  for (std::size_t m = 0; m < machines_; ++m) {
+    const double f = loops.sum(padded(terms()) / kPad, k, state_.coefficients.data() + m * capacity_);
+    values[m] = state_.scale * f + state_.offset[m];
+  }
+}
+
+// -c'(g), and whether the sample is beyond its level.  At kinks: no step for the hinge, a step for the perceptron, which
+// could not leave 0 otherwise.
+double OnlineLearner::descent(double g, double target, double level, bool& beyond) const {
+  switch (options_.loss) {
+    case OnlineLoss::hinge: beyond = target * g < 1; return beyond ? target : 0;
+    case OnlineLoss::perceptron: beyond = target * g <= 0; return beyond ? target : 0;
+    case OnlineLoss::nu_margin: beyond = target * g < level; return beyond ? target : 0;
+    case OnlineLoss::novelty: beyond = g < level; return beyond ? 1 : 0;
+    default: break;
+  }
+  const double error = target - g;
+  switch (options_.loss) {
+    case OnlineLoss::insensitive: beyond = std::fabs(error) > level; return beyond ? sign(error) : 0;
+    case OnlineLoss::huber:
+      beyond = std::fabs(error) > level || !(level > 0);
+      return beyond ? sign(error) : error / level;
+    default: beyond = false; return error;
+  }
+}
+
+bool OnlineLearner::learn(const double* x, double target, double* before) {
+  Scratch& s = *scratch_;
+  decide(x, s.value.data());
+  const double rate = options_.step(state_.seen + 1);
+  const double up = is_width(options_.loss) ? rate : -rate;  // beyond a width: widen; short of a margin: ask for less
+  bool grows = false;
+  for (std::size_t m = 0; m < machines_; ++m) {
+    const double y = machines_ == 1 ? target : target == static_cast<double>(m) ? 1.0 : -1.0;
+    bool beyond = false;
+    s.slope[m] = descent(s.value[m], y, state_.level[m], beyond);
+    s.level[m] = options_.nu < 0 ? state_.level[m] : state_.level[m] + up * (beyond ? 1 - options_.nu : -options_.nu);
+    s.beyond[m] = beyond;
+    if (!std::isfinite(s.value[m])) return false;
+    grows = grows || s.slope[m] != 0;
+  }
+  const double decayed = 1 - options_.regularization * rate, norm = self_norm(x);
+  if (!stays_finite(rate, state_.scale * decayed, norm)) return false;
+  if (grows) reserve();  // what can fail comes before anything changes
+  std::copy(s.value.begin(), s.value.end(), before);
+  decay(decayed);
+  if (grows) append(x, rate, norm);
+  for (std::size_t m = 0; m < machines_; ++m) {
+    if (options_.offset) state_.offset[m] += rate * s.slope[m];
+    state_.level[m] = s.level[m];
+    state_.beyond[m] += s.beyond[m];
+  }
+  ++state_.seen;
+  return true;
+}
+
+// Whether all that a step is about to write is a number: a learner that holds an infinity can neither go on nor be saved.
+bool OnlineLearner::stays_finite(double rate, double scale, double norm) const {
+  if (!std::isfinite(norm)) return false;
+  const bool full = options_.budget != 0 && terms() == options_.budget;
+  for (std::size_t m = 0; m < machines_; ++m) {
+    const double step = rate * scratch_->slope[m];
+    if (!std::isfinite(step / (scale < kSmallScale ? 1 : scale)) || !std::isfinite(state_.offset[m] + step)) return false;
+    if (full && !std::isfinite(state_.dropped[m] + weight(m, state_.head))) return false;
+  }
+  return true;
+}
+
+void OnlineLearner::decay(double factor) {
+  state_.scale *= factor;
+  for (double& bound : state_.dropped) bound *= factor;
+  if (state_.scale >= kSmallScale) return;
+  for (double& a : state_.coefficients) {
+    a *= state_.scale;
+    if (std::fabs(a) < kNothing) a = 0;
+  }
+  state_.scale = 1;
+}
+
+// ‖a k(z, ·)‖ of one term.
+double OnlineLearner::weight(std::size_t machine, std::size_t slot) const {
+  return std::fabs(state_.scale * state_.coefficients[machine * capacity_ + slot]) * state_.norms[slot];
+}
+
+// A free slot; without one, that of the oldest term, whose weight from now on is part of the bound.
+std::size_t OnlineLearner::next_slot() {
+  const std::size_t count = terms();
+  if (options_.budget != 0 && count == options_.budget) {
+    const std::size_t slot = state_.head;
+    for (std::size_t m = 0; m < machines_; ++m) {
+      state_.dropped[m] += weight(m, slot);
+    }
+    state_.head = slot + 1 == count ? 0 : slot + 1;
+    return slot;
+  }
+  state_.norms.push_back(0.0);
+  return count;
+}
+
+// Room for one more term, where the budget allows one.
+void OnlineLearner::reserve() {
+  const std::size_t count = terms();
+  if (count < capacity_ || (options_.budget != 0 && count == options_.budget)) return;
+  std::size_t wanted = capacity_ == 0 ? kFirstCapacity : 2 * capacity_;
+  if (options_.budget != 0) wanted = std::min(wanted, padded(options_.budget));
+  std::vector<double> coefficients(machines_ * wanted, 0.0);
+  for (std::size_t m = 0; m < machines_ && capacity_ != 0; ++m) {
+    std::copy_n(state_.coefficients.data() + m * capacity_, capacity_, coefficients.data() + m * wanted);
+  }
+  state_.vectors.resize(wanted * features_, 0.0);
+  state_.norms.reserve(wanted);
+  scratch_->resize(wanted, function_);
+  state_.coefficients = std::move(coefficients);
+  capacity_ = wanted;
+}
+
+void OnlineLearner::append(const double* x, double rate, double norm) {
+  const std::size_t slot = next_slot();
+  for (std::size_t f = 0; f < features_; ++f) state_.vectors[place(slot, f)] = x[f];
+  state_.norms[slot] = norm;
+  state_.largest = std::max(state_.largest, norm);
+  for (std::size_t m = 0; m < machines_; ++m) {
+    state_.coefficients[m * capacity_ + slot] = rate * scratch_->slope[m] / state_.scale;
+  }
+}
+
+OnlineState OnlineLearner::state() const {
+  OnlineState out = state_;
+  const std::size_t count = terms();
+  out.vectors.resize(count * features_);
+  out.coefficients.resize(machines_ * count);
+  for (std::size_t j = 0; j < count; ++j) {
+    for (std::size_t f = 0; f < features_; ++f) out.vectors[j * features_ + f] = state_.vectors[place(j, f)];
+  }
+  for (std::size_t m = 0; m < machines_; ++m) {
+    std::copy_n(state_.coefficients.data() + m * capacity_, count, out.coefficients.data() + m * count);
+  }
+  return out;
+}
+
+void OnlineLearner::restore(const OnlineState& from) {
+  const std::size_t count = from.norms.size();
+  const bool fits = from.vectors.size() == count * features_ && from.coefficients.size() == machines_ * count &&
+                    from.offset.size() == machines_ && from.level.size() == machines_ &&
+                    from.dropped.size() == machines_ && from.beyond.size() == machines_ &&
+                    (options_.budget == 0 || count <= options_.budget) && from.seen >= 0 && from.scale > 0 &&
+                    (from.head == 0 || (from.head < count && count == options_.budget)) &&
+                    std::isfinite(from.scale) && std::isfinite(from.largest) && finite(from.vectors) &&
+                    finite(from.coefficients) && finite(from.norms) && finite(from.offset) && finite(from.level) &&
+                    finite(from.dropped);
+  if (!fits) throw std::invalid_argument("online: the parts of a learner's state do not belong together");
+  const std::size_t capacity = count == 0 ? 0 : padded(count);
+  OnlineState fresh = from;
+  fresh.vectors.assign(capacity * features_, 0.0);
+  fresh.coefficients.assign(machines_ * capacity, 0.0);
+  for (std::size_t j = 0; j < count; ++j) {
+    for (std::size_t f = 0; f < features_; ++f) fresh.vectors[place(j, f)] = from.vectors[j * features_ + f];
+  }
+  for (std::size_t m = 0; m < machines_; ++m) {
+    std::copy_n(from.coefficients.data() + m * count, count, fresh.coefficients.data() + m * capacity);
+  }
+  scratch_->resize(capacity, function_);
+  state_ = std::move(fresh);
+  capacity_ = capacity;
+}
+
+}  // namespace hinge

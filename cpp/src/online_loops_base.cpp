@@ -1,9 +1,0 @@
-// online_loops_base.cpp: the loops of online_loops.inl, compiled for any processor.
-#include "online_loops.inl"
-
-namespace hinge {
-
-const OnlineLoops online_loops_base{against_strips<Dot>, against_strips<Squared>, against_strips<Absolute>,
-                                    gaussian_against_strips, sum_of_products};
-
-}  // namespace hinge

@@ -1,0 +1,144 @@
+// start.cpp: from any point to the optimum nearby, and back to a state that was kept.  docs/math.md (209), (214)
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "path/engine.hpp"
+
+namespace hinge {
+
+// Multipliers that suit the point.
+void ActiveSet::Engine::guess_mu() {
+  for (std::size_t g = 0; g < G; ++g) {
+    double low = -std::numeric_limits<double>::infinity(), up = -low, sum = 0;
+    std::size_t count = 0;
+    for (std::size_t v = 0; v < N; ++v) {
+      if (group[v] != static_cast<int>(g)) continue;
+      const double a = -(at(f, v) + now.linear[v]);
+      if (place[v] == Place::margin) sum += a, ++count;
+      if (now.lower[v] == now.upper[v]) continue;
+      if (place[v] == Place::lower) low = std::max(low, a);
+      if (place[v] == Place::upper) up = std::min(up, a);
+    }
+    if (count > 0) {
+      mu[g] = sum / static_cast<double>(count);
+    } else if (std::isfinite(low) && std::isfinite(up)) {
+      mu[g] = 0.5 * (low + up);
+    } else {
+      mu[g] = std::isfinite(low) ? low : std::isfinite(up) ? up : 0.0;
+    }
+  }
+}
+
+// From any point to one whose margin is independent: dependent variables move along null vectors to a bound.
+void ActiveSet::Engine::cross_over(Span<const double> point, PathResult& result) {
+  for (std::int32_t v : margin) store_.unpin(key(static_cast<std::size_t>(v)));
+  margin.clear();
+  rows_.clear();
+  factor.clear();
+  std::fill(count_.begin(), count_.end(), 0);
+  border_fresh_ = direction_fresh_ = false;
+  std::vector<std::pair<double, std::size_t>> inside;
+  std::vector<double> coefficients(N);
+  for (std::size_t v = 0; v < N; ++v) {
+    const double lo = now.lower[v], hi = now.upper[v];
+    const double b = std::min(std::max(point[v], lo), hi), width = hi - lo;
+    const double snap = std::isfinite(width) ? 1e-10 * width : 1e-14 * std::abs(b);
+    place[v] = b - lo <= snap ? Place::lower : hi - b <= snap ? Place::upper : Place::lower;
+    beta[v] = b - lo <= snap ? lo : hi - b <= snap ? hi : b;
+    coefficients[v] = beta[v];
+    if (beta[v] > lo && beta[v] < hi) inside.emplace_back(-std::min(beta[v] - lo, hi - beta[v]), v);
+  }
+  product(coefficients, f);
+  since_refresh = 0;
+  std::fill(mu.begin(), mu.end(), 0.0);
+  std::sort(inside.begin(), inside.end());
+  for (const auto& [room, v] : inside) {
+    (void)room;
+    if (place[v] == Place::margin) continue;
+    if (try_enter(v)) {
+      to_margin(v, entering_row_, column_, schur_);
+    } else {
+      exchange(v, now.upper[v] - beta[v] < beta[v] - now.lower[v], result);
+    }
+  }
+}
+
+PathResult ActiveSet::Engine::start(Span<const double> point, PathData data, const PathOptions& options,
+                                    Monitor& monitor) {
+  PathResult result;
+  Stopwatch watch;
+  double last_poll = -1;
+  now = std::move(data);
+  frames_.clear();
+  scales();
+  cross_over(point, result);
+  refresh_f();
+  scales();
+  guess_mu();
+  const Run run{nullptr, 0, &options, &monitor, &result, &watch, &last_poll};
+  Frame idle;  // the repair is an inner path; this is the outer one, which stands still
+  idle = make_frame(now, difference(now, now), 0.0);
+  frames_.assign(1, &idle);
+  for (int round = 0; round < 3; ++round) {
+    ++result.repairs;
+    if (!repair(run)) {
+      result.status = stopped_;
+      break;
+    }
+    refresh_f();
+    correct();
+    if (!broken()) break;
+  }
+  if (result.status == Status::solved) polish(run);
+  rest_offsets();
+  changes_.clear();
+  result.violation = violation();
+  return result;
+}
+
+// Once more, with violations taken seriously that rounding may make but seldom does.  What does not help is undone.  (253)
+void ActiveSet::Engine::polish(const Run& run) {
+  for (int round = 0; round < 3; ++round) {
+    const double before = violation();
+    if (on_pairs() || residual_violation() * scale_ <= fine_noise_) break;
+    const Snapshot rough = here();
+    polishing_ = true;
+    const bool done = repair(run);
+    polishing_ = false;
+    refresh_f();
+    scales();
+    correct();
+    if (done && violation() < before) continue;
+    restore(rough);
+    scales();
+    break;
+  }
+}
+
+ActiveSet::Snapshot ActiveSet::Engine::here() const {
+  return {place, margin, beta, mu, f, now, factor, since_refresh, random};
+}
+
+void ActiveSet::Engine::restore(const ActiveSet::Snapshot& s) {
+  for (std::int32_t v : margin) store_.unpin(key(static_cast<std::size_t>(v)));
+  place = s.place;
+  margin = s.margin;
+  beta = s.beta;
+  mu = s.mu;
+  f = s.f;
+  now = s.now;
+  factor = s.factor;
+  since_refresh = s.since_refresh;
+  random = s.random;
+  rows_.clear();
+  std::fill(count_.begin(), count_.end(), 0);
+  for (std::int32_t u : margin) {
+    const std::size_t v = static_cast<std::size_t>(u);
+    rows_.push_back(store_.pin(key(v)));
+    if (group[v] >= 0) ++count_[static_cast<std::size_t>(group[v])];
+  }
+  border_fresh_ = direction_fresh_ = false;
+}
+
+}  // namespace hinge

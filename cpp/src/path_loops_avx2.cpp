@@ -1,8 +1,0 @@
-// path_loops_avx2.cpp: the loops of path_loops.inl, compiled for AVX2 and FMA.
-#include "path_loops.inl"
-
-namespace hinge {
-
-const PathLoops path_loops_avx2{dot, axpy, combine, combine_exactly, rates};
-
-}  // namespace hinge

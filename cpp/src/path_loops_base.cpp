@@ -1,8 +1,0 @@
-// path_loops_base.cpp: the loops of path_loops.inl, compiled for any processor.
-#include "path_loops.inl"
-
-namespace hinge {
-
-const PathLoops path_loops_base{dot, axpy, combine, combine_exactly, rates};
-
-}  // namespace hinge

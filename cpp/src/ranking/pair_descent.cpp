@@ -1,0 +1,304 @@
+// pair_descent.cpp: coordinate descent over pairs, one block (a query) at a time.            docs/math.md (436)
+// Within a block everything happens in the scores of its few samples: looking at a pair costs O(1), moving it as much
+// as the block has samples.  The rest of the world hears of a block when it is left.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "hinge/solvers/ranking.hpp"
+#include "linear/data/rows.hpp"
+#include "control/polling.hpp"
+#include "numeric/random.hpp"
+
+namespace hinge {
+namespace {
+
+constexpr std::size_t kStored = std::size_t{1} << 25;  // values of the blocks' matrices that are kept
+constexpr int kSweeps = 8;                             // of a block in one visit, at most
+constexpr double kSettled = 0.1;                       // a block is left when its violation fell to this share
+
+// Scores f = Kβ as seen from a block.
+class World {
+ public:
+  virtual ~World() = default;
+  virtual void load(const std::vector<std::int32_t>& samples, std::vector<double>& scores) = 0;
+  virtual void commit(const std::vector<std::int32_t>& samples, const std::vector<double>& change) = 0;
+  virtual void all(std::vector<double>& scores) = 0;
+  virtual double norm() = 0;  // ‖w‖², given nothing has changed since all()
+};
+
+class KernelWorld final : public World {
+ public:
+  KernelWorld(const Gram& gram, const std::vector<double>& beta, int threads)
+      : gram_(gram), beta_(beta), f_(gram.size(), 0.0), columns_(gram.columns({}, 0)), parallel_{threads, {}} {
+    gram.multiply(beta, f_, parallel_);
+  }
+  void load(const std::vector<std::int32_t>& samples, std::vector<double>& scores) override {
+    for (std::size_t k = 0; k < samples.size(); ++k) scores[k] = f_[static_cast<std::size_t>(samples[k])];
+  }
+  void commit(const std::vector<std::int32_t>& samples, const std::vector<double>& change) override {
+    which_.clear(), coef_.clear();
+    for (std::size_t k = 0; k < samples.size(); ++k) {
+      if (change[k] == 0) continue;
+      which_.push_back(samples[k]), coef_.push_back(change[k]);
+      beta_[static_cast<std::size_t>(samples[k])] += change[k];
+    }
+    if (!which_.empty()) gram_.add_rows(which_, coef_, *columns_, double{}, f_, parallel_);
+  }
+  void all(std::vector<double>& scores) override { scores = f_; }
+  double norm() override {
+    double sum = 0;
+    for (std::size_t i = 0; i < f_.size(); ++i) sum += beta_[i] * f_[i];
+    return sum;
+  }
+
+ private:
+  const Gram& gram_;
+  std::vector<double> beta_, f_, coef_;
+  std::vector<std::int32_t> which_;
+  std::unique_ptr<const Columns> columns_;
+  Parallel parallel_;
+};
+
+template <class Storage>
+class LinearWorld final : public World {
+ public:
+  LinearWorld(const Storage& storage, const std::vector<double>& beta)
+      : rows_(storage), n_(storage.rows), w_(storage.features, 0.0) {
+    for (std::size_t i = 0; i < n_; ++i)
+      if (beta[i] != 0) rows_.add(i, beta[i], w_.data());
+  }
+  void load(const std::vector<std::int32_t>& samples, std::vector<double>& scores) override {
+    for (std::size_t k = 0; k < samples.size(); ++k)
+      scores[k] = rows_.dot(static_cast<std::size_t>(samples[k]), w_.data());
+  }
+  void commit(const std::vector<std::int32_t>& samples, const std::vector<double>& change) override {
+    for (std::size_t k = 0; k < samples.size(); ++k)
+      if (change[k] != 0) rows_.add(static_cast<std::size_t>(samples[k]), change[k], w_.data());
+  }
+  void all(std::vector<double>& scores) override {
+    for (std::size_t i = 0; i < n_; ++i) scores[i] = rows_.dot(i, w_.data());
+  }
+  double norm() override {
+    double sum = 0;
+    for (double v : w_) sum += v * v;
+    return sum;
+  }
+
+ private:
+  Rows<Storage> rows_;
+  std::size_t n_;
+  std::vector<double> w_;
+};
+
+std::unique_ptr<World> make_world(const Gram& gram, const Samples* linear, const std::vector<double>& beta,
+                                  int threads) {
+  if (!linear) return std::make_unique<KernelWorld>(gram, beta, threads);
+  return std::visit(
+      [&](const auto& storage) -> std::unique_ptr<World> {
+        return std::make_unique<LinearWorld<std::decay_t<decltype(storage)>>>(storage, beta);
+      },
+      *linear);
+}
+
+class Descent {
+ public:
+  Descent(const Gram& gram, const Samples* linear, const PairProblem& problem, const PairOptions& options,
+          Span<double> alpha, Monitor& monitor)
+      : gram_(gram), problem_(problem), options_(options), alpha_(alpha), watch_(monitor, options.max_seconds),
+        random_(options.seed), scores_(gram.size()) {
+    std::vector<double> beta(gram.size(), 0.0);
+    for (std::size_t p = 0; p < alpha.size(); ++p) {
+      beta[index(problem.first[p])] += alpha[p];
+      beta[index(problem.second[p])] -= alpha[p];
+    }
+    world_ = make_world(gram, linear, beta, options.threads);
+    sweeps_ = linear ? 2 : kSweeps;
+    divide();
+  }
+
+  PairResult run() {
+    try {
+      look();
+      while (!done()) {
+        if (options_.max_iterations >= 0 && result_.iterations >= options_.max_iterations) {
+          result_.status = Status::max_iter;
+          break;
+        }
+        epoch();
+        ++result_.iterations;
+        look();
+      }
+    } catch (const Stop& stop) {
+      result_.status = stop.status;
+      look();
+    }
+    result_.scores = std::move(scores_);
+    return std::move(result_);
+  }
+
+ private:
+  static std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+  struct Block {
+    std::size_t begin = 0, end = 0;
+    std::vector<std::int32_t> samples;
+    std::vector<double> K;  // of its samples, where it is kept
+  };
+
+  // The samples of every block, and where the two of a pair stand among them.
+  void divide() {
+    const std::size_t m = alpha_.size();
+    left_.resize(m), right_.resize(m);
+    std::vector<std::int32_t> place(gram_.size(), -1);
+    std::size_t total = 0;
+    for (std::size_t b = 0; b + 1 < problem_.block.size(); ++b) {
+      Block block;
+      block.begin = static_cast<std::size_t>(problem_.block[b]);
+      block.end = static_cast<std::size_t>(problem_.block[b + 1]);
+      const auto position = [&](std::int32_t i) {
+        if (place[index(i)] < 0) {
+          place[index(i)] = static_cast<std::int32_t>(block.samples.size());
+          block.samples.push_back(i);
+        }
+        return place[index(i)];
+      };
+      for (std::size_t p = block.begin; p < block.end; ++p) {
+        left_[p] = position(problem_.first[p]);
+        right_[p] = position(problem_.second[p]);
+      }
+      for (std::int32_t i : block.samples) place[index(i)] = -1;
+      total += block.samples.size() * block.samples.size();
+      largest_ = std::max(largest_, block.samples.size());
+      if (block.end > block.begin) blocks_.push_back(std::move(block));
+    }
+    keep_ = total <= kStored;
+    order_.resize(blocks_.size());
+    for (std::size_t b = 0; b < blocks_.size(); ++b) order_[b] = b;
+    f_.resize(largest_), change_.resize(largest_);
+  }
+
+  const double* matrix(Block& block) {
+    const std::size_t s = block.samples.size();
+    if (!block.K.empty()) return block.K.data();
+    std::vector<double>& K = keep_ ? block.K : scratch_;
+    K.resize(s * s);
+    std::vector<double*> rows(s);
+    for (std::size_t k = 0; k < s; ++k) rows[k] = K.data() + k * s;
+    gram_.block_rows(block.samples, *gram_.columns(block.samples, 0), Span<double* const>(rows.data(), s),
+                     {options_.threads, {}});
+    return K.data();
+  }
+
+  void epoch() {
+    shuffle(order_.data(), order_.size(), random_);
+    for (std::size_t b : order_) {
+      watch_.poll();
+      visit(blocks_[b]);
+    }
+  }
+
+  void visit(Block& block) {
+    const std::size_t s = block.samples.size();
+    const double* K = matrix(block);
+    world_->load(block.samples, f_);
+    std::fill(change_.begin(), change_.begin() + static_cast<std::ptrdiff_t>(s), 0.0);
+    list_.clear();
+    for (std::size_t p = block.begin; p < block.end; ++p) list_.push_back(p);
+    double first = 0;
+    for (int sweep = 0; sweep < sweeps_; ++sweep) {
+      shuffle(list_.data(), list_.size(), random_);
+      double worst = 0;
+      std::size_t kept = 0;
+      for (std::size_t p : list_) {
+        const double violation = move(p, K, s);
+        worst = std::max(worst, violation);
+        if (violation > 0) list_[kept++] = p;
+      }
+      list_.resize(kept);
+      if (sweep == 0) first = worst;
+      if (worst <= kSettled * first || kept == 0) break;
+    }
+    world_->commit(block.samples, change_);
+  }
+
+  // One pair to its best place between its bounds; the violation before.
+  double move(std::size_t p, const double* K, std::size_t s) {
+    const std::size_t i = index(left_[p]), j = index(right_[p]);
+    const double d = ridge(p), old = alpha_[p], cost = problem_.cost[p], g = f_[i] - f_[j] - 1 + d * old;
+    if ((g >= 0 && old <= 0) || (g <= 0 && old >= cost)) return 0;
+    const double *ki = K + i * s, *kj = K + j * s;
+    const double curvature = ki[i] + kj[j] - 2 * ki[j] + d;
+    double to = g > 0 ? 0 : cost;
+    if (curvature > 1e-12 * (ki[i] + kj[j])) to = std::min(std::max(old - g / curvature, 0.0), cost);
+    const double step = to - old;
+    if (step != 0) {
+      alpha_[p] = to;
+      change_[i] += step;
+      change_[j] -= step;
+      for (std::size_t k = 0; k < s; ++k) f_[k] += step * (ki[k] - kj[k]);
+    }
+    return std::abs(g);
+  }
+
+  double ridge(std::size_t p) const { return problem_.ridge.empty() ? 0.0 : problem_.ridge[p]; }
+
+  // What a pair adds to the gap.                                                               (433), (468)
+  double share(std::size_t p, double short_) const {
+    const double a = alpha_[p], d = ridge(p);
+    if (d == 0) return short_ > 0 ? (problem_.cost[p] - a) * short_ : -a * short_;
+    const double away = a - std::max(short_, 0.0) / d;
+    return 0.5 * d * away * away + std::max(-short_, 0.0) * a;
+  }
+
+  // Both bounds on the optimum, from all scores.
+  void look() {
+    world_->all(scores_);
+    double gap = 0, sum = 0, worst = 0;
+    for (std::size_t p = 0; p < alpha_.size(); ++p) {
+      const double short_ = 1 - (scores_[index(problem_.first[p])] - scores_[index(problem_.second[p])]);
+      const double a = alpha_[p], d = ridge(p), push = short_ - d * a;
+      gap += share(p, short_);
+      sum += a - 0.5 * d * a * a;
+      if ((push > 0 && a < problem_.cost[p]) || (push < 0 && a > 0)) worst = std::max(worst, std::abs(push));
+    }
+    result_.dual = sum - 0.5 * world_->norm();
+    result_.gap = gap;
+    result_.primal = result_.dual + gap;
+    result_.violation = worst;
+    Snapshot& shown = watch_.snapshot;
+    shown.iteration = result_.iterations, shown.violation = worst, shown.active = static_cast<std::int64_t>(alpha_.size());
+    shown.primal = result_.primal, shown.dual = result_.dual, shown.gap = gap;
+    watch_.record();
+  }
+
+  bool done() const {
+    if (!options_.stop_on_gap) return result_.violation <= options_.tolerance;
+    return result_.gap <= options_.tolerance * 0.5 * (std::abs(result_.primal) + std::abs(result_.dual));
+  }
+
+  const Gram& gram_;
+  const PairProblem& problem_;
+  const PairOptions& options_;
+  Span<double> alpha_;
+  Watch watch_;
+  Random random_;
+  std::unique_ptr<World> world_;
+  std::vector<Block> blocks_;
+  std::vector<std::size_t> order_, list_;
+  std::vector<std::int32_t> left_, right_;
+  std::vector<double> f_, change_, scratch_, scores_;
+  std::size_t largest_ = 0;
+  int sweeps_ = 1;
+  bool keep_ = true;
+  PairResult result_;
+};
+
+}  // namespace
+
+PairResult solve_pairs(const Gram& gram, const Samples* linear, const PairProblem& problem, const PairOptions& options,
+                       Span<double> alpha, Monitor& monitor) {
+  return Descent(gram, linear, problem, options, alpha, monitor).run();
+}
+
+}  // namespace hinge

@@ -1,0 +1,50 @@
+// loops.hpp: the loops in which SMO spends its time, compiled once for any x86-64 and once for AVX2.
+//
+// rise[k] is what the linear term costs if sample k rises: +inf where it cannot; fall[k] if it falls: -inf where it
+// cannot.  So the loops have no branches, and a sample that cannot move never wins a comparison.
+#pragma once
+
+#include <cstddef>
+
+namespace hinge {
+
+struct Thresholds {
+  double up, low;      // max of -(f + rise), min of -(f + fall)
+  std::size_t at;      // the first sample that attains up; n if none can rise
+};
+
+struct Partner {
+  double gain;     // 0 if there is none
+  std::size_t at;  // the first sample that attains it
+};
+
+struct SmoLoops {
+  Thresholds (*select)(const double* f, const double* rise, const double* fall, std::size_t n);
+  // f += a·x + b·y, then select.
+  Thresholds (*step_f32)(double* f, const float* x, double a, const float* y, double b, const double* rise,
+                         const double* fall, std::size_t n);
+  Thresholds (*step_f64)(double* f, const double* x, double a, const double* y, double b, const double* rise,
+                         const double* fall, std::size_t n);
+  // The largest (up + f_k + fall_k)²₊ / max(d_i + d_k − 2 K_ik, tau), in the precision of the row.
+  Partner (*partner_f32)(const double* f, const double* fall, const float* diagonal, const float* row, double up,
+                         double diagonal_i, double tau, std::size_t n);
+  Partner (*partner_f64)(const double* f, const double* fall, const double* diagonal, const double* row, double up,
+                         double diagonal_i, double tau, std::size_t n);
+  // f += Σ_r a_r x_r over `rows` rows, from their column `first` on.
+  void (*add_f32)(double* f, const float* const* x, const double* a, std::size_t rows, std::size_t first,
+                  std::size_t n);
+  void (*add_f64)(double* f, const double* const* x, const double* a, std::size_t rows, std::size_t first,
+                  std::size_t n);
+};
+
+extern const SmoLoops smo_loops_base;
+extern const SmoLoops smo_loops_avx2;
+
+inline const SmoLoops& smo_loops() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return smo_loops_avx2;
+#endif
+  return smo_loops_base;
+}
+
+}  // namespace hinge

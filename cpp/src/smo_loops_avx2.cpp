@@ -1,8 +1,0 @@
-// smo_loops_avx2.cpp: the loops of smo_loops.inl, compiled for AVX2 and FMA.
-#include "smo_loops.inl"
-
-namespace hinge {
-
-const SmoLoops smo_loops_avx2{select, step<float>, step<double>, partner, partner, add<float>, add<double>};
-
-}  // namespace hinge

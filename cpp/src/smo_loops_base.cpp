@@ -1,8 +1,0 @@
-// smo_loops_base.cpp: the loops of smo_loops.inl, compiled for any processor.
-#include "smo_loops.inl"
-
-namespace hinge {
-
-const SmoLoops smo_loops_base{select, step<float>, step<double>, partner, partner, add<float>, add<double>};
-
-}  // namespace hinge
