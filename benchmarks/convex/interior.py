@@ -3,7 +3,7 @@
     python benchmarks/convex/interior.py [--sets] [--times] [--sizes 1000 2000 3000] [--only NAME ...]
 
 --sets: for every set, all machines and losses with C from 1e-2 to 1e4: the most iterations, the largest relative gap,
-for how many problems it is that of pairs of doubles (docs/math.md (379): there the certificate is that of the program
+for how many problems it is that of pairs of doubles (docs/math (379): there the certificate is that of the program
 with the matrix it was given; all others are certified from the data by other code), the largest gap of the doubles
 alone; for how many problems SMO (tol 1e-9, three seconds) gets there as well, and how far its
 decision values are from those of interior point then, relative to the largest (or to the margin, or the targets, which
@@ -87,7 +87,7 @@ def precision(names):
             if row[0] > 1e-10 or row[3] > 30
         ]  # fmt: skip
     print(f"{total} problems, {total - len(worst)} with a gap of at most 1e-10 in at most 30 iterations. The others, "
-          "and the gap that rounding α to double precision makes, docs/math.md (377):")  # fmt: skip
+          "and the gap that rounding α to double precision makes, docs/math (377):")  # fmt: skip
     for gap, name, label, iterations, rounding in sorted(worst, reverse=True):
         line = f"  {name:22} {label:45} gap {gap:8.1e}  iterations {iterations:3}  rounding {rounding:8.1e}"
         print(f"{line}  ratio {gap / rounding:6.1f}")

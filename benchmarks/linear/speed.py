@@ -16,7 +16,7 @@ ratio   (P(w) − P*)/|D|: of their primal point alone, with the benefit of the 
         has reached; one more run of hinge, whose time does not count, brings them within 1e-7 of each other ("known to"
         says how near they are).
 proof   the duality gap of what they return, where that is enough for one: squared losses, whose dual point belonging
-        to w is known, docs/math.md (111).  For the others there is none.  Solvers of the dual have a better dual point
+        to w is known, docs/math (111).  For the others there is none.  Solvers of the dual have a better dual point
         inside, which they do not return.
 
 With `--limit` every fit of the others has a process of its own, which ends after so many seconds.  Where nobody got

@@ -4,13 +4,13 @@
 
 For every path: the largest KKT violation at a breakpoint (relative to max |c| + max K · max C); the same at random C,
 computed from the data by `certify`; the largest distance, in the decision function, to a machine trained afresh at each
-of these C (SMO, then the exact optimum by docs/math.md (214); nothing shared with the path).  Where that is above 1e-7
-("refined"): the distance when both put their last digits right, docs/math.md (253), and sums are exact.  Where this is
+of these C (SMO, then the exact optimum by docs/math (214); nothing shared with the path).  Where that is above 1e-7
+("refined"): the distance when both put their last digits right, docs/math (253), and sums are exact.  Where this is
 above 1e-7 too, the optimum that belongs to the path's index sets is computed in sixty digits: how much it violates the
 optimality conditions, relative as above (proved: below 1e-30 these sets are the right ones, whatever doubles say), how
 far from it are path and fresh fit, and how far it is from itself with β and b rounded to doubles ("rounded"): much
 nearer a fit whose coefficients are doubles will hardly be.  Last, the largest distance to the interior point method
-with polishing, for a few of the C and small problems, beyond what its own duality gap allows, docs/math.md (245).
+with polishing, for a few of the C and small problems, beyond what its own duality gap allows, docs/math (245).
 
 Bad is a violation above 1e-9, or a refined distance above 1e-7 unless the path is within 1e-7 of that optimum, or twice
 as far as the rounded one, and its sets violate the conditions by less than 1e-15.  "grid" and

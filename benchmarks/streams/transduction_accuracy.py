@@ -4,7 +4,7 @@
 
 The features are scaled to [0, 1], C* = C at the end.  "SVC" is trained on the labelled samples.  The other columns are
 differences from it, of the labels found (`transduction_`), in percent, with the standard error of the mean difference
-over draws, for three shares of positives: the default (docs/math.md (473)), what SVC predicts ("predicted"), and
+over draws, for three shares of positives: the default (docs/math (473)), what SVC predicts ("predicted"), and
 that of the labelled samples ("labeled", Joachims).  "won" counts draws in which the default is better than SVC (ties
 are half).  Sets other than spambase are cut to `rows` samples, the same in all draws, before 10 % of them are labelled.
 """

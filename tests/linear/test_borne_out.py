@@ -53,7 +53,7 @@ def test_any_scale_of_any_feature():
         found = model.certify(X, y)
         nothing = np.sum(np.abs(y)) if "epsilon" in model.loss else len(y)
         nothing = np.sum(y**2.0) if "squared_eps" in model.loss else nothing
-        zero = found.gap <= 1e-14 * model.C * nothing  # docs/math.md (133)
+        zero = found.gap <= 1e-14 * model.C * nothing  # docs/math (133)
         assert found.relative_gap <= 1.01 * model.tol or zero, (seed, model, found)
     assert solved > 150
 

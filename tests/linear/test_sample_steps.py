@@ -1,4 +1,4 @@
-"""Newton's method in the space of the free samples: many features, hard problems.   docs/math.md (141)–(146)"""
+"""Newton's method in the space of the free samples: many features, hard problems.   docs/math (141)–(146)"""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def test_the_access_is_a_matrix_like_any_other():
 
 
 def test_the_error_bound_is_one():
-    """docs/math.md (353)"""
+    """docs/math (353)"""
     X, rng = samples(100), np.random.default_rng(5)
     factor = SGMA(rank=10, tol=0).fit(RBF(0.5), X)
     rest = RBF(0.5)(X) - factor.L @ factor.L.T

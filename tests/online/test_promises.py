@@ -28,7 +28,7 @@ def wave(n, seed=0):
 
 @pytest.mark.parametrize("nu", [0.1, 0.3, 0.6])
 def test_the_share_beyond_the_level_tends_to_nu(nu):
-    """docs/math.md (407): with a constant step the deviation is exactly (level − its start) / (Λt)."""
+    """docs/math (407): with a constant step the deviation is exactly (level − its start) / (Λt)."""
     X, labels, _ = stream(40_000, d=2)
     Z, values = wave(40_000)
     for rate in ({"eta0": 0.02}, {"eta0": 0.5, "learning_rate": "invscaling"}):

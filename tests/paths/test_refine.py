@@ -1,4 +1,4 @@
-"""The last digits: exact sums are exact, and a refined answer is the optimum rounded to doubles.  docs/math.md (253)"""
+"""The last digits: exact sums are exact, and a refined answer is the optimum rounded to doubles.  docs/math (253)"""
 
 from fractions import Fraction
 

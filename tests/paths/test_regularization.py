@@ -53,7 +53,7 @@ def repeated_lines():
 
 @pytest.mark.parametrize("data", [tied_targets, repeated_lines], ids=lambda data: data.__name__)
 def test_where_the_offset_is_an_interval_a_fresh_fit_takes_the_same_point(data):
-    """The middle, docs/math.md (212), whether a path led there or not."""
+    """The middle, docs/math (212), whether a path led there or not."""
     K, y, task = data()
     path = regularization_path(K, y, kernel="precomputed", C_min=1e-4, C_max=10.0, task=task, epsilon=0.1)
     engine = Engine(open_access(Precomputed(), K), path.motion.group, path.motion.size // len(y))

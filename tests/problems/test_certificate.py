@@ -72,7 +72,7 @@ def random_machine(name, rng, n=14):
 
 
 def multipliers(name, rng):
-    """(textbook offsets, the same as μ); docs/math.md (10)–(14)."""
+    """(textbook offsets, the same as μ); docs/math (10)–(14)."""
     b, other = rng.normal(size=2)
     return {
         "CSVC": ((b,), [b]),

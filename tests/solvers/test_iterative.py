@@ -228,7 +228,7 @@ def test_every_regularizer_of_table_10_3(regularizer, loss):
 
 
 def test_theorem_10_5_is_the_duality_gap():
-    """docs/math.md (369): the bound noted at every step contains the optimum, and shrinks to nothing."""
+    """docs/math (369): the bound noted at every step contains the optimum, and shrinks to nothing."""
     posed = problem("logistic")
     optimum = -posed.value(InteriorPoint().solve(posed).alpha)
     history = GradientDescent(tol=1e-8).solve(posed).history

@@ -206,7 +206,7 @@ def test_a_class_with_one_sample_has_its_share():
 
 
 def test_costs_begin_at_their_share_and_grow_by_their_factor():
-    """docs/math.md (465): C*₋ = εC*, C*₊ = εC* k⁺/(k − k⁺), both times the growth factor, up to C*."""
+    """docs/math (465): C*₋ = εC*, C*₊ = εC* k⁺/(k − k⁺), both times the growth factor, up to C*."""
     X, y, U, _ = moons()
     model = hinge.TransductiveSVC(C_unlabeled=3.0, growth=4.0, initial_share=1e-3, positive_fraction=0.3).fit(X, y, U)
     positives = np.floor(len(U) * 0.3 + 0.5)

@@ -1,4 +1,4 @@
-// method_choice.hpp: descent or Newton's method, by counted work, docs/math.md (116).
+// method_choice.hpp: descent or Newton's method, by counted work, docs/math (116).
 // Work is in units of what a pass over all samples needs for one stored value; no clock takes part.
 #pragma once
 

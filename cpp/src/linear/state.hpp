@@ -1,5 +1,5 @@
 // state.hpp: the point a run is at, the certificate of a point, and the best point so far.
-// Methods move the point; whoever has one to show calls adopt.  docs/math.md (104)–(107)
+// Methods move the point; whoever has one to show calls adopt.  docs/math (104)–(107)
 #pragma once
 
 #include <algorithm>

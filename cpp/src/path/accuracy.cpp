@@ -1,5 +1,5 @@
 // accuracy.cpp: what rounding may do, how far a point is from optimality, and one Newton step that puts it right.
-// docs/math.md, "Accuracy"
+// docs/math/paths.md, "Accuracy"
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-// algebra.cpp: the linear algebra of the parametric engine.  docs/math.md (203)–(207)
+// algebra.cpp: the linear algebra of the parametric engine.  docs/math (203), (204)
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-// events.cpp: which event comes next, and what it does to the active set.  docs/math.md (208)–(213)
+// events.cpp: which event comes next, and what it does to the active set.  docs/math (208)–(212)
 #include <algorithm>
 #include <cmath>
 #include <limits>

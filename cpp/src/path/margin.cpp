@@ -1,5 +1,5 @@
 // margin.cpp: variables join the margin, leave it, change places with each other; more samples.
-// docs/math.md (208)–(210), (246), (247)
+// docs/math (208)–(210), (246), (247)
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-// run.cpp: following a path from event to event, and repairing it.  docs/math.md (208)–(214)
+// run.cpp: following a path from event to event, and repairing it.  docs/math (208)–(214)
 #include <algorithm>
 #include <cmath>
 #include <limits>

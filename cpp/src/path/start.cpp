@@ -1,4 +1,4 @@
-// start.cpp: from any point to the optimum nearby, and back to a state that was kept.  docs/math.md (209), (214)
+// start.cpp: from any point to the optimum nearby, and back to a state that was kept.  docs/math (209), (214)
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-// pair_descent.cpp: coordinate descent over pairs, one block (a query) at a time.            docs/math.md (436)
+// pair_descent.cpp: coordinate descent over pairs, one block (a query) at a time.            docs/math (436)
 // Within a block everything happens in the scores of its few samples: looking at a pair costs O(1), moving it as much
 // as the block has samples.  The rest of the world hears of a block when it is left.
 #include <algorithm>

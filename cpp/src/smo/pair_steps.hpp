@@ -1,4 +1,4 @@
-// pair_steps.hpp: the variables of some samples, and SMO steps on them; docs/math.md (6)-(8).
+// pair_steps.hpp: the variables of some samples, and SMO steps on them; docs/math (6)-(8).
 //
 // Shared by SMO (all active samples, kernel rows from a cache) and the working-set engine (a few hundred samples and
 // their kernel block, or all active ones).  Variable v = s·m + k is slot s of the k-th sample.  Owns copies of

@@ -321,7 +321,7 @@ class Smo {
     return stop_requested_;
   }
 
-  // The gap with the offset midway between the thresholds: an upper bound of the best one; docs/math.md (4).
+  // The gap with the offset midway between the thresholds: an upper bound of the best one; docs/math (4).
   Snapshot snapshot() {
     const std::size_t m = active();
     double gap = 0;

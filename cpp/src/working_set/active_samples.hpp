@@ -130,7 +130,7 @@ class ActiveSamples {
     gather();
   }
 
-  // The gap with the offset midway between the thresholds; docs/math.md (4).  Infinite while a slope larger than the
+  // The gap with the offset midway between the thresholds; docs/math (4).  Infinite while a slope larger than the
   // tolerance points to an infinite bound: (3) is no bound then.
   double gap(double tolerance) {
     steps.select();

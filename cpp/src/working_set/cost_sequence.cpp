@@ -82,7 +82,7 @@ struct Stand {
 };
 
 // argmin over μ of the gap: a weighted median of the kinks −g, of which only those between the thresholds count.
-// docs/math.md (5); where the gap is flat, the middle.
+// docs/math (5); where the gap is flat, the middle.
 double best_offset(const LadderPart& part, const Stand& stand) {
   const std::vector<double>& beta = stand.beta;
   constexpr double inf = std::numeric_limits<double>::infinity();

@@ -48,7 +48,7 @@ class TransductiveSVC(PairwiseClassifier):
         The share of unlabelled samples that get the label ``classes_[1]``, k⁺/k. A number: a share that is known from
         elsewhere. "predicted": what the machine trained on the labelled samples says. When left out that as well, less
         the bias that cross-validation on the labelled samples shows, as far as chance does not explain it and errors
-        become fewer: docs/math.md (473). "labeled": the share among the labelled samples (Joachims), which asks that
+        become fewer: docs/math (473). "labeled": the share among the labelled samples (Joachims), which asks that
         they are typical; a warning tells when it is far from the predicted one: by more than 0.1, and by more than two
         standard deviations of the difference of shares among so few samples.
     initial_share : float, default=1e-5
@@ -253,7 +253,7 @@ class TransductiveSVC(PairwiseClassifier):
         self._assemble_pairs(problem_data, kernel, machines, [expansion])
 
     def _share(self, found: Transduction, data: Data, sign: Array, kernel: Kernel) -> float:
-        """The share of positives among the unlabelled.   docs/math.md (470)–(473)"""
+        """The share of positives among the unlabelled.   docs/math (470)–(473)"""
         predicted = found.predicted / found.k
         if self.positive_fraction == "predicted":
             return predicted

@@ -13,7 +13,7 @@ from hinge.problems import Array, Problem, Quadratic
 
 @dataclass(frozen=True)
 class CSVC:
-    """min ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ f(xᵢ)),  f = ⟨w, Φ⟩ + b.          docs/math.md (10); LwK (10.3)
+    """min ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ f(xᵢ)),  f = ⟨w, Φ⟩ + b.          docs/math (10); LwK (10.3)
 
     `y` holds ±1, `cost` the Cᵢ.  Without bias there is no equality row.
     """

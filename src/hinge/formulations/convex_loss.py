@@ -14,7 +14,7 @@ from hinge.problems import Array, Diagonal, LossTerm, Problem, Quadratic, Separa
 
 @dataclass(frozen=True)
 class ConvexLoss:
-    """min ½‖w‖² + Σ Cᵢ φ(yᵢ f(xᵢ)), or with φ(yᵢ − f(xᵢ)).            docs/math.md (316)–(318); SVR tutorial (43)
+    """min ½‖w‖² + Σ Cᵢ φ(yᵢ f(xᵢ)), or with φ(yᵢ − f(xᵢ)).            docs/math (316)–(318); SVR tutorial (43)
 
     The dual has a slope sᵢ of the loss for every sample, split into the pieces of its conjugate:
     min ½βᵀKβ + Σ Cᵢ φ*(sᵢ/Cᵢ), with β = −y ∘ s for a loss of the margin, and − yᵀβ, β = s, for one of the residual.

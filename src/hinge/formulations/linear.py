@@ -1,4 +1,4 @@
-"""Linear machines: labels and costs to the problem in signed coordinates.      docs/math.md (101), (103)"""
+"""Linear machines: labels and costs to the problem in signed coordinates.      docs/math (101), (103)"""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def linear_regression(
 
 
 def linear_one_class(X: Any, weight: Array, nu: float) -> LinearProblem:
-    """min ½‖w‖² − νWρ + Σ wᵢ max(0, ρ − ⟨w, xᵢ⟩), W = Σ wᵢ; the offset is −ρ.        docs/math.md (14)"""
+    """min ½‖w‖² − νWρ + Σ wᵢ max(0, ρ − ⟨w, xᵢ⟩), W = Σ wᵢ; the offset is −ρ.        docs/math (14)"""
     none, upper = np.zeros(len(weight)), np.ascontiguousarray(weight)
     return LinearProblem(X, none, none, upper, none, 0.0, Bias.FREE, 1.0, float(nu * np.sum(weight)))
 
 
 def without_half_space(problem: LinearProblem, solution: LinearSolution) -> LinearSolution:
-    """One class around the origin: w = 0 and ρ = 0 where the optimum is zero to rounding.       docs/math.md (133)
+    """One class around the origin: w = 0 and ρ = 0 where the optimum is zero to rounding.       docs/math (133)
 
     What a solver has there are rounding errors; their signs would tell samples apart by chance.
     """

@@ -1,4 +1,4 @@
-"""ℓ1 machines: labels and costs to the linear program.      docs/math.md (331); SVR tutorial §6.1"""
+"""ℓ1 machines: labels and costs to the linear program.      docs/math (331); SVR tutorial §6.1"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ BALANCES = (None, "class", "min")
 
 @dataclass(frozen=True)
 class NuSVC:
-    """min ½‖w‖² − νWρ + Σ uᵢ max(0, ρ − yᵢ f(xᵢ)).            docs/math.md (12); ν tutorial §6–8, LwK (10.3)
+    """min ½‖w‖² − νWρ + Σ uᵢ max(0, ρ − yᵢ f(xᵢ)).            docs/math (12); ν tutorial §6–8, LwK (10.3)
 
     The scale is LIBSVM's: uᵢ = wᵢ (sample weights) and W = Σ wᵢ, m times the tutorial's.  Balance "class" takes
     uᵢ = wᵢ W / (2 W±) and "min" uᵢ = wᵢ W / (2 min(W₊, W₋)), after which every ν up to 1 is admissible.

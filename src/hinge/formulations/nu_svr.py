@@ -14,9 +14,9 @@ from hinge.problems import Array, Problem, Quadratic
 
 @dataclass(frozen=True)
 class NuSVR:
-    """min ½‖w‖² + ν ε ΣCᵢ + Σ Cᵢ max(0, |yᵢ − f(xᵢ)| − ε) over w, b and ε.            docs/math.md (13); LwK (10.4)
+    """min ½‖w‖² + ν ε ΣCᵢ + Σ Cᵢ max(0, |yᵢ − f(xᵢ)| − ε) over w, b and ε.            docs/math (13); LwK (10.4)
 
-    With a `shape` ζ the tube is εζᵢ wide at sample i, and its price ν ε Σ Cᵢζᵢ.                docs/math.md (342)
+    With a `shape` ζ the tube is εζᵢ wide at sample i, and its price ν ε Σ Cᵢζᵢ.                docs/math (342)
     """
 
     y: Array

@@ -13,7 +13,7 @@ from hinge.problems import Array, Problem, Quadratic
 
 @dataclass(frozen=True)
 class OneClass:
-    """min ½‖w‖² − νWρ + Σ wᵢ max(0, ρ − ⟨w, Φ(xᵢ)⟩),  W = Σ wᵢ.               docs/math.md (14)
+    """min ½‖w‖² − νWρ + Σ wᵢ max(0, ρ − ⟨w, Φ(xᵢ)⟩),  W = Σ wᵢ.               docs/math (14)
 
     The scale is LIBSVM's.  The decision function is ⟨w, Φ(x)⟩ − ρ.
     """

@@ -20,7 +20,7 @@ WEIGHTINGS = ("uniform", "gain")
 
 @dataclass(frozen=True)
 class Ranking:
-    """min ½‖w‖² + Σ C_ij max(0, 1 − (f(xᵢ) − f(xⱼ))) over the pairs with yᵢ > yⱼ of one query.     docs/math.md (430)
+    """min ½‖w‖² + Σ C_ij max(0, 1 − (f(xᵢ) − f(xⱼ))) over the pairs with yᵢ > yⱼ of one query.     docs/math (430)
 
     No offset: it would cancel. Pairs of one block, which have few samples, follow each other. `squared`: the loss is
     max(0, ·)² instead.
@@ -39,7 +39,7 @@ class Ranking:
         return np.full(len(self.cost), np.inf) if self.squared else self.cost
 
     def build(self, access: Access) -> Problem:
-        """min ½αᵀDKDᵀα − 1ᵀα,  0 ≤ α ≤ C; `access` is to K over samples.                 docs/math.md (431), (467)"""
+        """min ½αᵀDKDᵀα − 1ᵀα,  0 ≤ α ≤ C; `access` is to K over samples.                 docs/math (431), (467)"""
         m = len(self.first)
         Q = Quadratic(PairAccess(access, self.first, self.second, self.block_starts), np.ones(m))
         term = Diagonal(0.5 / self.cost) if self.squared else None
@@ -61,7 +61,7 @@ class Ranking:
 def preferences(
     relevance: Array, query: NDArray[np.intp]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """(first, second, block) of all pairs of a query whose first has the higher relevance.       docs/math.md (430)
+    """(first, second, block) of all pairs of a query whose first has the higher relevance.       docs/math (430)
 
     The samples of a query with more than TILE of them are divided, and every two of the parts are a block.
     """
@@ -89,7 +89,7 @@ def preferences(
 def pair_weights(
     relevance: Array, first: NDArray[np.int32], second: NDArray[np.int32], weighting: str | float
 ) -> Array:
-    """1, or 2^yᵢ − 2^yⱼ, or for a number θ what lies between (Karasuyama (4.32)–(4.34)).          docs/math.md (434)"""
+    """1, or 2^yᵢ − 2^yⱼ, or for a number θ what lies between (Karasuyama (4.32)–(4.34)).          docs/math (434)"""
     if weighting == "uniform":
         return np.ones(len(first))
     if not isinstance(weighting, str):

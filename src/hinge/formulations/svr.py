@@ -14,7 +14,7 @@ from hinge.problems import Array, Problem, Quadratic
 
 @dataclass(frozen=True)
 class SVR:
-    """min ½‖w‖² + Σ Cᵢ max(0, yᵢ − f(xᵢ) − ε) + Cᵢ* max(0, f(xᵢ) − yᵢ − ε).       docs/math.md (11); LwK (10.4)
+    """min ½‖w‖² + Σ Cᵢ max(0, yᵢ − f(xᵢ) − ε) + Cᵢ* max(0, f(xᵢ) − yᵢ − ε).       docs/math (11); LwK (10.4)
 
     `cost_star` is Cᵢ*, the price of lying above the tube; equal to `cost` when left out. ε may differ between samples.
     """

@@ -119,7 +119,7 @@ class GramAccess:
 
 @dataclass(frozen=True)
 class RidgedAccess(GramAccess):
-    """K + diag(ridge): quadratic losses are boxes on this matrix.                    docs/math.md (319)"""
+    """K + diag(ridge): quadratic losses are boxes on this matrix.                    docs/math (319)"""
 
     plain: GramAccess | None = None
     ridge: np.ndarray = field(default_factory=lambda: np.empty(0))

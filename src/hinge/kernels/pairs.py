@@ -17,7 +17,7 @@ from hinge.kernels.functions import Precomputed
 
 @dataclass(frozen=True)
 class PairAccess:
-    """Pairs p = (i, j) stand for φ(xᵢ) − φ(xⱼ): K̃ = D K Dᵀ, with +1 and −1 in every row of D.      docs/math.md (431)
+    """Pairs p = (i, j) stand for φ(xᵢ) − φ(xⱼ): K̃ = D K Dᵀ, with +1 and −1 in every row of D.      docs/math (431)
 
     `base` is access to K over samples, `first` and `second` are i and j of every pair. Pairs of one block (of few
     samples, a query) follow each other: block b is [block[b], block[b + 1]).

@@ -1,4 +1,4 @@
-"""Convex losses: value, derivative, conjugate, and the convention at kinks.                docs/math.md (301)–(306)"""
+"""Convex losses: value, derivative, conjugate, and the convention at kinks.                docs/math (301)–(305)"""
 
 from hinge.losses.check import check_loss
 from hinge.losses.custom import CustomLoss, as_loss

@@ -1,4 +1,4 @@
-"""Whether a loss is convex and its derivative and conjugate belong to it, by numbers.        docs/math.md (305)"""
+"""Whether a loss is convex and its derivative and conjugate belong to it, by numbers.        docs/math (305)"""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ FAR, NEARLY_AS_FAR = 1e200, 1e190
 
 @dataclass(frozen=True)
 class Piece:
-    """An interval of slopes on which the conjugate is smooth; `start` is its slope nearest to zero.  docs/math.md (304)
+    """An interval of slopes on which the conjugate is smooth; `start` is its slope nearest to zero.  docs/math (304)
 
     Where `ridge` is given, φ*(s) = constant + linear · s + ½ ridge · s² on it.
     """
@@ -44,7 +44,7 @@ class Piece:
 
 
 class Loss(ABC):
-    """A convex function φ of the margin z = y f(x), or of the residual z = y − f(x).        docs/math.md (301)
+    """A convex function φ of the margin z = y f(x), or of the residual z = y − f(x).        docs/math (301)
 
     Everything is elementwise: arrays in, arrays of the same shape out. A loss of one's own needs `form`, `value`,
     `derivative` and `conjugate`; what else is asked of it is then computed from them, slower. `check_loss` tells

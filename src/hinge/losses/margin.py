@@ -1,4 +1,4 @@
-"""Losses of classification, functions of the margin m = y f(x).                           docs/math.md (302)"""
+"""Losses of classification, functions of the margin m = y f(x).                           docs/math (302)"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _array(z: Any) -> Array:
 
 
 class _Quadratic(Loss):
-    """φ*(−a) = −ρ a + ½ δ a² for 0 ≤ a ≤ h.  δ = 0: a hinge; h = ∞: its square.        docs/math.md (303)"""
+    """φ*(−a) = −ρ a + ½ δ a² for 0 ≤ a ≤ h.  δ = 0: a hinge; h = ∞: its square.        docs/math (303)"""
 
     form: ClassVar[Form] = "margin"
 

@@ -1,4 +1,4 @@
-"""Losses of regression, functions of the residual r = y − f(x).      SVR tutorial Tables 1 and 2; docs/math.md (302)"""
+"""Losses of regression, functions of the residual r = y − f(x).      SVR tutorial Tables 1 and 2; docs/math (302)"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _array(z: Any) -> Array:
 
 
 class _Symmetric(Loss):
-    """c(|r| − ε) for |r| > ε, else 0, with φ*(s) = ε|s| + ½ δ s² for |s| ≤ h.        docs/math.md (303)"""
+    """c(|r| − ε) for |r| > ε, else 0, with φ*(s) = ε|s| + ½ δ s² for |s| ≤ h.        docs/math (303)"""
 
     form: ClassVar[Form] = "residual"
 

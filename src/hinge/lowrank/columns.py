@@ -35,7 +35,7 @@ def _everyone() -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Columns:
-    """Kernel values of all samples with the basis functions, and of these with each other.   docs/math.md (385)
+    """Kernel values of all samples with the basis functions, and of these with each other.   docs/math (385)
 
     values : ndarray of float32 or float16 (m × n)
     inner : ndarray (n × n), in float64

@@ -25,7 +25,7 @@ MAX_FEATURES = 5000
 
 @dataclass(frozen=True, repr=False)
 class Factor:
-    """L = K^mn T⁻ᵀ with TTᵀ = K^nn, so that LLᵀ = K^mn (K^nn)⁻¹ K^nm.          docs/math.md (350), LwK Problem 10.6
+    """L = K^mn T⁻ᵀ with TTᵀ = K^nn, so that LLᵀ = K^mn (K^nn)⁻¹ K^nm.          docs/math (350), LwK Problem 10.6
 
     Attributes
     ----------
@@ -109,11 +109,11 @@ class Factor:
         return scipy.linalg.solve_triangular(self.T, values.T, lower=True, check_finite=False).T
 
     def coefficients(self, w: Array) -> Array:
-        """c = T⁻ᵀ w: the function ⟨w, transform(x)⟩ as Σⱼ cⱼ k(x_basis[j], x).               docs/math.md (351)"""
+        """c = T⁻ᵀ w: the function ⟨w, transform(x)⟩ as Σⱼ cⱼ k(x_basis[j], x).               docs/math (351)"""
         return scipy.linalg.solve_triangular(self.T, w, lower=True, trans="T", check_finite=False)
 
     def error_bound(self, beta: Array, rows: NDArray[np.intp] | None = None) -> float:
-        """An upper bound on βᵀ(K − LLᵀ)β from the residual's diagonal alone.                 docs/math.md (353)"""
+        """An upper bound on βᵀ(K − LLᵀ)β from the residual's diagonal alone.                 docs/math (353)"""
         residual = self.residual if rows is None else self.residual[rows]
         return float(np.abs(beta) @ np.sqrt(residual)) ** 2
 

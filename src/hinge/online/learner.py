@@ -64,7 +64,7 @@ class OnlineState:
 
 
 class Learner:
-    """Stochastic gradient descent in feature space.                       LwK 10.6.3, docs/math.md (401)-(411)
+    """Stochastic gradient descent in feature space.                       LwK 10.6.3, docs/math (401)-(411)
 
     Parameters
     ----------
@@ -190,12 +190,12 @@ class Learner:
         return KernelModel(self.kernel, state.vectors[order], coefficients, np.array(state.offset))
 
     def truncation_error(self) -> Array:
-        """A bound on ‖f − f_trunc‖ of each machine, from the terms that were dropped.            docs/math.md (409)"""
+        """A bound on ‖f − f_trunc‖ of each machine, from the terms that were dropped.            docs/math (409)"""
         dropped = np.array(self._native.summary()["dropped"])
         return np.full_like(dropped, np.inf) if self.kernel.psd is False and dropped.any() else dropped
 
     def truncation_bound(self) -> float:
-        """The same before any sample is seen, but for the size of the kernel.       LwK (10.130), docs/math.md (410)"""
+        """The same before any sample is seen, but for the size of the kernel.       LwK (10.130), docs/math (410)"""
         options, seen = self.options, self.seen
         if not options.budget or seen <= options.budget:
             return 0.0

@@ -25,7 +25,7 @@ class ApproximatePath:
     """A solution for every C whose relative duality gap is at most `gap`; made by `approximate_path`.
 
     Between two knots the solution is interpolated: it stays feasible, and its gap is at most a parabola whose
-    coefficients are known.                                                                docs/math.md (225)
+    coefficients are known.                                                                docs/math (225)
 
     Attributes
     ----------

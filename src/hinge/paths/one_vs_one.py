@@ -1,4 +1,4 @@
-"""Several classes: one path per pair of classes, all over the same C, and their votes.       docs/math.md (251)"""
+"""Several classes: one path per pair of classes, all over the same C, and their votes.       docs/math (251)"""
 
 from __future__ import annotations
 

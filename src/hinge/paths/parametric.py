@@ -23,7 +23,7 @@ class Values(NamedTuple):
 
 @dataclass(frozen=True)
 class ParametricProblem:
-    """min ½βᵀKβ + c(θ)ᵀβ,  Σ_{v ∈ g} βᵥ = e_g(θ),  lo(θ) ≤ β ≤ hi(θ).              docs/math.md (201)
+    """min ½βᵀKβ + c(θ)ᵀβ,  Σ_{v ∈ g} βᵥ = e_g(θ),  lo(θ) ≤ β ≤ hi(θ).              docs/math (201)
 
     Every array has two rows: its value at θ = 0 and its rate. `group` is −1 for a variable in no group. Variable v
     stands on sample v mod n, and αᵥ = signᵥ βᵥ.
@@ -89,7 +89,7 @@ def _groups(size: int, bias: bool) -> tuple[NDArray[np.int8], Array]:
 
 
 def classification(y: Array, cost: Array, margin: Array | None = None, bias: bool = True) -> ParametricProblem:
-    """C-classification, docs/math.md (10), with Cᵢ(θ) = `cost` and the margins δᵢ(θ) (1 when left out); y is ±1."""
+    """C-classification, docs/math (10), with Cᵢ(θ) = `cost` and the margins δᵢ(θ) (1 when left out); y is ±1."""
     linear = constant(-y) if margin is None else -y * margin
     group, total = _groups(len(y), bias)
     upper = cost * (y > 0)
@@ -97,7 +97,7 @@ def classification(y: Array, cost: Array, margin: Array | None = None, bias: boo
 
 
 def regression(y: Array, cost: Array, tube: Array, bias: bool = True) -> ParametricProblem:
-    """ε-regression, docs/math.md (11), with Cᵢ(θ) = `cost` and the tubes εᵢ(θ); two variables per sample.
+    """ε-regression, docs/math (11), with Cᵢ(θ) = `cost` and the tubes εᵢ(θ); two variables per sample.
 
     Where no tube is ever wider than zero the two are one: −Cᵢ ≤ βᵢ ≤ Cᵢ.
     """
@@ -112,7 +112,7 @@ def regression(y: Array, cost: Array, tube: Array, bias: bool = True) -> Paramet
 
 
 def nu_classification(y: Array, weight: Array) -> ParametricProblem:
-    """ν-classification, docs/math.md (12): both classes have total ½νW; θ = ν."""
+    """ν-classification, docs/math (12): both classes have total ½νW; θ = ν."""
     n, whole = len(y), float(np.sum(weight))
     total = proportional(np.array([0.5 * whole, -0.5 * whole]))
     lower, upper = np.where(y > 0, 0.0, -weight), np.where(y > 0, weight, 0.0)
@@ -121,7 +121,7 @@ def nu_classification(y: Array, weight: Array) -> ParametricProblem:
 
 
 def nu_regression(y: Array, cost: Array) -> ParametricProblem:
-    """ν-regression, docs/math.md (13), (250): the α and the −α* are one group each, of total ±½ν ΣC; θ = ν."""
+    """ν-regression, docs/math (13), (250): the α and the −α* are one group each, of total ±½ν ΣC; θ = ν."""
     n, half, zero = len(y), 0.5 * float(np.sum(cost)), np.zeros_like(cost)
     lower, upper = np.concatenate([zero, -cost]), np.concatenate([cost, zero])
     group = np.repeat(np.array([0, 1], dtype=np.int8), n)
@@ -131,7 +131,7 @@ def nu_regression(y: Array, cost: Array) -> ParametricProblem:
 
 
 def one_class(weight: Array) -> ParametricProblem:
-    """The one-class machine, docs/math.md (14): Σα = νW; θ = ν."""
+    """The one-class machine, docs/math (14): Σα = νW; θ = ν."""
     n = len(weight)
     total = proportional(np.array([float(np.sum(weight))]))
     still = np.zeros((2, n))

@@ -132,7 +132,7 @@ class SolutionPath(PiecewisePath):
         return self._offset_of(mu) / self._unit_of(mu)
 
     def refined(self, theta: float) -> tuple[Array, float]:
-        """(β, b) to the last digits of doubles, from exact sums over the margin's kernel rows.  docs/math.md (253)
+        """(β, b) to the last digits of doubles, from exact sums over the margin's kernel rows.  docs/math (253)
 
         `coefficients` and `intercept` are as precise as the engine's factor: where kernel values and C are so large
         that f is a small difference of large terms, these have more digits.
@@ -145,7 +145,7 @@ class SolutionPath(PiecewisePath):
         return beta.reshape(-1, self.n_samples).sum(axis=0) / unit, self._offset_of(mu) / unit
 
     def tube(self, theta: float) -> float:
-        """ε of ν-regression: half the width of the tube that ν makes.                           docs/math.md (250)"""
+        """ε of ν-regression: half the width of the tube that ν makes.                           docs/math (250)"""
         if self.parameter != "nu" or self.task != "regression":
             raise ValueError("only a path of regression over nu makes its tube; this one is over " + self.parameter)
         mu = self._multipliers(theta)
@@ -228,7 +228,7 @@ class SolutionPath(PiecewisePath):
             yield Segments(start, stop, at_start, at_stop, b, b + b_rate * (stop - start)[:, None])
 
     def sign_changes(self, X: Any) -> SignChanges:
-        """Where the decision values at the rows of X change their sign.                  docs/math.md (221), (480)"""
+        """Where the decision values at the rows of X change their sign.                  docs/math (221), (480)"""
         crossings, K, rounding = Crossings(), self._cross(X), self._rounding
         reach = rounding.reach(check_rows(self.kernel, X, self.X.shape[1]))
         sizes = np.resize(self.motion.sign, self.n_samples) * rounding.norms  # a row whose Kβ is Σ |βᵢ| kᵢᵢ^½
@@ -247,10 +247,10 @@ class SolutionPath(PiecewisePath):
         Returns
         -------
         StepFunction
-            For classification: the (weighted) share of wrong labels, constant between its `knots`.   docs/math.md (221)
+            For classification: the (weighted) share of wrong labels, constant between its `knots`.   docs/math (221)
             It is that of `model(theta).predict`: a decision value that is zero, to rounding, speaks for ``classes[0]``.
         PiecewiseQuadratic
-            For regression: the mean squared error.                                                  docs/math.md (222)
+            For regression: the mean squared error.                                                  docs/math (222)
         """
         y = np.asarray(y)
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)

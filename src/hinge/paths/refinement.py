@@ -1,6 +1,6 @@
 """The last digits of a solution: its index sets as given, the margin's equations solved with exact sums.
 
-docs/math.md (253)
+docs/math (253)
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def refine(
 ) -> tuple[Array, Array]:
     """(β, μ) at θ with the variables `inside` between their bounds and the others on them, to the last digits.
 
-    Newton steps on the margin's equations, docs/math.md (203), whose residuals are computed without rounding. A step
+    Newton steps on the margin's equations, docs/math (203), whose residuals are computed without rounding. A step
     that makes them no smaller is not taken.
     """
     now, n = motion.at(theta), access.n

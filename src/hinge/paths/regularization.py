@@ -337,7 +337,7 @@ def nu_path(
     ----------
     X, y : as in `regularization_path`; no y for ``task="one_class"``
     nu_min, nu_max : float
-        `nu_max` is the largest admissible ν when left out (docs/math.md (12)).
+        `nu_max` is the largest admissible ν when left out (docs/math (12)).
     C : float
         For regression.
     task : {"classification", "regression", "one_class"}

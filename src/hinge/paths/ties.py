@@ -19,7 +19,7 @@ CARRIED = 256
 
 @dataclass(frozen=True)
 class Rounding:
-    """|f̂(x) − f(x)| ≤ share · (reach(x) · size + |b|), for f = Σ βᵢ k(xᵢ, ·) + b.                 docs/math.md (480)
+    """|f̂(x) − f(x)| ≤ share · (reach(x) · size + |b|), for f = Σ βᵢ k(xᵢ, ·) + b.                 docs/math (480)
 
     `norms` are the k(xᵢ, xᵢ)^½ of the training samples, of which there are no less than terms in the sum.
     """

@@ -90,7 +90,7 @@ class StepFunction:
     ) -> StepFunction:
         """From jumps `step` at the places `at`, on [low, high], beginning with the value `first`.
 
-        `blur`: how uncertain each place is. Jumps that may be at one place are at one place.      docs/math.md (482)
+        `blur`: how uncertain each place is. Jumps that may be at one place are at one place.      docs/math (482)
         """
         order = np.argsort(at, kind="stable")
         at, value = np.clip(at[order], low, high), first + np.cumsum(step[order])
@@ -148,7 +148,7 @@ class PiecewiseQuadratic:
         return float(found) if theta.ndim == 0 else found
 
     def best(self) -> Best:
-        """The minimiser, from the vertex of every parabola.                                   docs/math.md (222)"""
+        """The minimiser, from the vertex of every parabola.                                   docs/math (222)"""
         length = np.diff(self.knots)
         a, b, c = self.coefficients.T
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -198,7 +198,7 @@ class SignChanges:
 
 
 class Crossings:
-    """Collects sign changes, segment by segment.                                          docs/math.md (221), (481)"""
+    """Collects sign changes, segment by segment.                                          docs/math (221), (481)"""
 
     def __init__(self) -> None:
         self.at: list[Array] = []

@@ -1,4 +1,4 @@
-"""Adding, removing and reweighting samples of one machine, exactly.     Karasuyama ch. 3, docs/math.md (215), (216)"""
+"""Adding, removing and reweighting samples of one machine, exactly.     Karasuyama ch. 3, docs/math (215), (216)"""
 
 from __future__ import annotations
 

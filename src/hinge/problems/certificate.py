@@ -26,7 +26,7 @@ TOGETHER = 4096
 
 @dataclass(frozen=True)
 class Certificate:
-    """Bounds on the optimal value and the violations that keep them apart.     LwK Prop. 10.1, docs/math.md (4)
+    """Bounds on the optimal value and the violations that keep them apart.     LwK Prop. 10.1, docs/math (4)
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ def certify(
     convex: bool | None = None,
     remainder: tuple[Array, Array] | None = None,
 ) -> Certificate:
-    """gap = Σᵥ max_{x ∈ {lᵥ, uᵥ}} rᵥ(αᵥ − x),  r = Qα + p + Aᵀμ.            docs/math.md (4)
+    """gap = Σᵥ max_{x ∈ {lᵥ, uᵥ}} rᵥ(αᵥ − x),  r = Qα + p + Aᵀμ.            docs/math (4)
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def _certify_pairs(
 
 
 def _gap(problem: Problem, alpha: Array, residual: Array) -> tuple[float, float]:
-    """The gap of all variables whose share is finite, and the largest force on the others.   docs/math.md (4), (314)"""
+    """The gap of all variables whose share is finite, and the largest force on the others.   docs/math (4), (314)"""
     if problem.term is None:
         towards = np.where(residual > 0, problem.lower, problem.upper)
         bounded = np.isfinite(towards)

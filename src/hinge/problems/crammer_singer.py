@@ -17,7 +17,7 @@ from hinge.problems.status import Status
 
 @dataclass(frozen=True)
 class CrammerSingerProblem:
-    """min ½Σ‖w_m‖² + ½Σb_m²/B² + Σ Cᵢ max_m (1 − [m = yᵢ] + f_m(xᵢ) − f_yᵢ(xᵢ)).            docs/math.md (117)"""
+    """min ½Σ‖w_m‖² + ½Σb_m²/B² + Σ Cᵢ max_m (1 − [m = yᵢ] + f_m(xᵢ) − f_yᵢ(xᵢ)).            docs/math (117)"""
 
     X: Any
     label: NDArray[np.int32]
@@ -53,7 +53,7 @@ class CrammerSingerSolution:
 def certify_crammer_singer(
     problem: CrammerSingerProblem, weights: Array, offset: Array, alpha: Array
 ) -> Certificate:
-    """How far the weights can be from the optimum at most, from the data alone.               docs/math.md (119)"""
+    """How far the weights can be from the optimum at most, from the data alone.               docs/math (119)"""
     n, everyone = len(problem.cost), np.arange(len(problem.cost))
     f, combined = np.empty((n, problem.classes)), np.zeros_like(weights)
     for rows, block in row_blocks(problem.X):

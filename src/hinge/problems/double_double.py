@@ -1,7 +1,7 @@
 """Sums and products to twice the precision of doubles: a number is a pair, its second part what rounding left.
 
 Products of matrices are taken slice by slice, with so few digits in each slice that the matrix product of BLAS rounds
-nothing.                                                                                        docs/math.md (379)
+nothing.                                                                                        docs/math (379)
 """
 
 from __future__ import annotations

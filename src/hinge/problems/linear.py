@@ -45,7 +45,7 @@ def _lowest(values: Array) -> float:
 
 @dataclass(frozen=True)
 class LinearProblem:
-    """min ½‖w‖² + ½b²/B² + d b + Σ lossᵢ(⟨w, xᵢ⟩ + b).                                   docs/math.md (101)
+    """min ½‖w‖² + ½b²/B² + d b + Σ lossᵢ(⟨w, xᵢ⟩ + b).                                   docs/math (101)
 
     lossᵢ(f) = max −fβ − hᵢ(β) over lower ≤ β ≤ upper, hᵢ(β) = ½ ridgeᵢ β² + tube |β| − targetᵢ β.
     """
@@ -109,7 +109,7 @@ class LinearSolution:
     history: History
     error: BaseException | None = None
     counters: dict[str, int] | None = None
-    floor: float = 0.0  # what the solver takes for zero, docs/math.md (133)
+    floor: float = 0.0  # what the solver takes for zero, docs/math (133)
 
     def certificate(self, problem: LinearProblem) -> Certificate:
         """The solver's own bounds as a certificate."""
@@ -171,7 +171,7 @@ def _value_at(problem: LinearProblem, offset: float) -> float:
 
 
 def certify_linear(problem: LinearProblem, weights: Array, offset: float, beta: Array) -> Certificate:
-    """How far (w, b) can be from the optimum at most, from the data alone, in float64.   docs/math.md (104)–(106)
+    """How far (w, b) can be from the optimum at most, from the data alone, in float64.   docs/math (104)–(106)
 
     Any w and b give an upper bound, and any β in its box with Σβ = d (for a free offset) a lower one.
     """

@@ -17,7 +17,7 @@ AT_END = 1e-6
 
 @dataclass(frozen=True)
 class LPProblem:
-    """min Σ priceⱼ |aⱼ| + Σ lossᵢ(fᵢ),  f = Φa + b.                              docs/math.md (331); SVR tutorial (64)
+    """min Σ priceⱼ |aⱼ| + Σ lossᵢ(fᵢ),  f = Φa + b.                              docs/math (331); SVR tutorial (64)
 
     lossᵢ(f) = max over lowerᵢ ≤ β ≤ upperᵢ of β (targetᵢ − f) − tubeᵢ |β|, and zero lies between the bounds.
     Dual: max targetᵀβ − tubeᵀ|β|  s.t.  |Φᵀβ| ≤ price,  1ᵀβ = 0,  lower ≤ β ≤ upper.                       (332)
@@ -51,7 +51,7 @@ class LPSolution:
 
 
 def certify_lp(problem: LPProblem, coefficients: Array, offset: float, beta: Array) -> Certificate:
-    """Primal value of (a, b), dual value of β made feasible; their difference is the gap.    docs/math.md (333)
+    """Primal value of (a, b), dual value of β made feasible; their difference is the gap.    docs/math (333)
 
     The gap of a feasible pair is Σ priceⱼ|aⱼ| − aⱼΦⱼᵀβ over coefficients and the rest of Fenchel and Young over
     samples, none of them negative: what is complementary in a linear program (LwK Problem 10.1).

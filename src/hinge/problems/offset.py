@@ -1,4 +1,4 @@
-"""The multipliers of the equality rows that make the duality gap smallest.  docs/math.md (5)"""
+"""The multipliers of the equality rows that make the duality gap smallest.  docs/math (5)"""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _by_linear_program(problem: Problem, alpha: Array, gradient: Array) -> Array
 
 
 def _by_bisection(problem: Problem, alpha: Array, gradient: Array) -> Array:
-    """The gap's derivative in μ_k, aᵀ(α − x(μ)) with x the best answers to g + Aᵀμ, rises with μ_k.  docs/math.md (315)
+    """The gap's derivative in μ_k, aᵀ(α − x(μ)) with x the best answers to g + Aᵀμ, rises with μ_k.  docs/math (315)
 
     Rows that share variables take turns.
     """

@@ -17,7 +17,7 @@ def dot(a: Array, b: Array) -> float:
 
 @dataclass(frozen=True)
 class Problem:
-    """min ½αᵀQα + pᵀα + h(α)  s.t.  Aα = d,  lower ≤ α ≤ upper.              docs/math.md (1), (311)
+    """min ½αᵀQα + pᵀα + h(α)  s.t.  Aα = d,  lower ≤ α ≤ upper.              docs/math (1), (311)
 
     A has zero, one or two rows; bounds may be infinite. h is a sum of convex functions of one variable each, and
     absent for most machines.

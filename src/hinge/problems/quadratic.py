@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Quadratic:
-    """Q[v, w] = sign[v] · K[v mod n, w mod n] · sign[w].                 docs/math.md (2)"""
+    """Q[v, w] = sign[v] · K[v mod n, w mod n] · sign[w].                 docs/math (2)"""
 
     access: Access
     sign: Array

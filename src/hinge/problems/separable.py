@@ -1,4 +1,4 @@
-"""A convex function of every variable by itself, added to problem (1).                docs/math.md (311)–(314)"""
+"""A convex function of every variable by itself, added to problem (1).                docs/math (311)–(314)"""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Separable(Protocol):
 
 @dataclass(frozen=True)
 class Diagonal:
-    """½ Σ dᵥ αᵥ²: what a loss that is quadratic somewhere adds to the dual.                docs/math.md (312)"""
+    """½ Σ dᵥ αᵥ²: what a loss that is quadratic somewhere adds to the dual.                docs/math (312)"""
 
     d: Array
 
@@ -81,7 +81,7 @@ INSIDE = 1e-300
 
 @dataclass(frozen=True)
 class LossTerm:
-    """hᵥ(α) = C φ*(start + direction α / C) − offset for a piece of the conjugate of a loss φ.    docs/math.md (313)
+    """hᵥ(α) = C φ*(start + direction α / C) − offset for a piece of the conjugate of a loss φ.    docs/math (313)
 
     What the primal has for it is the loss itself, or its tangents beyond the slopes of the piece: `gap` is computed
     from the values of the loss.  There are `slots` variables for every sample, those of one slot after each other.

@@ -77,7 +77,7 @@ class Solution:
     `polished`: the optimality conditions hold to rounding, whatever the tolerance was.
     `error`: what interrupted the run, for the caller to raise.
     `remainder`: what rounding to doubles left of (alpha, mu), where a solver knows them better than that: the gap of
-    the sums is what it claims, docs/math.md (379).
+    the sums is what it claims, docs/math (379).
     """
 
     alpha: Array

@@ -1,4 +1,4 @@
-"""NDCG@k, Karasuyama (4.35), of scores and along paths of scores.                          docs/math.md (445)–(448)"""
+"""NDCG@k, Karasuyama (4.35), of scores and along paths of scores.                          docs/math (445)–(448)"""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def ndcg_path(
     """NDCG@k as an exact function of θ, from chunks (starts, stops, scores at the starts, scores at the stops).
 
     Within a segment scores are straight lines. NDCG changes only where two items of a query that differ in relevance
-    cross among the first k; between such places it is evaluated once.                              docs/math.md (447)
+    cross among the first k; between such places it is evaluated once.                              docs/math (447)
     """
     grades = check_relevance(relevance)
     queries = list(each_query(grades, qid, k))
@@ -175,7 +175,7 @@ def _steps(
 def _contenders(a: Array, b: Array, gain: Array, k: int | None, tie: Array) -> tuple[Array, Array, Array]:
     """The items of every segment that can be among the first k, or equal to the last of them: (gains, starts, stops).
 
-    Padded with −∞.                                                                                 docs/math.md (448)
+    Padded with −∞.                                                                                 docs/math (448)
     """
     n = a.shape[1]
     if k is None or k >= n:

@@ -1,4 +1,4 @@
-"""The exact weight path of ranking: from one weighting of pairs to another.   Karasuyama (4.32), docs/math.md (441)"""
+"""The exact weight path of ranking: from one weighting of pairs to another.   Karasuyama (4.32), docs/math (441)"""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class RankingPath(PiecewisePath):
             yield self.pieces.start[chunk], self.pieces.stop[chunk], *lines(K)
 
     def ndcg(self, X: Any, relevance: Any, qid: Any = None, k: int | None = 10) -> StepFunction:
-        """NDCG@k on other data, as an exact step function of θ (`knots`, `values`).                 docs/math.md (447)
+        """NDCG@k on other data, as an exact step function of θ (`knots`, `values`).                 docs/math (447)
 
         Parameters as in `hinge.ranking.ndcg`, which it equals between the knots for `predict(X, theta)`.
         """

@@ -92,7 +92,7 @@ def make_pairs(
     query_weight: Array,
     squared: bool = False,
 ) -> Ranking:
-    """All preferences within queries with their costs C w_q wᵢ wⱼ (times 2^yᵢ − 2^yⱼ).   docs/math.md (430), (434)
+    """All preferences within queries with their costs C w_q wᵢ wⱼ (times 2^yᵢ − 2^yⱼ).   docs/math (430), (434)
 
     Pairs whose cost is zero are left out.
     """

@@ -1,6 +1,6 @@
 """How much likelier a sample is among the targets than among the training data, without estimating either density.
 
-docs/math.md (423)-(426): uLSIF (Kanamori, Hido and Sugiyama 2009) and KLIEP (Sugiyama et al. 2008), both with Gaussians
+docs/math (423)-(426): uLSIF (Kanamori, Hido and Sugiyama 2009) and KLIEP (Sugiyama et al. 2008), both with Gaussians
 at some of the targets, r(x) = Σₗ θₗ exp(−γ‖x − cₗ‖²), θ ≥ 0.
 """
 

@@ -1,4 +1,4 @@
-"""Noise that varies from place to place: weights that follow the residuals.     Karasuyama 4.5.1, docs/math.md (422)"""
+"""Noise that varies from place to place: weights that follow the residuals.     Karasuyama 4.5.1, docs/math (422)"""
 
 from __future__ import annotations
 

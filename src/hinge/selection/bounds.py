@@ -1,4 +1,4 @@
-"""What can be said about the leave-one-out error without leaving anything out.   docs/math.md (241)–(244), (248)"""
+"""What can be said about the leave-one-out error without leaving anything out.   docs/math (241)–(244), (248)"""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class LooBounds:
         The error if removing a sample changes no index set: the sign of yf − αS², S the span.
     nu_general : float
         An upper bound for the ν-machine that assumes nothing: the share of samples whose decision value without them is
-        not proved to have the right sign (the general ν-SV bound of the ν tutorial §6, as in docs/math.md (248)).
+        not proved to have the right sign (the general ν-SV bound of the ν tutorial §6, as in docs/math (248)).
     nu_restricted : float
         The estimate of `span_estimate` for the ν-machine with its margin and its totals (ν tutorial §6).
     nu_maximized_target : float

@@ -1,4 +1,4 @@
-"""ν for a known noise model.                                    SVR tutorial Remark 10; docs/math.md (341)"""
+"""ν for a known noise model.                                    SVR tutorial Remark 10; docs/math (341)"""
 
 from __future__ import annotations
 

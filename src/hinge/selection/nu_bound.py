@@ -1,4 +1,4 @@
-"""A bound on the leave-one-out error of ν-classification that assumes nothing.                  docs/math.md (248)
+"""A bound on the leave-one-out error of ν-classification that assumes nothing.                  docs/math (248)
 
 The machine without sample p is near one that can be written down: the trained one, with p taken out and the margin
 making up for it. How near, the duality gap says; and the thresholds of a ν-machine are order statistics of its values.

@@ -12,7 +12,7 @@ from hinge.problems import Array, Diagonal, Problem, Quadratic, Solution, optima
 
 
 def fold_diagonal(problems: Sequence[Problem]) -> list[Problem]:
-    """The same problems without a term: ½ Σ dᵥαᵥ² goes to the diagonal of K.                     docs/math.md (319)
+    """The same problems without a term: ½ Σ dᵥαᵥ² goes to the diagonal of K.                     docs/math (319)
 
     Problems over parts of one matrix still share it where they agree about the diagonal.
     """

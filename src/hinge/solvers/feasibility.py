@@ -9,7 +9,7 @@ from hinge.problems import Array, Problem, dot
 
 
 def groups_of(problem: Problem) -> NDArray[np.int8]:
-    """The group of every variable: −1 for none, else the row of A it belongs to.        docs/math.md (6)
+    """The group of every variable: −1 for none, else the row of A it belongs to.        docs/math (6)
 
     In signed coordinates each row must be constant on its support and no two rows may share a variable.
     """

@@ -22,7 +22,7 @@ def deal(y: Array, folds: int = FOLDS) -> list[NDArray[np.intp]]:
 
 
 def correction(y: Array, scores: Array, weight: Array) -> float:
-    """What to add to the share of positives that a machine predicts.                       docs/math.md (470)–(472)
+    """What to add to the share of positives that a machine predicts.                       docs/math (470)–(472)
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Labels that switch and a cost that grows, both by exact weight paths.  Karasuyama §4.5.3, docs/math.md (460)–(466)"""
+"""Labels that switch and a cost that grows, both by exact weight paths.  Karasuyama §4.5.3, docs/math (460)–(466)"""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class OutOfTime(Exception):
 
 @dataclass
 class Transduction:
-    """min over y*, w, b:  ½‖w‖² + Σ Cᵢ ξᵢ + Σ C*ⱼ ξ*ⱼ, switching pairs of labels while that helps.  docs/math.md (460)
+    """min over y*, w, b:  ½‖w‖² + Σ Cᵢ ξᵢ + Σ C*ⱼ ξ*ⱼ, switching pairs of labels while that helps.  docs/math (460)
 
     Every unlabelled sample has two variables, one for each label; the cost of the label it does not have is zero. So a
     label switches while the engine stays where it is: one cost goes to zero, the other comes from zero.
@@ -123,7 +123,7 @@ class Transduction:
         return (self.up + self.down)[self.labelled :]
 
     def objective(self) -> float:
-        """½‖w‖² plus the losses, for the labels and costs as they are.   docs/math.md (461)"""
+        """½‖w‖² plus the losses, for the labels and costs as they are.   docs/math (461)"""
         f = self.scores()
         losses = self.up * np.maximum(0.0, 1 - f) + self.down * np.maximum(0.0, 1 + f)
         return float(0.5 * self.beta @ self.engine.set.f + np.sum(losses))
@@ -156,7 +156,7 @@ class Transduction:
         self.up, self.down = up, down
 
     def without(self, groups: Iterable[NDArray[np.intp]]) -> Array:
-        """f at every labelled sample, of the machine without its group; the machine stays.   docs/math.md (470)"""
+        """f at every labelled sample, of the machine without its group; the machine stays.   docs/math (470)"""
         here, values, used = self.engine.set.snapshot(), self.scores()[: self.labelled], self.beta != 0
         for group in groups:
             if not used[group].any():
@@ -178,13 +178,13 @@ class Transduction:
         self.label = label
 
     def _gains(self, positive: float, negative: float) -> Array:
-        """By how much the objective falls when the label of a sample switches and w stays.   docs/math.md (463)"""
+        """By how much the objective falls when the label of a sample switches and w stays.   docs/math (463)"""
         f = self.scores()[self.labelled :]
         as_positive, as_negative = positive * np.maximum(0.0, 1 - f), negative * np.maximum(0.0, 1 + f)
         return np.where(self.label > 0, as_positive - as_negative, as_negative - as_positive)
 
     def best_pairs(self, positive: float, negative: float, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Up to `count` pairs (positive, negative) whose labels should switch, the best first.  docs/math.md (464)"""
+        """Up to `count` pairs (positive, negative) whose labels should switch, the best first.  docs/math (464)"""
         gains = self._gains(positive, negative)
         ups, downs = np.flatnonzero(self.label > 0), np.flatnonzero(self.label < 0)
         ups, downs = (side[np.argsort(-gains[side], kind="stable")[:count]] for side in (ups, downs))

@@ -1,4 +1,4 @@
-// adatron.hpp: one variable after the other, each towards the best value in its box, docs/math.md (367):
+// adatron.hpp: one variable after the other, each towards the best value in its box, docs/math (367):
 //   α_v ← the point of [l_v, u_v] nearest to α_v − ω r_v / q_v,
 //   r_v = s_v f_i + p_v + d_v α_v + a_v (μ_g + c m_g),   f = Kβ,  m = Aα − d.
 #pragma once

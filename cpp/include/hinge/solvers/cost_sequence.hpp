@@ -27,7 +27,7 @@ struct LadderPart {
   std::size_t slots = 1;
   std::int64_t max_iterations = -1;            // for one cost
   Span<double> coefficients;                   // m × n: β summed over slots
-  Span<double> offset, seconds;                // m: the offset with the smallest gap, docs/math.md (5); the time it took
+  Span<double> offset, seconds;                // m: the offset with the smallest gap, docs/math (5); the time it took
   Span<std::int8_t> status;                    // m: a Status, or kNotBegun
   Span<std::int64_t> iterations;               // m
 };

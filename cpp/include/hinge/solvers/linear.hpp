@@ -1,4 +1,4 @@
-// linear.hpp: linear machines in signed coordinates, docs/math.md (101):
+// linear.hpp: linear machines in signed coordinates, docs/math (101):
 //   min over w, b:  ½‖w‖² + ½ b²/B² + d b + Σ loss_i(⟨w, x_i⟩ + b),   loss_i(f) = max_{lo_i ≤ β ≤ hi_i} −fβ − h_i(β),
 //   h_i(β) = ½ D_i β² + ε|β| − t_i β.   A free bias is B = ∞ and asks for Σβ = d; no bias is B = 0.
 // Views only; the result owns its vectors.  Memory: O(n + d) beside the samples; with few features, a copy of some rows;
@@ -40,7 +40,7 @@ struct LinearOptions {
   std::size_t block_bytes = 0;       // > 0: samples on disk; visit them in blocks of so many bytes
 };
 
-// The bounds of the certificate, docs/math.md (104)–(106).
+// The bounds of the certificate, docs/math (104)–(106).
 struct LinearBounds {
   double primal = 0, dual = 0, gap = 0, violation = 0;
   double relative() const;

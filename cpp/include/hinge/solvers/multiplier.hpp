@@ -93,7 +93,7 @@ class ExactSum {
 
 // The multiplier of one equality row that makes the gap smallest: the middle of the stretch where its slope is zero.
 // The gap as a function of it is convex and piecewise linear; the kink of variable v is at -g_v / a_v, and there the slope
-// grows by |a_v| (u_v - l_v).  An infinite bound is a kink that must not be passed.  docs/math.md (5)
+// grows by |a_v| (u_v - l_v).  An infinite bound is a kink that must not be passed.  docs/math (5)
 inline double best_multiplier(Span<const double> row, Span<const double> alpha, Span<const double> gradient,
                               Span<const double> lower, Span<const double> upper) {
   constexpr double inf = std::numeric_limits<double>::infinity();

@@ -1,4 +1,4 @@
-// online.hpp: stochastic gradient descent in feature space, one sample at a time.  LwK 10.6.3, docs/math.md (401)-(411).
+// online.hpp: stochastic gradient descent in feature space, one sample at a time.  LwK 10.6.3, docs/math (401)-(411).
 //
 //   f <- (1 - λΛ) f - Λ c'(g(x)) k(x, ·),   b <- b - Λ c'(g(x)),   g = f + b
 //

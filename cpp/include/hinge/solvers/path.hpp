@@ -1,4 +1,4 @@
-// path.hpp: the solution of   min ½βᵀKβ + cᵀβ   s.t.  Σ_{v ∈ g} β_v = e_g,  lo ≤ β ≤ hi     docs/math.md (201)
+// path.hpp: the solution of   min ½βᵀKβ + cᵀβ   s.t.  Σ_{v ∈ g} β_v = e_g,  lo ≤ β ≤ hi     docs/math (201)
 // while c, lo, hi and e move along a line: a parametric active set method.
 //
 // Owns the state of the path: which variables are free (the margin), a Cholesky factor of their matrix, f = Kβ, the

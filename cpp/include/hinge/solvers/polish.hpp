@@ -1,6 +1,6 @@
 // polish.hpp: from a nearly optimal point of the problem of smo.hpp to an exact one, by dense algebra on few variables.
 //
-// A primal-dual active set iteration, docs/math.md (9): solve the optimality conditions of the free variables as linear
+// A primal-dual active set iteration, docs/math (9): solve the optimality conditions of the free variables as linear
 // equations, fix those that leave their box, free those with a multiplier of the wrong sign, until the guess confirms
 // itself.  Rank-deficient systems are not solved here: the caller has other means for them.
 #pragma once

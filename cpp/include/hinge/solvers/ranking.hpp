@@ -1,4 +1,4 @@
-// ranking.hpp: preferences "sample i before sample j" as variables of problem (1), docs/math.md (430)–(436):
+// ranking.hpp: preferences "sample i before sample j" as variables of problem (1), docs/math (430)–(436):
 //   min over α:  ½ βᵀKβ − Σ_p α_p + ½ Σ_p d_p α_p²,   0 ≤ α ≤ C,   β = Σ_p α_p (e_i − e_j)  for the pairs p = (i, j).
 // The matrix over pairs has the entries K_ik − K_il − K_jk + K_jl and is never stored: what is kept has the length of
 // the pairs (α, C, their two samples) or of the samples (f = Kβ).

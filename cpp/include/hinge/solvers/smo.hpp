@@ -1,4 +1,4 @@
-// smo.hpp: sequential minimal optimisation for the whole family, in signed coordinates (docs/math.md (6)):
+// smo.hpp: sequential minimal optimisation for the whole family, in signed coordinates (docs/math (6)):
 //
 //     min ½ βᵀK̃β + cᵀβ    s.t.  Σ_{v in group g} β_v = const,   lo ≤ β ≤ hi
 //

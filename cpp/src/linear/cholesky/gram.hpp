@@ -1,4 +1,4 @@
-// gram.hpp: inner products of samples that are free, or have been; each is made once.   docs/math.md (141)
+// gram.hpp: inner products of samples that are free, or have been; each is made once.   docs/math (141)
 // Memory: half of a square of kMostKnown rows of double (151 MB), and while rows are added a copy of the samples that
 // are known, feature by feature.
 #pragma once

@@ -1,4 +1,4 @@
-// descent.hpp: dual coordinate descent, docs/math.md (108)–(110) [Hsieh et al. 2008].
+// descent.hpp: dual coordinate descent, docs/math (108)–(110) [Hsieh et al. 2008].
 // One variable at a time in a fresh random order; w and b follow every step.  A step costs the stored values of a row.
 // A sample that has not moved twice in a row rests until a check of all samples finds that it should move; where few
 // would, nobody does.  The bias is a constant feature: B for a penalised one; for a free one the term of an augmented

@@ -1,4 +1,4 @@
-// extrapolation.hpp: extrapolation along the last epochs of coordinate descent, docs/math.md (121)–(123)
+// extrapolation.hpp: extrapolation along the last epochs of coordinate descent, docs/math (121)–(123)
 // [Anderson 1965; Bertrand and Massias 2021].  Owns the dual points of one round: (kRound + 1) n doubles.
 #pragma once
 

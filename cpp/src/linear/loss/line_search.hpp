@@ -1,4 +1,4 @@
-// line_search.hpp: the least value of a smooth linear machine along a line, docs/math.md (114).
+// line_search.hpp: the least value of a smooth linear machine along a line, docs/math (114).
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// loss.hpp: the losses of linear machines as support functions of a box, docs/math.md (101)–(103).
+// loss.hpp: the losses of linear machines as support functions of a box, docs/math (101)–(103).
 // One formula for hinge, squared hinge, ε-insensitive and its square: one sample (LossTerm) or all (Losses).
 #pragma once
 

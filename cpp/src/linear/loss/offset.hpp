@@ -1,4 +1,4 @@
-// offset.hpp: the offset b that is best for given ⟨w, x_i⟩, docs/math.md (107).
+// offset.hpp: the offset b that is best for given ⟨w, x_i⟩, docs/math (107).
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// newton.hpp: Newton's method on the primal of a linear machine with ridge D > 0, docs/math.md (111)–(114).
+// newton.hpp: Newton's method on the primal of a linear machine with ridge D > 0, docs/math (111)–(114).
 // The objective is piecewise quadratic: a Newton direction (Cholesky for few features, else preconditioned conjugate
 // gradients) and an exact line search end after finitely many steps [Keerthi and DeCoste 2005].  With few features a
 // step costs one pass: curvature and gradient follow from the samples that have become free, or no longer are.   (128)

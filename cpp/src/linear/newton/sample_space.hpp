@@ -1,4 +1,4 @@
-// sample_space.hpp: Newton's method in the space of the samples that are free, docs/math.md (141)–(145).
+// sample_space.hpp: Newton's method in the space of the samples that are free, docs/math (141)–(145).
 // For many features and few free samples: a direction is a factor of the inner products of these, and exact.
 #pragma once
 

@@ -1,4 +1,4 @@
-// warm_start.hpp: how much of a point that was found for other costs to start from, docs/math.md (131)–(132).
+// warm_start.hpp: how much of a point that was found for other costs to start from, docs/math (131)–(132).
 // All multiples tβ of a dual point, and tw of its weights, are as feasible as it is: the best of each is found without a
 // look at the samples.  Cost: O(n + d), and some more looks at a few of the losses.
 #pragma once

@@ -340,7 +340,7 @@ class LowRankSVC(PairwiseClassifier):
     # ---- the certificate --------------------------------------------------------------------------------------
 
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
-        """Recompute the certificate from the training data, in float64 and with NumPy alone.      docs/math.md (387)
+        """Recompute the certificate from the training data, in float64 and with NumPy alone.      docs/math (387)
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Rounds with more and more basis functions.                                     LwK §10.3.4, docs/math.md (357)"""
+"""Rounds with more and more basis functions.                                     LwK §10.3.4, docs/math (357)"""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from hinge.problems.certificate import relative
 
 @dataclass(frozen=True)
 class LowRankReport:
-    """What `approximation_` says of a fit in which K was replaced by LLᵀ.                     docs/math.md (352), (353)
+    """What `approximation_` says of a fit in which K was replaced by LLᵀ.                     docs/math (352), (353)
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ def approximated(access: Any) -> LowRankAccess | None:
 
 def true_certificate(problem: Problem, solution: Solution, low: Certificate, true: Any | None = None) -> Certificate:
     """The certificate with K in the place of LLᵀ: the primal value is the same, the dual one is lower by half of
-    e = βᵀ(K − LLᵀ)β, which is computed from `true` access, or bounded from above without.    docs/math.md (352), (353)
+    e = βᵀ(K − LLᵀ)β, which is computed from `true` access, or bounded from above without.    docs/math (352), (353)
     """
     access = problem.Q.access
     assert isinstance(access, LowRankAccess)
@@ -83,7 +83,7 @@ def report(access: LowRankAccess, certificates: Sequence[Certificate], exact_bou
 def basis_coefficients(
     access: LowRankAccess, rows: Sequence[NDArray[np.intp] | None], expansions: Sequence[Expansion]
 ) -> Array:
-    """Coefficients of the basis functions, a column per machine: T⁻ᵀ Lᵀ β.                   docs/math.md (351)"""
+    """Coefficients of the basis functions, a column per machine: T⁻ᵀ Lᵀ β.                   docs/math (351)"""
     columns = [
         access.origin.rows(index).transposed(expansion.coefficients)
         for index, expansion in zip(rows, expansions, strict=True)
@@ -96,7 +96,7 @@ def certify_compact(
 ) -> Certificate:
     """The certificate of a function f with these values and this squared norm, by a dual point of its own.
 
-    gap = Σ shares of the variables, at f, + ½‖f − Σβᵢk(xᵢ, ·)‖².                             docs/math.md (352)
+    gap = Σ shares of the variables, at f, + ½‖f − Σβᵢk(xᵢ, ·)‖².                             docs/math (352)
     """
     alpha, mu = formulation.dual_point(expansion)
     Q = problem.Q

@@ -70,7 +70,7 @@ class OnlineMachine(BaseEstimator):
         return make_kernel(self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0)
 
     def _regularization(self) -> float:
-        """λ.  ν-machines have 1: another one is another learning rate (docs/math.md (406))."""
+        """λ.  ν-machines have 1: another one is another learning rate (docs/math (406))."""
         return 1.0
 
     def _options(self) -> OnlineOptions:

@@ -202,9 +202,9 @@ class OnlineSVC(OnlineClassifier):
     n_beyond_ : ndarray
         For every machine the samples short of the margin when they came: those it learned from.
     truncation_error_ : float
-        A bound on ‖f − f_trunc‖ from the terms that the budget has cut off.                          docs/math.md (409)
+        A bound on ‖f − f_trunc‖ from the terms that the budget has cut off.                          docs/math (409)
     truncation_bound_ : float
-        The same in advance: LwK (10.130).                                                        docs/math.md (410)
+        The same in advance: LwK (10.130).                                                        docs/math (410)
 
     Notes
     -----
@@ -320,13 +320,13 @@ class OnlineNuSVC(OnlineClassifier):
     n_beyond_ : ndarray
         For every machine the number of margin errors so far: ``n_beyond_ / t_`` tends to ν.
     truncation_error_ : float
-        A bound on ‖f − f_trunc‖ from the terms that the budget has cut off.                          docs/math.md (409)
+        A bound on ‖f − f_trunc‖ from the terms that the budget has cut off.                          docs/math (409)
     truncation_bound_ : float
-        The same in advance: LwK (10.130).                                                        docs/math.md (410)
+        The same in advance: LwK (10.130).                                                        docs/math (410)
 
     Notes
     -----
-    There is no λ: another one is another learning rate (docs/math.md (406)).
+    There is no λ: another one is another learning rate (docs/math (406)).
 
     Examples
     --------

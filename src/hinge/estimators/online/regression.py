@@ -73,9 +73,9 @@ class OnlineSVR(RegressorMixin, OnlineMachine):
     n_beyond_ : ndarray
         Samples outside the width when they came.
     truncation_error_ : float
-        A bound on ‖f − f_trunc‖ from the terms that the budget has cut off.                          docs/math.md (409)
+        A bound on ‖f − f_trunc‖ from the terms that the budget has cut off.                          docs/math (409)
     truncation_bound_ : float
-        The same in advance: LwK (10.130).                                                        docs/math.md (410)
+        The same in advance: LwK (10.130).                                                        docs/math (410)
 
     Notes
     -----
@@ -278,9 +278,9 @@ class OnlineNoveltyDetector(OutlierMixin, OnlineMachine):
     n_beyond_ : ndarray
         The number of alerts so far: ``n_beyond_ / t_`` tends to ν.
     truncation_error_ : float
-        A bound on ‖f − f_trunc‖ from the terms that the budget has cut off.                          docs/math.md (409)
+        A bound on ‖f − f_trunc‖ from the terms that the budget has cut off.                          docs/math (409)
     truncation_bound_ : float
-        The same in advance: LwK (10.130).                                                        docs/math.md (410)
+        The same in advance: LwK (10.130).                                                        docs/math (410)
 
     Examples
     --------

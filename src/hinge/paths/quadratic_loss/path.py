@@ -1,4 +1,4 @@
-"""The regularization path of quadratic losses: piecewise rational in λ.   Karasuyama ch. 5, docs/math.md (231)–(236)"""
+"""The regularization path of quadratic losses: piecewise rational in λ.   Karasuyama ch. 5, docs/math (231)–(236)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where do rational functions A + Bλ − Σₖ ωₖ/(σₖ + λ), σ ≥ 0, fall to zero first as λ decreases?  docs/math.md (233)"""
+"""Where do rational functions A + Bλ − Σₖ ωₖ/(σₖ + λ), σ ≥ 0, fall to zero first as λ decreases?  docs/math (233)"""
 
 from __future__ import annotations
 

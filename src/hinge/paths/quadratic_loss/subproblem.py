@@ -1,4 +1,4 @@
-"""One machine with a quadratic loss: its solution as a function of λ, its events.          docs/math.md (231), (232)"""
+"""One machine with a quadratic loss: its solution as a function of λ, its events.          docs/math (231), (232)"""
 
 from __future__ import annotations
 

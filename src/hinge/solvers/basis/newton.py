@@ -60,7 +60,7 @@ class ReducedBasisSolution:
 
 @dataclass(frozen=True, kw_only=True)
 class ReducedBasisNewton:
-    """Newton steps by preconditioned conjugate gradients, for all classes in one pass over K^mn.  docs/math.md (388)
+    """Newton steps by preconditioned conjugate gradients, for all classes in one pass over K^mn.  docs/math (388)
 
     The first steps see a sample of the rows; what the preconditioner is made of, too.  A step with all rows makes its
     passes over those with a positive loss alone, which are all that the Hessian knows, and one more over all.

@@ -31,7 +31,7 @@ class Lost:
 
 @dataclass(frozen=True)
 class ReducedBasisProblem:
-    """min ½ wᵀ(K^nn + δI)w + Σᵢ Cᵢ max(0, 1 − sᵢ((K^mn w)ᵢ + b))² for every column of signs.    docs/math.md (385)
+    """min ½ wᵀ(K^nn + δI)w + Σᵢ Cᵢ max(0, 1 − sᵢ((K^mn w)ᵢ + b))² for every column of signs.    docs/math (385)
 
     `sign` is m × k of ±1, `cost` the Cᵢ; `bias`: whether there is a b.
     """

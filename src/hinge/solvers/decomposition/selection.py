@@ -42,7 +42,7 @@ class Extremes:
 
 
 def extremes(problem: Problem, group: NDArray[np.int8], alpha: Array, gradient: Array) -> Extremes:
-    """The pair of a group, or the variable without one, that violates most.                    docs/math.md (7)"""
+    """The pair of a group, or the variable without one, that violates most.                    docs/math (7)"""
     sign, slope = problem.Q.sign, problem.Q.sign * gradient
     can_rise, can_fall = alpha < problem.upper, alpha > problem.lower
     can_rise, can_fall = np.where(sign > 0, can_rise, can_fall), np.where(sign > 0, can_fall, can_rise)

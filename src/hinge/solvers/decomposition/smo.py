@@ -46,7 +46,7 @@ def signed_bounds(problem: Problem) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, kw_only=True)
 class SMO:
-    """Two variables at a time, the pair with the largest second-order gain.    LwK §10.5, docs/math.md (6)–(9)
+    """Two variables at a time, the pair with the largest second-order gain.    LwK §10.5, docs/math (6)–(9)
 
     For every machine: pairs of one group where there are equality rows, single variables where there are none.
     A step costs two kernel rows and O(n) operations; memory is the row cache.

@@ -24,7 +24,7 @@ RULES = ("gradient", "gap", "multiplier")
 
 @dataclass(frozen=True, kw_only=True)
 class WorkingSet(SMO):
-    """The worst violators of either side, solved together by SMO, again and again.      LwK §10.4; docs/math.md (6)–(8)
+    """The worst violators of either side, solved together by SMO, again and again.      LwK §10.4; docs/math (6)–(8)
 
     Kernel rows are made by the block, with matrix products on all threads. Where the active samples are few, all of
     them are the working set. Rows in single precision are corrected in double where `tol` asks for more than they can

@@ -1,7 +1,7 @@
 """All classes at once where coordinate descent creeps: an interior point method on the primal, for few features.
 
 With λ_i^m = C_i [m = y_i] − α_i^m ≥ 0, Σ_m λ_i^m = C_i and slacks s_i^m = ξ_i − (e_i^m + f_i^m − f_i^{y_i}) ≥ 0, the
-products λs go to zero together.   docs/math.md (134)–(135)
+products λs go to zero together.   docs/math (134)–(135)
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ EMPTY = {name: np.empty(0) for name in (f.name for f in fields(History))}
 
 @dataclass(frozen=True, kw_only=True)
 class InteriorPoint:
-    """Predictor-corrector steps along the central path.     LwK §10.3, SVR tutorial app. A; docs/math.md (321)–(326)
+    """Predictor-corrector steps along the central path.     LwK §10.3, SVR tutorial app. A; docs/math (321)–(326)
 
     For every machine and every convex loss, with a positive semidefinite Q. Where the dual is a quadratic program a
     rough point is found first, by a few steps on pairs of variables; from there Newton steps on the free samples lead
@@ -218,7 +218,7 @@ def _snapshot(state: InteriorState, iteration: int, seconds: float) -> dict[str,
 def _cross(state: InteriorState, deadline: float | None, tol: float) -> tuple[tuple[Array, Array] | None, bool, int]:
     """(alpha, gradient) of the solution of a quadratic program, whether it is one to rounding, and steps.
 
-    docs/math.md (373)–(376)
+    docs/math (373)–(376)
     """
     problem = state.problem
     if not _quadratic(problem):

@@ -10,7 +10,7 @@ from hinge.problems import Array, Quadratic
 
 
 class DenseSystem:
-    """Solves (Q + D) x = r, Q = EKEᵀ, for many D; an infinite D keeps a variable at zero.  docs/math.md (18), (361)"""
+    """Solves (Q + D) x = r, Q = EKEᵀ, for many D; an infinite D keeps a variable at zero.  docs/math (18), (361)"""
 
     def __init__(self, K: Array, Q: Quadratic) -> None:
         self.K, self.Q = K, Q

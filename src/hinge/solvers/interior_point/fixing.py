@@ -21,7 +21,7 @@ CLOSE = 0.1
 
 @dataclass(frozen=True)
 class FixedProblem:
-    """What is left of a problem while some samples stay where they are.                         docs/math.md (357)"""
+    """What is left of a problem while some samples stay where they are.                         docs/math (357)"""
 
     problem: Problem
     open: NDArray[np.intp]

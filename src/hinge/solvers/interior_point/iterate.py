@@ -38,7 +38,7 @@ Direction = tuple[Array, Array, Array, Array]
 class InteriorState:
     """x strictly inside its box with slacks s and t, multipliers z of lower and w of upper bounds, and μ of the rows.
 
-    docs/math.md (323)–(326); LwK (10.39)–(10.46), SVR tutorial app. A.
+    docs/math (323)–(326); LwK (10.39)–(10.46), SVR tutorial app. A.
     """
 
     def __init__(

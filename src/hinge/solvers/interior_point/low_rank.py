@@ -50,7 +50,7 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class LowRankInteriorPoint:
-    """Interior point with Sherman–Morrison–Woodbury.                    LwK §10.3.4; docs/math.md (350)–(359)
+    """Interior point with Sherman–Morrison–Woodbury.                    LwK §10.3.4; docs/math (350)–(357)
 
     The kernel matrix is replaced by LLᵀ of n ≪ m basis functions (the linear kernel is used as it is), and an iteration
     costs O(mn²) time and a few passes over L, in blocks of rows.  What is found is the best function among those made

@@ -31,7 +31,7 @@ REFRESH = 4
 
 
 class CentralPath:
-    """α inside its box, multipliers z and w of the bounds, μ of the rows, and f = LLᵀβ.   docs/math.md (16), (356)"""
+    """α inside its box, multipliers z and w of the bounds, μ of the rows, and f = LLᵀβ.   docs/math (16), (356)"""
 
     def __init__(self, problem: Problem, blocks: RowBlocks, accuracy: float) -> None:
         self.problem = problem

@@ -26,7 +26,7 @@ class LowRankSystem:
     """Solves (Q + D) x = r for many D, Q = ELLᵀEᵀ, E = S(I … I)ᵀ: n × n algebra and passes over L in blocks of rows.
 
     With u = Eᵀx, v = Lᵀu, M = EᵀD⁻¹E and q = EᵀD⁻¹r the system is u + M L v = q.  Samples with a small D (free, F)
-    keep their u as an unknown, that of the others is eliminated:                             docs/math.md (354), (355)
+    keep their u as an unknown, that of the others is eliminated:                             docs/math (354), (355)
 
         u_F / M_F + L_F v = q_F / M_F,        (I + L_Bᵀ M_B L_B) v − L_Fᵀ u_F = L_Bᵀ q_B.
 

@@ -30,7 +30,7 @@ MAX_STEPS = 30
 
 
 class NewtonSystem:
-    """Solves (Q + D) x = r for diagonal D > 0 and Q = E K Eᵀ, E = S (I … I)ᵀ.                docs/math.md (321), (322)
+    """Solves (Q + D) x = r for diagonal D > 0 and Q = E K Eᵀ, E = S (I … I)ᵀ.                docs/math (321), (322)
 
     With M = Eᵀ D⁻¹ E and β = Eᵀ x:  (I + M^½ K M^½) y = M^-½ Eᵀ D⁻¹ r,  β = M^½ y,  x = D⁻¹ (r − E K β).
 

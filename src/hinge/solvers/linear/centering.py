@@ -1,7 +1,7 @@
 """Linear machines far from zero: a free offset takes the distance up, and no digits are lost to it.
 
 With Σβ = 0, w = Σ βᵢxᵢ = Σ βᵢ(xᵢ − m): the machine of the targets t − c and the features x − m has the same w and β,
-and the offset b − c + ⟨w, m⟩.   docs/math.md (147)
+and the offset b − c + ⟨w, m⟩.   docs/math (147)
 """
 
 from __future__ import annotations

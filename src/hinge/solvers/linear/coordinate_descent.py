@@ -45,7 +45,7 @@ CUT_OFF = (Status.TIME_LIMIT, Status.INTERRUPTED)
 
 @dataclass(frozen=True, kw_only=True)
 class CoordinateDescent:
-    """One dual variable at a time, w alongside; Newton's method where that is cheaper.   docs/math.md (108)–(129)
+    """One dual variable at a time, w alongside; Newton's method where that is cheaper.   docs/math (108)–(129)
 
     For linear machines, and for problem (1) where its kernel is linear. Stops when the relative duality gap is proven
     to be at most `tol`.

@@ -23,7 +23,7 @@ STATUS = {0: Status.SOLVED, 1: Status.MAX_ITER, 4: Status.NUMERICAL}
 
 @dataclass(frozen=True, kw_only=True)
 class LinearProgramming:
-    """Simplex or interior point, as HiGHS sees fit.                                  docs/math.md (331)–(333)
+    """Simplex or interior point, as HiGHS sees fit.                                  docs/math (331)–(333)
 
     One equality row for each sample, f + ξ − ξ* + t = target with |t| ≤ tube, so that the multipliers of the rows are
     the dual point. Time is that of a linear program with n rows and two columns for each function of the dictionary.

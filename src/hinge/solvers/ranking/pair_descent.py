@@ -43,7 +43,7 @@ FINEST_TOL = 1e-12
 
 @dataclass(frozen=True, kw_only=True)
 class PairDescent:
-    """One variable at a time within the few samples of a block; then Newton.     docs/math.md (436)–(440)
+    """One variable at a time within the few samples of a block; then Newton.     docs/math (436)–(440)
 
     Up to 1,000 pairs the answer is polished to rounding where that succeeds.
     For problems over pairs (`RankingSVM`). An epoch costs O(pairs) and, for a linear kernel, one pass over the samples,

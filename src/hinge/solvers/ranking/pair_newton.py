@@ -1,4 +1,4 @@
-"""Newton's method for pairs: a proximal point method whose steps are smooth problems.      docs/math.md (437)–(440)
+"""Newton's method for pairs: a proximal point method whose steps are smooth problems.      docs/math (437)–(440)
 
 Squared errors make a smooth problem from the beginning, and need one such step.                          (467)–(469)
 """
@@ -74,7 +74,7 @@ class PairNewton:
         self.violation = float(np.max(np.abs(push[wrong]), initial=0.0))
 
     def _terms(self, alpha: Array, short: Array) -> float:
-        """What the pairs add to the gap.                                                docs/math.md (433), (468)"""
+        """What the pairs add to the gap.                                                docs/math (433), (468)"""
         if len(self.ridge):
             away = alpha - np.maximum(short, 0.0) / self.ridge
             return float(np.sum(0.5 * self.ridge * away**2 + np.maximum(-short, 0.0) * alpha))
@@ -127,7 +127,7 @@ class PairNewton:
         return "solved"
 
     def _run_smooth(self, wanted: Callable[[PairNewton], bool], tell: Callable[[PairNewton], None]) -> str:
-        """Squared errors: α(w) = max(0, 1 − Df)/d leaves only ‖w − Φᵀ Dᵀα‖² of the gap.          docs/math.md (468)"""
+        """Squared errors: α(w) = max(0, 1 − Df)/d leaves only ‖w − Φᵀ Dᵀα‖² of the gap.          docs/math (468)"""
         beta, f, nothing = self.beta.copy(), self.f.copy(), np.zeros_like(self.alpha)
         together, stalls = np.inf, 0
         while not wanted(self):
@@ -175,7 +175,7 @@ class PairNewton:
         return alpha, beta, f, terms + slack
 
     def _direction(self, rest: Array, f_rest: Array, free: Any, sigma: Array) -> Array:
-        """−(I + LK)⁻¹ rest, L = D_Fᵀ σ⁻¹ D_F, as coefficients of samples.                         docs/math.md (439)"""
+        """−(I + LK)⁻¹ rest, L = D_Fᵀ σ⁻¹ D_F, as coefficients of samples.                         docs/math (439)"""
         if len(free) == 0:
             return -rest
         D = self.pairs.incidence(free)

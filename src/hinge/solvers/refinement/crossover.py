@@ -72,7 +72,7 @@ class ProximalNewton:
     Every one of these problems has a smooth dual, a function of f and μ whose Newton steps are linear systems of the
     size of the samples that have a free variable; with a line search they find its minimum in finitely many steps,
     however singular K is.  Once the free variables are those of the solution, one round with a small δ is
-    exact but for δ(x − c).                                                                docs/math.md (373)–(376)
+    exact but for δ(x − c).                                                                docs/math (373)–(376)
     """
 
     def __init__(self, problem: Problem, K: Array, deadline: float | None = None) -> None:

@@ -1,6 +1,6 @@
 """From a solution in doubles to one in pairs of doubles: iterative refinement of the optimality conditions.
 
-Rounding alone makes a gap of 1e-10 to 1e-8 of the objective where C is large, docs/math.md (377).  Pairs do not.
+Rounding alone makes a gap of 1e-10 to 1e-8 of the objective where C is large, docs/math (377).  Pairs do not.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Refined:
 
 def refine(problem: Problem, K: Array, alpha: Array, mu: Array, tol: float) -> Refined:
     """The point of the smallest gap found from (alpha, mu): Newton steps on the free variables, with what is missing
-    to optimality computed to twice the precision.                                          docs/math.md (379)"""
+    to optimality computed to twice the precision.                                          docs/math (379)"""
     x: Pair = alpha, np.zeros_like(alpha)
     m: Pair = mu, np.zeros_like(mu)
     system, idle = _System(problem, K), 0

@@ -34,7 +34,7 @@ def polish(
 
     A primal-dual active set iteration: guess which variables are free, solve the linear system of the
     optimality conditions for them, move variables that left their box to the bound and free those whose multiplier
-    has the wrong sign, until the guess confirms itself.                                docs/math.md (9)
+    has the wrong sign, until the guess confirms itself.                                docs/math (9)
 
     The answer's objective must not be above that of `known`, a feasible point (`alpha` itself when left out).
     """

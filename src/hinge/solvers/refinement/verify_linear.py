@@ -41,7 +41,7 @@ def relative_gap(solution: LinearSolution | CrammerSingerSolution) -> float:
 
 
 def is_proven(solution: LinearSolution, tol: float) -> bool:
-    """The relative gap is at most `tol`, or gap and optimum are zero to rounding.                docs/math.md (133)"""
+    """The relative gap is at most `tol`, or gap and optimum are zero to rounding.                docs/math (133)"""
     nothing = max(solution.gap, min(abs(solution.primal), abs(solution.dual))) <= solution.floor
     return bool(relative_gap(solution) <= tol or nothing)
 

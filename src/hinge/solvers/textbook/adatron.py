@@ -30,7 +30,7 @@ CONSTANT = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class AdaTron(IterativeMethod):
-    """α_v ← the box's point nearest to α_v − ω (Qα + p + h')_v / Q_vv, again and again.     docs/math.md (367), (368)
+    """α_v ← the box's point nearest to α_v − ω (Qα + p + h')_v / Q_vv, again and again.     docs/math (367), (368)
 
     LwK §10.6.1: the per-pattern gradient step on the dual.  The offset is a constant c added to the kernel, as in the
     AdaTron, and multipliers carry the rest of it, so that what is found is the machine's own solution.  Variables that

@@ -17,7 +17,7 @@ SPACES = ("function", "coefficients")
 
 @dataclass(frozen=True, kw_only=True)
 class GradientDescent(IterativeMethod):
-    """f ← f − Λ ∂R[f] with the best Λ.                                LwK §10.6.1; docs/math.md (369)–(372)
+    """f ← f − Λ ∂R[f] with the best Λ.                                LwK §10.6.1; docs/math (369)–(372)
 
     In function space the gradient of R at f = Σβᵢk(xᵢ, ·) + b is f − Σβ⁺ᵢk(xᵢ, ·), β⁺ the slopes of the losses, and
     half of its squared norm bounds the distance to the minimum (Theorem 10.5): it is the duality gap of β⁺.  In

@@ -20,7 +20,7 @@ LOOK = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Lagrangian(IterativeMethod):
-    """α ← Q⁻¹(((Qα + p) − γα)₊ − p), Q the kernel matrix with the ridge of a squared loss.   docs/math.md (363)–(366)
+    """α ← Q⁻¹(((Qα + p) − γα)₊ − p), Q the kernel matrix with the ridge of a squared loss.   docs/math (363)–(366)
 
     LwK §10.6.2 for the squared hinge, Problem 10.16 for the squared ε-insensitive loss.  Q is factorised once; each
     iteration is a product and a solution with it, and the error shrinks by ‖1 − γQ⁻¹‖ < 1 (Theorem 10.7).  A problem
@@ -72,7 +72,7 @@ def ridge(problem: Problem) -> Array:
 
 
 class _Iteration:
-    """Variables scaled by the roots of their ridges, so that the ridge of all is one.            docs/math.md (364)"""
+    """Variables scaled by the roots of their ridges, so that the ridge of all is one.            docs/math (364)"""
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.primal = problem, Primal(problem)

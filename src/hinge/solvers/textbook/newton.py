@@ -17,7 +17,7 @@ ARMIJO = 1e-4
 
 @dataclass(frozen=True, kw_only=True)
 class Newton(IterativeMethod):
-    """Newton steps on R(f, b), the "Laplace approximation" of LwK Problem 10.17.     docs/math.md (360)–(362)
+    """Newton steps on R(f, b), the "Laplace approximation" of LwK Problem 10.17.     docs/math (360)–(362)
 
     For losses with a derivative that has no jumps: logistic, squared hinge, modified Huber, squared ε-insensitive,
     Huber, Gaussian, exponential.  A step costs a factorisation of the size of the samples whose loss is curved, or of

@@ -2,7 +2,7 @@
 
     R(f, μ) = ½‖f‖² + μᵀd + Σᵥ ψᵥ(rᵥ),   r = S f + p + Aᵀμ,   ψᵥ(r) = max over the box of −x r − hᵥ(x).
 
-docs/math.md (360)
+docs/math (360)
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Gradient descent in the coefficients, with regularisers that no dual problem (1) has.
 
-    R(α, b) = Σ Cᵢ φ(yᵢ, (Kα)ᵢ + b) + λ Ω(α).                       LwK (10.97), Table 10.3; docs/math.md (372)
+    R(α, b) = Σ Cᵢ φ(yᵢ, (Kα)ᵢ + b) + λ Ω(α).                       LwK (10.97), Table 10.3; docs/math (372)
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class RegularizedRisk:
         return np.sign(alpha) * np.maximum(np.abs(alpha) - step * self.strength, 0.0)
 
     def lower_bound(self, f: Array) -> float:
-        """The dual value at the slopes of the losses, scaled to be feasible.                     docs/math.md (372)
+        """The dual value at the slopes of the losses, scaled to be feasible.                     docs/math (372)
 
         θ = −slopes: min R ≥ −Σ ψ*(−θ) − (λΩ)*(Kθ), if Σθ = 0 for a free offset.
         """

@@ -1,0 +1,62 @@
+"""Citations of equations and decisions in the code and the documentation."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MATH = ROOT / "docs" / "math"
+SOURCES = {".py", ".pyi", ".cpp", ".hpp", ".inl", ".h", ".md", ".txt"}
+
+TAG = re.compile(r"\\tag\{(\d+)\}")
+TARGET = re.compile(r"^\(eq-(\d+)\)=$", re.MULTILINE)
+#: Equation numbers after the name of the pages: docs/math (9), docs/math (104)–(106), docs/math/paths.md (203), (204)
+CITATION = re.compile(r"docs/math(?:/([\w-]+)\.md)?,?(?: below)? ((?:\(\d+\)(?:–|-|, | and )?)+)")
+#: Numbers of three digits stand alone in comments: "the gap of both points   (440)". Calls such as f(100) do not match.
+BARE = re.compile(r"(?<![\w\])>'\"}])\((\d{3})\)")
+
+
+def sources(*folders):
+    """Return the text files below the given folders, as (path relative to the root, text)."""
+    paths = [path for folder in folders for path in sorted((ROOT / folder).rglob("*"))]
+    hidden = ("_build", "generated", "gallery", "build")
+    return [
+        (path.relative_to(ROOT), path.read_text(encoding="utf-8"))
+        for path in paths
+        if path.suffix in SOURCES and path.is_file() and not set(hidden) & set(path.parts[len(ROOT.parts) :])
+    ]
+
+
+def equations():
+    """Return {number: chapters that define it}; every `(eq-N)=` target is a definition."""
+    defined = {}
+    for page in sorted(MATH.glob("*.md")):
+        for number in TARGET.findall(page.read_text(encoding="utf-8")):
+            defined.setdefault(int(number), []).append(page.stem)
+    return defined
+
+
+def test_every_equation_is_defined_once():
+    repeated = {number: pages for number, pages in equations().items() if len(pages) > 1}
+    assert not repeated
+
+
+@pytest.mark.parametrize("page", sorted(MATH.glob("*.md")), ids=lambda page: page.stem)
+def test_every_tag_has_a_target(page):
+    text = page.read_text(encoding="utf-8")
+    assert Counter(TAG.findall(text)) <= Counter(TARGET.findall(text))
+
+
+def test_cited_equations_exist():
+    defined = equations()
+    missing = []
+    for path, text in sources("src", "cpp", "tests", "benchmarks", "examples", "docs"):
+        for chapter, numbers in CITATION.findall(text):
+            for number in map(int, re.findall(r"\d+", numbers)):
+                if number not in defined or (chapter and chapter not in defined[number]):
+                    missing.append(f"{path}: docs/math{'/' + chapter if chapter else ''} ({number})")
+        if path.suffix not in {".md", ".txt"}:
+            missing += [f"{path}: ({number})" for number in BARE.findall(text) if int(number) not in defined]
+    assert not missing, missing
