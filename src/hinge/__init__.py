@@ -1,50 +1,51 @@
-"""hinge: support vector machines with a proof in every answer."""
+"""Support vector machines with a certificate of optimality for every solution.
+
+Names are imported when they are first used: `import hinge` itself loads neither scikit-learn nor SciPy.
+"""
 
 from importlib import import_module
-from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hinge import io, kernels, losses, lowrank, online, ranking, recipes, selection, solvers
-from hinge.estimators import (
-    LPSVC,
-    LPSVR,
-    SVC,
-    SVR,
-    IncrementalSVC,
-    IncrementalSVR,
-    LinearOneClassSVM,
-    LinearSVC,
-    LinearSVR,
-    LowRankSVC,
-    NuSVC,
-    NuSVR,
-    OneClassSVM,
-    OnlineNoveltyDetector,
-    OnlineNuSVC,
-    OnlineSVC,
-    OnlineSVR,
-    PathProgress,
-    RankingSVM,
-    TransductiveSVC,
-)
-from hinge.io import ModelFileError, load, save
-from hinge.paths import (
-    ApproximatePath,
-    OneVsOnePaths,
-    QuadraticLossPath,
-    SolutionPath,
-    approximate_path,
-    epsilon_path,
-    nu_path,
-    one_vs_one_paths,
-    quadratic_loss_path,
-    regularization_path,
-    weight_path,
-)
-from hinge.problems import Certificate, Status, certify
-from hinge.ranking import RankingPath, ranking_path
-
-__version__ = version("hinge")
+if TYPE_CHECKING:
+    from hinge import io, kernels, losses, lowrank, online, ranking, recipes, selection, solvers
+    from hinge.estimators import (
+        LPSVC,
+        LPSVR,
+        SVC,
+        SVR,
+        IncrementalSVC,
+        IncrementalSVR,
+        LinearOneClassSVM,
+        LinearSVC,
+        LinearSVR,
+        LowRankSVC,
+        NuSVC,
+        NuSVR,
+        OneClassSVM,
+        OnlineNoveltyDetector,
+        OnlineNuSVC,
+        OnlineSVC,
+        OnlineSVR,
+        PathProgress,
+        RankingSVM,
+        TransductiveSVC,
+    )
+    from hinge.io import ModelFileError, load, save
+    from hinge.paths import (
+        ApproximatePath,
+        OneVsOnePaths,
+        QuadraticLossPath,
+        SolutionPath,
+        approximate_path,
+        epsilon_path,
+        nu_path,
+        one_vs_one_paths,
+        quadratic_loss_path,
+        regularization_path,
+        weight_path,
+    )
+    from hinge.problems import Certificate, Status, certify
+    from hinge.ranking import RankingPath, ranking_path
 
 __all__ = [
     "LPSVC",
@@ -97,9 +98,47 @@ __all__ = [
     "weight_path",
 ]
 
+#: Packages that are attributes of `hinge`. `plotting` needs matplotlib and is therefore not in `__all__`.
+_PACKAGES = ("io", "kernels", "losses", "lowrank", "online", "plotting", "ranking", "recipes", "selection", "solvers")
+
+#: Public names of the other packages; all remaining names of `__all__` are estimators.
+_OWNERS = {
+    "hinge.io": ("ModelFileError", "load", "save"),
+    "hinge.paths": (
+        "ApproximatePath",
+        "OneVsOnePaths",
+        "QuadraticLossPath",
+        "SolutionPath",
+        "approximate_path",
+        "epsilon_path",
+        "nu_path",
+        "one_vs_one_paths",
+        "quadratic_loss_path",
+        "regularization_path",
+        "weight_path",
+    ),
+    "hinge.problems": ("Certificate", "Status", "certify"),
+    "hinge.ranking": ("RankingPath", "ranking_path"),
+}
+_OWNER = {name: module for module, names in _OWNERS.items() for name in names}
+
 
 def __getattr__(name: str) -> Any:
-    """`hinge.plotting` is imported when it is first asked for: it needs matplotlib."""
-    if name == "plotting":
-        return import_module("hinge.plotting")
-    raise AttributeError(f"module 'hinge' has no attribute {name!r}")
+    """Import `name` on first use and keep it as an attribute."""
+    value: Any
+    if name in _PACKAGES:
+        value = import_module(f"hinge.{name}")
+    elif name == "__version__":
+        from importlib.metadata import version  # local: reading the metadata takes as long as all other imports
+
+        value = version("hinge")
+    elif name in __all__:
+        value = getattr(import_module(_OWNER.get(name, "hinge.estimators")), name)
+    else:
+        raise AttributeError(f"module 'hinge' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__", "plotting"})

@@ -1,9 +1,10 @@
-"""`hinge demo`: breast cancer cells, told apart by an SVC that proves how good its optimum is."""
+"""`hinge demo`: classify the Wisconsin breast cancer data, print the certificate and write two plots."""
 
 from __future__ import annotations
 
 import os
 import time
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ from hinge.estimators import SVC
 from hinge.plotting import Convergence, DecisionBoundary
 
 
-def demo(out: Path) -> int:
-    """Train, test, prove and draw; returns the exit code."""
-    out.mkdir(parents=True, exist_ok=True)  # first: a folder that cannot be made is said before any work
+def run(arguments: Namespace) -> int:
+    """Train, evaluate, certify and plot; return the exit code."""
+    out: Path = arguments.out
+    out.mkdir(parents=True, exist_ok=True)  # first, so that an unusable directory is reported before any work
     data = load_breast_cancer()
     X_train, X_test, y_train, y_test = train_test_split(
         data.data, data.target, test_size=0.25, stratify=data.target, random_state=0
@@ -29,7 +31,7 @@ def demo(out: Path) -> int:
     X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
     n, d = data.data.shape
     print(f"hinge {__version__} on the Wisconsin breast cancer data that comes with scikit-learn")
-    print(f"{n} samples, {d} standardised features; {len(y_train)} to learn from, {len(y_test)} held out\n")
+    print(f"{n} samples, {d} standardised features; {len(y_train)} for training, {len(y_test)} for testing\n")
 
     start = time.perf_counter()
     model = SVC(C=10.0, gamma=0.02, tol=1e-6).fit(X_train, y_train)
@@ -41,26 +43,26 @@ def demo(out: Path) -> int:
 
 
 def _print_model(model: SVC, seconds: float, X: Any, y: Any, names: Any) -> None:
-    right = int(np.sum(model.predict(X) == y))
+    correct = int(np.sum(model.predict(X) == y))
     total = int(np.sum(model.n_support_))
-    each = ", ".join(f"{count} {name}" for count, name in zip(model.n_support_, names, strict=True))
-    print(f"{model}: {getattr(model.status_, 'name', model.status_)} in {1e3 * seconds:.1f} ms")
+    per_class = ", ".join(f"{count} {name}" for count, name in zip(model.n_support_, names, strict=True))
+    print(f"{model}: {model.status_.name} in {1e3 * seconds:.1f} ms")
     _print_rows(
-        ("accuracy on held-out data", f"{right / len(y):.1%} ({right} of {len(y)})"),
-        ("support vectors", f"{total} ({each})"),
+        ("accuracy on test data", f"{correct / len(y):.1%} ({correct} of {len(y)})"),
+        ("support vectors", f"{total} ({per_class})"),
     )
 
 
 def _print_certificate(model: SVC, X: Any, y: Any) -> None:
-    fit, again = model.certificate_, model.certify(X, y)
+    reported, recomputed = model.certificate_, model.certify(X, y)
     print("certificate: the optimum lies between the dual and the primal value")
-    print(f"  {'':<27}{'by fit':<20}by certify(X, y), from the data alone")
+    print(f"  {'':<27}{'fit':<20}certify(X, y), recomputed from the data")
     _print_rows(
-        ("primal value", f"{fit.primal:<20.10f}{again.primal:.10f}"),
-        ("dual value", f"{fit.dual:<20.10f}{again.dual:.10f}"),
-        ("gap", f"{fit.gap:<20.2e}{again.gap:.2e}"),
-        ("relative gap", f"{fit.relative_gap:<20.2e}{again.relative_gap:.2e}"),
-        ("KKT violation", f"{fit.kkt_violation:<20.2e}{again.kkt_violation:.2e}"),
+        ("primal value", f"{reported.primal:<20.10f}{recomputed.primal:.10f}"),
+        ("dual value", f"{reported.dual:<20.10f}{recomputed.dual:.10f}"),
+        ("gap", f"{reported.gap:<20.2e}{recomputed.gap:.2e}"),
+        ("relative gap", f"{reported.relative_gap:<20.2e}{recomputed.relative_gap:.2e}"),
+        ("KKT violation", f"{reported.kkt_violation:<20.2e}{recomputed.kkt_violation:.2e}"),
     )
 
 
@@ -71,8 +73,8 @@ def _print_rows(*rows: tuple[str, str]) -> None:
 
 
 def _draw(model: SVC, X: Any, y: Any, names: Any, out: Path) -> None:
-    """The boundary of a second machine, on two principal components, and the convergence of the first."""
-    os.environ.setdefault("MPLBACKEND", "Agg")  # files only: a screen is neither needed nor opened
+    """Plot the decision boundary of an SVC on two principal components and the convergence of `model`."""
+    os.environ.setdefault("MPLBACKEND", "Agg")  # plots are written to files; no display is needed
     plane = PCA(2, random_state=0).fit_transform(X)
     flat = SVC(C=1.0, gamma=0.04, tol=1e-6).fit(plane, y)
     try:
@@ -85,12 +87,12 @@ def _draw(model: SVC, X: Any, y: Any, names: Any, out: Path) -> None:
         )
         convergence = Convergence.from_estimator(model)
     except ImportError as error:
-        print(f"no pictures: {error}")
+        print(f"no plots: {error}")
         return
-    print("pictures")
+    print("plots")
     for display, name, what in (
         (boundary, "decision-boundary.png", "an SVC on two principal components of the same data"),
-        (convergence, "convergence.png", "how the gap closed"),
+        (convergence, "convergence.png", "duality gap during training"),
     ):
         display.figure_.savefig(out / name, dpi=150)
         print(f"  {out / name}  {what}")
