@@ -1,10 +1,10 @@
-# hinge: `make demo` and `make test` need Python >= 3.11 with its headers, a C++17 compiler, and nothing else.
-# They make an environment in .venv, build the core into it, and redo either only when its inputs changed.
+# `make demo` and `make test` require Python >= 3.11 with its headers and a C++17 compiler.
+# They create a virtual environment in .venv and build the core into it. Both are updated only if their inputs change.
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# Continuous integration sets CI: there a compiler warning is an error.
+# Continuous integration sets CI. Compiler warnings are then errors.
 WERROR ?= $(if $(CI),ON,OFF)
 
 ifeq ($(OS),Windows_NT)
@@ -17,13 +17,13 @@ PIP  := $(BIN)/python -m pip --disable-pip-version-check install -qq
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types imports pytest test-slow sanitize sanitize-build docs wheel clean
 
-help:  ## what can be made
+help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
 
-demo: $(VENV)/.hinge $(VENV)/.extra-plot  ## train, prove, and draw: writes pictures to demo-output/
+demo: $(VENV)/.hinge $(VENV)/.extra-plot  ## fit a model, print its certificate, write plots to demo-output/
 	@$(BIN)/python -m hinge demo --out demo-output
 
-test: lint types imports pytest  ## everything that must pass before a change lands
+test: lint types imports pytest  ## run all checks that a change must pass
 
 lint: $(VENV)/.extra-test
 	@echo "ruff"; $(BIN)/ruff check .
@@ -37,17 +37,17 @@ imports: $(VENV)/.hinge $(VENV)/.extra-test
 pytest: $(VENV)/.hinge $(VENV)/.extra-test
 	@echo "pytest"; $(BIN)/python -m pytest $(ARGS)
 
-test-slow: $(VENV)/.hinge $(VENV)/.extra-test  ## the long comparisons against other solvers
+test-slow: $(VENV)/.hinge $(VENV)/.extra-test  ## run the slow tests (comparisons with other solvers)
 	@$(BIN)/python -m pytest -m slow $(ARGS)
 
-docs: $(VENV)/.hinge $(VENV)/.extra-docs  ## the manual, in docs/_build/html
+docs: $(VENV)/.hinge $(VENV)/.extra-docs  ## build the documentation in docs/_build/html
 	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-wheel: $(VENV)/.base  ## a wheel in dist/
+wheel: $(VENV)/.base  ## build a wheel in dist/
 	@$(BIN)/python -m pip --disable-pip-version-check wheel -qq --no-deps --wheel-dir dist .
 
-clean:  ## remove everything that was made
+clean:  ## remove all generated files
 	rm -rf $(VENV) build dist demo-output docs/_build docs/api/generated docs/gallery
 	rm -f src/hinge/_core/native.pyi
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
@@ -55,35 +55,35 @@ clean:  ## remove everything that was made
 
 # --- the environment ------------------------------------------------------------------------------
 
-# Requirements come from pyproject.toml alone.  `needs base` or `needs EXTRA` prints them, one a line.
+# All requirements are declared in pyproject.toml. `needs base` and `needs EXTRA` print them, one per line.
 define needs
 import sys, tomllib
 with open("pyproject.toml", "rb") as file: p = tomllib.load(file)
-what = sys.argv[1]
+group = sys.argv[1]
 base = p["build-system"]["requires"] + ["cmake>=3.24", "ninja>=1.11"] + p["project"]["dependencies"]
-print(*(base if what == "base" else p["project"]["optional-dependencies"][what]), sep="\n")
+print(*(base if group == "base" else p["project"]["optional-dependencies"][group]), sep="\n")
 endef
 export needs
 
 $(VENV)/.base: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "hinge needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	@echo "environment in $(VENV)"
+	  echo "hinge requires Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "creating the environment in $(VENV)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -c "$$needs" base > $(VENV)/base.txt
 	@$(PIP) -r $(VENV)/base.txt
 	@touch $@
 
 $(VENV)/.extra-%: pyproject.toml $(VENV)/.base
-	@echo "packages for $*"
+	@echo "installing packages for $*"
 	@$(BIN)/python -c "$$needs" $* > $(VENV)/extra-$*.txt
 	@$(PIP) -r $(VENV)/extra-$*.txt
 	@touch $@
 
 .PRECIOUS: $(VENV)/.extra-%
 
-# An editable install: Python files are read from src/, and the core is compiled again, incrementally, whenever a
-# C++ file or folder is newer than the stamp.  The stub is copied beside the sources for mypy and for editors.
+# Editable install: Python files are read from src/. The core is recompiled incrementally if a C++ file or directory is
+# newer than the stamp file. The type stub is copied to src/ for mypy and for editors.
 $(VENV)/.hinge: $(VENV)/.base $(CORE)
 	@echo "building hinge"
 	@$(PIP) --no-build-isolation --no-deps -C build-dir=build/editable \
@@ -95,7 +95,7 @@ $(VENV)/.hinge: $(VENV)/.base $(CORE)
 
 SANITIZE := address,undefined
 SAN      := build/sanitize
-# Tests of compiled code; solvers written in NumPy have nothing to find here.
+# Only tests of compiled code run with sanitizers. Solvers written in NumPy are left out.
 NUMPY    := %/test_iterative.py %/test_iterative_solvers.py %/test_low_rank.py %/test_crossover.py %/test_losses.py %/test_precision.py
 SANTESTS := $(wildcard tests/kernels tests/linear tests/io/test_libsvm.py tests/online/test_learner.py) \
             $(wildcard tests/paths/test_regularization.py) \
@@ -103,18 +103,18 @@ SANTESTS := $(wildcard tests/kernels tests/linear tests/io/test_libsvm.py tests/
 SANENV    = LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
             ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc
 
-sanitize: sanitize-build  ## the core under ASan and UBSan
+sanitize: sanitize-build  ## test the core with AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(BIN)/ctest --test-dir $(SAN)/build --output-on-failure --no-tests=ignore
 	@$(SANENV) $(SAN)/venv/bin/python -m pytest --hypothesis-profile=sanitize --capture=sys -p no:cacheprovider \
 	  $(SANTESTS) $(ARGS)
 
-# A second environment that borrows the packages of the first but has its own, sanitized, hinge; the C++ test
+# A second environment that uses the packages of the first one and a hinge that is built with sanitizers. The C++ test
 # programs are compiled in the same build.
 sanitize-build: $(VENV)/.extra-test
-	@echo "building hinge under $(SANITIZE)"
+	@echo "building hinge with sanitizers: $(SANITIZE)"
 	@test -x $(SAN)/venv/bin/python || $(PYTHON) -m venv --without-pip $(SAN)/venv
 	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
-	  > "$$($(SAN)/venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/borrowed.pth"
+	  > "$$($(SAN)/venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/shared_packages.pth"
 	@$(SAN)/venv/bin/python -m pip --disable-pip-version-check install -qq --no-build-isolation --no-deps \
 	  -C build-dir=$(SAN)/build -C cmake.build-type=Debug -C install.strip=false \
 	  -C cmake.define.HINGE_SANITIZE=$(SANITIZE) -C cmake.define.HINGE_CPP_TESTS=ON \
