@@ -1,16 +1,18 @@
 """
-Weights that change
-===================
+Changing sample weights
+=======================
 
-Three uses of exact weight paths: noise that varies, a series that drifts, inputs that shift. The first two take the
-data of Karasuyama's dissertation from a folder ``shared/data`` beside the repository where there is one.
+This example shows three applications of exact weight paths: heteroscedastic noise, a time series that drifts, and
+covariate shift. The first two use the data sets of Karasuyama's dissertation if a folder ``shared/data`` exists next to
+the repository. Otherwise they use substitutes.
 """
 
 # %%
-# Noise that varies
-# -----------------
+# Heteroscedastic noise
+# ---------------------
 #
-# Samples far from the fit get less weight, the fit follows exactly, and again until nothing changes.
+# Samples with large residuals get smaller weights. The solution follows each change of the weights exactly, until the
+# residuals no longer change.
 
 from pathlib import Path
 
@@ -23,8 +25,8 @@ import hinge
 from hinge.recipes import HeteroscedasticSVR, SlidingSVC, covariate_shift_path
 
 
-def shared(name):
-    """X and y of a benchmark set, or None."""
+def load_shared(name):
+    """Return X and y of a data set in ``shared/data``, or None if it is not available."""
     for folder in (Path.cwd(), *Path.cwd().parents):
         path = folder / "shared" / "data" / f"{name}.npz"
         if path.is_file():
@@ -33,91 +35,103 @@ def shared(name):
     return None
 
 
-found = shared("housing")
-if found is None:
+housing = load_shared("housing")
+if housing is None:
     X, y = load_diabetes(return_X_y=True)
     X, y, source = MinMaxScaler((-1, 1)).fit_transform(X), y / 10, "diabetes"
 else:
-    (X, y), source = found, "housing"
+    (X, y), source = housing, "housing"
 model = HeteroscedasticSVR(C=10.0, epsilon=0.05, gamma=1 / X.shape[1], weight_tol=5e-3).fit(X, y)
-print(f"{source}: {model.n_updates_} changes of {len(y)} weights, relative gap {model.certificate_.relative_gap:.0e}")
-fresh = hinge.SVR(C=10.0, epsilon=0.05, gamma=1 / X.shape[1], tol=1e-8).fit(X, y, model.sample_weight_)
-print(f"difference from a fresh fit with the last weights: {np.max(np.abs(fresh.predict(X) - model.predict(X))):.0e}")
+print(
+    f"{source}: {len(y)} sample weights, updated {model.n_updates_} times, "
+    f"relative gap {model.certificate_.relative_gap:.0e}"
+)
+refit = hinge.SVR(C=10.0, epsilon=0.05, gamma=1 / X.shape[1], tol=1e-8).fit(X, y, model.sample_weight_)
+difference = np.max(np.abs(refit.predict(X) - model.predict(X)))
+print(f"largest difference from a new fit with the final weights: {difference:.0e}")
 plt.scatter(np.abs(y - model.predict(X)), model.sample_weight_, s=8)
 plt.xscale("log")
 plt.yscale("log")
-plt.xlabel("residual")
-plt.ylabel("weight")
+plt.xlabel("absolute residual")
+plt.ylabel("sample weight")
 
 # %%
-# A series that drifts
-# --------------------
+# A drifting time series
+# ----------------------
 #
-# The closing prices of the NASDAQ index (or a random walk) with the features of the dissertation's Table 4.2: how far
-# the price is from its 15-day moving average, and its relative changes over 5, 10, 15 and 20 days; will the smoothed
-# price be higher in five days? Five days come, five go, the newest weigh most. One path per step, and the result is
-# that of training from scratch.
+# The data are closing prices of the NASDAQ index (or a random walk) with the features of Table 4.2 of the dissertation:
+# the distance of the price from its 15-day moving average, and its relative changes over 5, 10, 15 and 20 days. The
+# task is to predict whether the smoothed price will be higher in five days. In each step five days are added and five
+# are removed, and the newest days have the largest weights. Each step follows one path. The result equals training from
+# scratch.
 
-found = shared("nasdaq")
-price = found[1] if found else 2000 * np.exp(np.cumsum(0.01 * np.random.default_rng(0).normal(size=2263)))
+nasdaq = load_shared("nasdaq")
+price = nasdaq[1] if nasdaq else 2000 * np.exp(np.cumsum(0.01 * np.random.default_rng(0).normal(size=2263)))
 
 
-def ema(price, k):
-    """The k-day exponential moving average."""
-    out, share = price.copy(), 2 / (k + 1)
+def moving_average(price, k):
+    """Return the k-day exponential moving average."""
+    average, share = price.copy(), 2 / (k + 1)
     for i in range(1, len(price)):
-        out[i] = out[i - 1] + share * (price[i] - out[i - 1])
-    return out
+        average[i] = average[i - 1] + share * (price[i] - average[i - 1])
+    return average
 
 
-def clipped(values):
-    """Values beyond two standard deviations from the mean are moved there."""
+def clip_outliers(values):
+    """Clip values to two standard deviations from the mean."""
     return np.clip(values, values.mean() - 2 * values.std(), values.mean() + 2 * values.std())
 
 
 days = np.arange(20, len(price) - 5)
-lags = [clipped(100 * (price[days] / price[days - k] - 1)) for k in (5, 10, 15, 20)]
-X = MinMaxScaler().fit_transform(np.column_stack([price[days] - ema(price, 15)[days], *lags]))
-smooth = ema(price, 3)
+changes = [clip_outliers(100 * (price[days] / price[days - k] - 1)) for k in (5, 10, 15, 20)]
+X = MinMaxScaler().fit_transform(np.column_stack([price[days] - moving_average(price, 15)[days], *changes]))
+smooth = moving_average(price, 3)
 y = np.where(smooth[days + 5] > smooth[days], 1, -1)
 window = 600
 model = SlidingSVC(C=10.0, gamma=1.0, window=window, recency=3.0).fit(X[:window], y[:window])
-right = []
+correct = []
 for first in range(window, window + 300, 5):
-    right.extend(model.predict(X[first : first + 5]) == y[first : first + 5])
+    correct.extend(model.predict(X[first : first + 5]) == y[first : first + 5])
     model.slide(X[first : first + 5], y[first : first + 5])
-print(f"{len(right)} days, {100 * np.mean(right):.0f} % right (prices are hard to foretell)")
-rows, labels, weight = model.training_data_
-fresh = SlidingSVC(C=10.0, gamma=1.0, window=window, recency=3.0).fit(rows, labels)
-apart = np.max(np.abs(fresh.decision_function(rows) - model.decision_function(rows)))
-print(f"after 60 steps: relative gap {model.certificate_.relative_gap:.0e}, difference from a fresh fit {apart:.0e}")
+print(f"{len(correct)} days predicted, accuracy {100 * np.mean(correct):.0f} % (price movements are hard to predict)")
+X_window, y_window, _ = model.training_data_
+refit = SlidingSVC(C=10.0, gamma=1.0, window=window, recency=3.0).fit(X_window, y_window)
+difference = np.max(np.abs(refit.decision_function(X_window) - model.decision_function(X_window)))
+print(
+    f"after 60 steps: relative gap {model.certificate_.relative_gap:.0e}, "
+    f"largest difference from a new fit {difference:.0e}"
+)
 
 # %%
-# Inputs that shift
-# -----------------
+# Covariate shift
+# ---------------
 #
-# Breast cancer by texture and smoothness, trained on tissue of low texture and used on the rest. The error on the
-# targets is an exact function of θ, from equal weights to importance weights; and θ can be chosen without any label of
-# the targets, by the training distribution weighted to look like theirs.
+# The task is to classify breast tumors by texture and smoothness. The training samples mostly have low texture values,
+# the target samples high ones. The error on the target samples is an exact function of θ, from equal weights (θ = 0) to
+# importance weights (θ = 1). The best θ is chosen without labels of target samples, on validation samples of the
+# training distribution that are weighted by the density ratio.
 
 rng = np.random.default_rng(0)
 X, y = load_breast_cancer(return_X_y=True)
 X = StandardScaler().fit_transform(X)[:, [1, 4]]
-seen = rng.uniform(size=len(y)) < 1 / (1 + np.exp(2.5 * X[:, 0]))
-X_target, y_target = X[~seen], y[~seen]
-order = rng.permutation(np.flatnonzero(seen))
-train, held = order[: len(order) * 2 // 3], order[len(order) * 2 // 3 :]
-X_val, y_val = X[held], y[held]
+is_source = rng.uniform(size=len(y)) < 1 / (1 + np.exp(2.5 * X[:, 0]))
+X_target, y_target = X[~is_source], y[~is_source]
+order = rng.permutation(np.flatnonzero(is_source))
+train, validation = order[: len(order) * 2 // 3], order[len(order) * 2 // 3 :]
+X_val, y_val = X[validation], y[validation]
 shift = covariate_shift_path(X[train], y[train], X_target, C=0.3, gamma=0.05)
 best = shift.best(X_val, y_val)
-on_target = shift.validation_error(X_target, y_target, weighted=False)
-print(f"chosen without target labels: θ = {best.theta:.3f}, in [{best.low:.3f}, {best.high:.3f}]")
-print(f"errors on the targets: {on_target(0.0):.3f} with equal weights, {on_target(1.0):.3f} with importance weights, "
-      f"{np.mean(shift.model(best.theta).predict(X_target) != y_target):.3f} at the chosen θ")  # fmt: skip
+target_error = shift.validation_error(X_target, y_target, weighted=False)
+best_error = np.mean(shift.model(best.theta).predict(X_target) != y_target)
+print(f"best θ, chosen without target labels: {best.theta:.3f}, interval [{best.low:.3f}, {best.high:.3f}]")
+print(
+    f"error on the target samples: {target_error(0.0):.3f} with equal weights, "
+    f"{target_error(1.0):.3f} with importance weights, {best_error:.3f} at the best θ"
+)
 plt.figure()
-plt.stairs(on_target.values, on_target.knots, baseline=None, label="on the targets")
-weighted = shift.validation_error(X_val, y_val)
-plt.stairs(weighted.values, weighted.knots, baseline=None, label="weighted validation")
+plt.stairs(target_error.values, target_error.knots, baseline=None, label="target samples")
+weighted_error = shift.validation_error(X_val, y_val)
+plt.stairs(weighted_error.values, weighted_error.knots, baseline=None, label="weighted validation samples")
 plt.axvspan(best.low, best.high, alpha=0.2)
 plt.xlabel("θ")
 plt.ylabel("error")

@@ -1,17 +1,16 @@
 """
-Boundary, margins, support vectors, and a proof
-===============================================
+Decision boundary and certificate
+=================================
 
-Two half moons and a machine that tells them apart.  The rings are the support vectors: the only samples
-the model keeps.  Solid is the boundary, where the decision function f is zero; dashed are the margins,
-where f is ±1.
+This example classifies two half moons with an RBF kernel. The circles mark the support vectors. The solid line is the
+decision boundary, where the decision function f is zero. The dashed lines are the margins, where f is ±1.
 """
 
 # %%
-# The machine
-# -----------
+# Fitting the model
+# -----------------
 #
-# A support vector machine with the RBF kernel k(x, z) = exp(−γ‖x − z‖²).
+# The RBF kernel is k(x, z) = exp(−γ‖x − z‖²).
 
 from sklearn.datasets import make_moons
 
@@ -25,23 +24,24 @@ DecisionBoundary.from_estimator(
 )
 
 # %%
-# Its certificate
+# The certificate
 # ---------------
 #
-# The optimum of the training problem lies between the dual and the primal value.
+# The optimal value of the training problem lies between the dual and the primal value.
 
 print(model.certificate_)
 
 # %%
-# The same figures again, from the data alone, by code that the solver does not use.
+# ``certify`` recomputes the same quantities from the data, with code that the solver does not use.
 
 print(model.certify(X, y))
 
 # %%
-# How it got there
-# ----------------
+# Convergence
+# -----------
 #
-# Above: the bracket around the optimum closes from both sides.  Below: its width, on a logarithmic scale,
-# beside the largest violation of the optimality conditions, which is what ``tol`` bounds.
+# The upper plot shows the primal and dual values, which converge to the optimal value from both sides. The lower plot
+# shows their difference on a logarithmic scale, and the largest violation of the optimality conditions, which is
+# compared with ``tol``.
 
 Convergence.from_estimator(model)

@@ -1,14 +1,14 @@
 """
-All values of C at once
-=======================
+Regularization path
+===================
 
-The solution of a support vector machine is a piecewise linear function of C. Here is the whole of it, and the error on
-other data as an exact step function: no grid can find a better C.
+The solution of a support vector machine is a piecewise linear function of C. This example computes the whole path and
+the validation error as an exact step function of C, so the best C is found without a grid.
 """
 
 # %%
-# A path
-# ------
+# Coefficients
+# ------------
 
 from sklearn.datasets import make_moons
 
@@ -21,22 +21,22 @@ print(path)
 PathDisplay.from_coefficients(path)
 
 # %%
-# Who is where
-# ------------
+# Number of samples at each bound and on the margin
+# -------------------------------------------------
 
 PathDisplay.from_index_sets(path)
 
 # %%
-# The best C
-# ----------
+# Validation error
+# ----------------
 
 PathDisplay.from_validation(path, X[200:], y[200:])
 
 # %%
-# Samples that come and go
-# ------------------------
+# Adding and removing samples
+# ---------------------------
 
 model = hinge.IncrementalSVC(C=10.0, gamma=2.0).fit(X[:200], y[:200])
 model.update(X[200:250], y[200:250], forget=range(50))
-print(model.n_samples_, "samples,", int(model.n_iter_[0]), "events")
+print(f"{model.n_samples_} samples, {int(model.n_iter_[0])} breakpoints")
 print(model.certificate_)
