@@ -222,7 +222,7 @@ class TestMachines:
         X, y = data("SVC")
         model = machine("SVC").fit(X, y)
         del model.model_
-        with pytest.raises(ValueError, match=r"not whole.*fit it again"):
+        with pytest.raises(ValueError, match=r"inconsistent.*fit again"):
             hinge.save(model, path)
         assert not path.exists()
 

@@ -262,7 +262,7 @@ class TestMalformed:
 
 class TestMap:
     def test_maps_what_load_reads(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(module, "BLOCK", 1000)
+        monkeypatch.setattr(module, "READ_BYTES", 1000)
         X = sp.random(300, 40, 0.2, format="csr", random_state=0, dtype=np.float32)
         y = np.sign(np.random.default_rng(0).normal(size=300))
         path = tmp_path / "data.txt"

@@ -70,7 +70,7 @@ class TestRefusals:
     def test_invalid_sparse(self, carrier, path):
         matrix = sparse.csr_array(np.eye(3))
         matrix.indices = matrix.indices + 1
-        with pytest.raises(TypeError, match="column outside"):
+        with pytest.raises(TypeError, match="column index outside"):
             hinge.save(carrier(matrix), path)
 
     def test_a_function_as_kernel(self, path):
@@ -202,7 +202,7 @@ class TestWriting:
         np.testing.assert_array_equal(found, model.dual_coef_)
 
     def test_64_bit_entries(self, carrier, path, monkeypatch):
-        monkeypatch.setattr(archive, "LARGE", 100)
+        monkeypatch.setattr(archive, "ZIP64_BYTES", 100)
         value = [np.arange(1000.0), np.arange(3)]
         hinge.save(carrier(value), path)
         for found, expected in zip(hinge.load(path).value, value, strict=True):

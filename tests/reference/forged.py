@@ -40,7 +40,7 @@ def refused(path, message=None):
 
 def assert_altered_is_refused(altered, file, monkeypatch):
     """Neither written nor, where somebody else wrote it, read."""
-    with pytest.raises(ValueError, match="not whole"):
+    with pytest.raises(ValueError, match="inconsistent"):
         hinge.save(altered, file)
     monkeypatch.setattr("hinge.io.files.check_fitted", lambda model: None)
     hinge.save(altered, file)

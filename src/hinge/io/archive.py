@@ -1,7 +1,7 @@
-"""The container of a model file: `hinge.json` and one `.npy` entry per array in an uncompressed ZIP archive.
+"""Container of a model file: an uncompressed ZIP archive with `hinge.json` and one `.npy` entry per array.
 
-Nothing is ever extracted.  An archive that `write` could not have made is a `Flaw`, found before anything
-large is read: what is allocated is never more than the file itself.
+Nothing is extracted to disk. An archive that `write` cannot have produced raises `Flaw` before its arrays are read, so
+that reading never allocates more memory than the size of the file.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from hinge.io.arrays import read_array, write_array
 from hinge.io.errors import FOREIGN, Flaw
 
 MANIFEST = "hinge.json"
-#: Most bytes of `hinge.json`: parameters, a few numbers, the names of labels and features.
+#: Largest size of `hinge.json` in bytes: parameters, a few numbers, the names of labels and features.
 MAX_MANIFEST = 1 << 26
-#: From this size on an entry gets 64-bit sizes.
-LARGE = 1 << 30
+#: Entries of at least this many bytes are written with 64-bit sizes.
+ZIP64_BYTES = 1 << 30
 
 
 def manifest_bytes(manifest: dict[str, Any]) -> bytes:
-    """The text of `hinge.json`: strict JSON, keys in order."""
+    """Return the text of `hinge.json`: strict JSON with sorted keys."""
     text = json.dumps(manifest, allow_nan=False, sort_keys=True, separators=(",", ":")).encode("ascii")
     if len(text) > MAX_MANIFEST:
         raise ValueError(
-            f"the model has {len(text)} bytes of text and numbers beside its arrays, at most {MAX_MANIFEST} "
+            f"the model has {len(text)} bytes of text and numbers outside its arrays; at most {MAX_MANIFEST} "
             "can be saved: use arrays of numbers or fixed-length text as labels"
         )
     return text
 
 
 def write(file: IO[bytes], manifest: bytes, arrays: Sequence[NDArray[Any]]) -> None:
-    """Write the archive; the same contents give the same bytes."""
+    """Write the archive. Equal contents give equal bytes."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         with archive.open(_entry(MANIFEST), "w") as stream:
             stream.write(manifest)
         for i, array in enumerate(arrays):
-            with archive.open(_entry(f"{i}.npy"), "w", force_zip64=array.nbytes >= LARGE) as stream:
+            with archive.open(_entry(f"{i}.npy"), "w", force_zip64=array.nbytes >= ZIP64_BYTES) as stream:
                 write_array(stream, array)
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
-    """An entry without traces of the time or the machine."""
+    """Return an entry that records neither the time nor the operating system."""
     entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
     entry.create_system = 3
     entry.external_attr = 0o100644 << 16
@@ -58,7 +58,7 @@ def _entry(name: str) -> zipfile.ZipInfo:
 class Archive:
     """An archive opened for reading.
 
-    `manifest` can be asked for first, whatever else is in the file; `check_entries` comes before `array`.
+    `manifest` may be called first, whatever else the file contains. `check_entries` must be called before `array`.
     """
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -84,15 +84,15 @@ class Archive:
         self._zip.close()
 
     def manifest(self) -> dict[str, Any]:
-        """What `hinge.json` says."""
+        """Return the contents of `hinge.json`."""
         entry = self._by_name.get(MANIFEST)
         if entry is None:
             raise Flaw(f"this is not a model file (it has no {MANIFEST})", FOREIGN)
-        self._check(entry, min(self._size, MAX_MANIFEST))
+        _check_storage([entry], min(self._size, MAX_MANIFEST))
         text = self._zip.read(entry)
         try:
             manifest = json.loads(
-                text, object_pairs_hook=_no_repeats, parse_constant=_no_number, parse_float=_no_number
+                text, object_pairs_hook=_unique_keys, parse_constant=_refuse_number, parse_float=_refuse_number
             )
         except RecursionError as error:
             raise Flaw(f"{MANIFEST} is nested too deeply") from error
@@ -101,19 +101,21 @@ class Archive:
         return manifest
 
     def check_entries(self) -> None:
-        """Refuse names, sizes and ways of storing that `write` does not use."""
+        """Refuse names, sizes and storage methods that `write` does not use."""
+        claimed = 0
         for entry in self._entries:
             name = entry.orig_filename
+            claimed += entry.file_size
             if name != MANIFEST and not re.fullmatch(r"(0|[1-9][0-9]{0,8})\.npy", name):
                 raise Flaw(f"it has an entry that hinge does not write: {name[:60]!r}", FOREIGN)
             if self._by_name[name] is not entry:
                 raise Flaw(f"it has the entry {name!r} twice", FOREIGN)
-            self._check(entry, self._size)
-        if sum(entry.file_size for entry in self._entries) > self._size:
+        _check_storage(self._entries, self._size)
+        if claimed > self._size:
             raise Flaw("its entries claim more bytes than the file has")
 
     def array(self, number: int) -> NDArray[Any]:
-        """The array of a number, read when it is first asked for; later the same object."""
+        """Return the array with this number. It is read once; later calls return the same object."""
         if number not in self._arrays:
             entry = self._by_name.get(f"{number}.npy")
             if entry is None:
@@ -123,12 +125,14 @@ class Archive:
         return self._arrays[number]
 
     def check_all_used(self) -> None:
-        """Refuse arrays that nobody asked for."""
+        """Refuse arrays that the manifest does not refer to."""
         if len(self._arrays) != len(self._entries) - 1:
-            raise Flaw("it has arrays that belong to nothing", FOREIGN)
+            raise Flaw("it has arrays that its description does not mention", FOREIGN)
 
-    @staticmethod
-    def _check(entry: zipfile.ZipInfo, limit: int) -> None:
+
+def _check_storage(entries: Sequence[zipfile.ZipInfo], limit: int) -> None:
+    """Refuse encrypted and compressed entries, and those that claim more than `limit` bytes."""
+    for entry in entries:
         name = entry.filename[:60]
         if entry.flag_bits & 0x1:
             raise Flaw(f"its entry {name!r} is encrypted", FOREIGN)
@@ -138,12 +142,12 @@ class Archive:
             raise Flaw(f"its entry {name!r} claims {entry.file_size} bytes; at most {limit} are possible")
 
 
-def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) != len(pairs):
         raise Flaw(f"{MANIFEST} has the same key twice")
     return values
 
 
-def _no_number(text: str) -> None:
+def _refuse_number(text: str) -> None:
     raise Flaw(f"{MANIFEST} has a number that hinge does not write: {text[:40]}")

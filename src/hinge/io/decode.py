@@ -14,17 +14,21 @@ from hinge.io.arrays import check_values, read_dtype
 from hinge.io.encode import MAX_DEPTH, SCALARS, SPARSE, check_csr
 from hinge.io.errors import NEWER, Flaw
 from hinge.io.estimators import rebuild
-from hinge.io.registry import ENUMS, RECORDS, fields_of, fits
+from hinge.io.registry import ENUMS, FORMER_NAMES, PLAIN, RECORDS, fields_of, fits, required_fields
 
 T = TypeVar("T")
 
 
 def expect(node: Any, kind: type[T], length: int | None = None) -> T:
-    """`node`, which must be of exactly this JSON type and length."""
-    found: Any = node  # else mypy takes the length of a T
-    if type(node) is not kind or (length is not None and len(found) != length):
-        raise Flaw(f"a value is written in a way that hinge does not write: {str(node)[:60]}")
+    """Return `node`, which must be of exactly this JSON type and length."""
+    value: Any = node  # mypy does not know the length of a T
+    if type(node) is not kind or (length is not None and len(value) != length):
+        raise _unknown(node)
     return node
+
+
+def _unknown(node: Any) -> Flaw:
+    return Flaw(f"a value is written in a way that hinge does not write: {str(node)[:60]}")
 
 
 def _shape(node: Any, length: int | None = None) -> tuple[int, ...]:
@@ -35,35 +39,36 @@ def _shape(node: Any, length: int | None = None) -> tuple[int, ...]:
 
 
 class Decoder:
-    """JSON → values.  Any tree that `Encoder` could not have made is a `Flaw`.
+    """Conversion of JSON trees to values. A tree that `Encoder` cannot have produced raises `Flaw`.
 
     Parameters
     ----------
     array : callable
-        The array of a number, the same object each time.
+        Returns the array with a given number, always the same object.
     """
 
     def __init__(self, array: Callable[[int], NDArray[Any]]) -> None:
         self._array = array
 
     def decode(self, node: Any, depth: int = 0) -> Any:
-        """The value of a tree."""
+        """Return the value of a tree."""
         if depth > MAX_DEPTH:
             raise Flaw("its values are nested too deeply")
-        if node is None or type(node) in (bool, int, str):
+        if type(node) in PLAIN:
             return node
         if type(node) is list:
             return [self.decode(item, depth + 1) for item in node]
         if type(node) is not dict or len(node) != 1:
-            raise Flaw(f"a value is written in a way that hinge does not write: {str(node)[:60]}")
+            raise _unknown(node)
         ((tag, content),) = node.items()
+        if tag == "array" and type(content) is int:  # arrays and floats are the most common nodes
+            return self._array(content)
+        if tag == "float" and type(content) is str:
+            return float.fromhex(content)
         read = self._READERS.get(tag)
         if read is None:
             raise Flaw(f"a value has the unknown type {tag[:40]!r}")
         return read(self, content, depth)
-
-    def _float(self, content: Any, depth: int) -> float:
-        return float.fromhex(expect(content, str))
 
     def _bytes(self, content: Any, depth: int) -> bytes:
         return bytes.fromhex(expect(content, str))
@@ -81,11 +86,8 @@ class Decoder:
     def _scalar_of(self, node: Any) -> Any:
         value = self.decode(node, MAX_DEPTH)
         if not isinstance(value, SCALARS):
-            raise Flaw(f"a {type(value).__name__} stands where text or a number belongs")
+            raise Flaw(f"it holds a {type(value).__name__} where text or a number is required")
         return value
-
-    def _reference(self, content: Any, depth: int = 0) -> NDArray[Any]:
-        return self._array(expect(content, int))
 
     def _objects(self, content: Any, depth: int) -> NDArray[Any]:
         shape, items = expect(content, list, 2)
@@ -116,10 +118,10 @@ class Decoder:
         rows, columns = _shape(shape, 2)
         if expect(name, str) not in SPARSE:
             raise Flaw(f"a sparse matrix has the unknown type {name[:40]!r}")
-        data, indices, indptr = (self._reference(piece) for piece in pieces)
+        data, indices, indptr = (self._array(expect(piece, int)) for piece in pieces)
         check_csr((rows, columns), data, indices, indptr)
         matrix = SPARSE[name]((rows, columns), dtype=data.dtype)
-        # not through the constructor, which narrows 64-bit indices and copies
+        # the constructor would narrow 64-bit indices and copy
         matrix.data, matrix.indices, matrix.indptr = data, indices, indptr
         return matrix
 
@@ -131,17 +133,20 @@ class Decoder:
 
     def _record(self, content: Any, depth: int) -> Any:
         name, nodes = expect(content, list, 2)
-        if expect(name, str) not in RECORDS:
+        cls = RECORDS.get(FORMER_NAMES.get(expect(name, str), name))
+        if cls is None:
             raise Flaw(f"it holds an object of the unknown class {name[:40]!r}", NEWER)
-        fields = fields_of(RECORDS[name])
-        required = {field for field, (_, optional) in fields.items() if not optional}
-        if not required <= set(expect(nodes, dict)) <= set(fields):
+        fields = fields_of(cls)
+        if not required_fields(cls) <= set(expect(nodes, dict)) <= set(fields):
             raise Flaw(f"an object of class {name} has the wrong fields")
-        values = {field: self.decode(node, depth + 1) for field, node in nodes.items()}
-        for field, value in values.items():
-            if not fits(value, fields[field][0]):
-                raise Flaw(f"{name}.{field} is a {type(value).__name__}, which it cannot be")
-        return RECORDS[name](**values)
+        values = {}
+        for field, node in nodes.items():
+            value = node if type(node) in PLAIN else self.decode(node, depth + 1)
+            hint = fields[field][0]
+            if type(value) is not hint and not fits(value, hint):
+                raise Flaw(f"{name}.{field} is a {type(value).__name__}, but it must be {hint}")
+            values[field] = value
+        return cls(**values)
 
     def _machine(self, content: Any, depth: int) -> Any:
         name, parameters, state = expect(content, list, 3)
@@ -152,15 +157,13 @@ class Decoder:
         values, mask = (self.decode(node, depth + 1) for node in expect(content, list, 2))
         whole = isinstance(values, np.ndarray) and isinstance(mask, np.ndarray) and mask.dtype == np.bool_
         if not whole or values.shape != mask.shape:
-            raise Flaw("a masked array is not made of values and their mask")
+            raise Flaw("a masked array does not consist of values and their mask")
         return np.ma.MaskedArray(values, mask)
 
     _READERS: ClassVar[dict[str, Callable[[Decoder, Any, int], Any]]] = {
-        "float": _float,
         "bytes": _bytes,
         "tuple": _tuple,
         "dict": _dict,
-        "array": _reference,
         "objects": _objects,
         "scalar": _scalar,
         "csr": _csr,

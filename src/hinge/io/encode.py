@@ -1,19 +1,18 @@
-"""A machine's values as a JSON tree in which arrays are references.
+"""Encoding of the values of an estimator as a JSON tree in which arrays are references.
 
-None, truth values, integers, text and lists are themselves.  Everything else is an object with one key that
-says what it is:
+None, booleans, integers, text and lists are JSON values. Every other value is an object with one key, its type:
 
-    {"float": "0x1.8p+1"}                     exactly, NaN and infinities included
+    {"float": "0x1.8p+1"}                     exact, including NaN and infinities
     {"bytes": "6869"}                         hexadecimal
     {"tuple": [...]}
-    {"dict": [[key, value], ...]}             keys of any scalar type, in their order
+    {"dict": [[key, value], ...]}             keys of any scalar type, in insertion order
     {"array": 3}                              the entry 3.npy
     {"objects": [shape, [item, ...]]}         an object array of scalars
-    {"scalar": ["<f8", "000000000000f03f"]}   a NumPy scalar: its type and its bytes; ["U", text], ["S", hex]
+    {"scalar": ["<f8", "000000000000f03f"]}   a NumPy scalar: data type and bytes; or ["U", text], ["S", hex]
     {"csr": ["csr_matrix", shape, data, indices, indptr]}
     {"enum": ["Status", "SOLVED"]}
     {"record": ["RBF", {"gamma": ...}]}       a registered dataclass
-    {"machine": ["SVC", {...}, {...}]}        a machine inside a result: its parameters and its state
+    {"machine": ["SVC", {...}, {...}]}        an estimator inside a result: parameters and state
     {"masked": [values, mask]}                a masked array
 """
 
@@ -30,25 +29,25 @@ from hinge.io.errors import Flaw
 from hinge.io.estimators import split
 from hinge.io.registry import ENUMS, ESTIMATORS, RECORDS, fields_of, fits, name_of
 
-#: Deeper trees are mistakes (or attacks).
+#: Deeper trees are refused: they are mistakes or attacks.
 MAX_DEPTH: Final = 100
-#: Python refuses to read integers with more than 4300 digits.
+#: Larger integers are refused: Python does not read integers with more than 4300 digits.
 MAX_BITS: Final = 4096
-#: The sparse matrices that a file may hold.
+#: Sparse matrix types that a file may hold.
 SPARSE: Final[dict[str, type]] = {"csr_matrix": sparse.csr_matrix, "csr_array": sparse.csr_array}
 #: Types of dictionary keys and of the items of object arrays.
 SCALARS: Final = (str, bytes, bool, int, float, np.generic, type(None))
 
 
 class Encoder:
-    """Values → JSON.  The arrays it met are in `arrays`, each of them once."""
+    """Conversion of values to JSON trees. `arrays` collects the arrays, each of them once."""
 
     def __init__(self) -> None:
         self.arrays: list[NDArray[Any]] = []
         self._seen: dict[object, int] = {}
 
     def encode(self, value: Any, where: str, depth: int = 0) -> Any:
-        """The tree of `value`; `where` is its name in error messages."""
+        """Return the tree of `value`; `where` is its name in error messages."""
         if depth > MAX_DEPTH:
             raise TypeError(f"{where[:60]}... is nested too deeply, or contains itself: it cannot be saved")
         kind = type(value)
@@ -107,7 +106,7 @@ class Encoder:
         if value.dtype.kind == "O":
             if not all(isinstance(item, SCALARS) for item in value.flat):
                 raise TypeError(
-                    f"{where} is an object array of more than text, numbers, True, False and None, "
+                    f"{where} is an object array with items other than text, numbers, True, False and None, "
                     "which cannot be saved: use labels of these types"
                 )
             items = [self.encode(item, f"an item of {where}") for item in value.flat]
@@ -119,9 +118,9 @@ class Encoder:
         return {"array": self._reference(value)}
 
     def _reference(self, array: NDArray[Any]) -> int:
-        """The number of an array; the same memory seen in the same way is the same array."""
+        """Return the number of an array; equal views of the same memory count as one array."""
         array = np.asarray(array)
-        if array.size == 0:  # the address of nothing is a coincidence
+        if array.size == 0:  # empty arrays may share an address by chance
             self.arrays.append(array)
             return len(self.arrays) - 1
         key = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str)
@@ -143,23 +142,23 @@ class Encoder:
 def check_csr(
     shape: tuple[int, ...], data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any]
 ) -> None:
-    """Refuse three arrays that are not a CSR matrix: compiled code walks them without looking."""
+    """Refuse arrays that do not form a CSR matrix: compiled code does not check the indices."""
     rows, columns = shape
     if not data.ndim == indices.ndim == indptr.ndim == 1 or data.dtype.kind not in "biufc":
-        raise Flaw("a sparse matrix is not made of three vectors of numbers")
+        raise Flaw("a sparse matrix does not consist of three vectors of numbers")
     if indices.dtype not in (np.int32, np.int64) or indptr.dtype != indices.dtype:
         raise Flaw(f"a sparse matrix has indices of type {indices.dtype} and {indptr.dtype}")
     if len(indptr) != rows + 1 or indptr[0] != 0 or indptr[-1] != len(indices) or len(indices) != len(data):
-        raise Flaw(f"the pieces of a sparse matrix of shape {shape} do not fit together")
+        raise Flaw(f"the arrays of a sparse matrix of shape {shape} have inconsistent lengths")
     if np.any(indptr[1:] < indptr[:-1]):
-        raise Flaw("the rows of a sparse matrix run backwards")
+        raise Flaw("the row offsets of a sparse matrix decrease")
     if len(indices) and not 0 <= indices.min() <= indices.max() < columns:
-        raise Flaw(f"a sparse matrix of shape {shape} has a column outside it")
+        raise Flaw(f"a sparse matrix of shape {shape} has a column index outside its shape")
 
 
 def _scalar(value: np.generic, where: str) -> dict[str, Any]:
     if type(value) is np.str_:
-        return {"scalar": ["U", str.__str__(value)]}  # str(value) loses trailing zeros
+        return {"scalar": ["U", str.__str__(value)]}  # str(value) drops trailing NUL characters
     if type(value) is np.bytes_:
         return {"scalar": ["S", value.hex()]}
     array = np.asarray(value)
@@ -169,7 +168,7 @@ def _scalar(value: np.generic, where: str) -> dict[str, Any]:
 
 
 def _cannot(value: object, where: str) -> TypeError:
-    """Say what cannot be saved, and what to do instead."""
+    """Return the error for a value that cannot be saved, with a remedy for its type."""
     kind = type(value).__name__
     if isinstance(value, np.random.RandomState | np.random.Generator | np.random.BitGenerator):
         return TypeError(f"{where} is a {kind}, which cannot be saved: use None or an integer")

@@ -1,4 +1,4 @@
-"""What is wrong with a model file, and what to do about it."""
+"""Errors in model files and their remedies."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ NEWER = "upgrade hinge if the file comes from a newer one"
 
 
 class ModelFileError(ValueError):
-    """A model file that is damaged, made by somebody else, or newer than this hinge.
+    """The model file is damaged, was not written by hinge, or was written by a newer version.
 
-    The message names the file, what is wrong with it and what to do.
+    The message states the file, the defect and the remedy.
     """
 
 
 class Flaw(Exception):
-    """What is wrong, found by code that does not know the file's name; `load` adds that."""
+    """A defect found by code that does not know the name of the file; `load` adds the name."""
 
     def __init__(self, what: str, remedy: str = RESTORE) -> None:
         super().__init__(what, remedy)

@@ -1,4 +1,4 @@
-"""A machine as parameters and state, and back."""
+"""Conversion of an estimator to its parameters and state, and back."""
 
 from __future__ import annotations
 
@@ -6,53 +6,55 @@ from collections.abc import Callable
 from typing import Any
 
 from hinge.io.errors import NEWER, Flaw
-from hinge.io.registry import ESTIMATORS, SAVED
+from hinge.io.registry import ESTIMATORS, PLAIN, SAVED
 
 
 def split(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Parameters and state of a machine; what a machine can rebuild by itself is left out."""
+    """Return the parameters and the state of an estimator, without the attributes that it can rebuild."""
     parameters = model.get_params(deep=False)
-    left_out = {*parameters, *getattr(type(model), "_transient", ())}
+    omitted = {*parameters, *getattr(type(model), "_transient", ())}
     attributes = model._plain() if hasattr(model, "_plain") else vars(model)  # compiled state as arrays
-    return parameters, {key: value for key, value in attributes.items() if key not in left_out}
+    return parameters, {key: value for key, value in attributes.items() if key not in omitted}
 
 
 def rebuild(name: str, parameters: dict[str, Any], state: dict[str, Any], decode: Callable[[Any], Any]) -> Any:
-    """The machine of these trees; a `Flaw` where they cannot have been written by `save`."""
+    """Build the estimator; raise `Flaw` if `save` cannot have written these trees."""
     if name not in ESTIMATORS:
-        raise Flaw(f"it holds a {name[:40]!r}, which is none of {', '.join(sorted(SAVED))}", NEWER)
+        raise Flaw(f"it holds a {name[:40]!r}, but load reads only {', '.join(sorted(SAVED))}", NEWER)
     cls: Any = ESTIMATORS[name]
-    values = {key: decode(node) for key, node in parameters.items()}
+    values = {key: node if type(node) in PLAIN else decode(node) for key, node in parameters.items()}
     unknown = sorted(set(values) - set(cls._get_param_names()))
     if unknown:
         raise Flaw(f"{name} has no parameter {unknown[0][:40]!r}", NEWER)
     model = cls(**values)
+    attributes = vars(model)
     for key, node in state.items():
-        if not _may_be_state(cls, key) or key in vars(model):
+        member = getattr(cls, key, None)  # data must not replace a method, a property or a special attribute
+        reserved = key.startswith("__") or callable(member) or isinstance(member, property)
+        if reserved or not key.isidentifier() or key in attributes:
             raise Flaw(f"{key[:40]!r} cannot be an attribute of a fitted {name}")
-        vars(model)[key] = decode(node)
+        attributes[key] = node if type(node) in PLAIN else decode(node)
     check_whole(model)
     return model
 
 
 def check_whole(model: Any) -> None:
-    """A `Flaw` where the parts of a fitted machine, a path or a result do not belong together."""
+    """Raise `Flaw` if the attributes of a fitted estimator, a path or a result are inconsistent."""
     try:
         check_fitted(model)
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
-        raise Flaw(f"the parts of the {type(model).__name__} do not fit together ({reason[:200]})") from error
+        raise Flaw(f"the attributes of the {type(model).__name__} are inconsistent ({reason[:200]})") from error
 
 
 def check_fitted(model: Any) -> None:
-    """Let a machine that has fitted attributes check that they belong together."""
-    fitted = type(model) not in ESTIMATORS.values() or any(name.endswith("_") for name in vars(model))
-    if fitted and hasattr(model, "_check_loaded"):
+    """Check that the fitted attributes of an estimator are consistent, if it has any."""
+    if not hasattr(model, "_check_loaded"):
+        return
+    if type(model) not in ESTIMATORS.values():
         model._check_loaded()
-
-
-def _may_be_state(cls: type, name: str) -> bool:
-    """Data may not take the place of a method, a property or anything Python itself looks at."""
-    member = getattr(cls, name, None)
-    taken = callable(member) or isinstance(member, property)
-    return name.isidentifier() and not name.startswith("__") and not taken
+        return
+    for name in vars(model):
+        if name.endswith("_"):  # a fitted attribute
+            model._check_loaded()
+            return

@@ -1,12 +1,12 @@
-"""Models in files: `save` and `load`.
+"""Model files: `save` and `load`.
 
-A model file is an uncompressed ZIP archive: the entry `hinge.json`, and `0.npy`, `1.npy`, ... for the arrays.
-`hinge.json` says what the file is and holds the machine as a tree (see `hinge.io.encode`):
+A model file is an uncompressed ZIP archive with the entry `hinge.json` and an entry `0.npy`, `1.npy`, ... per array.
+`hinge.json` identifies the format and describes the estimator as a tree (see `hinge.io.encode`):
 
     {"format": "hinge model", "version": 1, "hinge": "0.1.0", "class": "SVC",
      "parameters": {"C": {"float": "0x1.0000000000000p+0"}, ...}, "state": {"dual_coef_": {"array": 0}, ...}}
 
-The same model gives the same bytes.  What reads ZIP, JSON and .npy reads the file; nothing in it is code.
+Equal models give equal bytes. The file can be read with any ZIP, JSON and .npy reader. It contains no code.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ Path = str | os.PathLike[str]
 
 
 def save(model: Any, path: Path) -> None:
-    """Write a machine, fitted or not, a path, or what a search found, to a file that `load` reads.
+    """Save an estimator (fitted or not), a path or the result of a search to a file.
 
-    The file appears whole or not at all: a failure leaves what was there before.
+    The file is written completely or not at all: after a failure an existing file is unchanged.
 
     Parameters
     ----------
     model : estimator
-        A machine of hinge, a path, a `GridResult`, a `CovariateShift` or a `DensityRatio`.
+        An estimator of hinge, a path, a `GridResult`, a `CovariateShift` or a `DensityRatio`.
     path : str or path
-        Where to; a file that is there is replaced.
+        Name of the file; an existing file is replaced.
 
     Raises
     ------
     TypeError
-        If the machine holds something that only code can describe, such as a Python function as its kernel.
+        If the estimator holds an object that cannot be saved without code, such as a Python function as its kernel.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def save(model: Any, path: Path) -> None:
     >>> hinge.load(path).predict([[0.5], [2.5]]).tolist()
     ['a', 'b']
     """
-    name = name_of(type(model), {**ESTIMATORS, **WHOLE})  # the tests add classes
+    name = name_of(type(model), {**ESTIMATORS, **WHOLE})  # built here because tests register further classes
     if name is None:
         raise TypeError(f"model is a {type(model).__name__}; save writes {', '.join(sorted(SAVED))}")
     encoder = Encoder()
@@ -74,16 +74,16 @@ def save(model: Any, path: Path) -> None:
     try:
         check_fitted(model)
     except Exception as error:
-        raise ValueError(f"the model is not whole ({error}): fit it again, or save a clone of it") from error
+        raise ValueError(f"the fitted attributes are inconsistent ({error}): fit again, or save a clone") from error
     text = archive.manifest_bytes(manifest)
     with replacing(path) as file:
         archive.write(file, text, encoder.arrays)
 
 
 def load(path: Path) -> Any:
-    """Read a machine that `save` wrote.  It predicts exactly what the saved one predicted.
+    """Load an object that `save` wrote. Its predictions are bit-identical to those of the saved object.
 
-    Loading runs no code from the file: it makes classes of hinge, of plain values that are checked first.
+    Loading runs no code from the file: it creates only classes of hinge, from values that are checked first.
 
     Parameters
     ----------
@@ -92,9 +92,9 @@ def load(path: Path) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is damaged, is not a model file, or was written by a newer hinge.
+        If the file is damaged, is not a model file, or was written by a newer version of hinge.
     OSError
-        If there is no such file, or it may not be read.
+        If the file does not exist or cannot be read.
     """
     name = os.fspath(path)
     with open(name, "rb") as file:
@@ -102,9 +102,9 @@ def load(path: Path) -> Any:
             return _read(file)
         except Flaw as flaw:
             raise ModelFileError(f"{name}: {flaw.what}; {flaw.remedy}") from flaw.__cause__
-        except MemoryError:  # only what the file fills is allocated: it is as large as it says
+        except MemoryError:  # the file really is that large: nothing beyond its size is allocated
             raise
-        except Exception as error:  # ZIP and JSON have many ways to say that bytes make no sense
+        except Exception as error:  # zipfile and json raise many kinds of exceptions for damaged input
             reason = f"{type(error).__name__}: {error}"
             raise ModelFileError(f"{name}: the file is damaged ({reason[:200]}); {RESTORE}") from error
 
@@ -112,7 +112,7 @@ def load(path: Path) -> Any:
 def _read(file: IO[bytes]) -> Any:
     with archive.Archive(file) as source:
         manifest = source.manifest()
-        _check_version(manifest)  # before all else: a newer file may differ in everything else
+        _check_version(manifest)  # first: files of a newer version may differ in everything else
         source.check_entries()
         model = _rebuild(manifest, Decoder(source.array))
         source.check_all_used()
@@ -121,7 +121,7 @@ def _read(file: IO[bytes]) -> Any:
 
 def _check_version(manifest: dict[str, Any]) -> None:
     if manifest.get("format") != FORMAT:
-        raise Flaw("it does not say that it is a model file", FOREIGN)
+        raise Flaw("it is not marked as a model file", FOREIGN)
     version = expect(manifest.get("version"), int)
     if version > VERSION:
         writer = str(manifest.get("hinge"))[:40]
@@ -130,7 +130,7 @@ def _check_version(manifest: dict[str, Any]) -> None:
             "upgrade hinge",
         )
     if version < 1 or set(manifest) != {"format", "version", "hinge", "class", "parameters", "state"}:
-        raise Flaw("its description has parts missing or too many")
+        raise Flaw("its description has missing or unknown keys")
     expect(manifest["hinge"], str)
 
 
@@ -144,27 +144,27 @@ def _rebuild(manifest: dict[str, Any], decoder: Decoder) -> Any:
 
 def _rebuild_whole(parameters: dict[str, Any], state: dict[str, Any], decoder: Decoder, cls: Any) -> Any:
     if set(state) != {"path"} or parameters:
-        raise Flaw(f"a {cls.__name__} has parts missing or too many")
-    found = decoder.decode(state["path"])
-    if type(found) is not cls:
-        raise Flaw(f"it holds a {type(found).__name__} where a {cls.__name__} belongs")
-    check_whole(found)
-    return found
+        raise Flaw(f"a {cls.__name__} has missing or unknown keys")
+    result = decoder.decode(state["path"])
+    if type(result) is not cls:
+        raise Flaw(f"it holds a {type(result).__name__} where a {cls.__name__} is required")
+    check_whole(result)
+    return result
 
 
 def _hinge_version() -> str:
     try:
         return metadata.version("hinge")
-    except metadata.PackageNotFoundError:  # run from a source tree
+    except metadata.PackageNotFoundError:  # imported from a source tree that is not installed
         return "unknown"
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A new file that takes the place of `path` when all of it is on the disk, and disappears otherwise."""
+    """Open a temporary file that replaces `path` once it is on disk, and is deleted after an error."""
     target = os.path.realpath(os.fspath(path))
     if os.path.exists(target) and not os.path.isfile(target):
-        raise ValueError(f"path={os.fspath(path)!r} is not a regular file: give the name of a file to write")
+        raise ValueError(f"path={os.fspath(path)!r} is not a regular file: pass the name of a file")
     folder = os.path.dirname(target)
     temporary = os.path.join(folder, f".hinge-{secrets.token_hex(8)}.tmp")
     file = open(temporary, "xb")  # noqa: SIM115  (closed before it is renamed)
@@ -182,7 +182,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _sync_folder(folder: str) -> None:
-    """Make the renaming itself last through a power failure, where the system can."""
+    """Make the rename durable, so that it survives a power failure, if the system supports this."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -22,16 +22,10 @@ from hinge import _core
 from hinge.io.files import Path, replacing
 from hinge.kernels.samples import view
 
-#: Bytes of text read at a time where the file is not read as a whole.
-BLOCK = 32 << 20
-
-#: Bytes of text written at a time, about.
-ROWS_AT_A_TIME = 1 << 12
-
-#: Features that indices of 32 bits can tell apart.
-MOST_FEATURES = 2**31 - 1
-
-_HEADER = 128  # bytes before the numbers of an .npy file as we write it
+READ_BYTES = 32 << 20  # text read at a time if the file is not read as a whole
+ROWS_PER_WRITE = 1 << 12  # rows converted to text at a time
+MAX_FEATURES = 2**31 - 1  # indices are stored in 32 bits
+HEADER_BYTES = 128  # size of the header of the .npy files written here
 
 
 def load_libsvm(
@@ -51,31 +45,32 @@ def load_libsvm(
     path : str or path
         A text file, or one compressed with gzip or bzip2 (by its ending).
     n_features : int, optional
-        Number of features; the largest index of the file when left out. A larger index is an error.
+        Number of features; by default the largest index of the file. A larger index is an error.
     dtype : {float64, float32}
-        Of the values.
+        Data type of the values.
     zero_based : bool, default=False
         Whether indices start at 0; they start at 1 in LIBSVM's files, where 0 is an error.
     query_id : bool, default=False
-        Return the numbers after ``qid:`` as well.
+        Also return the numbers after ``qid:``.
     strict : bool, default=True
-        With False Windows line ends, and a last line without a line end, are accepted.
+        If False, Windows line ends and a last line without a line end are accepted.
     n_jobs : int, optional
-        Threads.
+        Number of threads.
 
     Returns
     -------
     X : csr_matrix of shape (n_samples, n_features)
     y : ndarray of float64
     qid : ndarray of int64
-        Only where `query_id`.
+        Only if `query_id` is True.
 
     Raises
     ------
     ValueError
-        With the number of the first line that is malformed: not ``label index:value ...``, an index that is negative,
-        zero, too large or does not ascend, a label or value that is not a finite number, a line that is cut off. Of a
-        compressed file that is damaged, the line from which on nothing is known.
+        If a line is malformed; the message states its number. A line is malformed if it is not of the form
+        ``label index:value ...``, if an index is negative, zero, too large or not ascending, if a label or value is not
+        a finite number, or if the line is cut off. For a damaged compressed file the message states the first line
+        that cannot be read.
 
     Examples
     --------
@@ -86,7 +81,7 @@ def load_libsvm(
     >>> X.toarray().tolist(), y.tolist()
     ([[0.0, 1.5], [2.0, 0.0]], [1.0, -1.0])
     """
-    n_features = _counted(n_features)
+    n_features = _check_n_features(n_features)
     parts = list(_read(path, n_features, dtype, zero_based, strict, n_jobs, whole=True))
     whole = parts[0] if len(parts) == 1 else {key: np.concatenate([p[key] for p in parts]) for key in _COLUMNS}
     index, length = whole["index"], whole["length"]
@@ -107,17 +102,17 @@ def map_libsvm(
     strict: bool = True,
     n_jobs: int | None = None,
 ) -> tuple[Any, NDArray[np.float64]]:
-    """Turn a text file that may be larger than memory into arrays on disk, once, and map them into memory.
+    """Convert a text file, which may be larger than memory, to arrays on disk and map them into memory.
 
-    The text is read in blocks of 32 MB. What comes back is a CSR matrix whose arrays are read-only maps of the files
-    in `folder`; `LinearSVC` and its kin train on it holding a part at a time. If `folder` already holds the same file
-    (by name, size, time and options), it is opened as it is.
+    The text is read in blocks of 32 MB. The result is a CSR matrix whose arrays are read-only memory maps of the files
+    in `folder`; linear estimators train on it with only a part in memory at a time. If `folder` already holds the
+    arrays of the same file (same name, size, modification time and options), they are opened without conversion.
 
     Parameters
     ----------
     path : str or path
     folder : str or path
-        Where to put ``values.npy``, ``indices.npy``, ``starts.npy``, ``labels.npy``; made if it is missing.
+        Directory for ``values.npy``, ``indices.npy``, ``starts.npy`` and ``labels.npy``; created if it does not exist.
     n_features, dtype, zero_based, strict, n_jobs
         As in `load_libsvm`.
 
@@ -126,30 +121,30 @@ def map_libsvm(
     X : csr_matrix
     y : ndarray of float64
     """
-    n_features = _counted(n_features)
+    n_features = _check_n_features(n_features)
     place, name = Folder(folder), os.fspath(path)
     status = os.stat(name)
-    dtype = _checked(dtype)
-    wanted = {
+    dtype = _check_dtype(dtype)
+    source = {
         "source": os.path.basename(name),
         "bytes": status.st_size,
         "time": status.st_mtime_ns,
         "options": [n_features, dtype.str, zero_based, strict],
     }
-    note = place / "map.json"
-    if not note.exists() or json.loads(note.read_text())["source"] != wanted:
+    description = place / "map.json"
+    if not description.exists() or json.loads(description.read_text())["source"] != source:
         place.mkdir(parents=True, exist_ok=True)
-        note.unlink(missing_ok=True)
+        description.unlink(missing_ok=True)
         shape = _write_map(place, _read(path, n_features, dtype, zero_based, strict, n_jobs), dtype, n_features)
-        note.write_text(json.dumps({"source": wanted, "shape": shape}))
-    features = json.loads(note.read_text())["shape"][1]
+        description.write_text(json.dumps({"source": source, "shape": shape}))
+    features = json.loads(description.read_text())["shape"][1]
     arrays = {key: np.load(place / f"{key}.npy", mmap_mode="r") for key in ("values", "indices", "starts")}
     X = _csr(arrays["values"], arrays["indices"], np.array(arrays["starts"]), features)
     return X, np.load(place / "labels.npy")
 
 
 def dump_libsvm(X: Any, y: Any, path: Path, *, zero_based: bool = False, query_id: Any = None) -> None:
-    """Write samples and labels in LIBSVM's text format; numbers read back to the same bits.
+    """Write samples and labels in LIBSVM's text format. Reading them back gives bit-identical numbers.
 
     Parameters
     ----------
@@ -157,7 +152,7 @@ def dump_libsvm(X: Any, y: Any, path: Path, *, zero_based: bool = False, query_i
         Zeros are not written.
     y : array-like of shape (n_samples,)
     path : str or path
-        A file that is there is replaced, when the new one is whole.
+        An existing file is replaced once the new one is complete.
     zero_based : bool, default=False
         Whether indices start at 0.
     query_id : array-like of int, optional
@@ -176,8 +171,8 @@ def dump_libsvm(X: Any, y: Any, path: Path, *, zero_based: bool = False, query_i
         raise ValueError("X or y contains NaN or infinity, which LIBSVM's format cannot hold")
     samples = view(X)
     with replacing(path) as file:
-        for first in range(0, n, ROWS_AT_A_TIME):
-            last = min(n, first + ROWS_AT_A_TIME)
+        for first in range(0, n, ROWS_PER_WRITE):
+            last = min(n, first + ROWS_PER_WRITE)
             file.write(_core.write_libsvm(samples.native, labels, queries, first, last, zero_based))
 
 
@@ -186,8 +181,8 @@ def dump_libsvm(X: Any, y: Any, path: Path, *, zero_based: bool = False, query_i
 _COLUMNS = ("label", "query", "length", "index", "value")
 
 
-def _counted(n_features: Any) -> int | None:
-    """`n_features` as an int; indices are stored in 32 bits, so more of them have no place."""
+def _check_n_features(n_features: Any) -> int | None:
+    """Return `n_features` as an int, at most the largest 32-bit index."""
     if n_features is None:
         return None
     if isinstance(n_features, bool | np.bool_) or not isinstance(n_features, Integral):
@@ -195,15 +190,15 @@ def _counted(n_features: Any) -> int | None:
             f"n_features={n_features!r} must be an integer, or None for the largest index of the file, "
             f"not {type(n_features).__name__}"
         )
-    if not 0 <= int(n_features) <= MOST_FEATURES:
+    if not 0 <= int(n_features) <= MAX_FEATURES:
         raise ValueError(
-            f"n_features={n_features!r} must lie in [0, {MOST_FEATURES}]: indices have 32 bits; "
+            f"n_features={n_features!r} must lie in [0, {MAX_FEATURES}]: indices have 32 bits; "
             "use None for the largest index of the file"
         )
     return int(n_features)
 
 
-def _checked(dtype: Any) -> np.dtype[Any]:
+def _check_dtype(dtype: Any) -> np.dtype[Any]:
     dtype = np.dtype(dtype)
     if dtype not in (np.float32, np.float64):
         raise ValueError(f"dtype={dtype} must be float32 or float64")
@@ -219,9 +214,9 @@ def _read(
     n_jobs: int | None,
     whole: bool = False,
 ) -> Iterator[dict[str, Any]]:
-    """The file's columns, block by block."""
+    """Yield the columns of the file in blocks."""
     options = {
-        "single": _checked(dtype) == np.float32,
+        "single": _check_dtype(dtype) == np.float32,
         "zero_based": bool(zero_based),
         "strict": bool(strict),
         "features": -1 if n_features is None else n_features,
@@ -237,13 +232,13 @@ def _read(
             line += block["lines"]
             yield block
     except (EOFError, OSError, zlib.error) as error:
-        if getattr(error, "errno", None) is not None:  # the system's, not the decompressor's
+        if getattr(error, "errno", None) is not None:  # raised by the operating system, not by the decompressor
             raise
         raise ValueError(f"{name}, line {line} or later: the compressed file is damaged or cut off ({error})") from None
 
 
 def _texts(path: Path, whole: bool) -> Iterator[Any]:
-    """The text in blocks of whole lines; all of it, mapped, where it is wanted whole and is not compressed."""
+    """Yield the text in blocks of complete lines, or as one memory map if `whole` and the file is not compressed."""
     name = os.fspath(path)
     openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
     opener = openers.get(os.path.splitext(name)[1], open)
@@ -257,7 +252,7 @@ def _texts(path: Path, whole: bool) -> Iterator[Any]:
 
 def _line_blocks(file: IO[bytes]) -> Iterator[bytes]:
     rest, empty = b"", True
-    while block := file.read(BLOCK):
+    while block := file.read(READ_BYTES):
         empty = False
         cut = block.rfind(b"\n") + 1
         if cut:
@@ -271,16 +266,16 @@ def _line_blocks(file: IO[bytes]) -> Iterator[bytes]:
 
 def _queries(query: NDArray[np.int64], labels: NDArray[Any], path: Path) -> NDArray[np.int64]:
     if len(query) != len(labels):
-        raise ValueError(f"{os.fspath(path)} has lines without qid; leave query_id out")
+        raise ValueError(f"{os.fspath(path)} has lines without qid: use query_id=False")
     return query
 
 
 def _csr(values: Any, indices: Any, starts: Any, features: int) -> Any:
-    """A CSR matrix of these very arrays: the constructor would copy or convert some of them."""
+    """Build a CSR matrix from these arrays without the copies and conversions of the constructor."""
     dtype = np.int64 if len(values) > np.iinfo(np.int32).max else np.int32
     matrix = sp.csr_matrix((len(starts) - 1, features), dtype=values.dtype)
     matrix.data, matrix.indices, matrix.indptr = values, indices, starts.astype(dtype, copy=False)
-    matrix.has_canonical_format = True  # the reader has seen that indices ascend
+    matrix.has_canonical_format = True  # the reader checks that indices ascend
     return matrix
 
 
@@ -290,10 +285,11 @@ def _csr(values: Any, indices: Any, starts: Any, features: int) -> Any:
 def _write_map(
     place: Folder, blocks: Iterator[dict[str, Any]], dtype: np.dtype[Any], n_features: int | None
 ) -> tuple[int, int]:
+    """Write the arrays of all blocks and return the shape of the matrix."""
     labels, starts, count, largest = [], [np.zeros(1, dtype=np.int64)], 0, -1
     with open(place / "values.npy", "wb") as values, open(place / "indices.npy", "wb") as indices:
         for file in (values, indices):
-            file.write(bytes(_HEADER))
+            file.write(bytes(HEADER_BYTES))
         for block in blocks:
             values.write(memoryview(block["value"]))
             indices.write(memoryview(block["index"]))
@@ -310,8 +306,8 @@ def _write_map(
 
 
 def _write_header(file: IO[bytes], dtype: np.dtype[Any], count: int) -> None:
-    """The first bytes of an .npy file, which we know when the last number is written."""
+    """Write the header of an .npy file; the length is known only after all numbers have been written."""
     text = str({"descr": dtype.str, "fortran_order": False, "shape": (count,)}).encode("ascii")
-    magic = b"\x93NUMPY\x01\x00" + (_HEADER - 10).to_bytes(2, "little")
+    magic = b"\x93NUMPY\x01\x00" + (HEADER_BYTES - 10).to_bytes(2, "little")
     file.seek(0)
-    file.write(magic + text.ljust(_HEADER - 11) + b"\n")
+    file.write(magic + text.ljust(HEADER_BYTES - 11) + b"\n")

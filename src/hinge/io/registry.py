@@ -1,4 +1,4 @@
-"""Everything that a model file may name.  A file can choose among these classes and cannot name any other."""
+"""Classes that may appear in a model file. A file cannot refer to any other class."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from hinge import (
 from hinge.estimators.common.warm_start import WarmStart
 from hinge.estimators.low_rank.reduced_model import LowRankReport
 
-#: Machines: classes that `save` accepts.
+#: Estimators that `save` accepts.
 ESTIMATORS: dict[str, type] = {
     cls.__name__: cls
     for cls in (
@@ -58,7 +58,7 @@ ESTIMATORS: dict[str, type] = {
     )
 }
 
-#: Paths and results: dataclasses that `save` accepts as well.
+#: Paths and results that `save` accepts; they are dataclasses.
 WHOLE: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
@@ -73,10 +73,11 @@ WHOLE: dict[str, Any] = {
     )
 }
 
-#: The names of all that `save` accepts.
+#: Names of all classes that `save` accepts.
 SAVED = frozenset({*ESTIMATORS, *WHOLE})
 
-#: Dataclasses that may appear inside a machine, written field by field.  Not FunctionKernel: it holds code.
+#: Dataclasses that may appear inside an estimator; they are written field by field. `FunctionKernel` holds code and is
+#: not among them.
 RECORDS: dict[str, type] = {
     cls.__name__: cls
     for cls in (
@@ -133,17 +134,23 @@ RECORDS: dict[str, type] = {
     )
 }
 
+#: JSON types that stand for themselves in a model file.
+PLAIN = frozenset((type(None), bool, int, str))
+
+#: Names of classes in files written by earlier versions.
+FORMER_NAMES = {"Stand": "WarmStart", "Motion": "ParametricProblem"}
+
 ENUMS: dict[str, type[Enum]] = {cls.__name__: cls for cls in (problems.Status,)}
 
 
 def name_of(cls: type, among: Mapping[str, type]) -> str | None:
-    """The name under which exactly this class (no subclass) is registered."""
+    """Return the name under which exactly this class is registered; None for others, including subclasses."""
     return cls.__name__ if among.get(cls.__name__) is cls else None
 
 
 @cache
 def fields_of(record: type) -> dict[str, tuple[Any, bool]]:
-    """Constructor fields of a dataclass: {name: (type hint, whether it has a default)}."""
+    """Return the constructor fields of a dataclass: {name: (type hint, whether it has a default)}."""
     hints = typing.get_type_hints(record)
     missing = dataclasses.MISSING
     return {
@@ -153,8 +160,14 @@ def fields_of(record: type) -> dict[str, tuple[Any, bool]]:
     }
 
 
+@cache
+def required_fields(record: type) -> frozenset[str]:
+    """Return the constructor fields of a dataclass that have no default."""
+    return frozenset(name for name, (_, optional) in fields_of(record).items() if not optional)
+
+
 def fits(value: object, hint: Any) -> bool:
-    """Whether `value` can be what a field's type hint asks for; unclear hints accept all."""
+    """Whether `value` matches a type hint. Hints that cannot be checked accept every value."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return any(fits(value, argument) for argument in arguments)
