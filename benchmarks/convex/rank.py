@@ -27,7 +27,7 @@ from hinge.formulations import CSVC, SVR
 from hinge.kernels import RBF, Linear, Polynomial, open_access
 from hinge.problems import Status, certify
 from hinge.solvers import Auto, LowRankInteriorPoint, WorkingSet
-from hinge.solvers.interior_point.rank import probed_rank
+from hinge.solvers.interior_point.rank import estimated_rank
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from reference.benchmark_data import data_folder, load
@@ -111,7 +111,7 @@ def plane(limit):
 
 def probed(label, problem, limit):
     began = time.process_time()
-    rank = probed_rank(problem)
+    rank = estimated_rank(problem)
     line = f"{label[:45]:46}{1e3 * (time.process_time() - began):9.0f}{rank or '–':>6}"
     for solver in (WorkingSet(tol=1e-3, max_time=limit), Auto(tol=1e-3, max_time=2 * limit)):
         began = time.process_time()

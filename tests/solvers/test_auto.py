@@ -13,10 +13,10 @@ from hinge.losses import Logistic
 from hinge.problems import Quadratic, certify
 from hinge.solvers import SMO, Auto, InteriorPoint, LowRankInteriorPoint, WorkingSet, auto, decide
 from hinge.solvers.interior_point.rank import (
-    approximation,
+    estimated_rank,
+    exact_factorization,
+    is_factorable,
     known_rank,
-    may_be_factored,
-    probed_rank,
     steps_before_factor,
 )
 from solvers.cases import machine_problem
@@ -90,14 +90,14 @@ def test_a_small_rank_takes_over_where_working_sets_creep():
 
 def test_only_linear_kernels_of_few_features_have_a_known_rank():
     problem = flat(m=50)
-    assert known_rank(problem) == probed_rank(problem) == 3
+    assert known_rank(problem) == estimated_rank(problem) == 3
     rbf = replace(problem, Q=Quadratic(open_access(RBF(1.0), rng.normal(size=(50, 3))), problem.Q.sign))
     wide = replace(problem, Q=Quadratic(open_access(Linear(), rng.normal(size=(50, 40))), problem.Q.sign))
     assert known_rank(rbf) is None
     assert known_rank(wide) is None
     assert steps_before_factor(wide) == np.inf
-    assert may_be_factored(problem)
-    assert not may_be_factored(replace(problem, upper=np.full(50, np.inf)))
+    assert is_factorable(problem)
+    assert not is_factorable(replace(problem, upper=np.full(50, np.inf)))
 
 
 @pytest.mark.parametrize(("kernel", "rank"), [
@@ -111,7 +111,7 @@ def test_polynomials_have_the_rank_of_their_monomials(kernel, rank):
     assert known_rank(problem) == rank
     matrix = replace(problem, Q=Quadratic(open_access(Precomputed(), problem.Q.kernel_matrix()), problem.Q.sign))
     assert known_rank(matrix) is None
-    assert probed_rank(matrix) == rank
+    assert estimated_rank(matrix) == rank
 
 
 @pytest.mark.parametrize(("kernel", "most"), [(RBF(2.0), None), (RBF(1e-9), 10)])
@@ -119,12 +119,12 @@ def test_the_rank_of_other_kernels_is_probed(kernel, most):
     """An RBF so wide that rounding hides all but its second order."""
     access = open_access(kernel, np.random.default_rng(0).normal(size=(700, 3)))
     problem = CSVC(np.resize([1.0, -1.0], 700), np.ones(700)).build(access)
-    found = probed_rank(problem)
+    found = estimated_rank(problem)
     assert found is None if most is None else 0 < found <= most
 
 
 def test_kernels_of_a_rank_that_a_probe_finds_are_factored(monkeypatch):
-    monkeypatch.setattr("hinge.solvers.interior_point.rank.PROBE_STEPS", 20)
+    monkeypatch.setattr("hinge.solvers.interior_point.rank.STEPS_BEFORE_ESTIMATE", 20)
     data = np.random.default_rng(5)
     X = data.normal(size=(2100, 3))
     sign = np.where(X[:, 0] * X[:, 1] + 0.5 * data.normal(size=2100) > 0, 1.0, -1.0)
@@ -140,7 +140,7 @@ def test_kernels_of_a_rank_that_a_probe_finds_are_factored(monkeypatch):
 
 
 def test_a_high_rank_is_said_and_working_sets_go_on(monkeypatch):
-    monkeypatch.setattr("hinge.solvers.interior_point.rank.PROBE_STEPS", 1)
+    monkeypatch.setattr("hinge.solvers.interior_point.rank.STEPS_BEFORE_ESTIMATE", 1)
     data = np.random.default_rng(1)
     X = data.normal(size=(2100, 5))
     y = np.where(X[:, 0] + data.normal(size=2100) > 0, 1.0, -1.0)
@@ -181,7 +181,7 @@ def ctrl_c():
     assert signal.signal(signal.SIGINT, before) is signal.default_int_handler
 
 
-@pytest.mark.parametrize("place", ["unfold_diagonal", "probed_rank", "approximation", "LowRankInteriorPoint"])
+@pytest.mark.parametrize("place", ["unfold_diagonal", "estimated_rank", "exact_factorization", "LowRankInteriorPoint"])
 def test_a_signal_between_two_methods_keeps_the_first(monkeypatch, ctrl_c, place):
     """Also where no solver listens: after the first one, while the rank is looked for, or before the second."""
     monkeypatch.setattr(auto, place, ctrl_c(getattr(auto, place)))
@@ -210,6 +210,6 @@ def test_a_run_on_the_factor_that_is_stopped_does_not_compute_a_gradient(monkeyp
     """A product with all of K takes n² and hears nobody; the factor leaves nothing of K, and has the gradient."""
     problem = flat()
     monkeypatch.setattr(type(problem), "gradient", lambda self, alpha: pytest.fail("n² more"))
-    solver = LowRankInteriorPoint(approximation=approximation(problem), tol=1e-10)
+    solver = LowRankInteriorPoint(approximation=exact_factorization(problem), tol=1e-10)
     found = solver.solve(problem, None, lambda record: False)
     assert found.status is Status.INTERRUPTED

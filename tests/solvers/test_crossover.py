@@ -74,8 +74,8 @@ def test_interior_point_says_how_it_got_there(kind):
     assert found.status is Status.SOLVED
     assert found.iterations <= {"absolute": 30, "nu": 3}.get(kind, 0)  # both variables of a sample may be free
     assert 0 < found.counters["crossover_steps"] <= 100
-    assert found.counters["rough_steps"] <= 10 * problem.Q.n
-    assert (found.counters["rough_steps"] > 0) == (kind != "nu")
+    assert found.counters["initial_steps"] <= 10 * problem.Q.n
+    assert (found.counters["initial_steps"] > 0) == (kind != "nu")
     other = SMO(tol=1e-9).solve(problem)
     assert problem.value(found.alpha) == pytest.approx(problem.value(other.alpha), rel=1e-8)
 
@@ -102,7 +102,7 @@ def test_without_crossover_the_path_is_followed_to_its_end(kind):
     problem, _ = posed(kind)
     crossed, followed = InteriorPoint().solve(problem), InteriorPoint(crossover=False).solve(problem)
     assert followed.status is Status.SOLVED
-    assert followed.counters == {"rough_steps": 0, "crossover_steps": 0}
+    assert followed.counters == {"initial_steps": 0, "crossover_steps": 0}
     assert 5 < followed.iterations <= 30
     assert certify(problem, followed.alpha).relative_gap <= 1e-9
     assert problem.value(followed.alpha) == pytest.approx(problem.value(crossed.alpha), rel=1e-9)
@@ -114,24 +114,24 @@ def test_a_wrong_guess_is_mended(kind, monkeypatch):
     problem, _ = posed(kind)
     best = InteriorPoint(crossover=False).solve(problem)
     wrong = np.where(best.alpha - problem.lower < problem.upper - best.alpha, problem.upper, problem.lower)
-    monkeypatch.setattr(interior_point, "rough_point", lambda *_: replace(best, alpha=wrong, error=None))
+    monkeypatch.setattr(interior_point, "initial_point", lambda *_: replace(best, alpha=wrong, error=None))
     found = InteriorPoint().solve(problem)
     assert found.status is Status.SOLVED
     assert found.iterations <= 30
     assert problem.value(found.alpha) == pytest.approx(problem.value(best.alpha), rel=1e-9)
 
 
-def test_the_rough_point_is_kept_where_time_is_over():
+def test_the_initial_point_is_returned_when_the_time_is_over():
     problem, _ = posed("classification", n=300)
     found = InteriorPoint(max_time=0.0).solve(problem)
     assert found.status is Status.TIME_LIMIT
     assert certify(problem, found.alpha).infeasibility <= 1e-12 * np.sum(np.abs(found.alpha))
 
 
-def test_an_interruption_of_the_rough_steps_is_passed_on(monkeypatch):
+def test_an_interruption_of_the_initial_steps_is_passed_on(monkeypatch):
     problem, _ = posed("classification")
     stopped = replace(SMO(max_iter=3).solve(problem), error=KeyboardInterrupt())
-    monkeypatch.setattr(interior_point, "rough_point", lambda *_: stopped)
+    monkeypatch.setattr(interior_point, "initial_point", lambda *_: stopped)
     found = InteriorPoint().solve(problem)
     assert found.status is Status.INTERRUPTED
     assert isinstance(found.error, KeyboardInterrupt)

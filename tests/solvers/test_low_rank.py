@@ -89,7 +89,7 @@ def test_the_system_is_solved_whatever_magnitudes_D_has(slots):
     D[rng.permutation(200)[:180]] = 1e8  # most are settled
     D[200:] = 1e6  # of α and α* one at most is free
     system = LowRankSystem(access.blocks, Q, 1e-12)
-    system.refresh(D, np.ones(len(D), dtype=bool))
+    system.factor(D, np.ones(len(D), dtype=bool))
     r = rng.normal(size=(len(D), 2))
     x, f = system.solve(r)
     for k in range(2):

@@ -15,7 +15,7 @@ from hinge.solvers.decomposition.working_set import Start, WorkingSet
 from hinge.solvers.diagonal import fold_diagonal, unfold_diagonal
 from hinge.solvers.interior_point.dense import MAX_ITER, InteriorPoint
 from hinge.solvers.interior_point.low_rank import LowRankInteriorPoint
-from hinge.solvers.interior_point.rank import approximation, may_be_factored, probed_rank, steps_before_factor
+from hinge.solvers.interior_point.rank import estimated_rank, exact_factorization, is_factorable, steps_before_factor
 from hinge.solvers.refinement.verify import borne_out
 
 #: Up to this many samples the kernel matrix is small enough for an interior point method.
@@ -94,14 +94,14 @@ class Auto(WorkingSet):
         return has_solution(problem) and problem.Q.n <= DENSE_N and allowed
 
     def _may_be_factored(self, problem: Problem) -> bool:
-        plain = problem.term is None and may_be_factored(problem)
+        plain = problem.term is None and is_factorable(problem)
         return self.max_iter < 0 and problem.Q.n > DENSE_N and plain
 
     def _curved(self, problem: Problem, began: float, monitor: Monitor | None) -> Solution:
         """A loss that no solver of boxes can do: on the factor of a matrix of low rank, else on the matrix itself."""
         limit = self._interior_limit()
         found: Solution | None = None
-        if problem.Q.n > DENSE_N and may_be_factored(problem) and probed_rank(problem) is not None:
+        if problem.Q.n > DENSE_N and is_factorable(problem) and estimated_rank(problem) is not None:
             found = self._factored(problem, began, monitor, limit)
             good = certify(problem, *found.point, found.gradient).relative_gap <= FACTORED_GAP
             if found.status in (Status.TIME_LIMIT, Status.INTERRUPTED) or (found.status is Status.SOLVED and good):
@@ -135,7 +135,7 @@ class Auto(WorkingSet):
         if stopped is not None:
             return replace(first, status=Status.INTERRUPTED, error=stopped)
         if self._may_be_factored(problem):
-            if probed_rank(problem) is not None:
+            if estimated_rank(problem) is not None:
                 return self._by_factor(problem, first, began, monitor)
             left = enough(problem.Q.n) - first.iterations
             return first.then(self._engine(left, began).solve(problem, first, monitor)) if left > 0 else first
@@ -167,7 +167,7 @@ class Auto(WorkingSet):
 
     def _factored(self, problem: Problem, began: float, monitor: Monitor | None, limit: int) -> Solution:
         return LowRankInteriorPoint(
-            approximation=approximation(problem), tol=1e-10, max_time=self._left(began), max_iter=limit,
+            approximation=exact_factorization(problem), tol=1e-10, max_time=self._left(began), max_iter=limit,
             threads=self.threads,
         ).solve(problem, None, monitor)  # fmt: skip
 

@@ -12,11 +12,11 @@ from hinge.solvers.auto import DENSE_N, PRECISE_TOL, Auto, has_solution, needs_i
 from hinge.solvers.decomposition.smo import POLISHED_N
 from hinge.solvers.interior_point.dense import MATRICES
 from hinge.solvers.interior_point.rank import (
-    LOW_RANK,
-    PROBED,
+    MAX_RANK,
+    SUBSAMPLE_SIZE,
+    estimated_rank,
+    is_factorable,
     known_rank,
-    may_be_factored,
-    probed_rank,
     steps_before_factor,
 )
 
@@ -61,7 +61,7 @@ def decide(solver: Any, problems: Sequence[Problem], started: bool = False) -> E
         facts.append(
             "the loss has a conjugate that is not quadratic, or the tube a shape of its own: interior point it is"
         )
-        if n > DENSE_N and may_be_factored(problem) and (rank := probed_rank(problem)) is not None:
+        if n > DENSE_N and is_factorable(problem) and (rank := estimated_rank(problem)) is not None:
             facts.append(f"{_rank_of(problem, rank)}: it works on the factor, O(nr²) an iteration")
             return _done("low_rank_interior_point", facts, problems)
         needed, there = MATRICES * 8.0 * n * n, available_bytes()
@@ -86,14 +86,14 @@ def decide(solver: Any, problems: Sequence[Problem], started: bool = False) -> E
         facts.append(f"n is at most {POLISHED_N}: the answer is polished to rounding")
     if n <= DENSE_N and has_solution(problem):
         facts.append("if working sets creep (bad scaling, large C), interior point takes over")
-    if n > DENSE_N and problem.term is None and may_be_factored(problem) and solver.max_iter < 0:
-        rank = probed_rank(problem)
+    if n > DENSE_N and problem.term is None and is_factorable(problem) and solver.max_iter < 0:
+        rank = estimated_rank(problem)
         if rank is not None:
             steps = int(steps_before_factor(problem))
             facts.append(f"{_rank_of(problem, rank)}: after {steps} steps interior point on its factor takes over")
         else:
             facts.append(
-                f"the rank of the kernel matrix is above {LOW_RANK}, or above a tenth of n: a factor would not help"
+                f"the rank of the kernel matrix is above {MAX_RANK}, or above a tenth of n: a factor would not help"
             )
     return _done("working_set", facts, problems)
 
@@ -101,7 +101,7 @@ def decide(solver: Any, problems: Sequence[Problem], started: bool = False) -> E
 def _rank_of(problem: Problem, rank: int) -> str:
     if known_rank(problem) is not None:
         return f"the kernel matrix has rank {rank} at most"
-    return f"the kernel matrix of {min(PROBED, problem.Q.n)} of the samples has rank {rank}"
+    return f"the kernel matrix of {min(SUBSAMPLE_SIZE, problem.Q.n)} of the samples has rank {rank}"
 
 
 def _done(name: str, facts: list[str], problems: Sequence[Problem]) -> Explanation:

@@ -9,12 +9,13 @@ import numpy as np
 
 from hinge.control import attempt, hearing
 from hinge.kernels import available_bytes
-from hinge.problems import Array, Diagonal, History, Problem, Solution, Status, certify, optimal_offset
+from hinge.problems import Array, History, Problem, Solution, Status, certify, optimal_offset
 from hinge.solvers.blas_threads import single_thread
 from hinge.solvers.callback import Monitor
 from hinge.solvers.feasibility import nearest_feasible
-from hinge.solvers.interior_point.initial_point import may_be_rough, over_matrix, rough_point
-from hinge.solvers.interior_point.iterate import InteriorState
+from hinge.solvers.interior_point.initial_point import has_initial_point, initial_point, over_kernel_matrix
+from hinge.solvers.interior_point.iterate import Iterate, is_quadratic
+from hinge.solvers.interior_point.predictor_corrector import advance
 from hinge.solvers.limits import check_limits, cut_off
 from hinge.solvers.refinement.crossover import ProximalNewton, room_of, rounding_of
 from hinge.solvers.refinement.iterative_refinement import refine
@@ -120,7 +121,7 @@ class InteriorPoint:
         begun = attempt(hearing()(lambda: self._start(problem, deadline)))
         if begun is None:
             return cut_off(problem)
-        state, rough_steps, error = begun
+        state, initial_steps, error = begun
         records: list[dict[str, float]] = []
         status = Status.MAX_ITER
         best, idle, crossing = np.inf, 0, CROSSING if self.crossover else -1.0
@@ -135,7 +136,7 @@ class InteriorPoint:
                     gap = _relative_gap(state, ZERO)
                     merit = state.merit()
                     best, idle = (merit, 0) if merit < 0.9 * best else (best, idle + 1)
-                    if gap <= self.tol and not state.rough:
+                    if gap <= self.tol and state.is_interior:
                         status = Status.SOLVED
                         break
                     if deadline is not None and time.monotonic() > deadline:
@@ -145,7 +146,7 @@ class InteriorPoint:
                         status = Status.INTERRUPTED
                         break
                     products = _products(state)
-                    if state.rough or products <= crossing or (iteration == cross_at and not state.careful):
+                    if not state.is_interior or products <= crossing or (iteration == cross_at and not state.accurate):
                         crossing = min(products, crossing) * CROSSING_STEP
                         polished, exact, steps = _cross(state, deadline, self.tol)
                         crossed += steps
@@ -155,14 +156,14 @@ class InteriorPoint:
                         if deadline is not None and time.monotonic() > deadline:
                             status = Status.TIME_LIMIT
                             break
-                        if not state.careful:  # along the path, then: a little of it first
-                            crossing = CROSSING if state.rough else CROSSING_AGAIN
-                            state = InteriorState(problem, state.K, careful=not state.rough)
+                        if not state.accurate:  # along the path, then: a little of it first
+                            crossing = CROSSING if not state.is_interior else CROSSING_AGAIN
+                            state = Iterate(problem, state.K, accurate=state.is_interior)
                             best, idle, products, cross_at = np.inf, 0, _products(state), iteration + CROSSING_ITERATION
                     if products <= END * self.tol:  # the rest is rounding
                         status = _end(state, self.tol)
                         break
-                    if (self.max_iter < 0 or iteration < self.max_iter) and (idle > IDLE or not state.advance()):
+                    if (self.max_iter < 0 or iteration < self.max_iter) and (idle > IDLE or not advance(state)):
                         status = _end(state, self.tol)
                         break
                 if polished is None and status in (Status.SOLVED, Status.NUMERICAL, Status.MAX_ITER):
@@ -171,35 +172,35 @@ class InteriorPoint:
         except BaseException as interruption:  # a signal, or what the monitor raised
             status, error = Status.INTERRUPTED, interruption
         found = _solution(state, polished, exact, status, records, error, self.tol)
-        return replace(found, counters={"rough_steps": rough_steps, "crossover_steps": crossed})
+        return replace(found, counters={"initial_steps": initial_steps, "crossover_steps": crossed})
 
-    def _start(self, problem: Problem, deadline: float | None) -> tuple[InteriorState, int, BaseException | None]:
+    def _start(self, problem: Problem, deadline: float | None) -> tuple[Iterate, int, BaseException | None]:
         """A rough point to cross from, and the steps it took; else the beginning of the path."""
         K = problem.Q.kernel_matrix()
-        if not self.crossover or not may_be_rough(problem):
-            return InteriorState(problem, K, careful=not self.crossover), 0, None
-        rough = rough_point(problem, K, deadline)
-        return InteriorState(problem, K, near=(rough.alpha, rough.mu)), rough.iterations, rough.error
+        if not self.crossover or not has_initial_point(problem):
+            return Iterate(problem, K, accurate=not self.crossover), 0, None
+        rough = initial_point(problem, K, deadline)
+        return Iterate(problem, K, point=(rough.alpha, rough.mu)), rough.iterations, rough.error
 
 
-def _end(state: InteriorState, tol: float) -> Status:
+def _end(state: Iterate, tol: float) -> Status:
     """Where the path leads no further."""
     return Status.SOLVED if _relative_gap(state) <= max(tol, ROUNDING_TOL) else Status.NUMERICAL
 
 
-def _products(state: InteriorState) -> float:
+def _products(state: Iterate) -> float:
     """Products of slacks and multipliers, relative to the objective."""
-    return state.complementarity() / max(abs(state.gap()[1]), NOTHING * state.scale)
+    return state.complementarity() / max(abs(state.gap()[1]), NOTHING * state.objective_scale)
 
 
-def _relative_gap(state: InteriorState, nothing: float = NOTHING) -> float:
+def _relative_gap(state: Iterate, nothing: float = NOTHING) -> float:
     """Infinite where the point is not feasible: its gap proves nothing."""
     gap, value = state.gap()
-    scale = max(0.5 * (abs(value) + abs(gap - value)), nothing * state.scale)
+    scale = max(0.5 * (abs(value) + abs(gap - value)), nothing * state.objective_scale)
     return gap / scale if state.is_feasible(1e-10) and np.isfinite(gap) else np.inf
 
 
-def _snapshot(state: InteriorState, iteration: int, seconds: float) -> dict[str, float]:
+def _snapshot(state: Iterate, iteration: int, seconds: float) -> dict[str, float]:
     """Bounds only where they are bounds: at a feasible point, with the gap (4) of the multipliers μ at hand."""
     dual, primal = state.residuals()
     gap, value = state.gap()
@@ -215,16 +216,16 @@ def _snapshot(state: InteriorState, iteration: int, seconds: float) -> dict[str,
 # ---- the end ---------------------------------------------------------------------------------------------------
 
 
-def _cross(state: InteriorState, deadline: float | None, tol: float) -> tuple[tuple[Array, Array] | None, bool, int]:
+def _cross(state: Iterate, deadline: float | None, tol: float) -> tuple[tuple[Array, Array] | None, bool, int]:
     """(alpha, gradient) of the solution of a quadratic program, whether it is one to rounding, and steps.
 
     docs/math (373)–(376)
     """
     problem = state.problem
-    if not _quadratic(problem):
+    if not is_quadratic(problem):
         return None, False, 0
     newton = ProximalNewton(problem, state.K, deadline)
-    found = newton.run(state.x, state.mu, tol, near=state.rough)
+    found = newton.run(state.x, state.mu, tol, near=not state.is_interior)
     if found is None:
         return None, False, newton.steps
     alpha = _without_crumbs(problem, found.x)
@@ -232,7 +233,7 @@ def _cross(state: InteriorState, deadline: float | None, tol: float) -> tuple[tu
     if not balance(problem, alpha, inside):
         return None, False, newton.steps
     gradient = state.gradient_at(alpha)
-    scale = max(abs(problem.value(alpha, gradient)), NOTHING * state.scale)
+    scale = max(abs(problem.value(alpha, gradient)), NOTHING * state.objective_scale)
     limit = rounding_of(problem, alpha, newton.largest) * room_of(problem, alpha)
     if not state.gap_of(alpha, gradient, found.mu) <= max(10 * tol * scale, 10 * limit):
         return None, False, newton.steps
@@ -248,25 +249,21 @@ def _without_crumbs(problem: Problem, alpha: Array) -> Array:
     return np.where(problem.upper - alpha <= crumb, problem.upper, alpha)
 
 
-def _quadratic(problem: Problem) -> bool:
-    return problem.term is None or isinstance(problem.term, Diagonal)
-
-
-def _polish(state: InteriorState, deadline: float | None) -> tuple[Array, Array] | None:
+def _polish(state: Iterate, deadline: float | None) -> tuple[Array, Array] | None:
     """Put variables next to a bound onto it and solve for the others exactly; (alpha, gradient) if that worked.
 
     That is possible for quadratic programs only; variables at a bound stay there in any case, if that costs nothing.
     """
     problem = state.problem
-    if problem.term is not None and (problem.Q.slots > 1 or not _quadratic(problem)):
+    if problem.term is not None and (problem.Q.slots > 1 or not is_quadratic(problem)):
         _empty_slots(state)
         return None
     width = problem.upper - problem.lower
     width = np.where(np.isfinite(width), width, np.max(np.abs(state.x), initial=1e-300))
-    down = state.has_lower & (state.s * state.force < state.z * width) & (state.z >= state.w)
-    up = state.has_upper & (state.t * state.force < state.w * width) & (state.w > state.z)
+    down = state.has_lower & (state.s * state.gradient_scale < state.z * width) & (state.z >= state.w)
+    up = state.has_upper & (state.t * state.gradient_scale < state.w * width) & (state.w > state.z)
     alpha = np.where(down, problem.lower, np.where(up, problem.upper, state.x))
-    plain = over_matrix(problem, state.K)
+    plain = over_kernel_matrix(problem, state.K)
     found = polish(
         plain, alpha, plain.gradient(alpha), state.x, plain.gradient(state.x), max_free=problem.size,
         max_singular=MAX_SINGULAR, deadline=deadline,
@@ -277,7 +274,7 @@ def _polish(state: InteriorState, deadline: float | None) -> tuple[Array, Array]
     return found[0], found[1] if problem.term is None else state.gradient_at(found[0])
 
 
-def _empty_slots(state: InteriorState) -> None:
+def _empty_slots(state: Iterate) -> None:
     """Of two slots with opposite signs one is empty: that changes no function, and costs less."""
     Q, lower = state.problem.Q, state.problem.lower
     A = state.problem.A
@@ -286,7 +283,7 @@ def _empty_slots(state: InteriorState) -> None:
         state.x = state.x - np.tile(np.maximum(both, 0.0), 2)
 
 
-def _take_bounds(state: InteriorState, alpha: Array) -> None:
+def _take_bounds(state: Iterate, alpha: Array) -> None:
     """Without an exact solution: stay on the bounds found, if that costs nothing."""
     problem = state.problem
     inside = np.flatnonzero((alpha > problem.lower) & (alpha < problem.upper))
@@ -300,7 +297,7 @@ def _take_bounds(state: InteriorState, alpha: Array) -> None:
 
 
 def _solution(
-    state: InteriorState,
+    state: Iterate,
     polished: tuple[Array, Array] | None,
     exact: bool,
     status: Status,
@@ -332,12 +329,12 @@ def _solution(
     )
 
 
-def _within(state: InteriorState, alpha: Array, gradient: Array, mu: Array, tol: float) -> bool:
+def _within(state: Iterate, alpha: Array, gradient: Array, mu: Array, tol: float) -> bool:
     """Whether doubles have the gap that was asked for, beyond doubt."""
     return state.gap_of(alpha, gradient, mu) <= DOUBT * tol * abs(state.problem.value(alpha, gradient))
 
 
-def _all_rounding(state: InteriorState, alpha: Array, mu: Array, gradient: Array) -> bool:
+def _all_rounding(state: Iterate, alpha: Array, mu: Array, gradient: Array) -> bool:
     """Whether no variable is pushed harder than rounding errors of the gradient push: then no step can do better,
     however large the gap may look beside a small objective."""
     found = certify(state.problem, alpha, mu, gradient)
@@ -347,7 +344,7 @@ def _all_rounding(state: InteriorState, alpha: Array, mu: Array, gradient: Array
     return bool(found.kkt_violation <= noise and found.infeasibility <= off)
 
 
-def _multipliers(state: InteriorState, alpha: Array, gradient: Array) -> Array:
+def _multipliers(state: Iterate, alpha: Array, gradient: Array) -> Array:
     """The best ones for this point, or those found with it; these alone where rows share variables and are many."""
     problem = state.problem
     shared = bool(np.any(np.count_nonzero(problem.A, axis=0) > 1))
@@ -359,7 +356,7 @@ def _multipliers(state: InteriorState, alpha: Array, gradient: Array) -> Array:
     return state.mu if here < there - rounding else best
 
 
-def _repaired(state: InteriorState) -> tuple[Array, Array]:
+def _repaired(state: Iterate) -> tuple[Array, Array]:
     """The point itself if it is feasible to rounding, else one close by that is."""
     problem = state.problem
     shared = np.any(np.count_nonzero(problem.A, axis=0) > 1)

@@ -1,4 +1,4 @@
-"""A problem without the samples that rest at their bounds, and its solution put back into its place."""
+"""Fixing: elimination of samples whose variables are at their bounds."""
 
 from __future__ import annotations
 
@@ -12,58 +12,66 @@ from hinge.problems import Array, Problem, Quadratic
 
 Mask = NDArray[np.bool_]
 
-#: How hard a settled variable is pushed, in units of the mean.
-FIRM = 0.5
+#: Variables with a reduced gradient below this multiple of the mean are not fixed.
+MIN_RELATIVE_GRADIENT = 0.5
 
-#: A variable this close to the bound that it is pushed against, in widths of its box, may be settled there.
-CLOSE = 0.1
+#: Variables farther from their bound than this share of the width of their box are not fixed.
+MAX_RELATIVE_DISTANCE = 0.1
 
 
 @dataclass(frozen=True)
 class FixedProblem:
-    """What is left of a problem while some samples stay where they are.                         docs/math (357)"""
+    """Problem over the variables that are not fixed.                                              docs/math (357)
+
+    Attributes
+    ----------
+    problem : Problem
+    variables : ndarray of int
+        Positions of its variables in the whole problem.
+    alpha : ndarray
+        All variables of the whole problem: the fixed ones at their bounds, 0 for the others.
+    """
 
     problem: Problem
-    open: NDArray[np.intp]
+    variables: NDArray[np.intp]
     alpha: Array
 
     def whole(self, alpha: Array) -> Array:
-        """A point of the part, and the bounds of all others."""
-        found = self.alpha.copy()
-        found[self.open] = alpha
-        return found
+        """A point of the whole problem from a point of this one."""
+        point = self.alpha.copy()
+        point[self.variables] = alpha
+        return point
 
 
-def settled(problem: Problem, alpha: Array, r: Array) -> Mask:
-    """Samples whose variables are all pushed against their bounds, and firmly; r = Qα + p + Aᵀμ.
+def fixable_samples(problem: Problem, alpha: Array, r: Array) -> Mask:
+    """Samples whose variables are all close to a bound, with a large reduced gradient r = Qα + p + Aᵀμ towards it.
 
-    These are the least likely to move when K is known better (LwK §10.3.4).
+    These are the least likely to change when K is approximated more closely (LwK §10.3.4).
     """
     width = problem.upper - problem.lower
-    room = np.where(r > 0, alpha - problem.lower, problem.upper - alpha)
-    firm = (np.abs(r) >= FIRM * np.mean(np.abs(r))) & (room <= CLOSE * width)
-    return np.asarray((firm | (width == 0)).reshape(problem.Q.slots, problem.Q.n).all(axis=0))
+    distance = np.where(r > 0, alpha - problem.lower, problem.upper - alpha)
+    steep = np.abs(r) >= MIN_RELATIVE_GRADIENT * np.mean(np.abs(r))
+    fixable = steep & (distance <= MAX_RELATIVE_DISTANCE * width)
+    return np.asarray((fixable | (width == 0)).reshape(problem.Q.slots, problem.Q.n).all(axis=0))
 
 
-def open_part(problem: Problem, aside: Mask, r: Array) -> FixedProblem | None:
-    """The problem over the other samples, those set aside being at the bounds that r pushes them to.
+def fix_samples(problem: Problem, fixed: Mask, r: Array) -> FixedProblem | None:
+    """Fix the variables of some samples at the bounds that the reduced gradient r points to.
 
-    None if nothing is gained, or if the rows could not be met.
+    None if no sample or all samples are fixed, or if the equality rows could not be satisfied any more.
     """
-    n, slots, access = problem.Q.n, problem.Q.slots, problem.Q.access
-    if not aside.any() or aside.all() or not isinstance(access, LowRankAccess):
+    slots, access = problem.Q.slots, problem.Q.access
+    if not fixed.any() or fixed.all() or not isinstance(access, LowRankAccess):
         return None
-    rest = np.tile(aside, slots)
-    alpha = np.where(rest, np.where(r > 0, problem.lower, problem.upper), 0.0)
-    samples, variables = np.flatnonzero(~aside), np.flatnonzero(~rest)
+    fixed_variables = np.tile(fixed, slots)
+    alpha = np.where(fixed_variables, np.where(r > 0, problem.lower, problem.upper), 0.0)
+    samples, variables = np.flatnonzero(~fixed), np.flatnonzero(~fixed_variables)
     A, lower, upper = problem.A[:, variables], problem.lower[variables], problem.upper[variables]
     d = problem.d - problem.A @ alpha
-    least = np.sum(np.where(A > 0, A * lower, A * upper), axis=1)
-    most = np.sum(np.where(A > 0, A * upper, A * lower), axis=1)
-    if np.any(d < least) or np.any(d > most):
+    smallest = np.sum(np.where(A > 0, A * lower, A * upper), axis=1)
+    largest = np.sum(np.where(A > 0, A * upper, A * lower), axis=1)
+    if np.any(d < smallest) or np.any(d > largest):
         return None
     p = (problem.p + problem.Q.spread(access.matvec(problem.Q.coefficients(alpha))))[variables]
     Q = Quadratic(access.subset(samples), problem.Q.sign[variables])
-    part = replace(problem, Q=Q, p=p, A=A, d=d, lower=lower, upper=upper)
-    assert part.Q.n == len(samples) < n
-    return FixedProblem(part, variables, alpha)
+    return FixedProblem(replace(problem, Q=Q, p=p, A=A, d=d, lower=lower, upper=upper), variables, alpha)

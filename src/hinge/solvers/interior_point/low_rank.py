@@ -19,8 +19,8 @@ from hinge.problems import Array, Diagonal, History, Problem, Quadratic, Solutio
 from hinge.solvers.blas_threads import single_thread
 from hinge.solvers.callback import Monitor
 from hinge.solvers.feasibility import nearest_feasible
-from hinge.solvers.interior_point.fixing import open_part, settled
-from hinge.solvers.interior_point.low_rank_iterate import NOTHING, CentralPath
+from hinge.solvers.interior_point.fixing import fix_samples, fixable_samples
+from hinge.solvers.interior_point.low_rank_iterate import ZERO_OBJECTIVE_AT_END, LowRankIterate
 from hinge.solvers.limits import check_limits, cut_off
 from hinge.solvers.refinement.polish import balance, polish
 from hinge.solvers.refinement.verify import gap_borne_out
@@ -178,8 +178,8 @@ class LowRankInteriorPoint:
         for _ in range(MAX_RETURNS):
             gradient = low.gradient(alpha)
             r = low.reduced(gradient, optimal_offset(low, alpha, gradient))
-            aside &= settled(low, alpha, r)
-            part = open_part(low, aside, r)
+            aside &= fixable_samples(low, alpha, r)
+            part = fix_samples(low, aside, r)
             if part is None:
                 return None
             inner = _Run(self, part.problem, began, monitor).follow()
@@ -226,7 +226,7 @@ class _Run:
         self.solver, self.problem, self.began, self.monitor = solver, problem, began, monitor
         self.deadline = None if solver.max_time is None else began + solver.max_time
         self.records: list[dict[str, Any]] = []
-        self.path: CentralPath | None = None
+        self.path: LowRankIterate | None = None
         access = problem.Q.access
         assert isinstance(access, LowRankAccess)
         blocks = access.blocks.gathered(cache_bytes(solver.cache_size))
@@ -238,7 +238,7 @@ class _Run:
         solver = self.solver
         try:
             with hearing():
-                path = CentralPath(self.problem, self.blocks, accuracy=min(1e-6, 1e-3 * solver.tol))
+                path = LowRankIterate(self.problem, self.blocks, accuracy=min(1e-6, 1e-3 * solver.tol))
                 for iteration in range(ENOUGH if solver.max_iter < 0 else solver.max_iter + 1):
                     self.records.append({"iteration": iteration, "seconds": self._seconds(), **path.snapshot()})
                     if path.is_optimal(solver.tol) and self._confirmed(path):
@@ -263,22 +263,22 @@ class _Run:
             status, error = Status.INTERRUPTED, interruption
         return self._solution(path, status, error)
 
-    def _at_the_end(self, path: CentralPath) -> Status:
+    def _at_the_end(self, path: LowRankIterate) -> Status:
         """No step leads on: that is the optimum if what is left of the gap may be rounding."""
-        return Status.SOLVED if path.is_optimal(max(self.solver.tol, 1e-8), NOTHING) else Status.NUMERICAL
+        return Status.SOLVED if path.is_optimal(max(self.solver.tol, 1e-8), ZERO_OBJECTIVE_AT_END) else Status.NUMERICAL
 
-    def _confirmed(self, path: CentralPath) -> bool:
+    def _confirmed(self, path: LowRankIterate) -> bool:
         """Optimal with products in float64 as well; if not, go on with these."""
         if self.blocks.wide:
             return True
         self.blocks = replace(self.blocks, wide=True)
-        path.use(self.blocks)
+        path.use_blocks(self.blocks)
         return path.is_optimal(self.solver.tol)
 
     def _seconds(self) -> float:
         return time.monotonic() - self.began
 
-    def _solution(self, path: CentralPath | None, status: Status, error: BaseException | None) -> Solution:
+    def _solution(self, path: LowRankIterate | None, status: Status, error: BaseException | None) -> Solution:
         """The last point, made feasible, with the gradient in float64."""
         self.path = path
         alpha = nearest_feasible(self.problem, None if path is None else path.alpha)

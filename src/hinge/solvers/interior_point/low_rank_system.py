@@ -1,4 +1,4 @@
-"""(Q + D) x = r for a Q of low rank: Sherman–Morrison–Woodbury where D is large, a dense system where it is not."""
+"""Linear system (Q + D) x = r for Q of low rank, by the Sherman–Morrison–Woodbury formula."""
 
 from __future__ import annotations
 
@@ -9,60 +9,65 @@ from numpy.typing import NDArray
 from hinge.lowrank import RowBlocks
 from hinge.problems import Array, Quadratic
 
-#: Samples whose weight M‖L‖² is above this are free: dividing by D would lose their digits.
-FREE = 1e5
+#: Samples whose weight M‖L‖² is above this are free: eliminating them would divide by a tiny D and lose digits.
+FREE_WEIGHT = 1e5
 
-#: At most so many samples are treated as free, the heaviest first.
+#: Number of samples that are treated as free, those of the largest weight first.
 MAX_FREE = 2000
 
-#: Samples that together have no more than this share of all weight are left out of the inner matrix.
-NEGLIGIBLE = 0.02
+#: Share of the total weight that rows left out of the inner matrix may have together.
+MAX_SKIPPED_WEIGHT = 0.02
 
-#: Steps of refinement, and the least that one of them should achieve.
-MAX_STEPS, SLOW = 20, 0.25
+#: Steps of iterative refinement before the solution is returned as it is.
+MAX_REFINEMENTS = 20
+
+#: A refinement step that leaves more than this share of the residual is slow: rows that were left out are put back.
+SLOW_REFINEMENT = 0.25
 
 
 class LowRankSystem:
-    """Solves (Q + D) x = r for many D, Q = ELLᵀEᵀ, E = S(I … I)ᵀ: n × n algebra and passes over L in blocks of rows.
+    """Solver of (Q + D) x = r for a sequence of D, with Q = ELLᵀEᵀ, E = S(I … I)ᵀ.
 
-    With u = Eᵀx, v = Lᵀu, M = EᵀD⁻¹E and q = EᵀD⁻¹r the system is u + M L v = q.  Samples with a small D (free, F)
-    keep their u as an unknown, that of the others is eliminated:                             docs/math (354), (355)
+    Each D costs n × n algebra and passes over L in blocks of rows. With u = Eᵀx, v = Lᵀu, M = EᵀD⁻¹E and q = EᵀD⁻¹r the
+    system is u + M L v = q. The samples with a small D (free, F) keep their u as an unknown, the others (B) are
+    eliminated:                                                                                docs/math (354), (355)
 
         u_F / M_F + L_F v = q_F / M_F,        (I + L_Bᵀ M_B L_B) v − L_Fᵀ u_F = L_Bᵀ q_B.
 
-    The inner matrix is formed from the rows that matter (settled variables have a large D, and no weight) in the
-    precision of L, and what that spoils is mended by iterative refinement on the equations themselves.
+    The inner matrix is formed from the rows with a noticeable weight (variables at a bound have a large D and a
+    negligible weight), in the precision of L. Iterative refinement on the equations corrects both approximations.
     """
 
-    def __init__(self, blocks: RowBlocks, Q: Quadratic, accuracy: float, skipping: bool = True) -> None:
-        self.blocks, self.Q, self.accuracy, self.skipping = blocks, Q, accuracy, skipping
+    def __init__(self, blocks: RowBlocks, Q: Quadratic, accuracy: float, skip_rows: bool = True) -> None:
+        self.blocks, self.Q, self.accuracy, self.skip_rows = blocks, Q, accuracy, skip_rows
         self.norms = blocks.squared_norms()
         self.largest = float(np.max(self.norms, initial=0.0))
-        self.negligible = NEGLIGIBLE  # less where leaving out rows did not serve
+        self.max_skipped = MAX_SKIPPED_WEIGHT  # reduced when refinement with skipped rows was slow
 
-    def refresh(self, D: Array, moves: NDArray[np.bool_]) -> None:
-        """A new D."""
+    def factor(self, D: Array, movable: NDArray[np.bool_]) -> None:
+        """Prepare for this D; variables that are not movable have x = 0."""
         least = 1e-14 * self.largest if self.largest > 0 else 1e-14
-        self.inverse = np.where(moves, 1.0 / np.maximum(D, least), 0.0)
+        self.inverse = np.where(movable, 1.0 / np.maximum(D, least), 0.0)
         weight = self.inverse.reshape(self.Q.slots, self.Q.n).sum(axis=0)
         mass = weight * self.norms
-        self.free = np.flatnonzero(mass > FREE)
+        self.free = np.flatnonzero(mass > FREE_WEIGHT)
         if len(self.free) > MAX_FREE:
             heaviest = np.argpartition(-mass[self.free], MAX_FREE)[:MAX_FREE]
             self.free = np.sort(self.free[heaviest])
         self.free_weight = weight[self.free]
         self.weight = weight
         self.weight[self.free] = mass[self.free] = 0.0
-        self.mass, self.sloppy = mass, self.skipping
+        self.mass, self.skips_light = mass, self.skip_rows
         self.L_free = np.asarray(self.blocks.take(self.free), dtype=np.float64)
         self._form()
 
     def _form(self) -> None:
+        """Form and factorise the inner matrix H = I + L_Bᵀ M_B L_B and the Schur complement S of the free samples."""
         n = self.blocks.shape[1]
-        skip = self._negligible()
+        skip = self._skipped()
         self.rows = self.Q.n if skip is None else int(np.sum(~skip)) + len(self.free)
-        self.whole = skip is None or not np.any(self.mass[skip])
-        self.exact = self.blocks.wide and self.whole
+        self.is_complete = skip is None or not np.any(self.mass[skip])
+        self.is_exact = self.blocks.wide and self.is_complete
         H = self.blocks.gram(self.weight, skip)
         H[np.diag_indices(n)] += 1.0
         self.H = _cholesky(H)
@@ -72,10 +77,13 @@ class LowRankSystem:
             S[np.diag_indices(len(S))] += 1.0 / self.free_weight
             self.S = _cholesky(S)
 
-    def _negligible(self) -> NDArray[np.bool_] | None:
-        """The lightest rows, as long as together they weigh little; those without weight alone if not `sloppy`."""
+    def _skipped(self) -> NDArray[np.bool_] | None:
+        """Rows to leave out: the lightest ones up to a share of the weight, or only those without weight.
+
+        None if these are few: then no row is left out.
+        """
         total = float(np.sum(self.mass))
-        allowed = max(self.negligible * total, min(0.1, 0.5 * total)) if self.sloppy else 0.0
+        allowed = max(self.max_skipped * total, min(0.1, 0.5 * total)) if self.skips_light else 0.0
         order = np.argsort(self.mass)
         light = int(np.searchsorted(np.cumsum(self.mass[order]), allowed, side="right"))
         if light < 0.1 * len(order):
@@ -85,23 +93,24 @@ class LowRankSystem:
         skip[self.free] = True
         return skip
 
-    def solve(self, r: Array, rough: bool = False) -> tuple[Array, Array]:
-        """(x, LLᵀEᵀx) for the columns of r; a rough answer is refined only where rows are left out."""
+    def solve(self, r: Array, approximate: bool = False) -> tuple[Array, Array]:
+        """Return (x, LLᵀEᵀx) for the columns of r; an approximate solution is refined only if rows are left out."""
         Q, slots = self.Q, self.Q.slots
         x = self.inverse[:, None] * r
         q = (Q.sign[:, None] * x).reshape(slots, Q.n, -1).sum(axis=0)
-        pull = q[self.free] / self.free_weight[:, None]
+        right_free = q[self.free] / self.free_weight[:, None]
         q[self.free] = 0.0
-        b = self.blocks.transposed(q)
-        u, v = self._once(pull, b) if rough and self.whole else self._refined(pull, b)
+        right = self.blocks.transposed(q)
+        once = approximate and self.is_complete
+        u, v = self._solve_once(right_free, right) if once else self._solve_refined(right_free, right)
         f = self.blocks.times(v)
         x -= self.inverse[:, None] * (Q.sign[:, None] * np.tile(f, (slots, 1)))
         if len(self.free):
-            self._take_from(x, u)
+            self._set_free(x, u)
         return x, f
 
-    def _take_from(self, x: Array, u: Array) -> None:
-        """Of a free sample's variables the freest is what the others leave of u."""
+    def _set_free(self, x: Array, u: Array) -> None:
+        """Set the variable with the smallest D of each free sample so that the variables add up to u."""
         Q = self.Q
         at = self.free + Q.n * np.arange(Q.slots)[:, None]
         freest = np.argmax(self.inverse[at], axis=0)
@@ -110,62 +119,66 @@ class LowRankSystem:
         others = (Q.sign[at][:, :, None] * x[at]).sum(axis=0)
         x[chosen] = Q.sign[chosen][:, None] * (u - others)
 
-    def _once(self, pull: Array, b: Array) -> tuple[Array, Array]:
-        """The two equations by the matrices at hand."""
-        v = scipy.linalg.cho_solve((self.H, True), b, check_finite=False)
+    def _solve_once(self, right_free: Array, right: Array) -> tuple[Array, Array]:
+        """(u_F, v) of the two equations, by the factors."""
+        v = scipy.linalg.cho_solve((self.H, True), right, check_finite=False)
         if not len(self.free):
-            return np.zeros((0, b.shape[1])), v
-        u = scipy.linalg.cho_solve((self.S, True), pull - self.L_free @ v, check_finite=False)
+            return np.zeros((0, right.shape[1])), v
+        u = scipy.linalg.cho_solve((self.S, True), right_free - self.L_free @ v, check_finite=False)
         return u, v + scipy.linalg.cho_solve((self.H, True), self.L_free.T @ u, check_finite=False)
 
-    def _left(self, u: Array, v: Array, pull: Array, b: Array) -> tuple[Array, Array]:
-        """What (u, v) leaves of the right sides."""
-        rest = b - v - self.blocks.weighted(self.weight, v)
+    def _residual(self, u: Array, v: Array, right_free: Array, right: Array) -> tuple[Array, Array]:
+        """Residuals of the two equations, with all rows."""
+        rest = right - v - self.blocks.weighted(self.weight, v)
         if not len(self.free):
-            return np.zeros_like(pull), rest
-        return pull - u / self.free_weight[:, None] - self.L_free @ v, rest + self.L_free.T @ u
+            return np.zeros_like(right_free), rest
+        return right_free - u / self.free_weight[:, None] - self.L_free @ v, rest + self.L_free.T @ u
 
-    def _refined(self, pull: Array, b: Array) -> tuple[Array, Array]:
-        u, v = self._once(pull, b)
-        if self.exact and self.accuracy > 1e-7:
+    def _solve_refined(self, right_free: Array, right: Array) -> tuple[Array, Array]:
+        """(u_F, v), with corrections of minimal residual until `accuracy` is reached."""
+        u, v = self._solve_once(right_free, right)
+        if self.is_exact and self.accuracy > 1e-7:
             return u, v
-        left = self._left(u, v, pull, b)
-        first = _size(pull, b)
-        size = _norm(*left) / first
-        for _ in range(MAX_STEPS):
+        residual = self._residual(u, v, right_free, right)
+        scale = _nonzero_norm(right_free, right)
+        size = _norm(*residual) / scale
+        for _ in range(MAX_REFINEMENTS):
             if np.max(size) <= self.accuracy:
                 break
-            du, dv = self._once(*left)
-            nothing = np.zeros_like(pull), np.zeros_like(b)
-            image = self._left(du, dv, *nothing)  # minus the image of the correction
-            step = -_dot(image, left) / np.maximum(_dot(image, image), 1e-300)
+            du, dv = self._solve_once(*residual)
+            image = self._residual(du, dv, np.zeros_like(right_free), np.zeros_like(right))  # minus that of (du, dv)
+            step = -_dot(image, residual) / np.maximum(_dot(image, image), 1e-300)
             u, v = u + step * du, v + step * dv
-            left = (left[0] + step * image[0], left[1] + step * image[1])
-            before, size = size, _norm(*left) / first
-            if np.max(size) > SLOW * np.max(before) and np.max(size) > self.accuracy:
-                if self.exact:
-                    break  # rounding: no further
-                if self.sloppy:  # rows left out are missed: not any more
-                    self.sloppy, self.negligible = False, 0.1 * self.negligible
+            residual = (residual[0] + step * image[0], residual[1] + step * image[1])
+            before, size = size, _norm(*residual) / scale
+            if np.max(size) > SLOW_REFINEMENT * np.max(before) and np.max(size) > self.accuracy:
+                if self.is_exact:
+                    break  # the remaining residual is rounding
+                if self.skips_light:
+                    self.skips_light, self.max_skipped = False, 0.1 * self.max_skipped
                     self._form()
         return u, v
 
 
 def _dot(a: tuple[Array, Array], b: tuple[Array, Array]) -> Array:
+    """Inner products of the columns."""
     return np.asarray(np.sum(a[0] * b[0], axis=0) + np.sum(a[1] * b[1], axis=0))
 
 
 def _norm(a: Array, b: Array) -> Array:
+    """Norms of the columns of (a, b)."""
     return np.asarray(np.sqrt(np.sum(a * a, axis=0) + np.sum(b * b, axis=0)))
 
 
-def _size(a: Array, b: Array) -> Array:
+def _nonzero_norm(a: Array, b: Array) -> Array:
+    """Norms of the columns, 1 for zero columns."""
     size = _norm(a, b)
     return np.where(size > 0, size, 1.0)
 
 
 def _cholesky(H: Array) -> Array:
-    """The factor; of a matrix with a larger diagonal where rounding has spoilt a pivot: refinement mends that."""
+    """Cholesky factor; of H with a slightly larger diagonal if rounding made a pivot negative, which refinement
+    corrects."""
     for ridge in (0.0, 1e-14, 1e-12, 1e-10):
         try:
             raised = H + ridge * np.diag(np.diagonal(H)) if ridge else H

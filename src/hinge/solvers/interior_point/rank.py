@@ -1,4 +1,4 @@
-"""The rank of a kernel matrix, where it decides: known for linear kernels, probed on a few samples for others."""
+"""Rank of a kernel matrix: known for linear and polynomial kernels, estimated on a subsample for others."""
 
 from __future__ import annotations
 
@@ -11,75 +11,87 @@ from hinge.kernels import GramAccess, Linear, Polynomial, SubsetAccess
 from hinge.lowrank import PivotedCholesky
 from hinge.problems import Diagonal, Problem
 
-#: A kernel matrix with so few columns in its factor, and so many times more rows, is of low rank.
-LOW_RANK, ROWS_PER_COLUMN = 300, 10
+#: A rank above this is not low.
+MAX_RANK = 300
 
-#: Samples whose kernel matrix is factorised to learn its rank, and the pivot, relative to the largest, that is zero.
-PROBED, ZERO_PIVOT = 600, 1e-12
+#: A rank is not low unless the matrix has this many times more rows.
+ROWS_PER_RANK = 10
 
-#: An interior point method on a factor with r columns takes as long as so many steps for every sample, and r² times the
-#: second number: docs/decisions/0314-rank-decides.md.
-FACTOR_STEPS, FACTOR_STEPS_PER_SQUARE = 100, 0.04
+#: Samples whose kernel matrix is factorised to estimate the rank.
+SUBSAMPLE_SIZE = 600
 
-#: Steps for every sample after which the rank is worth a probe.
-PROBE_STEPS = 500
+#: Pivots below this share of the largest diagonal entry count as zero.
+ZERO_PIVOT = 1e-12
+
+#: Steps of the working-set solver, per sample, that take as long as an interior-point solution on a factor with r
+#: columns: the first number plus r² times the second.   docs/decisions/0314-rank-decides.md
+FACTOR_STEPS = 100
+FACTOR_STEPS_PER_SQUARED_RANK = 0.04
+
+#: Steps per sample after which the cost of estimating the rank is negligible.
+STEPS_BEFORE_ESTIMATE = 500
 
 
 def known_rank(problem: Problem) -> int | None:
-    """The columns of the factor, if they are few, where nothing has to be computed: linear and polynomial kernels."""
-    most = _most(problem)
-    return None if most is None else _low(problem, most)
+    """Rank of a linear or polynomial kernel, without computation; None if it is unknown or not low."""
+    bound = _rank_bound(problem)
+    return None if bound is None else _if_low(problem, bound)
 
 
-def probed_rank(problem: Problem) -> int | None:
-    """The rank of the kernel matrix of some of the samples, if it is low; None if it is not.
+def estimated_rank(problem: Problem) -> int | None:
+    """Rank of the kernel matrix of a subsample; None if it is not low.
 
-    Where all are more, the factor of all of them says so: what it leaves of the trace is known.
+    If the rank of the whole matrix is larger, its factorisation detects this: the residual of the trace is known.
     """
-    if _most(problem) is not None:
+    if _rank_bound(problem) is not None:
         return known_rank(problem)
     if not isinstance(problem.Q.access, GramAccess | SubsetAccess):
         return None
     n = problem.Q.n
-    some = np.sort(np.random.default_rng(0).permutation(n)[:PROBED])
-    K = problem.Q.access.block(some, some)
+    subsample = np.sort(np.random.default_rng(0).permutation(n)[:SUBSAMPLE_SIZE])
+    K = problem.Q.access.block(subsample, subsample)
     scale = float(np.max(np.abs(np.diagonal(K)), initial=0.0))
     if not np.isfinite(K).all() or scale == 0.0:
         return None
     _, _, rank, info = lapack.dpstrf(K, tol=ZERO_PIVOT * scale)
-    return _low(problem, int(rank)) if info >= 0 and rank < len(some) else None
+    return _if_low(problem, int(rank)) if info >= 0 and rank < len(subsample) else None
 
 
-def may_be_factored(problem: Problem) -> bool:
-    """Whether an interior point method on a factor is for this problem: variables are held, and rows share none."""
-    held = np.isfinite(problem.upper - problem.lower)
+def is_factorable(problem: Problem) -> bool:
+    """Whether the low-rank interior-point method accepts the problem.
+
+    Every variable needs finite bounds or a curved term, and no two rows may share a variable.
+    """
+    bounded = np.isfinite(problem.upper - problem.lower)
     if isinstance(problem.term, Diagonal):
-        held |= problem.term.d > 0
+        bounded |= problem.term.d > 0
     elif problem.term is not None:
-        held[:] = True
-    return bool(held.all()) and not np.any(np.count_nonzero(problem.A, axis=0) > 1)
+        bounded[:] = True
+    return bool(bounded.all()) and not np.any(np.count_nonzero(problem.A, axis=0) > 1)
 
 
-def approximation(problem: Problem) -> PivotedCholesky:
-    """A factor that leaves nothing, if there is one of low rank."""
-    return PivotedCholesky(rank=min(LOW_RANK, problem.Q.n), tol=1e-13)
+def exact_factorization(problem: Problem) -> PivotedCholesky:
+    """Method that factorises a kernel matrix of low rank without residual."""
+    return PivotedCholesky(rank=min(MAX_RANK, problem.Q.n), tol=1e-13)
 
 
 def steps_before_factor(problem: Problem) -> float:
-    """Steps that take about as long as an interior point method on the factor, or make a probe of the rank cheap;
-    infinitely many where the rank is known to be too high."""
+    """Steps of the working-set solver after which a low rank is worth using, or estimating if it is unknown.
+
+    Infinite if the rank is known not to be low.
+    """
     rank, n = known_rank(problem), problem.Q.n
     if rank is None:
-        return PROBE_STEPS * n if _most(problem) is None else np.inf
-    return int(n * (FACTOR_STEPS + FACTOR_STEPS_PER_SQUARE * rank**2))
+        return STEPS_BEFORE_ESTIMATE * n if _rank_bound(problem) is None else np.inf
+    return int(n * (FACTOR_STEPS + FACTOR_STEPS_PER_SQUARED_RANK * rank**2))
 
 
-def _low(problem: Problem, columns: int) -> int | None:
-    return columns if columns <= LOW_RANK and problem.Q.n >= ROWS_PER_COLUMN * columns else None
+def _if_low(problem: Problem, rank: int) -> int | None:
+    return rank if rank <= MAX_RANK and problem.Q.n >= ROWS_PER_RANK * rank else None
 
 
-def _most(problem: Problem) -> int | None:
-    """What the rank is at most: the features, or their products up to a degree; None for other kernels."""
+def _rank_bound(problem: Problem) -> int | None:
+    """Upper bound on the rank: the number of features, or of their monomials; None for other kernels."""
     access = problem.Q.access
     whole = access.whole if isinstance(access, SubsetAccess) else access
     if not isinstance(whole, GramAccess):

@@ -14,10 +14,10 @@ from hinge.lowrank import SGMA, LowRankAccess, Nystrom, PivotedCholesky, low_ran
 from hinge.problems import Array, Problem, Quadratic, Solution, optimal_offset
 from hinge.solvers.blas_threads import single_thread
 from hinge.solvers.callback import Monitor
-from hinge.solvers.interior_point.dense_system import DenseSystem
 from hinge.solvers.interior_point.low_rank_system import LowRankSystem
 from hinge.solvers.limits import check_limits, cut_off
 from hinge.solvers.run_log import RunLog
+from hinge.solvers.textbook.dense_system import DenseSystem
 from hinge.solvers.textbook.primal import Primal
 
 
@@ -93,7 +93,7 @@ def system_of(primal: Primal, accuracy: float = 1e-10) -> DenseSystem | LowRankS
     """The solver of (Q + D) x = r that suits the access."""
     Q = primal.problem.Q
     if isinstance(Q.access, LowRankAccess):
-        return LowRankSystem(Q.access.blocks, Q, accuracy, skipping=False)
+        return LowRankSystem(Q.access.blocks, Q, accuracy, skip_rows=False)
     if primal.matrix.K is None:
         raise ValueError(
             f"the kernel matrix of {Q.n} samples does not fit into memory; use approximation=SGMA(), or a solver that "

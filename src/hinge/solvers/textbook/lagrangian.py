@@ -79,7 +79,7 @@ class _Iteration:
         self.d = ridge(problem)
         self.root = np.sqrt(self.d)
         self.system = system_of(self.primal, 1e-12)
-        self.system.refresh(self.d, np.ones(problem.size, dtype=bool))
+        self.system.factor(self.d, np.ones(problem.size, dtype=bool))
         A = problem.A
         self.rows_solved = self.system.solve(A.T)[0] if len(A) else np.zeros((problem.size, 0))
         self.penalty = self._penalty()

@@ -112,7 +112,7 @@ class _Descent:
             right = np.where(moves, x / np.where(moves, weight, 1.0) + Q.spread(self.f), 0.0)
             rest = np.where(moves, 0.0, x)
             right -= np.where(moves, Q.spread(primal.matrix @ Q.coefficients(rest)), 0.0)
-            self.system.refresh(np.where(moves, 1.0 / np.where(moves, weight, 1.0), 1.0), moves)
+            self.system.factor(np.where(moves, 1.0 / np.where(moves, weight, 1.0), 1.0), moves)
             rows = np.where(moves, problem.A, 0.0).T
             solved, _ = self.system.solve(np.column_stack([right, rows]))
             there, d_mu = plus_rows(solved[:, 0], solved[:, 1:], problem.A, problem.d - problem.A @ rest)
