@@ -1,13 +1,12 @@
 // bind/adatron.cpp: the AdaTron's sweep as Python sees it.
+#include "bind.hpp"
 #include "hinge/solvers/adatron.hpp"
+#include "vectors.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
 #include <stdexcept>
-
-#include "bind.hpp"
-#include "vectors.hpp"
 
 namespace hinge::bind {
 namespace {

@@ -12,6 +12,7 @@
 #include "bind.hpp"
 #include "gram.hpp"
 #include "hinge/kernels/expansion.hpp"
+#include "hinge/parallel.hpp"
 #include "hinge/simd.hpp"
 
 namespace nb = nanobind;
@@ -142,11 +143,7 @@ void fill_rows(const Gram& gram, const std::vector<std::int32_t>& rows, Span<con
                std::size_t width, double* out) {
   if (width == 0) return;
   const nb::gil_scoped_release nogil;
-  run_tasks(rows.size(), parallel(1), [&] {
-    return [&](std::size_t k, Pulse&) {
-      gram.source().row(static_cast<std::size_t>(rows[k]), columns, Span<double>(out + k * width, width));
-    };
-  });
+  copy_rows(gram.source(), rows, columns, Span<double>(out, rows.size() * width), parallel(1));
 }
 
 NewMatrix gram_rows(const Gram& gram, const Vector<std::int64_t>& index) {

@@ -32,11 +32,11 @@ nb::dict linear(const Samples& samples, Vector<double> target, Vector<double> lo
                               bias_scale,   total};
   const LinearOptions options{tolerance, static_cast<LinearMethod>(method), max_iterations, max_seconds, threads, seed,
                               expansion, block_bytes};
-  PyMonitor monitor(std::move(progress));
+  PyRunControl control(std::move(progress));
   LinearResult result;
   {
     nb::gil_scoped_release nogil;
-    result = solve_linear(samples.view, problem, options, span(beta), monitor);
+    result = solve_linear(samples.view, problem, options, span(beta), control);
   }
   nb::dict out;
   out["status"] = static_cast<int>(result.status);
@@ -54,8 +54,8 @@ nb::dict linear(const Samples& samples, Vector<double> target, Vector<double> lo
   out["beta"] = to_numpy(std::move(result.beta));
   out["offset"] = result.offset;
   out["floor"] = result.floor;
-  out["history"] = monitor.history();
-  out["error"] = monitor.error();
+  out["history"] = control.history();
+  out["error"] = control.error();
   return out;
 }
 
@@ -72,11 +72,11 @@ nb::dict crammer_singer(const Samples& samples, Vector<std::int32_t> label, Vect
   LinearOptions options;
   options.tolerance = tolerance, options.max_iterations = max_iterations;
   options.max_seconds = max_seconds, options.seed = seed;
-  PyMonitor monitor(std::move(progress));
+  PyRunControl control(std::move(progress));
   CrammerSingerResult result;
   {
     nb::gil_scoped_release nogil;
-    result = solve_crammer_singer(samples.view, problem, options, span(alpha), monitor);
+    result = solve_crammer_singer(samples.view, problem, options, span(alpha), control);
   }
   nb::dict out;
   out["status"] = static_cast<int>(result.status);
@@ -88,8 +88,8 @@ nb::dict crammer_singer(const Samples& samples, Vector<std::int32_t> label, Vect
   out["weights"] = to_numpy(std::move(result.weights));
   out["offset"] = to_numpy(std::move(result.offset));
   out["alpha"] = to_numpy(std::move(result.alpha));
-  out["history"] = monitor.history();
-  out["error"] = monitor.error();
+  out["history"] = control.history();
+  out["error"] = control.error();
   return out;
 }
 

@@ -30,7 +30,7 @@ struct Snapshot {
   std::shared_ptr<const ActiveSet::Snapshot> state;
 };
 
-nb::dict report(const PathResult& result, const PyMonitor& monitor) {
+nb::dict report(const PathResult& result, const PyRunControl& control) {
   nb::dict out;
   out["status"] = static_cast<int>(result.status);
   out["infeasible"] = result.infeasible;
@@ -43,7 +43,7 @@ nb::dict report(const PathResult& result, const PyMonitor& monitor) {
   out["refreshes"] = result.refreshes;
   out["violation"] = result.violation;
   out["margin_sum"] = result.margin_sum;
-  out["error"] = monitor.error();
+  out["error"] = control.error();
   return out;
 }
 
@@ -89,13 +89,13 @@ class Follower {
     const std::vector<double> point = copied(beta, set_->size(), "beta");
     PathData values = data(linear, lower, upper, total);
     const PathOptions options{max_seconds, max_events};
-    PyMonitor monitor(std::move(progress));
+    PyRunControl control(std::move(progress));
     PathResult result;
     {
       nb::gil_scoped_release nogil;
-      result = set_->start(point, std::move(values), options, monitor);
+      result = set_->start(point, std::move(values), options, control);
     }
-    return report(result, monitor);
+    return report(result, control);
   }
 
   nb::tuple follow(const Numbers& linear, const Numbers& lower, const Numbers& upper, const Numbers& total,
@@ -103,16 +103,16 @@ class Follower {
                    nb::object progress) {
     PathData rates = data(linear, lower, upper, total);
     const PathOptions options{max_seconds, max_events};
-    PyMonitor monitor(std::move(progress));
+    PyRunControl control(std::move(progress));
     PathRecord pieces;
     PathResult result;
     {
       nb::gil_scoped_release nogil;
-      result = set_->follow(std::move(rates), origin, span, record ? &pieces : nullptr, options, monitor);
+      result = set_->follow(std::move(rates), origin, span, record ? &pieces : nullptr, options, control);
     }
     nb::object recorded = nb::none();
     if (record) recorded = columns(std::move(pieces));
-    return nb::make_tuple(report(result, monitor), recorded);
+    return nb::make_tuple(report(result, control), recorded);
   }
 
   void grow(nb::object gram, const Vector<const std::int8_t>& group, const Numbers& linear, const Numbers& lower,

@@ -1,16 +1,15 @@
 // bind/products.cpp: thin products, kernel columns in float32 or float16 and margins, as Python sees them.
+#include "bind.hpp"
+#include "gram.hpp"
+#include "hinge/kernels/expansion.hpp"
 #include "hinge/products/skinny_product.hpp"
+#include "hinge/products/slack_sums.hpp"
+#include "vectors.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
 #include <stdexcept>
-
-#include "bind.hpp"
-#include "gram.hpp"
-#include "hinge/kernels/expansion.hpp"
-#include "hinge/products/slack_sums.hpp"
-#include "vectors.hpp"
 
 namespace hinge::bind {
 namespace {

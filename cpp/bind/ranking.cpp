@@ -54,11 +54,11 @@ nb::dict pair_descent(const Gram& gram, nb::object samples, Vector<std::int32_t>
   const PairProblem problem{{first.data(), m}, {second.data(), m}, {cost.data(), m}, {block.data(), block.size()},
                             {ridge.data(), ridge.size()}};
   const PairOptions options{tolerance, stop_on_gap, max_iterations, max_seconds, threads, seed};
-  PyMonitor monitor(std::move(progress));
+  PyRunControl control(std::move(progress));
   PairResult result;
   {
     nb::gil_scoped_release nogil;
-    result = solve_pairs(gram.gram(), linear, problem, options, {alpha.data(), m}, monitor);
+    result = solve_pairs(gram.gram(), linear, problem, options, {alpha.data(), m}, control);
   }
   nb::dict out;
   out["status"] = static_cast<int>(result.status);
@@ -68,8 +68,8 @@ nb::dict pair_descent(const Gram& gram, nb::object samples, Vector<std::int32_t>
   out["gap"] = result.gap;
   out["violation"] = result.violation;
   out["scores"] = to_numpy(std::move(result.scores));
-  out["history"] = monitor.history();
-  out["error"] = monitor.error();
+  out["history"] = control.history();
+  out["error"] = control.error();
   return out;
 }
 

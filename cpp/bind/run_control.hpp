@@ -1,4 +1,4 @@
-// run_control.hpp: the Monitor that Python sees: signals, a progress callback, a history as arrays.
+// run_control.hpp: the RunControl that Python sees: signals, a progress callback, a history as arrays.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -21,9 +21,9 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(std::vector<T>&& values) {
 }
 
 // Used with the GIL released; every method that touches Python takes it.
-class PyMonitor final : public Monitor {
+class PyRunControl final : public RunControl {
  public:
-  explicit PyMonitor(nb::object callback) : callback_(std::move(callback)), reports_(!callback_.is_none()) {}
+  explicit PyRunControl(nb::object callback) : callback_(std::move(callback)), reports_(!callback_.is_none()) {}
 
   void record(const Snapshot& snapshot) override { history_.push_back(snapshot); }
 

@@ -12,9 +12,9 @@
 
 #include "bind.hpp"
 #include "gram.hpp"
+#include "hinge/solvers/batch.hpp"
 #include "hinge/solvers/multiplier.hpp"
 #include "hinge/solvers/smo.hpp"
-#include "hinge/solvers/batch.hpp"
 #include "hinge/solvers/working_set.hpp"
 #include "run_control.hpp"
 #include "vectors.hpp"
@@ -60,15 +60,15 @@ nb::dict smo(const Gram& gram, Vector<const double> linear, Vector<const double>
   const KernelSource& kernel = gram.source();
   const SignedProblem problem = signed_problem(kernel.size(), linear, lower, upper, group, slots, beta);
   const SmoOptions options{tolerance, stop_on_gap, shrinking, max_iterations, max_seconds, cache_bytes};
-  PyMonitor monitor(std::move(progress));
+  PyRunControl control(std::move(progress));
   std::vector<double> f(kernel.size());
   SmoResult result;
   {
     nb::gil_scoped_release nogil;
-    result = double_rows ? solve_smo<double>(kernel, problem, options, span(beta), f, monitor)
-                         : solve_smo<float>(kernel, problem, options, span(beta), f, monitor);
+    result = double_rows ? solve_smo<double>(kernel, problem, options, span(beta), f, control)
+                         : solve_smo<float>(kernel, problem, options, span(beta), f, control);
   }
-  return report(result, std::move(f), monitor.history(), monitor.error());
+  return report(result, std::move(f), control.history(), control.error());
 }
 
 using Part = std::tuple<nb::object, Vector<const double>, Vector<const double>, Vector<const double>,
@@ -99,16 +99,16 @@ nb::list working_set(const Gram& gram, const std::vector<Part>& given, double to
   }
   const WorkingSetOptions options{tolerance, stop_on_gap, -1,        max_seconds, cache_bytes,
                                   size,      threads,     shrinking, static_cast<Selection>(selection)};
-  PyMonitor monitor(std::move(progress));
-  std::vector<PartResult> results;
+  PyRunControl control(std::move(progress));
+  std::vector<BatchResult> results;
   {
     nb::gil_scoped_release nogil;
-    results = solve_many(kernel, parts, options, monitor);
+    results = solve_many(kernel, parts, options, control);
   }
   nb::list out;
   for (std::size_t k = 0; k < parts.size(); ++k) {
     if (!results[k].begun) results[k].result.status = Status::interrupted, results[k].result.exact = false;
-    out.append(report(results[k].result, std::move(f[k]), PyMonitor::as_columns(results[k].history), monitor.error()));
+    out.append(report(results[k].result, std::move(f[k]), PyRunControl::as_columns(results[k].history), control.error()));
   }
   return out;
 }

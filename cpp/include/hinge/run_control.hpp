@@ -1,4 +1,4 @@
-// run_control.hpp: how a long loop speaks with its caller: progress out, a wish to stop in.
+// run_control.hpp: progress reports, interrupts and history of a run.
 #pragma once
 
 #include <chrono>
@@ -8,20 +8,22 @@ namespace hinge {
 
 enum class Status : int { solved = 0, max_iter = 1, time_limit = 2, interrupted = 3, numerical = 4 };
 
+// State of a solver at one iteration.
 struct Snapshot {
   std::int64_t iteration = 0;
   double seconds = 0, violation = 0, primal = 0, dual = 0, gap = 0;
   std::int64_t active = 0;
-  bool exact = true;  // false while shrunk: the gap then speaks of the active samples only
+  bool exact = true;  // false while samples are shrunk: primal, dual and gap then cover the active samples only
 };
 
-class Monitor {
+// Connection of a run with its caller.  Solvers call it on the calling thread only.
+class RunControl {
  public:
-  virtual ~Monitor() = default;
-  virtual void record(const Snapshot&) = 0;    // part of the history
-  virtual bool wants_progress() = 0;           // cheap; true at most every tenth of a second
-  virtual bool progress(const Snapshot&) = 0;  // false: stop
-  virtual bool interrupted() = 0;              // a signal is waiting; polled about every 50 ms
+  virtual ~RunControl() = default;
+  virtual void record(const Snapshot&) = 0;    // appends to the history
+  virtual bool wants_progress() = 0;           // whether a progress report is due; cheap; true at most every 100 ms
+  virtual bool progress(const Snapshot&) = 0;  // reports progress; false requests a stop
+  virtual bool interrupted() = 0;              // whether a signal is pending; called about every 50 ms
 };
 
 class Stopwatch {

@@ -1,5 +1,4 @@
-// stopping.hpp: when a run must end (out of time, a signal, a wish of the monitor, no more progress), and when its
-// story is written down.
+// stopping.hpp: stopping rules of SMO and of the working-set method, and the schedule of their histories.
 #pragma once
 
 #include <algorithm>
@@ -9,108 +8,117 @@
 #include <limits>
 #include <utility>
 
+#include "control/stop_request.hpp"
 #include "hinge/run_control.hpp"
 
 namespace hinge {
 
-struct StopRequest {
-  Status status;
-};
-
-class RunControl {
+// Time limit, interrupts and progress reports of a run.
+class StopChecker {
  public:
-  // reserve(): seconds that the end of the run will take; snapshot(): what to show.
-  RunControl(Monitor& monitor, double max_seconds, std::function<double()> reserve, std::function<Snapshot()> snapshot)
-      : monitor_(monitor), max_seconds_(max_seconds), reserve_(std::move(reserve)), snapshot_(std::move(snapshot)) {}
+  // remaining_work() estimates the seconds that ending the run will take; snapshot() returns the state to report.
+  // A negative max_seconds means no limit.
+  StopChecker(RunControl& control, double max_seconds, std::function<double()> remaining_work,
+              std::function<Snapshot()> snapshot)
+      : control_(control), max_seconds_(max_seconds), remaining_work_(std::move(remaining_work)),
+        snapshot_(std::move(snapshot)) {}
 
-  double seconds() const { return watch_.seconds(); }
+  double seconds() const { return stopwatch_.seconds(); }
 
-  // Looks at the clock, and every 50 ms at the rest.
-  bool wants_to_stop() {
+  // Checks the time limit, and every 50 ms interrupts and progress.
+  bool stop_requested() {
     if (stop_ == Status::interrupted) return true;
     const double now = seconds();
     if (max_seconds_ >= 0 && now + reserved_ >= max_seconds_) stop_ = Status::time_limit;
-    if (now >= next_look_) {
-      next_look_ = now + 0.05;
-      reserved_ = reserve_();
-      const bool shows = !unstoppable_ && monitor_.wants_progress();
-      if (monitor_.interrupted() || (shows && !monitor_.progress(snapshot_()))) stop_ = Status::interrupted;
+    if (now >= next_control_) {
+      next_control_ = now + kControlInterval;
+      reserved_ = remaining_work_();
+      const bool reports = !deferred_ && control_.wants_progress();
+      if (control_.interrupted() || (reports && !control_.progress(snapshot_()))) stop_ = Status::interrupted;
     }
     return stop_ != Status::solved;
   }
 
   void poll() {
-    if (wants_to_stop() && !(unstoppable_ && stop_ == Status::time_limit)) throw StopRequest{stop_};
+    if (stop_requested() && !(deferred_ && stop_ == Status::time_limit)) throw StopRequest{stop_};
   }
 
-  // β has changed and f has not yet, or f is being made anew: until it is there only a signal may end the run, and
-  // `exact` is false if it does.
-  class Unstoppable {
+  // Defers the time limit while f is inconsistent with β or is being recomputed.  An interrupt still stops the run, and
+  // then `exact` remains false.
+  class DeferTimeLimit {
    public:
-    Unstoppable(RunControl& control, bool& exact) : control_(control), exact_(exact) {
-      control.unstoppable_ = true, exact = false;
+    DeferTimeLimit(StopChecker& checker, bool& exact) : checker_(checker), exact_(exact) {
+      checker.deferred_ = true, exact = false;
     }
-    ~Unstoppable() { control_.unstoppable_ = false; }
-    Unstoppable(const Unstoppable&) = delete;
-    Unstoppable& operator=(const Unstoppable&) = delete;
+    ~DeferTimeLimit() { checker_.deferred_ = false; }
+    DeferTimeLimit(const DeferTimeLimit&) = delete;
+    DeferTimeLimit& operator=(const DeferTimeLimit&) = delete;
     void done() { exact_ = true; }
 
    private:
-    RunControl& control_;
+    StopChecker& checker_;
     bool& exact_;
   };
 
  private:
-  Monitor& monitor_;
+  static constexpr double kControlInterval = 0.05;  // seconds between two calls of the run control
+
+  RunControl& control_;
   const double max_seconds_;
-  const std::function<double()> reserve_;
+  const std::function<double()> remaining_work_;
   const std::function<Snapshot()> snapshot_;
-  Stopwatch watch_;
-  double next_look_ = 0.05, reserved_ = 0;
+  Stopwatch stopwatch_;
+  double next_control_ = kControlInterval, reserved_ = 0;
   Status stop_ = Status::solved;
-  bool unstoppable_ = false;
+  bool deferred_ = false;
 };
 
-// Whether the objective still falls, looked at once in a while, and where it does not, whether violations still do: near
-// the end they are worth less than the last digit of the objective long before they are rounding errors themselves.
-class Progress {
+// Detects a run that has reached the limits of floating-point arithmetic: neither the objective nor the violation
+// decreases.  Near the optimum a violation is worth less than the last digit of the objective long before it consists of
+// rounding errors, so both are observed.
+class StallDetector {
  public:
-  // It has not fallen over the last `window` steps, as floating point sees it.
-  bool ended(std::int64_t steps, double objective, std::int64_t window) {
+  // Whether the objective has not decreased over the last `window` steps, beyond rounding.
+  bool objective_stalled(std::int64_t steps, double objective, std::int64_t window) {
     if (steps < since_ + window) return false;
-    const double gain = objective_ - objective;
-    total_ += std::max(gain, 0.0);
+    const double decrease = objective_ - objective;
+    total_decrease_ += std::max(decrease, 0.0);
     restart(steps, objective);
-    return !(gain > 1e-15 * (std::abs(objective) + total_));
+    return !(decrease > kRelativeRounding * (std::abs(objective) + total_decrease_));
   }
 
   void restart(std::int64_t steps, double objective) { since_ = steps, objective_ = objective; }
-  void jump(double change) { objective_ += change; }  // of an objective that was computed anew: no gain
+  void shift_objective(double change) { objective_ += change; }  // after recomputing the objective: not a decrease
 
-  // Fifty looks at all samples in a row have found no smaller violation (it goes up and down): rounding has the last
-  // word.
-  bool in_vain(double violation) {
-    vain_ = violation < 0.99 * least_ ? 0 : vain_ + 1;
-    least_ = std::min(least_, violation);
-    return vain_ >= 50;
+  // Whether the violation at the last kMaxChecks checks of all samples was never smaller than before.
+  bool violation_stalled(double violation) {
+    checks_ = violation < kSufficientDecrease * least_violation_ ? 0 : checks_ + 1;
+    least_violation_ = std::min(least_violation_, violation);
+    return checks_ >= kMaxChecks;
   }
 
  private:
+  static constexpr double kRelativeRounding = 1e-15;   // smaller decreases of the objective count as none
+  static constexpr double kSufficientDecrease = 0.99;  // factor by which a violation must decrease to count as progress
+  static constexpr int kMaxChecks = 50;                // checks without progress before the run ends with a stall
+
   std::int64_t since_ = 0;
-  double objective_ = 0, total_ = 0, least_ = std::numeric_limits<double>::infinity();
-  int vain_ = 0;
+  double objective_ = 0, total_decrease_ = 0, least_violation_ = std::numeric_limits<double>::infinity();
+  int checks_ = 0;
 };
 
-// When to take a snapshot: they thin out geometrically, some 150 of them in 10⁹ steps.
-class Snapshots {
+// Geometrically spaced steps at which the history is recorded: about 150 records in 10⁹ steps.
+class RecordSchedule {
  public:
   bool due(std::int64_t steps) {
     if (steps < next_) return false;
-    next_ = std::max(next_ + 1, static_cast<std::int64_t>(1.15 * double(next_)));
+    next_ = std::max(next_ + 1, static_cast<std::int64_t>(kSpacing * double(next_)));
     return true;
   }
 
  private:
+  static constexpr double kSpacing = 1.15;  // ratio of consecutive recorded steps
+
   std::int64_t next_ = 0;
 };
 

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "linear/data/rows.hpp"
+#include "parallel/tasks.hpp"
 
 namespace hinge {
 namespace {
@@ -150,12 +151,12 @@ class LineReader {
 
 template <class T>
 void read_chunk(const char* p, const char* end, bool last_chunk, const LibsvmOptions& options, Chunk<T>& chunk,
-                Pulse& pulse) {
+                Poller& poller) {
   const std::size_t bytes = static_cast<std::size_t>(end - p);
   chunk.rows.index.reserve(bytes / 8), chunk.rows.value.reserve(bytes / 8);
   LineReader<T> reader(options, chunk.rows);
   while (p < end) {
-    if (chunk.rows.lines++ % 256 == 0) pulse.beat();
+    if (chunk.rows.lines++ % 256 == 0) poller.poll();
     const char* stop = find(p, end, '\n');
     if (!stop && options.strict && last_chunk) {
       chunk.flaw = "it does not end: the file seems to be cut off (pass strict=False if it is whole)";
@@ -194,8 +195,8 @@ LibsvmRows<T> read_libsvm(Span<const char> text, const LibsvmOptions& options, c
   }
   std::vector<Chunk<T>> chunks(cuts.size() - 1);
   run_tasks(chunks.size(), parallel, [&] {
-    return [&](std::size_t c, Pulse& pulse) {
-      read_chunk(cuts[c], cuts[c + 1], c + 1 == chunks.size(), options, chunks[c], pulse);
+    return [&](std::size_t c, Poller& poller) {
+      read_chunk(cuts[c], cuts[c + 1], c + 1 == chunks.size(), options, chunks[c], poller);
     };
   });
   LibsvmRows<T> all;

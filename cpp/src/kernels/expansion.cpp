@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "kernels/block_kernel.hpp"
-#include "kernels/loops/vector_ops.hpp"
 #include "kernels/gather_kernel.hpp"
+#include "kernels/loops/vector_ops.hpp"
 #include "kernels/sparse_rows.hpp"
+#include "parallel/tasks.hpp"
 #include "products/skinny_loops.hpp"
 
 namespace hinge {
@@ -153,14 +154,14 @@ void by_blocks(const Samples& x, const Samples& z, RowList list, const KernelFun
   const Blocking blocking(n, features(x), sizeof(T));
   run_tasks((n + blocking.task - 1) / blocking.task, parallel, [&] {
     return [&, kernel = BlockKernel<T>(x, RowList(n), z, list, function, centre, blocking, sparse_z)](
-               std::size_t task, Pulse& pulse) mutable {
+               std::size_t task, Poller& poller) mutable {
       const Range block{task * blocking.task, std::min(n, (task + 1) * blocking.task)};
       kernel.load_x(block);
       for (std::size_t j = 0; j < m; j += blocking.columns) {
         const std::size_t columns = std::min(m - j, blocking.columns);
         kernel.load_z({j, j + columns});
         for (std::size_t i = 0; i < block.size(); i += Blocking::kTile) {
-          pulse.beat();
+          poller.poll();
           const std::size_t count = std::min(block.size() - i, Blocking::kTile);
           const T* values = kernel.evaluate(i, count);
           for (std::size_t r = 0; r < count; ++r, values += kernel.stride()) {
@@ -179,11 +180,11 @@ void by_rows(const Samples& x, const Samples& z, RowList list, const KernelFunct
   const std::size_t n = rows(x), m = list.size();
   const SideNorms norms(z, function.needs());
   run_tasks((n + height - 1) / height, parallel, [&] {
-    return [&, kernel = RowKernel(x, z, list, function, norms)](std::size_t task, Pulse& pulse) mutable {
+    return [&, kernel = RowKernel(x, z, list, function, norms)](std::size_t task, Poller& poller) mutable {
       for (std::size_t i = task * height; i < std::min(n, (task + 1) * height); ++i) {
         kernel.open(i);
         for (std::size_t j = 0; j < m; j += width) {
-          pulse.beat();
+          poller.poll();
           const std::size_t count = std::min(width, m - j);
           consumer.take(i, j, count, kernel.evaluate(j, count));
         }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernels/block_kernel.hpp"
+#include "parallel/tasks.hpp"
 #include "smo/loops.hpp"
 
 namespace hinge {
@@ -113,14 +114,14 @@ void KernelRows::by_products(Span<const std::int32_t> which, const PackedColumns
       BlockKernel<T> kernel(samples_, RowList(list), samples_, columns_z, function_, centre, blocking, sparse_z,
                             packed_z, sizeof(T) == sizeof(float) && !panels ? distances_ : Distances::by_norms);
       kernel.load_x({0, list.size()});
-      return [&, kernel = std::move(kernel)](std::size_t task, Pulse& pulse) mutable {
+      return [&, kernel = std::move(kernel)](std::size_t task, Poller& poller) mutable {
         const std::size_t first = (blocks - 1 - task) * blocking.columns;  // of the upper part, the highest first
         const std::size_t count = std::min(blocking.columns, n - first);
         const std::size_t last = part == Part::all ? which.size() : std::max(first + count, start);
         const std::size_t rows = std::min(list.size(), last - start);
         if (rows > 0) kernel.load_z({first, first + count});
         for (std::size_t i = 0; i < rows; i += Blocking::kTile) {
-          pulse.beat();
+          poller.poll();
           const std::size_t height = std::min(Blocking::kTile, list.size() - i);
           take(start + i, first, count, kernel.evaluate(i, height), height, kernel.stride());
         }
@@ -136,10 +137,10 @@ void KernelRows::by_gathering(Span<const std::int32_t> which, RowList columns, S
   const std::size_t n = columns.size();
   run_tasks(which.size(), parallel, [&] {
     RowKernel kernel(samples_, samples_, columns, function_, norms_);
-    return [&, kernel = std::move(kernel)](std::size_t k, Pulse& pulse) mutable {
+    return [&, kernel = std::move(kernel)](std::size_t k, Poller& poller) mutable {
       kernel.open(static_cast<std::size_t>(which[k]));
       for (std::size_t j = part == Part::all ? 0 : k; j < n; j += width) {
-        pulse.beat();
+        poller.poll();
         const std::size_t count = std::min(width, n - j);
         const double* const values = kernel.evaluate(j, count);
         std::copy(values, values + count, out[k] + j);

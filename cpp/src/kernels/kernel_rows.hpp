@@ -9,12 +9,12 @@
 #include <mutex>
 #include <vector>
 
-#include "kernels/block_kernel.hpp"
 #include "hinge/kernels/kernel_function.hpp"
 #include "hinge/kernels/kernel_source.hpp"
-#include "hinge/parallel.hpp"
 #include "hinge/kernels/samples.hpp"
+#include "hinge/parallel.hpp"
 #include "hinge/span.hpp"
+#include "kernels/block_kernel.hpp"
 #include "kernels/gather_kernel.hpp"
 #include "kernels/sparse_rows.hpp"
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <type_traits>
 
+#include "parallel/tasks.hpp"
 #include "parallel/thread_pool.hpp"
 
 namespace hinge {
@@ -96,9 +97,9 @@ bool finite_values(const T* values, std::size_t count) {
 // work(first, last) for all of `count` values.
 template <class Work>
 void each_part(std::size_t count, int threads, Work work) {
-  Crew crew(threads - 1);
-  run_tasks((count + kPart - 1) / kPart, CrewParallel{{threads, {}}, &crew}, [&] {
-    return [&](std::size_t part, Pulse&) { work(part * kPart, std::min(count, (part + 1) * kPart)); };
+  ThreadPool pool(threads - 1);
+  run_tasks((count + kPart - 1) / kPart, Parallel{threads, {}, &pool}, [&] {
+    return [&](std::size_t part, Poller&) { work(part * kPart, std::min(count, (part + 1) * kPart)); };
   });
 }
 

@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/block_kernel.hpp"
 #include "hinge/kernels/kernel_function.hpp"
 #include "hinge/kernels/samples.hpp"
+#include "kernels/block_kernel.hpp"
 
 namespace hinge {
 

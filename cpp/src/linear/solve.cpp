@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "linear/data/ops.hpp"
 #include "linear/descent/descent.hpp"
 #include "linear/descent/epochs.hpp"
-#include "linear/start/null_model.hpp"
-#include "linear/data/ops.hpp"
 #include "linear/newton/sample_space.hpp"
-#include "linear/state.hpp"
 #include "linear/newton/steps.hpp"
+#include "linear/start/null_model.hpp"
 #include "linear/start/warm_start.hpp"
+#include "linear/state.hpp"
 
 namespace hinge {
 namespace {
@@ -29,14 +29,14 @@ constexpr double kCoarse = 1e-5;                  // relative gaps that a few ep
 
 class LinearRun {
  public:
-  LinearRun(const Samples& samples, const LinearProblem& problem, const LinearOptions& options, Monitor& monitor)
-      : state_(samples, problem, options, monitor), epochs_(state_), steps_(state_), sample_steps_(state_) {}
+  LinearRun(const Samples& samples, const LinearProblem& problem, const LinearOptions& options, RunControl& control)
+      : state_(samples, problem, options, control), epochs_(state_), steps_(state_), sample_steps_(state_) {}
 
   LinearResult run(Span<const double> start) {
     LinearResult& best = state_.best;
     try {
       best.status = solve(start);
-    } catch (const Stop& stop) {
+    } catch (const StopRequest& stop) {
       best.status = stop.status;
       if (stop.status == Status::time_limit) last_words();
     }
@@ -191,14 +191,14 @@ class LinearRun {
     try {
       steps_.renew();
       steps_.run(INFINITY);
-    } catch (const Stop& stop) {  // out of time for more than was asked for
+    } catch (const StopRequest& stop) {  // out of time for more than was asked for
       if (stop.status != Status::time_limit) throw;
     }
   }
 
   // Whatever has ended the run, the bounds of its answer are those of the samples: two passes, whoever asks to stop.
   void settle_best() {
-    state_.watch.mute();
+    state_.tracker.disable();
     state_.settle_best();
     state_.goal = state_.options.tolerance;
     if (state_.best.status == Status::solved && !state_.proven()) state_.best.status = Status::numerical;
@@ -206,10 +206,10 @@ class LinearRun {
 
   // Out of time: one more look at what coordinate descent has, so that the answer has its gap.
   void last_words() {
-    state_.watch.lift_limit();
+    state_.tracker.remove_time_limit();
     try {
       if (epochs_.begun()) epochs_.check();
-    } catch (const Stop&) {
+    } catch (const StopRequest&) {
       state_.best.status = Status::interrupted;
     }
   }
@@ -223,10 +223,10 @@ class LinearRun {
 }  // namespace
 
 LinearResult solve_linear(const Samples& samples, const LinearProblem& problem, const LinearOptions& options,
-                          Span<const double> beta, Monitor& monitor) {
+                          Span<const double> beta, RunControl& control) {
   try {
-    return LinearRun(samples, problem, options, monitor).run(beta);
-  } catch (const Stop& stop) {  // before there was a point
+    return LinearRun(samples, problem, options, control).run(beta);
+  } catch (const StopRequest& stop) {  // before there was a point
     LinearResult nothing;
     nothing.status = stop.status;
     nothing.weights.assign(features(samples), 0.0);

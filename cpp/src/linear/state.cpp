@@ -7,11 +7,11 @@
 #include <limits>
 #include <stdexcept>
 
-#include "linear/descent/cells.hpp"
-#include "linear/loss/offset.hpp"
 #include "linear/data/ops.hpp"
 #include "linear/data/rows.hpp"
+#include "linear/descent/cells.hpp"
 #include "linear/loss/line_search.hpp"
+#include "linear/loss/offset.hpp"
 
 namespace hinge {
 namespace {
@@ -57,12 +57,12 @@ double LinearBounds::relative() const {
   return size > 0 ? gap / size : std::numeric_limits<double>::infinity();
 }
 
-LinearState::LinearState(const Samples& given, const LinearProblem& task, const LinearOptions& how, Monitor& monitor)
-    : problem(task), options(how), watch(monitor, how.max_seconds),
-      crew(how.threads - 1), parallel{{how.threads, [this] { watch.poll(); }}, &crew},
+LinearState::LinearState(const Samples& given, const LinearProblem& task, const LinearOptions& how, RunControl& control)
+    : problem(task), options(how), tracker(control, how.max_seconds),
+      pool(how.threads - 1), parallel{how.threads, [this] { tracker.poll(); }, &pool},
       samples(how.block_bytes > 0 || descends_on_short_rows(given, task, how.method)
                   ? given
-                  : compact.of(given, {{how.threads, [this] { watch.listen(); }}, &crew})),
+                  : compact.of(given, {how.threads, [this] { tracker.poll_interrupts(); }, &pool})),
       passes(make_passes(samples, parallel, how.block_bytes)), n(passes->rows()), d(passes->features()), losses(task),
       loss_passes(parallel), w(d, 0.0), f(n, 0.0), parts(n), goal(how.tolerance), limit(how.max_iterations) {
   keep_memory(n);
@@ -103,10 +103,10 @@ void LinearState::adopt(const std::vector<double>& at, const std::vector<double>
                         const Sight& sight, bool carried) {
   offset = sight.b;
   last = bounds_at(at, slack, sight);
-  watch.snapshot.iteration = best.epochs + best.newton_steps;
-  watch.snapshot.violation = last.violation, watch.snapshot.primal = last.primal;
-  watch.snapshot.dual = last.dual, watch.snapshot.gap = last.gap;
-  watch.record();
+  tracker.snapshot.iteration = best.epochs + best.newton_steps;
+  tracker.snapshot.violation = last.violation, tracker.snapshot.primal = last.primal;
+  tracker.snapshot.dual = last.dual, tracker.snapshot.gap = last.gap;
+  tracker.record();
   if (!(last.relative() <= best.bounds.relative())) return;
   best.bounds = last;
   best.beta = dual, best.offset = sight.b;

@@ -7,14 +7,16 @@
 #include <memory>
 #include <vector>
 
+#include "control/run_tracker.hpp"
+#include "hinge/parallel.hpp"
 #include "hinge/solvers/linear.hpp"
-#include "linear/method_choice.hpp"
-#include "linear/data/compressed.hpp"
 #include "linear/cholesky/gram.hpp"
+#include "linear/data/compressed.hpp"
+#include "linear/data/passes.hpp"
 #include "linear/loss/loss.hpp"
 #include "linear/loss/loss_passes.hpp"
-#include "linear/data/passes.hpp"
-#include "control/polling.hpp"
+#include "linear/method_choice.hpp"
+#include "parallel/thread_pool.hpp"
 
 namespace hinge {
 
@@ -22,7 +24,7 @@ enum class Outcome { solved, spent, undecided, stuck };
 
 class LinearState {
  public:
-  LinearState(const Samples& samples, const LinearProblem& problem, const LinearOptions& options, Monitor& monitor);
+  LinearState(const Samples& samples, const LinearProblem& problem, const LinearOptions& options, RunControl& control);
 
   // f = ⟨w, x_i⟩ anew, then the bounds at (w, b, beta); slack is ½‖w − Xᵀβ‖².
   void look(double slack);
@@ -85,9 +87,9 @@ class LinearState {
 
   const LinearProblem& problem;
   const LinearOptions& options;
-  Watch watch;
-  Crew crew;
-  CrewParallel parallel;
+  RunTracker tracker;
+  ThreadPool pool;
+  Parallel parallel;
   CompactRows compact;
   const Samples samples;  // where they are dense and mostly zeros, their copy in `compact`
   std::unique_ptr<LinearPasses> passes;

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+#include "simd/dispatch.hpp"
+
 namespace hinge {
 
 struct OnlineLoops {
@@ -17,14 +19,8 @@ struct OnlineLoops {
   double (*sum)(std::size_t strips, const double* a, const double* b);  // Σ a b
 };
 
-extern const OnlineLoops online_loops_base;
-extern const OnlineLoops online_loops_avx2;
+extern const OnlineLoops online_loops_base, online_loops_avx2;
 
-inline const OnlineLoops& online_loops() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return online_loops_avx2;
-#endif
-  return online_loops_base;
-}
+inline const OnlineLoops& online_loops() { return for_processor(online_loops_base, online_loops_avx2); }
 
 }  // namespace hinge

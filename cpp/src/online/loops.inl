@@ -1,7 +1,9 @@
 // loops.inl: see loops.hpp.  Included by loops_base.cpp and loops_avx2.cpp.
+#include "kernels/loops/terms.hpp"
 #include "kernels/loops/vector_ops.hpp"
 #include "online/loops.hpp"
-#include "kernels/loops/vector_ops.inl"
+#include "simd/exp.hpp"
+#include "simd/vectors.hpp"
 
 namespace hinge {
 namespace {
@@ -10,7 +12,7 @@ constexpr size_t kVectors = kPad / kLanes<double>;  // of one strip
 
 // Four vectors of sums stay in registers while the features go by.
 template <class Term>
-static inline __attribute__((always_inline)) void strip_sums(size_t d, const double* x, const double* z, Double4* sum) {
+HINGE_INLINE void strip_sums(size_t d, const double* x, const double* z, Double4* sum) {
   for (size_t f = 0; f < d; ++f, z += kPad) {
     const Double4 xv = Double4{} + x[f];
 #pragma GCC unroll 4
@@ -33,7 +35,7 @@ void against_strips(size_t strips, size_t d, const double* x, const double* z, d
 
 // S strips at a time: enough independent sums to keep the processor busy.
 template <size_t S>
-static inline __attribute__((always_inline)) void gaussian_strips(size_t d, double scale, const double* x, const double* z,
+HINGE_INLINE void gaussian_strips(size_t d, double scale, const double* x, const double* z,
                                                                   double* out) {
   Double4 sum[S * kVectors] = {};
   for (size_t f = 0; f < d; ++f) {
@@ -71,7 +73,7 @@ double sum_of_products(size_t strips, const double* a, const double* b) {
     }
   }
   const Double4 all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-  return (all[0] + all[1]) + (all[2] + all[3]);
+  return hinge::sum(all);
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 
 #include "kernels/block_kernel.hpp"
 #include "kernels/loops/vector_ops.hpp"
-#include "online/loops.hpp"
 #include "kernels/sparse_ops.hpp"
+#include "online/loops.hpp"
 
 namespace hinge {
 namespace {

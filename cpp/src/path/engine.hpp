@@ -5,9 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "cache/pinned_rows.hpp"
+#include "hinge/parallel.hpp"
 #include "hinge/solvers/path.hpp"
 #include "path/margin_factor.hpp"
-#include "cache/pinned_rows.hpp"
 
 namespace hinge {
 
@@ -31,9 +32,9 @@ class ActiveSet::Engine {
   Engine(const Gram& gram, std::size_t slots, Span<const std::int8_t> group, std::size_t cache_bytes, int threads,
          std::vector<std::int32_t> first = {}, std::vector<std::int32_t> second = {});
 
-  PathResult start(Span<const double> beta, PathData data, const PathOptions& options, Monitor& monitor);
+  PathResult start(Span<const double> beta, PathData data, const PathOptions& options, RunControl& control);
   PathResult follow(PathData rate, double origin, double span, PathRecord* record, const PathOptions& options,
-                    Monitor& monitor);
+                    RunControl& control);
   Snapshot here() const;
   void restore(const Snapshot& snapshot);
   void grow(const Gram& bigger, Span<const std::int8_t> groups, PathData data);
@@ -91,7 +92,7 @@ class ActiveSet::Engine {
     PathRecord* record = nullptr;
     double origin = 0;
     const PathOptions* options = nullptr;
-    Monitor* monitor = nullptr;
+    RunControl* control = nullptr;
     PathResult* result = nullptr;
     Stopwatch* watch = nullptr;
     double* last_poll = nullptr;

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "simd/dispatch.hpp"
+
 namespace hinge {
 
 struct PathLoops {
@@ -18,14 +20,8 @@ struct PathLoops {
   double (*rates)(const double* a, const double* b, double shift, double* out, std::size_t n);
 };
 
-extern const PathLoops path_loops_base;
-extern const PathLoops path_loops_avx2;
+extern const PathLoops path_loops_base, path_loops_avx2;
 
-inline const PathLoops& path_loops() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return path_loops_avx2;
-#endif
-  return path_loops_base;
-}
+inline const PathLoops& path_loops() { return for_processor(path_loops_base, path_loops_avx2); }
 
 }  // namespace hinge

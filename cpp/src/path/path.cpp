@@ -15,12 +15,12 @@ ActiveSet::ActiveSet(const Gram& gram, std::vector<std::int32_t> first, std::vec
     : engine_(new Engine(gram, 1, group, cache_bytes, threads, std::move(first), std::move(second))) {}
 ActiveSet::~ActiveSet() = default;
 
-PathResult ActiveSet::start(Span<const double> beta, PathData data, const PathOptions& options, Monitor& monitor) {
-  return engine_->start(beta, std::move(data), options, monitor);
+PathResult ActiveSet::start(Span<const double> beta, PathData data, const PathOptions& options, RunControl& control) {
+  return engine_->start(beta, std::move(data), options, control);
 }
 PathResult ActiveSet::follow(PathData rate, double origin, double span, PathRecord* record,
-                             const PathOptions& options, Monitor& monitor) {
-  return engine_->follow(std::move(rate), origin, span, record, options, monitor);
+                             const PathOptions& options, RunControl& control) {
+  return engine_->follow(std::move(rate), origin, span, record, options, control);
 }
 void ActiveSet::grow(const Gram& bigger, Span<const std::int8_t> group, PathData data) {
   engine_->grow(bigger, group, std::move(data));

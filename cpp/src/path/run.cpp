@@ -30,18 +30,18 @@ bool ActiveSet::Engine::stop_asked(const Run& run, Status& status) {
   }
   if (seconds - *run.last_poll < 0.05) return false;
   *run.last_poll = seconds;
-  if (run.monitor->interrupted()) {
+  if (run.control->interrupted()) {
     status = Status::interrupted;
     return true;
   }
-  if (run.monitor->wants_progress()) {
+  if (run.control->wants_progress()) {
     hinge::Snapshot s;
     s.iteration = run.result->events;
     s.seconds = seconds;
     s.violation = run.result->violation;
     s.primal = run.result->reached;
     s.active = static_cast<std::int64_t>(margin.size());
-    if (!run.monitor->progress(s)) {
+    if (!run.control->progress(s)) {
       status = Status::interrupted;
       return true;
     }
@@ -262,7 +262,7 @@ bool ActiveSet::Engine::repair(const Run& outer, bool tracked) {
 }
 
 PathResult ActiveSet::Engine::follow(PathData rate, double origin, double span, PathRecord* record,
-                                     const PathOptions& options, Monitor& monitor) {
+                                     const PathOptions& options, RunControl& control) {
   PathResult result;
   Stopwatch watch;
   double last_poll = -1;
@@ -288,7 +288,7 @@ PathResult ActiveSet::Engine::follow(PathData rate, double origin, double span, 
   Frame& frame = outer_;
   set_frame(frame, now, std::move(rate), span);
   frames_.assign(1, &frame);
-  const Run run{record, origin, &options, &monitor, &result, &watch, &last_poll};
+  const Run run{record, origin, &options, &control, &result, &watch, &last_poll};
   result.reached = origin;
   unperturbed_.clear();
   if (!record) begin_tracking(frame);

@@ -65,7 +65,7 @@ void ActiveSet::Engine::cross_over(Span<const double> point, PathResult& result)
 }
 
 PathResult ActiveSet::Engine::start(Span<const double> point, PathData data, const PathOptions& options,
-                                    Monitor& monitor) {
+                                    RunControl& control) {
   PathResult result;
   Stopwatch watch;
   double last_poll = -1;
@@ -76,7 +76,7 @@ PathResult ActiveSet::Engine::start(Span<const double> point, PathData data, con
   refresh_f();
   scales();
   guess_mu();
-  const Run run{nullptr, 0, &options, &monitor, &result, &watch, &last_poll};
+  const Run run{nullptr, 0, &options, &control, &result, &watch, &last_poll};
   Frame idle;  // the repair is an inner path; this is the outer one, which stands still
   idle = make_frame(now, difference(now, now), 0.0);
   frames_.assign(1, &idle);

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "simd/dispatch.hpp"
+
 namespace hinge {
 
 using Half = std::uint16_t;  // the bits of a float16: nothing but these loops looks into it
@@ -34,6 +36,8 @@ struct ThinLoops {
   }
 };
 
-const ThinLoops& thin_loops();
+extern const ThinLoops thin_loops_base, thin_loops_avx2, thin_loops_avx512;
+
+inline const ThinLoops& thin_loops() { return for_processor(thin_loops_base, thin_loops_avx2, thin_loops_avx512); }
 
 }  // namespace hinge

@@ -1,18 +1,14 @@
 // skinny_loops.inl: the loops, included by one file per instruction set.  No template of the standard library here.
 // Vectors go along the rows of K: no lane is idle whatever the number of columns of W.
-#pragma GCC diagnostic ignored "-Wpsabi"  // vectors never cross a function that is not inlined
+#include "products/skinny_loops.hpp"
+#include "simd/vectors.hpp"
 
 #ifdef __F16C__
 #include <immintrin.h>
 #endif
 
+namespace hinge {
 namespace {
-
-using hinge::Half;
-using hinge::kThinPad;
-using hinge::kThinRows;
-using hinge::kThinWidth;
-using std::size_t;
 
 #ifdef __AVX512F__
 constexpr size_t kLanes = 16, kTileRows = 4, kAddRows = 16;  // 32 registers
@@ -22,14 +18,14 @@ constexpr size_t kLanes = 8, kTileRows = 2, kAddRows = 8;
 constexpr size_t kTileColumns = 5, kChunk = 1024;  // what is read again within a chunk of a block stays in L1
 typedef float Floats __attribute__((vector_size(4 * kLanes)));
 
-#define HINGE_INLINE static inline __attribute__((always_inline))
-
 HINGE_INLINE Floats load(const float* p) {
   Floats v;
   __builtin_memcpy(&v, p, sizeof v);
   return v;
 }
+#ifdef __AVX512F__
 HINGE_INLINE void store(float* p, const Floats& v) { __builtin_memcpy(p, &v, sizeof v); }
+#endif
 
 #if defined(__AVX512F__)
 HINGE_INLINE Floats load(const Half* p) {
@@ -42,13 +38,11 @@ HINGE_INLINE Floats load(const Half* p) {
 }
 #endif
 
-typedef float Quad __attribute__((vector_size(16)));
-
 // The sum of all lanes; four of them are left when it goes on in double.
 HINGE_INLINE double across(const Floats& v) {
-  Quad part[kLanes / 4];
+  Float4 part[kLanes / 4];
   __builtin_memcpy(part, &v, sizeof part);
-  Quad four = part[0] + part[1];
+  Float4 four = part[0] + part[1];
   for (size_t l = 2; l < kLanes / 4; l += 2) four += part[l] + part[l + 1];
   return (static_cast<double>(four[0]) + static_cast<double>(four[1])) +
          (static_cast<double>(four[2]) + static_cast<double>(four[3]));
@@ -165,9 +159,10 @@ void narrow(size_t n, const float* x, Half* out) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out + j), _mm256_cvtps_ph(_mm256_loadu_ps(x + j), nearest));
   for (; j < n; ++j) out[j] = static_cast<Half>(_cvtss_sh(x[j], nearest));
 }
-constexpr hinge::ThinLoops every_thin_loop = {{times<float>, add<float>}, {times<Half>, add<Half>}, narrow};
+constexpr ThinLoops every_thin_loop = {{times<float>, add<float>}, {times<Half>, add<Half>}, narrow};
 #else
-constexpr hinge::ThinLoops every_thin_loop = {{times<float>, add<float>}, {nullptr, nullptr}, nullptr};
+constexpr ThinLoops every_thin_loop = {{times<float>, add<float>}, {nullptr, nullptr}, nullptr};
 #endif
 
 }  // namespace
+}  // namespace hinge

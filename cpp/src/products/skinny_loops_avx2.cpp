@@ -1,10 +1,8 @@
 // skinny_loops_avx2.cpp: the loops of thin products, compiled for AVX2, FMA and F16C.
-#include "products/skinny_loops.hpp"
 #include "products/skinny_loops.inl"
 
 namespace hinge {
 
-extern const ThinLoops thin_loops_avx2;
 const ThinLoops thin_loops_avx2 = every_thin_loop;
 
 }  // namespace hinge

@@ -1,10 +1,8 @@
 // skinny_loops_avx512.cpp: the loops of thin products, compiled for AVX-512.
-#include "products/skinny_loops.hpp"
 #include "products/skinny_loops.inl"
 
 namespace hinge {
 
-extern const ThinLoops thin_loops_avx512;
 const ThinLoops thin_loops_avx512 = every_thin_loop;
 
 }  // namespace hinge

@@ -5,34 +5,11 @@
 #include <stdexcept>
 #include <vector>
 
-#if defined(__x86_64__) || defined(__i386__)
-#include <cpuid.h>
-#endif
-
+#include "parallel/tasks.hpp"
 #include "products/skinny_loops.hpp"
 
 namespace hinge {
-
-extern const ThinLoops thin_loops_base;
-extern const ThinLoops thin_loops_avx2;
-extern const ThinLoops thin_loops_avx512;
-
 namespace {
-
-#if defined(__x86_64__) || defined(__i386__)
-bool widens_half() {  // __builtin_cpu_supports knows no "f16c" in older compilers
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
-}
-
-const ThinLoops& best_loops() {
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && widens_half();
-  if (avx2 && __builtin_cpu_supports("avx512f")) return thin_loops_avx512;
-  return avx2 ? thin_loops_avx2 : thin_loops_base;
-}
-#else
-const ThinLoops& best_loops() { return thin_loops_base; }
-#endif
 
 constexpr std::size_t kLeastRows = 512;  // of a task
 
@@ -65,11 +42,11 @@ class Pass {
 
   void run(const Parallel& parallel) {
     run_tasks(tasks_, parallel, [&] {
-      return [&](std::size_t task, Pulse& pulse) {
+      return [&](std::size_t task, Poller& poller) {
         if (!sums_.empty()) sums_[task].assign(k_ * stride_, 0.0F);
         const std::size_t last = std::min(K_.count(), (task + 1) * step_);
         for (std::size_t i = task * step_; i < last; i += kThinRows) {
-          pulse.beat();
+          poller.poll();
           block(i, std::min(kThinRows, last - i), sums_.empty() ? nullptr : sums_[task].data());
         }
       };
@@ -119,11 +96,6 @@ class Pass {
 };
 
 }  // namespace
-
-const ThinLoops& thin_loops() {
-  static const ThinLoops& best = best_loops();
-  return best;
-}
 
 bool half_is_fast() { return thin_loops().half.times != nullptr; }
 

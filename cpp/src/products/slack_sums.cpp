@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "parallel/tasks.hpp"
+
 namespace hinge {
 namespace {
 
@@ -39,10 +41,10 @@ void margins(std::size_t m, std::size_t k, const float* f, const float* sign, co
   const std::size_t tasks = (m + kPart - 1) / kPart;
   std::vector<Sums> parts(tasks, Sums(0));
   run_tasks(tasks, parallel, [&] {
-    return [&](std::size_t task, Pulse& pulse) {
+    return [&](std::size_t task, Poller& poller) {
       parts[task] = Sums(kRows * k);
       for (std::size_t i = task * kPart; i < std::min(m, (task + 1) * kPart); i += kRows) {
-        pulse.beat();
+        poller.poll();
         const std::size_t at = i * k, size = std::min(kRows, m - i) * k;
         block(size, f + at, sign + at, cost + at, offsets.data(), missing + at, parts[task]);
       }

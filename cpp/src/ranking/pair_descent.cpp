@@ -5,9 +5,10 @@
 #include <cmath>
 #include <limits>
 
+#include "control/run_tracker.hpp"
+#include "hinge/parallel.hpp"
 #include "hinge/solvers/ranking.hpp"
 #include "linear/data/rows.hpp"
-#include "control/polling.hpp"
 #include "numeric/random.hpp"
 
 namespace hinge {
@@ -104,8 +105,8 @@ std::unique_ptr<World> make_world(const Gram& gram, const Samples* linear, const
 class Descent {
  public:
   Descent(const Gram& gram, const Samples* linear, const PairProblem& problem, const PairOptions& options,
-          Span<double> alpha, Monitor& monitor)
-      : gram_(gram), problem_(problem), options_(options), alpha_(alpha), watch_(monitor, options.max_seconds),
+          Span<double> alpha, RunControl& control)
+      : gram_(gram), problem_(problem), options_(options), alpha_(alpha), tracker_(control, options.max_seconds),
         random_(options.seed), scores_(gram.size()) {
     std::vector<double> beta(gram.size(), 0.0);
     for (std::size_t p = 0; p < alpha.size(); ++p) {
@@ -129,7 +130,7 @@ class Descent {
         ++result_.iterations;
         look();
       }
-    } catch (const Stop& stop) {
+    } catch (const StopRequest& stop) {
       result_.status = stop.status;
       look();
     }
@@ -193,7 +194,7 @@ class Descent {
   void epoch() {
     shuffle(order_.data(), order_.size(), random_);
     for (std::size_t b : order_) {
-      watch_.poll();
+      tracker_.poll();
       visit(blocks_[b]);
     }
   }
@@ -266,10 +267,10 @@ class Descent {
     result_.gap = gap;
     result_.primal = result_.dual + gap;
     result_.violation = worst;
-    Snapshot& shown = watch_.snapshot;
+    Snapshot& shown = tracker_.snapshot;
     shown.iteration = result_.iterations, shown.violation = worst, shown.active = static_cast<std::int64_t>(alpha_.size());
     shown.primal = result_.primal, shown.dual = result_.dual, shown.gap = gap;
-    watch_.record();
+    tracker_.record();
   }
 
   bool done() const {
@@ -281,7 +282,7 @@ class Descent {
   const PairProblem& problem_;
   const PairOptions& options_;
   Span<double> alpha_;
-  Watch watch_;
+  RunTracker tracker_;
   Random random_;
   std::unique_ptr<World> world_;
   std::vector<Block> blocks_;
@@ -297,8 +298,8 @@ class Descent {
 }  // namespace
 
 PairResult solve_pairs(const Gram& gram, const Samples* linear, const PairProblem& problem, const PairOptions& options,
-                       Span<double> alpha, Monitor& monitor) {
-  return Descent(gram, linear, problem, options, alpha, monitor).run();
+                       Span<double> alpha, RunControl& control) {
+  return Descent(gram, linear, problem, options, alpha, control).run();
 }
 
 }  // namespace hinge

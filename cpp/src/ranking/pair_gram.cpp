@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "hinge/parallel.hpp"
 #include "hinge/solvers/ranking.hpp"
 
 namespace hinge {

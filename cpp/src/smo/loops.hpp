@@ -6,6 +6,8 @@
 
 #include <cstddef>
 
+#include "simd/dispatch.hpp"
+
 namespace hinge {
 
 struct Thresholds {
@@ -37,14 +39,8 @@ struct SmoLoops {
                   std::size_t n);
 };
 
-extern const SmoLoops smo_loops_base;
-extern const SmoLoops smo_loops_avx2;
+extern const SmoLoops smo_loops_base, smo_loops_avx2;
 
-inline const SmoLoops& smo_loops() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return smo_loops_avx2;
-#endif
-  return smo_loops_base;
-}
+inline const SmoLoops& smo_loops() { return for_processor(smo_loops_base, smo_loops_avx2); }
 
 }  // namespace hinge

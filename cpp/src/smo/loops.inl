@@ -1,31 +1,11 @@
 // loops.inl: see loops.hpp.  Included by loops_base.cpp and loops_avx2.cpp; no std templates here.
-// Written with the vector extension of GCC and Clang: four doubles or eight floats at a time.
+#include "simd/vectors.hpp"
 #include "smo/loops.hpp"
-
-#pragma GCC diagnostic ignored "-Wpsabi"  // vectors never cross a function that is not inlined
 
 namespace hinge {
 namespace {
 
-using std::size_t;
-
-typedef double Double4 __attribute__((vector_size(32)));
-typedef long long Long4 __attribute__((vector_size(32)));
-typedef float Float8 __attribute__((vector_size(32)));
-typedef int Int8 __attribute__((vector_size(32)));
-typedef float Float4 __attribute__((vector_size(16)));
-
 constexpr double kInfinity = __builtin_huge_val();
-
-#define HINGE_INLINE static inline __attribute__((always_inline))
-
-HINGE_INLINE void load(const double* p, Double4& v) { __builtin_memcpy(&v, p, sizeof v); }
-HINGE_INLINE void load(const float* p, Double4& v) {
-  Float4 f;
-  __builtin_memcpy(&f, p, sizeof f);
-  v = __builtin_convertvector(f, Double4);
-}
-HINGE_INLINE void store(double* p, const Double4& v) { __builtin_memcpy(p, &v, sizeof v); }
 
 // Largest value and its first place, lane by lane.
 struct Best {
@@ -36,7 +16,7 @@ struct Best {
     const long long none = static_cast<long long>(n);
     return {Double4{} - kInfinity, Long4{} + none};
   }
-  inline __attribute__((always_inline)) void see(const Double4& v, const Long4& where) {
+  HINGE_INLINE_MEMBER void see(const Double4& v, const Long4& where) {
     const Long4 better = v > value;
     value = better ? v : value;
     at = better ? where : at;
@@ -147,8 +127,7 @@ Partner partner(const double* f, const double* fall, const float* diagonal, cons
     Float8 slope = __builtin_shufflevector(__builtin_convertvector(low, Float4), __builtin_convertvector(high, Float4),
                                            0, 1, 2, 3, 4, 5, 6, 7);
     Float8 d, r;
-    __builtin_memcpy(&d, diagonal + k, sizeof d);
-    __builtin_memcpy(&r, row + k, sizeof r);
+    load(diagonal + k, d), load(row + k, r);
     slope = slope > 0 ? slope : Float8{};
     d = d + di - 2 * r;
     d = d > least ? d : Float8{} + least;
@@ -201,8 +180,6 @@ void add(double* f, const T* const* x, const double* a, size_t rows, size_t firs
     for (; k < n; ++k) f[k] += ap * static_cast<double>(p[k]);
   }
 }
-
-#undef HINGE_INLINE
 
 }  // namespace
 }  // namespace hinge

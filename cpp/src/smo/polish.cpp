@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "hinge/parallel.hpp"
 #include "path/loops.hpp"
 
 namespace hinge {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cache/row_cache.hpp"
-#include "smo/pair_steps.hpp"
 #include "control/stopping.hpp"
+#include "smo/pair_steps.hpp"
 
 namespace hinge {
 namespace {
@@ -22,8 +22,8 @@ template <class T>
 class Smo {
  public:
   Smo(const KernelSource& kernel, const SignedProblem& problem, const SmoOptions& options, Span<double> beta,
-      Span<double> f, Monitor& monitor)
-      : kernel_(kernel), problem_(problem), options_(options), monitor_(monitor), full_beta_(beta), full_f_(f),
+      Span<double> f, RunControl& control)
+      : kernel_(kernel), problem_(problem), options_(options), control_(control), full_beta_(beta), full_f_(f),
         n_(kernel.size()), slots_(problem.slots), cache_(options.cache_bytes, n_), diagonal_all_(n_) {}
 
   SmoResult run() {
@@ -37,7 +37,7 @@ class Smo {
       if (step()) continue;
       const bool exact = recomputed_at_ == result_.iterations;  // and still no step changes β in floating point
       if (!exact) recompute();
-      if (exact || progress_.in_vain(violation())) {
+      if (exact || stall_.violation_stalled(violation())) {
         result_.status = Status::numerical;
         break;
       }
@@ -62,7 +62,7 @@ class Smo {
     gather_active();
     result_.exact = exact_f();
     objective_ = quadratic_value();
-    progress_.restart(0, objective_);
+    stall_.restart(0, objective_);
     shrink_period_ = until_shrink_ = static_cast<std::int64_t>(std::clamp<std::size_t>(n_, 10, 1000));
   }
 
@@ -111,7 +111,7 @@ class Smo {
     if (options_.max_iterations >= 0 && result_.iterations >= options_.max_iterations)
       return stop(Status::max_iter);
     if (out_of_precision()) return stop(Status::numerical);
-    if (snapshots_.due(result_.iterations)) record(snapshot());
+    if (schedule_.due(result_.iterations)) record(snapshot());
     if (drift_ > 0.05 * kkt_tolerance() && result_.iterations > recomputed_at_ + 10 * static_cast<std::int64_t>(n_))
       recompute();
     return false;
@@ -153,13 +153,13 @@ class Smo {
   // Steps still go on, but together they no longer change the objective in floating point, nor are violations smaller.
   bool out_of_precision() {
     const std::int64_t window = 10 * static_cast<std::int64_t>(std::max<std::size_t>(n_, 1000));
-    if (!progress_.ended(result_.iterations, objective_, window)) return false;
+    if (!stall_.objective_stalled(result_.iterations, objective_, window)) return false;
     if (shrunk()) {
       reconstruct();  // perhaps those that rest have something to say
       until_shrink_ = shrink_period_;
     }
     active_.select();
-    return progress_.in_vain(violation());
+    return stall_.violation_stalled(violation());
   }
 
   // ---- steps ---------------------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ class Smo {
     if (exact_f()) {
       const double before = objective_;
       objective_ = quadratic_value();
-      progress_.jump(objective_ - before);
+      stall_.shift_objective(objective_ - before);
     }
     active_.select();
   }
@@ -317,7 +317,7 @@ class Smo {
     if (now < next_poll_) return false;
     next_poll_ = now + kPollSeconds;
     reserve_ = reconstruction_seconds();
-    stop_requested_ = monitor_.interrupted() || (monitor_.wants_progress() && !monitor_.progress(snapshot()));
+    stop_requested_ = control_.interrupted() || (control_.wants_progress() && !control_.progress(snapshot()));
     return stop_requested_;
   }
 
@@ -341,21 +341,21 @@ class Smo {
             static_cast<std::int64_t>(m), !shrunk()};
   }
 
-  void record(const Snapshot& snapshot) { monitor_.record(snapshot); }
+  void record(const Snapshot& snapshot) { control_.record(snapshot); }
 
   const KernelSource& kernel_;
   const SignedProblem& problem_;
   const SmoOptions& options_;
-  Monitor& monitor_;
+  RunControl& control_;
   Span<double> full_beta_, full_f_;
   std::size_t n_, slots_;
   RowCache<T> cache_;
-  Progress progress_;
+  StallDetector stall_;
   std::vector<double> diagonal_all_, reference_f_, reference_coefficient_;
   std::vector<std::int32_t> samples_;
   PairSteps<T> active_;
   Stopwatch watch_;
-  Snapshots snapshots_;
+  RecordSchedule schedule_;
   SmoResult result_;
   double objective_ = 0, kernel_scale_ = 0, f_scale_ = 0, drift_ = 0;
   double tau_ = 0, flat_ = 0;  // the least curvature in a gain, and the least that is no rounding error
@@ -369,13 +369,13 @@ class Smo {
 
 template <class T>
 SmoResult solve_smo(const KernelSource& kernel, const SignedProblem& problem, const SmoOptions& options,
-                    Span<double> beta, Span<double> f, Monitor& monitor) {
-  return Smo<T>(kernel, problem, options, beta, f, monitor).run();
+                    Span<double> beta, Span<double> f, RunControl& control) {
+  return Smo<T>(kernel, problem, options, beta, f, control).run();
 }
 
 template SmoResult solve_smo<float>(const KernelSource&, const SignedProblem&, const SmoOptions&, Span<double>,
-                                    Span<double>, Monitor&);
+                                    Span<double>, RunControl&);
 template SmoResult solve_smo<double>(const KernelSource&, const SignedProblem&, const SmoOptions&, Span<double>,
-                                     Span<double>, Monitor&);
+                                     Span<double>, RunControl&);
 
 }  // namespace hinge

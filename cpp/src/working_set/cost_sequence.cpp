@@ -8,11 +8,12 @@
 #include <numeric>
 #include <utility>
 
-#include "kernels/gram/subset.hpp"
+#include "cache/resident_rows.hpp"
 #include "hinge/solvers/smo.hpp"
 #include "hinge/solvers/working_set.hpp"
+#include "kernels/gram/subset.hpp"
+#include "parallel/tasks.hpp"
 #include "smo/pair_steps.hpp"
-#include "cache/resident_rows.hpp"
 
 namespace hinge {
 namespace {
@@ -24,20 +25,20 @@ constexpr std::size_t kTasks = 24;              // ladders are cut where there a
 constexpr std::size_t kShortest = 3;            // costs of a piece
 constexpr double kUnitRoundoff = std::numeric_limits<double>::epsilon() / 2;
 
-// Signals and stops come through the pulse, as exceptions; nobody looks at progress.
-class PulseMonitor final : public Monitor {
+// Signals and stops come through the poller, as exceptions; nobody looks at progress.
+class PollerControl final : public RunControl {
  public:
-  explicit PulseMonitor(Pulse& pulse) : pulse_(pulse) {}
+  explicit PollerControl(Poller& poller) : poller_(poller) {}
   void record(const Snapshot&) override {}
   bool wants_progress() override { return false; }
   bool progress(const Snapshot&) override { return true; }
   bool interrupted() override {
-    pulse_.beat();
+    poller_.poll();
     return false;
   }
 
  private:
-  Pulse& pulse_;
+  Poller& poller_;
 };
 
 // The problem of one part for one cost, and where its solution stands.
@@ -129,10 +130,10 @@ class Climber {
   }
 
   // The problem for cost r.  False if there is no time for it.
-  bool climb(std::size_t r, Pulse& pulse) {
+  bool climb(std::size_t r, Poller& poller) {
     const LadderPart& part = *part_;
-    pulse_ = &pulse;
-    pulse.beat();
+    poller_ = &poller;
+    poller.poll();
     if (out_of_time()) return false;
     const double began = watch_.seconds();
     if (stand_.move_to(part, costs_[r])) {
@@ -179,7 +180,7 @@ class Climber {
     for (steps_.select(); steps_.violation() > options_.tolerance && !stuck; ++result.iterations) {
       if (result.iterations >= quick || out_of_steps(result.iterations)) break;
       if (result.iterations % kBetweenPolls == kBetweenPolls - 1) {
-        pulse_->beat();
+        poller_->poll();
         if (out_of_time()) break;
       }
       stuck = !(steps_.step(row, tau, flat).length > 0);
@@ -199,8 +200,8 @@ class Climber {
   SmoResult finish(const SignedProblem& problem, std::int64_t taken) {
     const std::int64_t left = part_->max_iterations < 0 ? -1 : std::max<std::int64_t>(0, part_->max_iterations - taken);
     const SmoOptions options{options_.tolerance, false, true, left, seconds_left(), sizeof(T) * n() * n()};
-    PulseMonitor monitor(*pulse_);
-    SmoResult result = solve_smo<T>(rows_, problem, options, stand_.beta, stand_.f, monitor);
+    PollerControl control(*poller_);
+    SmoResult result = solve_smo<T>(rows_, problem, options, stand_.beta, stand_.f, control);
     result.iterations += taken;
     return result;
   }
@@ -214,13 +215,13 @@ class Climber {
     options.max_seconds = seconds_left();
     options.cache_bytes = options_.cache_bytes;
     options.threads = threads_;
-    PulseMonitor monitor(*pulse_);
+    PollerControl control(*poller_);
     const SignedProblem problem = stand_.problem(*part_);
-    SmoResult result = solve_working_set<T>(kernel, problem, options, stand_.beta, stand_.f, monitor);
+    SmoResult result = solve_working_set<T>(kernel, problem, options, stand_.beta, stand_.f, control);
     if (!result.rough || result.status != Status::solved) return result;
     options.max_seconds = seconds_left();
     const std::int64_t taken = result.iterations;
-    result = solve_working_set<double>(kernel, problem, options, stand_.beta, stand_.f, monitor);
+    result = solve_working_set<double>(kernel, problem, options, stand_.beta, stand_.f, control);
     result.iterations += taken;
     return result;
   }
@@ -231,7 +232,7 @@ class Climber {
   const Stopwatch& watch_;
   const int threads_;
   const LadderPart* part_ = nullptr;
-  Pulse* pulse_ = nullptr;
+  Poller* poller_ = nullptr;
   bool resident_ = true;
   Stand stand_;
   ResidentRows<T> rows_;
@@ -275,14 +276,14 @@ void climb_all(const KernelSource& kernel, const std::vector<LadderPart>& parts,
     climbers.back()->open(parts[p], false);
   }
   run_tasks(costs.size(), {1, parallel.poll}, [&] {
-    return [&](std::size_t r, Pulse& pulse) {
-      for (const auto& climber : climbers) climber->climb(r, pulse);
+    return [&](std::size_t r, Poller& poller) {
+      for (const auto& climber : climbers) climber->climb(r, poller);
     };
   });
   run_tasks(small.size(), {threads, parallel.poll}, [&] {
-    return [&, climber = Climber<T>(kernel, diagonal, costs, options, watch, 1)](std::size_t k, Pulse& pulse) mutable {
+    return [&, climber = Climber<T>(kernel, diagonal, costs, options, watch, 1)](std::size_t k, Poller& poller) mutable {
       climber.open(parts[small[k].part], true);
-      for (std::size_t r = small[k].first; r < small[k].last && climber.climb(r, pulse); ++r) {
+      for (std::size_t r = small[k].first; r < small[k].last && climber.climb(r, poller); ++r) {
       }
     };
   });

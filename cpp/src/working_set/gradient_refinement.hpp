@@ -14,9 +14,10 @@
 #include <limits>
 #include <vector>
 
-#include "working_set/active_samples.hpp"
 #include "hinge/kernels/kernel_source.hpp"
+#include "hinge/parallel.hpp"
 #include "hinge/solvers/smo.hpp"
+#include "working_set/active_samples.hpp"
 
 namespace hinge {
 

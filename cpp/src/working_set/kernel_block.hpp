@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "hinge/kernels/kernel_source.hpp"
-#include "hinge/parallel.hpp"
 #include "cache/huge_pages.hpp"
+#include "hinge/kernels/kernel_source.hpp"
+#include "parallel/tasks.hpp"
 
 namespace hinge {
 
@@ -38,7 +38,7 @@ class WorkingBlock {
     kernel_.block_rows(Span<const std::int32_t>(samples).subspan(0, fresh), *kernel_.columns(samples, kPackedBytes),
                        Span<T* const>(rows.data(), rows.size()), parallel, Part::upper);
     run_tasks((m + kRun - 1) / kRun, Parallel{parallel.threads, {}}, [&] {
-      return [&](std::size_t task, Pulse&) { complete(task * kRun, std::min(m, (task + 1) * kRun), fresh, from); };
+      return [&](std::size_t task, Poller&) { complete(task * kRun, std::min(m, (task + 1) * kRun), fresh, from); };
     });
     std::swap(block_, next_);
     samples_.swap(samples);

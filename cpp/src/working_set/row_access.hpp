@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "working_set/active_samples.hpp"
+#include "cache/row_store.hpp"
 #include "hinge/kernels/kernel_source.hpp"
 #include "hinge/run_control.hpp"
-#include "hinge/parallel.hpp"
-#include "cache/row_store.hpp"
+#include "parallel/tasks.hpp"
+#include "working_set/active_samples.hpp"
 
 namespace hinge {
 
@@ -39,7 +39,7 @@ class RowTraffic {
     for (std::int32_t i : some.samples) rows.push_back(store.row(static_cast<std::size_t>(i)));
     const std::size_t n = store.columns().size();
     run_tasks((n + kColumns - 1) / kColumns, Parallel{threads, {}}, [&] {
-      return [&](std::size_t task, Pulse&) {
+      return [&](std::size_t task, Poller&) {
         const std::size_t first = task * kColumns, length = std::min(kColumns, n - first);
         steps.add(rows.data(), some.values.data(), rows.size(), first, length);
       };

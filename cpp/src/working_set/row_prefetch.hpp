@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "working_set/active_samples.hpp"
 #include "hinge/parallel.hpp"
+#include "working_set/active_samples.hpp"
 #include "working_set/row_access.hpp"
 #include "working_set/violators.hpp"
 

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "working_set/active_samples.hpp"
 #include "hinge/solvers/working_set.hpp"
+#include "working_set/active_samples.hpp"
 
 namespace hinge {
 

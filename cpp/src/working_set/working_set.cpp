@@ -6,15 +6,15 @@
 #include <limits>
 #include <vector>
 
-#include "working_set/active_samples.hpp"
+#include "control/stopping.hpp"
 #include "hinge/parallel.hpp"
+#include "working_set/active_samples.hpp"
+#include "working_set/gradient_refinement.hpp"
+#include "working_set/kernel_block.hpp"
 #include "working_set/row_access.hpp"
 #include "working_set/row_prefetch.hpp"
-#include "control/stopping.hpp"
-#include "working_set/gradient_refinement.hpp"
 #include "working_set/selection.hpp"
 #include "working_set/violators.hpp"
-#include "working_set/kernel_block.hpp"
 
 namespace hinge {
 namespace {
@@ -31,16 +31,16 @@ template <class T>
 class Engine {
  public:
   Engine(const KernelSource& kernel, const SignedProblem& problem, const WorkingSetOptions& options, Span<double> beta,
-         Span<double> f, Monitor& monitor)
-      : kernel_(kernel), problem_(problem), options_(options), monitor_(monitor),
+         Span<double> f, RunControl& control)
+      : kernel_(kernel), problem_(problem), options_(options), control_(control),
         memory_(for_kernel_values(options.cache_bytes, beta.size())), f_(f), active_(problem, beta, f),
         violators_(active_, options.selection), rows_(kernel, memory_ / 2), ahead_(active_, violators_, rows_), block_(kernel),
         choice_(active_, violators_, options.size, memory_), look_(kernel, memory_ / 4),
-        control_(monitor, options.max_seconds, [this] { return settling_seconds(); },
+        checker_(control, options.max_seconds, [this] { return settling_seconds(); },
                  [this] { return snapshot(); }) {
     std::fill(f_.begin(), f_.end(), 0.0);
     parallel_.threads = options.threads;
-    parallel_.poll = [this] { control_.poll(); };
+    parallel_.poll = [this] { checker_.poll(); };
   }
 
   SmoResult run() {
@@ -96,7 +96,7 @@ class Engine {
       result_.status = request.status;
     }
     steps().select();
-    if (result_.exact) monitor_.record(snapshot());
+    if (result_.exact) control_.record(snapshot());
     result_.violation = steps().violation();
     result_.objective = objective_;
     result_.row_hits = store().hits();
@@ -131,12 +131,12 @@ class Engine {
     record();
     if (std::isnan(steps().violation()) || stalled()) throw StopRequest{Status::numerical};
     if (out_of_steps()) throw StopRequest{Status::max_iter};
-    control_.poll();
+    checker_.poll();
     return false;
   }
 
   void record() {
-    if (snapshots_.due(result_.iterations)) monitor_.record(snapshot());
+    if (schedule_.due(result_.iterations)) control_.record(snapshot());
   }
 
   bool out_of_steps(std::int64_t more = 0) const {
@@ -146,10 +146,10 @@ class Engine {
   // Steps still go on, but together they no longer lower the objective in floating point.
   bool stalled() {
     const std::int64_t window = 10 * static_cast<std::int64_t>(std::max<std::size_t>(f_.size(), 1000));
-    if (!progress_.ended(result_.iterations, objective_, window)) return false;
+    if (!stall_.objective_stalled(result_.iterations, objective_, window)) return false;
     if (active_.shrunk()) reconstruct();  // perhaps those that rest have something to say
     steps().select();
-    return progress_.in_vain(steps().violation());
+    return stall_.violation_stalled(steps().violation());
   }
 
   bool holds_for_all() {
@@ -195,12 +195,12 @@ class Engine {
   double look_again() {
     active_.scatter();
     const Weighted used = active_.coefficients();
-    RunControl::Unstoppable now(control_, result_.exact);
+    StopChecker::DeferTimeLimit defer(checker_, result_.exact);
     error_ = std::max(error_, steps().correct(used.samples, look_.at(used, parallel_)));
     steps().select();
     Weighted others = restless(active_, used, error_);
     look_.add(used, others, parallel_);
-    now.done();
+    defer.done();
     error_ = std::max(error_, steps().correct(others.samples, others.values));
     steps().select();
     value_anew();
@@ -215,7 +215,7 @@ class Engine {
     ahead_.begin();
     for (steps().select(); steps().violation() > kBeyond * kkt_tolerance(); ++result_.iterations) {
       const std::int64_t count = result_.iterations - before;
-      if (count == kBetweenLooks || out_of_steps() || (count % 64 == 63 && control_.wants_to_stop())) break;
+      if (count == kBetweenLooks || out_of_steps() || (count % 64 == 63 && checker_.stop_requested())) break;
       if (!kSingle) record();  // rows in single precision have no story to tell
       const auto step = steps().step([this](std::size_t k) { return ahead_.row(k, parallel_); }, tau_, flat_);
       if (!(step.length > 0)) break;
@@ -226,12 +226,12 @@ class Engine {
 
   // No step changes β in floating point.  Perhaps one does when f is exact.
   void no_step() {
-    control_.poll();
+    checker_.poll();
     if (out_of_steps()) return;
     if (stepless_at_ == result_.iterations) throw StopRequest{Status::numerical};
     stepless_at_ = result_.iterations;
     recompute();
-    if (progress_.in_vain(steps().violation())) throw StopRequest{Status::numerical};
+    if (stall_.violation_stalled(steps().violation())) throw StopRequest{Status::numerical};
   }
 
   // ---- working sets --------------------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ class Engine {
     std::int64_t count = 0;
     double decrease = 0;
     for (inner_.select(); inner_.violation() > goal && count < limit; ++count) {
-      if (out_of_steps(count) || (count % 256 == 255 && control_.wants_to_stop())) break;
+      if (out_of_steps(count) || (count % 256 == 255 && checker_.stop_requested())) break;
       const auto step = inner_.step([this](std::size_t k) { return block_.row(k); }, tau_, flat_);
       if (!(step.length > 0)) break;
       decrease += step.decrease;
@@ -284,13 +284,13 @@ class Engine {
       (keep ? kept : passing).add(i, sum);
     }
     choice_.saw_move(kept.samples.size() + passing.samples.size());
-    RunControl::Unstoppable now(control_, result_.exact);
+    StopChecker::DeferTimeLimit defer(checker_, result_.exact);
     store().limit(std::min(2 * choice_.free(), room));
     rows_.fetch(kept.samples, parallel_);
     rows_.add_stored(kept, steps(), options_.threads);
     rows_.add_passing(passing, store().columns(), steps().f, parallel_);
     steps().touch();
-    now.done();
+    defer.done();
   }
 
   // ---- shrinking (LwK 10.1.4) ----------------------------------------------------------------------------------
@@ -310,7 +310,7 @@ class Engine {
   void reconstruct() {
     active_.scatter();
     ++result_.reconstructions;
-    RunControl::Unstoppable now(control_, result_.exact);
+    StopChecker::DeferTimeLimit defer(checker_, result_.exact);
     const Weighted used = kSingle && !options_.stop_on_gap ? active_.coefficients() : Weighted{};
     const std::vector<double> exact = look_.at(used, parallel_);
     for (std::size_t k = 0; k < exact.size(); ++k)
@@ -318,7 +318,7 @@ class Engine {
         error_ = std::max(error_, std::abs(exact[k] - steps().f[static_cast<std::size_t>(at)]));
     Weighted resting = active_.resting(used);
     rows_.add_passing(active_.changes(), *kernel_.columns(resting.samples, memory_ / 4), resting.values, parallel_);
-    now.done();
+    defer.done();
     active_.wake(resting);
     steps().correct(used.samples, exact);
     store().open({});
@@ -347,19 +347,19 @@ class Engine {
 
   void value_anew() {
     objective_ = active_.quadratic_value();
-    progress_.restart(result_.iterations, objective_);  // the jump is no step
+    stall_.restart(result_.iterations, objective_);  // the jump is no step
   }
 
   Snapshot snapshot() {
     const double gap = active_.gap(options_.tolerance);
-    return {result_.iterations, control_.seconds(), steps().violation(), -objective_ + gap, -objective_, gap,
+    return {result_.iterations, checker_.seconds(), steps().violation(), -objective_ + gap, -objective_, gap,
             static_cast<std::int64_t>(active_.size()), !active_.shrunk()};
   }
 
   const KernelSource& kernel_;
   const SignedProblem& problem_;
   const WorkingSetOptions& options_;
-  Monitor& monitor_;
+  RunControl& control_;
   const std::size_t memory_;  // of the caller's bytes, what is left for kernel values
   Span<double> f_;
   ActiveSamples<T> active_;
@@ -370,9 +370,9 @@ class Engine {
   SetChoice<T> choice_;
   SecondLook look_;
   PairSteps<T> inner_;
-  RunControl control_;
-  Progress progress_;
-  Snapshots snapshots_;
+  StopChecker checker_;
+  StallDetector stall_;
+  RecordSchedule schedule_;
   Parallel parallel_;
   SmoResult result_;
   std::vector<std::int32_t> set_;  // positions
@@ -386,13 +386,13 @@ class Engine {
 
 template <class T>
 SmoResult solve_working_set(const KernelSource& kernel, const SignedProblem& problem, const WorkingSetOptions& options,
-                            Span<double> beta, Span<double> f, Monitor& monitor) {
-  return Engine<T>(kernel, problem, options, beta, f, monitor).run();
+                            Span<double> beta, Span<double> f, RunControl& control) {
+  return Engine<T>(kernel, problem, options, beta, f, control).run();
 }
 
 template SmoResult solve_working_set<float>(const KernelSource&, const SignedProblem&, const WorkingSetOptions&,
-                                            Span<double>, Span<double>, Monitor&);
+                                            Span<double>, Span<double>, RunControl&);
 template SmoResult solve_working_set<double>(const KernelSource&, const SignedProblem&, const WorkingSetOptions&,
-                                             Span<double>, Span<double>, Monitor&);
+                                             Span<double>, Span<double>, RunControl&);
 
 }  // namespace hinge

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "expect.hpp"
 #include "cache/row_cache.hpp"
+#include "expect.hpp"
 
 namespace {
 

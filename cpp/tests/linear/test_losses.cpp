@@ -7,11 +7,13 @@
 #include <variant>
 #include <vector>
 
+#include "expect.hpp"
+#include "hinge/parallel.hpp"
 #include "linear/data/compressed.hpp"
+#include "linear/loss/line_search.hpp"
 #include "linear/loss/loss.hpp"
 #include "linear/loss/loss_passes.hpp"
-#include "linear/loss/line_search.hpp"
-#include "expect.hpp"
+#include "parallel/thread_pool.hpp"
 
 using namespace hinge;
 using hinge::test::expect;
@@ -59,8 +61,8 @@ void losses(std::size_t n, double tube, double curvature) {
   std::vector<double> first;
   for (int threads : {1, 2, 5}) {
     const std::string what = " of " + std::to_string(n) + " on " + std::to_string(threads);
-    Crew crew(threads - 1);
-    const LossPasses passes(CrewParallel{{threads, {}}, &crew});
+    ThreadPool pool(threads - 1);
+    const LossPasses passes(Parallel{threads, {}, &pool});
     std::vector<double> best(n, 9.0);
     passes.best(arrays, m.f.data(), b, best.data());
     bool right = true;
@@ -92,9 +94,9 @@ void compact(std::size_t n, std::size_t d, double share, std::size_t zero_rows) 
   const Samples samples = Dense<T>{x.data(), n, d};
   for (int threads : {1, 2, 5}) {
     const std::string what = " of " + std::to_string(n) + " × " + std::to_string(d) + " on " + std::to_string(threads);
-    Crew crew(threads - 1);
+    ThreadPool pool(threads - 1);
     CompactRows rows;
-    const Samples made = rows.of(samples, {{threads, {}}, &crew});
+    const Samples made = rows.of(samples, {threads, {}, &pool});
     const auto* csr = std::get_if<Csr<T, std::int32_t>>(&made);
     expect(csr != nullptr, "compressed" + what);
     if (!csr) continue;
@@ -118,9 +120,9 @@ void too_full(std::size_t n, std::size_t d) {
   std::vector<float> x(n * d, 1.0F);
   for (std::size_t i = 0; i < n; i += n / 256) std::fill_n(x.begin() + static_cast<std::ptrdiff_t>(i * d), d, 0.0F);
   for (int threads : {1, 3}) {
-    Crew crew(threads - 1);
+    ThreadPool pool(threads - 1);
     CompactRows rows;
-    const Samples samples = Dense<float>{x.data(), n, d}, made = rows.of(samples, {{threads, {}}, &crew});
+    const Samples samples = Dense<float>{x.data(), n, d}, made = rows.of(samples, {threads, {}, &pool});
     expect(std::holds_alternative<Dense<float>>(made), "too many values stay where they are");
   }
 }

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "parallel/thread_pool.hpp"
+#include "expect.hpp"
 #include "linear/cholesky/cholesky.hpp"
 #include "linear/data/passes.hpp"
-#include "expect.hpp"
+#include "parallel/thread_pool.hpp"
 
 using namespace hinge;
 using hinge::test::expect;
@@ -30,8 +30,8 @@ void factor(std::size_t size) {
     }
   for (int threads : {1, 3}) {
     const std::string what = " of " + std::to_string(size) + ", threads " + std::to_string(threads);
-    Crew crew(threads - 1);
-    SymmetricFactor made({{threads, {}}, &crew});
+    ThreadPool pool(threads - 1);
+    SymmetricFactor made({threads, {}, &pool});
     const auto fill = [&](std::size_t bad) {
       made.resize(size);
       for (std::size_t i = 0; i < size; ++i) std::copy_n(a.begin() + static_cast<std::ptrdiff_t>(i * size), i + 1, made.row(i));
@@ -80,8 +80,8 @@ void sums(std::size_t rows, std::size_t features, std::size_t each) {
       expected[static_cast<std::size_t>(index[static_cast<std::size_t>(k)])] +=
           beta[i] * static_cast<double>(values[static_cast<std::size_t>(k)]);
   for (int threads : {1, 2, 5}) {
-    Crew crew(threads - 1);
-    const auto passes = make_passes(samples, {{threads, {}}, &crew}, 0);
+    ThreadPool pool(threads - 1);
+    const auto passes = make_passes(samples, {threads, {}, &pool}, 0);
     passes->combine(beta, found);
     expect(found == expected, "sums of " + std::to_string(threads) + " threads");
   }

@@ -12,7 +12,7 @@ namespace {
 using namespace hinge;
 using hinge::test::expect;
 
-struct Silent final : Monitor {
+struct Silent final : RunControl {
   void record(const Snapshot&) override {}
   bool wants_progress() override { return false; }
   bool progress(const Snapshot&) override { return true; }
@@ -61,17 +61,17 @@ void check(std::size_t n, std::size_t rank, unsigned seed) {
     data.linear.push_back(-y);
     (y > 0 ? data.upper : data.lower)[i] = y;
   }
-  Silent monitor;
+  Silent control;
   ActiveSet set(*gram, 1, group, 1 << 20, 1);
   const PathOptions options;
-  PathResult result = set.start(std::vector<double>(n, 0.0), data, options, monitor);
+  PathResult result = set.start(std::vector<double>(n, 0.0), data, options, control);
   expect(result.status == Status::solved, "result.status == Status::solved");
   expect(violation(set, K, n) < 1e-9, "violation(set, K, n) < 1e-9");
 
   PathData rate{std::vector<double>(n, 0.0), data.lower, data.upper, {0.0}};
   PathRecord record;
   const auto before = set.snapshot();
-  result = set.follow(rate, 1.0, 99.0, &record, options, monitor);
+  result = set.follow(rate, 1.0, 99.0, &record, options, control);
   expect(result.status == Status::solved, "result.status == Status::solved");
   expect(result.violation < 1e-9, "result.violation < 1e-9");
   expect(violation(set, K, n) < 1e-7, "violation(set, K, n) < 1e-7");
@@ -83,7 +83,7 @@ void check(std::size_t n, std::size_t rank, unsigned seed) {
   for (double& c : rate.linear) c = uniform(random) - 0.5;  // dependent columns have to be exchanged
   std::fill(rate.lower.begin(), rate.lower.end(), 0.0);
   std::fill(rate.upper.begin(), rate.upper.end(), 0.0);
-  result = set.follow(rate, 0.0, 5.0, nullptr, options, monitor);
+  result = set.follow(rate, 0.0, 5.0, nullptr, options, control);
   expect(result.status == Status::solved, "result.status == Status::solved");
   expect(violation(set, K, n) < 1e-8, "violation(set, K, n) < 1e-8");
 }

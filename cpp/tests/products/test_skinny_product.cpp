@@ -7,15 +7,11 @@
 #include <vector>
 
 #include "expect.hpp"
-#include "products/skinny_loops.hpp"
-#include "hinge/products/slack_sums.hpp"
 #include "hinge/products/skinny_product.hpp"
+#include "hinge/products/slack_sums.hpp"
+#include "products/skinny_loops.hpp"
 
 using namespace hinge;
-
-namespace hinge {
-extern const ThinLoops thin_loops_base, thin_loops_avx2, thin_loops_avx512;
-}
 
 namespace {
 
@@ -122,7 +118,7 @@ void compare_instruction_sets(std::size_t n, std::size_t k) {
   };
   if (!half_is_fast()) return;
   both(thin_loops_avx2, "AVX2");
-  if (__builtin_cpu_supports("avx512f")) both(thin_loops_avx512, "AVX-512");
+  if (processor_instruction_set() == InstructionSet::avx512) both(thin_loops_avx512, "AVX-512");
 #endif
 }
 

@@ -1,4 +1,6 @@
 // test_pairs.cpp: preferences between samples: the matrix over pairs, coordinate descent, and the path engine on pairs.
+#include "expect.hpp"
+#include "hinge/solvers/path.hpp"
 #include "hinge/solvers/ranking.hpp"
 
 #include <algorithm>
@@ -7,15 +9,12 @@
 #include <random>
 #include <vector>
 
-#include "expect.hpp"
-#include "hinge/solvers/path.hpp"
-
 namespace {
 
 using namespace hinge;
 using hinge::test::expect;
 
-struct Silent final : Monitor {
+struct Silent final : RunControl {
   void record(const Snapshot&) override {}
   bool wants_progress() override { return false; }
   bool progress(const Snapshot&) override { return true; }
@@ -109,15 +108,15 @@ void check_descent(const Case& c, bool squared, bool linear) {
   options.stop_on_gap = false;
   options.max_iterations = 200000;
   std::vector<double> alpha(c.pairs(), 0.0);
-  Silent monitor;
-  const PairResult result = solve_pairs(*gram, linear ? &samples : nullptr, problem, options, alpha, monitor);
+  Silent control;
+  const PairResult result = solve_pairs(*gram, linear ? &samples : nullptr, problem, options, alpha, control);
   expect(result.status == Status::solved, "descent over pairs ends");
   expect(c.violation(alpha, upper, ridge) < 1e-5, "descent over pairs finds the optimum");
   expect(result.gap >= 0 && result.gap < 1e-3 * std::abs(result.dual), "the gap of pairs closes");
   options.max_iterations = 1;
   options.tolerance = 1e-300;
   std::fill(alpha.begin(), alpha.end(), 0.0);
-  expect(solve_pairs(*gram, nullptr, problem, options, alpha, monitor).status == Status::max_iter, "an epoch is one");
+  expect(solve_pairs(*gram, nullptr, problem, options, alpha, control).status == Status::max_iter, "an epoch is one");
 }
 
 void check_path(const Case& c, std::size_t cache_bytes) {
@@ -125,9 +124,9 @@ void check_path(const Case& c, std::size_t cache_bytes) {
   const std::size_t m = c.pairs();
   const std::vector<std::int8_t> group(m, -1);
   PathData data{std::vector<double>(m, -1.0), std::vector<double>(m, 0.0), c.cost, {}};
-  Silent monitor;
+  Silent control;
   ActiveSet set(*gram, c.first, c.second, group, cache_bytes, 1);
-  PathResult result = set.start(std::vector<double>(m, 0.0), data, {}, monitor);
+  PathResult result = set.start(std::vector<double>(m, 0.0), data, {}, control);
   expect(result.status == Status::solved, "a path over pairs begins");
   expect(c.violation(set.beta(), c.cost, {}) < 1e-8, "a path over pairs begins at an optimum");
 
@@ -135,7 +134,7 @@ void check_path(const Case& c, std::size_t cache_bytes) {
   for (std::size_t p = 0; p < m; ++p) rate.upper[p] = (p % 3 == 0 ? 2.0 : 0.1) - c.cost[p];
   const auto before = set.snapshot();
   PathRecord record;
-  result = set.follow(rate, 0.0, 1.0, &record, {}, monitor);
+  result = set.follow(rate, 0.0, 1.0, &record, {}, control);
   expect(result.status == Status::solved && result.violation < 1e-9, "a path over pairs is followed");
   const bool whole = !record.start.empty() && record.stop.back() == 1.0;
   expect(whole && record.offset.back() == static_cast<std::int64_t>(record.margin.size()), "a path over pairs is written down");

@@ -17,7 +17,7 @@
 namespace hinge::test {
 
 // Remembers what it is told, and stops the solver when it is asked to.
-struct Ears final : Monitor {
+struct Ears final : RunControl {
   int interrupt_at = 0;  // which poll; 0: never
   int stop_at = 0;       // which report; 0: never
   bool listens = false;

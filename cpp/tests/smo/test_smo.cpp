@@ -219,7 +219,7 @@ void test_interruptions() {
 void test_interrupted_while_shrunk() {
   Case run = clouds(400, 10, 2);
   run.options.tolerance = 1e-9, run.options.cache_bytes = 0;
-  struct Late final : Monitor {
+  struct Late final : RunControl {
     Case* run = nullptr;
     bool shrunk = false;
     void record(const Snapshot& s) override {

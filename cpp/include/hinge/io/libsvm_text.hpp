@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "hinge/parallel.hpp"
 #include "hinge/kernels/samples.hpp"
+#include "hinge/parallel.hpp"
 #include "hinge/span.hpp"
 
 namespace hinge {

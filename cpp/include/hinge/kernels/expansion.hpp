@@ -12,8 +12,8 @@
 #include <cstdint>
 
 #include "hinge/kernels/kernel_function.hpp"
-#include "hinge/parallel.hpp"
 #include "hinge/kernels/samples.hpp"
+#include "hinge/parallel.hpp"
 #include "hinge/span.hpp"
 
 namespace hinge {

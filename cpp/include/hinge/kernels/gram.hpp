@@ -15,8 +15,8 @@
 
 #include "hinge/kernels/kernel_function.hpp"
 #include "hinge/kernels/kernel_source.hpp"
-#include "hinge/parallel.hpp"
 #include "hinge/kernels/samples.hpp"
+#include "hinge/parallel.hpp"
 #include "hinge/span.hpp"
 
 namespace hinge {

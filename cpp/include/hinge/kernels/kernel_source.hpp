@@ -1,5 +1,5 @@
-// kernel_source.hpp: the one door through which every solver sees the kernel matrix.
-// A source owns no cache; a row costs what its kernel costs.
+// kernel_source.hpp: the interface through which all solvers read the kernel matrix K of n samples.
+// A source has no cache; every call computes what it returns.  The cost of a row is that of its n kernel values.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +12,23 @@
 
 namespace hinge {
 
-// Columns of the matrix that many blocks of rows will be asked for.  A source may keep in it what it needs for them
-// (samples in the order in which products read them).
+// A set of columns for which several blocks of rows will be requested.  A source may derive from it to store what it needs
+// for these columns (for example samples in the order in which matrix products read them).
 class Columns {
  public:
   Columns(std::size_t all, Span<const std::int32_t> list) : list_(list.begin(), list.end()), all_(all) {}
   virtual ~Columns() = default;
 
   std::size_t size() const { return list_.empty() ? all_ : list_.size(); }
-  Span<const std::int32_t> list() const { return list_; }  // empty: all
+  Span<const std::int32_t> list() const { return list_; }  // empty: all columns
 
  private:
   std::vector<std::int32_t> list_;
   std::size_t all_;
 };
 
-// What of a block of rows is asked for: all of it, or, where its first columns are the rows themselves, what lies on the
-// diagonal of this square and right of it.  The rest then holds anything: K is symmetric.
+// The requested part of a block of rows: all of it, or, if its first columns are the rows themselves, the upper triangle of
+// that square (including the diagonal) and all columns to its right.  Entries below the diagonal are then unspecified.
 enum class Part { all, upper };
 
 class KernelSource {
@@ -38,84 +38,53 @@ class KernelSource {
   KernelSource& operator=(const KernelSource&) = delete;
   virtual ~KernelSource() = default;
 
-  virtual std::size_t size() const = 0;  // number of samples n
-  virtual bool concurrent() const { return true; }  // whether blocks may be asked for by several threads at a time
+  virtual std::size_t size() const = 0;             // number of samples n
+  virtual bool concurrent() const { return true; }  // whether several threads may request blocks at the same time
 
-  // About how many multiplications a kernel value costs; 0 if it is only read.
+  // Approximate number of multiplications per kernel value; 0 if values are only read.
   virtual double cost() const { return 0; }
 
-  // Memory that blocks of rows take once and for all, beside the samples: these in another form.
+  // Memory that the source allocates once for blocks of rows, besides the samples.
   virtual std::size_t own_bytes() const { return 0; }
 
   virtual void diagonal(Span<double> out) const = 0;  // K_ii for all i
 
-  // Row i where it lies in memory in double for as long as the source lives; nullptr where it must be made.
+  // Row i if it is stored in memory as double for the lifetime of the source; nullptr if it must be computed.
   virtual const double* resident(std::size_t i) const {
     (void)i;
     return nullptr;
   }
 
-  // K[i, columns]; an empty list of columns means all n.  out.size() is the number of columns.  One thread at a time.
+  // K[i, columns]; an empty list means all n columns.  out.size() is the number of columns.  Called by one thread at a
+  // time.
   virtual void row(std::size_t i, Span<const std::int32_t> columns, Span<double> out) const = 0;
   virtual void row(std::size_t i, Span<const std::int32_t> columns, Span<float> out) const = 0;
 
-  // An empty list means all n.  What is kept beyond the list takes at most `bytes`.
-  virtual std::unique_ptr<const Columns> columns(Span<const std::int32_t> list, std::size_t bytes) const {
-    (void)bytes;
-    return std::make_unique<Columns>(size(), list);
-  }
+  // An empty list means all n columns.  Additional data of a derived class take at most `bytes`.
+  virtual std::unique_ptr<const Columns> columns(Span<const std::int32_t> list, std::size_t bytes) const;
 
-  // K[which, columns], out[k] receiving row which[k].  Sources that gain from it make them as one block, on all threads.
+  // out[k] = K[which[k], columns].  The default computes row by row on one thread; sources that benefit compute the rows as
+  // one block on all threads.
   virtual void block_rows(Span<const std::int32_t> which, const Columns& columns, Span<double* const> out,
-                          const Parallel& parallel, Part part = Part::all) const {
-    (void)part;
-    one_by_one(which, columns, out, parallel);
-  }
+                          const Parallel& parallel, Part part = Part::all) const;
   virtual void block_rows(Span<const std::int32_t> which, const Columns& columns, Span<float* const> out,
-                          const Parallel& parallel, Part part = Part::all) const {
-    (void)part;
-    one_by_one(which, columns, out, parallel);
-  }
+                          const Parallel& parallel, Part part = Part::all) const;
 
-  // out += Σ_k coef[k] K[which[k], columns], the values computed in the precision of T and forgotten at once.
+  // out += Σ_k coef[k] K[which[k], columns] with kernel values in the precision of the fourth argument, whose value is not
+  // used.  No row is stored.
   virtual void add_rows(Span<const std::int32_t> which, Span<const double> coef, const Columns& columns, float,
-                        Span<double> out, const Parallel& parallel) const {
-    add_one_by_one<float>(which, coef, columns, out, parallel);
-  }
+                        Span<double> out, const Parallel& parallel) const;
   virtual void add_rows(Span<const std::int32_t> which, Span<const double> coef, const Columns& columns, double,
-                        Span<double> out, const Parallel& parallel) const {
-    add_one_by_one<double>(which, coef, columns, out, parallel);
-  }
+                        Span<double> out, const Parallel& parallel) const;
 
-  // out[k] += Σ_l coef[l] K[which[k], which[l]] in double precision.  A source that can makes each value once for both of
-  // its places; what it keeps for that takes at most `bytes`.
+  // out[k] += Σ_l coef[l] K[which[k], which[l]] in double precision.  Sources may use the symmetry of K and compute each
+  // value once; the memory for this is at most `bytes`.
   virtual void add_square(Span<const std::int32_t> which, Span<const double> coef, Span<double> out, std::size_t bytes,
-                          const Parallel& parallel) const {
-    if (!which.empty()) add_rows(which, coef, *columns(which, bytes), double{}, out, parallel);
-  }
-
- private:
-  template <class T>
-  void add_one_by_one(Span<const std::int32_t> which, Span<const double> coef, const Columns& columns,
-                      Span<double> out, const Parallel& parallel) const {
-    std::vector<T> values(columns.size());
-    T* const row[] = {values.data()};
-    for (std::size_t k = 0; k < which.size(); ++k) {
-      block_rows(which.subspan(k, 1), columns, Span<T* const>(row, 1), parallel);
-      for (std::size_t j = 0; j < values.size(); ++j) out[j] += coef[k] * static_cast<double>(values[j]);
-    }
-  }
-
-  template <class T>
-  void one_by_one(Span<const std::int32_t> which, const Columns& columns, Span<T* const> out,
-                  const Parallel& parallel) const {
-    const Parallel alone{1, parallel.poll};  // a source may not be safe for several threads
-    run_tasks(which.size(), alone, [&] {
-      return [&](std::size_t k, Pulse&) {
-        row(static_cast<std::size_t>(which[k]), columns.list(), Span<T>(out[k], columns.size()));
-      };
-    });
-  }
+                          const Parallel& parallel) const;
 };
+
+// The rows K[which[k], columns], one after another in `out`, computed on the calling thread; parallel.poll is respected.
+void copy_rows(const KernelSource& kernel, Span<const std::int32_t> which, Span<const std::int32_t> columns, Span<double> out,
+               const Parallel& parallel);
 
 }  // namespace hinge

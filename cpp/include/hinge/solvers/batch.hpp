@@ -1,7 +1,7 @@
 // batch.hpp: several problems over samples of one kernel matrix, solved by the engine of working_set.hpp.
 // The pairs of a one-against-one classifier, or the folds of a cross-validation.  Small problems run side by side, one
 // thread each; a problem that is most of the work gets all threads.  Every answer is the one the problem has alone, bit
-// by bit.  The calling thread alone talks to the monitor.
+// by bit.  The calling thread alone talks to the control.
 #pragma once
 
 #include <array>
@@ -24,13 +24,13 @@ struct ProblemPart {
   std::array<double, 2> totals{};    // what the groups of β add up to: for polishing
 };
 
-struct PartResult {
+struct BatchResult {
   SmoResult result;
   std::vector<Snapshot> history;
   bool begun = false;  // false: the run was stopped before this problem's turn; beta is as it was, f is not known
 };
 
-std::vector<PartResult> solve_many(const KernelSource& kernel, const std::vector<ProblemPart>& parts,
-                                   const WorkingSetOptions& options, Monitor& monitor);
+std::vector<BatchResult> solve_many(const KernelSource& kernel, const std::vector<ProblemPart>& parts,
+                                   const WorkingSetOptions& options, RunControl& control);
 
 }  // namespace hinge

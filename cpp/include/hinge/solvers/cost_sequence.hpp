@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "hinge/kernels/kernel_source.hpp"
-#include "hinge/run_control.hpp"
 #include "hinge/parallel.hpp"
+#include "hinge/run_control.hpp"
 #include "hinge/span.hpp"
 
 namespace hinge {

@@ -28,6 +28,6 @@ struct CrammerSingerResult {
 
 // `alpha` (n × classes) is where to start; rows that are not feasible start at zero.
 CrammerSingerResult solve_crammer_singer(const Samples& samples, const CrammerSingerProblem& problem,
-                                         const LinearOptions& options, Span<const double> alpha, Monitor& monitor);
+                                         const LinearOptions& options, Span<const double> alpha, RunControl& control);
 
 }  // namespace hinge

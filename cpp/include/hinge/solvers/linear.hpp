@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "hinge/run_control.hpp"
-#include "hinge/parallel.hpp"
 #include "hinge/kernels/samples.hpp"
+#include "hinge/parallel.hpp"
+#include "hinge/run_control.hpp"
 #include "hinge/span.hpp"
 
 namespace hinge {
@@ -58,7 +58,7 @@ struct LinearResult {
 
 // `beta` is where to start (zeros: cold); it need not be feasible.
 LinearResult solve_linear(const Samples& samples, const LinearProblem& problem, const LinearOptions& options,
-                          Span<const double> beta, Monitor& monitor);
+                          Span<const double> beta, RunControl& control);
 
 // out[i · machines + m] = ⟨weights of machine m, x_i⟩; poll as in Parallel.
 void linear_products(const Samples& samples, Span<const double> weights, std::size_t machines,

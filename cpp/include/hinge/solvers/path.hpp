@@ -66,11 +66,11 @@ class ActiveSet {
 
   // From a point near the optimum of `data` to the optimum: crossover to an independent margin, then a path from the
   // data for which the point is optimal to the data given.
-  PathResult start(Span<const double> beta, PathData data, const PathOptions& options, Monitor& monitor);
+  PathResult start(Span<const double> beta, PathData data, const PathOptions& options, RunControl& control);
 
   // Follow the path data + t · rate for t in [0, span]; the record's parameter is origin + t.
   PathResult follow(PathData rate, double origin, double span, PathRecord* record, const PathOptions& options,
-                    Monitor& monitor);
+                    RunControl& control);
 
   // The same samples and more after them; `data` are those of all variables, unchanged for the old ones.  The old
   // source is not needed any more.

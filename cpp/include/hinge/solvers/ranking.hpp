@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "hinge/kernels/gram.hpp"
-#include "hinge/run_control.hpp"
 #include "hinge/kernels/samples.hpp"
+#include "hinge/run_control.hpp"
 #include "hinge/span.hpp"
 
 namespace hinge {
@@ -50,6 +50,6 @@ struct PairResult {
 // Coordinate descent, block by block (436).  `alpha` enters inside its box and leaves better.  With `linear`, the
 // samples of a linear kernel, w stands for all scores: an epoch costs O(pairs + n d); without, O(pairs + n²).
 PairResult solve_pairs(const Gram& gram, const Samples* linear, const PairProblem& problem, const PairOptions& options,
-                       Span<double> alpha, Monitor& monitor);
+                       Span<double> alpha, RunControl& control);
 
 }  // namespace hinge

@@ -44,11 +44,11 @@ struct SmoResult {
 
 template <class T>  // T: how rows are stored, float or double
 SmoResult solve_smo(const KernelSource& kernel, const SignedProblem& problem, const SmoOptions& options,
-                    Span<double> beta, Span<double> f, Monitor& monitor);
+                    Span<double> beta, Span<double> f, RunControl& control);
 
 extern template SmoResult solve_smo<float>(const KernelSource&, const SignedProblem&, const SmoOptions&, Span<double>,
-                                           Span<double>, Monitor&);
+                                           Span<double>, RunControl&);
 extern template SmoResult solve_smo<double>(const KernelSource&, const SignedProblem&, const SmoOptions&, Span<double>,
-                                            Span<double>, Monitor&);
+                                            Span<double>, RunControl&);
 
 }  // namespace hinge

@@ -39,11 +39,11 @@ struct WorkingSetOptions {
 
 template <class T>
 SmoResult solve_working_set(const KernelSource& kernel, const SignedProblem& problem, const WorkingSetOptions& options,
-                            Span<double> beta, Span<double> f, Monitor& monitor);
+                            Span<double> beta, Span<double> f, RunControl& control);
 
 extern template SmoResult solve_working_set<float>(const KernelSource&, const SignedProblem&, const WorkingSetOptions&,
-                                                   Span<double>, Span<double>, Monitor&);
+                                                   Span<double>, Span<double>, RunControl&);
 extern template SmoResult solve_working_set<double>(const KernelSource&, const SignedProblem&, const WorkingSetOptions&,
-                                                    Span<double>, Span<double>, Monitor&);
+                                                    Span<double>, Span<double>, RunControl&);
 
 }  // namespace hinge

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "hinge/kernels/gram.hpp"
+#include "hinge/parallel.hpp"
 
 namespace hinge {
 namespace {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "hinge/kernels/gram.hpp"
+#include "parallel/tasks.hpp"
 
 namespace hinge {
 namespace {
@@ -55,10 +56,10 @@ class MatrixGram final : public Gram {
   }
   void multiply(Span<const double> v, Span<double> out, const Parallel& parallel) const override {
     run_tasks((n_ + kRows - 1) / kRows, parallel, [&] {
-      return [&](std::size_t task, Pulse& pulse) {
+      return [&](std::size_t task, Poller& poller) {
         const std::size_t last = std::min(n_, (task + 1) * kRows);
         for (std::size_t i = task * kRows; i < last; ++i) {
-          pulse.beat();
+          poller.poll();
           out[i] = dot(matrix_ + i * n_, v.data(), n_);
         }
       };
@@ -95,7 +96,7 @@ class CallbackGram final : public Gram {
     std::vector<double> whole(size());
     std::fill(out.begin(), out.end(), 0.0);
     run_tasks(size(), {1, parallel.poll}, [&] {
-      return [&](std::size_t i, Pulse&) {
+      return [&](std::size_t i, Poller&) {
         if (v[i] == 0) return;
         row_(i, whole);
         for (std::size_t j = 0; j < whole.size(); ++j) out[j] += v[i] * whole[j];
@@ -122,7 +123,7 @@ constexpr std::size_t kTile = 32;   // of a transposition
 template <class T>
 void mirror(T* out, std::size_t n, std::size_t first, std::size_t last, const Parallel& parallel) {
   run_tasks((n - last + kTile - 1) / kTile, parallel, [&] {
-    return [&](std::size_t task, Pulse&) {
+    return [&](std::size_t task, Poller&) {
       const std::size_t begin = last + task * kTile, end = std::min(n, begin + kTile);
       for (std::size_t j = first; j < last; j += kTile)
         for (std::size_t i = begin; i < end; ++i)

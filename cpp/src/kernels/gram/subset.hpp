@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hinge/kernels/kernel_source.hpp"
+#include "hinge/parallel.hpp"
 
 namespace hinge {
 

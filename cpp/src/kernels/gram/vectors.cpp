@@ -7,8 +7,9 @@
 
 #include "hinge/kernels/expansion.hpp"
 #include "hinge/kernels/gram.hpp"
-#include "kernels/loops/vector_ops.hpp"
+#include "hinge/parallel.hpp"
 #include "kernels/kernel_rows.hpp"
+#include "kernels/loops/vector_ops.hpp"
 #include "kernels/sparse_ops.hpp"
 
 namespace hinge {

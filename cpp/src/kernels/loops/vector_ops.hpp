@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "simd/dispatch.hpp"
+
 namespace hinge {
 
 inline constexpr std::size_t kPad = 16;        // array lengths are multiples of this
@@ -89,7 +91,6 @@ struct VectorOps {
   PanelOps<double> panels_d;
   ArrayOps<float> array_f;
   ArrayOps<double> array_d;
-  const char* name;
 
   template <class In, class Acc>
   const RowOps<In, Acc>& rows() const {
@@ -127,6 +128,8 @@ struct VectorOps {
   }
 };
 
-const VectorOps& vector_ops();
+extern const VectorOps vector_ops_base, vector_ops_avx2;
+
+inline const VectorOps& vector_ops() { return for_processor(vector_ops_base, vector_ops_avx2); }
 
 }  // namespace hinge

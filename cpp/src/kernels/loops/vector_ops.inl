@@ -1,91 +1,15 @@
-// vector_ops.inl: the loops themselves, included by one file per instruction set, each with its own flags.
-// Written with the vector extension of GCC and Clang: eight floats or four doubles at a time, which the
-// baseline build splits in two.  Nothing here may instantiate a template of the standard library: the linker
-// would be free to give its AVX2 version to everybody.
-#pragma GCC diagnostic ignored "-Wpsabi"  // vectors never cross a function that is not inlined
+// vector_ops.inl: the loops of vector_ops.hpp; compiled for each instruction set (simd/dispatch.hpp).
+#include "kernels/loops/terms.hpp"
+#include "kernels/loops/vector_ops.hpp"
+#include "simd/exp.hpp"
+#include "simd/vectors.hpp"
 
+namespace hinge {
 namespace {
 
 using std::int32_t;
-using std::size_t;
-
-typedef double Double4 __attribute__((vector_size(32)));
-typedef long long Long4 __attribute__((vector_size(32)));
-typedef float Float8 __attribute__((vector_size(32)));
-typedef int Int8 __attribute__((vector_size(32)));
-typedef float Float4 __attribute__((vector_size(16)));
-
-template <class T>
-struct Lanes;
-template <>
-struct Lanes<double> {
-  using Vector = Double4;
-  using Bits = Long4;
-  static constexpr Bits iota = {0, 1, 2, 3};
-};
-template <>
-struct Lanes<float> {
-  using Vector = Float8;
-  using Bits = Int8;
-  static constexpr Bits iota = {0, 1, 2, 3, 4, 5, 6, 7};
-};
-
-#define HINGE_INLINE static inline __attribute__((always_inline))
-
-HINGE_INLINE void load(const double* p, Double4& v) { __builtin_memcpy(&v, p, sizeof v); }
-HINGE_INLINE void load(const float* p, Float8& v) { __builtin_memcpy(&v, p, sizeof v); }
-HINGE_INLINE void load(const float* p, Double4& v) {
-  Float4 f;
-  __builtin_memcpy(&f, p, sizeof f);
-  v = __builtin_convertvector(f, Double4);
-}
 
 // ---- one row against many ----
-
-struct Dot {
-  template <class V, class B>
-  HINGE_INLINE void add(V& sum, const V& x, const V& z) {
-    sum += x * z;
-  }
-};
-struct Squared {
-  template <class V, class B>
-  HINGE_INLINE void add(V& sum, const V& x, const V& z) {
-    const V t = x - z;
-    sum += t * t;
-  }
-};
-struct Absolute {
-  template <class V, class B>
-  HINGE_INLINE void add(V& sum, const V& x, const V& z) {
-    const V t = x - z;
-    sum += (V)((B)t & ~(B)(-V{}));  // clears the sign bit: -V{} is all -0.0
-  }
-};
-
-// The sums over the lanes of four vectors, each by the same tree.
-HINGE_INLINE void sum_lanes(const Double4* a, double* out) {
-  const Double4 ab =
-      __builtin_shufflevector(a[0], a[1], 0, 4, 2, 6) + __builtin_shufflevector(a[0], a[1], 1, 5, 3, 7);
-  const Double4 cd =
-      __builtin_shufflevector(a[2], a[3], 0, 4, 2, 6) + __builtin_shufflevector(a[2], a[3], 1, 5, 3, 7);
-  const Double4 sums =
-      __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
-  __builtin_memcpy(out, &sums, sizeof sums);
-}
-HINGE_INLINE void sum_lanes(const Float8* a, float* out) {
-  const Float8 ab = __builtin_shufflevector(a[0], a[1], 0, 8, 2, 10, 4, 12, 6, 14) +
-                    __builtin_shufflevector(a[0], a[1], 1, 9, 3, 11, 5, 13, 7, 15);
-  const Float8 cd = __builtin_shufflevector(a[2], a[3], 0, 8, 2, 10, 4, 12, 6, 14) +
-                    __builtin_shufflevector(a[2], a[3], 1, 9, 3, 11, 5, 13, 7, 15);
-  const Float8 abcd = __builtin_shufflevector(ab, cd, 0, 1, 8, 9, 4, 5, 12, 13) +
-                      __builtin_shufflevector(ab, cd, 2, 3, 10, 11, 6, 7, 14, 15);
-  Float4 low, high;
-  __builtin_memcpy(&low, &abcd, sizeof low);
-  __builtin_memcpy(&high, reinterpret_cast<const char*>(&abcd) + sizeof low, sizeof high);
-  const Float4 sums = low + high;
-  __builtin_memcpy(out, &sums, sizeof sums);
-}
 
 // Four rows of z at a time; a last group of fewer repeats its last row.  The end of a row that does not fill
 // a vector is read again from the left, with what has been counted already set to zero in both.
@@ -152,7 +76,7 @@ template <class Term, class T>
 void strip_product(size_t strips, size_t d, const T* x, size_t stride_x, const T* z, bool accumulate, T* c,
                    size_t stride_c) {
   using Vector = typename Lanes<T>::Vector;
-  constexpr size_t W = sizeof(Vector) / sizeof(T), R = hinge::kStripX;
+  constexpr size_t W = sizeof(Vector) / sizeof(T), R = kStripX;
   for (size_t s = 0; s < strips; ++s, x += stride_x, c += R * stride_c) {
     Vector sum[R][2] = {};
     const T* left = x;
@@ -187,35 +111,6 @@ void strip_norms(size_t width, size_t d, const T* strip, bool accumulate, T* nor
 
 // ---- panels against sparse rows ----
 
-HINGE_INLINE void transpose(Double4* a) {
-  const Double4 t0 = __builtin_shufflevector(a[0], a[1], 0, 4, 2, 6), t1 = __builtin_shufflevector(a[0], a[1], 1, 5, 3, 7);
-  const Double4 t2 = __builtin_shufflevector(a[2], a[3], 0, 4, 2, 6), t3 = __builtin_shufflevector(a[2], a[3], 1, 5, 3, 7);
-  a[0] = __builtin_shufflevector(t0, t2, 0, 1, 4, 5);
-  a[1] = __builtin_shufflevector(t1, t3, 0, 1, 4, 5);
-  a[2] = __builtin_shufflevector(t0, t2, 2, 3, 6, 7);
-  a[3] = __builtin_shufflevector(t1, t3, 2, 3, 6, 7);
-}
-HINGE_INLINE void transpose(Float8* a) {
-  Float8 t[8], u[8];
-#pragma GCC unroll 4
-  for (int k = 0; k < 8; k += 2) {
-    t[k] = __builtin_shufflevector(a[k], a[k + 1], 0, 8, 1, 9, 4, 12, 5, 13);
-    t[k + 1] = __builtin_shufflevector(a[k], a[k + 1], 2, 10, 3, 11, 6, 14, 7, 15);
-  }
-#pragma GCC unroll 2
-  for (int k = 0; k < 8; k += 4) {
-    u[k] = __builtin_shufflevector(t[k], t[k + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-    u[k + 1] = __builtin_shufflevector(t[k], t[k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
-    u[k + 2] = __builtin_shufflevector(t[k + 1], t[k + 3], 0, 1, 8, 9, 4, 5, 12, 13);
-    u[k + 3] = __builtin_shufflevector(t[k + 1], t[k + 3], 2, 3, 10, 11, 6, 7, 14, 15);
-  }
-#pragma GCC unroll 4
-  for (int k = 0; k < 4; ++k) {
-    a[k] = __builtin_shufflevector(u[k], u[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-    a[k + 4] = __builtin_shufflevector(u[k], u[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
-  }
-}
-
 // Up to twelve vectors of sums stay in registers while the nonzeros of a row go by; as many rows as a vector has lanes
 // are collected and turned, so that c is written row by row.
 template <class T, size_t V>
@@ -229,7 +124,7 @@ void panel_vectors(const T* panel, const size_t* begin, const size_t* end, const
       Vector sum[V] = {};
       if (j + k < count) {
         for (size_t e = begin[j + k]; e < end[j + k]; ++e) {
-          const T* const x = panel + static_cast<size_t>(index[e]) * hinge::kPanelWidth<T>;
+          const T* const x = panel + static_cast<size_t>(index[e]) * kPanelWidth<T>;
           const Vector value = Vector{} + values[e];
 #pragma GCC unroll 12
           for (size_t v = 0; v < V; ++v) {
@@ -266,9 +161,9 @@ void panel_product(size_t rows, const T* panel, const size_t* begin, const size_
 template <class T>
 void panel_norms(size_t d, const T* panel, T* norms) {
   using Vector = typename Lanes<T>::Vector;
-  constexpr size_t W = sizeof(Vector) / sizeof(T), V = hinge::kPanelWidth<T> / W;
+  constexpr size_t W = sizeof(Vector) / sizeof(T), V = kPanelWidth<T> / W;
   Vector sum[V] = {};
-  for (size_t f = 0; f < d; ++f, panel += hinge::kPanelWidth<T>) {
+  for (size_t f = 0; f < d; ++f, panel += kPanelWidth<T>) {
 #pragma GCC unroll 12
     for (size_t v = 0; v < V; ++v) {
       Vector x;
@@ -291,50 +186,6 @@ T row_norm(const T* values, size_t count) {
 }
 
 // ---- elementary functions ----
-
-// exp(x) = 2^n exp(r), |r| <= ln(2)/2, Taylor to the last bit; 2^n in two factors so that results below the
-// smallest normal number come out rounded once.  Adding kMagic leaves n in the low bits of the mantissa.
-struct ExpDouble {
-  static constexpr double kMagic = 0x1.8p52, kLow = -746, kLowNormal = -708, kHigh = 710;
-  static constexpr double kLog2e = 1.4426950408889634, kLn2High = 6.93145751953125e-1;
-  static constexpr double kLn2Low = 1.42860682030941723212e-6;
-  static constexpr int kBias = 1023, kShift = 52, kTerms = 14;
-  static constexpr double kTaylor[kTerms] = {
-      1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
-      1.0 / 720,        1.0 / 120,       1.0 / 24,       1.0 / 6,       0.5,          1.0,         1.0};
-};
-struct ExpFloat {
-  static constexpr float kMagic = 0x1.8p23f, kLow = -105, kLowNormal = -87, kHigh = 89;
-  static constexpr float kLog2e = 1.44269504f, kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
-  static constexpr int kBias = 127, kShift = 23, kTerms = 8;
-  static constexpr float kTaylor[kTerms] = {1.0f / 5040, 1.0f / 720, 1.0f / 120, 1.0f / 24,
-                                            1.0f / 6,    0.5f,       1.0f,       1.0f};
-};
-template <class T>
-struct ExpOf;
-template <>
-struct ExpOf<double> : ExpDouble {};
-template <>
-struct ExpOf<float> : ExpFloat {};
-
-template <class T>
-HINGE_INLINE void exp_vector(typename Lanes<T>::Vector& x) {
-  using Vector = typename Lanes<T>::Vector;
-  using Bits = typename Lanes<T>::Bits;
-  using C = ExpOf<T>;
-  x = x < C::kLow ? Vector{} + C::kLow : x;
-  x = x > C::kHigh ? Vector{} + C::kHigh : x;
-  const Vector n = (x * C::kLog2e + C::kMagic) - C::kMagic;
-  const Vector r = (x - n * C::kLn2High) - n * C::kLn2Low;
-  Vector series = Vector{} + C::kTaylor[0];
-#pragma GCC unroll 16
-  for (int k = 1; k < C::kTerms; ++k) series = series * r + C::kTaylor[k];
-  const Vector first = n * T(0.5) + C::kMagic;
-  const Vector second = (n - (first - C::kMagic)) + C::kMagic;
-  const Vector scale1 = (Vector)(((Bits)first + C::kBias) << C::kShift);
-  const Vector scale2 = (Vector)(((Bits)second + C::kBias) << C::kShift);
-  x = series * scale1 * scale2;
-}
 
 template <class T>
 void exp_array(size_t m, T scale, const T* x, T* out) {
@@ -398,23 +249,6 @@ void squared_from_dot_array(size_t m, T xx, const T* zz, const T* dot, T* out) {
   }
 }
 
-// exp for arguments up to 0: one factor 2^n is enough.
-template <class T>
-HINGE_INLINE void exp_negative(typename Lanes<T>::Vector& x) {
-  using Vector = typename Lanes<T>::Vector;
-  using Bits = typename Lanes<T>::Bits;
-  using C = ExpOf<T>;
-  const Bits normal = x > C::kLowNormal;
-  const Vector shifted = x * C::kLog2e + C::kMagic;
-  const Vector n = shifted - C::kMagic;
-  const Vector r = (x - n * C::kLn2High) - n * C::kLn2Low;
-  Vector series = Vector{} + C::kTaylor[0];
-#pragma GCC unroll 16
-  for (int k = 1; k < C::kTerms; ++k) series = series * r + C::kTaylor[k];
-  const Vector scale = (Vector)(((Bits)shifted + C::kBias) << C::kShift);
-  x = (Vector)((Bits)(series * scale) & normal);
-}
-
 template <class T>
 void gaussian_from_dot_array(size_t m, T scale, T xx, const T* zz, const T* dot, T* out) {
   using Vector = typename Lanes<T>::Vector;
@@ -442,32 +276,31 @@ void gaussian_array(size_t m, T scale, const T* squared, T* out) {
 }
 
 template <class In, class Acc>
-constexpr hinge::RowOps<In, Acc> row_ops() {
+constexpr RowOps<In, Acc> row_ops() {
   return {against_rows<Dot, In, Acc>, against_rows<Squared, In, Acc>, against_rows<Absolute, In, Acc>};
 }
 
 template <class T>
-constexpr hinge::StripOps<T> strip_ops() {
+constexpr StripOps<T> strip_ops() {
   return {strip_product<Times, T>, strip_product<Distance, T>, strip_norms<T>};
 }
 
 template <class T>
-constexpr hinge::PanelOps<T> panel_ops() {
+constexpr PanelOps<T> panel_ops() {
   return {panel_product<T>, panel_norms<T>, row_norm<T>};
 }
 
 template <class T>
-constexpr hinge::ArrayOps<T> array_ops() {
+constexpr ArrayOps<T> array_ops() {
   return {exp_array<T>, tanh_array<T>, power_array<T>, squared_from_dot_array<T>, gaussian_from_dot_array<T>,
           gaussian_array<T>};
 }
 
-constexpr hinge::VectorOps every_operation(const char* name) {
+constexpr VectorOps vector_ops_table() {
   return {row_ops<float, float>(), row_ops<float, double>(), row_ops<double, double>(), strip_ops<float>(),
           strip_ops<double>(),     panel_ops<float>(),       panel_ops<double>(),       array_ops<float>(),
-          array_ops<double>(),     name};
+          array_ops<double>()};
 }
 
-#undef HINGE_INLINE
-
 }  // namespace
+}  // namespace hinge

@@ -1,10 +1,8 @@
-// vector_ops_base.cpp: the hot loops for every processor.
-#include "kernels/loops/vector_ops.hpp"
+// vector_ops_base.cpp: the loops of vector_ops.inl, compiled for any processor.
 #include "kernels/loops/vector_ops.inl"
 
 namespace hinge {
 
-extern const VectorOps vector_ops_base;
-const VectorOps vector_ops_base = every_operation("baseline");
+const VectorOps vector_ops_base = vector_ops_table();
 
 }  // namespace hinge

@@ -5,21 +5,9 @@
 
 #include "linear/cholesky/loops.hpp"
 #include "linear/data/ops.hpp"
+#include "parallel/tasks.hpp"
 
 namespace hinge {
-
-extern const FactorLoops factor_loops_base;
-extern const FactorLoops factor_loops_avx2;
-
-const FactorLoops& factor_loops() {
-#if defined(__x86_64__) || defined(__i386__)
-  static const bool fast = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  return fast ? factor_loops_avx2 : factor_loops_base;
-#else
-  return factor_loops_base;
-#endif
-}
-
 namespace {
 
 constexpr std::size_t kFewest = 512;  // rows: smaller factors are found before a helper has been of use
@@ -72,8 +60,8 @@ template <class Work>
 void SymmetricFactor::each_part(std::size_t rows, Work work) {
   if (size_ < kFewest) return work(0, rows);
   run_tasks((rows + kHeight - 1) / kHeight, parallel_, [&] {
-    return [&](std::size_t c, Pulse& pulse) {
-      pulse.beat();
+    return [&](std::size_t c, Poller& poller) {
+      poller.poll();
       work(c * kHeight, std::min(rows, (c + 1) * kHeight));
     };
   });

@@ -1,18 +1,18 @@
-// cholesky.hpp: A = LLᵀ of a symmetric matrix in memory, by blocks of columns on the threads of a crew.
+// cholesky.hpp: A = LLᵀ of a symmetric matrix in memory, by blocks of columns on the threads of a pool.
 // What an entry is made of, and in which order, depends on its place alone: the bits do not depend on the threads.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
-#include "parallel/thread_pool.hpp"
+#include "hinge/parallel.hpp"
 #include "hinge/span.hpp"
 
 namespace hinge {
 
 class SymmetricFactor {
  public:
-  explicit SymmetricFactor(const CrewParallel& parallel) : parallel_(parallel) {}
+  explicit SymmetricFactor(const Parallel& parallel) : parallel_(parallel) {}
 
   // Room for a matrix of so many rows, to be filled (the lower triangle; what is above it is lost) before `make`.
   void resize(std::size_t size);
@@ -25,7 +25,7 @@ class SymmetricFactor {
   template <class Work>
   void each_part(std::size_t rows, Work work);
 
-  CrewParallel parallel_;
+  Parallel parallel_;
   std::size_t size_ = 0, stride_ = 0;
   std::vector<double> values_, panel_;
 };

@@ -8,6 +8,7 @@
 
 #include "linear/cholesky/loops.hpp"
 #include "linear/data/rows.hpp"
+#include "parallel/tasks.hpp"
 
 namespace hinge {
 namespace {
@@ -49,7 +50,7 @@ class ByFeature {
 template <class Storage>
 class GramOf final : public LinearGram {
  public:
-  GramOf(const Storage& data, const CrewParallel& parallel)
+  GramOf(const Storage& data, const Parallel& parallel)
       : rows_(data), n_(data.rows), d_(data.features), parallel_(parallel), place_(data.rows, kUnknown) {}
 
   void learn(std::vector<std::uint32_t>& list) override {
@@ -96,9 +97,9 @@ class GramOf final : public LinearGram {
       const ByFeature known(rows_, d_, known_);
       std::vector<double> made(fresh, 0.0);
       run_tasks((fresh + kSparseTask - 1) / kSparseTask, parallel_, [&] {
-        return [&](std::size_t c, Pulse& pulse) {
+        return [&](std::size_t c, Poller& poller) {
           for (std::size_t p = before + c * kSparseTask; p < std::min(before + (c + 1) * kSparseTask, known_.size()); ++p) {
-            pulse.beat();
+            poller.poll();
             std::size_t count = 0;
             rows_.each(known_[p], [&](std::size_t j, double v) { count += known.add(j, v, p, products_[p].data()); });
             made[p - before] = static_cast<double>(count);
@@ -108,9 +109,9 @@ class GramOf final : public LinearGram {
       for (double count : made) work += kSparseWork * count;
     } else {
       run_tasks((fresh + kDenseTask - 1) / kDenseTask, parallel_, [&] {
-        return [&](std::size_t c, Pulse& pulse) {
+        return [&](std::size_t c, Poller& poller) {
           const std::size_t first = before + c * kDenseTask;
-          by_panels(first, std::min(kDenseTask, known_.size() - first), pulse);
+          by_panels(first, std::min(kDenseTask, known_.size() - first), poller);
         };
       });
       const double all = static_cast<double>(known_.size()), old = static_cast<double>(before);
@@ -119,14 +120,14 @@ class GramOf final : public LinearGram {
   }
 
   // `count` rows of products from `first` on: panels of features, against some of the known rows at a time.
-  void by_panels(std::size_t first, std::size_t count, Pulse& pulse) {
+  void by_panels(std::size_t first, std::size_t count, Poller& poller) {
     std::vector<double> mine(count * kDeep), others(kAgainst * kDeep), sums(count * (first + count), 0.0);
     const std::size_t width = first + count;
     for (std::size_t j = 0; j < d_; j += kDeep) {
       const std::size_t deep = std::min(kDeep, d_ - j);
       copy(first, count, j, deep, -1.0, mine);
       for (std::size_t p = 0; p < width; p += kAgainst) {
-        pulse.beat();
+        poller.poll();
         const std::size_t some = std::min(kAgainst, width - p);
         copy(p, some, j, deep, 1.0, others);
         factor_loops().subtract_products(mine.data(), count, others.data(), some, kDeep, deep, sums.data() + p, width);
@@ -148,7 +149,7 @@ class GramOf final : public LinearGram {
 
   Rows<Storage> rows_;
   std::size_t n_, d_;
-  CrewParallel parallel_;
+  Parallel parallel_;
   std::vector<std::uint32_t> place_;  // of a sample among the known ones
   std::vector<std::uint32_t> known_;
   std::vector<std::vector<double>> products_;  // of each of them with those before it, and with itself
@@ -156,7 +157,7 @@ class GramOf final : public LinearGram {
 
 }  // namespace
 
-std::unique_ptr<LinearGram> make_gram(const Samples& samples, const CrewParallel& parallel) {
+std::unique_ptr<LinearGram> make_gram(const Samples& samples, const Parallel& parallel) {
   return std::visit(
       [&](const auto& data) -> std::unique_ptr<LinearGram> {
         return std::make_unique<GramOf<std::decay_t<decltype(data)>>>(data, parallel);

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "parallel/thread_pool.hpp"
 #include "hinge/kernels/samples.hpp"
+#include "hinge/parallel.hpp"
 #include "hinge/span.hpp"
 
 namespace hinge {
@@ -29,6 +29,6 @@ class LinearGram {
   double work = 0;  // of `learn` so far
 };
 
-std::unique_ptr<LinearGram> make_gram(const Samples& samples, const CrewParallel& parallel);
+std::unique_ptr<LinearGram> make_gram(const Samples& samples, const Parallel& parallel);
 
 }  // namespace hinge

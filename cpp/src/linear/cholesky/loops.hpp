@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "simd/dispatch.hpp"
+
 namespace hinge {
 
 constexpr std::size_t kStrip = 12;  // rows of a panel that are next to each other: three vectors
@@ -22,6 +24,8 @@ struct FactorLoops {
                             std::size_t stride, std::size_t count, double* out, std::size_t apart);
 };
 
-const FactorLoops& factor_loops();
+extern const FactorLoops factor_loops_base, factor_loops_avx2;
+
+inline const FactorLoops& factor_loops() { return for_processor(factor_loops_base, factor_loops_avx2); }
 
 }  // namespace hinge

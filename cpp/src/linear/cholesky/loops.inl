@@ -1,20 +1,9 @@
 // loops.inl: products of rows, and the parts of a Cholesky factor, included by one file per instruction set.
-#pragma GCC diagnostic ignored "-Wpsabi"  // vectors never cross a function that is not inlined
+#include "linear/cholesky/loops.hpp"
+#include "simd/vectors.hpp"
 
+namespace hinge {
 namespace {
-
-using std::size_t;
-typedef double Double4 __attribute__((vector_size(32)));
-
-#define HINGE_INLINE static inline __attribute__((always_inline))
-
-HINGE_INLINE Double4 load4(const double* p) {
-  Double4 v;
-  __builtin_memcpy(&v, p, sizeof v);
-  return v;
-}
-
-HINGE_INLINE double sum4(const Double4& v) { return (v[0] + v[1]) + (v[2] + v[3]); }
 
 // Two rows against four columns: six loads for eight products.
 HINGE_INLINE void tile(const double* const* rows, const double* const* columns, size_t count, double (*out)[4]) {
@@ -31,7 +20,7 @@ HINGE_INLINE void tile(const double* const* rows, const double* const* columns, 
   }
   for (int r = 0; r < 2; ++r)
     for (int c = 0; c < 4; ++c) {
-      double rest = sum4(sum[r][c]);
+      double rest = hinge::sum(sum[r][c]);
       for (size_t j = k; j < count; ++j) rest += rows[r][j] * columns[c][j];
       out[r][c] = rest;
     }
@@ -60,13 +49,12 @@ void subtract_products(const double* rows, size_t height, const double* columns,
 }
 
 HINGE_INLINE Double4 all4(double v) { return Double4{v, v, v, v}; }
-HINGE_INLINE void store4(double* p, const Double4& v) { __builtin_memcpy(p, &v, sizeof v); }
 
 HINGE_INLINE double product(const double* a, const double* b, size_t count) {
   Double4 sum = {};
   size_t k = 0;
   for (; k + 4 <= count; k += 4) sum += load4(a + k) * load4(b + k);
-  double rest = sum4(sum);
+  double rest = hinge::sum(sum);
   for (; k < count; ++k) rest += a[k] * b[k];
   return rest;
 }
@@ -82,8 +70,6 @@ bool factor_corner(double* a, size_t size, size_t stride) {
   return true;
 }
 
-constexpr size_t kStrip = hinge::kStrip;
-
 // Where the first value of row i of a panel is; the next ones are kStrip apart.
 HINGE_INLINE size_t place(size_t i, size_t width) { return i / kStrip * kStrip * width + i % kStrip; }
 
@@ -98,7 +84,7 @@ void divide_panel(const double* corner, size_t width, size_t stride, double* pan
 #pragma GCC unroll 4
         for (size_t k = 0; k < 4; ++k) sum[k] -= all4(line[t + k]) * load4(rows + (t + k) * kStrip);
       for (; t < c; ++t) sum[0] -= all4(line[t]) * load4(rows + t * kStrip);
-      store4(rows + c * kStrip, ((sum[0] + sum[1]) + (sum[2] + sum[3])) * (1 / line[c]));
+      store(rows + c * kStrip, ((sum[0] + sum[1]) + (sum[2] + sum[3])) * (1 / line[c]));
     }
   }
 }
@@ -120,7 +106,7 @@ HINGE_INLINE void take_tile(const double* rows, const double* columns, size_t wi
   for (size_t r = 0; r < kRows; ++r)
     for (size_t c = 0; c < kWide; ++c) {
       double* to = out + r * stride + 4 * c;
-      store4(to, load4(to) - sum[r][c]);
+      store(to, load4(to) - sum[r][c]);
     }
 }
 
@@ -141,6 +127,7 @@ void take_panel(const double* panel, size_t width, size_t first, size_t last, do
   for (; row < last; ++row) take_rows<1>(panel, width, row, rest, stride);
 }
 
-constexpr hinge::FactorLoops every_factor_loop = {&factor_corner, &divide_panel, &take_panel, &subtract_products};
+constexpr FactorLoops every_factor_loop = {&factor_corner, &divide_panel, &take_panel, &subtract_products};
 
 }  // namespace
+}  // namespace hinge

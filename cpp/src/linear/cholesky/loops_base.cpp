@@ -1,10 +1,8 @@
 // loops_base.cpp: the loops of factors, compiled for any processor.
-#include "linear/cholesky/loops.hpp"
 #include "linear/cholesky/loops.inl"
 
 namespace hinge {
 
-extern const FactorLoops factor_loops_base;
 const FactorLoops factor_loops_base = every_factor_loop;
 
 }  // namespace hinge

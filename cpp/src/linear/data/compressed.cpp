@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "linear/data/ops.hpp"
+#include "parallel/tasks.hpp"
 
 namespace hinge {
 namespace {
@@ -85,7 +86,7 @@ class BlockOfRows {
 
 }  // namespace
 
-Samples CompactRows::of(const Samples& samples, const CrewParallel& parallel) {
+Samples CompactRows::of(const Samples& samples, const Parallel& parallel) {
   Samples view = samples;
   std::visit(
       [&](const auto& data) {
@@ -96,7 +97,7 @@ Samples CompactRows::of(const Samples& samples, const CrewParallel& parallel) {
 }
 
 template <class T>
-bool CompactRows::make(const Dense<T>& from, const CrewParallel& parallel, Samples& view) {
+bool CompactRows::make(const Dense<T>& from, const Parallel& parallel, Samples& view) {
   const std::size_t n = from.rows, d = from.features;
   const double all = static_cast<double>(n) * static_cast<double>(d);
   if (d < kFewestFeatures || all < kWorthValues || !mostly_zeros(from)) return false;
@@ -115,12 +116,12 @@ bool CompactRows::make(const Dense<T>& from, const CrewParallel& parallel, Sampl
   // Threads take blocks in their order.  Each is looked at, waits until those before it have been, and is copied while it
   // is in the cache: samples are read from memory once.
   run_tasks((n + size - 1) / size, parallel, [&] {
-    return [&, block = BlockOfRows<T>(from)](std::size_t c, Pulse& pulse) mutable {
+    return [&, block = BlockOfRows<T>(from)](std::size_t c, Poller& poller) mutable {
       if (full.load(std::memory_order_relaxed)) return;  // then nobody waits any more
       block.look(c * size, std::min(n, (c + 1) * size));
       while (turn.load(std::memory_order_acquire) != c) {
         if (full.load(std::memory_order_relaxed)) return;
-        pulse.beat();
+        poller.poll();
         std::this_thread::yield();
       }
       const std::size_t first = count;

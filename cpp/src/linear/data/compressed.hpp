@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
-#include "parallel/thread_pool.hpp"
-#include "hinge/kernels/samples.hpp"
 #include "cache/huge_pages.hpp"
+#include "hinge/kernels/samples.hpp"
+#include "hinge/parallel.hpp"
 
 namespace hinge {
 
@@ -18,11 +18,11 @@ class CompactRows {
   CompactRows& operator=(const CompactRows&) = delete;
 
   // The samples as they are, or their copy, which lives as long as this does.
-  Samples of(const Samples& samples, const CrewParallel& parallel);
+  Samples of(const Samples& samples, const Parallel& parallel);
 
  private:
   template <class T>
-  bool make(const Dense<T>& from, const CrewParallel& parallel, Samples& view);
+  bool make(const Dense<T>& from, const Parallel& parallel, Samples& view);
 
   Pages<char> values_;
   Pages<std::int32_t> index_, start_;

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "simd/dispatch.hpp"
+
 namespace hinge {
 
 constexpr double kHugeInverse = 1e300;
@@ -54,7 +56,9 @@ struct LinearOps {
   LossRoot (*root)(const LossArrays& loss, const double* f, double b);
 };
 
-const LinearOps& linear_ops();
+extern const LinearOps linear_ops_base, linear_ops_avx2;
+
+inline const LinearOps& linear_ops() { return for_processor(linear_ops_base, linear_ops_avx2); }
 
 inline double dot(const LinearOps& ops, const float* x, const double* w, std::size_t d) {
   return ops.dot_float(x, w, d);

@@ -1,29 +1,13 @@
 // ops.inl: the loops, included by one file per instruction set.  No template of the standard library here.
-#pragma GCC diagnostic ignored "-Wpsabi"  // vectors never cross a function that is not inlined
+#include "linear/data/ops.hpp"
+#include "simd/vectors.hpp"
 
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
+namespace hinge {
 namespace {
-
-using std::size_t;
-typedef double Double4 __attribute__((vector_size(32)));
-typedef float Float4 __attribute__((vector_size(16)));
-
-#define HINGE_INLINE static inline __attribute__((always_inline))
-
-HINGE_INLINE Double4 load4(const double* p) {
-  Double4 v;
-  __builtin_memcpy(&v, p, sizeof v);
-  return v;
-}
-HINGE_INLINE Double4 load4(const float* p) {
-  Float4 v;
-  __builtin_memcpy(&v, p, sizeof v);
-  return __builtin_convertvector(v, Double4);
-}
-HINGE_INLINE void store4(double* p, const Double4& v) { __builtin_memcpy(p, &v, sizeof v); }
 
 template <class T>
 double dot_row(const T* x, const double* w, size_t d) {
@@ -47,8 +31,8 @@ void add_row(const T* x, double factor, double* w, size_t d) {
   const Double4 f = {factor, factor, factor, factor};
   size_t k = 0;
   for (; k + 8 <= d; k += 8) {
-    store4(w + k, load4(w + k) + f * load4(x + k));
-    store4(w + k + 4, load4(w + k + 4) + f * load4(x + k + 4));
+    store(w + k, load4(w + k) + f * load4(x + k));
+    store(w + k + 4, load4(w + k + 4) + f * load4(x + k + 4));
   }
   for (; k < d; ++k) w[k] += factor * static_cast<double>(x[k]);
 }
@@ -189,8 +173,8 @@ void add_rows(const T* x, const double* factor, size_t rows, size_t d, double* w
         a += factor[r] * load4(x + r * d + k);
         b += factor[r] * load4(x + r * d + k + 4);
       }
-      store4(w + k, a + c);
-      store4(w + k + 4, b + e);
+      store(w + k, a + c);
+      store(w + k + 4, b + e);
     }
     for (; k < d; ++k) {
       double sum = w[k];
@@ -240,43 +224,30 @@ void rank8_rows(const double* rows, const double* scale, size_t stride, double* 
         sum += f[r] * load4(rows + r * stride + j);
         other += f[r + 1] * load4(rows + (r + 1) * stride + j);
       }
-      store4(line + j, sum + other);
+      store(line + j, sum + other);
     }
   }
 }
 
-HINGE_INLINE double sum4(const Double4& v) { return (v[0] + v[1]) + (v[2] + v[3]); }
-
 // ---- the losses of all samples, four at a time; V is Double4, or double for the last few ----
-
-HINGE_INLINE double sum4(double v) { return v; }
-HINGE_INLINE double most4(const Double4& v) {
-  const double a = v[0] > v[1] ? v[0] : v[1], b = v[2] > v[3] ? v[2] : v[3];
-  return a > b ? a : b;
-}
-HINGE_INLINE double most4(double v) { return v; }
-HINGE_INLINE void load(const double* p, Double4& v) { v = load4(p); }
-HINGE_INLINE void load(const double* p, double& v) { v = *p; }
-HINGE_INLINE void store(double* p, const Double4& v) { store4(p, v); }
-HINGE_INLINE void store(double* p, double v) { *p = v; }
 
 template <class V>
 struct Term {
   V target, lower, upper, inverse;
   double tube;
-  HINGE_INLINE Term at(const hinge::LossArrays& loss, size_t i) {
+  HINGE_INLINE Term at(const LossArrays& loss, size_t i) {
     Term t;
     load(loss.target + i, t.target), load(loss.lower + i, t.lower);
     load(loss.upper + i, t.upper);
     if (loss.inverse) {
       load(loss.inverse + i, t.inverse);
     } else {
-      t.inverse = (t.target - t.target) + hinge::kHugeInverse;
+      t.inverse = (t.target - t.target) + kHugeInverse;
     }
     t.tube = loss.tube;
     return t;
   }
-  inline __attribute__((always_inline)) V best(const V& r) const {
+  HINGE_INLINE_MEMBER V best(const V& r) const {
     const V zero = r - r;
     V z = r > tube ? r - tube : (r < -tube ? r + tube : zero);
     z *= inverse;
@@ -291,14 +262,14 @@ HINGE_INLINE V absolute(const V& v) {
 }
 
 template <class V>
-HINGE_INLINE void best_at(const hinge::LossArrays& loss, const double* f, double b, double* beta, size_t i) {
+HINGE_INLINE void best_at(const LossArrays& loss, const double* f, double b, double* beta, size_t i) {
   V x;
   load(f + i, x);
   const Term<V> term = Term<V>::at(loss, i);
   store(beta + i, term.best(term.target - (x + b)));
 }
 
-void best_all(const hinge::LossArrays& loss, const double* f, double b, double* beta) {
+void best_all(const LossArrays& loss, const double* f, double b, double* beta) {
   size_t i = 0;
   for (; i + 4 <= loss.n; i += 4) best_at<Double4>(loss, f, b, beta, i);
   for (; i < loss.n; ++i) best_at<double>(loss, f, b, beta, i);
@@ -307,7 +278,7 @@ void best_all(const hinge::LossArrays& loss, const double* f, double b, double* 
 template <class V>
 struct BoundSums {
   V gap, loss, violation, sum;
-  inline __attribute__((always_inline)) void add(const hinge::LossArrays& all, const double* f, double b,
+  HINGE_INLINE_MEMBER void add(const LossArrays& all, const double* f, double b,
                                                  const double* beta, double* parts, size_t i) {
     V x, at, ridge;
     load(f + i, x), load(beta + i, at), load(all.ridge + i, ridge);
@@ -327,21 +298,21 @@ struct BoundSums {
   }
 };
 
-hinge::LossBounds bounds_all(const hinge::LossArrays& loss, const double* f, double b, const double* beta,
+LossBounds bounds_all(const LossArrays& loss, const double* f, double b, const double* beta,
                              double* parts) {
   BoundSums<Double4> many = {};
   BoundSums<double> few = {};
   size_t i = 0;
   for (; i + 4 <= loss.n; i += 4) many.add(loss, f, b, beta, parts, i);
   for (; i < loss.n; ++i) few.add(loss, f, b, beta, parts, i);
-  const double a = most4(many.violation), c = few.violation;
-  return {sum4(many.gap) + few.gap, sum4(many.loss) + few.loss, a > c ? a : c, sum4(many.sum) + few.sum};
+  const double a = maximum(many.violation), c = few.violation;
+  return {sum(many.gap) + few.gap, sum(many.loss) + few.loss, a > c ? a : c, sum(many.sum) + few.sum};
 }
 
 template <class V>
 struct LineSums {
   V slope, bend;
-  inline __attribute__((always_inline)) void add(const hinge::LossArrays& all, const double* f, double b,
+  HINGE_INLINE_MEMBER void add(const LossArrays& all, const double* f, double b,
                                                  const double* q, double q_bias, double tau, size_t i) {
     V x, move;
     load(f + i, x), load(q + i, move);
@@ -355,20 +326,20 @@ struct LineSums {
   }
 };
 
-hinge::LossLine line_all(const hinge::LossArrays& loss, const double* f, double b, const double* q, double q_bias,
+LossLine line_all(const LossArrays& loss, const double* f, double b, const double* q, double q_bias,
                          double tau) {
   LineSums<Double4> many = {};
   LineSums<double> few = {};
   size_t i = 0;
   for (; i + 4 <= loss.n; i += 4) many.add(loss, f, b, q, q_bias, tau, i);
   for (; i < loss.n; ++i) few.add(loss, f, b, q, q_bias, tau, i);
-  return {sum4(many.slope) + few.slope, sum4(many.bend) + few.bend};
+  return {sum(many.slope) + few.slope, sum(many.bend) + few.bend};
 }
 
 template <class V>
 struct RootSums {
   V sum, mass, rise;
-  inline __attribute__((always_inline)) void add(const hinge::LossArrays& all, const double* f, double b, size_t i) {
+  HINGE_INLINE_MEMBER void add(const LossArrays& all, const double* f, double b, size_t i) {
     V x;
     load(f + i, x);
     const Term<V> term = Term<V>::at(all, i);
@@ -380,19 +351,20 @@ struct RootSums {
   }
 };
 
-hinge::LossRoot root_all(const hinge::LossArrays& loss, const double* f, double b) {
+LossRoot root_all(const LossArrays& loss, const double* f, double b) {
   RootSums<Double4> many = {};
   RootSums<double> few = {};
   size_t i = 0;
   for (; i + 4 <= loss.n; i += 4) many.add(loss, f, b, i);
   for (; i < loss.n; ++i) few.add(loss, f, b, i);
-  return {sum4(many.sum) + few.sum, sum4(many.mass) + few.mass, sum4(many.rise) + few.rise};
+  return {sum(many.sum) + few.sum, sum(many.mass) + few.mass, sum(many.rise) + few.rise};
 }
 
-constexpr hinge::LinearOps every_linear_operation = {
+constexpr LinearOps every_linear_operation = {
     &dot_row<float>,     &dot_row<double>,     &add_row<float>,  &add_row<double>,  &dot_rows<float>, &dot_rows<double>,
     &add_rows<float>,    &add_rows<double>,    &bits_of_row<float>, &bits_of_row<double>, &pack_row<float>, &pack_row<double>,
     &lanes_apart,        &merge_lanes,         &rank8_rows,      &best_all,         &bounds_all,      &line_all,
     &root_all};
 
 }  // namespace
+}  // namespace hinge

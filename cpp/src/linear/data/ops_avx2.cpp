@@ -1,10 +1,8 @@
 // ops_avx2.cpp: the loops of linear machines, compiled for AVX2 and FMA.
-#include "linear/data/ops.hpp"
 #include "linear/data/ops.inl"
 
 namespace hinge {
 
-extern const LinearOps linear_ops_avx2;
 const LinearOps linear_ops_avx2 = every_linear_operation;
 
 }  // namespace hinge

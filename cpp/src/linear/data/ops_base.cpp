@@ -1,10 +1,8 @@
 // ops_base.cpp: the loops of linear machines, compiled for any processor.
-#include "linear/data/ops.hpp"
 #include "linear/data/ops.inl"
 
 namespace hinge {
 
-extern const LinearOps linear_ops_base;
 const LinearOps linear_ops_base = every_linear_operation;
 
 }  // namespace hinge

@@ -6,6 +6,7 @@
 
 #include "hinge/solvers/linear.hpp"
 #include "linear/data/rows.hpp"
+#include "parallel/tasks.hpp"
 
 namespace hinge {
 namespace {
@@ -16,7 +17,7 @@ constexpr std::size_t kLooks = 64;  // rows that say where to cut the columns
 template <class Storage>
 class PassesOf final : public LinearPasses {
  public:
-  PassesOf(const Storage& data, const Samples& samples, const CrewParallel& parallel, std::size_t release_bytes)
+  PassesOf(const Storage& data, const Samples& samples, const Parallel& parallel, std::size_t release_bytes)
       : rows_(data), samples_(samples), parallel_(parallel), n_(data.rows), d_(data.features) {
     if constexpr (IsCsr<Storage>::value) {
       stored_ = static_cast<double>(data.start[n_]);
@@ -33,7 +34,7 @@ class PassesOf final : public LinearPasses {
   std::size_t rows() const override { return n_; }
   std::size_t features() const override { return d_; }
   double stored() const override { return stored_; }
-  const CrewParallel& parallel() const override { return parallel_; }
+  const Parallel& parallel() const override { return parallel_; }
 
   void squared_norms(Span<double> out) override {
     each_part([&](std::size_t first, std::size_t last) {
@@ -94,14 +95,14 @@ class PassesOf final : public LinearPasses {
     const std::size_t parts = list.size() < 1000 ? 1 : static_cast<std::size_t>(std::min(4.0, std::max(1.0, worth / 4)));
     std::vector<std::vector<double>> sums(parts);
     run_tasks(parts, parallel_, [&] {
-      return [&](std::size_t c, Pulse& pulse) {
+      return [&](std::size_t c, Poller& poller) {
         if (c == 0 && add) {
           sums[0] = std::move(out);
         } else {
           sums[c].assign(stride * stride, 0.0);
         }
         const std::size_t first = list.size() * c / parts, last = list.size() * (c + 1) / parts;
-        outer(list.subspan(first, last - first), s.subspan(first, last - first), stride, sums[c].data(), pulse);
+        outer(list.subspan(first, last - first), s.subspan(first, last - first), stride, sums[c].data(), poller);
       };
     });
     out = std::move(sums[0]);
@@ -113,7 +114,7 @@ class PassesOf final : public LinearPasses {
   // So many features that every thread would spend its time on a sum of its own: each has some of the columns instead,
   // and the sums are those of one thread, bit by bit.
   bool by_columns() const {
-    return release_ == 0 && parallel_.plain.threads > 1 && stored_ >= 2 * kWorthSharing && stored_ < 2 * (3.0 * static_cast<double>(d_) + 1);
+    return release_ == 0 && parallel_.threads > 1 && stored_ >= 2 * kWorthSharing && stored_ < 2 * (3.0 * static_cast<double>(d_) + 1);
   }
 
   void combine_columns(Span<const double> beta, Span<double> out) {
@@ -122,11 +123,11 @@ class PassesOf final : public LinearPasses {
     if (cuts_.empty()) cut_columns();
     const auto& csr = rows_.data();
     run_tasks(cuts_.size() - 1, parallel_, [&] {
-      return [&](std::size_t c, Pulse& pulse) {
+      return [&](std::size_t c, Poller& poller) {
         const std::size_t first = cuts_[c], last = cuts_[c + 1];
         std::fill(out.begin() + static_cast<std::ptrdiff_t>(first), out.begin() + static_cast<std::ptrdiff_t>(last), 0.0);
         for (std::size_t i = 0; i < n_; ++i) {
-          if (i % 256 == 0) pulse.beat();
+          if (i % 256 == 0) poller.poll();
           if (beta[i] == 0) continue;
           const auto *from = csr.index + csr.start[i], *to = csr.index + csr.start[i + 1];
           from = std::lower_bound(from, to, first, [](auto index, std::size_t at) { return static_cast<std::size_t>(index) < at; });
@@ -145,7 +146,7 @@ class PassesOf final : public LinearPasses {
     for (std::size_t i = 0; i < n_; i += std::max<std::size_t>(1, n_ / kLooks))
       for (auto k = csr.start[i]; k < csr.start[i + 1]; ++k) seen.push_back(static_cast<std::size_t>(csr.index[k]));
     std::sort(seen.begin(), seen.end());
-    const std::size_t parts = static_cast<std::size_t>(parallel_.plain.threads);
+    const std::size_t parts = static_cast<std::size_t>(parallel_.threads);
     cuts_.assign(parts + 1, d_);
     cuts_[0] = 0;
     for (std::size_t c = 1; c < parts && !seen.empty(); ++c) cuts_[c] = seen[seen.size() * c / parts];
@@ -170,22 +171,22 @@ class PassesOf final : public LinearPasses {
     visited += stored_;
     const std::size_t parts = stored_ < kWorthSharing ? 1 : std::min<std::size_t>(64, n_);
     run_tasks(parts, parallel_, [&] {
-      return [&](std::size_t c, Pulse& pulse) {
+      return [&](std::size_t c, Poller& poller) {
         const std::size_t first = n_ * c / parts, last = n_ * (c + 1) / parts;
-        walk(first, last, pulse, true, work);
+        walk(first, last, poller, true, work);
       };
     });
   }
 
   template <class Work>
-  void walk(std::size_t first, std::size_t last, Pulse& pulse, bool consecutive, Work work) {
+  void walk(std::size_t first, std::size_t last, Poller& poller, bool consecutive, Work work) {
     std::size_t held = first;  // rows from here on are in memory
     const auto give_back = [&](std::size_t until) {
       if (release_ && consecutive && until > held) release_rows(samples_, held, until);
       held = until;
     };
     for (std::size_t i = first; i < last;) {
-      pulse.beat();
+      poller.poll();
       const std::size_t stop = std::min(last, i + (release_ ? std::min(beat_, release_) : beat_));
       work(i, stop);
       i = stop;
@@ -204,7 +205,7 @@ class PassesOf final : public LinearPasses {
     const std::size_t parts = std::max<std::size_t>(1, std::min<std::size_t>(8, static_cast<std::size_t>(worth)));
     std::vector<std::vector<double>> sums(parts);
     run_tasks(parts, parallel_, [&] {
-      return [&](std::size_t c, Pulse& pulse) {
+      return [&](std::size_t c, Poller& poller) {
         double* sum = out.data();
         if (c > 0) {
           sums[c].assign(width, 0.0);
@@ -212,7 +213,7 @@ class PassesOf final : public LinearPasses {
         } else {
           std::fill(out.begin(), out.end(), 0.0);
         }
-        walk(size * c / parts, size * (c + 1) / parts, pulse, consecutive,
+        walk(size * c / parts, size * (c + 1) / parts, poller, consecutive,
              [&](std::size_t first, std::size_t last) { work(first, last, sum); });
       };
     });
@@ -220,11 +221,11 @@ class PassesOf final : public LinearPasses {
       for (std::size_t k = 0; k < width; ++k) out[k] += sums[c][k];
   }
 
-  void outer(Span<const std::uint32_t> list, Span<const double> s, std::size_t stride, double* h, Pulse& pulse) {
+  void outer(Span<const std::uint32_t> list, Span<const double> s, std::size_t stride, double* h, Poller& poller) {
     if constexpr (IsCsr<Storage>::value) {
       const auto& csr = rows_.data();
       for (std::size_t k = 0; k < list.size(); ++k) {
-        if (k % 64 == 0) pulse.beat();
+        if (k % 64 == 0) poller.poll();
         const auto first = csr.start[list[k]], last = csr.start[list[k] + 1];
         for (auto a = first; a < last; ++a) {
           const double factor = s[k] * static_cast<double>(csr.values[a]);
@@ -239,7 +240,7 @@ class PassesOf final : public LinearPasses {
       std::vector<double> rows(8 * stride);
       double scale[8];
       for (std::size_t k = 0; k < list.size(); k += 8) {
-        if (k % 64 == 0) pulse.beat();
+        if (k % 64 == 0) poller.poll();
         for (std::size_t r = 0; r < 8; ++r) {
           const bool there = k + r < list.size();
           scale[r] = there ? s[k + r] : 0.0;
@@ -254,7 +255,7 @@ class PassesOf final : public LinearPasses {
 
   Rows<Storage> rows_;
   const Samples& samples_;
-  CrewParallel parallel_;
+  Parallel parallel_;
   std::size_t n_, d_, beat_ = 1, release_ = 0;
   double stored_ = 0;
   std::vector<std::size_t> cuts_;  // the first column of every part, and the end
@@ -262,7 +263,7 @@ class PassesOf final : public LinearPasses {
 
 }  // namespace
 
-std::unique_ptr<LinearPasses> make_passes(const Samples& samples, const CrewParallel& parallel,
+std::unique_ptr<LinearPasses> make_passes(const Samples& samples, const Parallel& parallel,
                                           std::size_t release_bytes) {
   return std::visit(
       [&](const auto& data) -> std::unique_ptr<LinearPasses> {
@@ -293,10 +294,10 @@ void linear_products(const Samples& samples, Span<const double> weights, std::si
         const Rows<std::decay_t<decltype(data)>> rows(data);
         const std::size_t parts = std::min<std::size_t>(64, (data.rows + 255) / 256);
         run_tasks(parts, parallel, [&] {
-          return [&](std::size_t c, Pulse& pulse) {
+          return [&](std::size_t c, Poller& poller) {
             const std::size_t first = data.rows * c / parts, last = data.rows * (c + 1) / parts;
             for (std::size_t i = first; i < last; ++i) {
-              if (i % 64 == 0) pulse.beat();
+              if (i % 64 == 0) poller.poll();
               for (std::size_t m = 0; m < machines; ++m)
                 out[i * machines + m] = rows.dot(i, weights.data() + m * data.features);
             }

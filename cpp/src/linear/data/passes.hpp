@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "parallel/thread_pool.hpp"
 #include "hinge/kernels/samples.hpp"
+#include "hinge/parallel.hpp"
 #include "hinge/span.hpp"
 
 namespace hinge {
@@ -22,7 +22,7 @@ class LinearPasses {
   virtual std::size_t rows() const = 0;
   virtual std::size_t features() const = 0;
   virtual double stored() const = 0;  // values that a pass looks at
-  virtual const CrewParallel& parallel() const = 0;
+  virtual const Parallel& parallel() const = 0;
 
   virtual void squared_norms(Span<double> out) = 0;
   virtual void margins(Span<const double> w, Span<double> out) = 0;                    // ⟨w, x_i⟩
@@ -42,7 +42,7 @@ class LinearPasses {
 };
 
 // release_bytes > 0: the samples are a file in memory; give its pages back after each part of a pass.
-std::unique_ptr<LinearPasses> make_passes(const Samples& samples, const CrewParallel& parallel, std::size_t release_bytes);
+std::unique_ptr<LinearPasses> make_passes(const Samples& samples, const Parallel& parallel, std::size_t release_bytes);
 
 // Give the pages of rows [first, last) back to the system; only ever for read-only maps of files.
 void release_rows(const Samples& samples, std::size_t first, std::size_t last);

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "hinge/solvers/linear.hpp"
 #include "hinge/kernels/samples.hpp"
+#include "hinge/solvers/linear.hpp"
 
 namespace hinge {
 

@@ -7,9 +7,9 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "control/run_tracker.hpp"
 #include "linear/data/passes.hpp"
 #include "linear/data/rows.hpp"
-#include "control/polling.hpp"
 #include "numeric/random.hpp"
 
 namespace hinge {
@@ -21,8 +21,8 @@ template <class Storage>
 class CrammerSinger {
  public:
   CrammerSinger(const Storage& data, const CrammerSingerProblem& problem, const LinearOptions& options,
-                Monitor& monitor)
-      : rows_(data), problem_(problem), options_(options), watch_(monitor, options.max_seconds), random_(options.seed),
+                RunControl& control)
+      : rows_(data), problem_(problem), options_(options), tracker_(control, options.max_seconds), random_(options.seed),
         n_(data.rows), d_(data.features), k_(problem.classes), norm_(n_), w_(d_ * k_), anchor_(k_), sum_(k_),
         alpha_(n_ * k_), due_(n_), nap_(n_), part_(n_), f_(k_), next_(k_), sorted_(k_) {
     double mean = 0;
@@ -40,13 +40,13 @@ class CrammerSinger {
     for (std::size_t i = 0; i < n_; ++i) take(start, i);
     try {
       best_.status = descend();
-    } catch (const Stop& stop) {
+    } catch (const StopRequest& stop) {
       best_.status = stop.status;
       if (stop.status == Status::time_limit) {
-        watch_.lift_limit();
+        tracker_.remove_time_limit();
         try {
           check();
-        } catch (const Stop&) {
+        } catch (const StopRequest&) {
           best_.status = Status::interrupted;
         }
       }
@@ -195,7 +195,7 @@ class CrammerSinger {
   void combine() {
     std::fill(w_.begin(), w_.end(), 0.0);
     for (std::size_t i = 0; i < n_; ++i) {
-      if (i % 256 == 0) watch_.poll();
+      if (i % 256 == 0) tracker_.poll();
       const double* a = alpha_.data() + i * k_;
       if (std::all_of(a, a + k_, [](double v) { return v == 0; })) continue;
       rows_.each(i, [&](std::size_t j, double x) {
@@ -217,7 +217,7 @@ class CrammerSinger {
     combine();
     double loss = 0, gap = 0, worst = 0;
     for (std::size_t i = 0; i < n_; ++i) {
-      if (i % 256 == 0) watch_.poll();
+      if (i % 256 == 0) tracker_.poll();
       products(i);
       double own = 0;
       gap += part_[i] = gap_part(i, &own);
@@ -234,10 +234,10 @@ class CrammerSinger {
       if (problem_.bias == Bias::free) gap += std::fabs(bias(m) * sum_[m]);
     }
     const LinearBounds bounds{primal, primal - gap, gap, worst};
-    watch_.snapshot.iteration = epoch_;
-    watch_.snapshot.primal = primal, watch_.snapshot.dual = bounds.dual, watch_.snapshot.gap = gap;
-    watch_.snapshot.violation = worst;
-    watch_.record();
+    tracker_.snapshot.iteration = epoch_;
+    tracker_.snapshot.primal = primal, tracker_.snapshot.dual = bounds.dual, tracker_.snapshot.gap = gap;
+    tracker_.snapshot.violation = worst;
+    tracker_.record();
     last_ = bounds;
     if (!(bounds.relative() <= best_.bounds.relative())) return;
     best_.bounds = bounds;
@@ -259,11 +259,11 @@ class CrammerSinger {
       for (std::size_t i = 0; i < n_; ++i)
         if (due_[i] <= epoch_) order.push_back(static_cast<std::uint32_t>(i));
       shuffle(order.data(), order.size(), random_);
-      watch_.snapshot.active = static_cast<std::int64_t>(order.size());
+      tracker_.snapshot.active = static_cast<std::int64_t>(order.size());
       for (std::size_t r = 0; r < order.size(); ++r) {
         if (r + 4 < order.size()) rows_.prefetch(order[r + 4]);
         step(order[r]);
-        if (r % 64 == 0) watch_.poll();
+        if (r % 64 == 0) tracker_.poll();
       }
       since += static_cast<double>(order.size());
       const bool likely = gap_ <= trust * options_.tolerance * std::fabs(last_.dual);
@@ -280,7 +280,7 @@ class CrammerSinger {
   Rows<Storage> rows_;
   const CrammerSingerProblem& problem_;
   const LinearOptions& options_;
-  Watch watch_;
+  RunTracker tracker_;
   Random random_;
   std::size_t n_, d_, k_;
   double sigma_ = 0, gap_ = 0;
@@ -296,10 +296,10 @@ class CrammerSinger {
 }  // namespace
 
 CrammerSingerResult solve_crammer_singer(const Samples& samples, const CrammerSingerProblem& problem,
-                                         const LinearOptions& options, Span<const double> alpha, Monitor& monitor) {
+                                         const LinearOptions& options, Span<const double> alpha, RunControl& control) {
   return std::visit(
       [&](const auto& data) {
-        return CrammerSinger<std::decay_t<decltype(data)>>(data, problem, options, monitor).run(alpha);
+        return CrammerSinger<std::decay_t<decltype(data)>>(data, problem, options, control).run(alpha);
       },
       samples);
 }

@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "linear/descent/cells.hpp"
-#include "linear/loss/loss.hpp"
 #include "linear/data/passes.hpp"
 #include "linear/data/rows.hpp"
+#include "linear/descent/cells.hpp"
+#include "linear/loss/loss.hpp"
 #include "numeric/random.hpp"
+#include "parallel/tasks.hpp"
 
 #define HINGE_HOT inline __attribute__((always_inline))  // what a step has come to stays in registers
 
@@ -27,7 +28,7 @@ template <class Storage, class Weight>
 class DescentOf final : public Descent {
  public:
   DescentOf(const Storage& data, const Samples& samples, const LinearProblem& problem, Span<const double> norms,
-            std::uint64_t seed, std::size_t block_bytes, const CrewParallel& parallel)
+            std::uint64_t seed, std::size_t block_bytes, const Parallel& parallel)
       : rows_(data), samples_(samples), problem_(problem), parallel_(parallel), random_(seed) {
     if (problem.bias == Bias::penalised) sigma = problem.bias_scale * problem.bias_scale;
     if (problem.bias == Bias::free) sigma = quarter_mean(norms);
@@ -110,7 +111,7 @@ class DescentOf final : public Descent {
 
   void end_round() override { round_.clear(); }
 
-  void epoch(Watch& watch) override {
+  void epoch(RunTracker& tracker) override {
     ++epochs;
     active = 0;
     mean.clear();
@@ -119,13 +120,13 @@ class DescentOf final : public Descent {
     if (chunks_.size() == 1) {
       if (!listed_) list_awake(0, 1);
       listed_ = true;
-      after += in_order(watch);
+      after += in_order(tracker);
     } else {
       shuffle(chunks_.data(), chunks_.size(), random_);
       for (std::size_t c = 0; c < chunks_.size(); c += group_) {
         const std::size_t stop = std::min(chunks_.size(), c + group_);
         list_awake(c, stop);
-        after += in_order(watch);
+        after += in_order(tracker);
         for (std::size_t k = c; k < stop; ++k) release_rows(samples_, chunks_[k].first, chunks_[k].second);
       }
     }
@@ -213,7 +214,7 @@ class DescentOf final : public Descent {
   }
 
   // Where few would rest, what they would miss costs more than a visit.  Returns by how much w has strayed.
-  double in_order(Watch& watch) {
+  double in_order(RunTracker& tracker) {
     const bool all = chunks_.size() == 1 &&
                      static_cast<double>(order_.size()) > kFewRest * static_cast<double>(all_.size());
     if (!round_.empty()) {
@@ -223,7 +224,7 @@ class DescentOf final : public Descent {
       shuffle(order_.data(), order_.size(), random_);
     }
     active += order_.size();
-    return visit(watch);
+    return visit(tracker);
   }
 
   void list_all() {
@@ -243,17 +244,17 @@ class DescentOf final : public Descent {
     back_ = !back_;
   }
 
-  double visit(Watch& watch) {
+  double visit(RunTracker& tracker) {
     if constexpr (kLanes) {
       const std::size_t length = lane_length(stored_, all_.size(), w_.size());
       if (chunks_.size() == 1 && round_.empty() && !short_epochs() && order_.size() >= 2 * kMerges * length) {
-        visit_in_lanes(length, watch);
+        visit_in_lanes(length, tracker);
         return 0;
       }
     }
     Lane<Weight> lane;
     lane.w = w_.data(), lane.offset = offset;
-    walk<false>(lane, 0, order_.size(), [&] { watch.poll(); });
+    walk<false>(lane, 0, order_.size(), [&] { tracker.poll(); });
     offset = lane.offset;
     sum += lane.sum, dual += lane.dual, gap += lane.gap, work += lane.work;
     order_ = std::move(lane.awake);
@@ -261,19 +262,19 @@ class DescentOf final : public Descent {
   }
 
   // Two lanes at a time, side by side, then one point of both of them.   (129), (137)
-  void visit_in_lanes(std::size_t length, Watch& watch) {
+  void visit_in_lanes(std::size_t length, RunTracker& tracker) {
     Lane<Weight> lanes[2];
     const bool averaged = narrow_ && problem_.bias == Bias::none && order_.size() == all_.size();
     Passed passed(averaged ? w_.size() : 0);
     for (Lane<Weight>& lane : lanes) lane.copy = w_, lane.w = lane.copy.data();
     for (std::size_t first = 0; first < order_.size(); first += 2 * length) {
-      watch.poll();
+      tracker.poll();
       const std::size_t rest = std::min(order_.size() - first, 2 * length), split = first + (rest + 1) / 2;
       for (Lane<Weight>& lane : lanes) lane.restart(offset, narrow_ ? 1 + likeness_ : 1.0);
       try {
         run_tasks(2, parallel_, [&] {
-          return [&](std::size_t k, Pulse& pulse) {
-            walk<true>(lanes[k], k == 0 ? first : split, k == 0 ? split : first + rest, [&] { pulse.beat(); });
+          return [&](std::size_t k, Poller& poller) {
+            walk<true>(lanes[k], k == 0 ? first : split, k == 0 ? split : first + rest, [&] { poller.poll(); });
           };
         });
       } catch (...) {  // as if this pair of lanes had not been
@@ -390,7 +391,7 @@ class DescentOf final : public Descent {
   std::vector<Weight> w_;
   const Samples& samples_;
   LinearProblem problem_;
-  CrewParallel parallel_;
+  Parallel parallel_;
   Random random_;
   double stored_ = 0;
   Cells all_;
@@ -407,7 +408,7 @@ class DescentOf final : public Descent {
 
 std::unique_ptr<Descent> make_descent(const Samples& samples, const LinearProblem& problem,
                                       Span<const double> squared_norms, std::uint64_t seed,
-                                      std::size_t block_bytes, bool rounded_weights, const CrewParallel& parallel) {
+                                      std::size_t block_bytes, bool rounded_weights, const Parallel& parallel) {
   return std::visit(
       [&](const auto& data) -> std::unique_ptr<Descent> {
         using Storage = std::decay_t<decltype(data)>;

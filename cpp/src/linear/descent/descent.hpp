@@ -9,9 +9,9 @@
 #include <memory>
 #include <vector>
 
-#include "parallel/thread_pool.hpp"
+#include "control/run_tracker.hpp"
+#include "hinge/parallel.hpp"
 #include "hinge/solvers/linear.hpp"
-#include "control/polling.hpp"
 
 namespace hinge {
 
@@ -20,7 +20,7 @@ constexpr double kFewRest = 0.8;  // more of the samples than this are awake: th
 class Descent {
  public:
   virtual ~Descent() = default;
-  virtual void epoch(Watch& watch) = 0;
+  virtual void epoch(RunTracker& tracker) = 0;
   // From now on epochs go through one order, there and back, until the next call; out of a round each has its own.
   virtual void begin_round() = 0;
   virtual void end_round() = 0;
@@ -63,6 +63,6 @@ class Descent {
 // faster where it does not fit into the cache, and drifts from Xᵀβ by as much as that rounds.   (139)
 std::unique_ptr<Descent> make_descent(const Samples& samples, const LinearProblem& problem,
                                       Span<const double> squared_norms, std::uint64_t seed,
-                                      std::size_t block_bytes, bool rounded_weights, const CrewParallel& parallel);
+                                      std::size_t block_bytes, bool rounded_weights, const Parallel& parallel);
 
 }  // namespace hinge

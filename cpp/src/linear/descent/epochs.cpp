@@ -189,7 +189,7 @@ Outcome LinearEpochs::run(double patience) {
   for (;;) {
     if (s_.spent()) return Outcome::spent;
     const double before = descent_->work;
-    descent_->epoch(s_.watch);
+    descent_->epoch(s_.tracker);
     const bool rounds = ++sweeps_ > kPlainEpochs && s_.options.block_bytes == 0 &&
                         descent_->work - before > kWorthLeaps * static_cast<double>(s_.n);
     if (rounds) {
@@ -202,8 +202,8 @@ Outcome LinearEpochs::run(double patience) {
     if (idle > kIdleEpochs) return Outcome::stuck;
     visits_ += static_cast<double>(descent_->active);  // n of them count as an epoch, however many samples rest
     s_.best.epochs = static_cast<std::int64_t>(std::ceil(visits_ / std::max(1.0, static_cast<double>(s_.n))));
-    s_.watch.snapshot.iteration = s_.best.epochs + s_.best.newton_steps;
-    s_.watch.snapshot.active = static_cast<std::int64_t>(descent_->active);
+    s_.tracker.snapshot.iteration = s_.best.epochs + s_.best.newton_steps;
+    s_.tracker.snapshot.active = static_cast<std::int64_t>(descent_->active);
     const double thought = descent_->gap, size = std::max(std::fabs(descent_->dual), std::fabs(s_.last.dual));
     const double target = trust_ * s_.options.tolerance * size, since = descent_->work - checked;
     const bool midway = rounds && !trail_.fresh();  // in a round the gap falls and rises

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "linear/descent/descent.hpp"
-#include "linear/state.hpp"
 #include "linear/descent/extrapolation.hpp"
+#include "linear/state.hpp"
 
 namespace hinge {
 

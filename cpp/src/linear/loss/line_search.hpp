@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "hinge/solvers/linear.hpp"
-#include "linear/loss/loss_passes.hpp"
 #include "linear/data/ops.hpp"
+#include "linear/loss/loss_passes.hpp"
 
 namespace hinge {
 

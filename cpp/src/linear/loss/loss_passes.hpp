@@ -8,15 +8,15 @@
 #include <cstdint>
 #include <vector>
 
-#include "parallel/thread_pool.hpp"
 #include "linear/data/ops.hpp"
+#include "parallel/tasks.hpp"
 
 namespace hinge {
 
 class LossPasses {
  public:
   LossPasses() = default;  // on one thread
-  explicit LossPasses(const CrewParallel& parallel) : parallel_{{parallel.plain.threads, {}}, parallel.crew} {}
+  explicit LossPasses(const Parallel& parallel) : parallel_{parallel.threads, {}, parallel.pool} {}
 
   // As the loops of linear/data/ops.hpp.
   void best(const LossArrays& loss, const double* f, double b, double* beta) const;
@@ -30,7 +30,7 @@ class LossPasses {
     const std::size_t parts = parts_of(n);
     if (parts == 1) return work(std::size_t{0}, std::size_t{0}, n);
     run_tasks(parts, parallel_, [&] {
-      return [&](std::size_t c, Pulse&) { work(c, first_of(c, parts, n), first_of(c + 1, parts, n)); };
+      return [&](std::size_t c, Poller&) { work(c, first_of(c, parts, n), first_of(c + 1, parts, n)); };
     });
   }
 
@@ -73,7 +73,7 @@ class LossPasses {
     return found[0];
   }
 
-  CrewParallel parallel_;
+  Parallel parallel_;
 };
 
 }  // namespace hinge

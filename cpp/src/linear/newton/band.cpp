@@ -5,11 +5,11 @@
 #include <cmath>
 #include <limits>
 
+#include "linear/data/ops.hpp"
+#include "linear/data/subset.hpp"
 #include "linear/descent/cells.hpp"
 #include "linear/loss/loss.hpp"
 #include "linear/newton/newton.hpp"
-#include "linear/data/ops.hpp"
-#include "linear/data/subset.hpp"
 
 namespace hinge {
 namespace {
@@ -71,7 +71,7 @@ void LinearBand::smooth_out(BandPoint& point, double width, double slack, int mo
     const double gap = loss_passes_.bounds(own.arrays(), at.f.data(), at.b, at.beta.data(), parts.data()).gap;
     if (at.slack <= slack * gap) break;
     ++steps;
-    if (!newton.step(smoothed.arrays(), 0.0, at, watch_)) break;
+    if (!newton.step(smoothed.arrays(), 0.0, at, tracker_)) break;
   }
   point.w = at.w, point.f = at.f, point.beta = at.beta, point.g = at.g, point.b = at.b;
 }
@@ -109,7 +109,7 @@ void LinearBand::round(BandPoint& point, double width, double wanted) {
     const double target = std::max(0.25 * wanted, 0.02 * before);
     for (int inner = 0; inner < 50 && at.slack > target && !spent(); ++inner) {
       ++steps;
-      if (!newton.step(smoothed.arrays(), 0.5 * target, at, watch_)) break;
+      if (!newton.step(smoothed.arrays(), 0.5 * target, at, tracker_)) break;
     }
     newton.settle(at);
     const double gap = loss_passes_.bounds(own.arrays(), at.f.data(), at.b, at.beta.data(), parts.data()).gap + at.slack;

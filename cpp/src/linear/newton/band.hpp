@@ -5,10 +5,11 @@
 
 #include <vector>
 
+#include "control/run_tracker.hpp"
+#include "hinge/parallel.hpp"
 #include "hinge/solvers/linear.hpp"
-#include "linear/loss/loss_passes.hpp"
 #include "linear/data/passes.hpp"
-#include "control/polling.hpp"
+#include "linear/loss/loss_passes.hpp"
 
 namespace hinge {
 
@@ -22,10 +23,10 @@ struct BandPoint {
 
 class LinearBand {
  public:
-  LinearBand(const Samples& samples, const LinearProblem& problem, LinearPasses& passes, const CrewParallel& parallel,
-             Watch& watch)
+  LinearBand(const Samples& samples, const LinearProblem& problem, LinearPasses& passes, const Parallel& parallel,
+             RunTracker& tracker)
       : samples_(samples), problem_(problem), passes_(passes), loss_passes_(parallel), parallel_(parallel),
-        watch_(watch) {}
+        tracker_(tracker) {}
 
   // The width of a band that holds this share of the samples.
   double width_of(const BandPoint& point, double share) const;
@@ -45,8 +46,8 @@ class LinearBand {
   const LinearProblem& problem_;
   LinearPasses& passes_;
   LossPasses loss_passes_;
-  const CrewParallel& parallel_;
-  Watch& watch_;
+  const Parallel& parallel_;
+  RunTracker& tracker_;
 };
 
 }  // namespace hinge

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "linear/loss/offset.hpp"
 #include "linear/data/ops.hpp"
 #include "linear/loss/line_search.hpp"
+#include "linear/loss/offset.hpp"
 
 namespace hinge {
 namespace {
@@ -113,7 +113,7 @@ bool Newton::follow(const LossArrays& losses, double t, double b_before, NewtonP
   return true;
 }
 
-void Newton::direction(const LossArrays& losses, Span<const double> g, double wanted, Watch& watch) {
+void Newton::direction(const LossArrays& losses, Span<const double> g, double wanted, RunTracker& tracker) {
   const double d = static_cast<double>(passes_.features()), m = static_cast<double>(list_.size());
   const double per_row = passes_.stored() / std::max(1.0, static_cast<double>(passes_.rows()));
   const double direct = 0.5 * m * per_row * per_row + d * d * d / 30, products = 50 * (4 * m * per_row + 10 * d);
@@ -122,7 +122,7 @@ void Newton::direction(const LossArrays& losses, Span<const double> g, double wa
     by_cholesky(losses, g);
   } else {
     take_scale(losses);
-    by_conjugate_gradients(g, wanted, watch);
+    by_conjugate_gradients(g, wanted, tracker);
   }
 }
 
@@ -151,7 +151,7 @@ void Newton::by_cholesky(const LossArrays& losses, Span<const double> g) {
 }
 
 // The bias is eliminated: (I + Xᵀ S X − m mᵀ/μ) δ = −g with m = Xᵀ S 1, μ = 1ᵀ S 1 + 1/B², then δ_b = −mᵀδ/μ.  (113)
-void Newton::by_conjugate_gradients(Span<const double> g, double wanted, Watch& watch) {
+void Newton::by_conjugate_gradients(Span<const double> g, double wanted, RunTracker& tracker) {
   const std::size_t d = passes_.features();
   first_.resize(d), second_.resize(d), work_.resize(d);
   passes_.moments(list_, scale_, first_, second_);
@@ -171,7 +171,7 @@ void Newton::by_conjugate_gradients(Span<const double> g, double wanted, Watch& 
   const double squared = dot(g, g), enough = std::max(0.5 * wanted, 0.01 * squared);
   for (std::size_t round = 0; round < 2 * d + 10 && round < 1000; ++round) {
     if (dot(r, r) <= enough || rz <= 0) break;
-    watch.poll();
+    tracker.poll();
     const double lean = passes_.curvature(list_, scale_, p, work_);
     passes_.visited += product_work(held, static_cast<double>(d)) - held;  // the pass has counted what it has looked at
     for (std::size_t j = 0; j < d; ++j) work_[j] += p[j] - (bias ? lean / mass * first_[j] : 0.0);
@@ -192,9 +192,9 @@ double Newton::search(const LossArrays& losses, const NewtonPoint& point, Span<c
   return line_minimum(problem_, losses, loss_passes_, line, borrowed_ ? kRoughLine : kExactLine);
 }
 
-bool Newton::step(const LossArrays& losses, double wanted, NewtonPoint& point, Watch& watch) {
+bool Newton::step(const LossArrays& losses, double wanted, NewtonPoint& point, RunTracker& tracker) {
   if (borrowed_ && point.slack > kNearby * wanted) give_back(losses, point);
-  direction(losses, point.g, wanted, watch);
+  direction(losses, point.g, wanted, tracker);
   q_.resize(point.f.size());
   passes_.margins(delta_, q_);
   if (problem_.bias == Bias::free && list_.empty() && !borrowed_) {

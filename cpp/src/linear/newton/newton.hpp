@@ -8,12 +8,12 @@
 #include <functional>
 #include <vector>
 
+#include "control/run_tracker.hpp"
 #include "hinge/solvers/linear.hpp"
 #include "linear/cholesky/cholesky.hpp"
-#include "linear/loss/loss_passes.hpp"
 #include "linear/data/ops.hpp"
 #include "linear/data/passes.hpp"
-#include "control/polling.hpp"
+#include "linear/loss/loss_passes.hpp"
 
 namespace hinge {
 
@@ -38,7 +38,7 @@ class Newton {
   void look(const LossArrays& losses, NewtonPoint& point);
   // One step from a point that has been looked at; the direction is as good as a slack of `wanted` asks for.
   // False if rounding leaves nothing to gain.
-  bool step(const LossArrays& losses, double wanted, NewtonPoint& point, Watch& watch);
+  bool step(const LossArrays& losses, double wanted, NewtonPoint& point, RunTracker& tracker);
   // Directions by the curvature of fewer samples, which stand for all (`lend` of the method that was used on them), as
   // long as that is near enough: a step is then two passes, and no matrix is made.   (148)
   void borrow(std::vector<double> curvature);
@@ -59,10 +59,10 @@ class Newton {
   void give_back(const LossArrays& losses, const NewtonPoint& point);
   bool follow(const LossArrays& losses, double t, double b_before, NewtonPoint& point);
   void take_slack(NewtonPoint& point);
-  void direction(const LossArrays& losses, Span<const double> g, double wanted, Watch& watch);
+  void direction(const LossArrays& losses, Span<const double> g, double wanted, RunTracker& tracker);
   void by_cholesky(const LossArrays& losses, Span<const double> g);
   void take_scale(const LossArrays& losses);
-  void by_conjugate_gradients(Span<const double> g, double wanted, Watch& watch);
+  void by_conjugate_gradients(Span<const double> g, double wanted, RunTracker& tracker);
   double search(const LossArrays& losses, const NewtonPoint& point, Span<const double> q) const;
   double own_ridge() const;
 

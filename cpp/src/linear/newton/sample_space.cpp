@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "linear/loss/offset.hpp"
 #include "linear/data/ops.hpp"
 #include "linear/loss/line_search.hpp"
+#include "linear/loss/offset.hpp"
+#include "parallel/tasks.hpp"
 
 namespace hinge {
 namespace {
@@ -64,7 +65,7 @@ bool SampleSteps::proximal(const LossArrays& losses, bool first, double budget) 
     const double fine = s_.options.expansion ? 1e-5 : 1.0, before = value_;
     const double enough = s_.smooth ? 0.0 : fine * std::max(0.25 * s_.wanted(), 0.02 * gap());
     if (over(budget) || slack_ <= enough) return true;
-    s_.watch.poll();
+    s_.tracker.poll();
     const bool from_dual = first && inner == 0;
     if (!step(losses, from_dual)) return false;
     if (!(value_ < before) && !from_dual) return !s_.smooth;
@@ -113,7 +114,7 @@ bool SampleSteps::solve(const LossArrays& losses) {
   const std::size_t m = list_.size(), parts = (m + 63) / 64;
   factor_.resize(m);
   run_tasks(parts, s_.parallel, [&] {
-    return [&](std::size_t c, Pulse&) {
+    return [&](std::size_t c, Poller&) {
       for (std::size_t k = 64 * c; k < std::min(m, 64 * (c + 1)); ++k) {
         s_.gram().read(list_, k, factor_.row(k));
         factor_.row(k)[k] += losses.ridge[list_[k]];

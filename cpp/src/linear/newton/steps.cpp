@@ -81,7 +81,7 @@ Outcome LinearSteps::smooth(double budget) {
     if (s_.spent()) return Outcome::spent;
     if (s_.passes->visited - began > budget) return Outcome::undecided;
     const double target = 0.5 * s_.wanted() * (s_.options.expansion ? 1e-5 : 1.0);
-    const bool gained = newton_.step(s_.losses.arrays(), target, point, s_.watch);
+    const bool gained = newton_.step(s_.losses.arrays(), target, point, s_.tracker);
     ++s_.best.newton_steps;
     if (gained) continue;
     settle(point);
@@ -107,7 +107,7 @@ Outcome LinearSteps::multipliers(double budget) {
     const double target = std::max(0.25 * s_.wanted(), 0.02 * before) * (s_.options.expansion ? 1e-5 : 1.0);
     for (int inner = 0; inner < 50 && point.slack > target; ++inner) {
       if (s_.spent() || s_.passes->visited - began > budget) break;
-      const bool gained = newton_.step(smoothed.arrays(), 0.5 * target, point, s_.watch);
+      const bool gained = newton_.step(smoothed.arrays(), 0.5 * target, point, s_.tracker);
       ++s_.best.newton_steps;
       if (!gained) break;
     }
@@ -126,7 +126,7 @@ Outcome LinearSteps::multipliers(double budget) {
 
 Outcome LinearSteps::from_fewer() {
   CoarseStart coarse =
-      start_from_fewer(s_.samples, s_.problem, s_.smooth, s_.parallel, s_.options.seed, s_.watch);
+      start_from_fewer(s_.samples, s_.problem, s_.smooth, s_.parallel, s_.options.seed, s_.tracker);
   s_.passes->visited += coarse.work;
   if (coarse.w.empty()) return Outcome::undecided;
   s_.w = coarse.w, s_.offset = coarse.b;
@@ -144,7 +144,7 @@ void LinearSteps::take_slack(BandPoint& point) {
 // `settled`: the point of the state has a dual point that belongs to it, so most samples stand where they will.
 Outcome LinearSteps::bands(bool settled) {
   banded_ = true;
-  LinearBand band(s_.samples, s_.problem, *s_.passes, s_.parallel, s_.watch);
+  LinearBand band(s_.samples, s_.problem, *s_.passes, s_.parallel, s_.tracker);
   BandPoint point;
   point.w = s_.w, point.f = s_.f, point.b = s_.offset;
   double width = band.width_of(point, kBandShare);

@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "linear/loss/loss.hpp"
-#include "linear/loss/offset.hpp"
 #include "linear/data/ops.hpp"
 #include "linear/data/passes.hpp"
-#include "linear/loss/line_search.hpp"
-#include "linear/state.hpp"
 #include "linear/data/subset.hpp"
+#include "linear/loss/line_search.hpp"
+#include "linear/loss/loss.hpp"
+#include "linear/loss/offset.hpp"
+#include "linear/state.hpp"
 
 namespace hinge {
 namespace {

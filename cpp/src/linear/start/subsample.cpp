@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "linear/newton/band.hpp"
-#include "linear/descent/descent.hpp"
-#include "linear/loss/loss.hpp"
-#include "linear/newton/newton.hpp"
+#include "hinge/parallel.hpp"
 #include "linear/data/passes.hpp"
 #include "linear/data/subset.hpp"
+#include "linear/descent/descent.hpp"
+#include "linear/loss/loss.hpp"
+#include "linear/newton/band.hpp"
+#include "linear/newton/newton.hpp"
 #include "numeric/random.hpp"
 
 namespace hinge {
@@ -34,17 +35,17 @@ std::vector<std::uint32_t> some_of(std::size_t n, std::size_t m, Random& random)
 
 class Level {
  public:
-  Level(const Samples& samples, const LinearProblem& problem, std::size_t count, const CrewParallel& parallel,
-        std::uint64_t seed, Watch& watch)
+  Level(const Samples& samples, const LinearProblem& problem, std::size_t count, const Parallel& parallel,
+        std::uint64_t seed, RunTracker& tracker)
       : random_(seed), chosen_(some_of(rows(samples), count, random_)), rows_(samples, chosen_),
         part_(problem, chosen_, static_cast<double>(rows(samples)) / static_cast<double>(count)),
-        parallel_(parallel), passes_(make_passes(rows_.samples(), parallel_, 0)), seed_(seed), watch_(watch) {}
+        parallel_(parallel), passes_(make_passes(rows_.samples(), parallel_, 0)), seed_(seed), tracker_(tracker) {}
 
   void by_epochs(CoarseStart& start) {
     std::vector<double> norms(chosen_.size());
     passes_->squared_norms(norms);
     const auto descent = make_descent(rows_.samples(), part_.problem, norms, seed_, 0, false, parallel_);
-    for (int k = 0; k < kFirstEpochs; ++k) descent->epoch(watch_);
+    for (int k = 0; k < kFirstEpochs; ++k) descent->epoch(tracker_);
     start.w.resize(passes_->features());
     descent->read_weights(start.w), start.b = descent->offset;
     start.work += descent->work;
@@ -55,7 +56,7 @@ class Level {
     point.w = start.w, point.b = start.b;
     point.f.resize(chosen_.size());
     passes_->margins(point.w, point.f);
-    LinearBand band(rows_.samples(), part_.problem, *passes_, parallel_, watch_);
+    LinearBand band(rows_.samples(), part_.problem, *passes_, parallel_, tracker_);
     band.smooth_out(point, band.width_of(point, kLevelShare), 1.0, kLevelSteps);
     start.w = point.w, start.b = point.b;
     start.work += passes_->visited;
@@ -72,7 +73,7 @@ class Level {
     for (int k = 0; k < kLevelSteps; ++k) {
       double loss = 0;
       for (std::size_t i = 0; i < point.beta.size(); ++i) loss += point.beta[i] * point.beta[i] * part_.problem.ridge[i];
-      if (point.slack <= tolerance * loss || !newton.step(losses.arrays(), tolerance * loss, point, watch_)) break;
+      if (point.slack <= tolerance * loss || !newton.step(losses.arrays(), tolerance * loss, point, tracker_)) break;
     }
     start.w = point.w, start.b = point.b;
     if (static_cast<double>(size()) >= kEnough * static_cast<double>(start.w.size())) start.curvature = newton.lend();
@@ -86,16 +87,16 @@ class Level {
   std::vector<std::uint32_t> chosen_;
   RowSubset rows_;
   ProblemSubset part_;
-  const CrewParallel& parallel_;
+  const Parallel& parallel_;
   std::unique_ptr<LinearPasses> passes_;
   std::uint64_t seed_;
-  Watch& watch_;
+  RunTracker& tracker_;
 };
 
 }  // namespace
 
 CoarseStart start_from_fewer(const Samples& samples, const LinearProblem& problem, bool smooth,
-                             const CrewParallel& parallel, std::uint64_t seed, Watch& watch) {
+                             const Parallel& parallel, std::uint64_t seed, RunTracker& tracker) {
   CoarseStart start;
   const double n = static_cast<double>(rows(samples)), d = static_cast<double>(features(samples));
   const double fewest = std::max(kFewest, kPerFeature * d);
@@ -104,7 +105,7 @@ CoarseStart start_from_fewer(const Samples& samples, const LinearProblem& proble
   const double times = std::pow(n / fewest, 1 / levels);
   double size = fewest;
   for (double k = 0; k < levels; ++k, size *= times) {
-    Level level(samples, problem, static_cast<std::size_t>(size), parallel, seed + static_cast<std::uint64_t>(k), watch);
+    Level level(samples, problem, static_cast<std::size_t>(size), parallel, seed + static_cast<std::uint64_t>(k), tracker);
     const double tolerance = std::max(1e-4, kLevelSlack * d / size);
     if (k == 0) level.by_epochs(start);
     if (smooth) {

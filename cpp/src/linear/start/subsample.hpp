@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "parallel/thread_pool.hpp"
+#include "control/run_tracker.hpp"
+#include "hinge/parallel.hpp"
 #include "hinge/solvers/linear.hpp"
-#include "control/polling.hpp"
 
 namespace hinge {
 
@@ -19,6 +19,6 @@ struct CoarseStart {
 
 // Few features only; w is empty where there are too few samples for it to pay.
 CoarseStart start_from_fewer(const Samples& samples, const LinearProblem& problem, bool smooth,
-                             const CrewParallel& parallel, std::uint64_t seed, Watch& watch);
+                             const Parallel& parallel, std::uint64_t seed, RunTracker& tracker);
 
 }  // namespace hinge

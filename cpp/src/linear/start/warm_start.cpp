@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "linear/loss/loss.hpp"
-#include "linear/loss/offset.hpp"
 #include "linear/data/ops.hpp"
 #include "linear/data/subset.hpp"
+#include "linear/loss/loss.hpp"
+#include "linear/loss/offset.hpp"
 
 namespace hinge {
 namespace {
