@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.control import listening
-from hinge.estimators.common import parameters
 from hinge.estimators.common.data import Data
 from hinge.estimators.common.rollback import rollback
 from hinge.estimators.kernel.base import Subproblem
@@ -23,6 +22,7 @@ from hinge.problems import Array, Certificate, Solution, certify
 from hinge.ranking import check_queries, check_query_weight, check_relevance, make_pairs, ndcg
 from hinge.ranking.path import whole_access
 from hinge.solvers import PairDescent
+from hinge.validation import check_choice, check_number
 
 
 class RankingSVM(SingleMachine):
@@ -114,14 +114,14 @@ class RankingSVM(SingleMachine):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
-        parameters.number("C", self.C, 0.0, open_low=True)
+        check_number("C", self.C, 0.0, open_low=True)
         if isinstance(self.weighting, str):
-            parameters.choice("weighting", self.weighting, WEIGHTINGS)
+            check_choice("weighting", self.weighting, WEIGHTINGS)
         else:
-            parameters.number("weighting", self.weighting, 0.0, 1.0)
+            check_number("weighting", self.weighting, 0.0, 1.0)
         super()._check_parameters()
         if type(self._make_loss()) not in self._losses.values():
-            parameters.choice("loss", self.loss, self._losses)
+            check_choice("loss", self.loss, self._losses)
 
     def _is_explained(self) -> bool:
         return False

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hinge.estimators.common import parameters
 from hinge.estimators.common.data import Data, length
 from hinge.estimators.common.prediction import FLOATS
 from hinge.estimators.common.rollback import rollback
@@ -24,6 +23,7 @@ from hinge.model import Expansion
 from hinge.paths.engine import path_access
 from hinge.problems import Array, Certificate, History, Status, certify
 from hinge.transduction import OutOfTime, Transduction, correction, deal
+from hinge.validation import check_choice, check_integer, check_number
 
 #: The shares of positives among the labelled and among the predictions for the unlabelled may differ by so much.
 SUSPICIOUS = 0.1
@@ -133,19 +133,19 @@ class TransductiveSVC(PairwiseClassifier):
     class_weight = None
 
     def _check_parameters(self) -> None:
-        parameters.number("C", self.C, 0.0, open_low=True)
-        parameters.number("C_unlabeled", self.C_unlabeled, 0.0, open_low=True)
-        parameters.number("degree", self.degree, 0.0)
-        parameters.number("coef0", self.coef0, -np.inf)
-        parameters.number("initial_share", self.initial_share, 0.0, 1.0, open_low=True)
-        parameters.number("growth", self.growth, 1.0, open_low=True)
-        parameters.integer("batch", self.batch, 1)
+        check_number("C", self.C, 0.0, open_low=True)
+        check_number("C_unlabeled", self.C_unlabeled, 0.0, open_low=True)
+        check_number("degree", self.degree, 0.0)
+        check_number("coef0", self.coef0, -np.inf)
+        check_number("initial_share", self.initial_share, 0.0, 1.0, open_low=True)
+        check_number("growth", self.growth, 1.0, open_low=True)
+        check_integer("batch", self.batch, 1)
         if isinstance(self.positive_fraction, str):
-            parameters.choice("positive_fraction", self.positive_fraction, ("labeled", "predicted"))
+            check_choice("positive_fraction", self.positive_fraction, ("labeled", "predicted"))
         elif self.positive_fraction is not None:
-            parameters.number("positive_fraction", self.positive_fraction, 0.0, 1.0)
+            check_number("positive_fraction", self.positive_fraction, 0.0, 1.0)
         if self.max_time is not None:
-            parameters.number("max_time", self.max_time, 0.0, open_low=True)
+            check_number("max_time", self.max_time, 0.0, open_low=True)
         check_cache_size(self.cache_size)
         kernel = self._make_kernel()
         if isinstance(kernel, Precomputed):

@@ -22,11 +22,11 @@ from hinge.kernels.functions import (
     Polynomial,
     Precomputed,
     Sigmoid,
-    is_symmetric,
 )
-from hinge.kernels.memory import available_bytes, cache_bytes, check_cache_size
+from hinge.kernels.memory import available_bytes, cache_bytes
 from hinge.kernels.pairs import PairAccess, fold, incidence
 from hinge.kernels.parse import make_kernel
+from hinge.validation import check_cache_size, is_symmetric
 
 __all__ = [
     "RBF",

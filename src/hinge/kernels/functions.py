@@ -13,6 +13,7 @@ from scipy import sparse
 
 from hinge.kernels.algebra import Array, Data, Kernel, Node
 from hinge.kernels.distances import dots, l1_distances, pair, row_blocks, squared_distances, squared_norms
+from hinge.validation import is_symmetric
 
 Gamma: TypeAlias = float | Literal["scale", "auto"]
 
@@ -275,17 +276,6 @@ class FunctionKernel(Kernel):
 
     def nodes(self) -> None:
         return None
-
-
-def is_symmetric(K: Array) -> bool:
-    """Whether a square matrix is symmetric up to rounding, looked at in blocks: no copy."""
-    allowed, block = 1e-5 * float(np.max(np.abs(np.diagonal(K)), initial=0.0)), 512
-    for first in range(0, len(K), block):
-        rows = slice(first, first + block)
-        strip = np.abs(K[rows, first:] - K[first:, rows].T)
-        if np.any(strip > np.maximum(allowed, 1e-5 * np.abs(K[rows, first:]))):
-            return False
-    return True
 
 
 def _bspline(q: int, t: Array) -> Array:

@@ -7,26 +7,13 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from math import isfinite
-from numbers import Real
+
+from hinge.validation import check_cache_size
 
 SHARE = 0.5  # of free memory for "auto"
 FALLBACK = 1 << 30  # where the system tells nothing
 FLOOR = 1 << 24  # "auto" never gives less
 MEGABYTE = 1 << 20
-
-
-def check_cache_size(cache_size: float | str) -> None:
-    """``cache_size`` is "auto" or a positive number of megabytes."""
-    refusal = f"cache_size must be 'auto' or a positive number of megabytes, got {cache_size!r}"
-    if isinstance(cache_size, str):
-        if cache_size != "auto":
-            raise ValueError(refusal)
-        return
-    if isinstance(cache_size, bool) or not isinstance(cache_size, Real):
-        raise TypeError(refusal)
-    if not (isfinite(cache_size) and cache_size > 0):
-        raise ValueError(refusal)
 
 
 def cache_bytes(cache_size: float | str) -> int:

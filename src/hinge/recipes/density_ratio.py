@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array, check_random_state
 
-from hinge.estimators.common import parameters
 from hinge.kernels import RBF, cross
 from hinge.problems import Array
+from hinge.validation import check_choice, check_integer
 
 METHODS = ("ulsif", "kliep")
 #: Widths tried, as multiples of 1 / (2 · median squared distance); and λ of uLSIF.
@@ -93,9 +93,9 @@ def density_ratio(
     -------
     DensityRatio
     """
-    parameters.choice("method", method, METHODS)
-    parameters.integer("n_centers", n_centers, 1)
-    parameters.integer("cv", cv, 2)
+    check_choice("method", method, METHODS)
+    check_integer("n_centers", n_centers, 1)
+    check_integer("cv", cv, 2)
     X = check_array(X, dtype=np.float64, order="C")
     Z = check_array(X_target, dtype=np.float64, order="C", input_name="X_target", ensure_min_samples=0)
     if len(Z) == 0:

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from hinge.estimators import IncrementalSVR
-from hinge.estimators.common import parameters
 from hinge.estimators.common.rollback import rollback
 from hinge.problems import Array
+from hinge.validation import check_integer, check_number
 
 
 class HeteroscedasticSVR(IncrementalSVR):
@@ -72,9 +72,9 @@ class HeteroscedasticSVR(IncrementalSVR):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        parameters.integer("max_updates", self.max_updates, 1)
-        parameters.number("weight_tol", self.weight_tol, 0.0, open_low=True)
-        parameters.number("max_weight", self.max_weight, 1.0)
+        check_integer("max_updates", self.max_updates, 1)
+        check_number("weight_tol", self.weight_tol, 0.0, open_low=True)
+        check_number("max_weight", self.max_weight, 1.0)
 
     def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
         """Train on X with targets y: equal weights first, then those of the residuals, again and again."""

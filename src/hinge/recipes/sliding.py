@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from hinge.estimators import IncrementalSVC, IncrementalSVR
-from hinge.estimators.common import parameters
 from hinge.estimators.common.data import Data, take
 from hinge.problems import Array
+from hinge.validation import check_integer, check_number
 
 
 def recency_weights(n: int, a: float = 3.0) -> Array:
@@ -19,8 +19,8 @@ def recency_weights(n: int, a: float = 3.0) -> Array:
 
     They rise from 2/(1 + eᵃ) to 2/(1 + e⁻ᵃ); a = 0 weighs all alike.
     """
-    parameters.integer("n", n, 1)
-    parameters.number("a", a, 0.0)
+    check_integer("n", n, 1)
+    check_number("a", a, 0.0)
     return _weights(n, a)
 
 
@@ -41,8 +41,8 @@ class _Sliding:
     def _check_parameters(self) -> None:
         super()._check_parameters()  # type: ignore[misc]
         if self.window is not None:
-            parameters.integer("window", self.window, 2)
-        parameters.number("recency", self.recency, 0.0)
+            check_integer("window", self.window, 2)
+        check_number("recency", self.recency, 0.0)
 
     def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Data:
         data = super()._validate(X, y, sample_weight, reset)  # type: ignore[misc]

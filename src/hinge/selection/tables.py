@@ -15,11 +15,11 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import ParameterGrid, check_cv
 
-from hinge.estimators.common.data import check_weight
 from hinge.problems import Array
 from hinge.selection.folds import Index
 from hinge.selection.result import GridResult, tabulate
 from hinge.selection.scores import scorer_of
+from hinge.validation import check_sample_weight
 
 
 class Search:
@@ -56,7 +56,7 @@ class Search:
         ]
         if not splits:
             raise ValueError(f"cv={cv!r} gives no split; pass at least one (train, test)")
-        weight = check_weight(sample_weight, data.n)
+        weight = check_sample_weight(sample_weight, data.n)
         self.X, self.y, self.weight, self.splits = data.X, data.y, weight, splits
         self.candidates = list(ParameterGrid(axes))
         shape = (len(self.candidates), len(splits))

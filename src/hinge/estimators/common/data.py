@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
-from hinge.kernels import is_symmetric
 from hinge.kernels.samples import all_finite
 from hinge.problems import Array
 
@@ -79,59 +78,6 @@ def check_known(y: NDArray[Any], classes: NDArray[Any]) -> None:
     """Of a fitted machine: labels of samples whose weight is zero were left out then, and are now."""
     if not np.isin(y, classes).all():
         raise ValueError(f"y has labels that fit was not given; the classes are {list(classes)}")
-
-
-def check_weight(sample_weight: Any, n: int) -> Array:
-    """Sample weights as an array: ones when None; never negative, not all zero."""
-    if sample_weight is None:
-        return np.ones(n)
-    try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"sample_weight must hold numbers: {error}") from None
-    if weight.ndim == 0:
-        weight = np.full(n, float(weight))
-    if weight.shape != (n,):
-        raise ValueError(
-            f"sample_weight and X have incompatible shapes: sample_weight has shape {weight.shape}, "
-            f"but X has {n} samples; pass one weight per sample"
-        )
-    if not np.isfinite(weight).all():
-        raise ValueError("sample_weight contains NaN or infinity; weights must be finite numbers")
-    if not np.any(weight > 0):
-        raise ValueError(
-            "Invalid input - all samples have zero or negative weights: sample_weight must be positive somewhere"
-        )
-    if np.any(weight < 0):
-        raise ValueError(
-            f"sample_weight has {int(np.sum(weight < 0))} negative values; weights must be zero or positive "
-            "(zero leaves a sample out)"
-        )
-    return weight
-
-
-def one_for_each(name: str, values: Any, n: int) -> Array:
-    """A parameter with a value for each sample: finite, none of them negative."""
-    try:
-        found = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{name} must hold numbers: {error}") from None
-    if found.shape != (n,):
-        raise ValueError(f"{name} has shape {found.shape}, but X has {n} samples; pass one number, or one for each")
-    if not np.isfinite(found).all() or np.any(found < 0):
-        raise ValueError(f"{name} must be zero or positive, and finite, for every sample")
-    return found
-
-
-def check_symmetric(K: Array) -> None:
-    """K is a square matrix, and symmetric up to rounding."""
-    if K.shape[0] != K.shape[1]:
-        raise ValueError(f"Precomputed matrix must be a square matrix. Input is a {K.shape[0]}x{K.shape[1]} matrix.")
-    if not is_symmetric(K):
-        raise ValueError(
-            "Precomputed matrix must be symmetric: K[i, j] and K[j, i] differ. Pass (K + K.T) / 2 if they "
-            "differ by rounding only"
-        )
 
 
 def rows_of(X: Any) -> Any:

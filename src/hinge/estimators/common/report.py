@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from hinge.estimators.common import parameters
 from hinge.estimators.common.progress import ProgressLine
 from hinge.kernels import check_cache_size
 from hinge.problems import Certificate, Status, combine
 from hinge.solvers import Monitor
+from hinge.validation import check_integer, check_number
 
 #: A relative gap of so many tolerances is said, although the tolerance (of the KKT conditions) is met.
 LOOSE = 20
@@ -44,12 +44,12 @@ class Reported:
 
     def _check_limits(self) -> None:
         """Tolerance, limits and threads: parameters that every machine has."""
-        parameters.number("tol", self.tol, 0.0, open_low=True)
-        parameters.integer("max_iter", self.max_iter, -1)
+        check_number("tol", self.tol, 0.0, open_low=True)
+        check_integer("max_iter", self.max_iter, -1)
         if self.max_time is not None:
-            parameters.number("max_time", self.max_time, 0.0, open_low=True)
+            check_number("max_time", self.max_time, 0.0, open_low=True)
         if self.n_jobs is not None:
-            parameters.integer("n_jobs", self.n_jobs, -(2**31))
+            check_integer("n_jobs", self.n_jobs, -(2**31))
             if self.n_jobs == 0:
                 raise ValueError("n_jobs=0 has no meaning; use 1, or -1 for all cores")
         check_cache_size(self.cache_size)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.estimators.common import parameters
 from hinge.estimators.common.data import Data, take
 from hinge.estimators.common.rollback import rollback
 from hinge.estimators.incremental.updates import IncrementalMachine, as_groups
@@ -23,6 +22,7 @@ from hinge.kernels import Kernel, expand
 from hinge.model import Expansion
 from hinge.paths.window import Window
 from hinge.problems import Array
+from hinge.validation import check_choice, check_flag, check_number
 
 
 class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
@@ -96,8 +96,8 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
 
     def _check_parameters(self) -> None:
         IncrementalMachine._check_parameters(self)
-        parameters.choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
-        parameters.flag("break_ties", self.break_ties)
+        check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
+        check_flag("break_ties", self.break_ties)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with labels y, from scratch."""
@@ -319,7 +319,7 @@ class IncrementalSVR(IncrementalMachine, Regressor):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        parameters.number("epsilon", self.epsilon, 0.0)
+        check_number("epsilon", self.epsilon, 0.0)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with targets y, from scratch."""

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from hinge.estimators.common import parameters
-from hinge.estimators.common.data import Data, check_weight, is_plain, length, take
+from hinge.estimators.common.data import Data, is_plain, length, take
 from hinge.estimators.common.rollback import rollback
 from hinge.estimators.kernel.base import KernelMachine
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, check_cache_size
 from hinge.paths.window import Window, stack
 from hinge.problems import Array, Certificate, Status
+from hinge.validation import check_number, check_sample_weight
 
 #: What a fitted model is made of; C is not among them, since weights can follow it.
 FIXED = {"kernel", "degree", "gamma", "coef0", "epsilon", "class_weight"}
@@ -39,11 +39,11 @@ class IncrementalMachine(KernelMachine):
         return {key: value for key, value in state.items() if key not in self._transient}
 
     def _check_parameters(self) -> None:
-        parameters.number("C", self.C, 0.0, open_low=True)
-        parameters.number("degree", self.degree, 0.0)
-        parameters.number("coef0", self.coef0, -np.inf)
+        check_number("C", self.C, 0.0, open_low=True)
+        check_number("degree", self.degree, 0.0)
+        check_number("coef0", self.coef0, -np.inf)
         if self.max_time is not None:
-            parameters.number("max_time", self.max_time, 0.0, open_low=True)
+            check_number("max_time", self.max_time, 0.0, open_low=True)
         check_cache_size(self.cache_size)
         kernel = self._make_kernel()
         if isinstance(kernel, Precomputed):
@@ -107,7 +107,7 @@ class IncrementalMachine(KernelMachine):
             if hasattr(X, "astype"):
                 X = X.astype(self._X.dtype, copy=False)
         n = length(X)
-        weight = check_weight(sample_weight, n)
+        weight = check_sample_weight(sample_weight, n)
         rows = np.arange(n) if sample_weight is None else np.flatnonzero(weight > 0)
         return Data(X, y, weight, rows) if len(rows) == n else Data(take(X, rows), y[rows], weight[rows], rows)
 
@@ -155,7 +155,7 @@ class IncrementalMachine(KernelMachine):
         """
         self._check_there()
         self._check_changed_parameters()
-        weight = check_weight(sample_weight, len(self._y))
+        weight = check_sample_weight(sample_weight, len(self._y))
         self._check_left(self._y, weight, "reweight")
         return self._change(None, np.empty(0, dtype=np.intp), weight)
 

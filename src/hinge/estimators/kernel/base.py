@@ -15,9 +15,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hinge.estimators.common import parameters
 from hinge.estimators.common.certificates import certificates_of
-from hinge.estimators.common.data import Data, check_symmetric, check_weight, everyone, is_plain, length, rows_of, take
+from hinge.estimators.common.data import Data, everyone, is_plain, length, rows_of, take
 from hinge.estimators.common.prediction import FLOATS, FittedFunction
 from hinge.estimators.common.report import Reported
 from hinge.estimators.common.training import Training, left
@@ -40,6 +39,7 @@ from hinge.lowrank import LowRankAccess
 from hinge.model import Expansion
 from hinge.problems import Array, Certificate, Problem, Solution, Status, certify, combine
 from hinge.solvers import Explanation, choose, decide
+from hinge.validation import check_choice, check_flag, check_number, check_sample_weight, check_symmetric
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,10 @@ class KernelMachine(WarmStartMixin, Reported, FittedFunction, BaseEstimator):
 
     def _check_parameters(self) -> None:
         self._check_limits()
-        parameters.number("degree", self.degree, 0.0)
-        parameters.number("coef0", self.coef0, -np.inf)
+        check_number("degree", self.degree, 0.0)
+        check_number("coef0", self.coef0, -np.inf)
         for name in ("shrinking", "warm_start", "verbose"):
-            parameters.flag(name, getattr(self, name))
+            check_flag(name, getattr(self, name))
         if self._losses:
             self._check_loss()
         self._solver()
@@ -80,7 +80,7 @@ class KernelMachine(WarmStartMixin, Reported, FittedFunction, BaseEstimator):
     def _check_loss(self) -> None:
         """`loss` is a name or a loss; without a hinge, C must be finite."""
         if isinstance(self.loss, str):
-            parameters.choice("loss", self.loss, self._losses)
+            check_choice("loss", self.loss, self._losses)
         if self._has_own_loss():
             return
         self._make_loss()
@@ -120,7 +120,7 @@ class KernelMachine(WarmStartMixin, Reported, FittedFunction, BaseEstimator):
         self._check_parameters()
         X, y = self._validate_arrays(X, y, reset)
         n = length(X)
-        weight = check_weight(sample_weight, n)
+        weight = check_sample_weight(sample_weight, n)
         if reset:
             self.shape_fit_ = X.shape if hasattr(X, "shape") else (n,)
         elif n != self.shape_fit_[0]:

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hinge.control import heard
-from hinge.estimators.common import parameters
 from hinge.estimators.common.data import Data, everyone
 from hinge.estimators.kernel.base import Subproblem
 from hinge.estimators.kernel.one_vs_one import PairwiseClassifier
@@ -19,6 +18,7 @@ from hinge.kernels import Kernel
 from hinge.losses import MARGIN_LOSSES, Loss
 from hinge.model import Expansion
 from hinge.problems import Array, Status
+from hinge.validation import check_choice, check_flag, check_number
 
 
 class SVC(PairwiseClassifier):
@@ -144,8 +144,8 @@ class SVC(PairwiseClassifier):
         self.fit_intercept = fit_intercept
 
     def _check_parameters(self) -> None:
-        parameters.number("C", self.C, 0.0, open_low=True, finite=False)
-        parameters.flag("fit_intercept", self.fit_intercept)
+        check_number("C", self.C, 0.0, open_low=True, finite=False)
+        check_flag("fit_intercept", self.fit_intercept)
         super()._check_parameters()
 
     def _formulation(self, sign: Array, cost: Array) -> Formulation:
@@ -238,8 +238,8 @@ class NuSVC(PairwiseClassifier):
         self.balance = balance
 
     def _check_parameters(self) -> None:
-        parameters.number("nu", self.nu, 0.0, 1.0, open_low=True)
-        parameters.choice("balance", self.balance, BALANCES)
+        check_number("nu", self.nu, 0.0, 1.0, open_low=True)
+        check_choice("balance", self.balance, BALANCES)
         super()._check_parameters()
 
     def _one_class_left(self, n_classes: int) -> str:

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 
 from hinge.control import listening
-from hinge.estimators.common import parameters
 from hinge.estimators.common.data import Data
 from hinge.estimators.kernel.regression import SingleMachine
 from hinge.formulations import OneClass
 from hinge.kernels import Kernel
 from hinge.model import Expansion
 from hinge.problems import Array
+from hinge.validation import check_number
 
 #: Decision values below this fraction of the offset are zero.
 ON_BOUNDARY = 1e-12
@@ -73,7 +73,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
-        parameters.number("nu", self.nu, 0.0, 1.0, open_low=True)
+        check_number("nu", self.nu, 0.0, 1.0, open_low=True)
         super()._check_parameters()
 
     def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:

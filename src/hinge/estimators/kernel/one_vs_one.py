@@ -14,7 +14,6 @@ from sklearn.utils.multiclass import _ovr_decision_function, check_classificatio
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hinge.control import listening
-from hinge.estimators.common import parameters
 from hinge.estimators.common.data import Data, check_known, everyone, one_column
 from hinge.estimators.common.rollback import rollback
 from hinge.estimators.kernel.base import KernelMachine, Subproblem
@@ -23,6 +22,7 @@ from hinge.formulations import Formulation
 from hinge.kernels import Kernel
 from hinge.model import Expansion
 from hinge.problems import Array
+from hinge.validation import check_choice, check_flag, check_number
 
 
 class PairwiseClassifier(ClassifierMixin, KernelMachine):
@@ -30,16 +30,16 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        parameters.choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
-        parameters.flag("break_ties", self.break_ties)
+        check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
+        check_flag("break_ties", self.break_ties)
         self._check_class_weight()
 
     def _check_class_weight(self) -> None:
         if isinstance(self.class_weight, dict):
             for label, weight in self.class_weight.items():
-                parameters.number(f"class_weight[{label!r}]", weight, 0.0, open_low=True)
+                check_number(f"class_weight[{label!r}]", weight, 0.0, open_low=True)
         elif self.class_weight is not None:
-            parameters.choice("class_weight", self.class_weight, ("balanced",))
+            check_choice("class_weight", self.class_weight, ("balanced",))
 
     def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Data:
         data = super()._validate(X, y, sample_weight, reset)

@@ -11,8 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.control import listening
-from hinge.estimators.common import parameters
-from hinge.estimators.common.data import Data, one_column, one_for_each
+from hinge.estimators.common.data import Data, one_column
 from hinge.estimators.common.rollback import rollback
 from hinge.estimators.kernel.base import KernelMachine, Subproblem
 from hinge.estimators.low_rank.reduced_model import basis_coefficients
@@ -23,6 +22,7 @@ from hinge.kernels import Kernel
 from hinge.losses import RESIDUAL_LOSSES, EpsilonInsensitive, Loss, SquaredEpsilonInsensitive
 from hinge.model import Expansion
 from hinge.problems import Array
+from hinge.validation import check_flag, check_number, check_per_sample
 
 
 class SingleMachine(KernelMachine):
@@ -190,12 +190,12 @@ class SVR(Regressor):
         self.fit_intercept = fit_intercept
 
     def _check_parameters(self) -> None:
-        parameters.number("C", self.C, 0.0, open_low=True, finite=False)
-        parameters.flag("fit_intercept", self.fit_intercept)
+        check_number("C", self.C, 0.0, open_low=True, finite=False)
+        check_flag("fit_intercept", self.fit_intercept)
         if np.ndim(self.epsilon) == 0:
-            parameters.number("epsilon", self.epsilon, 0.0)
-        parameters.number("sigma", self.sigma, 0.0, open_low=True)
-        parameters.number("p", self.p, 1.0, open_low=True)
+            check_number("epsilon", self.epsilon, 0.0)
+        check_number("sigma", self.sigma, 0.0, open_low=True)
+        check_number("p", self.p, 1.0, open_low=True)
         super()._check_parameters()
 
     def _formulation(self, data: Data) -> Formulation:
@@ -213,7 +213,7 @@ class SVR(Regressor):
         """ε, or those of the samples kept."""
         if np.ndim(epsilon) == 0:
             return float(epsilon)
-        return one_for_each("epsilon", epsilon, self.shape_fit_[0])[data.rows]
+        return check_per_sample("epsilon", epsilon, self.shape_fit_[0])[data.rows]
 
 
 class NuSVR(Regressor):
@@ -279,8 +279,8 @@ class NuSVR(Regressor):
         self.tube = tube
 
     def _check_parameters(self) -> None:
-        parameters.number("C", self.C, 0.0, open_low=True)
-        parameters.number("nu", self.nu, 0.0, 1.0, open_low=True)
+        check_number("C", self.C, 0.0, open_low=True)
+        check_number("nu", self.nu, 0.0, 1.0, open_low=True)
         super()._check_parameters()
 
     def _formulation(self, data: Data) -> NuSVRFormulation:
@@ -291,9 +291,9 @@ class NuSVR(Regressor):
         if self.tube is None:
             return None
         if callable(self.tube):
-            shape = one_for_each("tube(X)", self.tube(data.X), data.n)
+            shape = check_per_sample("tube(X)", self.tube(data.X), data.n)
         else:
-            shape = one_for_each("tube", self.tube, self.shape_fit_[0])[data.rows]
+            shape = check_per_sample("tube", self.tube, self.shape_fit_[0])[data.rows]
         if not np.all(shape > 0):
             raise ValueError("tube must be positive at every sample: it is the shape of the tube's width")
         return shape
@@ -306,7 +306,7 @@ class NuSVR(Regressor):
             return np.full(X.shape[0], self.epsilon_)
         if not callable(self.tube):
             raise ValueError("tube was given as values at the training samples; give a function to know it elsewhere")
-        return self.epsilon_ * one_for_each("tube(X)", self.tube(X), X.shape[0])
+        return self.epsilon_ * check_per_sample("tube(X)", self.tube(X), X.shape[0])
 
     def _assemble_single(self, data: Data, kernel: Kernel, expansion: Expansion) -> None:
         super()._assemble_single(data, kernel, expansion)

@@ -15,8 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hinge.estimators.common import parameters
-from hinge.estimators.common.data import Data, check_weight, is_plain, take
+from hinge.estimators.common.data import Data, is_plain, take
 from hinge.estimators.common.memory_map import block_bytes, check_finite, mapped_parts
 from hinge.estimators.common.prediction import FLOATS
 from hinge.estimators.common.report import Reported
@@ -26,6 +25,7 @@ from hinge.kernels.samples import all_finite
 from hinge.model import LinearModel
 from hinge.problems import Array, Bias, Certificate, LinearProblem, LinearSolution, combine
 from hinge.solvers import CoordinateDescent, Monitor
+from hinge.validation import check_choice, check_flag, check_number, check_sample_weight
 
 METHODS = ("auto", "descent", "newton")
 
@@ -46,19 +46,19 @@ class LinearMachine(Reported, BaseEstimator):
 
     def _check_parameters(self) -> None:
         self._check_limits()
-        parameters.flag("warm_start", self.warm_start)
-        parameters.number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0.0)
+        check_flag("warm_start", self.warm_start)
+        check_number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0.0)
         if self._losses:
-            parameters.choice("loss", self.loss, self._losses)
+            check_choice("loss", self.loss, self._losses)
         if not isinstance(self.solver, CoordinateDescent):
-            parameters.choice("solver", self.solver, METHODS)
+            check_choice("solver", self.solver, METHODS)
 
     def _check_bias(self) -> None:
-        parameters.flag("fit_intercept", self.fit_intercept)
-        parameters.flag("penalize_intercept", self.penalize_intercept)
-        parameters.number("intercept_scaling", self.intercept_scaling, 0.0, open_low=True)
+        check_flag("fit_intercept", self.fit_intercept)
+        check_flag("penalize_intercept", self.penalize_intercept)
+        check_number("intercept_scaling", self.intercept_scaling, 0.0, open_low=True)
         if self.dual != "auto" or not isinstance(self.dual, str):
-            parameters.flag("dual", self.dual)
+            check_flag("dual", self.dual)
 
     def _bias(self) -> Bias:
         if not self.fit_intercept:
@@ -101,7 +101,7 @@ class LinearMachine(Reported, BaseEstimator):
         y = self._validate_y(y, X.shape[0], reset)
         check_consistent_length(X, y)
         n = X.shape[0]  # where all weights are one, they need no memory
-        weight = np.broadcast_to(1.0, n) if sample_weight is None else check_weight(sample_weight, n)
+        weight = np.broadcast_to(1.0, n) if sample_weight is None else check_sample_weight(sample_weight, n)
         if not reset and X.shape[0] != self._n_seen:
             raise ValueError(f"X has {X.shape[0]} samples, but fit was given {self._n_seen}; pass the training data")
         self._n_seen = X.shape[0]

@@ -14,7 +14,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.control import listening
-from hinge.estimators.common import parameters
 from hinge.estimators.common.data import Data, check_known, labels_of, one_column, signs_of
 from hinge.estimators.common.rollback import rollback
 from hinge.estimators.linear.base import LinearMachine
@@ -32,6 +31,7 @@ from hinge.problems import (
     certify_linear,
 )
 from hinge.solvers import Monitor
+from hinge.validation import check_choice, check_number
 
 
 def _dense(weights: Any) -> Array:
@@ -158,14 +158,14 @@ class LinearSVC(ClassifierMixin, LinearMachine):
                 f"Unsupported set of arguments: penalty={self.penalty!r}, loss={self.loss!r}, dual={self.dual!r}; "
                 "linear machines of hinge have penalty='l2'"
             )
-        parameters.number("C", self.C, 0.0, open_low=True)
-        parameters.choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
+        check_number("C", self.C, 0.0, open_low=True)
+        check_choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
         self._check_bias()
         if isinstance(self.class_weight, dict):
             for label, weight in self.class_weight.items():
-                parameters.number(f"class_weight[{label!r}]", weight, 0.0, open_low=True)
+                check_number(f"class_weight[{label!r}]", weight, 0.0, open_low=True)
         elif self.class_weight is not None:
-            parameters.choice("class_weight", self.class_weight, ("balanced",))
+            check_choice("class_weight", self.class_weight, ("balanced",))
         super()._check_parameters()
 
     def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Data:

@@ -11,7 +11,6 @@ from sklearn.base import OutlierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.control import listening
-from hinge.estimators.common import parameters
 from hinge.estimators.common.data import Data, one_column
 from hinge.estimators.common.rollback import rollback
 from hinge.estimators.kernel.one_class import ON_BOUNDARY
@@ -31,6 +30,7 @@ from hinge.problems import (
     certify_linear,
 )
 from hinge.solvers import Monitor
+from hinge.validation import check_number
 
 
 class LinearSVR(RegressorMixin, LinearMachine):
@@ -99,8 +99,8 @@ class LinearSVR(RegressorMixin, LinearMachine):
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        parameters.number("C", self.C, 0.0, open_low=True)
-        parameters.number("epsilon", self.epsilon, 0.0)
+        check_number("C", self.C, 0.0, open_low=True)
+        check_number("epsilon", self.epsilon, 0.0)
         self._check_bias()
         super()._check_parameters()
 
@@ -209,7 +209,7 @@ class LinearOneClassSVM(OutlierMixin, LinearMachine):
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        parameters.number("nu", self.nu, 0.0, 1.0, open_low=True)
+        check_number("nu", self.nu, 0.0, 1.0, open_low=True)
         super()._check_parameters()
 
     def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:

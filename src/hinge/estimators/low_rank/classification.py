@@ -14,7 +14,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.control import attempt, hearing, listening
-from hinge.estimators.common import parameters
 from hinge.estimators.common.data import Data, take
 from hinge.estimators.common.report import proven_status
 from hinge.estimators.common.rollback import rollback
@@ -34,6 +33,7 @@ from hinge.solvers.basis.problem import (
     root_of,
     span_certificates,
 )
+from hinge.validation import check_choice, check_flag, check_integer, check_number
 
 #: Samples that are looked at for every basis function wanted, and basis functions of the machine that looks.
 ROWS_PER_FUNCTION, FEW = 8, 300
@@ -139,13 +139,13 @@ class LowRankSVC(PairwiseClassifier):
 
     def _check_parameters(self) -> None:
         self._check_limits()
-        parameters.number("C", self.C, 0.0, open_low=True)
-        parameters.number("degree", self.degree, 0.0)
-        parameters.number("coef0", self.coef0, -np.inf)
-        parameters.integer("n_basis", self.n_basis, 1)
-        parameters.choice("basis", self.basis, ("loss", "random"))
-        parameters.flag("verbose", self.verbose)
-        parameters.flag("fit_intercept", self.fit_intercept)
+        check_number("C", self.C, 0.0, open_low=True)
+        check_number("degree", self.degree, 0.0)
+        check_number("coef0", self.coef0, -np.inf)
+        check_integer("n_basis", self.n_basis, 1)
+        check_choice("basis", self.basis, ("loss", "random"))
+        check_flag("verbose", self.verbose)
+        check_flag("fit_intercept", self.fit_intercept)
         self._check_class_weight()
         self._make_kernel()
 

@@ -16,14 +16,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hinge.estimators.common import parameters
-from hinge.estimators.common.data import Data, check_symmetric, check_weight, take
+from hinge.estimators.common.data import Data, take
 from hinge.estimators.common.prediction import FLOATS
 from hinge.estimators.common.report import proven_status
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, cross, make_kernel
 from hinge.model import DictionaryModel, KernelModel
 from hinge.problems import Array, Certificate, LPProblem, Status, certify_lp, combine
 from hinge.solvers import LinearProgramming
+from hinge.validation import check_integer, check_number, check_sample_weight, check_symmetric
 
 #: Coefficients below this fraction of the largest are what the solver's tolerance has left of zero.
 NEGLIGIBLE = 1e-9
@@ -35,15 +35,15 @@ class LPMachine(BaseEstimator):
     # ---- validation -------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        parameters.number("C", self.C, 0.0, open_low=True)
-        parameters.number("tol", self.tol, 0.0, open_low=True)
-        parameters.integer("max_iter", self.max_iter, -1)
+        check_number("C", self.C, 0.0, open_low=True)
+        check_number("tol", self.tol, 0.0, open_low=True)
+        check_integer("max_iter", self.max_iter, -1)
         if self.max_time is not None:
-            parameters.number("max_time", self.max_time, 0.0, open_low=True)
-        parameters.number("degree", self.degree, 0.0)
-        parameters.number("coef0", self.coef0, -np.inf)
+            check_number("max_time", self.max_time, 0.0, open_low=True)
+        check_number("degree", self.degree, 0.0)
+        check_number("coef0", self.coef0, -np.inf)
         if self.n_jobs is not None:
-            parameters.integer("n_jobs", self.n_jobs, -(2**31))
+            check_integer("n_jobs", self.n_jobs, -(2**31))
         if any(isinstance(kernel, FunctionKernel) for kernel in self._kernels()):
             raise ValueError(
                 f"kernel={self.kernel!r} is a function; the ℓ1 machines take names and objects of hinge.kernels, or a "
@@ -82,7 +82,7 @@ class LPMachine(BaseEstimator):
         check_consistent_length(X, y)
         if self._is_precomputed():
             check_symmetric(X)
-        weight = check_weight(sample_weight, X.shape[0])
+        weight = check_sample_weight(sample_weight, X.shape[0])
         if reset:
             self.shape_fit_ = X.shape
         elif X.shape[0] != self.shape_fit_[0]:

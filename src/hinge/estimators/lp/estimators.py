@@ -12,12 +12,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from hinge.control import listening
-from hinge.estimators.common import parameters
-from hinge.estimators.common.data import Data, check_known, one_for_each
+from hinge.estimators.common.data import Data, check_known
 from hinge.estimators.common.rollback import rollback
 from hinge.estimators.lp.base import LPMachine
 from hinge.formulations import lp_classification, lp_regression
 from hinge.problems import Array, LPProblem
+from hinge.validation import check_number, check_per_sample
 
 
 class LPSVC(ClassifierMixin, LPMachine):
@@ -193,7 +193,7 @@ class LPSVR(RegressorMixin, LPMachine):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if np.ndim(self.epsilon) == 0:
-            parameters.number("epsilon", self.epsilon, 0.0)
+            check_number("epsilon", self.epsilon, 0.0)
 
     def _validate_y(self, y: Any, reset: bool) -> NDArray[Any]:
         if y is None:
@@ -227,7 +227,7 @@ class LPSVR(RegressorMixin, LPMachine):
     def _problems(self, data: Data, design: Array) -> list[LPProblem]:
         epsilon = self.epsilon
         if np.ndim(epsilon):
-            epsilon = one_for_each("epsilon", epsilon, self.shape_fit_[0])[data.rows]
+            epsilon = check_per_sample("epsilon", epsilon, self.shape_fit_[0])[data.rows]
         return [lp_regression(design, data.y, self.C * data.weight, epsilon)]
 
     def predict(self, X: Any) -> Array:

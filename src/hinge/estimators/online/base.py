@@ -13,12 +13,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hinge.estimators.common import parameters
 from hinge.estimators.common.prediction import FLOATS
 from hinge.estimators.common.rollback import rollback
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, make_kernel
 from hinge.online import Learner, OnlineOptions, OnlineState
 from hinge.problems import Array
+from hinge.validation import check_choice, check_flag, check_integer, check_number
 
 RATES = ("constant", "invscaling")
 
@@ -41,17 +41,17 @@ class OnlineMachine(BaseEstimator):
     # ---- validation -------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        parameters.number("degree", self.degree, 0.0)
-        parameters.number("coef0", self.coef0, -np.inf)
-        parameters.choice("learning_rate", self.learning_rate, RATES)
-        parameters.number("eta0", self.eta0, 0.0, open_low=True)
-        parameters.number("power_t", self.power_t, 0.0)
+        check_number("degree", self.degree, 0.0)
+        check_number("coef0", self.coef0, -np.inf)
+        check_choice("learning_rate", self.learning_rate, RATES)
+        check_number("eta0", self.eta0, 0.0, open_low=True)
+        check_number("power_t", self.power_t, 0.0)
         if self.budget is not None:
-            parameters.integer("budget", self.budget, 1)
-        parameters.integer("n_passes", self.n_passes, 1)
-        parameters.flag("shuffle", self.shuffle)
+            check_integer("budget", self.budget, 1)
+        check_integer("n_passes", self.n_passes, 1)
+        check_flag("shuffle", self.shuffle)
         if self.n_jobs is not None:
-            parameters.integer("n_jobs", self.n_jobs, -(2**31))
+            check_integer("n_jobs", self.n_jobs, -(2**31))
             if self.n_jobs == 0:
                 raise ValueError("n_jobs=0 has no meaning; use 1, or -1 for all cores")
         if self._regularization() * self.eta0 > 1:

@@ -12,9 +12,9 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from hinge.estimators.common import parameters
 from hinge.estimators.online.base import OnlineMachine
 from hinge.problems import Array
+from hinge.validation import check_choice, check_flag, check_number
 
 LOSSES = ("hinge", "perceptron")
 
@@ -261,9 +261,9 @@ class OnlineSVC(OnlineClassifier):
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
-        parameters.choice("loss", self.loss, LOSSES)
-        parameters.number("regularization", self.regularization, 0.0)
-        parameters.flag("fit_intercept", self.fit_intercept)
+        check_choice("loss", self.loss, LOSSES)
+        check_number("regularization", self.regularization, 0.0)
+        check_flag("fit_intercept", self.fit_intercept)
         super()._check_parameters()
 
     def _regularization(self) -> float:
@@ -373,8 +373,8 @@ class OnlineNuSVC(OnlineClassifier):
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
-        parameters.number("nu", self.nu, 0.0, 1.0, open_low=True)
-        parameters.flag("fit_intercept", self.fit_intercept)
+        check_number("nu", self.nu, 0.0, 1.0, open_low=True)
+        check_flag("fit_intercept", self.fit_intercept)
         super()._check_parameters()
 
     def _loss_options(self) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from sklearn.base import OutlierMixin, RegressorMixin
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from hinge.estimators.common import parameters
 from hinge.estimators.online.base import OnlineMachine
 from hinge.problems import Array
+from hinge.validation import check_choice, check_flag, check_number
 
 #: All steps together should be able to go FAR times as far as the targets spread, where these are not standardised.
 FAR = 10.0
@@ -139,15 +139,15 @@ class OnlineSVR(RegressorMixin, OnlineMachine):
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
-        parameters.choice("loss", self.loss, LOSSES)
-        parameters.number("epsilon", self.epsilon, 0.0)
-        parameters.number("sigma", self.sigma, 0.0, open_low=True)
+        check_choice("loss", self.loss, LOSSES)
+        check_number("epsilon", self.epsilon, 0.0)
+        check_number("sigma", self.sigma, 0.0, open_low=True)
         if self.nu is not None:
-            parameters.number("nu", self.nu, 0.0, 1.0, open_low=True)
+            check_number("nu", self.nu, 0.0, 1.0, open_low=True)
             if self.loss == "squared":
                 raise ValueError(f"nu={self.nu!r} needs a width: loss='epsilon_insensitive' or 'huber', not 'squared'")
-        parameters.number("regularization", self.regularization, 0.0)
-        parameters.flag("fit_intercept", self.fit_intercept)
+        check_number("regularization", self.regularization, 0.0)
+        check_flag("fit_intercept", self.fit_intercept)
         super()._check_parameters()
 
     def _regularization(self) -> float:
@@ -327,7 +327,7 @@ class OnlineNoveltyDetector(OutlierMixin, OnlineMachine):
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
-        parameters.number("nu", self.nu, 0.0, 1.0, open_low=True)
+        check_number("nu", self.nu, 0.0, 1.0, open_low=True)
         super()._check_parameters()
 
     def _loss_options(self) -> dict[str, Any]:
