@@ -1,6 +1,10 @@
 """Sphinx configuration: `make docs`."""
 
+import sys
 from importlib import metadata
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "hinge"
 author = "The hinge developers"
@@ -9,6 +13,7 @@ release = metadata.version("hinge")
 version = ".".join(release.split(".")[:2])
 
 extensions = [
+    "equation_links",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
