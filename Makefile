@@ -4,6 +4,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Processes that run tests.  Each takes a whole file at a time.
+WORKERS ?= 2
 # Continuous integration sets CI. Compiler warnings are then errors.
 WERROR ?= $(if $(CI),ON,OFF)
 
@@ -35,7 +37,7 @@ imports: $(VENV)/.hinge $(VENV)/.extra-test
 	@echo "import-linter"; $(BIN)/lint-imports --no-cache --no-logo
 
 pytest: $(VENV)/.hinge $(VENV)/.extra-test
-	@echo "pytest"; $(BIN)/python -m pytest $(ARGS)
+	@echo "pytest"; $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 test-slow: $(VENV)/.hinge $(VENV)/.extra-test  ## run the slow tests (comparisons with other solvers)
 	@$(BIN)/python -m pytest -m slow $(ARGS)
@@ -96,17 +98,19 @@ $(VENV)/.hinge: $(VENV)/.base $(CORE)
 SANITIZE := address,undefined
 SAN      := build/sanitize
 # Only tests of compiled code run with sanitizers. Solvers written in NumPy are left out.
-NUMPY    := %/test_iterative.py %/test_iterative_solvers.py %/test_low_rank.py %/test_crossover.py %/test_losses.py %/test_precision.py
-SANTESTS := $(wildcard tests/kernels tests/linear tests/io/test_libsvm.py tests/online/test_learner.py) \
-            $(wildcard tests/paths/test_regularization.py) \
-            $(filter-out $(NUMPY),$(wildcard tests/contracts/test_*.py tests/solvers/test_*.py))
+NUMPY    := %/test_textbook_solvers.py %/test_crossover.py %/test_losses.py
+SANTESTS := $(wildcard tests/kernels tests/io/test_libsvm.py tests/online/test_learner.py) \
+            $(wildcard tests/paths/test_regularization.py tests/estimators/linear) \
+            $(wildcard tests/solvers/basis tests/solvers/decomposition tests/solvers/linear) \
+            $(filter-out $(NUMPY),$(wildcard tests/contracts/test_*.py tests/solvers/test_*.py)) \
+            $(filter-out $(NUMPY),$(wildcard tests/solvers/refinement/test_*.py))
 SANENV    = LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
             ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc
 
 sanitize: sanitize-build  ## test the core with AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(BIN)/ctest --test-dir $(SAN)/build --output-on-failure --no-tests=ignore
-	@$(SANENV) $(SAN)/venv/bin/python -m pytest --hypothesis-profile=sanitize --capture=sys -p no:cacheprovider \
-	  $(SANTESTS) $(ARGS)
+	@$(SANENV) $(SAN)/venv/bin/python -m pytest -n $(WORKERS) --dist loadfile --hypothesis-profile=sanitize \
+	  --capture=sys -p no:cacheprovider $(SANTESTS) $(ARGS)
 
 # A second environment that uses the packages of the first one and a hinge that is built with sanitizers. The C++ test
 # programs are compiled in the same build.

@@ -13,7 +13,7 @@ import hinge
 from hinge.solvers import SMO
 from reference.agreement import Case, agree
 from reference.cases import CLASSIFIERS, NAMES, PARAMETERS, REGRESSORS, data
-from reference.machines import coefficients, describe
+from reference.textbook import coefficients, describe
 
 every_machine = pytest.mark.parametrize("name", NAMES)
 

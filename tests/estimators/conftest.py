@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from reference.hostile import SECONDS
+from reference.invalid_input import SECONDS
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ from kernels.cases import KERNELS, LEAVES, values
         (Sigmoid(0.7, 0.2), lambda X, Z: pairwise.sigmoid_kernel(X, Z, gamma=0.7, coef0=0.2)),
         (Polynomial(4, 0.7, 0.2), lambda X, Z: pairwise.polynomial_kernel(X, Z, 4, gamma=0.7, coef0=0.2)),
     ],
-    ids=repr,
+    ids=["linear", "rbf", "laplacian", "sigmoid", "polynomial"],
 )
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array, sparse.csr_matrix])
 def test_formula_agrees_with_scikit_learn(kernel, peer, storage):

@@ -12,7 +12,7 @@ from scipy import sparse
 
 import hinge
 from online.cases import CLASSIFIERS, KERNELS, MACHINES, RATES, learn, stream
-from reference.online import SlowLearner
+from reference.online_learners import SlowLearner
 
 
 def slow_twin(model, kernel):

@@ -5,7 +5,7 @@ import pytest
 
 import hinge
 from paths.cases import classification, regression
-from reference.forged import assert_altered_is_refused
+from reference.archives import assert_altered_is_refused
 
 X, Y = classification()["some of each"]
 PATHS = {

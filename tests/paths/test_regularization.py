@@ -10,7 +10,7 @@ from hinge import epsilon_path, nu_path, regularization_path, weight_path
 from hinge.kernels import Precomputed, open_access
 from hinge.paths.engine import Engine
 from paths.cases import KERNELS, classification, regression
-from paths.laws import KKT, assert_exact, direct_violation
+from paths.optimality import KKT, assert_exact, direct_violation
 
 CLASSES, TARGETS = classification(), regression()
 

@@ -10,7 +10,7 @@ from hinge import formulations
 from hinge.kernels import Precomputed, open_access
 from hinge.problems import Certificate, Problem, Quadratic, certify, certify_all
 from hinge.problems.certificate import relative
-from reference import machines
+from reference import textbook
 
 MACHINES = ("CSVC", "NuSVC", "SVR", "NuSVR", "OneClass")
 

@@ -17,7 +17,7 @@ from hinge.recipes import (
     density_ratio,
     recency_weights,
 )
-from reference.forged import assert_altered_is_refused
+from reference.archives import assert_altered_is_refused
 
 
 @parametrize_with_checks([SlidingSVC(), SlidingSVR(), HeteroscedasticSVR(max_updates=5, weight_tol=1.0)])

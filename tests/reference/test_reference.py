@@ -5,7 +5,7 @@ import pytest
 import sklearn.svm
 from sklearn.metrics.pairwise import rbf_kernel
 
-from reference.machines import coefficients, describe
+from reference.textbook import coefficients, describe
 from reference.qp import solve_by_enumeration, solve_with_clarabel, value
 
 ASKED = {

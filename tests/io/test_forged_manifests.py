@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from reference.forged import forge, npy, refused
+from reference.archives import forge, npy, refused
 
 
 def nested(depth):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import hinge.solvers
-from contracts import test_curved_solvers, test_iterative_solvers, test_other_problems, test_solvers
+from contracts import test_convex_losses, test_solvers, test_structured_problems, test_textbook_solvers
 from hinge import LPSVR, Status
 from hinge.losses import Logistic
 from hinge.problems import LPProblem, certify_lp
@@ -21,19 +21,19 @@ from hinge.solvers import SMO, Auto, Chunking, LinearProgramming, WorkingSet
 #: Solvers of other problems than (1), and the tests that hold them to each part of the contract.
 ELSEWHERE = {
     "CoordinateDescent": {
-        "laws": test_other_problems.test_linear_machines_are_solved_and_proved,
-        "limits": test_other_problems.test_time_is_kept_and_said,
-        "signals": test_other_problems.test_a_signal_ends_the_run,
+        "laws": test_structured_problems.test_linear_machines_are_solved_and_proved,
+        "limits": test_structured_problems.test_time_is_kept_and_said,
+        "signals": test_structured_problems.test_a_signal_ends_the_run,
     },
     "PairDescent": {
-        "laws": test_other_problems.test_pairs_are_solved_and_proved,
-        "limits": test_other_problems.test_time_is_kept_and_said,
-        "signals": test_other_problems.test_a_signal_ends_the_run,
+        "laws": test_structured_problems.test_pairs_are_solved_and_proved,
+        "limits": test_structured_problems.test_time_is_kept_and_said,
+        "signals": test_structured_problems.test_a_signal_ends_the_run,
     },
     "ReducedBasisNewton": {
-        "laws": test_other_problems.test_given_functions_are_solved_and_proved,
-        "limits": test_other_problems.test_time_is_kept_and_said,
-        "signals": test_other_problems.test_a_signal_ends_the_run,
+        "laws": test_structured_problems.test_given_functions_are_solved_and_proved,
+        "limits": test_structured_problems.test_time_is_kept_and_said,
+        "signals": test_structured_problems.test_a_signal_ends_the_run,
     },
     "LinearProgramming": {
         "laws": lambda: test_linear_programs_are_solved_and_proved,  # below
@@ -62,17 +62,17 @@ def names_of(solvers):
 def test_every_public_solver_is_under_every_part_of_the_contract():
     """Problems of hypothesis with certificates and bounds; limits and signals.  Bad options: below, for all."""
     direct = names_of(make(1e-6) for make in test_solvers.every_solver().values())
-    iterative = names_of(entry[0] for entry in test_iterative_solvers.ITERATIVE.values())
+    iterative = names_of(entry[0] for entry in test_textbook_solvers.ITERATIVE.values())
     assert public_solvers() == direct | iterative | set(ELSEWHERE)
-    limited = names_of(solver for solver, _ in test_iterative_solvers.LONG.values()) | names_of(ENGINES.values())
+    limited = names_of(solver for solver, _ in test_textbook_solvers.LONG.values()) | names_of(ENGINES.values())
     assert public_solvers() == limited | set(ELSEWHERE)
-    assert set(test_other_problems.LONG) | {"LinearProgramming"} == set(ELSEWHERE)
+    assert set(test_structured_problems.LONG) | {"LinearProgramming"} == set(ELSEWHERE)
     assert all(set(parts) == {"laws", "limits", "signals"} for parts in ELSEWHERE.values())
 
 
 def test_every_solver_of_curved_losses_is_under_its_contract():
-    """Whoever takes a logistic loss owes what `test_curved_solvers` asks."""
-    problem = test_iterative_solvers.machine(Logistic(), m=20)
+    """Whoever takes a logistic loss owes what `test_convex_losses` asks."""
+    problem = test_textbook_solvers.machine(Logistic(), m=20)
     able = set()
     for name in public_solvers() - set(ELSEWHERE):
         try:
@@ -80,7 +80,7 @@ def test_every_solver_of_curved_losses_is_under_its_contract():
         except ValueError:
             continue
         able.add(name)
-    assert able == names_of(entry[0] for entry in test_curved_solvers.CURVED.values())
+    assert able == names_of(entry[0] for entry in test_convex_losses.CURVED.values())
 
 
 @pytest.mark.parametrize("name", sorted(public_solvers()))
@@ -113,7 +113,7 @@ every_engine = pytest.mark.parametrize("name", ENGINES)
 
 
 def hard(m=4000):
-    return test_iterative_solvers.machine(m=m)
+    return test_textbook_solvers.machine(m=m)
 
 
 def same(solver, **changes):

@@ -7,7 +7,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import hinge
 from reference.cases import CLASSIFIERS, data, values
-from reference.laws import CLOSE, KERNELS, assert_same, every_classifier, every_machine, machine
+from reference.comparison import CLOSE, KERNELS, assert_same, every_classifier, every_machine, machine
 
 
 class TestForms:

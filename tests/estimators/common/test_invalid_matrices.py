@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from reference.cases import data, values
-from reference.hostile import SECONDS, every_machine, machine, refused
+from reference.invalid_input import SECONDS, every_machine, machine, refused
 
 pytestmark = pytest.mark.usefixtures("bounded_time")
 

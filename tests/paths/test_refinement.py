@@ -7,7 +7,7 @@ import pytest
 
 import hinge
 from hinge.paths.refinement import exact_product, two_product, two_sum
-from reference.digits import optimum
+from reference.high_precision import optimum
 
 
 def test_sums_and_products_lose_nothing():

@@ -12,7 +12,7 @@ import pytest
 
 import hinge
 from hinge.io import ModelFileError, archive
-from reference.forged import forge, npy, refused
+from reference.archives import forge, npy, refused
 
 
 @pytest.mark.usefixtures("carrier")

@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 
 from reference.cases import PARAMETERS, REGRESSORS, data, values
-from reference.laws import CLOSE, KERNELS, assert_same, every_classifier, every_machine, machine, random_weights
+from reference.comparison import CLOSE, KERNELS, assert_same, every_classifier, every_machine, machine, random_weights
 
 
 class TestWeights:

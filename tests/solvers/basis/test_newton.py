@@ -78,7 +78,9 @@ def test_values_that_may_be_negative_stay_float32():
     assert make_columns(RBF(0.5), X, np.arange(5)).values.dtype == np.float32
 
 
-@pytest.mark.parametrize("kernel", [RBF(0.5), Linear(), FunctionKernel(lambda A, B: A @ B.T)], ids=repr)
+@pytest.mark.parametrize(
+    "kernel", [RBF(0.5), Linear(), FunctionKernel(lambda A, B: A @ B.T)], ids=["rbf", "linear", "function"]
+)
 @pytest.mark.parametrize("m", [1, 4096, 5000])
 def test_the_diagonal_comes_in_parts(kernel, m):
     X = np.random.default_rng(0).standard_normal((m, 2)).astype(np.float32)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from hinge.formulations import linear_classification, linear_regression
 from hinge.problems import Bias, Status, certify_linear
 from hinge.solvers import CoordinateDescent
-from linear.cases import every_machine, machine
+from solvers.linear.cases import every_machine, machine
 
 BIASES = (Bias.NONE, Bias.PENALISED, Bias.FREE)
 machines = pytest.mark.parametrize(("loss", "bias"), every_machine(), ids=lambda value: getattr(value, "name", value))

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 import hinge
 from reference.cases import REGRESSORS, data, values
-from reference.hostile import every_classifier, every_machine, every_regressor, machine, refused
+from reference.invalid_input import every_classifier, every_machine, every_regressor, machine, refused
 
 pytestmark = pytest.mark.usefixtures("bounded_time")
 

@@ -135,7 +135,7 @@ def test_dense_rbf_does_not_see_the_origin(dtype, d):
         (Laplacian(0.7), lambda X: pairwise.laplacian_kernel(X, gamma=0.7)),
         (Polynomial(3, 0.7, 0.2), lambda X: pairwise.polynomial_kernel(X, degree=3, gamma=0.7, coef0=0.2)),
     ],
-    ids=repr,
+    ids=["linear", "rbf", "laplacian", "polynomial"],
 )
 def test_core_agrees_with_scikit_learn(kernel, peer):
     X = values(200, 17)

@@ -15,7 +15,7 @@ from hinge.kernels import RBF, Linear, open_access
 from hinge.problems import Bias, LinearProblem, certify, certify_linear
 from hinge.solvers import SMO, CoordinateDescent
 from hinge.solvers.linear.coordinate_descent import as_linear
-from linear.cases import every_machine, machine
+from solvers.linear.cases import every_machine, machine
 from reference.linear import optimum, primal_value
 
 KINDS = ("dense", "duplicates", "sparse", "wide", "unscaled")

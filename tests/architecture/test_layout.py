@@ -1,0 +1,22 @@
+"""Directories stay small enough to be read at a glance."""
+
+from collections import Counter
+
+import pytest
+
+from architecture.sources import ROOT, tracked_files
+
+MAX_FILES = 16  # source files in one directory; more call for sub-packages by family
+SOURCES = {".py", ".cpp", ".hpp", ".inl"}
+
+
+@pytest.mark.parametrize("top", ["src/hinge", "cpp"])
+def test_no_directory_is_flat(top):
+    folder = ROOT / top
+    counts = Counter(
+        path.parent.relative_to(ROOT).as_posix()
+        for path in tracked_files()
+        if path.is_relative_to(folder) and path.suffix in SOURCES
+    )
+    assert counts
+    assert not {name: count for name, count in counts.items() if count > MAX_FILES}

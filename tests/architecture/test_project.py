@@ -1,0 +1,31 @@
+"""Facts about the project as a whole: its version, its public names, and independence of any computer."""
+
+import re
+import tomllib
+from importlib import metadata
+
+import hinge
+from architecture.sources import ROOT, matching_lines, tracked_files
+
+
+def test_files_do_not_depend_on_a_computer():
+    """No absolute path and no package registry: the library builds anywhere."""
+    folders = "|".join(("work", "root", "home", "opt", "tmp", "Users", "mnt"))
+    hosts = "|".join(("pypi" + r"\.org", "python" + "hosted", r"\bdeb\." + "debian", "conda" + r"\.anaconda"))
+    pattern = re.compile(rf"(?<![\w./$}})])/({folders})/|{hosts}")
+    assert not matching_lines(pattern, tracked_files())
+
+
+def test_package_and_metadata_have_the_same_version():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert hinge.__version__ == project["version"] == metadata.version("hinge")
+
+
+def test_changelog_describes_the_version():
+    assert f"[{hinge.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_public_names_exist_and_are_unique():
+    assert len(set(hinge.__all__)) == len(hinge.__all__)
+    for name in hinge.__all__:
+        assert hasattr(hinge, name), name
