@@ -36,8 +36,9 @@ from hinge.problems import certify
 from hinge.solvers import InteriorPoint
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
-from reference.benchmark_data import BINARY, MULTICLASS, REGRESSION, load
 from reference.digits import optimum
+
+from reference.benchmark_data import BINARY, MULTICLASS, REGRESSION, load
 
 KERNELS = (("rbf", 1e-3), ("rbf", 1e-1), ("rbf", 1.0), ("rbf", 1e2), ("linear", 1.0))
 MADE = ("grid", "line")

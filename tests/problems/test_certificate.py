@@ -40,18 +40,18 @@ def random_machine(name, rng, n=14):
         alpha = np.empty(n)
         for side in (y > 0, y < 0):
             alpha[side] = with_sum(shares[side], C * weight[side], total)
-        ours, theirs = formulations.CSVC(y, C * weight), machines.CSVC(K, weight, y, C)
+        ours, theirs = formulations.CSVC(y, C * weight), textbook.CSVC(K, weight, y, C)
         return ours, theirs, alpha, y * alpha
     if name == "NuSVC":
         nu = rng.uniform(0.1, 0.95) * 2 * min(weight[y > 0].sum(), weight[y < 0].sum()) / weight.sum()
-        ours, theirs = formulations.NuSVC(y, weight, nu), machines.NuSVC(K, weight, y, nu)
+        ours, theirs = formulations.NuSVC(y, weight, nu), textbook.NuSVC(K, weight, y, nu)
         alpha = np.empty(n)
         for side in (y > 0, y < 0):
             alpha[side] = with_sum(shares[side], weight[side], theirs.mass / 2)
         return ours, theirs, alpha, y * alpha
     if name == "OneClass":
         nu = rng.uniform(0.1, 0.95)
-        ours, theirs = formulations.OneClass(weight, nu), machines.OneClass(K, weight, nu)
+        ours, theirs = formulations.OneClass(weight, nu), textbook.OneClass(K, weight, nu)
         alpha = with_sum(shares, weight, theirs.mass)
         return ours, theirs, alpha, alpha
     target, up = rng.normal(size=n), rng.random(n) < 0.5
@@ -59,11 +59,11 @@ def random_machine(name, rng, n=14):
     if name == "SVR":
         epsilon = rng.uniform(0, 0.5)
         ours = formulations.SVR(target, C * weight, epsilon)
-        theirs = machines.SVR(K, weight, target, C, epsilon)
+        theirs = textbook.SVR(K, weight, target, C, epsilon)
         total = C * rng.uniform(0.05, 0.9) * min(weight[up].sum(), weight[~up].sum())
     else:
         nu = rng.uniform(0.1, 0.95) * min(1.0, 2 * min(weight[up].sum(), weight[~up].sum()) / weight.sum())
-        ours, theirs = formulations.NuSVR(target, C * weight, nu), machines.NuSVR(K, weight, target, C, nu)
+        ours, theirs = formulations.NuSVR(target, C * weight, nu), textbook.NuSVR(K, weight, target, C, nu)
         total = theirs.mass / 2
     alpha = np.zeros(2 * n)
     alpha[:n][up] = with_sum(shares[up], C * weight[up], total)

@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 
 from .cases import CLASSIFIERS, NAMES
-from .machines import NuSVC, NuSVR, OneClass, coefficients, describe
+from .textbook import NuSVC, NuSVR, OneClass, coefficients, describe
 
 LIBSVM_TOL = 1e-7
 

@@ -5,8 +5,8 @@ import pytest
 import sklearn.svm
 from sklearn.metrics.pairwise import rbf_kernel
 
-from reference.textbook import coefficients, describe
 from reference.qp import solve_by_enumeration, solve_with_clarabel, value
+from reference.textbook import coefficients, describe
 
 ASKED = {
     "SVC": dict(C=3.0),

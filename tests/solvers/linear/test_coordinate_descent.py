@@ -15,8 +15,8 @@ from hinge.kernels import RBF, Linear, open_access
 from hinge.problems import Bias, LinearProblem, certify, certify_linear
 from hinge.solvers import SMO, CoordinateDescent
 from hinge.solvers.linear.coordinate_descent import as_linear
-from solvers.linear.cases import every_machine, machine
 from reference.linear import optimum, primal_value
+from solvers.linear.cases import every_machine, machine
 
 KINDS = ("dense", "duplicates", "sparse", "wide", "unscaled")
 machines = pytest.mark.parametrize(("loss", "bias"), every_machine(), ids=lambda value: getattr(value, "name", value))

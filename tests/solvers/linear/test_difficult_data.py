@@ -18,8 +18,8 @@ from hinge.formulations import linear_classification, linear_regression
 from hinge.problems import certify_linear
 from hinge.solvers import CoordinateDescent
 from hinge.solvers.linear.small_problems import by_interior_point
-from solvers.linear.cases import BIASES
 from reference.linear import optimum
+from solvers.linear.cases import BIASES
 
 N, D = 50, 4
 
