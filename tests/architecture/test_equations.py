@@ -8,12 +8,13 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MATH = ROOT / "docs" / "math"
+PAGES = sorted(MATH.glob("*.md"))
 SOURCES = {".py", ".pyi", ".cpp", ".hpp", ".inl", ".h", ".md", ".txt"}
 
 TAG = re.compile(r"\\tag\{(\d+)\}")
 TARGET = re.compile(r"^\(eq-(\d+)\)=$", re.MULTILINE)
 #: Equation numbers after the name of the pages: docs/math (9), docs/math (104)–(106), docs/math/paths.md (203), (204)
-CITATION = re.compile(r"docs/math(?:/([\w-]+)\.md)?,?(?: below)? ((?:\(\d+\)(?:–|-|, | and )?)+)")
+CITATION = re.compile(r"docs/math(?:/([\w-]+)\.md)? ((?:\(\d+\)(?:–|-|, | and )?)+)")
 #: Numbers of three digits stand alone in comments: "the gap of both points   (440)". Calls such as f(100) do not match.
 BARE = re.compile(r"(?<![\w\])>'\"}])\((\d{3})\)")
 
@@ -32,10 +33,18 @@ def sources(*folders):
 def equations():
     """Return {number: chapters that define it}; every `(eq-N)=` target is a definition."""
     defined = {}
-    for page in sorted(MATH.glob("*.md")):
+    for page in PAGES:
         for number in TARGET.findall(page.read_text(encoding="utf-8")):
             defined.setdefault(int(number), []).append(page.stem)
     return defined
+
+
+def expand(ranges):
+    """Return the set of numbers in text such as "(101)–(107), (127)"."""
+    numbers = set()
+    for first, last in re.findall(r"\((\d+)\)(?:–\((\d+)\))?", ranges):
+        numbers |= set(range(int(first), int(last or first) + 1))
+    return numbers
 
 
 def test_every_equation_is_defined_once():
@@ -43,10 +52,25 @@ def test_every_equation_is_defined_once():
     assert not repeated
 
 
-@pytest.mark.parametrize("page", sorted(MATH.glob("*.md")), ids=lambda page: page.stem)
-def test_every_tag_has_a_target(page):
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_targets_stand_before_their_equations_or_tables(page):
     text = page.read_text(encoding="utf-8")
-    assert Counter(TAG.findall(text)) <= Counter(TARGET.findall(text))
+    tables = re.findall(r"^\(eq-(\d+)\)=\n\|", text, re.MULTILINE)
+    assert Counter(TAG.findall(text)) + Counter(tables) == Counter(TARGET.findall(text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_page_and_the_index_state_its_equation_numbers(page):
+    if page.stem == "index":
+        pytest.skip("the index defines no equations")
+    text = page.read_text(encoding="utf-8")
+    numbers = {int(number) for number in TARGET.findall(text)}
+    heading = re.search(r"^Equations? ([^.]*)\.$", text, re.MULTILINE)
+    row = re.search(rf"^\|.*\({page.stem}\.md\).*\| (.*) \|$", (MATH / "index.md").read_text("utf-8"), re.MULTILINE)
+    assert heading is not None
+    assert expand(heading[1]) == numbers
+    assert row is not None
+    assert expand(row[1]) == numbers
 
 
 def test_cited_equations_exist():
@@ -59,4 +83,6 @@ def test_cited_equations_exist():
                     missing.append(f"{path}: docs/math{'/' + chapter if chapter else ''} ({number})")
         if path.suffix not in {".md", ".txt"}:
             missing += [f"{path}: ({number})" for number in BARE.findall(text) if int(number) not in defined]
+        if "docs/" + "math.md" in text:
+            missing.append(f"{path}: cites the pages as docs/" + "math.md")
     assert not missing, missing

@@ -200,7 +200,7 @@ bool Newton::step(const LossArrays& losses, double wanted, NewtonPoint& point, R
   if (problem_.bias == Bias::free && list_.empty() && !borrowed_) {
     // No sample has a loss, and no curvature says where b goes.  Left behind, it lets w shrink by little only where the
     // samples are far from the origin: the nearest ones of both sides are to come closer at the same rate.
-    // docs/math, below (113)
+    // docs/math (151)
     const LossFree part = loss_free(losses, point.f);
     if (part.found) delta_bias_ = -0.5 * (q_[part.first] + q_[part.last]);
   }

@@ -251,7 +251,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     def _problems(self, data: Data) -> list[LinearProblem]:
         """Class 1 against class 0, or every class against the rest."""
         cost, loss = self._costs(data), self.loss
-        if self.multi_class == "crammer_singer":  # w_1 = -w_0 = w/2: docs/math, below (119)
+        if self.multi_class == "crammer_singer":  # w_1 = -w_0 = w/2: docs/math (140)
             cost, loss = 2 * cost, "hinge"
         positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         return [
