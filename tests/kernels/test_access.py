@@ -144,7 +144,7 @@ def test_the_linear_kernel_is_its_own_factor():
 def test_megabytes():
     assert cache_bytes(200) == 200 << 20
     assert cache_bytes(0.5) == 1 << 19
-    assert memory.FLOOR <= cache_bytes("auto") <= max(memory.FLOOR, available_bytes())
+    assert memory.MIN_AUTO_BYTES <= cache_bytes("auto") <= max(memory.MIN_AUTO_BYTES, available_bytes())
 
 
 @pytest.mark.parametrize("bad", [0, -1, np.nan, np.inf, "lots", "200"])
@@ -215,4 +215,4 @@ def test_a_container_of_version_1_may_allow_less(monkeypatch, fresh_groups):
 def test_a_system_that_tells_nothing(monkeypatch, fresh_groups):
     files(monkeypatch, {})
     monkeypatch.delattr(memory.os, "sysconf")
-    assert available_bytes() == memory.FALLBACK
+    assert available_bytes() == memory.FALLBACK_BYTES

@@ -1,3 +1,3 @@
-"""The compiled core: kernel rows, SMO, prediction.  Everything here works on arrays and knows no labels."""
+"""The compiled core: kernel rows, solvers, paths and prediction on arrays, without labels."""
 
 from hinge._core.native import *  # noqa: F403

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.kernels import Access, PairAccess, fold
+from hinge.kernels import Access, PairAccess, sum_over_pairs
 from hinge.model import Expansion
 from hinge.problems import Array, Diagonal, Problem, Quadratic
 
@@ -47,7 +47,7 @@ class Ranking:
 
     def recover(self, alpha: Array, mu: Array) -> Expansion:
         """β = Dᵀα over the n samples."""
-        return Expansion(fold(self.first, self.second, alpha, self.n), 0.0)
+        return Expansion(sum_over_pairs(self.first, self.second, alpha, self.n), 0.0)
 
     def unit(self, mu: Array) -> float:
         """The function is in the problem's units."""

@@ -81,13 +81,7 @@ SAVED = frozenset({*ESTIMATORS, *WHOLE})
 RECORDS: dict[str, type] = {
     cls.__name__: cls
     for cls in (
-        kernels.Linear,
-        kernels.Polynomial,
-        kernels.RBF,
-        kernels.Sigmoid,
-        kernels.Laplacian,
-        kernels.BSpline,
-        kernels.Precomputed,
+        *kernels.KERNELS.values(),
         kernels.Sum,
         kernels.Product,
         kernels.Scaled,

@@ -1,4 +1,4 @@
-"""Kernels, their algebra, and access to their matrices."""
+"""Kernels, sums and products of kernels, and access to kernel matrices."""
 
 from hinge.kernels.access import (
     Access,
@@ -12,23 +12,16 @@ from hinge.kernels.access import (
     with_ridge,
 )
 from hinge.kernels.algebra import Kernel, Product, Scaled, Sum
+from hinge.kernels.custom import FunctionKernel, Precomputed
 from hinge.kernels.direct import DirectAccess
-from hinge.kernels.functions import (
-    RBF,
-    BSpline,
-    FunctionKernel,
-    Laplacian,
-    Linear,
-    Polynomial,
-    Precomputed,
-    Sigmoid,
-)
+from hinge.kernels.functions import RBF, BSpline, Laplacian, Linear, Polynomial, Sigmoid
 from hinge.kernels.memory import available_bytes, cache_bytes
-from hinge.kernels.pairs import PairAccess, fold, incidence
-from hinge.kernels.parse import make_kernel
+from hinge.kernels.pairs import PairAccess, incidence, sum_over_pairs
+from hinge.kernels.registry import KERNELS, make_kernel
 from hinge.validation import check_cache_size, is_symmetric
 
 __all__ = [
+    "KERNELS",
     "RBF",
     "Access",
     "BSpline",
@@ -52,11 +45,11 @@ __all__ = [
     "check_cache_size",
     "cross",
     "expand",
-    "fold",
     "incidence",
     "is_symmetric",
     "make_kernel",
     "open_access",
     "products",
+    "sum_over_pairs",
     "with_ridge",
 ]

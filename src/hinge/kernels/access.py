@@ -1,4 +1,4 @@
-"""Kernel access: the one door through which problems and solvers see a kernel matrix."""
+"""Kernel access: the only interface of problems and solvers to a kernel matrix."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from numpy.typing import ArrayLike
 
 from hinge import _core
 from hinge.kernels.algebra import Array, Data, Kernel
+from hinge.kernels.custom import Precomputed
 from hinge.kernels.distances import row_blocks
-from hinge.kernels.functions import Linear, Precomputed
+from hinge.kernels.functions import Linear
 from hinge.kernels.memory import cache_bytes
 from hinge.kernels.samples import contiguous, view
 
 
 class Access(Protocol):
-    """An n × n kernel matrix K that need not exist in memory.  All results are float64."""
+    """An n × n kernel matrix K that need not be stored. All results are float64."""
 
     @property
     def n(self) -> int: ...
@@ -28,8 +29,8 @@ class Access(Protocol):
         """K for compiled solvers."""
 
     @property
-    def quick(self) -> bool:
-        """Whether K v is a matter of compiled code alone, not of a Python function."""
+    def compiled(self) -> bool:
+        """Whether rows of K are computed without calling a Python function."""
 
     def diagonal(self) -> Array:
         """Kᵢᵢ"""
@@ -44,12 +45,12 @@ class Access(Protocol):
         """K v"""
 
     def factor(self) -> Data:
-        """Z with K = ZZᵀ; a ValueError where K has no factor at hand."""
+        """Return Z with K = ZZᵀ, or raise ValueError if no such factor is available."""
 
 
 @dataclass(frozen=True)
 class GramAccess:
-    """Access through the compiled core.  ``data``: what the matrix is computed from, or the matrix itself."""
+    """Access through the compiled core. ``data`` holds the samples, or the matrix itself if it is precomputed."""
 
     kernel: Kernel
     data: Data
@@ -61,7 +62,7 @@ class GramAccess:
         return self.gram.n
 
     @property
-    def quick(self) -> bool:
+    def compiled(self) -> bool:
         return isinstance(self.kernel, Precomputed) or self.kernel.nodes() is not None
 
     def diagonal(self) -> Array:
@@ -84,30 +85,28 @@ class GramAccess:
 
     def factor(self) -> Data:
         if not isinstance(self.kernel, Linear):
-            raise ValueError(
-                f"{self.kernel!r} has no exact factor; only the linear kernel has one"
-            )
+            raise ValueError(f"{self.kernel!r} has no exact factor; only the linear kernel has one")
         return self.data
 
     def subset(self, index: ArrayLike) -> SubsetAccess:
-        """The same for some of the samples: K[index][:, index]."""
+        """Return access to K[index][:, index]."""
         return SubsetAccess(self, np.ascontiguousarray(index, dtype=np.int32))
 
-    def of(self, X: Data) -> GramAccess:
-        """The same kernel, which must be compiled, for other samples."""
+    def for_samples(self, X: Data) -> GramAccess:
+        """Return access to the matrix of the same kernel, which must be compiled, for other samples."""
         samples = view(X)
-        found = GramAccess(self.kernel, samples.data, _core.Gram.of(samples.native, self._compiled), self.threads)
-        vars(found)["_compiled"] = self._compiled
-        return found
+        access = GramAccess(self.kernel, samples.data, _core.Gram.of(samples.native, self._program), self.threads)
+        vars(access)["_program"] = self._program
+        return access
 
     @cached_property
-    def _compiled(self) -> _core.Kernel:
+    def _program(self) -> _core.Kernel:
         nodes = self.kernel.nodes()
-        assert nodes is not None, "a compiled kernel is a program"
+        assert nodes is not None, "the kernel must have a compiled form"
         return _core.Kernel(nodes)
 
-    def alone(self, index: np.ndarray) -> GramAccess:
-        """Some of the samples as a matrix of its own."""
+    def extract(self, index: np.ndarray) -> GramAccess:
+        """Return access to K[index][:, index] that does not refer to this object."""
         nodes = self.kernel.nodes()
         if nodes is None:
             K = self.gram.block(_indices(index), _indices(index))
@@ -119,21 +118,21 @@ class GramAccess:
 
 @dataclass(frozen=True)
 class RidgedAccess(GramAccess):
-    """K + diag(ridge): quadratic losses are boxes on this matrix.                    docs/math (319)"""
+    """K + diag(ridge), which turns a problem with a quadratic loss into a box-constrained one.      docs/math (319)"""
 
     plain: GramAccess | None = None
     ridge: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     def factor(self) -> Data:
-        raise ValueError("a kernel matrix with a ridge has no factor at hand")
+        raise ValueError("a kernel matrix with a ridge has no factor of the form ZZᵀ with few columns")
 
-    def alone(self, index: np.ndarray) -> GramAccess:
+    def extract(self, index: np.ndarray) -> GramAccess:
         assert self.plain is not None
-        return with_ridge(self.plain.alone(index), self.ridge[index])
+        return with_ridge(self.plain.extract(index), self.ridge[index])
 
 
 def with_ridge(access: GramAccess | SubsetAccess, ridge: Array) -> RidgedAccess:
-    """Access to K + diag(ridge)."""
+    """Return access to K + diag(ridge)."""
     plain = access.standalone if isinstance(access, SubsetAccess) else access
     ridge = np.ascontiguousarray(ridge, dtype=np.float64)
     return RidgedAccess(
@@ -143,7 +142,7 @@ def with_ridge(access: GramAccess | SubsetAccess, ridge: Array) -> RidgedAccess:
 
 @dataclass(frozen=True)
 class SubsetAccess:
-    """Some rows and columns of another matrix, which is shared: solvers may work on several subsets at once."""
+    """Some rows and columns of a shared matrix. Solvers may work on several subsets of one matrix at the same time."""
 
     whole: GramAccess
     index: np.ndarray
@@ -153,8 +152,8 @@ class SubsetAccess:
         return len(self.index)
 
     @property
-    def quick(self) -> bool:
-        return self.whole.quick
+    def compiled(self) -> bool:
+        return self.whole.compiled
 
     @cached_property
     def gram(self) -> _core.Gram:
@@ -162,8 +161,8 @@ class SubsetAccess:
 
     @cached_property
     def standalone(self) -> GramAccess:
-        """The subset as a matrix of its own, for those who cannot share."""
-        return self.whole.alone(self.index)
+        """The subset as a separate matrix, for solvers that cannot share one."""
+        return self.whole.extract(self.index)
 
     def diagonal(self) -> Array:
         return self.whole.diagonal()[self.index]
@@ -181,15 +180,15 @@ class SubsetAccess:
         return self.whole.factor()[self.index]
 
     def subset(self, index: ArrayLike) -> SubsetAccess:
-        """Some of these samples."""
+        """Return access to some of these samples."""
         return self.whole.subset(self.index[_indices(index)])
 
 
 def open_access(kernel: Kernel, X: Data, budget_bytes: int | None = None, threads: int = 1) -> GramAccess:
-    """Access to the kernel matrix of X, a square matrix if the kernel is precomputed.
+    """Return access to the kernel matrix of X. If the kernel is precomputed, X is the square matrix itself.
 
-    A kernel with a Python function inside is evaluated once and for all if its matrix fits the budget (a
-    share of free memory unless given), and row by row otherwise.
+    A kernel that calls a Python function is evaluated once if its matrix fits into the budget (by default a fraction
+    of the free memory), and row by row otherwise.
     """
     if isinstance(kernel, Precomputed):
         K = _square(X)
@@ -207,7 +206,7 @@ def open_access(kernel: Kernel, X: Data, budget_bytes: int | None = None, thread
 
 
 def cross(kernel: Kernel, X: Data, Z: Data | None = None, threads: int = 1) -> Array:
-    """K(X, Z), compiled where the kernel is a program; Z is left out if the kernel is precomputed."""
+    """Return K(X, Z), by the compiled core if the kernel has a compiled form. Precomputed kernels take no Z."""
     nodes = kernel.nodes()
     if nodes is None:
         return kernel(X, Z)
@@ -217,9 +216,9 @@ def cross(kernel: Kernel, X: Data, Z: Data | None = None, threads: int = 1) -> A
 
 
 def expand(kernel: Kernel, X: Data, Z: Data | None, coef: ArrayLike, threads: int = 1) -> Array:
-    """K(X, Z) coef for coef of shape (m,) or (m, k): decision values without their intercepts.
+    """Return K(X, Z) coef for coef of shape (m,) or (m, k): decision values without intercepts.
 
-    With a precomputed kernel X is K(X, Z) itself, one column per row of coef, and Z is None.
+    With a precomputed kernel X is the matrix K(X, Z), with one column per row of coef, and Z is None.
     """
     coef = np.ascontiguousarray(coef, dtype=np.float64)
     columns = coef[:, None] if coef.ndim == 1 else coef
@@ -238,7 +237,7 @@ def expand(kernel: Kernel, X: Data, Z: Data | None, coef: ArrayLike, threads: in
 
 
 def products(X: Data, weights: ArrayLike, threads: int = 1) -> Array:
-    """⟨w, x⟩ for every row x of X and every row w of `weights`, in float64; X is not copied."""
+    """Return ⟨w, x⟩ in float64 for every row x of X and every row w of `weights`. X is not copied."""
     rows = np.ascontiguousarray(np.atleast_2d(weights), dtype=np.float64)
     if rows.shape[1] != X.shape[1]:
         raise ValueError(f"weights have {rows.shape[1]} features, but X has {X.shape[1]}")

@@ -1,7 +1,8 @@
-"""What every kernel can do, and the kernels made of kernels: sums, products and positive multiples.
+"""The interface of a kernel; sums, products and positive multiples of kernels.
 
-A kernel computes its matrix here in NumPy, float64, straight from its formula: this room's reference, which
-shares nothing with the compiled core.  ``nodes()`` is the same formula as a postfix program for that core.
+The classes of this package evaluate kernels with NumPy in float64, directly from the formula. This is the reference
+implementation; it shares no code with the compiled core. ``nodes()`` returns the same formula as a postfix program for
+the compiled core.
 """
 
 from __future__ import annotations
@@ -22,33 +23,33 @@ Data: TypeAlias = Any  # a NumPy array or a SciPy sparse matrix; SciPy carries n
 
 
 class Kernel(ABC):
-    """k(x, z), a function of two samples.
+    """A kernel k(x, z).
 
-    ``kernel(X, Z)`` is the matrix of its values, ``kernel.diag(X)`` the values k(xᵢ, xᵢ).
-    Kernels add and multiply: ``RBF(0.5) + 2 * Linear()``.
+    ``kernel(X, Z)`` is the matrix of its values, ``kernel.diag(X)`` the vector k(xᵢ, xᵢ).
+    Kernels can be added and multiplied: ``RBF(0.5) + 2 * Linear()``.
     """
 
-    __array_ufunc__ = None  # so that np.float64(2) * kernel comes to __rmul__
+    __array_ufunc__ = None  # makes np.float64(2) * kernel call __rmul__
 
     @abstractmethod
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
-        """The matrix k(xᵢ, zⱼ) in float64; Z is X when left out."""
+        """Return the matrix k(xᵢ, zⱼ) in float64; Z defaults to X."""
 
     @abstractmethod
     def diag(self, X: Data) -> Array:
-        """k(xᵢ, xᵢ) for every row of X."""
+        """Return k(xᵢ, xᵢ) for every row of X."""
 
     @property
     @abstractmethod
     def psd(self) -> bool | None:
-        """Is every matrix of this kernel positive semidefinite?  None: it depends, or is not known."""
+        """Whether all matrices of this kernel are positive semidefinite; None if unknown or dependent on the data."""
 
     @abstractmethod
     def nodes(self) -> list[Node] | None:
-        """The kernel as a postfix program for the compiled core; None if a part is for Python only."""
+        """Return the kernel as a postfix program for the compiled core, or None if a part has only a Python form."""
 
     def resolve(self, X: Data, weight: Array | None = None) -> Kernel:
-        """The same kernel with gamma="scale" and gamma="auto" replaced by their numbers for (weighted) X."""
+        """Return this kernel with gamma="scale" and gamma="auto" replaced by their values for X with these weights."""
         return self
 
     def __add__(self, other: Kernel) -> Kernel:
@@ -68,14 +69,14 @@ class Kernel(ABC):
 
 
 class Combination(Kernel):
-    """A kernel made of others: what sums and products share."""
+    """Base of sums and products of kernels."""
 
     parts: tuple[Kernel, ...]
     operator: str
 
     def _check(self) -> None:
         if len(self.parts) < 2:
-            raise ValueError(f"a {self.operator} of kernels needs at least two, got {len(self.parts)}")
+            raise ValueError(f"a {self.operator} of kernels needs at least two kernels, got {len(self.parts)}")
         for part in self.parts:
             _check_operand(part)
 
@@ -145,11 +146,11 @@ class Scaled(Kernel):
     def __post_init__(self) -> None:
         _check_operand(self.kernel)
         if isinstance(self.multiple, bool) or not isinstance(self.multiple, Real):
-            raise TypeError(f"a kernel is multiplied by a number or a kernel, got {self.multiple!r}")
+            raise TypeError(f"a kernel can be multiplied by a number or a kernel, got {self.multiple!r}")
         if not (isfinite(self.multiple) and self.multiple > 0):
             raise ValueError(
                 f"a kernel can only be multiplied by a positive, finite number, got {self.multiple!r}: "
-                "any other multiple is not a kernel; leave the term out or use a positive weight"
+                "other multiples are not kernels; omit the term or use a positive weight"
             )
 
     def __call__(self, X: Data, Z: Data | None = None) -> Array:

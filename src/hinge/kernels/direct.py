@@ -1,4 +1,4 @@
-"""Kernel access by the formulas alone, in NumPy and float64: slow, and independent of the compiled core."""
+"""Kernel access with NumPy in float64, directly from the formulas: slow, and independent of the compiled core."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from hinge import _core
 from hinge.kernels.algebra import Array, Data, Kernel
+from hinge.kernels.custom import Precomputed
 from hinge.kernels.distances import row_blocks
-from hinge.kernels.functions import Precomputed
 
 
 @dataclass(frozen=True)
 class DirectAccess:
-    """The kernel matrix of X[rows], evaluated by ``kernel(X, Z)``; of all of X when rows is None.
+    """The kernel matrix of X[subset], evaluated by ``kernel(X, Z)``; of all samples if `subset` is None.
 
-    For certificates: nothing a solver uses is used here.
+    Used for certificates. It shares no code with the solvers.
     """
 
     kernel: Kernel
@@ -39,11 +39,11 @@ class DirectAccess:
 
     @property
     def gram(self) -> _core.Gram:
-        """Not for solvers."""
+        """Not available: this access has no compiled matrix."""
         raise TypeError("DirectAccess is for certificates; solvers need open_access(kernel, X)")
 
     @property
-    def quick(self) -> bool:
+    def compiled(self) -> bool:
         return False
 
     def diagonal(self) -> Array:
@@ -61,7 +61,7 @@ class DirectAccess:
         return self.kernel(self._samples[rows], self._samples[cols])
 
     def matvec(self, v: ArrayLike) -> Array:
-        """K v, from the columns where v is not zero, in blocks of rows."""
+        """Return K v from the columns in which v is not zero, in blocks of rows."""
         v = np.asarray(v, dtype=np.float64)
         used = np.flatnonzero(v)
         blocks = (np.arange(self.n)[rows] for rows in row_blocks(self.n, max(len(used), 1)))

@@ -1,8 +1,8 @@
 """Inner products and distances between the rows of two matrices, dense or CSR, in NumPy and float64.
 
-Squared distances use ‖x − z‖² = ‖x‖² + ‖z‖² − 2x·z, dense ones after moving the origin to the mean of Z, so
-that what cancels is of the size of the data's spread, not of its offset; where most of it cancels, the sum is
-taken over differences instead.  Row blocks keep temporaries small.
+Squared distances use ‖x − z‖² = ‖x‖² + ‖z‖² − 2x·z. Dense data are centred at the mean of Z first, so that the terms
+that cancel have the size of the spread of the data, not of its offset. Where most of the sum cancels nevertheless, it
+is computed from differences. Blocks of rows keep temporary arrays small.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from scipy.spatial.distance import cdist
 
 from hinge.kernels.algebra import Array, Data
 
-BLOCK_BYTES = 1 << 26  # of a temporary
-NEAR = 1e-4  # of ‖x‖² + ‖z‖²: squared distances below it are summed from differences
-FEATURES = 256  # of sparse samples made dense at a time
+BLOCK_BYTES = 1 << 26  # size of a temporary array
+CANCELLATION = 1e-4  # squared distances below this multiple of ‖x‖² + ‖z‖² are computed from differences
+DENSE_FEATURES = 256  # features of sparse samples that are converted to dense at a time
 
 
 def as_float(X: Data, name: str = "X") -> Data:
-    """X as a float64 array or CSR array of two dimensions."""
+    """Return X as a two-dimensional float64 array or CSR array."""
     if sparse.issparse(X):
         return sparse.csr_array(X, dtype=np.float64)
     X = np.asarray(X, dtype=np.float64)
@@ -29,7 +29,7 @@ def as_float(X: Data, name: str = "X") -> Data:
 
 
 def pair(X: Data, Z: Data | None) -> tuple[Data, Data]:
-    """Both sides of a kernel matrix, checked against each other; the same object if Z is left out."""
+    """Return both arguments of a kernel in float64 after checking their shapes; the same object twice if Z is None."""
     X = as_float(X)
     Z = X if Z is None else as_float(Z, "Z")
     if X.shape[1] != Z.shape[1]:
@@ -54,24 +54,24 @@ def squared_distances(X: Data, Z: Data) -> Array:
     """‖xᵢ − zⱼ‖²"""
     same, dense = X is Z, not sparse.issparse(X) and not sparse.issparse(Z)
     centre = Z.mean(axis=0) if dense and Z.shape[0] else 0.0
-    moved = Z - centre if dense else Z
-    norms = squared_norms(moved)
+    centred = Z - centre if dense else Z
+    norms = squared_norms(centred)
     out = np.empty((X.shape[0], Z.shape[0]))
     for rows in row_blocks(*out.shape):
         block = X[rows] - centre if dense else X[rows]
         sums = norms + squared_norms(block)[:, None]
-        out[rows] = sums - 2.0 * dots(block, moved)
-        near = out[rows] <= NEAR * sums
+        out[rows] = sums - 2.0 * dots(block, centred)
+        cancelled = out[rows] <= CANCELLATION * sums
         if same:
-            near[np.arange(rows.stop - rows.start), np.arange(rows.start, rows.stop)] = False
-        out[rows][near] = _from_differences(X[rows], Z, *np.nonzero(near))
+            cancelled[np.arange(rows.stop - rows.start), np.arange(rows.start, rows.stop)] = False
+        out[rows][cancelled] = _from_differences(X[rows], Z, *np.nonzero(cancelled))
     if same:
         np.fill_diagonal(out, 0.0)
     return out
 
 
 def _from_differences(X: Data, Z: Data, i: np.ndarray, j: np.ndarray) -> Array:
-    """‖xᵢ − zⱼ‖² for pairs of indices, without cancellation."""
+    """Return ‖xᵢ − zⱼ‖² for pairs of indices, without cancellation."""
     blocks = row_blocks(len(i), X.shape[1])
     return np.concatenate([np.empty(0), *(squared_norms(X[i[some]] - Z[j[some]]) for some in blocks)])
 
@@ -83,13 +83,13 @@ def l1_distances(X: Data, Z: Data) -> Array:
     X, Z = sparse.csc_array(X), sparse.csc_array(Z)
     used = np.union1d(*(np.flatnonzero(np.diff(side.indptr)) for side in (X, Z)))
     out = np.zeros((X.shape[0], Z.shape[0]))
-    for first in range(0, len(used), FEATURES):
-        features = used[first : first + FEATURES]
+    for first in range(0, len(used), DENSE_FEATURES):
+        features = used[first : first + DENSE_FEATURES]
         out += cdist(X[:, features].toarray(), Z[:, features].toarray(), "cityblock")
     return out
 
 
 def row_blocks(n: int, width: int) -> list[slice]:
-    """Slices of n rows such that a float64 block of the given width stays within BLOCK_BYTES."""
+    """Return slices of n rows such that a float64 block of this width has at most BLOCK_BYTES bytes."""
     height = max(1, BLOCK_BYTES // max(1, 8 * width))
     return [slice(first, min(n, first + height)) for first in range(0, n, height)]

@@ -1,6 +1,6 @@
-"""How much memory kernel rows may take: a number of megabytes, or a share of what is free.
+"""Memory budget for kernel rows: a number of megabytes, or a fraction of the free memory.
 
-Free memory is MemAvailable, or less if a control group (a container, a batch job) allows less.
+Free memory is MemAvailable, or less if a control group (of a container or a batch job) has a lower limit.
 """
 
 from __future__ import annotations
@@ -10,39 +10,38 @@ from functools import cache
 
 from hinge.validation import check_cache_size
 
-SHARE = 0.5  # of free memory for "auto"
-FALLBACK = 1 << 30  # where the system tells nothing
-FLOOR = 1 << 24  # "auto" never gives less
+AUTO_FRACTION = 0.5  # of the free memory that "auto" uses
+FALLBACK_BYTES = 1 << 30  # assumed to be free if the system does not report it
+MIN_AUTO_BYTES = 1 << 24  # "auto" uses at least this
 MEGABYTE = 1 << 20
 
 
 def cache_bytes(cache_size: float | str) -> int:
-    """Bytes meant by ``cache_size``: megabytes, or "auto" for half of the memory that is free now."""
+    """Convert ``cache_size`` to bytes: megabytes, or "auto" for half of the memory that is free now."""
     check_cache_size(cache_size)
     if isinstance(cache_size, str):
-        return max(FLOOR, int(SHARE * available_bytes()))
+        return max(MIN_AUTO_BYTES, int(AUTO_FRACTION * available_bytes()))
     return int(cache_size * MEGABYTE)
 
 
 def available_bytes() -> int:
-    """Memory this process could still take."""
-    free = _machine_free()
-    limits = [room for group in _groups() if (room := _group_free(*group)) is not None]
-    return max(0, min([free, *limits]))
+    """Return the number of bytes that this process could still allocate."""
+    limits = [free for group in _groups() if (free := _group_free(*group)) is not None]
+    return max(0, min([_system_free(), *limits]))
 
 
-def _machine_free() -> int:
+def _system_free() -> int:
     for line in _read("/proc/meminfo").splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
-        return FALLBACK
+        return FALLBACK_BYTES
 
 
 def _group_free(limit_file: str, usage_file: str, statistics_file: str) -> int | None:
-    """Limit minus use, not counting cached file pages that can be dropped; None if unlimited."""
+    """Return limit minus usage, where file pages that can be dropped do not count; None if there is no limit."""
     try:
         limit, usage = int(_read(limit_file)), int(_read(usage_file))
     except ValueError:  # "max", or no such file
@@ -58,7 +57,7 @@ def _group_free(limit_file: str, usage_file: str, statistics_file: str) -> int |
 
 @cache
 def _groups() -> tuple[tuple[str, str, str], ...]:
-    """The files of this process's memory control groups, from its own up to the root, that set a limit."""
+    """Return the files of the memory control groups that limit this process, from its own group up to the root."""
     version1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat")
     version2 = ("memory.max", "memory.current", "memory.stat")
     names = {"": ("/sys/fs/cgroup", version2), "memory": ("/sys/fs/cgroup/memory", version1)}

@@ -1,4 +1,4 @@
-"""Kernel access over pairs of samples, from that over samples: the matrix over pairs is never stored."""
+"""Kernel access for pairs of samples. The matrix over pairs is computed from that over samples and never stored."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from hinge import _core
 from hinge.kernels.access import Access, GramAccess
 from hinge.kernels.algebra import Array, Data
-from hinge.kernels.functions import Precomputed
+from hinge.kernels.custom import Precomputed
 
 
 @dataclass(frozen=True)
 class PairAccess:
     """Pairs p = (i, j) stand for φ(xᵢ) − φ(xⱼ): K̃ = D K Dᵀ, with +1 and −1 in every row of D.      docs/math (431)
 
-    `base` is access to K over samples, `first` and `second` are i and j of every pair. Pairs of one block (of few
-    samples, a query) follow each other: block b is [block[b], block[b + 1]).
+    `base` is access to K over samples; `first` and `second` hold i and j of every pair. The pairs of a block (the few
+    samples of one query) are contiguous: block b is [block_starts[b], block_starts[b + 1]).
     """
 
     base: Access
@@ -38,19 +38,19 @@ class PairAccess:
         return _core.pair_gram(self.base.gram, self.first, self.second)
 
     @property
-    def quick(self) -> bool:
-        return self.base.quick
+    def compiled(self) -> bool:
+        return self.base.compiled
 
     def coefficients(self, alpha: ArrayLike) -> Array:
-        """Dᵀα: one coefficient per sample."""
-        return fold(self.first, self.second, alpha, self.base.n)
+        """Return Dᵀα, one coefficient per sample."""
+        return sum_over_pairs(self.first, self.second, alpha, self.base.n)
 
     def differences(self, f: Array) -> Array:
-        """D f: by how much the first of every pair is ahead."""
+        """Return D f, the difference f(xᵢ) − f(xⱼ) of every pair."""
         return f[self.first] - f[self.second]
 
     def incidence(self, pairs: NDArray[np.intp]) -> sp.csr_array:
-        """The rows of D of some pairs."""
+        """Return the rows of D that belong to some pairs."""
         return incidence(self.first[pairs], self.second[pairs], self.base.n)
 
     def diagonal(self) -> Array:
@@ -71,26 +71,26 @@ class PairAccess:
         return self.differences(self.base.matvec(self.coefficients(v)))
 
     def subset(self, index: ArrayLike) -> PairAccess:
-        """The same for some of the pairs."""
+        """Return access to some of the pairs."""
         index = np.asarray(index)
         return PairAccess(self.base, self.first[index], self.second[index], np.array([0, len(index)], dtype=np.int64))
 
     def as_matrix(self) -> GramAccess:
-        """The same as if its values had been given."""
+        """Return access to the same matrix as a precomputed one; its rows are still computed on demand."""
         return GramAccess(Precomputed(), np.empty((0, 0)), self.gram)
 
     def factor(self) -> Data:
-        raise ValueError("pairs have no factor: it would be a matrix with a row for every pair")
+        raise ValueError("access over pairs has no factor: it would need one row for every pair")
 
 
-def fold(first: NDArray[np.int32], second: NDArray[np.int32], alpha: ArrayLike, n: int) -> Array:
-    """Dᵀα: values of pairs to values of n samples."""
+def sum_over_pairs(first: NDArray[np.int32], second: NDArray[np.int32], alpha: ArrayLike, n: int) -> Array:
+    """Return Dᵀα, which sums the values of the pairs of each of the n samples with their signs."""
     alpha = np.asarray(alpha, dtype=np.float64)
     return np.asarray(np.bincount(first, alpha, n) - np.bincount(second, alpha, n), dtype=np.float64)
 
 
 def incidence(first: NDArray[np.int32], second: NDArray[np.int32], n: int) -> sp.csr_array:
-    """D: +1 and −1 in every row."""
+    """Return D, with +1 and −1 in every row."""
     count = len(first)
     columns = np.stack([first, second], axis=1).ravel()
     return sp.csr_array((np.tile([1.0, -1.0], count), columns, np.arange(0, 2 * count + 1, 2)), shape=(count, n))

@@ -1,4 +1,4 @@
-"""Samples as the compiled core reads them: the user's own arrays wherever they can be used, never changed."""
+"""Views of the samples for the compiled core. The arrays of the user are never changed, and not copied if possible."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hinge.kernels.algebra import Data
 
 @dataclass(frozen=True)
 class SampleView:
-    """The samples as array or CSR (``data``) and the compiled core's view on the same memory (``native``)."""
+    """Samples as an array or CSR matrix (``data``) and the view of the compiled core of it (``native``)."""
 
     data: Data
     native: _core.Samples
@@ -25,7 +25,7 @@ class SampleView:
 
 
 def is_mapped(array: Any) -> bool:
-    """Whether an array is a read-only map of a file: only then may its pages be given back."""
+    """Whether an array is a read-only memory map of a file. Only the pages of such arrays may be released."""
     while array is not None:
         if isinstance(array, np.memmap):
             return bool(array.mode == "r")
@@ -34,15 +34,15 @@ def is_mapped(array: Any) -> bool:
 
 
 def view(X: Data, mapped: bool = False, threads: int = 1) -> SampleView:
-    """A view on C-contiguous float32 or float64 arrays and canonical CSR as they are; on a copy of others.
+    """Return a view of X without a copy if X is a C-contiguous float32 or float64 array or canonical CSR.
 
-    `mapped`: the arrays are read-only maps of files, whose pages are given back while they are checked. A ValueError
-    where they are not: of other memory, nothing would come back.
+    If `mapped`, the arrays must be read-only memory maps of files; their pages are released while they are checked. In
+    other memory, releasing pages would destroy the data.
     """
     if sparse.issparse(X):
-        if not mapped:  # scipy would look at all of a file at once; the core checks its order in parts
+        if not mapped:  # SciPy would read the whole file at once; the core checks the order of indices in parts
             X = canonical(X)
-        index = X.indices.dtype  # indptr is the shorter one: where it fits, indices are not copied
+        index = X.indices.dtype  # convert indptr, which is shorter, to the type of indices if it fits
         if X.nnz > np.iinfo(index).max:
             index = np.result_type(X.indices, X.indptr)
         indices, indptr = X.indices.astype(index, copy=False), X.indptr.astype(index, copy=False)
@@ -60,26 +60,25 @@ def view(X: Data, mapped: bool = False, threads: int = 1) -> SampleView:
 def _check_mapped(*parts: np.ndarray) -> None:
     if not all(is_mapped(part) for part in parts):
         raise ValueError(
-            "samples that are held in parts must be read-only maps of files, used as they are: give np.memmap(..., "
-            "mode='r') in float32 or float64 and C order, or CSR of such arrays (hinge.io.map_libsvm makes them), or "
-            "hold all samples (block_bytes=0)"
+            "block_bytes > 0 needs samples in read-only memory maps of files: pass np.memmap(..., mode='r') with "
+            "float32 or float64 in C order, or CSR of such arrays (see hinge.io.map_libsvm), or use block_bytes=0"
         )
 
 
 def all_finite(X: Data, threads: int = 1) -> bool:
-    """Whether every stored value of X, an array or CSR of floats, is a number."""
+    """Whether all stored values of X, an array or CSR matrix of floats, are finite."""
     values = X.data.reshape(1, -1) if sparse.issparse(X) else X
     return bool(_core.Samples.dense(contiguous(values)).finite(threads))
 
 
 def contiguous(X: object) -> np.ndarray:
-    """float32 or float64, C order; float64 if X was anything else."""
+    """Return X in C order as float32 or float64; other types are converted to float64."""
     X = np.asarray(X)
     return np.ascontiguousarray(X, dtype=X.dtype.type if X.dtype in (np.float32, np.float64) else np.float64)
 
 
 def canonical(X: Data) -> Data:
-    """CSR with sorted indices and no duplicates, float32 or float64; X itself if it is that already."""
+    """Return X as float32 or float64 CSR with sorted indices and no duplicates; X itself if it already is."""
     csr = X.tocsr()
     if csr.dtype not in (np.float32, np.float64):
         csr = csr.astype(np.float64)

@@ -95,7 +95,7 @@ class Window:
     def _open(self, X: Any) -> Access:
         if self.compiled:  # no matrix is made, and free memory does not matter
             known = getattr(self, "access", None)
-            return known.of(X) if isinstance(known, GramAccess) else open_access(self.kernel, X, 0)
+            return known.for_samples(X) if isinstance(known, GramAccess) else open_access(self.kernel, X, 0)
         return open_access(self.kernel, X, budget_bytes=cache_bytes(self.cache_size))
 
     def _motion(self, cost: Array) -> ParametricProblem:

@@ -23,10 +23,10 @@ from hinge.kernels import (
     cache_bytes,
     cross,
     expand,
-    fold,
     incidence,
     make_kernel,
     open_access,
+    sum_over_pairs,
 )
 from hinge.model import KernelModel
 from hinge.paths import Counts, ParametricProblem, Pieces, StepFunction
@@ -103,7 +103,7 @@ class RankingPath(PiecewisePath):
 
     def coefficients(self, theta: float) -> Array:
         """β with f(x) = Σ βᵢ k(xᵢ, x)."""
-        return fold(self.first, self.second, self.alpha(theta), self.n_samples)
+        return sum_over_pairs(self.first, self.second, self.alpha(theta), self.n_samples)
 
     def model(self, theta: float) -> KernelModel:
         """What predicts at θ: `model(theta).decide(X)`."""
@@ -261,7 +261,7 @@ def whole_access(kernel: Kernel, X: Any, cache_size: float | str = "auto", threa
     """Access over samples: the whole matrix where it fits the budget, else rows on demand; X for a linear kernel."""
     budget = cache_bytes(cache_size)
     access = open_access(kernel, X, budget_bytes=budget, threads=threads)
-    if isinstance(kernel, Precomputed | Linear) or 8 * access.n**2 > WHOLE_SHARE * budget or not access.quick:
+    if isinstance(kernel, Precomputed | Linear) or 8 * access.n**2 > WHOLE_SHARE * budget or not access.compiled:
         return access
     K = np.empty((access.n, access.n))
     access.gram.fill(K, threads)

@@ -269,7 +269,7 @@ class _State:
         access = self.problem.Q.access
         if not rows.size:
             return np.zeros(self.problem.Q.n)
-        if access.quick:
+        if access.compiled:
             return access.gram.matvec(change, self.options.threads)
         total = np.zeros(self.problem.Q.n)  # a function in Python: only what is needed, and an eye on the clock
         for i in rows:
@@ -281,7 +281,7 @@ class _State:
 
     def _row_seconds(self) -> float:
         """What a row of a product costs; tried where time is limited and it is not known."""
-        if self.options.max_time is not None and self.seconds_per_row == 0 and self.problem.Q.access.quick:
+        if self.options.max_time is not None and self.seconds_per_row == 0 and self.problem.Q.access.compiled:
             few = np.zeros(self.problem.Q.n)
             few[:ENOUGH_ROWS] = 1.0
             began = time.monotonic()

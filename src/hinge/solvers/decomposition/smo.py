@@ -117,7 +117,7 @@ class SMO:
     ) -> Solution:
         """What the compiled run left, polished where that is possible."""
         Q = problem.Q
-        if not run["exact"] and Status(run["status"]) is Status.TIME_LIMIT and Q.access.quick:  # worth a certificate
+        if not run["exact"] and Status(run["status"]) is Status.TIME_LIMIT and Q.access.compiled:  # worth a certificate
             run = {**run, "exact": True, "f": Q.access.matvec(beta.reshape(Q.slots, Q.n).sum(axis=0))}
         alpha = Q.sign * beta
         gradient = Q.spread(run["f"]) + problem.p
@@ -176,7 +176,7 @@ class SMO:
     ) -> dict[str, Any]:
         """What came of rows in single precision, with f in double; where there is no time for that, not exact."""
         status = Status(run["status"])
-        if status is Status.INTERRUPTED or (status is Status.TIME_LIMIT and not problem.Q.access.quick):
+        if status is Status.INTERRUPTED or (status is Status.TIME_LIMIT and not problem.Q.access.compiled):
             return {**run, "exact": False}
         run, good = self._second_look(problem, beta, run)
         return run if good else self._again_in_double(problem, beta, run, seconds, monitor)
