@@ -1,10 +1,11 @@
-"""One measurement: fit and predict of one library on one problem, in a process of its own.
+"""Measure fit and predict of one library on one problem, in a separate process.
 
-The parent writes the scaled data to a folder once (`write`) and starts this file as a script for every measurement
-(`measure`); the child loads the data, imports one library, warms it up on a tiny problem of the same kind, and then
-times. It fits as often as it is told, and until a second has passed; the median counts. The first fit is told apart: it
-pays for memory that the process did not have before, on a virtual machine perhaps several milliseconds a megabyte.
-Peak memory is that of the first fit, above what was resident before it (interpreter, library, data).
+The parent process writes the scaled data to a folder (`write`) and runs this file as a script for each measurement
+(`measure`). The child process loads the data, imports one library, runs a small problem of the same kind as a warm-up,
+and then measures the times. Fits are repeated for at least one second, and the median is reported. The first fit is
+also reported separately, because it includes the allocation of memory, which can take several milliseconds per megabyte
+on a virtual computer. Peak memory is that of the first fit, without the memory used before it (interpreter, library,
+data).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import time
 import warnings
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -25,23 +27,23 @@ import numpy as np
 from scipy import sparse
 
 LIBRARIES = dict(hinge="hinge", sklearn="sklearn.svm", sklearnex="sklearnex.svm")
-#: Rows that are predicted: the first ones.
-PREDICTED = 5_000
-#: A short fit is repeated until so many seconds or so many times have passed.
-ENOUGH_SECONDS, ENOUGH_TIMES = 1.0, 15
+#: Number of rows that are predicted.
+PREDICTED_ROWS = 5_000
+#: A short fit is repeated until one of these limits is reached.
+REPEAT_SECONDS, MAX_REPEATS = 1.0, 15
 
 
-def named(libraries: str) -> list[str]:
-    """The libraries of a comma-separated list."""
-    wanted = [name.strip() for name in libraries.split(",")]
-    unknown = [name for name in wanted if name not in LIBRARIES]
+def parse_libraries(text: str) -> list[str]:
+    """Return the libraries in a comma-separated list."""
+    names = [name.strip() for name in text.split(",")]
+    unknown = [name for name in names if name not in LIBRARIES]
     if unknown:
-        raise SystemExit(f"unknown libraries {', '.join(unknown)}; known: {', '.join(LIBRARIES)}")
-    return wanted
+        raise SystemExit(f"unknown libraries: {', '.join(unknown)}; available: {', '.join(LIBRARIES)}")
+    return names
 
 
 def write(folder: Path, X: Any, y: np.ndarray) -> None:
-    """Put a problem where the children find it; nothing is compressed, so that loading leaves no litter in memory."""
+    """Write the data for the child processes, uncompressed so that loading needs no temporary memory."""
     for old in folder.glob("*"):
         old.unlink()
     if sparse.issparse(X):
@@ -52,7 +54,7 @@ def write(folder: Path, X: Any, y: np.ndarray) -> None:
 
 
 def read(folder: Path, rows: int | None = None) -> tuple[Any, np.ndarray]:
-    """The first rows of a written problem, all of them without a number; nothing else is read into memory."""
+    """Return the first rows of the written data (None: all rows); other rows are not read into memory."""
     y = np.load(folder / "y.npy")[:rows]
     if (folder / "X.npz").exists():
         return sparse.csr_matrix(sparse.load_npz(folder / "X.npz"))[:rows], y
@@ -69,17 +71,19 @@ def measure(
     threads: int,
     timeout: float,
     fits: int = 1,
-    judge: bool = True,
+    verify_solution: bool = True,
     rows: int | None = None,
     dense: bool = False,
     **options: float,
 ) -> dict[str, Any]:
-    """Start a child and return what it found, or {"failed": reason}.
+    """Run a child process and return its measurements, or {"failed": reason}.
 
-    `fits`: how many at least; `judge`: verify the answer too (after timing); `dense`: give CSR data as a dense array.
+    `fits` is the minimal number of fits. `verify_solution` recomputes the gap after the measurement. `dense` converts
+    CSR data to a dense array.
     """
     task = dict(library=library, kind=kind, parameters=parameters, options=options)
-    task |= dict(folder=str(folder), threads=threads, fits=fits, judge=judge, rows=rows, dense=dense)
+    task |= dict(folder=str(folder), threads=threads, fits=fits, rows=rows, dense=dense)
+    task |= dict(verify_solution=verify_solution)
     variables = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
     environment = os.environ | dict.fromkeys(variables, str(threads))
     command = [sys.executable, str(Path(__file__).resolve()), json.dumps(task)]
@@ -88,22 +92,27 @@ def measure(
     except subprocess.TimeoutExpired:
         return dict(failed=f"more than {timeout:g} s")
     if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        return dict(failed=f"status {done.returncode}: {last}")
+        message = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        return dict(failed=f"exit status {done.returncode}: {message}")
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def describe_machine(threads: int) -> list[str]:
-    """Lines that say what was measured with what, and where."""
-    from importlib.metadata import version
-
+def describe_environment(threads: int) -> list[str]:
+    """Return lines that describe the computer and the versions of the libraries."""
     names = ("hinge", "scikit-learn", "scikit-learn-intelex", "numpy", "scipy")
-    versions = ", ".join(f"{name} {version(name)}" for name in names)
+    versions = ", ".join(f"{name} {_version(name)}" for name in names)
     return [
         f"{_processor()}, {os.cpu_count()} processors, {threads} threads used; {platform.system()}, "
         f"Python {platform.python_version()}",
         versions + _commit(),
     ]
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "(not installed)"
 
 
 def _processor() -> str:
@@ -116,17 +125,17 @@ def _processor() -> str:
 
 def _commit() -> str:
     here = Path(__file__).resolve().parent
-    command = ["git", "describe", "--always", "--dirty=, with changes", "--exclude=*"]
+    command = ["git", "describe", "--always", "--dirty=, with uncommitted changes", "--exclude=*"]
     done = subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)
     return f"; commit {done.stdout.strip()}" if done.returncode == 0 else ""
 
 
-# What follows runs in the child.
+# The functions below run in the child process.
 
 
 def child(task: dict[str, Any]) -> dict[str, Any]:
     threads = task["threads"]
-    _limit(threads, task["library"])
+    _limit_threads(threads, task["library"])
     module = importlib.import_module(LIBRARIES[task["library"]])
     estimator = getattr(module, task["kind"])
     arguments = task["parameters"] | task["options"]
@@ -139,24 +148,24 @@ def child(task: dict[str, Any]) -> dict[str, Any]:
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        _forget_peak()
-        before = _resident()
-        model, fit_times, peak = _repeated(lambda: estimator(**arguments).fit(X, y), task["fits"])
-        predicted, predict_times, _ = _repeated(lambda: model.predict(X[:PREDICTED]), task["fits"])
-    found = dict(fit=float(np.median(fit_times)), first=fit_times[0], predict=float(np.median(predict_times)))
-    found |= dict(memory=(peak - before) / 1e6, n=X.shape[0], d=X.shape[1])
-    found["support"] = len(model.support_)
-    found["classes"] = 0 if task["kind"] == "SVR" else len(model.classes_)
-    found["remarks"] = _remarks(task["library"], model, caught)
-    if task["judge"]:
+        reset_peak()
+        before = resident_memory()
+        model, fit_times, peak = _repeat(lambda: estimator(**arguments).fit(X, y), task["fits"])
+        predicted, predict_times, _ = _repeat(lambda: model.predict(X[:PREDICTED_ROWS]), task["fits"])
+    result = dict(fit=float(np.median(fit_times)), first=fit_times[0], predict=float(np.median(predict_times)))
+    result |= dict(memory=(peak - before) / 1e6, n=X.shape[0], d=X.shape[1])
+    result["support"] = len(model.support_)
+    result["classes"] = 0 if task["kind"] == "SVR" else len(model.classes_)
+    result["remarks"] = _remarks(task["library"], model, caught)
+    if task["verify_solution"]:
         from verify import verify
 
-        found |= verify(X, y, task["kind"], task["parameters"], model, predicted)
-    return found
+        result |= verify(X, y, task["kind"], task["parameters"], model, predicted)
+    return result
 
 
-def _limit(threads: int, library: str) -> None:
-    """Thread pools that heed no environment variable are limited by the processors they may use."""
+def _limit_threads(threads: int, library: str) -> None:
+    """Limit thread pools that ignore environment variables by restricting the processors of the process."""
     if hasattr(os, "sched_setaffinity"):
         allowed = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, allowed[:threads])
@@ -167,7 +176,7 @@ def _limit(threads: int, library: str) -> None:
 
 
 def _warm_up(model: Any, as_sparse: bool, kind: str) -> None:
-    """Start thread pools and load what is loaded lazily: that is paid once per process, not once per fit."""
+    """Fit a small problem, so that thread pools and lazy imports are not part of the measurement."""
     random = np.random.default_rng(0)
     X = random.normal(size=(200, 5))
     y = X[:, 0] if kind == "SVR" else (X[:, 0] > 0).astype(int)
@@ -175,15 +184,15 @@ def _warm_up(model: Any, as_sparse: bool, kind: str) -> None:
     model.fit(X, y).predict(X)
 
 
-def _repeated(action: Any, least: int) -> tuple[Any, list[float], float]:
-    """Result of the last call, seconds of each, and the peak of resident memory in the first call."""
+def _repeat(action: Any, min_repeats: int) -> tuple[Any, list[float], float]:
+    """Return the result of the last call, the seconds of all calls, and the peak memory of the first call."""
     times: list[float] = []
     peak, result = 0.0, None
-    while len(times) < least or (sum(times) < ENOUGH_SECONDS and len(times) < ENOUGH_TIMES):
+    while len(times) < min_repeats or (sum(times) < REPEAT_SECONDS and len(times) < MAX_REPEATS):
         start = time.perf_counter()
         result = action()
         times.append(time.perf_counter() - start)
-        peak = peak or _peak()
+        peak = peak or peak_memory()
     return result, times, peak
 
 
@@ -195,7 +204,7 @@ def _remarks(library: str, model: Any, caught: list) -> list[str]:
 
 
 def _status(key: str) -> float | None:
-    """A field of /proc/self/status in bytes, None where there is no such file."""
+    """Return a field of /proc/self/status in bytes, or None if the file does not exist."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
@@ -203,23 +212,23 @@ def _status(key: str) -> float | None:
     return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith(key)), None)
 
 
-def _resident() -> float:
-    return _status("VmRSS:") or _highest()
+def resident_memory() -> float:
+    return _status("VmRSS:") or _max_resident()
 
 
-def _peak() -> float:
-    return _status("VmHWM:") or _highest()
+def peak_memory() -> float:
+    return _status("VmHWM:") or _max_resident()
 
 
-def _forget_peak() -> None:
-    """Start the high-water mark anew (Linux); elsewhere it stays that of the whole process."""
+def reset_peak() -> None:
+    """Reset the peak memory counter (Linux only; elsewhere it covers the whole process)."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
         return
 
 
-def _highest() -> float:
+def _max_resident() -> float:
     unit = 1 if sys.platform == "darwin" else 1024
     return float(unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 

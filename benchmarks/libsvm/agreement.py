@@ -22,10 +22,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from reference.agreement import agree, random_case
 from reference.benchmark_data import data_folder, small_cases
 
-HEADER = f"""\
-{"":79} {"difference from":>22} {"rel. gap":>10} {"error of":>10}
-{"data set":22} {"estimator":12} {"C":>8} {"nu":>6} {"gamma":>9} {"dual objective":>18} {"LIBSVM":>10} {"Clarabel":>11} \
-{"of hinge":>10} {"Clarabel":>10}"""
+HEADER = (
+    f"{'':79} {'difference from':>22} {'rel. gap':>10} {'error of':>10}\n"
+    f"{'data set':22} {'estimator':12} {'C':>8} {'nu':>6} {'gamma':>9} {'dual objective':>18} "
+    f"{'LIBSVM':>10} {'Clarabel':>11} {'of hinge':>10} {'Clarabel':>10}"
+)
 
 NOTES = """
 Notes
