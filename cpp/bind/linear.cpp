@@ -23,7 +23,7 @@ Span<const double> span(const Vector<double>& v) { return {v.data(), v.size()}; 
 nb::dict linear(const Samples& samples, Vector<double> target, Vector<double> lower, Vector<double> upper,
                 Vector<double> ridge, double tube, int bias, double bias_scale, double total, Vector<double> beta,
                 double tolerance, int method, std::int64_t max_iterations, double max_seconds, int threads,
-                std::uint64_t seed, bool expansion, std::size_t block_bytes, nb::object progress) {
+                std::uint64_t seed, bool expansion, std::size_t block_bytes, nb::object python_control) {
   const std::size_t n = rows(samples.view);
   for (std::size_t given : {target.size(), lower.size(), upper.size(), ridge.size(), beta.size()})
     if (given != n) throw std::invalid_argument("every vector needs one entry per sample");
@@ -32,7 +32,7 @@ nb::dict linear(const Samples& samples, Vector<double> target, Vector<double> lo
                               bias_scale,   total};
   const LinearOptions options{tolerance, static_cast<LinearMethod>(method), max_iterations, max_seconds, threads, seed,
                               expansion, block_bytes};
-  PyRunControl control(std::move(progress));
+  PyRunControl control(std::move(python_control));
   LinearResult result;
   {
     nb::gil_scoped_release nogil;
@@ -61,7 +61,7 @@ nb::dict linear(const Samples& samples, Vector<double> target, Vector<double> lo
 
 nb::dict crammer_singer(const Samples& samples, Vector<std::int32_t> label, Vector<double> cost, std::size_t classes,
                         int bias, double bias_scale, Vector<double> alpha, double tolerance,
-                        std::int64_t max_iterations, double max_seconds, std::uint64_t seed, nb::object progress) {
+                        std::int64_t max_iterations, double max_seconds, std::uint64_t seed, nb::object python_control) {
   const std::size_t n = rows(samples.view);
   if (label.size() != n || cost.size() != n || alpha.size() != n * classes || classes < 2)
     throw std::invalid_argument("one label and one cost per sample, and a variable per class, are needed");
@@ -72,7 +72,7 @@ nb::dict crammer_singer(const Samples& samples, Vector<std::int32_t> label, Vect
   LinearOptions options;
   options.tolerance = tolerance, options.max_iterations = max_iterations;
   options.max_seconds = max_seconds, options.seed = seed;
-  PyRunControl control(std::move(progress));
+  PyRunControl control(std::move(python_control));
   CrammerSingerResult result;
   {
     nb::gil_scoped_release nogil;
@@ -113,10 +113,10 @@ void linear_machines(nb::module_& m) {
   m.def("linear", &linear, "samples"_a, "target"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(),
         "ridge"_a.noconvert(), "tube"_a, "bias"_a, "bias_scale"_a, "total"_a, "beta"_a.noconvert(), "tolerance"_a,
         "method"_a, "max_iterations"_a, "max_seconds"_a, "threads"_a, "seed"_a, "expansion"_a, "block_bytes"_a,
-        "progress"_a.none() = nb::none(), "A linear machine in signed coordinates.  See linear.hpp.");
+        "control"_a.none() = nb::none(), "A linear machine in signed coordinates.  See linear.hpp.");
   m.def("crammer_singer", &crammer_singer, "samples"_a, "label"_a.noconvert(), "cost"_a.noconvert(), "classes"_a,
         "bias"_a, "bias_scale"_a, "alpha"_a.noconvert(), "tolerance"_a, "max_iterations"_a, "max_seconds"_a, "seed"_a,
-        "progress"_a.none() = nb::none(), "All classes at once.  See crammer_singer.hpp.");
+        "control"_a.none() = nb::none(), "All classes at once.  See crammer_singer.hpp.");
   m.def("products", &products, "samples"_a, "weights"_a.noconvert(), "threads"_a = 1,
         "Inner products of every sample with every row of weights.");
 }

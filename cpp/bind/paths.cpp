@@ -85,11 +85,11 @@ class Follower {
   }
 
   nb::dict start(const Numbers& beta, const Numbers& linear, const Numbers& lower, const Numbers& upper,
-                 const Numbers& total, double max_seconds, std::int64_t max_events, nb::object progress) {
+                 const Numbers& total, double max_seconds, std::int64_t max_events, nb::object python_control) {
     const std::vector<double> point = copied(beta, set_->size(), "beta");
     PathData values = data(linear, lower, upper, total);
     const PathOptions options{max_seconds, max_events};
-    PyRunControl control(std::move(progress));
+    PyRunControl control(std::move(python_control));
     PathResult result;
     {
       nb::gil_scoped_release nogil;
@@ -100,10 +100,10 @@ class Follower {
 
   nb::tuple follow(const Numbers& linear, const Numbers& lower, const Numbers& upper, const Numbers& total,
                    double origin, double span, bool record, double max_seconds, std::int64_t max_events,
-                   nb::object progress) {
+                   nb::object python_control) {
     PathData rates = data(linear, lower, upper, total);
     const PathOptions options{max_seconds, max_events};
-    PyRunControl control(std::move(progress));
+    PyRunControl control(std::move(python_control));
     PathRecord pieces;
     PathResult result;
     {
@@ -171,9 +171,9 @@ void paths(nb::module_& m) {
            "gram"_a, "slots"_a, "group"_a, "cache_bytes"_a, "threads"_a, "first"_a.none() = nb::none(),
            "second"_a.none() = nb::none())
       .def("start", &Follower::start, "beta"_a, "linear"_a, "lower"_a, "upper"_a, "total"_a, "max_seconds"_a,
-           "max_events"_a, "progress"_a.none() = nb::none())
+           "max_events"_a, "control"_a.none() = nb::none())
       .def("follow", &Follower::follow, "linear"_a, "lower"_a, "upper"_a, "total"_a, "origin"_a, "span"_a, "record"_a,
-           "max_seconds"_a, "max_events"_a, "progress"_a.none() = nb::none())
+           "max_seconds"_a, "max_events"_a, "control"_a.none() = nb::none())
       .def("grow", &Follower::grow, "gram"_a, "group"_a, "linear"_a, "lower"_a, "upper"_a, "total"_a)
       .def_prop_ro("beta", &Follower::beta)
       .def_prop_ro("mu", &Follower::mu)

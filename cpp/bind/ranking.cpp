@@ -41,7 +41,7 @@ nb::dict pair_descent(const Gram& gram, nb::object samples, Vector<std::int32_t>
                       Vector<double> cost, Vector<std::int64_t> block, Vector<double> ridge,
                       nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> alpha, double tolerance,
                       bool stop_on_gap, std::int64_t max_iterations, double max_seconds, int threads,
-                      std::uint64_t seed, nb::object progress) {
+                      std::uint64_t seed, nb::object python_control) {
   const std::size_t m = first.size();
   check(first, second, gram.size());
   if (cost.size() != m || alpha.size() != m) throw std::invalid_argument("every pair has a cost and a variable");
@@ -54,7 +54,7 @@ nb::dict pair_descent(const Gram& gram, nb::object samples, Vector<std::int32_t>
   const PairProblem problem{{first.data(), m}, {second.data(), m}, {cost.data(), m}, {block.data(), block.size()},
                             {ridge.data(), ridge.size()}};
   const PairOptions options{tolerance, stop_on_gap, max_iterations, max_seconds, threads, seed};
-  PyRunControl control(std::move(progress));
+  PyRunControl control(std::move(python_control));
   PairResult result;
   {
     nb::gil_scoped_release nogil;
@@ -80,7 +80,7 @@ void pairs(nb::module_& m) {
         "The kernel matrix over pairs of samples.  See ranking.hpp.");
   m.def("pair_descent", &pair_descent, "gram"_a, "samples"_a.none(), "first"_a.noconvert(), "second"_a.noconvert(),
         "cost"_a.noconvert(), "block"_a.noconvert(), "ridge"_a.noconvert(), "alpha"_a.noconvert(), "tolerance"_a, "stop_on_gap"_a,
-        "max_iterations"_a, "max_seconds"_a, "threads"_a, "seed"_a, "progress"_a.none() = nb::none(),
+        "max_iterations"_a, "max_seconds"_a, "threads"_a, "seed"_a, "control"_a.none() = nb::none(),
         "Coordinate descent over pairs.  See ranking.hpp.");
 }
 

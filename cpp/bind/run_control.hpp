@@ -1,4 +1,4 @@
-// run_control.hpp: the RunControl that Python sees: signals, a progress callback, a history as arrays.
+// run_control.hpp: RunControl that polls the one of Python: interrupt flag, progress callback, history as arrays.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -20,10 +20,13 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(std::vector<T>&& values) {
   return nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), {owned->size()}, owner);
 }
 
-// Used with the GIL released; every method that touches Python takes it.
+// Polls a hinge.control.RunControl, or only the signal handlers of Python if `control` is None. The solver runs with the
+// GIL released; every method that touches Python objects acquires it.
 class PyRunControl final : public RunControl {
  public:
-  explicit PyRunControl(nb::object callback) : callback_(std::move(callback)), reports_(!callback_.is_none()) {}
+  explicit PyRunControl(nb::object control)
+      : control_(std::move(control)), callback_(control_.is_none() ? nb::none() : nb::object(control_.attr("callback"))),
+        reports_(!callback_.is_none()) {}
 
   void record(const Snapshot& snapshot) override { history_.push_back(snapshot); }
 
@@ -40,21 +43,21 @@ class PyRunControl final : public RunControl {
     }
   }
 
-  // A handler of signals raises, or keeps what it has to say for those who ask: hinge/control.py.
+  // A signal handler raises its exception, or stores it in the interrupt flag of the control (hinge/control.py).
   bool interrupted() override {
     nb::gil_scoped_acquire gil;
     try {
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      nb::object kept = nb::module_::import_("hinge.control").attr("heard")();
-      if (kept.is_none()) return false;
-      error_ = std::move(kept);
+      nb::object stored = control_.is_none() ? nb::none() : nb::object(control_.attr("interrupt"));
+      if (stored.is_none()) return false;
+      error_ = std::move(stored);
     } catch (nb::python_error& error) {
       error_ = nb::borrow(error.value());
     }
     return true;
   }
 
-  // With the GIL held: the exception that asked us to stop, or None.
+  // The exception that stopped the run, or None. The GIL must be held.
   nb::object error() const { return error_.is_valid() ? error_ : nb::none(); }
 
   nb::dict history() const { return as_columns(history_); }
@@ -89,7 +92,7 @@ class PyRunControl final : public RunControl {
     return to_numpy(std::move(values));
   }
 
-  nb::object callback_, error_;
+  nb::object control_, callback_, error_;
   bool reports_;
   std::vector<Snapshot> history_;
   Stopwatch watch_;

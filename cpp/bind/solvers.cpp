@@ -56,11 +56,11 @@ nb::dict report(const SmoResult& result, std::vector<double>&& f, nb::dict histo
 nb::dict smo(const Gram& gram, Vector<const double> linear, Vector<const double> lower, Vector<const double> upper,
              Vector<const std::int8_t> group, std::size_t slots, Vector<double> beta, double tolerance,
              bool stop_on_gap, bool shrinking, std::int64_t max_iterations, double max_seconds, std::size_t cache_bytes,
-             bool double_rows, nb::object progress) {
+             bool double_rows, nb::object python_control) {
   const KernelSource& kernel = gram.source();
   const SignedProblem problem = signed_problem(kernel.size(), linear, lower, upper, group, slots, beta);
   const SmoOptions options{tolerance, stop_on_gap, shrinking, max_iterations, max_seconds, cache_bytes};
-  PyRunControl control(std::move(progress));
+  PyRunControl control(std::move(python_control));
   std::vector<double> f(kernel.size());
   SmoResult result;
   {
@@ -77,7 +77,7 @@ using Part = std::tuple<nb::object, Vector<const double>, Vector<const double>, 
 // Every part: (samples or None for all, linear, lower, upper, group, slots, beta, double_rows, max_iterations, polish, totals).
 nb::list working_set(const Gram& gram, const std::vector<Part>& given, double tolerance, bool stop_on_gap,
                      bool shrinking, double max_seconds, std::size_t cache_bytes, std::size_t size, int threads,
-                     int selection, nb::object progress) {
+                     int selection, nb::object python_control) {
   const KernelSource& kernel = gram.source();
   std::vector<std::int32_t> everybody(kernel.size());
   std::iota(everybody.begin(), everybody.end(), 0);
@@ -99,7 +99,7 @@ nb::list working_set(const Gram& gram, const std::vector<Part>& given, double to
   }
   const WorkingSetOptions options{tolerance, stop_on_gap, -1,        max_seconds, cache_bytes,
                                   size,      threads,     shrinking, static_cast<Selection>(selection)};
-  PyRunControl control(std::move(progress));
+  PyRunControl control(std::move(python_control));
   std::vector<BatchResult> results;
   {
     nb::gil_scoped_release nogil;
@@ -126,11 +126,11 @@ double multiplier(Vector<const double> row, Vector<const double> alpha, Vector<c
 void solvers(nb::module_& m) {
   m.def("smo", &smo, "gram"_a, "linear"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(),
         "group"_a.noconvert(), "slots"_a, "beta"_a.noconvert(), "tolerance"_a, "stop_on_gap"_a, "shrinking"_a,
-        "max_iterations"_a, "max_seconds"_a, "cache_bytes"_a, "double_rows"_a, "progress"_a.none() = nb::none(),
+        "max_iterations"_a, "max_seconds"_a, "cache_bytes"_a, "double_rows"_a, "control"_a.none() = nb::none(),
         "Minimise ½ βᵀKβ + cᵀβ over groups of variables; beta is changed in place.  See smo.hpp.");
   m.def("working_set", &working_set, "gram"_a, "parts"_a, "tolerance"_a, "stop_on_gap"_a, "shrinking"_a,
         "max_seconds"_a, "cache_bytes"_a, "size"_a, "threads"_a, "selection"_a,
-        "progress"_a.none() = nb::none(),
+        "control"_a.none() = nb::none(),
         "Such problems over some of the samples each, by working sets.  See working_set.hpp and batch.hpp.");
   m.def("best_multiplier", &multiplier, "row"_a.noconvert(), "alpha"_a.noconvert(), "gradient"_a.noconvert(),
         "lower"_a.noconvert(), "upper"_a.noconvert(),

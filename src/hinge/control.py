@@ -1,157 +1,274 @@
-"""Ctrl-C while a machine is trained: noted at once, and acted upon where nothing is lost.
+"""Run control: deadline, progress callback and interrupt flag of one run, passed down the call chain.
 
-A KeyboardInterrupt leaves no model where it comes between the end of a solver and what is made of its answer. Within
-`listening()` the handler of SIGINT therefore raises nothing: what the handler before it raises is kept. Solvers look
-at `heard()` and end with the best point they have; Python code that can be left at any line, because its caller catches
-what is raised and has something in hand, says so with `hearing()`. The end of `listening()` raises what was kept, and
-by then the model is there.
+Ctrl-C between the end of a solver and the assembly of the model would leave no model. Within
+``with control.capture_signals():`` the handler of SIGINT therefore stores the exception instead of raising it. Compiled
+solvers poll `RunControl.interrupt` and end with the best point so far. Python code that may be left at any line,
+because its caller catches the exception and has a result, runs within ``with control.interruptible():``, where the
+exception is raised at once. The end of `capture_signals` raises the stored exception; by then the model is complete.
 
-A second Ctrl-C is raised at once, wherever it comes. Threads other than the main one never see a signal, and for them
-all of this does nothing.
+A second Ctrl-C is always raised at once. Python delivers signals to the main thread only: in other threads both
+contexts leave the handler alone, and only the flag is read.
 """
 
 from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable
-from contextlib import ContextDecorator
+from functools import wraps
 from types import FrameType, TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 T = TypeVar("T")
+P = ParamSpec("P")
+
+#: Progress callback, called with a snapshot (iteration, seconds, violation, primal, dual, gap, ...) a few times a
+#: second. The run stops if it returns False.
+Monitor = Callable[[dict[str, Any]], bool | None]
+
 Handler = Callable[[int, FrameType | None], Any]
 
 
-class _Ear:
-    """A handler of SIGINT that keeps what the one before it raises."""
+class RunControl:
+    """Deadline, progress callback and interrupt flag of one run.
 
-    def __init__(self, before: Handler | int | None, outer: _Ear | None) -> None:
-        self.before, self.outer = before, outer
-        self.error: BaseException | None = None
-        self.open = False
-
-    def hear(self, number: int, frame: FrameType | None) -> None:
-        assert callable(self.before)
-        try:
-            self.before(number, frame)
-        except BaseException as error:
-            if self.error is not None:  # a second one
-                self.close()
-                raise
-            self.error = error.with_traceback(None)  # frames would keep their arrays alive
-            if self.open:
-                self.open = False
-                raise
-
-    def close(self) -> None:
-        """Whoever was there before hears again."""
-        global _ear
-        if signal.getsignal(signal.SIGINT) == self.hear:
-            signal.signal(signal.SIGINT, self.before)
-        _ear = self.outer
-
-
-_ear: _Ear | None = None
-
-
-def _my_ear() -> _Ear | None:
-    """That of the main thread, as long as nobody has put another handler in its place."""
-    if _ear is None or threading.current_thread() is not threading.main_thread():
-        return None
-    return _ear if signal.getsignal(signal.SIGINT) == _ear.hear else None
-
-
-class listening(ContextDecorator):
-    """A context, or a decorator, in which Ctrl-C waits for solvers to end; what it raised is raised at the end.
+    Controls derived with `limited_to` and `with_callback` share the interrupt flag. A control that is created while
+    signals are captured for another one, as in a fit within a fit, also sees the interrupt of that one: it is found
+    through the installed handler.
 
     Parameters
     ----------
-    raises : bool
-        False where somebody else tells: a solver says it with `Solution.error`.
+    max_time : float or None
+        Seconds until the deadline, counted from now; None for no deadline.
+    callback : callable or None
+        Called with a snapshot of the run a few times a second; returning False stops the run.
+
+    Attributes
+    ----------
+    deadline : float or None
+        Time of `time.monotonic` at which the run has to end.
+
+    Examples
+    --------
+    >>> from hinge.control import RunControl
+    >>> control = RunControl(max_time=60.0)
+    >>> control.expired(), control.interrupt
+    (False, None)
+    >>> control.limited_to(0.0).expired()
+    True
     """
 
-    def __init__(self, raises: bool = True) -> None:
-        self.raises = raises
-        self.ear: _Ear | None = None
-        self.outermost = self.was_open = False
+    __slots__ = ("_flag", "callback", "deadline")
 
-    def _recreate_cm(self) -> listening:
-        return listening(self.raises)
+    def __init__(self, max_time: float | None = None, callback: Monitor | None = None) -> None:
+        self.deadline: float | None = None if max_time is None else time.monotonic() + max_time
+        self.callback = callback
+        self._flag = _InterruptFlag()
 
-    def __enter__(self) -> Self:
-        global _ear
-        if threading.current_thread() is not threading.main_thread():
+    # ---- deadline ---------------------------------------------------------------------------------------------
+
+    def remaining(self) -> float | None:
+        """Seconds until the deadline, at least 0; None without a deadline."""
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+    def expired(self) -> bool:
+        """Whether the deadline has passed."""
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+    def limited_to(self, max_time: float | None) -> RunControl:
+        """The control of a part of this run that may take `max_time` seconds at most."""
+        if max_time is None:
             return self
-        self.ear, before = _my_ear(), signal.getsignal(signal.SIGINT)
-        if self.ear is not None:
-            self.was_open, self.ear.open = self.ear.open, False
-        elif callable(before):  # SIG_IGN and SIG_DFL are none of ours, nor are handlers that Python cannot see
-            self.ear, self.outermost = _Ear(before, _ear), True
-            _ear = self.ear
-            signal.signal(signal.SIGINT, _ear.hear)
-        return self
+        limit = time.monotonic() + max_time
+        return self._derived(limit if self.deadline is None else min(limit, self.deadline), self.callback)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self.ear is None:
-            return
-        if self.outermost:
-            self.ear.close()
-        else:
-            self.ear.open = self.was_open
-        kept = self.ear.error  # nothing is added to it any more: the handler is gone
-        if kept is not None and self.raises and error is not kept:
-            raise kept
+    # ---- progress ---------------------------------------------------------------------------------------------
+
+    def report(self, snapshot: dict[str, Any]) -> bool:
+        """Call the callback, if there is one; False if it asks the run to stop."""
+        return self.callback is None or self.callback(snapshot) is not False
+
+    def with_callback(self, callback: Monitor | None) -> RunControl:
+        """The control of a part of this run that reports to `callback`."""
+        return self._derived(self.deadline, callback)
+
+    def without_callback(self) -> RunControl:
+        """The control of a part of this run that reports no progress."""
+        return self if self.callback is None else self._derived(self.deadline, None)
+
+    def _derived(self, deadline: float | None, callback: Monitor | None) -> RunControl:
+        part = RunControl.__new__(RunControl)
+        part.deadline, part.callback, part._flag = deadline, callback, self._flag
+        return part
+
+    # ---- interrupts -------------------------------------------------------------------------------------------
+
+    @property
+    def interrupt(self) -> BaseException | None:
+        """The exception that a signal raised while signals were captured; None before that."""
+        return self._flag.current()
+
+    def capture_signals(self, raises: bool = True) -> _Capture:
+        """A context in which SIGINT sets `interrupt` instead of raising; its end raises the stored exception.
+
+        Parameters
+        ----------
+        raises : bool
+            False if the exception is reported otherwise: solvers return it as `Solution.error`.
+        """
+        return _Capture(self._flag, raises)
+
+    def interruptible(self) -> _Interruptible:
+        """A context in which a captured signal is raised at once, even one that came before the context.
+
+        Nothing that needs cleaning up (a lock, the limit on BLAS threads) may be entered within it: a signal can
+        arrive between the lines of a `with` statement.
+        """
+        return _Interruptible(self._flag)
+
+    def unless_interrupted(self, work: Callable[[], T]) -> T | None:
+        """Return ``work()``, or None if the captured interrupt of this run ended it."""
+        try:
+            return work()
+        except BaseException as error:
+            if error is not self.interrupt:
+                raise
+            return None
+
+    def interruptible_call(self, work: Callable[[], T]) -> T | None:
+        """Return ``work()``, during which the interrupt is raised at once; None if it was."""
+        try:
+            with self.interruptible():
+                return work()
+        except BaseException as error:
+            if error is not self.interrupt:
+                raise
+            return None
+
+    def is_interrupt(self, error: BaseException) -> bool:
+        """Whether a handler of SIGINT raised `error`: Python's own handler, or one whose exception was captured."""
+        return isinstance(error, KeyboardInterrupt) or error is self.interrupt
 
 
-class hearing(ContextDecorator):
-    """A context, or a decorator, in which Ctrl-C is raised at once, even one that came before.
+def captures_signals(method: Callable[P, T]) -> Callable[P, T]:
+    """Run a method within ``RunControl().capture_signals()``; controls that capture signals in it share the flag."""
 
-    Nothing that must be left in order may be entered within: a signal does not wait for the end of a `with` statement's
-    own lines.
-    """
+    @wraps(method)
+    def captured(*args: P.args, **kwargs: P.kwargs) -> T:
+        with RunControl().capture_signals():
+            return method(*args, **kwargs)
+
+    return captured
+
+
+class _InterruptFlag:
+    """A handler of SIGINT that stores the exception of the handler it replaced."""
+
+    __slots__ = ("enclosing", "error", "previous", "raises_at_once")
 
     def __init__(self) -> None:
-        self.ear: _Ear | None = None
-        self.was_open = False
+        self.error: BaseException | None = None
+        self.raises_at_once = False
+        self.previous: Handler | int | None = None  # the handler that was replaced
+        self.enclosing: _InterruptFlag | None = None  # the flag that an enclosing capture has installed
+        self.find_installed()
 
-    def _recreate_cm(self) -> hearing:
-        return hearing()
+    def find_installed(self) -> _InterruptFlag | None:
+        """The flag that is the handler of SIGINT, this one or an enclosing one; None outside of the main thread."""
+        if threading.current_thread() is not threading.main_thread():
+            return None
+        handler = signal.getsignal(signal.SIGINT)
+        if not isinstance(handler, _InterruptFlag):
+            return None
+        if handler is not self:
+            self.enclosing = handler
+        return handler
+
+    def current(self) -> BaseException | None:
+        if self.error is not None or self.enclosing is None:
+            return self.error
+        return self.enclosing.error
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        assert callable(self.previous)
+        try:
+            self.previous(number, frame)
+        except BaseException as error:
+            if self.error is not None:  # a second signal
+                self.uninstall()
+                raise
+            self.error = error.with_traceback(None)  # its frames would keep their arrays alive
+            if self.raises_at_once:
+                self.raises_at_once = False
+                raise
+
+    def uninstall(self) -> None:
+        """Restore the previous handler, unless a later one has replaced this one."""
+        previous = self.previous
+        if signal.getsignal(signal.SIGINT) is self:
+            signal.signal(signal.SIGINT, previous)
+
+
+class _Capture:
+    """Context of `RunControl.capture_signals`."""
+
+    __slots__ = ("flag", "installed", "outermost", "raised_at_once", "raises")
+
+    def __init__(self, flag: _InterruptFlag, raises: bool) -> None:
+        self.flag, self.raises = flag, raises
+        self.installed: _InterruptFlag | None = None
+        self.outermost = self.raised_at_once = False
 
     def __enter__(self) -> Self:
-        self.ear = _my_ear()
-        if self.ear is not None:
-            self.was_open, self.ear.open = self.ear.open, True
-            if self.ear.error is not None:  # it came before; one that comes now is raised by the handler
-                self.ear.open = self.was_open
-                raise self.ear.error
+        if threading.current_thread() is not threading.main_thread():
+            return self
+        self.installed, previous = self.flag.find_installed(), signal.getsignal(signal.SIGINT)
+        if self.installed is not None:
+            self.raised_at_once, self.installed.raises_at_once = self.installed.raises_at_once, False
+        elif callable(previous):  # SIG_IGN, SIG_DFL and handlers that Python cannot see stay in place
+            self.installed, self.outermost = self.flag, True
+            self.flag.previous = previous
+            signal.signal(signal.SIGINT, self.flag)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self.ear is not None:
-            self.ear.open = self.was_open
+        if self.installed is None:
+            return
+        if self.outermost:
+            self.installed.uninstall()
+        else:
+            self.installed.raises_at_once = self.raised_at_once
+        stored = self.installed.error
+        if stored is not None and self.raises and error is not stored:
+            raise stored
 
 
-def heard() -> BaseException | None:
-    """What a signal has asked for since `listening` began; solvers that find something here end."""
-    ear = _my_ear()
-    return None if ear is None else ear.error
+class _Interruptible:
+    """Context of `RunControl.interruptible`."""
 
+    __slots__ = ("flag", "installed", "raised_at_once")
 
-def is_signal(error: BaseException) -> bool:
-    """Whether it was raised by a handler of SIGINT, Python's own or another."""
-    return isinstance(error, KeyboardInterrupt) or error is heard()
+    def __init__(self, flag: _InterruptFlag) -> None:
+        self.flag = flag
+        self.installed: _InterruptFlag | None = None
+        self.raised_at_once = False
 
+    def __enter__(self) -> Self:
+        self.installed = self.flag.find_installed()
+        if self.installed is not None:
+            self.raised_at_once, self.installed.raises_at_once = self.installed.raises_at_once, True
+        stored = self.flag.current() if self.installed is None else self.installed.error
+        if stored is not None:  # it came before; a signal that comes now is raised by the handler
+            if self.installed is not None:
+                self.installed.raises_at_once = self.raised_at_once
+            raise stored
+        return self
 
-def attempt(work: Callable[[], T]) -> T | None:
-    """`work()`; None where a signal, `heard()`, ended it while it was `hearing`."""
-    try:
-        return work()
-    except BaseException as error:
-        if error is not heard():
-            raise
-        return None
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self.installed is not None:
+            self.installed.raises_at_once = self.raised_at_once

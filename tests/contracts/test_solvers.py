@@ -23,10 +23,10 @@ RELATIVE = 1e-6  # of the steepness of the problem: what a solver is asked for
 class BoxedLowRank(LowRankInteriorPoint):
     """Through a factor of full rank, the problems it is for."""
 
-    def solve(self, problem, start=None, monitor=None):
+    def solve(self, problem, start=None, control=None):
         held = np.isfinite(problem.upper - problem.lower)
         assume(np.all(held if problem.term is None else held | (problem.term.d > 0)))
-        return super().solve(problem, start, monitor)
+        return super().solve(problem, start, control)
 
 
 def every_solver():

@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hinge import Status
+from hinge.control import RunControl
 from hinge.formulations import Ranking, linear_classification, linear_regression, preferences
 from hinge.kernels import RBF, Linear, open_access
 from hinge.lowrank.columns import make_columns
@@ -182,7 +183,7 @@ def test_a_signal_ends_the_run(name):
             sent.append(time.monotonic())
             os.kill(os.getpid(), signal.SIGINT)
 
-    found = make(max_time=20.0)(problem(), monitor=interrupt)
+    found = make(max_time=20.0)(problem(), control=RunControl(callback=interrupt))
     assert time.monotonic() - sent[0] < 5.0
     assert found.status is Status.INTERRUPTED
     assert isinstance(found.error, KeyboardInterrupt)

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from contracts.strategies import programs
 from contracts.test_solvers import hard_program
 from hinge import Status
+from hinge.control import RunControl
 from hinge.formulations import CSVC, ConvexLoss
 from hinge.kernels import RBF, open_access
 from hinge.losses import Logistic, SquaredHinge
@@ -146,7 +147,7 @@ def test_a_monitor_ends_the_run(name):
     solver, loss = LONG[name]
     problem = machine(loss)
     calls = []
-    found = solver.solve(problem, monitor=lambda record: calls.append(record) or len(calls) < 2)
+    found = solver.solve(problem, control=RunControl(callback=lambda record: calls.append(record) or len(calls) < 2))
     assert found.status is Status.INTERRUPTED
     assert found.error is None
     assert len(calls) == 2
@@ -154,7 +155,7 @@ def test_a_monitor_ends_the_run(name):
     def fails(record):
         raise RuntimeError("enough")
 
-    broken = solver.solve(problem, monitor=fails)
+    broken = solver.solve(problem, control=RunControl(callback=fails))
     assert broken.status is Status.INTERRUPTED
     assert isinstance(broken.error, RuntimeError)
 
@@ -172,7 +173,7 @@ def test_a_signal_ends_the_run(name):
             os.kill(os.getpid(), signal.SIGINT)
 
     assert threading.current_thread() is threading.main_thread()
-    found = solver.solve(problem, monitor=interrupt)
+    found = solver.solve(problem, control=RunControl(callback=interrupt))
     assert found.status is Status.INTERRUPTED
     assert isinstance(found.error, KeyboardInterrupt)
     assert np.all((found.alpha >= problem.lower) & (found.alpha <= problem.upper))

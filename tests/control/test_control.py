@@ -1,48 +1,96 @@
-"""Ctrl-C within `listening`: kept, heard by those who ask, raised at the end, and twice is enough."""
+"""RunControl: deadlines and callbacks of parts of a run, and Ctrl-C while signals are captured."""
 
 import signal
 import threading
 
 import pytest
 
-from hinge.control import attempt, heard, hearing, listening
+from hinge.control import RunControl, captures_signals
 
 
 def ctrl_c():
     signal.raise_signal(signal.SIGINT)
 
 
-class Wanted(Exception):
-    """What a handler of a user raises."""
+class Custom(Exception):
+    """Raised by the signal handler of a user."""
 
 
 @pytest.fixture(autouse=True)
-def handler():
-    """Python's own handler, and after the test it is there again."""
+def default_handler():
+    """Install Python's own handler, and check that it is installed again after the test."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     left = signal.signal(signal.SIGINT, before)
     assert left is signal.default_int_handler
-    assert heard() is None
 
 
-def test_nothing_comes_of_nothing():
-    with listening():
-        assert heard() is None
-    assert attempt(lambda: 3) == 3
+# ---- deadlines and callbacks -------------------------------------------------------------------------------------
 
 
-def test_a_signal_waits_for_the_end():
-    done = []
-    with pytest.raises(KeyboardInterrupt), listening():
+def test_without_a_limit_there_is_no_deadline():
+    control = RunControl()
+    assert control.deadline is None
+    assert control.remaining() is None
+    assert not control.expired()
+    assert control.limited_to(None) is control
+
+
+def test_the_deadline_of_a_part_is_not_later_than_that_of_the_run():
+    control = RunControl(max_time=10.0)
+    assert 9.0 < control.remaining() <= 10.0
+    assert control.limited_to(20.0).deadline == control.deadline
+    assert control.limited_to(1.0).remaining() <= 1.0
+    assert control.limited_to(0.0).expired()
+    assert control.limited_to(0.0).remaining() == 0.0
+
+
+@pytest.mark.parametrize(("answer", "goes_on"), [(None, True), (True, True), (0, True), (False, False)])
+def test_only_false_stops_the_run(answer, goes_on):
+    assert RunControl(callback=lambda snapshot: answer).report({}) is goes_on
+
+
+def test_parts_share_the_callback_unless_they_have_their_own():
+    seen, own = [], []
+    control = RunControl(max_time=10.0, callback=seen.append)
+    control.limited_to(1.0).report({"iteration": 1})
+    control.without_callback().report({"iteration": 2})
+    control.with_callback(own.append).report({"iteration": 3})
+    assert seen == [{"iteration": 1}]
+    assert own == [{"iteration": 3}]
+    assert control.without_callback().deadline == control.deadline
+
+
+# ---- captured signals --------------------------------------------------------------------------------------------
+
+
+def test_without_a_signal_nothing_is_raised():
+    control = RunControl()
+    with control.capture_signals():
+        assert control.interrupt is None
+    assert control.interruptible_call(lambda: 3) == 3
+    assert control.unless_interrupted(lambda: 3) == 3
+
+
+def test_a_signal_is_raised_at_the_end_of_the_capture():
+    done, control = [], RunControl()
+    with pytest.raises(KeyboardInterrupt), control.capture_signals():
         ctrl_c()
-        assert isinstance(heard(), KeyboardInterrupt)
+        assert isinstance(control.interrupt, KeyboardInterrupt)
         done.append(1)
     assert done
 
 
-def test_a_function_may_listen():
-    @listening()
+def test_parts_of_a_run_share_the_interrupt():
+    control = RunControl(max_time=10.0, callback=print)
+    parts = [control.limited_to(1.0), control.without_callback(), control.with_callback(len)]
+    with control.capture_signals(raises=False):
+        ctrl_c()
+    assert all(part.interrupt is control.interrupt is not None for part in parts)
+
+
+def test_a_method_may_capture_signals_again_and_again():
+    @captures_signals
     def work(x):
         ctrl_c()
         done.append(x)
@@ -54,37 +102,41 @@ def test_a_function_may_listen():
     assert done == [5, 5]
 
 
-def test_it_is_raised_at_once_where_nothing_can_be_lost():
-    done = []
-    with pytest.raises(KeyboardInterrupt), listening():
-        with pytest.raises(KeyboardInterrupt) as told, hearing():
+def test_a_signal_is_raised_at_once_in_an_interruptible_section():
+    done, control = [], RunControl()
+    with pytest.raises(KeyboardInterrupt), control.capture_signals():
+        with pytest.raises(KeyboardInterrupt) as raised, control.interruptible():
             ctrl_c()
             done.append("never")
-        assert told.value is heard()
+        assert raised.value is control.interrupt
         done.append("caught")
     assert done == ["caught"]
 
 
-def test_one_that_came_before_is_raised_where_hearing_begins():
-    done = []
-    with pytest.raises(KeyboardInterrupt), listening():
+def test_an_earlier_signal_is_raised_where_an_interruptible_section_begins():
+    done, control = [], RunControl()
+    with pytest.raises(KeyboardInterrupt), control.capture_signals():
         ctrl_c()
-        assert attempt(hearing()(lambda: done.append("never"))) is None
+        assert control.interruptible_call(lambda: done.append("never")) is None
         done.append("caught")
     assert done == ["caught"]
 
 
-def test_what_is_not_a_signal_is_no_interruption():
+@pytest.mark.parametrize("call", ["interruptible_call", "unless_interrupted"])
+def test_other_exceptions_are_not_interrupts(call):
     def fails():
-        raise Wanted
+        raise Custom
 
-    with pytest.raises(Wanted), listening():
-        attempt(fails)
+    control = RunControl()
+    with pytest.raises(Custom), control.capture_signals():
+        getattr(control, call)(fails)
+    assert not control.is_interrupt(Custom())
+    assert control.is_interrupt(KeyboardInterrupt())
 
 
-def test_the_second_is_raised_at_once():
+def test_the_second_signal_is_raised_at_once():
     done = []
-    with pytest.raises(KeyboardInterrupt), listening():
+    with pytest.raises(KeyboardInterrupt), RunControl().capture_signals():
         ctrl_c()
         done.append("one")
         ctrl_c()
@@ -92,96 +144,131 @@ def test_the_second_is_raised_at_once():
     assert done == ["one"]
 
 
-def test_listening_within_listening():
-    """The inner end raises too, and the outer one does not hold the next signal back."""
-    done = []
-    with pytest.raises(KeyboardInterrupt), listening():
-        with pytest.raises(KeyboardInterrupt), listening():
+@pytest.mark.parametrize("same", [True, False])
+def test_captures_may_be_nested(same):
+    """The inner end raises too. A control of its own finds the enclosing one through the installed handler."""
+    done, control = [], RunControl()
+    with pytest.raises(KeyboardInterrupt), control.capture_signals():
+        inner = control if same else RunControl()
+        with pytest.raises(KeyboardInterrupt), inner.capture_signals():
             ctrl_c()
+            assert inner.interrupt is control.interrupt is not None
             done.append("inner")
-        assert heard() is not None
+        assert control.interrupt is not None
         done.append("outer")
     assert done == ["inner", "outer"]
 
 
-def test_a_solver_leaves_the_word_to_others():
-    with pytest.raises(KeyboardInterrupt), listening():
-        with listening(raises=False):
+def test_a_control_made_within_a_capture_sees_its_interrupt():
+    control = RunControl()
+    with control.capture_signals(raises=False):
+        inner = RunControl()
+        ctrl_c()
+        assert inner.interrupt is control.interrupt
+        assert inner.interruptible_call(lambda: "never") is None
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_solver_may_leave_the_exception_to_its_caller(same):
+    control = RunControl()
+    with pytest.raises(KeyboardInterrupt), control.capture_signals():
+        inner = control if same else RunControl()
+        with inner.capture_signals(raises=False):
             ctrl_c()
-        assert heard() is not None
-    with listening(raises=False):
+        assert control.interrupt is not None
+    with RunControl().capture_signals(raises=False):
         ctrl_c()
 
 
-def test_hearing_does_not_reach_into_what_listens_again():
-    done = []
-    with pytest.raises(KeyboardInterrupt), listening(), hearing():
-        with listening(raises=False):
+def test_an_interruptible_section_does_not_reach_into_a_nested_capture():
+    done, control = [], RunControl()
+    with pytest.raises(KeyboardInterrupt), control.capture_signals(), control.interruptible():
+        with control.capture_signals(raises=False):
             ctrl_c()
-            done.append("kept")
-        assert heard() is not None
-    assert done == ["kept"]
+            done.append("stored")
+        assert control.interrupt is not None
+    assert done == ["stored"]
 
 
-def test_an_error_does_not_swallow_it():
-    with pytest.raises(KeyboardInterrupt) as told, listening():
+def test_an_error_does_not_hide_the_signal():
+    with pytest.raises(KeyboardInterrupt) as raised, RunControl().capture_signals():
         ctrl_c()
-        raise Wanted
-    assert isinstance(told.value.__context__, Wanted)
+        raise Custom
+    assert isinstance(raised.value.__context__, Custom)
 
 
-class TestHandlersOfOthers:
-    def test_are_called_and_may_say_no(self):
-        calls = []
+class TestHandlersOfUsers:
+    def test_are_called_and_may_decline(self):
+        calls, control = [], RunControl()
         signal.signal(signal.SIGINT, lambda *_: calls.append(1))
-        with listening():
+        with control.capture_signals():
             ctrl_c()
             ctrl_c()
-            assert heard() is None
+            assert control.interrupt is None
         assert calls == [1, 1]
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def test_what_they_raise_is_kept(self):
+    def test_their_exception_is_stored(self):
         def raising(*_):
-            raise Wanted
+            raise Custom
 
+        control = RunControl()
         signal.signal(signal.SIGINT, raising)
-        with pytest.raises(Wanted), listening():
+        with pytest.raises(Custom), control.capture_signals():
             ctrl_c()
-            assert isinstance(heard(), Wanted)
+            assert isinstance(control.interrupt, Custom)
         assert signal.signal(signal.SIGINT, signal.default_int_handler) is raising
 
-    def test_are_not_replaced_where_nobody_is_to_hear(self):
+    def test_ignored_signals_stay_ignored(self):
+        control = RunControl()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        with listening():
+        with control.capture_signals():
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
             ctrl_c()
-            assert heard() is None
+            assert control.interrupt is None
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def test_one_that_is_put_in_place_meanwhile_stays(self):
+    def test_a_handler_installed_within_a_capture_stays(self):
         def later(*_):
-            raise Wanted
+            raise Custom
 
-        with listening():
+        control = RunControl()
+        with control.capture_signals():
             signal.signal(signal.SIGINT, later)
-            with pytest.raises(Wanted), listening():
+            with pytest.raises(Custom), RunControl().capture_signals():
                 ctrl_c()
         assert signal.signal(signal.SIGINT, signal.default_int_handler) is later
 
 
-def test_other_threads_neither_listen_nor_hear():
+def test_other_threads_neither_capture_signals_nor_see_the_interrupt_of_other_runs():
     found = {}
 
     def work():
-        with listening(), hearing():
+        own = RunControl()
+        with own.capture_signals(), own.interruptible():
             found["handler"] = signal.getsignal(signal.SIGINT)
-            found["heard"] = heard()
+            found["interrupt"] = own.interrupt
 
-    with pytest.raises(KeyboardInterrupt), listening():
+    control = RunControl()
+    with pytest.raises(KeyboardInterrupt), control.capture_signals():
         ctrl_c()
         inside = signal.getsignal(signal.SIGINT)
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
-    assert found == {"handler": inside, "heard": None}
+    assert found == {"handler": inside, "interrupt": None}
+
+
+def test_other_threads_of_a_run_see_its_interrupt():
+    found, control = [], RunControl()
+
+    def work():
+        found.append(control.interrupt)
+        found.append(control.interruptible_call(lambda: "never"))
+
+    with control.capture_signals(raises=False):
+        ctrl_c()
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert found == [control.interrupt, None]

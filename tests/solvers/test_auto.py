@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from hinge import Status
+from hinge.control import RunControl
 from hinge.formulations import CSVC, ConvexLoss
 from hinge.kernels import RBF, Linear, Polynomial, Precomputed, open_access
 from hinge.losses import Logistic
@@ -46,7 +47,7 @@ def test_an_interior_point_cut_short_does_not_replace_smo(monkeypatch, status):
     patience = 20_000 + len(y) ** 2 // 4
     by_smo = WorkingSet(tol=1e-6, max_iter=patience).solve(problem)
 
-    def cut_short(self, problem, monitor=None):
+    def cut_short(self, problem, control=None):
         return replace(by_smo, alpha=np.zeros_like(by_smo.alpha), status=status)
 
     monkeypatch.setattr(InteriorPoint, "follow", cut_short)
@@ -59,7 +60,7 @@ def test_a_small_gap_far_from_tol_is_not_called_solved(monkeypatch):
     """An interior point that could be neither polished nor carried to the bounds."""
     problem = creeping()
     rough = replace(WorkingSet(tol=1e-6, max_iter=100).solve(problem), status=Status.SOLVED)
-    monkeypatch.setattr(InteriorPoint, "follow", lambda self, problem, monitor=None: rough)
+    monkeypatch.setattr(InteriorPoint, "follow", lambda self, problem, control=None: rough)
     monkeypatch.setattr(Auto, "_patience", lambda self, problem: 10)
     found = Auto(tol=1e-6).solve(problem)
     assert found.status is Status.NUMERICAL
@@ -186,7 +187,7 @@ def test_a_signal_between_two_methods_keeps_the_first(monkeypatch, ctrl_c, place
     """Also where no solver listens: after the first one, while the rank is looked for, or before the second."""
     monkeypatch.setattr(auto, place, ctrl_c(getattr(auto, place)))
     problem = flat()
-    one, two = Auto().solve_many([problem, problem])
+    one, two = Auto().solve_batch([problem, problem])
     assert one.status is Status.INTERRUPTED
     assert isinstance(one.error, KeyboardInterrupt)
     assert np.any(one.alpha != 0)
@@ -211,5 +212,5 @@ def test_a_run_on_the_factor_that_is_stopped_does_not_compute_a_gradient(monkeyp
     problem = flat()
     monkeypatch.setattr(type(problem), "gradient", lambda self, alpha: pytest.fail("n² more"))
     solver = LowRankInteriorPoint(approximation=exact_factorization(problem), tol=1e-10)
-    found = solver.solve(problem, None, lambda record: False)
+    found = solver.solve(problem, None, RunControl(callback=lambda record: False))
     assert found.status is Status.INTERRUPTED

@@ -226,7 +226,7 @@ def test_several_problems_share_a_matrix_with_its_diagonal():
         ConvexLoss(s, weight[rows], losses.SquaredHinge()).build(access.subset(rows))
         for s, rows in zip(sign, parts, strict=True)
     ]
-    together = WorkingSet(tol=1e-8, polish=False).solve_many(machines)
+    together = WorkingSet(tol=1e-8, polish=False).solve_batch(machines)
     for problem, found in zip(machines, together, strict=True):
         alone = WorkingSet(tol=1e-8, polish=False).solve(problem)
         np.testing.assert_allclose(found.alpha, alone.alpha, atol=1e-6)

@@ -10,7 +10,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.control import listening
+from hinge.control import captures_signals
 from hinge.estimators.common.data import Data
 from hinge.estimators.common.rollback import rollback
 from hinge.estimators.kernel.base import Subproblem
@@ -126,11 +126,11 @@ class RankingSVM(SingleMachine):
     def _is_explained(self) -> bool:
         return False
 
-    def _solver(self, max_time: float | None = None) -> Any:
+    def _solver(self) -> Any:
         if not (isinstance(self.solver, str) and self.solver == "auto"):
-            return super()._solver(max_time)
+            return super()._solver()
         threads = effective_n_jobs(self.n_jobs)
-        return PairDescent(tol=self.tol, max_iter=self.max_iter, max_time=max_time, threads=threads)
+        return PairDescent(tol=self.tol, max_iter=self.max_iter, threads=threads)
 
     def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
         return check_relevance(y)
@@ -146,7 +146,7 @@ class RankingSVM(SingleMachine):
         squared = not self._has_own_loss()
         return make_pairs(data.y, query[data.rows], float(self.C), self.weighting, data.weight, weight, squared)
 
-    @listening()
+    @captures_signals
     def fit(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None, query_weight: Any = None) -> Self:
         """Train on the preferences that the relevance y holds within queries.
 
@@ -169,7 +169,7 @@ class RankingSVM(SingleMachine):
         with rollback(self):
             data = self._validate(X, y, sample_weight)
             pairs = self._pairs(data, qid, query_weight)
-            kernel, (expansion,) = self._train(data, [Subproblem(None, pairs)], self._deadline())
+            kernel, (expansion,) = self._train(data, [Subproblem(None, pairs)], self._control())
             self.n_pairs_ = len(pairs.first)
             self._assemble_single(data, kernel, expansion)
         return self._finish()

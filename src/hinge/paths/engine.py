@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hinge import _core
+from hinge.control import RunControl
 from hinge.kernels import Access, PairAccess, Precomputed, cache_bytes, open_access
 from hinge.paths.breakpoints import Pieces
 from hinge.paths.parametric import ParametricProblem
@@ -95,7 +96,7 @@ class Engine:
     ) -> tuple[Pieces | None, Counts, Status, float]:
         """Along θ from `low`, where the engine stands, to `high`: the pieces, what happened, and how far it got."""
         report, record_ = self.set.follow(
-            *motion.rates(), low, high - low, record, max_time or 0.0, max_events, progress
+            *motion.rates(), low, high - low, record, max_time or 0.0, max_events, RunControl(callback=progress)
         )
         self._check(report)
         pieces = Pieces.from_record(record_) if record else None

@@ -59,7 +59,7 @@ class LinearSearch(Search):
                 return
             began = time.monotonic()
             model.set_params(C=C, max_time=left)
-            model._fit(X, y, weight, monitor=lambda _: not stop.is_set())
+            model._fit(X, y, weight, callback=lambda _: not stop.is_set())
             fitted = time.monotonic()
             if model.status_ in (Status.TIME_LIMIT, Status.INTERRUPTED):
                 return

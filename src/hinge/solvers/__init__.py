@@ -1,8 +1,9 @@
 """Solvers: frozen options and one verb, `solve(problem) -> Solution`.  They know no labels and no data."""
 
+from hinge.control import Monitor, RunControl
 from hinge.solvers.auto import Auto
+from hinge.solvers.base import Capabilities, Solver
 from hinge.solvers.basis.newton import ReducedBasisNewton
-from hinge.solvers.callback import Monitor
 from hinge.solvers.decomposition.chunking import Chunking
 from hinge.solvers.decomposition.smo import SMO
 from hinge.solvers.decomposition.working_set import WorkingSet
@@ -12,7 +13,7 @@ from hinge.solvers.interior_point.low_rank import LowRankInteriorPoint
 from hinge.solvers.linear.coordinate_descent import CoordinateDescent
 from hinge.solvers.linear.programming import LinearProgramming
 from hinge.solvers.ranking.pair_descent import PairDescent
-from hinge.solvers.registry import Solver, choose
+from hinge.solvers.registry import choose
 from hinge.solvers.textbook.adatron import AdaTron
 from hinge.solvers.textbook.gradient_descent import GradientDescent
 from hinge.solvers.textbook.lagrangian import Lagrangian
@@ -23,6 +24,7 @@ __all__ = [
     "SMO",
     "AdaTron",
     "Auto",
+    "Capabilities",
     "Chunking",
     "CoordinateDescent",
     "Descent",
@@ -37,6 +39,7 @@ __all__ = [
     "PairDescent",
     "ReducedBasisNewton",
     "RegularizedRisk",
+    "RunControl",
     "Solver",
     "WorkingSet",
     "choose",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import ClassVar
 
 import numpy as np
 
-from hinge.control import heard, listening
+from hinge.control import RunControl
 from hinge.problems import Diagonal, Problem, Solution, Status, certify
-from hinge.solvers.callback import Monitor
-from hinge.solvers.decomposition.working_set import Start, WorkingSet
+from hinge.solvers.base import Capabilities, Start
+from hinge.solvers.decomposition.working_set import WorkingSet
 from hinge.solvers.diagonal import fold_diagonal, unfold_diagonal
 from hinge.solvers.interior_point.dense import MAX_ITER, InteriorPoint
 from hinge.solvers.interior_point.low_rank import LowRankInteriorPoint
@@ -55,37 +55,42 @@ class Auto(WorkingSet):
     Certificate: that of the solver taken.
     """
 
-    def solve_many(
-        self, problems: Sequence[Problem], starts: Sequence[Start] | None = None, monitor: Monitor | None = None
+    capabilities: ClassVar = Capabilities(
+        tol="kkt_violation", terms=("none", "diagonal", "convex"), batch=True,
+        options=("tol", "cache_size", "shrinking", "threads"),
+    )  # fmt: skip
+
+    def solve_batch(
+        self, problems: Sequence[Problem], starts: Sequence[Start] | None = None, control: RunControl | None = None
     ) -> list[Solution]:
-        """Solve problems, side by side where they share a kernel matrix."""
-        with listening(raises=False):  # what the first method has is not lost where a signal comes before the second
-            return _told(self._in_turn(problems, starts, monitor))
+        """Solve problems, in parallel if they share a kernel matrix."""
+        control = self.started(control)
+        with control.capture_signals(raises=False):  # a signal between two methods keeps the result of the first
+            return _with_error(self._in_turn(problems, starts, control), control.interrupt)
 
     def _in_turn(
-        self, problems: Sequence[Problem], starts: Sequence[Start] | None, monitor: Monitor | None
+        self, problems: Sequence[Problem], starts: Sequence[Start] | None, control: RunControl
     ) -> list[Solution]:
-        began = time.monotonic()
         starts = starts or [None] * len(problems)
         found: dict[int, Solution] = {}
         for k, (problem, start) in enumerate(zip(problems, starts, strict=True)):
             if needs_interior(problem):
-                found[k] = self._curved(problem, began, monitor)
+                found[k] = self._curved(problem, control)
             elif start is None and self.tol < PRECISE_TOL and self._may_be_dense(problem):
-                precise = self._interior(problem, began, monitor)
+                precise = self._interior(problem, control)
                 if precise.status is Status.SOLVED or precise.error is not None:
                     found[k] = self._honest(problem, precise)
         rest = [k for k in range(len(problems)) if k not in found]
         limits = [self._limit(problems[k]) for k in rest]
-        engine = self._engine(self.max_iter, began)
+        engine = self._engine(self.max_iter)
         folded = fold_diagonal([problems[k] for k in rest])
-        plain = engine._solve_many(folded, [starts[k] for k in rest], monitor, limits)
+        plain = engine._solve_batch(folded, [starts[k] for k in rest], control, limits)
         first = [unfold_diagonal(problems[k], solution) for k, solution in zip(rest, plain, strict=True)]
         for k, limit, solution in zip(rest, limits, first, strict=True):
             more = limit != self.max_iter or self._may_be_dense(problems[k])
             if more and solution.status is Status.MAX_ITER:
-                stopped = next((s.error for s in found.values() if s.error is not None), heard())
-                solution = self._insist(problems[k], solution, stopped, began, monitor)
+                stopped = next((s.error for s in found.values() if s.error is not None), control.interrupt)
+                solution = self._insist(problems[k], solution, stopped, control)
             found[k] = solution
         return [found[k] for k in range(len(problems))]
 
@@ -97,17 +102,17 @@ class Auto(WorkingSet):
         plain = problem.term is None and is_factorable(problem)
         return self.max_iter < 0 and problem.Q.n > DENSE_N and plain
 
-    def _curved(self, problem: Problem, began: float, monitor: Monitor | None) -> Solution:
+    def _curved(self, problem: Problem, control: RunControl) -> Solution:
         """A loss that no solver of boxes can do: on the factor of a matrix of low rank, else on the matrix itself."""
         limit = self._interior_limit()
         found: Solution | None = None
         if problem.Q.n > DENSE_N and is_factorable(problem) and estimated_rank(problem) is not None:
-            found = self._factored(problem, began, monitor, limit)
+            found = self._factored(problem, control, limit)
             good = certify(problem, *found.point, found.gradient).relative_gap <= FACTORED_GAP
             if found.status in (Status.TIME_LIMIT, Status.INTERRUPTED) or (found.status is Status.SOLVED and good):
                 return found
         try:
-            return InteriorPoint(max_time=self._left(began), max_iter=limit).solve(problem, None, monitor)
+            return InteriorPoint(max_iter=limit).solve(problem, None, control)
         except MemoryError:
             if found is None:
                 raise
@@ -129,54 +134,53 @@ class Auto(WorkingSet):
         return enough(problem.Q.n) if self.max_iter < 0 else self.max_iter
 
     def _insist(
-        self, problem: Problem, first: Solution, stopped: BaseException | None, began: float, monitor: Monitor | None
+        self, problem: Problem, first: Solution, stopped: BaseException | None, control: RunControl
     ) -> Solution:
         """Working sets have not got there; nothing is begun where something has asked to stop."""
         if stopped is not None:
             return replace(first, status=Status.INTERRUPTED, error=stopped)
         if self._may_be_factored(problem):
             if estimated_rank(problem) is not None:
-                return self._by_factor(problem, first, began, monitor)
+                return self._by_factor(problem, first, control)
             left = enough(problem.Q.n) - first.iterations
-            return first.then(self._engine(left, began).solve(problem, first, monitor)) if left > 0 else first
+            return first.then(self._engine(left).solve(problem, first, control)) if left > 0 else first
         if not self._may_be_dense(problem):
             return first if has_solution(problem) else replace(first, status=Status.NUMERICAL)
-        second = self._interior(problem, began, monitor)
+        second = self._interior(problem, control)
         if second.status is Status.SOLVED:
             return first.then(self._honest(problem, second))
         if second.status in (Status.TIME_LIMIT, Status.INTERRUPTED):  # half-way an interior point is of no use
             return replace(first, status=second.status, error=second.error)
         patience = self._patience(problem)
         limit = LAST_PATIENCE * patience if self.max_iter < 0 else self.max_iter - patience
-        rest = self._engine(limit, began).solve(problem, first, monitor)
+        rest = self._engine(limit).solve(problem, first, control)
         if rest.status is not Status.SOLVED and rest.error is None and _value(problem, second) < _value(problem, rest):
             rest = replace(second, status=Status.NUMERICAL)
         if rest.status is Status.MAX_ITER and self.max_iter < 0:
             rest = replace(rest, status=Status.NUMERICAL)
         return first.then(rest)
 
-    def _by_factor(self, problem: Problem, first: Solution, began: float, monitor: Monitor | None) -> Solution:
+    def _by_factor(self, problem: Problem, first: Solution, control: RunControl) -> Solution:
         """Interior point on the factor of the kernel matrix; working sets carry on where it was not made exact."""
-        second = self._factored(problem, began, monitor, FACTOR_ITERATIONS)
+        second = self._factored(problem, control, FACTOR_ITERATIONS)
         if second.status is Status.SOLVED and second.polished:
             return first.then(second)
         if second.status in (Status.TIME_LIMIT, Status.INTERRUPTED):
             return replace(first, status=second.status, error=second.error)
         better = first.then(second) if _value(problem, second) < _value(problem, first) else first
-        return better.then(self._engine(enough(problem.Q.n), began).solve(problem, better, monitor))
+        return better.then(self._engine(enough(problem.Q.n)).solve(problem, better, control))
 
-    def _factored(self, problem: Problem, began: float, monitor: Monitor | None, limit: int) -> Solution:
+    def _factored(self, problem: Problem, control: RunControl, limit: int) -> Solution:
         return LowRankInteriorPoint(
-            approximation=exact_factorization(problem), tol=1e-10, max_time=self._left(began), max_iter=limit,
-            threads=self.threads,
-        ).solve(problem, None, monitor)  # fmt: skip
+            approximation=exact_factorization(problem), tol=1e-10, max_iter=limit, threads=self.threads
+        ).solve(problem, None, control)
 
-    def _interior(self, problem: Problem, began: float, monitor: Monitor | None) -> Solution:
+    def _interior(self, problem: Problem, control: RunControl) -> Solution:
         """Interior point; where its answer could not be polished, SMO carries it from the interior to the bounds."""
-        inside = InteriorPoint(max_time=self._left(began)).follow(problem, monitor)
+        inside = InteriorPoint().follow(problem, control)
         if inside.status is not Status.SOLVED or inside.polished:
             return inside
-        outside = self._engine(self._patience(problem), began).solve(problem, inside, monitor)
+        outside = self._engine(self._patience(problem)).solve(problem, inside, control)
         return inside.then(outside) if outside.status is Status.SOLVED or outside.error is not None else inside
 
     def _honest(self, problem: Problem, solution: Solution) -> Solution:
@@ -187,12 +191,10 @@ class Auto(WorkingSet):
         """Iterations where there is no other way than interior point: as many as steps are allowed."""
         return -1 if self.max_iter < 0 else min(self.max_iter, MAX_ITER)
 
-    def _engine(self, max_iter: int, began: float) -> WorkingSet:
+    def _engine(self, max_iter: int) -> WorkingSet:
+        """The working-set solver; its deadline is that of the run control."""
         options = {field.name: getattr(self, field.name) for field in fields(WorkingSet)}
-        return WorkingSet(**{**options, "max_iter": max_iter, "max_time": self._left(began)})
-
-    def _left(self, began: float) -> float | None:
-        return None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
+        return WorkingSet(**{**options, "max_iter": max_iter, "max_time": None})
 
 
 def patience(n: int) -> int:
@@ -223,9 +225,8 @@ def _value(problem: Problem, solution: Solution) -> float:
     return problem.value(solution.alpha, solution.gradient)
 
 
-def _told(solutions: list[Solution]) -> list[Solution]:
-    """A signal that came when all was done is the caller's to raise."""
-    late = heard()
-    if late is not None and all(solution.error is None for solution in solutions):
-        solutions[-1:] = [replace(solution, error=late) for solution in solutions[-1:]]
+def _with_error(solutions: list[Solution], interrupt: BaseException | None) -> list[Solution]:
+    """Add an interrupt that came after the last solver had ended to the last solution."""
+    if interrupt is not None and all(solution.error is None for solution in solutions):
+        solutions[-1:] = [replace(solution, error=interrupt) for solution in solutions[-1:]]
     return solutions

@@ -1,4 +1,4 @@
-"""What a run written in Python keeps: its snapshots, its limits, and who may stop it."""
+"""Recorded iterations of a run written in Python, and its stopping criterion."""
 
 from __future__ import annotations
 
@@ -9,25 +9,34 @@ from typing import Any
 
 import numpy as np
 
-from hinge.control import hearing
+from hinge.control import RunControl
 from hinge.problems import History, Status
-from hinge.solvers.callback import Monitor
+from hinge.solvers.base import stop_status
 
 
 class RunLog:
-    """Snapshots of a run, and the verdict after each: go on (None), or a status."""
+    """Snapshots of a run, and after each of them the decision to continue (None) or a final status.
 
-    def __init__(self, tol: float, max_iter: int, max_time: float | None, monitor: Monitor | None) -> None:
-        self.tol, self.max_iter, self.monitor = tol, max_iter, monitor
+    Parameters
+    ----------
+    tol : float
+        Relative gap at which the run has converged.
+    max_iter : int
+        Iteration at which the run ends with `Status.MAX_ITER`.
+    control : RunControl
+        Deadline, callback and interrupt flag of the run.
+    """
+
+    def __init__(self, tol: float, max_iter: int, control: RunControl) -> None:
+        self.tol, self.max_iter, self.control = tol, max_iter, control
         self.began = time.monotonic()
-        self.deadline = None if max_time is None else self.began + max_time
         self.records: list[dict[str, Any]] = []
         self.error: BaseException | None = None
 
     def note(
         self, iteration: int, primal: float, dual: float, gap: float, violation: float, active: int, scale: float = 0.0
     ) -> Status | None:
-        """Take a snapshot; SOLVED once the gap is at most tol times the objective (or `scale`, if that is more)."""
+        """Record a snapshot; SOLVED if the gap is at most `tol` times the objective, or `scale` if that is larger."""
         self.records.append({
             "iteration": iteration, "seconds": time.monotonic() - self.began, "violation": violation,
             "primal": primal, "dual": dual, "gap": gap, "active": active, "exact": True,
@@ -36,24 +45,20 @@ class RunLog:
             return Status.SOLVED
         if iteration >= self.max_iter:
             return Status.MAX_ITER
-        return self.limits()
+        return self.stop_status()
 
-    def enough(self, gap: float, value: float) -> bool:
-        """Whether a gap is within the tolerance."""
+    def stop_status(self) -> Status | None:
+        """TIME_LIMIT or INTERRUPTED if the control asks to stop, after a report of the last snapshot."""
+        return stop_status(self.control, self.records[-1] if self.records else None)
+
+    def is_converged(self, gap: float, value: float) -> bool:
+        """Whether a gap at an objective `value` is within the tolerance."""
         return gap <= self.tol * max(abs(value - 0.5 * gap), 0.0)
 
-    def limits(self) -> Status | None:
-        """TIME_LIMIT or INTERRUPTED where it is time to stop."""
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            return Status.TIME_LIMIT
-        if self.monitor is not None and self.records and self.monitor(self.records[-1]) is False:
-            return Status.INTERRUPTED
-        return None
-
     def run(self, work: Callable[[], Status]) -> Status:
-        """`work`, whose errors end the run: a signal, or what the monitor raised."""
+        """The status of `work()`; an interrupt or an exception of the callback ends it with INTERRUPTED."""
         try:
-            with hearing():
+            with self.control.interruptible():
                 return work()
         except np.linalg.LinAlgError:
             return Status.NUMERICAL
@@ -66,5 +71,6 @@ class RunLog:
         return int(self.records[-1]["iteration"]) if self.records else 0
 
     def history(self) -> History:
+        """The snapshots as columns."""
         names = [field.name for field in fields(History)]
         return History.from_columns({name: np.array([record[name] for record in self.records]) for name in names})

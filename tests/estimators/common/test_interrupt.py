@@ -14,7 +14,7 @@ from hinge.solvers import InteriorPoint, Lagrangian, LowRankInteriorPoint, auto
 
 HOME = str(Path(hinge.__file__).parent)
 
-SOLVES = ("solve", "solve_many", "solve_linear", "solve_crammer_singer")
+SOLVES = ("solve", "solve_batch", "solve_linear", "solve_crammer_singer")
 
 #: Lines at which a signal is tried, for each machine: all of them would take minutes.
 TRIED = 60

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from hinge import LinearSVC, Status
-from hinge.control import listening
+from hinge.control import RunControl
 from hinge.problems import Bias, CrammerSingerProblem, certify_crammer_singer
 from hinge.solvers import CoordinateDescent
 from hinge.solvers.interior_point import crammer_singer as crammer_singer_interior
@@ -93,27 +93,28 @@ class TestWhereDescentCreeps:
     def test_time_is_a_limit_too(self):
         problem = problem_of(Bias.NONE, "dense", C=1e4)
         crept = CoordinateDescent(tol=1e-10, max_iter=50).solve_crammer_singer(problem)
-        found = by_interior_point(problem, crept, 1e-10, 0.0)
+        found = by_interior_point(problem, crept, 1e-10, RunControl(0.0))
         assert found.status is Status.TIME_LIMIT
         assert found.gap <= crept.gap
 
     @pytest.mark.parametrize(
         ("asks", "error"),
         [(lambda: False, type(None)), (lambda: signal.raise_signal(signal.SIGINT), KeyboardInterrupt)],
-        ids=["monitor", "signal"],
+        ids=["callback", "signal"],
     )
-    def test_a_monitor_and_a_signal_are_heard(self, asks, error):
-        """`fit` listens, so nothing is raised here; what there is is kept."""
+    def test_a_callback_and_a_signal_end_the_run(self, asks, error):
+        """`fit` captures signals: nothing is raised here, and the best point is returned."""
         problem = problem_of(Bias.NONE, "dense", C=1e4)
         crept = CoordinateDescent(tol=1e-10, max_iter=50).solve_crammer_singer(problem)
         seen = []
 
-        def monitor(snapshot):
+        def callback(snapshot):
             seen.append(snapshot)
             return asks() if len(seen) == 2 else None
 
-        with listening(raises=False):
-            found = by_interior_point(problem, crept, 1e-10, None, monitor)
+        control = RunControl(callback=callback)
+        with control.capture_signals(raises=False):
+            found = by_interior_point(problem, crept, 1e-10, control)
         assert found.status is Status.INTERRUPTED
         assert type(found.error) is error
         assert len(seen) == 2

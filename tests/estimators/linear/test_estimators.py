@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hinge
 from hinge import Status
+from hinge.control import RunControl
 from hinge.estimators.linear.batch import side_by_side
 from hinge.formulations import linear_classification
 from hinge.solvers import CoordinateDescent
@@ -229,13 +230,13 @@ class TestLimits:
         X, y = make_classification(3000, 20, n_informative=10, n_classes=6, random_state=0)
         stopped = []
 
-        def monitor(snapshot):
+        def callback(snapshot):
             stopped.append(snapshot)
             return False
 
-        for limits, monitored in (({"max_time": 1e-9}, None), ({}, monitor)):
+        for limits, shown in (({"max_time": 1e-9}, None), ({}, callback)):
             model = hinge.LinearSVC(loss="hinge", C=1e4, tol=1e-14, n_jobs=n_jobs, max_iter=-1, dual=True, **limits)
-            model._fit(X, y, monitor=monitored)
+            model._fit(X, y, callback=shown)
             assert model.status_ in (Status.TIME_LIMIT, Status.INTERRUPTED)
             found = model.certify(X, y)
             assert np.isfinite(model.certificate_.gap)
@@ -339,10 +340,10 @@ def test_machines_in_other_threads_show_themselves_in_turn():
         inside.pop()
         return len(most) < 2
 
-    def solve(k, threads, monitor):
+    def solve(k, threads, control):
         crept = CoordinateDescent(tol=1e-9, max_iter=3, threads=threads).solve_linear(problems[k])
-        return by_interior_point(problems[k], crept, 1e-9, None, monitor)
+        return by_interior_point(problems[k], crept, 1e-9, control)
 
-    found = side_by_side(solve, problems, 2, show)
+    found = side_by_side(solve, problems, 2, RunControl(callback=show))
     assert Status.INTERRUPTED in [solution.status for solution in found]
     assert max(most) == 1

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from hinge import Status, _core
+from hinge.control import RunControl
 from hinge.kernels import RBF, FunctionKernel, Linear, Polynomial, Precomputed
 from hinge.lowrank.columns import make_columns
 from hinge.lowrank.source import Source
@@ -186,18 +187,19 @@ def test_bounds_hold_wherever_it_stops():
         assert np.all(np.diff(found.history.primal) < 0)
 
 
-def test_limits_and_monitors_keep_the_best_so_far():
+def test_limits_and_callbacks_keep_the_best_so_far():
     problem = problem_of(2000, 50, 2)
     assert ReducedBasisNewton(tol=1e-9, max_time=1e-9).solve(problem).status is Status.TIME_LIMIT
     seen = []
-    stopped = ReducedBasisNewton(tol=1e-9).solve(problem, lambda record: seen.append(record) or len(seen) < 3)
+    control = RunControl(callback=lambda record: seen.append(record) or len(seen) < 3)
+    stopped = ReducedBasisNewton(tol=1e-9).solve(problem, control)
     assert stopped.status is Status.INTERRUPTED
     assert stopped.error is None
 
     def interrupt(record):
         raise KeyboardInterrupt
 
-    broken = ReducedBasisNewton(tol=1e-9).solve(problem, interrupt)
+    broken = ReducedBasisNewton(tol=1e-9).solve(problem, RunControl(callback=interrupt))
     assert isinstance(broken.error, KeyboardInterrupt)
     assert np.isfinite(broken.weights).all()
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hinge import SVC, Status
+from hinge.control import RunControl
 from hinge.formulations import CSVC, OneClass
 from hinge.kernels import RBF, Linear, Precomputed, open_access
 from hinge.problems import certify
@@ -125,7 +126,7 @@ class TestLimits:
     def test_monitor_is_told_and_heard(self):
         heard = []
         until_three = lambda snapshot: heard.append(snapshot) or len(heard) < 3  # noqa: E731
-        stopped = Chunking(max_time=30.0, size=100).solve(endless(), monitor=until_three)
+        stopped = Chunking(max_time=30.0, size=100).solve(endless(), control=RunControl(callback=until_three))
         assert stopped.status is Status.INTERRUPTED
         assert len(heard) == 3
         assert np.all(np.diff([s["seconds"] for s in heard]) > 0)
@@ -135,10 +136,10 @@ class TestLimits:
     def test_a_monitor_that_raises(self):
         error = RuntimeError("enough")
 
-        def monitor(snapshot):
+        def callback(snapshot):
             raise error
 
-        stopped = Chunking(max_time=30.0, size=100).solve(endless(), monitor=monitor)
+        stopped = Chunking(max_time=30.0, size=100).solve(endless(), control=RunControl(callback=callback))
         assert (stopped.status, stopped.error) == (Status.INTERRUPTED, error)
 
     def test_history_tells_of_chunks_and_of_all(self):

@@ -110,7 +110,7 @@ class TestManyProblems:
                 part = open_access(Precomputed(), whole.block(rows, rows)) if kind == "matrix" else None
                 alone.append(machine.build(part or open_access(RBF(0.1), X[rows])))
         solver = WorkingSet(tol=1e-6, threads=2, polish=False)
-        for single, solution in zip(alone, solver.solve_many(problems), strict=True):
+        for single, solution in zip(alone, solver.solve_batch(problems), strict=True):
             assert solution.status is Status.SOLVED
             assert certify(single, *solution.point).kkt_violation <= 1.1e-6
             assert single.value(solution.alpha) == pytest.approx(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from hinge import SVC, NuSVC, OneClassSVM, Status
+from hinge.control import RunControl
 from hinge.estimators.common.progress import ProgressLine
 from hinge.formulations import CSVC, OneClass
 from hinge.kernels import FunctionKernel, open_access
@@ -119,7 +120,7 @@ class TestSeconds:
 class TestMonitor:
     def test_is_told_how_it_goes(self):
         heard = []
-        solution = SMO(max_time=0.6 * PATIENCE).solve(endless(), monitor=heard.append)
+        solution = SMO(max_time=0.6 * PATIENCE).solve(endless(), control=RunControl(callback=heard.append))
         assert solution.status is Status.TIME_LIMIT
         assert 1 <= len(heard) <= 6 * PATIENCE + 1
         names = {"iteration", "seconds", "violation", "primal", "dual", "gap", "active", "exact"}
@@ -133,7 +134,7 @@ class TestMonitor:
 
     def test_is_not_bothered_by_a_short_run(self):
         heard = []
-        SMO().solve(machine_problem("CSVC", 30), monitor=heard.append)
+        SMO().solve(machine_problem("CSVC", 30), control=RunControl(callback=heard.append))
         assert heard == []
 
     def test_stops_by_returning_false(self):
@@ -144,7 +145,7 @@ class TestMonitor:
             return len(heard) < 2
 
         began = time.monotonic()
-        solution = SMO(max_time=20.0).solve(endless(), monitor=enough)
+        solution = SMO(max_time=20.0).solve(endless(), control=RunControl(callback=enough))
         assert time.monotonic() - began < 5.0
         assert len(heard) == 2
         assert solution.status is Status.INTERRUPTED
@@ -154,17 +155,17 @@ class TestMonitor:
     @pytest.mark.parametrize("answer", [None, True, 0, "", []], ids=repr)
     def test_goes_on_for_any_other_answer(self, answer):
         """`lambda s: print(s)` returns None; only False itself means stop."""
-        solution = SMO(max_time=0.4 * PATIENCE).solve(endless(), monitor=lambda snapshot: answer)
+        solution = SMO(max_time=0.4 * PATIENCE).solve(endless(), control=RunControl(callback=lambda snapshot: answer))
         assert solution.status is Status.TIME_LIMIT
 
     def test_stops_by_raising(self):
         error = Asked("enough")
 
-        def monitor(snapshot):
+        def callback(snapshot):
             raise error
 
         problem = endless()
-        solution = SMO(max_time=20.0).solve(problem, monitor=monitor)
+        solution = SMO(max_time=20.0).solve(problem, control=RunControl(callback=callback))
         assert solution.status is Status.INTERRUPTED
         assert solution.error is error
         assert np.all((solution.alpha >= 0) & (solution.alpha <= problem.upper))
@@ -174,11 +175,11 @@ class TestMonitor:
     def test_stops_before_the_first_step(self, n):
         """While f = K β of the start is summed up.  Nothing is known then, least of all that it is optimal."""
 
-        def monitor(snapshot):
+        def callback(snapshot):
             raise Asked
 
         problem = slow_one_class(n=n)
-        solution = SMO(max_time=20.0).solve(problem, monitor=monitor)
+        solution = SMO(max_time=20.0).solve(problem, control=RunControl(callback=callback))
         assert solution.status is Status.INTERRUPTED
         assert isinstance(solution.error, Asked)
         assert not solution.exact
@@ -187,10 +188,10 @@ class TestMonitor:
     def test_stops_a_solver_that_would_have_no_step_left(self):
         """Interrupted on the last of its iterations: the interruption is what is told."""
 
-        def monitor(snapshot):
+        def callback(snapshot):
             raise Asked
 
-        solution = SMO(max_iter=0).solve(slow_one_class(), monitor=monitor)
+        solution = SMO(max_iter=0).solve(slow_one_class(), control=RunControl(callback=callback))
         assert solution.status is Status.INTERRUPTED
         assert isinstance(solution.error, Asked)
 

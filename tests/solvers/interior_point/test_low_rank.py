@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from hinge import SVC, Status, losses
+from hinge.control import RunControl
 from hinge.formulations import CSVC, SVR, ConvexLoss
 from hinge.kernels import RBF, Precomputed, open_access
 from hinge.lowrank import SGMA, Nystrom, low_rank_access
@@ -112,7 +113,8 @@ def test_max_time_is_kept_and_leaves_a_feasible_point():
 def test_a_monitor_can_stop_it_and_may_fail():
     low = reduced(problem())
     seen = []
-    found = LowRankInteriorPoint(tol=1e-10).solve(low, monitor=lambda s: seen.append(s) or len(seen) < 3)
+    control = RunControl(callback=lambda s: seen.append(s) or len(seen) < 3)
+    found = LowRankInteriorPoint(tol=1e-10).solve(low, control=control)
     assert found.status is Status.INTERRUPTED
     assert len(seen) == 3
     assert {"iteration", "seconds", "violation", "primal", "dual", "gap"} <= seen[0].keys()
@@ -120,7 +122,7 @@ def test_a_monitor_can_stop_it_and_may_fail():
     def fails(snapshot):
         raise KeyboardInterrupt
 
-    found = LowRankInteriorPoint(tol=1e-10).solve(low, monitor=fails)
+    found = LowRankInteriorPoint(tol=1e-10).solve(low, control=RunControl(callback=fails))
     assert found.status is Status.INTERRUPTED
     assert isinstance(found.error, KeyboardInterrupt)
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import hinge
 from hinge import Status, _core
+from hinge.control import RunControl
 from hinge.kernels import RBF, Linear, open_access
 from hinge.problems import Bias, LinearProblem, certify, certify_linear
 from hinge.solvers import SMO, CoordinateDescent
@@ -230,7 +231,7 @@ def test_a_monitor_can_stop():
     problem = machine("hinge", Bias.FREE, n=20_000, d=50, C=1e4, kind="unscaled")
     seen = []
     solver = CoordinateDescent(tol=1e-15, method="descent", max_time=30)
-    stopped = solver.solve_linear(problem, monitor=lambda s: seen.append(s) or len(seen) < 3)
+    stopped = solver.solve_linear(problem, control=RunControl(callback=lambda s: seen.append(s) or len(seen) < 3))
     assert stopped.status is Status.INTERRUPTED
     assert len(seen) == 3
     assert {"iteration", "gap", "primal", "dual"} <= set(seen[0])

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import hinge
 from hinge import Status
+from hinge.control import RunControl
 from hinge.estimators.common.report import proven_status
 from hinge.formulations import linear_classification, linear_regression
 from hinge.problems import certify_linear
@@ -354,7 +355,8 @@ class TestFarFromTheOrigin:
         else:
             problem = linear_regression(X, X[:, 0] + 0.3, weight, tube, "squared_epsilon_insensitive", bias, 0.7)
         sought = CoordinateDescent(tol=1e-12).solve_linear(problem)
-        found = by_interior_point(problem, CoordinateDescent(tol=1e-12, max_iter=1).solve_linear(problem), 1e-10, None)
+        first = CoordinateDescent(tol=1e-12, max_iter=1).solve_linear(problem)
+        found = by_interior_point(problem, first, 1e-10, RunControl())
         assert found.status is Status.SOLVED
         assert found.primal == pytest.approx(sought.primal, rel=1e-9)
         assert certify_linear(problem, found.weights, found.offset, found.beta).relative_gap <= 1e-10

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.datasets import make_classification
 
 import hinge
+from hinge.control import RunControl
 from hinge.estimators.common.data import labels_of
 from hinge.formulations import linear_classification, linear_regression
 from hinge.problems import Bias, Status, certify_linear
@@ -115,7 +116,8 @@ def test_a_run_can_be_stopped_before_it_has_a_point():
     X = np.zeros((4000, 20_000), dtype=np.float32)
     X[:, :50] = np.random.default_rng(0).normal(size=(4000, 50))
     problem = linear_classification(X, np.sign(X[:, 0] + 0.1), np.full(4000, 1.0), "hinge", Bias.NONE)
-    found = CoordinateDescent(tol=1e-12, method="descent").solve_linear(problem, monitor=lambda _: False)
+    control = RunControl(callback=lambda _: False)
+    found = CoordinateDescent(tol=1e-12, method="descent").solve_linear(problem, control=control)
     assert found.status is Status.INTERRUPTED
     assert found.beta.shape == (4000,)
     assert found.weights.shape == (20_000,)

@@ -7,6 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import hinge
 from hinge import Status
+from hinge.control import RunControl
 from hinge.estimators.linear.batch import one_by_one, side_by_side
 from hinge.formulations import linear_classification, linear_regression
 from hinge.problems import Bias, CrammerSingerProblem
@@ -95,17 +96,17 @@ class TestLimitsOfIterations:
 
 
 @pytest.mark.parametrize("runs", [one_by_one, side_by_side])
-def test_a_monitor_may_stop_between_two_machines(runs):
+def test_a_callback_may_stop_between_two_machines(runs):
     """It sees the end of every machine; those after a no are not begun."""
     X, y = make_classification(60, n_informative=5, n_classes=4, random_state=0)
     problems = [linear_classification(X, np.where(y == k, 1.0, -1.0), np.ones(60), "hinge") for k in range(4)]
     begun = []
 
-    def solve(k, threads, monitor):
+    def solve(k, threads, control):
         begun.append(k)
         return CoordinateDescent(threads=threads).solve_linear(problems[k])  # says nothing on the way
 
-    found = runs(solve, problems, 1, lambda snapshot: len(begun) < 2)
+    found = runs(solve, problems, 1, RunControl(callback=lambda snapshot: len(begun) < 2))
     assert begun == [0, 1]
     assert [solution.status for solution in found] == [Status.SOLVED] * 2 + [Status.INTERRUPTED] * 2
     assert not any(np.any(solution.weights) for solution in found[2:])

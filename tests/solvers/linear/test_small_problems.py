@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.datasets import make_classification
 
 import hinge
+from hinge.control import RunControl
 from hinge.estimators.common.data import labels_of, signs_of
 from hinge.formulations import linear_classification, linear_regression
 from hinge.kernels.samples import view
@@ -111,7 +112,8 @@ def test_a_run_stopped_within_an_epoch_knows_what_it_has(wide):
         calls += 1
         return False
 
-    found = CoordinateDescent(tol=1e-12, method="descent", max_time=0.02).solve_linear(problem, monitor=stop)
+    solver = CoordinateDescent(tol=1e-12, method="descent", max_time=0.02)
+    found = solver.solve_linear(problem, control=RunControl(callback=stop))
     assert found.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
     exact = truth(problem, found)
     assert found.gap >= exact.gap * (1 - 1e-9)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import hinge
 from hinge import Status
 from hinge._core import adatron_turns
+from hinge.control import RunControl
 from hinge.formulations import CSVC, SVR, ConvexLoss
 from hinge.kernels import RBF, Linear, Polynomial, open_access
 from hinge.losses import (
@@ -113,13 +114,13 @@ def test_limits_are_kept_and_said(name, loss):
         np.testing.assert_allclose(posed.A @ found.alpha, posed.d, atol=1e-10)
         assert certify(posed, *found.point).gap >= 0
     seen = []
-    stopped = make(tol=1e-14).solve(posed, monitor=lambda s: bool(seen.append(s)))
+    stopped = make(tol=1e-14).solve(posed, control=RunControl(callback=lambda s: bool(seen.append(s))))
     assert stopped.status in (Status.INTERRUPTED, Status.SOLVED)
 
     def fails(snapshot):
         raise KeyboardInterrupt
 
-    raised = make(tol=1e-14).solve(posed, monitor=fails)
+    raised = make(tol=1e-14).solve(posed, control=RunControl(callback=fails))
     assert raised.status is Status.SOLVED or isinstance(raised.error, KeyboardInterrupt)
 
 
@@ -169,7 +170,7 @@ def test_lagrangian_converges_at_the_rate_of_theorem_10_7(loss):
         from hinge.solvers.textbook.lagrangian import _Iteration
 
         run = _Iteration(posed)
-        run.follow(RunLog(0.0, iterations, None, None))
+        run.follow(RunLog(0.0, iterations, RunControl()))
         errors.append(np.linalg.norm(Q @ (np.sqrt(d) * run.alpha - solution)))
     errors = np.array(errors)
     assert np.all(errors[1:] <= rate * errors[:-1] * (1 + 1e-6) + 1e-7)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
@@ -15,11 +14,12 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from hinge.control import RunControl
 from hinge.estimators.common.certificates import certificates_of
 from hinge.estimators.common.data import Data, everyone, is_plain, length, rows_of, take
 from hinge.estimators.common.prediction import FLOATS, FittedFunction
 from hinge.estimators.common.report import Reported
-from hinge.estimators.common.training import Training, left
+from hinge.estimators.common.training import Training
 from hinge.estimators.common.warm_start import WarmStartMixin
 from hinge.estimators.low_rank import reduced_model
 from hinge.estimators.low_rank.growing_basis import Round, improved
@@ -104,14 +104,13 @@ class KernelMachine(WarmStartMixin, Reported, FittedFunction, BaseEstimator):
     def _make_kernel(self) -> Kernel:
         return make_kernel(self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0)
 
-    def _solver(self, max_time: float | None = None) -> Any:
+    def _solver(self) -> Any:
         return choose(
             self.solver,
             threads=effective_n_jobs(self.n_jobs),
             tol=self.tol,
             shrinking=bool(self.shrinking),
             max_iter=self.max_iter,
-            max_time=max_time,
             cache_size=self.cache_size,
         )
 
@@ -162,7 +161,7 @@ class KernelMachine(WarmStartMixin, Reported, FittedFunction, BaseEstimator):
     # ---- training ---------------------------------------------------------------------------------------------
 
     def _train(
-        self, data: Data, machines: Sequence[Subproblem], deadline: float | None
+        self, data: Data, machines: Sequence[Subproblem], control: RunControl
     ) -> tuple[Kernel, list[Expansion]]:
         """Solve every machine; certificates, statuses and histories become attributes."""
         kernel = self._make_kernel().resolve(data.X, data.weight)
@@ -173,19 +172,19 @@ class KernelMachine(WarmStartMixin, Reported, FittedFunction, BaseEstimator):
                 "StandardScaler"
             )
         whole = access
-        access = self._approximate(access, deadline)
+        access = self._approximate(access, control)
         problems = [machine.problem(access) for machine in machines]
         upper = [machine.formulation.upper for machine in machines]
-        with self._progress() as monitor:
+        with self._progress() as callback:
             starts = self._warm_starts(data, kernel, upper)
-            training = Training(self._solver, deadline, monitor)
+            training = Training(self._solver(), control.with_callback(callback))
             solutions = training.solve_all(problems, [machine.formulation for machine in machines], starts)
             if self._low_rank is not None:
                 first = Round(self._low_rank, problems, solutions)
-                found = improved(self._solver(), whole, machines, first, training)
+                found = improved(training.solver, whole, machines, first, training)
                 self._low_rank, problems, solutions = found.access, found.problems, found.solutions
-            if monitor is not None and len(solutions[-1].history):
-                monitor(solutions[-1].history.last())
+            if callback is not None and len(solutions[-1].history):
+                callback(solutions[-1].history.last())
         self._remember(data, kernel, upper, solutions)
         certificates = certificates_of(problems, solutions, kernel.psd)
         if self._low_rank is not None:
@@ -193,14 +192,14 @@ class KernelMachine(WarmStartMixin, Reported, FittedFunction, BaseEstimator):
         self._tell(solutions, certificates)
         return kernel, [m.formulation.recover(*s.point) for m, s in zip(machines, solutions, strict=True)]
 
-    def _approximate(self, access: GramAccess, deadline: float | None) -> Any:
+    def _approximate(self, access: GramAccess, control: RunControl) -> Any:
         """LLᵀ in the place of K, where the solver asks for it."""
-        solver = self._solver(left(deadline))
+        solver = self._solver()
         for name in ("approximation_", "_dual_points", "_low_rank"):
             self.__dict__.pop(name, None)
-        if not hasattr(solver, "approximate"):
+        if solver.capabilities.factor == "unused":
             return access
-        reduced = (solver.stages()[0] if hasattr(solver, "stages") else solver).approximate(access)
+        reduced = solver.stages()[0].approximate(access, control)
         self._low_rank = reduced_model.approximated(reduced)
         return reduced
 
@@ -214,7 +213,7 @@ class KernelMachine(WarmStartMixin, Reported, FittedFunction, BaseEstimator):
     ) -> list[Certificate]:
         """What the certificates of the problems with LLᵀ prove of those with K; `approximation_` keeps the former."""
         assert self._low_rank is not None
-        exact = bool(getattr(self._solver(), "exact_bound", False))
+        exact = self._solver().exact_bound
         self.approximation_ = reduced_model.report(self._low_rank, certificates, exact)
         found = []
         for machine, problem, solution, low in zip(machines, problems, solutions, certificates, strict=True):
@@ -222,8 +221,8 @@ class KernelMachine(WarmStartMixin, Reported, FittedFunction, BaseEstimator):
             found.append(reduced_model.true_certificate(problem, solution, low, true))
         return found
 
-    def _deadline(self) -> float | None:
-        return None if self.max_time is None else time.monotonic() + self.max_time
+    def _control(self) -> RunControl:
+        return RunControl(self.max_time)
 
     def _access(self, kernel: Kernel, X: Any) -> GramAccess:
         """Kernel access for all samples."""
@@ -236,7 +235,7 @@ class KernelMachine(WarmStartMixin, Reported, FittedFunction, BaseEstimator):
         self.fit_status_ = int(self.status_ is not Status.SOLVED)
 
     def _iteration_limit(self) -> int | None:
-        limit: int | None = getattr(self._solver(), "max_iter", self.max_iter)
+        limit: int = self._solver().max_iter
         return limit
 
     def _check_end(self) -> None:

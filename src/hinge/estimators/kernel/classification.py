@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hinge.control import heard
+from hinge.control import RunControl
 from hinge.estimators.common.data import Data, everyone
 from hinge.estimators.kernel.base import Subproblem
 from hinge.estimators.kernel.one_vs_one import PairwiseClassifier
@@ -253,9 +253,9 @@ class NuSVC(PairwiseClassifier):
         return NuSVCFormulation(sign, cost, float(self.nu), self.balance)
 
     def _train(
-        self, data: Data, machines: Sequence[Subproblem], deadline: float | None
+        self, data: Data, machines: Sequence[Subproblem], control: RunControl
     ) -> tuple[Kernel, list[Expansion]]:
-        kernel, expansions = super()._train(data, machines, deadline)
+        kernel, expansions = super()._train(data, machines, control)
         self.margin_ = np.array([expansion.margin for expansion in expansions])
         factor = [self._cost_factor(machine.formulation) for machine in machines]
         self.equivalent_C_ = np.array([f * equivalent_C(rho) for f, rho in zip(factor, self.margin_, strict=True)])
@@ -263,9 +263,9 @@ class NuSVC(PairwiseClassifier):
             return kernel, expansions
         first = dict(vars(self))
         try:
-            kernel, expansions = super()._train(data, self._reweighted(data), deadline)
+            kernel, expansions = super()._train(data, self._reweighted(data), control)
         except BaseException as error:
-            if error is not heard():
+            if error is not control.interrupt:
                 raise
             self.__dict__.update(first)  # it came before the second one had begun
             self.status_, self._error = Status.INTERRUPTED, error

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 
-from hinge.control import listening
+from hinge.control import captures_signals
 from hinge.estimators.common.data import Data
 from hinge.estimators.kernel.regression import SingleMachine
 from hinge.formulations import OneClass
@@ -82,7 +82,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):
     def _formulation(self, data: Data) -> OneClass:
         return OneClass(data.weight, float(self.nu))
 
-    @listening()
+    @captures_signals
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the region where most of X lies.
 

@@ -13,7 +13,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from hinge.control import listening
+from hinge.control import captures_signals
 from hinge.estimators.common.data import Data, check_known, everyone, one_column
 from hinge.estimators.common.rollback import rollback
 from hinge.estimators.kernel.base import KernelMachine, Subproblem
@@ -57,7 +57,7 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
             raise ValueError("Input y contains NaN or infinity; every sample needs a label")
         return y
 
-    @listening()
+    @captures_signals
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with labels y.
 
@@ -78,7 +78,7 @@ class PairwiseClassifier(ClassifierMixin, KernelMachine):
         with rollback(self):
             data = self._prepared(X, y, sample_weight)
             machines = self._machines(data)
-            kernel, expansions = self._train(data, machines, self._deadline())
+            kernel, expansions = self._train(data, machines, self._control())
             self._assemble_pairs(data, kernel, machines, expansions)
         return self._finish()
 

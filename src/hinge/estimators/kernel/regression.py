@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.control import listening
+from hinge.control import captures_signals
 from hinge.estimators.common.data import Data, one_column
 from hinge.estimators.common.rollback import rollback
 from hinge.estimators.kernel.base import KernelMachine, Subproblem
@@ -31,7 +31,7 @@ class SingleMachine(KernelMachine):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         with rollback(self):
             data = self._validate(X, y, sample_weight)
-            kernel, (expansion,) = self._train(data, self._machines(data), self._deadline())
+            kernel, (expansion,) = self._train(data, self._machines(data), self._control())
             self._assemble_single(data, kernel, expansion)
         return self
 
@@ -81,7 +81,7 @@ class Regressor(RegressorMixin, SingleMachine):
             raise ValueError("Input y contains NaN or infinity; every sample needs a finite target")
         return y
 
-    @listening()
+    @captures_signals
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with targets y.
 

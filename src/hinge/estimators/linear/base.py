@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, ClassVar
@@ -15,11 +14,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from hinge.control import RunControl
 from hinge.estimators.common.data import Data, is_plain, take
 from hinge.estimators.common.memory_map import block_bytes, check_finite, mapped_parts
 from hinge.estimators.common.prediction import FLOATS
 from hinge.estimators.common.report import Reported
-from hinge.estimators.common.training import left
 from hinge.estimators.linear.batch import one_by_one, side_by_side
 from hinge.kernels.samples import all_finite
 from hinge.model import LinearModel
@@ -72,7 +71,7 @@ class LinearMachine(Reported, BaseEstimator):
             return self.solver
         return "descent" if dual else "newton"
 
-    def _solver(self, X: Any, threads: int, seconds: float | None) -> CoordinateDescent:
+    def _solver(self, X: Any, threads: int) -> CoordinateDescent:
         if isinstance(self.solver, CoordinateDescent):
             return self.solver
         held = block_bytes(X, self.cache_size)
@@ -89,7 +88,6 @@ class LinearMachine(Reported, BaseEstimator):
             tol=float(self.tol),
             method=method,
             max_iter=int(self.max_iter),
-            max_time=seconds,
             threads=threads,
             seed=seed,
             block_bytes=held,
@@ -138,22 +136,21 @@ class LinearMachine(Reported, BaseEstimator):
     # ---- training -----------------------------------------------------------------------------------------------
 
     def _train(
-        self, data: Data, problems: Sequence[LinearProblem], monitor: Monitor | None = None
+        self, data: Data, problems: Sequence[LinearProblem], callback: Monitor | None = None
     ) -> list[LinearSolution]:
         """Solve every machine, several at a time; certificates, statuses and histories become attributes."""
-        deadline = None if self.max_time is None else time.monotonic() + self.max_time
+        control = RunControl(self.max_time)
         threads = effective_n_jobs(self.n_jobs)
         starts = self._warm_starts(data, len(problems))
 
-        def solve(k: int, share: int, monitor: Monitor | None) -> LinearSolution:
-            solver = self._solver(data.X, share, left(deadline))
-            return solver.solve_linear(problems[k], starts[k], monitor)
+        def solve(k: int, share: int, control: RunControl) -> LinearSolution:
+            return self._solver(data.X, share).solve_linear(problems[k], starts[k], control)
 
-        with nullcontext(monitor) if monitor is not None else self._progress() as show:
+        with nullcontext(callback) if callback is not None else self._progress() as show:
             if len(problems) == 1 or threads == 1:
-                solutions = one_by_one(solve, problems, threads, show)
+                solutions = one_by_one(solve, problems, threads, control.with_callback(show))
             else:
-                solutions = side_by_side(solve, problems, threads, show)
+                solutions = side_by_side(solve, problems, threads, control.with_callback(show))
         solutions = [self._settled(p, s) for s, p in zip(solutions, problems, strict=True)]
         self._tell(solutions, [s.certificate(p) for s, p in zip(solutions, problems, strict=True)])
         betas = [solution.beta for solution in solutions]

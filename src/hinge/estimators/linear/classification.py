@@ -13,7 +13,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.control import listening
+from hinge.control import RunControl, captures_signals
 from hinge.estimators.common.data import Data, check_known, labels_of, one_column, signs_of
 from hinge.estimators.common.rollback import rollback
 from hinge.estimators.linear.base import LinearMachine
@@ -182,7 +182,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
             check_classification_targets(y)
         return y
 
-    @listening()
+    @captures_signals
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with labels y.
 
@@ -203,7 +203,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         """
         return self._fit(X, y, sample_weight)._finish()
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any = None, monitor: Monitor | None = None) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None, callback: Monitor | None = None) -> Self:
         with rollback(self):
             data = self._validate(X, y, sample_weight)
             classes = labels_of(data.y)
@@ -223,9 +223,9 @@ class LinearSVC(ClassifierMixin, LinearMachine):
                 else compute_class_weight(self.class_weight, classes=classes, y=data.y)
             )
             if self._together():
-                self._fit_together(data, monitor)
+                self._fit_together(data, callback)
             else:
-                solutions = self._train(data, self._problems(data), monitor)
+                solutions = self._train(data, self._problems(data), callback)
                 weights = [solution.weights for solution in solutions]
                 self.coef_ = weights[0][None, :] if len(weights) == 1 else np.array(weights)
                 self._set_function(self.coef_, np.array([solution.offset for solution in solutions]))
@@ -272,13 +272,13 @@ class LinearSVC(ClassifierMixin, LinearMachine):
             data.X, label, cost, len(self.classes_), self._bias(), float(self.intercept_scaling)
         )
 
-    def _fit_together(self, data: Data, monitor: Monitor | None) -> None:
+    def _fit_together(self, data: Data, callback: Monitor | None) -> None:
         problem = self._crammer_singer(data)
         starts = self._warm_starts(data, len(self.classes_))
         start = None if starts[0] is None else np.array(starts).T
-        solver = self._solver(data.X, 1, self.max_time)
-        with nullcontext(monitor) if monitor is not None else self._progress() as show:
-            solution = solver.solve_crammer_singer(problem, start, show)
+        solver = self._solver(data.X, 1)
+        with nullcontext(callback) if callback is not None else self._progress() as show:
+            solution = solver.solve_crammer_singer(problem, start, RunControl(self.max_time, show))
         self._tell([solution], [solution.certificate(problem)])
         self._keep(data, solution.alpha.T)
         self.coef_ = solution.weights

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.control import listening
+from hinge.control import captures_signals
 from hinge.estimators.common.data import Data, one_column
 from hinge.estimators.common.rollback import rollback
 from hinge.estimators.kernel.one_class import ON_BOUNDARY
@@ -116,7 +116,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
             raise ValueError("Input y contains NaN or infinity; every sample needs a finite target")
         return y
 
-    @listening()
+    @captures_signals
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with targets y.
 
@@ -136,10 +136,10 @@ class LinearSVR(RegressorMixin, LinearMachine):
         """
         return self._fit(X, y, sample_weight)._finish()
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any = None, monitor: Monitor | None = None) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None, callback: Monitor | None = None) -> Self:
         with rollback(self):
             data = self._validate(X, y, sample_weight)
-            (solution,) = self._train(data, [self._problem(data)], monitor)
+            (solution,) = self._train(data, [self._problem(data)], callback)
             self.coef_ = solution.weights
             self._set_function(self.coef_, np.array([solution.offset]))
         return self
@@ -215,7 +215,7 @@ class LinearOneClassSVM(OutlierMixin, LinearMachine):
     def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
         return np.ones(n)
 
-    @listening()
+    @captures_signals
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the half space where most of X lies.
 

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.control import attempt, hearing, listening
+from hinge.control import RunControl
 from hinge.estimators.common.data import Data, take
 from hinge.estimators.common.report import proven_status
 from hinge.estimators.common.rollback import rollback
-from hinge.estimators.common.training import left
 from hinge.estimators.kernel.one_vs_one import PairwiseClassifier
 from hinge.kernels import FunctionKernel, Kernel, cache_bytes
 from hinge.lowrank.columns import Columns, make_columns
@@ -151,7 +150,6 @@ class LowRankSVC(PairwiseClassifier):
 
     # ---- training ---------------------------------------------------------------------------------------------
 
-    @listening()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with labels y.
 
@@ -167,16 +165,17 @@ class LowRankSVC(PairwiseClassifier):
         -------
         self
         """
-        with rollback(self):
-            deadline = self._deadline()
-            data = self._prepared(X, y, sample_weight)
-            kernel = self._make_kernel().resolve(data.X, data.weight)
-            random = check_random_state(0 if self.random_state is None else self.random_state)
-            with hearing():  # there is no model yet that could be lost
-                self._check_values(kernel, data)
-                basis = self._chosen(data, kernel, random, deadline)
-            self._train_span(data, kernel, basis, random, deadline)
-        return self._finish()
+        control = self._control()
+        with control.capture_signals():
+            with rollback(self):
+                data = self._prepared(X, y, sample_weight)
+                kernel = self._make_kernel().resolve(data.X, data.weight)
+                random = check_random_state(0 if self.random_state is None else self.random_state)
+                with control.interruptible():  # there is no model yet that could be lost
+                    self._check_values(kernel, data)
+                    basis = self._chosen(data, kernel, random, control)
+                self._train_span(data, kernel, basis, random, control)
+            return self._finish()
 
     def _check_values(self, kernel: Kernel, data: Data) -> None:
         if not np.isfinite(Source(kernel, data.X).diagonal()).all():
@@ -185,36 +184,36 @@ class LowRankSVC(PairwiseClassifier):
                 "StandardScaler"
             )
 
-    def _solver(self, max_time: float | None = None) -> ReducedBasisNewton:
+    def _solver(self) -> ReducedBasisNewton:
         # the certificate's own dual point is a little behind that of the last step
-        return ReducedBasisNewton(tol=0.9 * float(self.tol), max_iter=self.max_iter, max_time=max_time)
+        return ReducedBasisNewton(tol=0.9 * float(self.tol), max_iter=self.max_iter)
 
     def _columns(
-        self, kernel: Kernel, data: Data, basis: NDArray[np.intp], half: bool, deadline: float | None
+        self, kernel: Kernel, data: Data, basis: NDArray[np.intp], half: bool, control: RunControl
     ) -> Columns:
         """Half of the time at most: fewer basis functions, if it is short."""
-        budget, seconds = cache_bytes(self.cache_size), left(deadline)
+        budget, seconds = cache_bytes(self.cache_size), control.remaining()
         until = None if seconds is None else time.monotonic() + 0.5 * seconds
         return make_columns(kernel, data.X, basis, self._threads(kernel), budget, half=half, deadline=until)
 
     def _chosen(
-        self, data: Data, kernel: Kernel, random: np.random.RandomState, deadline: float | None
+        self, data: Data, kernel: Kernel, random: np.random.RandomState, control: RunControl
     ) -> NDArray[np.intp]:
         """Positions of the basis functions among the kept samples: in order, but drawn where time may cut them off."""
         order, n = random.permutation(data.n), min(int(self.n_basis), data.n)
         if self.basis == "loss" and n < data.n:
             some = order[: ROWS_PER_FUNCTION * n]
             if len(np.unique(data.y[some])) > 1:
-                loss = self._losses_of_a_few(data, kernel, some, deadline)
+                loss = self._losses_of_a_few(data, kernel, some, control)
                 # drawn one after the other with these weights, none twice: the largest of log(uniform) / weight
                 with np.errstate(divide="ignore"):
                     key = np.log(random.random_sample(len(some))) / loss
                 drawn = some[np.argsort(-key, kind="stable")]
                 order = np.concatenate([drawn, order[len(some) :]])
-        return np.sort(order[:n]) if deadline is None else order[:n]
+        return np.sort(order[:n]) if control.deadline is None else order[:n]
 
     def _losses_of_a_few(
-        self, data: Data, kernel: Kernel, some: NDArray[np.intp], deadline: float | None
+        self, data: Data, kernel: Kernel, some: NDArray[np.intp], control: RunControl
     ) -> Array:
         """(Σ ξ)² of some samples, ξ being what each machine of the first few of them misses."""
         few, threads = np.arange(min(FEW, len(some), int(self.n_basis))), self._threads(kernel)
@@ -222,13 +221,13 @@ class LowRankSVC(PairwiseClassifier):
             values = np.asarray(data.X[np.ix_(some, some[few])], dtype=np.float64)
             columns = Columns(values.astype(np.float32), 0.5 * (values[few] + values[few].T), threads)
         else:
-            seconds = left(deadline)
+            seconds = control.remaining()
             until = None if seconds is None else time.monotonic() + 0.25 * seconds
             columns = make_columns(kernel, take(data.X, some), few, threads, half=True, deadline=until)
         sign, cost = self._signs(data.y[some]), float(self.C) * self._costs(data)[some]
         problem = ReducedBasisProblem(columns, sign, cost, bool(self.fit_intercept))
-        with listening(raises=False):  # the solver leaves its threads in order
-            found = ReducedBasisNewton(tol=HALF_TOL, max_iter=1, max_time=left(deadline)).solve(problem)
+        with control.capture_signals(raises=False):  # the solver leaves its threads in order
+            found = ReducedBasisNewton(tol=HALF_TOL, max_iter=1).solve(problem, control)
         if found.error is not None:
             raise found.error
         missing = np.maximum(1.0 - sign * (found.outputs + found.offsets), 0.0)
@@ -248,19 +247,19 @@ class LowRankSVC(PairwiseClassifier):
         kernel: Kernel,
         basis: NDArray[np.intp],
         random: np.random.RandomState,
-        deadline: float | None,
+        control: RunControl,
     ) -> None:
         """In float16 where `tol` allows it, and again in float32 where its rounding hides whether `tol` is reached."""
         seed, asked = int(random.randint(2**31)), len(basis)
-        with hearing():
-            columns = self._columns(kernel, data, basis, self.max_iter >= 0 and float(self.tol) >= HALF_TOL, deadline)
+        with control.interruptible():
+            columns = self._columns(kernel, data, basis, self.max_iter >= 0 and float(self.tol) >= HALF_TOL, control)
         basis = basis[: columns.shape[1]]
-        found, beta = self._solved(data, columns, seed, deadline)
+        found, beta = self._solved(data, columns, seed, control)
         if columns.is_half() and self._is_harmed(data, kernel, basis, found):
             del columns  # memory for the next ones
-            wide = attempt(hearing()(lambda: self._columns(kernel, data, basis, False, deadline)))
+            wide = control.interruptible_call(lambda: self._columns(kernel, data, basis, False, control))
             if wide is not None and wide.shape[1] == len(basis):
-                found, beta = self._solved(data, wide, seed, deadline)
+                found, beta = self._solved(data, wide, seed, control)
             else:  # the machine of float16 is what there is
                 self.status_ = Status.INTERRUPTED if wide is None else Status.TIME_LIMIT
         if self.status_ in (Status.SOLVED, Status.NUMERICAL):  # what the certificate proves counts
@@ -273,15 +272,15 @@ class LowRankSVC(PairwiseClassifier):
         self._dual_points = list(beta.T)
 
     def _solved(
-        self, data: Data, columns: Columns, seed: int, deadline: float | None
+        self, data: Data, columns: Columns, seed: int, control: RunControl
     ) -> tuple[ReducedBasisSolution, Array]:
         """The solution, of which the certificate is told, and its dual point."""
         cost = float(self.C) * self._costs(data)
         problem = ReducedBasisProblem(columns, self._signs(data.y), cost, bool(self.fit_intercept))
-        with self._progress() as monitor:
-            found = replace(self._solver(left(deadline)), seed=seed).solve(problem, monitor)
-            if monitor is not None and len(found.history):
-                monitor(found.history.last())
+        with self._progress() as callback:
+            found = replace(self._solver(), seed=seed).solve(problem, control.with_callback(callback))
+            if callback is not None and len(found.history):
+                callback(found.history.last())
         beta = dual_point(problem.sign, cost, found.outputs, found.offsets)
         beta = balanced(beta) if self.fit_intercept else beta
         self._tell_span(found, problem.certificates(found.weights, found.offsets, found.outputs, beta))

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hinge.control import attempt, heard
-from hinge.estimators.common.training import Training, left
+from hinge.estimators.common.training import Training
 from hinge.lowrank import LowRankAccess
 from hinge.problems import Problem, Solution, Status, certify
+from hinge.solvers import Solver
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class Round:
         return sum(certify(problem, each.alpha, each.mu, each.gradient).primal for problem, each in pairs)
 
 
-def improved(solver: Any, whole: Any, machines: Sequence[Any], found: Round, training: Training) -> Round:
+def improved(solver: Solver, whole: Any, machines: Sequence[Any], found: Round, training: Training) -> Round:
     """The last of all rounds that the solver asks for, or the first that gains nothing."""
-    for stage in solver.stages()[1:] if hasattr(solver, "stages") else []:
-        larger = replace(stage, max_time=left(training.deadline))
-        access = attempt(lambda: larger.approximate(whole))  # noqa: B023
+    control = training.control
+    for stage in solver.stages()[1:]:
+        access = control.unless_interrupted(lambda: stage.approximate(whole, control))  # noqa: B023
         if access is None:
-            return _ended(found, Status.INTERRUPTED, heard())
+            return _ended(found, Status.INTERRUPTED, control.interrupt)
         found, further = _next(found, access, machines, training, stage.tol)
         if not further:
             break

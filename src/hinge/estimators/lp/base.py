@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Sequence
 from typing import Any, Self
@@ -16,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from hinge.control import RunControl
 from hinge.estimators.common.data import Data, take
 from hinge.estimators.common.prediction import FLOATS
 from hinge.estimators.common.report import proven_status
@@ -101,17 +101,15 @@ class LPMachine(BaseEstimator):
     # ---- training ---------------------------------------------------------------------------------------------
 
     def _train(self, data: Data) -> None:
-        began = time.monotonic()
+        control = RunControl(self.max_time)
         kernels = [kernel.resolve(data.X, data.weight) for kernel in self._kernels()]
         threads = effective_n_jobs(self.n_jobs)
         design = np.hstack([self._matrix(kernel, data.X, threads) for kernel in kernels])
         if not np.isfinite(design).all():
             raise ValueError("kernel values of these data are not finite; scale the data, e.g. with StandardScaler")
         problems = self._problems(data, design)
-        solutions = []
-        for problem in problems:
-            left = None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
-            solutions.append(LinearProgramming(tol=self.tol, max_iter=self.max_iter, max_time=left).solve_lp(problem))
+        solver = LinearProgramming(tol=self.tol, max_iter=self.max_iter)
+        solutions = [solver.solve_lp(problem, control) for problem in problems]
         a = np.column_stack([_cleaned(solution.coefficients) for solution in solutions])
         offsets = np.array([solution.offset for solution in solutions])
         found = zip(problems, a.T, offsets, solutions, strict=True)

@@ -11,7 +11,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from hinge.control import listening
+from hinge.control import captures_signals
 from hinge.estimators.common.data import Data, check_known
 from hinge.estimators.common.rollback import rollback
 from hinge.estimators.lp.base import LPMachine
@@ -93,7 +93,7 @@ class LPSVC(ClassifierMixin, LPMachine):
         check_classification_targets(y)
         return y
 
-    @listening()
+    @captures_signals
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with labels y; a sample of weight zero is left out.
 
@@ -206,7 +206,7 @@ class LPSVR(RegressorMixin, LPMachine):
             raise ValueError("Input y contains NaN or infinity; every sample needs a finite target")
         return y
 
-    @listening()
+    @captures_signals
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with targets y; a sample of weight zero is left out.
 

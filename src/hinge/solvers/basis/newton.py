@@ -10,12 +10,12 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from hinge import _core
+from hinge.control import RunControl
 from hinge.lowrank.columns import Columns
 from hinge.problems import Array, History, Status
+from hinge.solvers.base import SolverOptions
 from hinge.solvers.basis.problem import ReducedBasisProblem
 from hinge.solvers.blas_threads import single_thread
-from hinge.solvers.callback import Monitor
-from hinge.solvers.limits import check_limits
 from hinge.solvers.run_log import RunLog
 
 #: All rows, for products.
@@ -59,7 +59,7 @@ class ReducedBasisSolution:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReducedBasisNewton:
+class ReducedBasisNewton(SolverOptions):
     """Newton steps by preconditioned conjugate gradients, for all classes in one pass over K^mn.  docs/math (388)
 
     The first steps see a sample of the rows; what the preconditioner is made of, too.  A step with all rows makes its
@@ -82,16 +82,11 @@ class ReducedBasisNewton:
     """
 
     tol: float = 1e-2
-    max_iter: int = -1
-    max_time: float | None = None
     seed: int = 0
 
-    def __post_init__(self) -> None:
-        check_limits(self)
-
-    def solve(self, problem: ReducedBasisProblem, monitor: Monitor | None = None) -> ReducedBasisSolution:
+    def solve(self, problem: ReducedBasisProblem, control: RunControl | None = None) -> ReducedBasisSolution:
         """Solve all machines of `problem`."""
-        story = RunLog(self.tol, ENOUGH if self.max_iter < 0 else self.max_iter, self.max_time, monitor)
+        story = RunLog(self.tol, ENOUGH if self.max_iter < 0 else self.max_iter, self.started(control))
         run = _Run(problem, self.tol, self.seed)
         with single_thread(), ThreadPoolExecutor(1) as beside:
             problem.inner  # noqa: B018 - both threads need it: made once, before they part
@@ -154,7 +149,7 @@ class _Run:
     def _on_a_sample(self, story: RunLog, sample: NDArray[np.intp]) -> None:
         part = _Part(self, sample, self.problem.columns.shape[0] / len(sample))
         for _ in range(FIRST_STEPS):
-            if story.limits() is not None or not part.step(FEW_PASSES):
+            if story.stop_status() is not None or not part.step(FEW_PASSES):
                 break
 
     def precondition(self, residual: Array) -> Array:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from hinge.control import hearing, is_signal
+from hinge.control import RunControl
 from hinge.kernels import GramAccess, SubsetAccess
 from hinge.problems import Array, History, Problem, Quadratic, Solution, Status, optimal_offset
-from hinge.solvers.callback import Monitor
+from hinge.solvers.base import Capabilities, Solver, Start
 from hinge.solvers.decomposition.selection import Index, extremes, scores, worst_samples
-from hinge.solvers.decomposition.working_set import Start, WorkingSet
+from hinge.solvers.decomposition.working_set import WorkingSet
 from hinge.solvers.diagonal import fold_diagonal, unfold_diagonal
 from hinge.solvers.feasibility import groups_of, nearest_feasible
 
@@ -67,25 +66,21 @@ class Chunking(WorkingSet):
     All other parameters are those of `WorkingSet` and `SMO`. `Solution.counters` has the number of `chunks`.
     """
 
-    def solve(self, problem: Problem, start: Start = None, monitor: Monitor | None = None) -> Solution:
-        """Solve `problem` from `start` (made feasible where it is not), telling `monitor` how it goes."""
+    capabilities: ClassVar = Capabilities(
+        tol="kkt_violation", equality_rows="groups", options=("tol", "cache_size", "shrinking", "threads")
+    )
+
+    def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:
+        """Solve `problem` from `start`, which is made feasible first."""
+        self.check(problem)
         if problem.term is not None:
-            return unfold_diagonal(problem, self.solve(fold_diagonal([problem])[0], start, monitor))
-        state = _State(self, problem, start, monitor)
+            return unfold_diagonal(problem, self.solve(fold_diagonal([problem])[0], start, control))
+        state = _State(self, problem, start, self.started(control))
         run = state.run()
         solution = self._conclude(problem, problem.Q.sign * state.alpha, run)
         return replace(solution, counters={**solution.counters, "chunks": state.chunks})
 
-    def solve_many(
-        self, problems: Sequence[Problem], starts: Sequence[Start] | None = None, monitor: Monitor | None = None
-    ) -> list[Solution]:
-        """Solve problems one after the other; `max_time` is for all of them."""
-        began = time.monotonic()
-        solutions = []
-        for problem, start in zip(problems, starts or [None] * len(problems), strict=True):
-            left = None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
-            solutions.append(replace(self, max_time=left).solve(problem, start, monitor))
-        return solutions
+    solve_batch = Solver.solve_batch
 
 
 class _Stop(Exception):
@@ -99,9 +94,9 @@ class _Stop(Exception):
 class _State:
     """A feasible point, f = Kβ of all samples in double precision, and the story so far."""
 
-    def __init__(self, options: Chunking, problem: Problem, start: Start, monitor: Monitor | None) -> None:
+    def __init__(self, options: Chunking, problem: Problem, start: Start, control: RunControl) -> None:
         self.began = self.told = time.monotonic()
-        self.options, self.problem, self.monitor = options, problem, monitor
+        self.options, self.problem, self.control = options, problem, control
         self.group = groups_of(problem)
         self.rest = np.clip(0.0, problem.lower, problem.upper)  # where a sample outside of the chunk is; mostly 0
         self.alpha = nearest_feasible(problem, start.alpha if isinstance(start, Solution) else start)
@@ -117,13 +112,13 @@ class _State:
         """Chunk after chunk; what `SMO._conclude` wants to know."""
         status, error = Status.SOLVED, None
         try:
-            with hearing():
+            with self.control.interruptible():
                 self._multiply()
                 self._solve()
         except _Stop as stop:
             status, error = stop.status, stop.error
         except BaseException as interruption:
-            if not is_signal(interruption):
+            if not self.control.is_interrupt(interruption):
                 raise
             status, error = Status.INTERRUPTED, interruption
         pieces = {name: [part[name] for part in self.story] for name in COLUMNS}
@@ -172,20 +167,19 @@ class _State:
         now = (self.iterations, seconds, violation, gap - value, -value, gap, problem.Q.n, True)
         snapshot = dict(zip(COLUMNS, now, strict=True))
         self.story.append({name: np.array([each]) for name, each in snapshot.items()})
-        if self.monitor is not None and time.monotonic() - self.told >= SILENCE:
+        if self.control.callback is not None and time.monotonic() - self.told >= SILENCE:
             try:
-                answer = self._tell(snapshot)
+                goes_on = self._report(snapshot)
             except Exception as error:
                 raise _Stop(Status.INTERRUPTED, error) from None
-            if answer is False:
+            if not goes_on:
                 raise _Stop(Status.INTERRUPTED)
         scale = 0.5 * (abs(gap - value) + abs(value))
         return (gap / scale if np.isfinite(gap) and scale > 0 else gap), value
 
-    def _tell(self, snapshot: dict[str, Any]) -> bool | None:
-        assert self.monitor is not None
+    def _report(self, snapshot: dict[str, Any]) -> bool:
         self.told = time.monotonic()
-        return self.monitor(snapshot)
+        return self.control.report(snapshot)
 
     def _go_on(self, last: Status) -> None:
         """Unless the last chunk met a limit, or there is nothing left of it for the next one."""
@@ -193,13 +187,9 @@ class _State:
             raise _Stop(last)
         if 0 <= self.options.max_iter <= self.iterations:
             raise _Stop(Status.MAX_ITER)
-        left = self._seconds_left()
+        left = self.control.remaining()
         if left is not None and left <= self.seconds_per_row:
             raise _Stop(Status.TIME_LIMIT)
-
-    def _seconds_left(self) -> float | None:
-        limit = self.options.max_time
-        return None if limit is None else limit - (time.monotonic() - self.began)
 
     # ---- chunks -----------------------------------------------------------------------------------------------
 
@@ -218,7 +208,7 @@ class _State:
     def _train(self, samples: Index, goal: float, offset: Array) -> tuple[Array, Status]:
         """Solve the problem of these samples, the others staying where they are; its multipliers, and how it ended."""
         chunk = _Chunk(self.problem, self.alpha, samples)
-        left, reserve = self._seconds_left(), 1.2 * self._row_seconds() * len(samples)
+        left, reserve = self.control.remaining(), 1.2 * self._row_seconds() * len(samples)
         if left is not None and left <= reserve:
             raise _Stop(Status.TIME_LIMIT)
         steps = self.options.max_iter
@@ -226,15 +216,16 @@ class _State:
             tol=goal,
             shrinking=self.options.shrinking,
             max_iter=-1 if steps < 0 else steps - self.iterations,
-            max_time=None if left is None else left - reserve,
             cache_size=self.options.cache_size,
             precision=self.options.precision,
             polish=False,
             threads=self.options.threads,
         )
         before, clock = self.iterations, time.monotonic() - self.began
-        monitor = None if self.monitor is None else lambda now: self._tell(chunk.widened(now, before, clock))
-        found = engine.solve(chunk.problem, self.alpha[chunk.variables], monitor)
+        control = self.control.limited_to(None if left is None else left - reserve)
+        if control.callback is not None:
+            control = control.with_callback(lambda now: self._report(chunk.widened(now, before, clock)))
+        found = engine.solve(chunk.problem, self.alpha[chunk.variables], control)
         self.exact = False
         self.alpha[chunk.variables] = found.alpha
         self.chunks += 1
@@ -273,15 +264,14 @@ class _State:
             return access.gram.matvec(change, self.options.threads)
         total = np.zeros(self.problem.Q.n)  # a function in Python: only what is needed, and an eye on the clock
         for i in rows:
-            left = self._seconds_left()
-            if left is not None and left <= 0:
+            if self.control.expired():
                 raise _Stop(Status.TIME_LIMIT)
             total += change[i] * access.rows([i])[0]
         return total
 
     def _row_seconds(self) -> float:
         """What a row of a product costs; tried where time is limited and it is not known."""
-        if self.options.max_time is not None and self.seconds_per_row == 0 and self.problem.Q.access.compiled:
+        if self.control.deadline is not None and self.seconds_per_row == 0 and self.problem.Q.access.compiled:
             few = np.zeros(self.problem.Q.n)
             few[:ENOUGH_ROWS] = 1.0
             began = time.monotonic()

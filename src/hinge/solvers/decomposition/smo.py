@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from hinge import _core
+from hinge.control import RunControl
 from hinge.kernels import cache_bytes
 from hinge.problems import Array, History, Problem, Solution, Status, optimal_offset
+from hinge.solvers.base import Capabilities, Solver, Start
 from hinge.solvers.blas_threads import single_thread
-from hinge.solvers.callback import Monitor
 from hinge.solvers.diagonal import fold_diagonal, unfold_diagonal
 from hinge.solvers.feasibility import groups_of, nearest_feasible
-from hinge.solvers.limits import check_limits
 from hinge.solvers.refinement.polish import polish
 from hinge.solvers.refinement.verify import borne_out
 
@@ -37,6 +36,11 @@ class Polish(IntEnum):
     UNTRIED, DONE, SINGULAR, FAILED = range(4)
 
 
+def seconds_left(control: RunControl) -> float:
+    """Seconds until the deadline as the core takes them: −1 for no deadline."""
+    remaining = control.remaining()
+    return -1.0 if remaining is None else remaining
+
 
 def signed_bounds(problem: Problem) -> tuple[Array, Array]:
     """The boxes of β = sign ∘ α."""
@@ -45,7 +49,7 @@ def signed_bounds(problem: Problem) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SMO:
+class SMO(Solver):
     """Two variables at a time, the pair with the largest second-order gain.    LwK §10.5, docs/math (6)–(9)
 
     For every machine: pairs of one group where there are equality rows, single variables where there are none.
@@ -78,37 +82,38 @@ class SMO:
         `Solution.polished` says, the answer is right to rounding whatever `tol` was.
     """
 
+    capabilities: ClassVar = Capabilities(
+        tol="kkt_violation", equality_rows="groups", options=("tol", "cache_size", "shrinking")
+    )
+
     tol: float = 1e-3
     stop: str = "kkt"
     shrinking: bool = True
-    max_iter: int = -1
-    max_time: float | None = None
     cache_size: float | str = "auto"
     precision: str = "auto"
     polish: bool = True
 
     def __post_init__(self) -> None:
-        check_limits(self)
+        super().__post_init__()
         if self.stop not in ("kkt", "gap"):
             raise ValueError(f"stop={self.stop!r} must be 'kkt' or 'gap'")
         if self.precision not in ("auto", "float32", "float64"):
             raise ValueError(f"precision={self.precision!r} must be 'auto', 'float32' or 'float64'")
 
-    def solve(
-        self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
-    ) -> Solution:
-        """Solve `problem` from `start` (made feasible where it is not), telling `monitor` how it goes."""
+    def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:
+        """Solve `problem` from `start`, which is made feasible first."""
+        self.check(problem)
         if problem.term is not None:
-            return unfold_diagonal(problem, self.solve(fold_diagonal([problem])[0], start, monitor))
-        began = time.monotonic()
+            return unfold_diagonal(problem, self.solve(fold_diagonal([problem])[0], start, control))
+        control = self.started(control)
         beta = self._begin(problem, start)
         double = self._wants_double(problem)
-        run = self._run(problem, beta, double, monitor)
+        run = self._run(problem, beta, double, control)
         if not double:
-            run = self._in_double(problem, beta, run, time.monotonic() - began, monitor)
+            run = self._in_double(problem, beta, run, control)
         return self._conclude(problem, beta, run)
 
-    def _begin(self, problem: Problem, start: Solution | Array | None) -> Array:
+    def _begin(self, problem: Problem, start: Start) -> Array:
         """A feasible point in signed coordinates."""
         return problem.Q.sign * nearest_feasible(problem, start.alpha if isinstance(start, Solution) else start)
 
@@ -149,7 +154,7 @@ class SMO:
         unclear = polished and self.stop == "kkt" and not (core is Polish.DONE and run["violation"] <= self.tol)
         return borne_out(problem, found, self.tol) if unclear else found
 
-    def _run(self, problem: Problem, beta: Array, double: bool, monitor: Monitor | None) -> dict[str, Any]:
+    def _run(self, problem: Problem, beta: Array, double: bool, control: RunControl) -> dict[str, Any]:
         """Improve `beta` in place."""
         Q = problem.Q
         lower, upper = signed_bounds(problem)
@@ -165,21 +170,19 @@ class SMO:
             stop_on_gap=self.stop == "gap",
             shrinking=self.shrinking,
             max_iterations=self.max_iter,
-            max_seconds=-1.0 if self.max_time is None else self.max_time,
+            max_seconds=seconds_left(control),
             cache_bytes=cache_bytes(self.cache_size),
             double_rows=double,
-            progress=monitor,
+            control=control,
         )
 
-    def _in_double(
-        self, problem: Problem, beta: Array, run: dict[str, Any], seconds: float, monitor: Monitor | None
-    ) -> dict[str, Any]:
+    def _in_double(self, problem: Problem, beta: Array, run: dict[str, Any], control: RunControl) -> dict[str, Any]:
         """What came of rows in single precision, with f in double; where there is no time for that, not exact."""
         status = Status(run["status"])
         if status is Status.INTERRUPTED or (status is Status.TIME_LIMIT and not problem.Q.access.compiled):
             return {**run, "exact": False}
         run, good = self._second_look(problem, beta, run)
-        return run if good else self._again_in_double(problem, beta, run, seconds, monitor)
+        return run if good else self._again_in_double(problem, beta, run, control)
 
     def _second_look(self, problem: Problem, beta: Array, run: dict[str, Any]) -> tuple[dict[str, Any], bool]:
         """The same with f in double precision, and whether the one from rows in single precision would have done."""
@@ -193,17 +196,13 @@ class SMO:
         return run, error * np.sum(width[np.isfinite(width)]) <= 0.5 * self.tol * abs(run["objective"])
 
     def _again_in_double(
-        self, problem: Problem, beta: Array, run: dict[str, Any], seconds: float, monitor: Monitor | None
+        self, problem: Problem, beta: Array, run: dict[str, Any], control: RunControl
     ) -> dict[str, Any]:
         """The rest of the way with rows in double precision; where none is left, without a history that is wrong."""
         if Status(run["status"]) in (Status.INTERRUPTED, Status.MAX_ITER, Status.TIME_LIMIT):
             return {**run, "history": {name: column[:0] for name, column in run["history"].items()}}
-        finer = replace(
-            self,
-            max_iter=-1 if self.max_iter < 0 else max(0, self.max_iter - run["iterations"]),
-            max_time=None if self.max_time is None else max(0.0, self.max_time - seconds),
-        )
-        rest = finer._run(problem, beta, True, monitor)
+        finer = replace(self, max_iter=-1 if self.max_iter < 0 else max(0, self.max_iter - run["iterations"]))
+        rest = finer._run(problem, beta, True, control)
         return {**rest, "iterations": run["iterations"] + rest["iterations"]}
 
     def _wants_double(self, problem: Problem) -> bool:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 from hinge import _core
+from hinge.control import RunControl
 from hinge.kernels import SubsetAccess, cache_bytes
 from hinge.problems import Array, Problem, Solution, Status
-from hinge.solvers.callback import Monitor
-from hinge.solvers.decomposition.smo import POLISHED_N, SMO, signed_bounds
+from hinge.solvers.base import Capabilities, Start, check_threads
+from hinge.solvers.decomposition.smo import POLISHED_N, SMO, seconds_left, signed_bounds
 from hinge.solvers.diagonal import fold_diagonal, unfold_diagonal
 from hinge.solvers.feasibility import group_totals, groups_of
-
-Start = Solution | Array | None
 
 #: How the samples of a working set are chosen, in the order of the core's `Selection`.
 RULES = ("gradient", "gap", "multiplier")
@@ -49,6 +47,11 @@ class WorkingSet(SMO):
     All other parameters are those of `SMO`.
     """
 
+    capabilities: ClassVar = Capabilities(
+        tol="kkt_violation", equality_rows="groups", batch=True,
+        options=("tol", "cache_size", "shrinking", "threads"),
+    )  # fmt: skip
+
     size: int = 0
     rule: str = "gradient"
     threads: int = 1
@@ -56,34 +59,34 @@ class WorkingSet(SMO):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.size, Integral) or self.size < 0 or self.size == 1:
-            raise ValueError(f"size={self.size!r} must be a whole number: 0 (chosen) or at least 2")
+            raise ValueError(f"size={self.size!r} must be an integer: 0 (default) or at least 2")
         if self.rule not in RULES:
             raise ValueError(f"rule={self.rule!r} must be one of {', '.join(map(repr, RULES))}")
-        if not isinstance(self.threads, Integral) or self.threads < 1:
-            raise ValueError(f"threads={self.threads!r} must be a whole number, at least 1")
+        check_threads(self.threads)
 
-    def solve(self, problem: Problem, start: Start = None, monitor: Monitor | None = None) -> Solution:
-        """Solve `problem` from `start` (made feasible where it is not), telling `monitor` how it goes."""
-        return self.solve_many([problem], [start], monitor)[0]
+    def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:
+        """Solve `problem` from `start`, which is made feasible first."""
+        return self.solve_batch([problem], [start], control)[0]
 
-    def solve_many(
-        self, problems: Sequence[Problem], starts: Sequence[Start] | None = None, monitor: Monitor | None = None
+    def solve_batch(
+        self, problems: Sequence[Problem], starts: Sequence[Start] | None = None, control: RunControl | None = None
     ) -> list[Solution]:
-        """Solve problems, side by side where they share a kernel matrix; every answer is the one it has alone."""
+        """Solve problems, in parallel if they share a kernel matrix; each solution is the same as alone."""
+        for problem in problems:
+            self.check(problem)
         limits, starts = [self.max_iter] * len(problems), starts or [None] * len(problems)
-        found = self._solve_many(fold_diagonal(problems), starts, monitor, limits)
+        found = self._solve_batch(fold_diagonal(problems), starts, self.started(control), limits)
         return [unfold_diagonal(*pair) for pair in zip(problems, found, strict=True)]
 
-    def _solve_many(
-        self, problems: Sequence[Problem], starts: Sequence[Start], monitor: Monitor | None, limits: Sequence[int]
+    def _solve_batch(
+        self, problems: Sequence[Problem], starts: Sequence[Start], control: RunControl, limits: Sequence[int]
     ) -> list[Solution]:
-        began = time.monotonic()
         points = [self._begin(problem, start) for problem, start in zip(problems, starts, strict=True)]
         polished_n = self._polished_n(problems)
-        runs = self._run_shared(problems, points, limits, polished_n, monitor)
+        runs = self._run_shared(problems, points, limits, polished_n, control)
         for k, (problem, point, run) in enumerate(zip(problems, points, runs, strict=True)):
             if run["rough"]:
-                runs[k] = self._again_in_double(problem, point, run, time.monotonic() - began, monitor)
+                runs[k] = self._again_in_double(problem, point, run, control)
         return [self._conclude(*each, polished_n) for each in zip(problems, points, runs, strict=True)]
 
     def _polished_n(self, problems: Sequence[Problem]) -> int:
@@ -96,30 +99,30 @@ class WorkingSet(SMO):
         points: Sequence[Array],
         limits: Sequence[int],
         polished_n: int,
-        monitor: Monitor | None,
+        control: RunControl,
     ) -> list[dict[str, Any]]:
         """Improve the points in place; one call for all problems that share a matrix."""
         runs: dict[int, dict[str, Any]] = {}
-        began, stopped = time.monotonic(), None
+        stopped: BaseException | None = None
         for gram, members in _by_matrix(problems):
-            left = None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
-            left = left if stopped is None else 0.0
             parts = [
                 self._part(
                     task, points[k], self._wants_double(task), limits[k], _is_part(task, gram), task.Q.n <= polished_n
                 )
                 for k, task in ((k, problems[k]) for k in members)
             ]
-            found = self._call(gram, parts, left, monitor if stopped is None else None)
+            found = self._call(
+                gram, parts, control if stopped is None else control.without_callback().limited_to(0.0)
+            )
             if stopped is not None:  # the points they start from are all there will be
                 found = [{**run, "status": int(Status.INTERRUPTED), "error": stopped} for run in found]
             stopped = stopped or next((run["error"] for run in found if run["error"] is not None), None)
             runs.update(zip(members, found, strict=True))
         return [runs[k] for k in range(len(problems))]
 
-    def _run(self, problem: Problem, beta: Array, double: bool, monitor: Monitor | None) -> dict[str, Any]:
+    def _run(self, problem: Problem, beta: Array, double: bool, control: RunControl) -> dict[str, Any]:
         part = self._part(problem, beta, double, self.max_iter, shared=False, polish=False)
-        return self._call(problem.Q.access.gram, [part], self.max_time, monitor)[0]
+        return self._call(problem.Q.access.gram, [part], control)[0]
 
     def _part(
         self, problem: Problem, beta: Array, double: bool, limit: int, shared: bool, polish: bool
@@ -131,21 +134,19 @@ class WorkingSet(SMO):
         members, totals = groups_of(problem), group_totals(problem)
         return (samples, Q.sign * problem.p, lower, upper, members, Q.slots, beta, double, limit, polish, totals)
 
-    def _call(
-        self, gram: _core.Gram, parts: list[tuple[Any, ...]], max_time: float | None, monitor: Monitor | None
-    ) -> list[dict[str, Any]]:
+    def _call(self, gram: _core.Gram, parts: list[tuple[Any, ...]], control: RunControl) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = _core.working_set(
             gram,
             parts,
             tolerance=self.tol,
             stop_on_gap=self.stop == "gap",
             shrinking=self.shrinking,
-            max_seconds=-1.0 if max_time is None else max_time,
+            max_seconds=seconds_left(control),
             cache_bytes=cache_bytes(self.cache_size),
             size=self.size,
             threads=self.threads,
             selection=RULES.index(self.rule),
-            progress=monitor,
+            control=control,
         )
         return found
 

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from hinge.control import heard
+from hinge.control import RunControl
 from hinge.problems import (
     Array,
     Bias,
@@ -23,8 +23,8 @@ from hinge.problems import (
     Status,
     certify_crammer_singer,
 )
+from hinge.solvers.base import stop_status
 from hinge.solvers.blas_threads import single_thread
-from hinge.solvers.callback import Monitor
 from hinge.solvers.refinement.verify_linear import relative_gap, with_proof
 
 #: Unknowns of its linear system, and products to form one, up to which it takes over.
@@ -48,13 +48,11 @@ def by_interior_point(
     problem: CrammerSingerProblem,
     crept: CrammerSingerSolution,
     tol: float,
-    seconds: float | None,
-    monitor: Monitor | None = None,
+    control: RunControl,
     most: int = -1,
 ) -> CrammerSingerSolution:
     """What `crept` was on its way to, in at most `most` steps (−1: all); `crept` itself where that is no better."""
     began = time.monotonic()
-    deadline = None if seconds is None else began + seconds
     best, status, idle, steps, least = crept, Status.NUMERICAL, 0, 0, np.inf  # what it has not found, rounding hides
     error: BaseException | None = None
     try:
@@ -75,16 +73,12 @@ def by_interior_point(
                 if relative_gap(best) <= tol:
                     status = Status.SOLVED
                     break
-                if deadline is not None and time.monotonic() > deadline:
-                    status = Status.TIME_LIMIT
+                stopped = stop_status(control, _snapshot(found, crept.iterations + steps, time.monotonic() - began))
+                error = control.interrupt
+                if stopped is not None or error is not None:
+                    status = Status.INTERRUPTED if stopped is None else stopped
                     break
-                told = _snapshot(found, crept.iterations + steps, time.monotonic() - began)
-                stop = monitor is not None and monitor(told) is False
-                error = heard()
-                if stop or error is not None:
-                    status = Status.INTERRUPTED
-                    break
-    except BaseException as interruption:  # a signal, or what the monitor raised
+    except BaseException as interruption:  # a signal, or an exception of the callback
         status, error = Status.INTERRUPTED, interruption
     return replace(best, status=status, error=error, iterations=crept.iterations + steps)
 

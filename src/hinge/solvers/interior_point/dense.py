@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, fields, replace
+from typing import ClassVar
 
 import numpy as np
 
-from hinge.control import attempt, hearing
+from hinge.control import RunControl
 from hinge.kernels import available_bytes
 from hinge.problems import Array, History, Problem, Solution, Status, certify, optimal_offset
+from hinge.solvers.base import Capabilities, Solver, Start, interrupted_solution, stop_status
 from hinge.solvers.blas_threads import single_thread
-from hinge.solvers.callback import Monitor
 from hinge.solvers.feasibility import nearest_feasible
 from hinge.solvers.interior_point.initial_point import has_initial_point, initial_point, over_kernel_matrix
 from hinge.solvers.interior_point.iterate import Iterate, is_quadratic
 from hinge.solvers.interior_point.predictor_corrector import advance
-from hinge.solvers.limits import check_limits, cut_off
 from hinge.solvers.refinement.crossover import ProximalNewton, room_of, rounding_of
 from hinge.solvers.refinement.iterative_refinement import refine
 from hinge.solvers.refinement.polish import MAX_SINGULAR, balance, polish
@@ -63,7 +63,7 @@ EMPTY = {name: np.empty(0) for name in (f.name for f in fields(History))}
 
 
 @dataclass(frozen=True, kw_only=True)
-class InteriorPoint:
+class InteriorPoint(Solver):
     """Predictor-corrector steps along the central path.     LwK §10.3, SVR tutorial app. A; docs/math (321)–(326)
 
     For every machine and every convex loss, with a positive semidefinite Q. Where the dual is a quadratic program a
@@ -90,21 +90,16 @@ class InteriorPoint:
         the path is followed all the way, and only its last point is made exact.
     """
 
+    capabilities: ClassVar = Capabilities(tol="relative_gap", terms=("none", "diagonal", "convex"), options=())
+
     tol: float = 1e-10
-    max_iter: int = -1
-    max_time: float | None = None
     crossover: bool = True
 
-    def __post_init__(self) -> None:
-        check_limits(self)
-
-    def solve(
-        self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
-    ) -> Solution:
+    def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:
         """Solve `problem`; a start is of no use to an interior point method and is ignored."""
-        return gap_borne_out(problem, self.follow(problem, monitor), self.tol)
+        return gap_borne_out(problem, self.follow(problem, control), self.tol)
 
-    def follow(self, problem: Problem, monitor: Monitor | None = None) -> Solution:
+    def follow(self, problem: Problem, control: RunControl | None = None) -> Solution:
         """The same for callers who judge the end themselves: SOLVED may mean that rounding allows no further step."""
         needed, there = MATRICES * 8 * problem.Q.n**2, available_bytes()
         if needed > there:
@@ -113,14 +108,14 @@ class InteriorPoint:
                 f"{there / 2**30:.1f} GB are free; use solver='working_set', or fewer samples"
             )
         with single_thread():
-            return self._follow(problem, monitor)
+            return self._follow(problem, self.started(control))
 
-    def _follow(self, problem: Problem, monitor: Monitor | None) -> Solution:
+    def _follow(self, problem: Problem, control: RunControl) -> Solution:
         began = time.monotonic()
-        deadline = None if self.max_time is None else began + self.max_time
-        begun = attempt(hearing()(lambda: self._start(problem, deadline)))
+        deadline = control.deadline
+        begun = control.interruptible_call(lambda: self._start(problem, control))
         if begun is None:
-            return cut_off(problem)
+            return interrupted_solution(problem, control)
         state, initial_steps, error = begun
         records: list[dict[str, float]] = []
         status = Status.MAX_ITER
@@ -128,7 +123,7 @@ class InteriorPoint:
         polished: tuple[Array, Array] | None = None
         exact, crossed, cross_at = True, 0, CROSSING_ITERATION
         try:
-            with hearing():
+            with control.interruptible():
                 if error is not None:
                     raise error
                 for iteration in range(1 + (MAX_ITER if self.max_iter < 0 else self.max_iter)):
@@ -139,11 +134,9 @@ class InteriorPoint:
                     if gap <= self.tol and state.is_interior:
                         status = Status.SOLVED
                         break
-                    if deadline is not None and time.monotonic() > deadline:
-                        status = Status.TIME_LIMIT
-                        break
-                    if monitor is not None and monitor(records[-1]) is False:
-                        status = Status.INTERRUPTED
+                    stopped = stop_status(control, records[-1])
+                    if stopped is not None:
+                        status = stopped
                         break
                     products = _products(state)
                     if not state.is_interior or products <= crossing or (iteration == cross_at and not state.accurate):
@@ -153,7 +146,7 @@ class InteriorPoint:
                         if polished is not None:
                             status = Status.SOLVED
                             break
-                        if deadline is not None and time.monotonic() > deadline:
+                        if control.expired():
                             status = Status.TIME_LIMIT
                             break
                         if not state.accurate:  # along the path, then: a little of it first
@@ -169,17 +162,17 @@ class InteriorPoint:
                 if polished is None and status in (Status.SOLVED, Status.NUMERICAL, Status.MAX_ITER):
                     polished = _polish(state, deadline)
                     status = Status.SOLVED if polished is not None else status  # exact, wherever the path ended
-        except BaseException as interruption:  # a signal, or what the monitor raised
+        except BaseException as interruption:  # a signal, or an exception of the callback
             status, error = Status.INTERRUPTED, interruption
         found = _solution(state, polished, exact, status, records, error, self.tol)
         return replace(found, counters={"initial_steps": initial_steps, "crossover_steps": crossed})
 
-    def _start(self, problem: Problem, deadline: float | None) -> tuple[Iterate, int, BaseException | None]:
+    def _start(self, problem: Problem, control: RunControl) -> tuple[Iterate, int, BaseException | None]:
         """A rough point to cross from, and the steps it took; else the beginning of the path."""
         K = problem.Q.kernel_matrix()
         if not self.crossover or not has_initial_point(problem):
             return Iterate(problem, K, accurate=not self.crossover), 0, None
-        rough = initial_point(problem, K, deadline)
+        rough = initial_point(problem, K, control)
         return Iterate(problem, K, point=(rough.alpha, rough.mu)), rough.iterations, rough.error
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
 
+from hinge.control import RunControl
 from hinge.kernels import Precomputed, open_access
 from hinge.problems import Array, Diagonal, Problem, Quadratic, Solution
 from hinge.solvers.decomposition.smo import SMO
@@ -42,17 +42,16 @@ def has_initial_point(problem: Problem) -> bool:
     return bool(bounded.all()) and not np.any(np.count_nonzero(problem.A, axis=0) > 1)
 
 
-def initial_point(problem: Problem, K: Array, deadline: float | None) -> Solution:
+def initial_point(problem: Problem, K: Array, control: RunControl) -> Solution:
     """Return the point after at most `MAX_STEPS_PER_SAMPLE` · n SMO steps; `error` is set if they were interrupted."""
     program = over_kernel_matrix(problem, K)
     start = nearest_feasible(program, None)
     mean_slope = float(np.mean(np.abs(program.gradient(start)))) or 1.0
-    seconds = None if deadline is None else max(0.0, deadline - time.monotonic())
     smo = SMO(
-        tol=RELATIVE_VIOLATION * mean_slope, max_iter=MAX_STEPS_PER_SAMPLE * problem.Q.n, max_time=seconds,
-        cache_size=CACHE_SIZE, precision="float64", polish=False,
+        tol=RELATIVE_VIOLATION * mean_slope, max_iter=MAX_STEPS_PER_SAMPLE * problem.Q.n, cache_size=CACHE_SIZE,
+        precision="float64", polish=False,
     )  # fmt: skip
-    return smo.solve(program, start)
+    return smo.solve(program, start, control.without_callback())
 
 
 def over_kernel_matrix(problem: Problem, K: Array) -> Problem:

@@ -6,22 +6,21 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from hinge.control import attempt, heard, hearing
+from hinge.control import RunControl
 from hinge.kernels import Access, cache_bytes
 from hinge.lowrank import SGMA, LowRankAccess, Nystrom, PivotedCholesky, RowBlocks, low_rank_access
 from hinge.problems import Array, Diagonal, History, Problem, Quadratic, Solution, Status, certify, optimal_offset
+from hinge.solvers.base import Capabilities, Solver, Start, check_threads, interrupted_solution
 from hinge.solvers.blas_threads import single_thread
-from hinge.solvers.callback import Monitor
 from hinge.solvers.feasibility import nearest_feasible
 from hinge.solvers.interior_point.fixing import fix_samples, fixable_samples
 from hinge.solvers.interior_point.low_rank_iterate import ZERO_OBJECTIVE_AT_END, LowRankIterate
-from hinge.solvers.limits import check_limits, cut_off
 from hinge.solvers.refinement.polish import balance, polish
 from hinge.solvers.refinement.verify import gap_borne_out
 
@@ -49,7 +48,7 @@ class OutOfTime(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LowRankInteriorPoint:
+class LowRankInteriorPoint(Solver):
     """Interior point with Sherman–Morrison–Woodbury.                    LwK §10.3.4; docs/math (350)–(357)
 
     The kernel matrix is replaced by LLᵀ of n ≪ m basis functions (the linear kernel is used as it is), and an iteration
@@ -86,21 +85,22 @@ class LowRankInteriorPoint:
         "iterative improvement").
     """
 
+    capabilities: ClassVar = Capabilities(
+        tol="relative_gap", terms=("none", "diagonal", "convex"), factor="required", options=("cache_size", "threads")
+    )
+
     approximation: SGMA | PivotedCholesky | Nystrom = field(default_factory=SGMA)
     tol: float = 1e-3
-    max_iter: int = -1
-    max_time: float | None = None
     threads: int = 1
     dtype: str = "auto"
     cache_size: float | str = "auto"
     folder: str | None = None
-    exact_bound: bool = False
+    exact_bound: bool = False  # type: ignore[misc]
     rounds: int = 1
 
     def __post_init__(self) -> None:
-        check_limits(self)
-        if isinstance(self.threads, bool) or not isinstance(self.threads, Integral) or self.threads < 1:
-            raise ValueError(f"threads={self.threads!r} must be a whole number, at least 1")
+        super().__post_init__()
+        check_threads(self.threads)
         if not isinstance(self.approximation, SGMA | PivotedCholesky | Nystrom):
             raise ValueError(
                 f"approximation={self.approximation!r} must be SGMA(...), PivotedCholesky(...) or Nystrom(...)"
@@ -116,11 +116,13 @@ class LowRankInteriorPoint:
         ranks = sorted({max(1, rank >> k) for k in range(self.rounds)})
         return [replace(self, approximation=replace(self.approximation, rank=few), rounds=1) for few in ranks]
 
-    def approximate(self, access: Access) -> LowRankAccess:
+    def approximate(self, access: Access, control: RunControl | None = None) -> LowRankAccess:
         """LLᵀ in the place of the matrix behind `access`."""
         narrow = self.dtype == "float32" or (self.dtype == "auto" and self.tol >= PRECISE)
-        seconds = None if self.max_time is None else 0.5 * self.max_time
-        with single_thread(), hearing():
+        control = self.started(control)
+        remaining = control.remaining()
+        seconds = None if remaining is None else 0.5 * remaining
+        with single_thread(), control.interruptible():
             return low_rank_access(
                 access,
                 self.approximation,
@@ -131,9 +133,7 @@ class LowRankInteriorPoint:
                 max_time=seconds,
             )
 
-    def solve(
-        self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
-    ) -> Solution:
+    def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:
         """Solve `problem` with LLᵀ in the place of its kernel matrix.
 
         A start says which samples have settled, if it is a solution: the path is followed without them.  The gradient
@@ -142,36 +142,37 @@ class LowRankInteriorPoint:
         if not np.all(np.isfinite(problem.upper - problem.lower) | _held(problem)):
             raise ValueError("the interior point method needs finite bounds; use SMO for a problem without them")
         began = time.monotonic()
-        access = attempt(lambda: self.approximate(problem.Q.access))
+        control = self.started(control)
+        access = control.unless_interrupted(lambda: self.approximate(problem.Q.access, control))
         if access is None:
-            return cut_off(problem)
+            return interrupted_solution(problem, control)
         same = access is problem.Q.access
         low = problem if same else replace(problem, Q=Quadratic(access, problem.Q.sign))
         lossless = same or access.origin.relative_residual <= NOTHING_LEFT
         with single_thread():
             found = None
             if isinstance(start, Solution) and self.tol >= PRECISE and problem.term is None:
-                found = self._without_settled(low, start.alpha, began, monitor)
+                found = self._without_settled(low, start.alpha, began, control)
             if found is None:
-                found = self._along(problem, low, began, monitor, self.tol < PRECISE and lossless)
+                found = self._along(problem, low, began, control, self.tol < PRECISE and lossless)
         in_a_hurry = lossless and found.status in (Status.TIME_LIMIT, Status.INTERRUPTED)  # n² more are not asked for
         if same or found.polished or in_a_hurry:
             return found
-        return _with_gradient(problem, found)
+        return _with_gradient(problem, found, control)
 
     def _along(
-        self, problem: Problem, low: Problem, began: float, monitor: Monitor | None, exactly: bool
+        self, problem: Problem, low: Problem, began: float, control: RunControl, exactly: bool
     ) -> Solution:
         """The end of the central path, polished where that is wanted and it was reached."""
-        run = _Run(self, low, began, monitor)
+        run = _Run(self, low, began, control)
         found = run.follow()
         if not exactly or found.status not in (Status.SOLVED, Status.NUMERICAL, Status.MAX_ITER):
             return found
-        polished = attempt(hearing()(lambda: run.polished(problem, found)))
-        return polished or replace(found, status=Status.INTERRUPTED, error=heard())
+        polished = control.interruptible_call(lambda: run.polished(problem, found))
+        return polished or replace(found, status=Status.INTERRUPTED, error=control.interrupt)
 
     def _without_settled(
-        self, low: Problem, alpha: Array, began: float, monitor: Monitor | None
+        self, low: Problem, alpha: Array, began: float, control: RunControl
     ) -> Solution | None:
         """The solution without the samples that are settled in `alpha`; None where all have to take part.   (357)"""
         aside, story, iterations = np.ones(low.Q.n, dtype=bool), None, 0
@@ -182,7 +183,7 @@ class LowRankInteriorPoint:
             part = fix_samples(low, aside, r)
             if part is None:
                 return None
-            inner = _Run(self, part.problem, began, monitor).follow()
+            inner = _Run(self, part.problem, began, control).follow()
             alpha, iterations = part.whole(inner.alpha), iterations + inner.iterations
             lived = inner.history.without_bounds()  # those of a part of the problem
             story = lived if story is None else story.then(lived)
@@ -194,11 +195,11 @@ class LowRankInteriorPoint:
         return None
 
 
-def _with_gradient(problem: Problem, found: Solution) -> Solution:
+def _with_gradient(problem: Problem, found: Solution, control: RunControl) -> Solution:
     """The gradient of K itself, unless a signal forbids it: then the bounds of LLᵀ are none of K."""
-    gradient = attempt(hearing()(lambda: problem.gradient(found.alpha)))
+    gradient = control.interruptible_call(lambda: problem.gradient(found.alpha))
     if gradient is None:
-        return replace(found, status=Status.INTERRUPTED, error=heard(), exact=False)
+        return replace(found, status=Status.INTERRUPTED, error=control.interrupt, exact=False)
     return replace(found, gradient=gradient, mu=optimal_offset(problem, found.alpha, gradient))
 
 
@@ -209,11 +210,11 @@ def _held(problem: Problem) -> NDArray[np.bool_]:
     return np.full(problem.size, problem.term is not None)
 
 
-def _watcher(deadline: float | None) -> Callable[[], None]:
+def _watcher(control: RunControl) -> Callable[[], None]:
     """Raises when the time is over.  No method of the run: a cycle would keep L alive until it is collected."""
 
     def watch() -> None:
-        if deadline is not None and time.monotonic() > deadline:
+        if control.expired():
             raise OutOfTime
 
     return watch
@@ -222,22 +223,21 @@ def _watcher(deadline: float | None) -> Callable[[], None]:
 class _Run:
     """One run along the central path."""
 
-    def __init__(self, solver: LowRankInteriorPoint, problem: Problem, began: float, monitor: Monitor | None) -> None:
-        self.solver, self.problem, self.began, self.monitor = solver, problem, began, monitor
-        self.deadline = None if solver.max_time is None else began + solver.max_time
+    def __init__(self, solver: LowRankInteriorPoint, problem: Problem, began: float, control: RunControl) -> None:
+        self.solver, self.problem, self.began, self.control = solver, problem, began, control
         self.records: list[dict[str, Any]] = []
         self.path: LowRankIterate | None = None
         access = problem.Q.access
         assert isinstance(access, LowRankAccess)
         blocks = access.blocks.gathered(cache_bytes(solver.cache_size))
-        self.watch = _watcher(self.deadline)
+        self.watch = _watcher(control)
         self.blocks: RowBlocks = replace(blocks, wide=solver.tol < PRECISE, watch=self.watch)
 
     def follow(self) -> Solution:
         status, error, path = Status.MAX_ITER, None, None
         solver = self.solver
         try:
-            with hearing():
+            with self.control.interruptible():
                 path = LowRankIterate(self.problem, self.blocks, accuracy=min(1e-6, 1e-3 * solver.tol))
                 for iteration in range(ENOUGH if solver.max_iter < 0 else solver.max_iter + 1):
                     self.records.append({"iteration": iteration, "seconds": self._seconds(), **path.snapshot()})
@@ -247,7 +247,7 @@ class _Run:
                     if iteration == solver.max_iter:
                         break
                     self.watch()
-                    if self.monitor is not None and self.monitor(self.records[-1]) is False:
+                    if not self.control.report(self.records[-1]):
                         status = Status.INTERRUPTED
                         break
                     if not path.advance():
@@ -259,7 +259,7 @@ class _Run:
             status = Status.TIME_LIMIT
         except scipy.linalg.LinAlgError:
             status = Status.NUMERICAL
-        except BaseException as interruption:  # a signal, or what the monitor raised
+        except BaseException as interruption:  # a signal, or an exception of the callback
             status, error = Status.INTERRUPTED, interruption
         return self._solution(path, status, error)
 
@@ -313,7 +313,7 @@ class _Run:
             return found
         alpha = self.path.at_bounds()
         gradient, known = problem.gradient(alpha), problem.gradient(found.alpha)
-        exact = polish(problem, alpha, gradient, found.alpha, known, max_free=MAX_FREE, deadline=self.deadline)
+        exact = polish(problem, alpha, gradient, found.alpha, known, max_free=MAX_FREE, deadline=self.control.deadline)
         if exact is not None:
             mu = optimal_offset(problem, *exact)
             return replace(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from hinge import _core
+from hinge.control import RunControl
 from hinge.kernels import Linear
 from hinge.kernels.samples import view
 from hinge.problems import (
@@ -24,11 +24,11 @@ from hinge.problems import (
     Status,
     constant_function,
 )
-from hinge.solvers.callback import Monitor
+from hinge.solvers.base import Capabilities, Solver, Start, check_threads
+from hinge.solvers.decomposition.smo import seconds_left
 from hinge.solvers.diagonal import diagonal_of
 from hinge.solvers.feasibility import groups_of
 from hinge.solvers.interior_point import crammer_singer as crammer_singer_interior
-from hinge.solvers.limits import check_limits
 from hinge.solvers.linear import small_problems
 from hinge.solvers.linear.centering import nearer
 from hinge.solvers.refinement.verify_linear import all_borne_out, borne_out
@@ -44,7 +44,7 @@ CUT_OFF = (Status.TIME_LIMIT, Status.INTERRUPTED)
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoordinateDescent:
+class CoordinateDescent(Solver):
     """One dual variable at a time, w alongside; Newton's method where that is cheaper.   docs/math (108)–(129)
 
     For linear machines, and for problem (1) where its kernel is linear. Stops when the relative duality gap is proven
@@ -74,20 +74,21 @@ class CoordinateDescent:
         such limit. 0: everything.
     """
 
+    capabilities: ClassVar = Capabilities(
+        tol="relative_gap", equality_rows="groups", kernel="linear", options=("threads",)
+    )
+
     tol: float = 1e-4
     method: str = "auto"
-    max_iter: int = -1
-    max_time: float | None = None
     threads: int = 1
     seed: int = 0
     block_bytes: int = 0
 
     def __post_init__(self) -> None:
-        check_limits(self)
+        super().__post_init__()
         if self.method not in METHODS:
             raise ValueError(f"method={self.method!r} must be one of {', '.join(map(repr, METHODS))}")
-        if self.threads < 1:
-            raise ValueError(f"threads={self.threads!r} must be at least 1")
+        check_threads(self.threads)
         if self.method == "newton" and self.block_bytes > 0:
             raise ValueError(
                 "method='newton' needs all samples at hand and cannot hold "
@@ -98,24 +99,24 @@ class CoordinateDescent:
         self,
         problem: LinearProblem,
         start: Array | None = None,
-        monitor: Monitor | None = None,
+        control: RunControl | None = None,
         expansion: bool = False,
     ) -> LinearSolution:
         """Solve a linear machine from the dual point `start` (moved into its box where it is not).
 
         Newton's method ends with w and β that need not belong together; where `expansion`, the answer is w = Xᵀβ.
         """
+        control = self.started(control)
         near = nearer(problem, small_problems.is_small(problem) and self.block_bytes == 0 and not expansion)
         if near is None:
-            found = self._solve_near(problem, start, monitor, expansion)
+            found = self._solve_near(problem, start, control, expansion)
         else:
-            found = near.back(self._solve_near(near.problem, start, monitor, expansion))
+            found = near.back(self._solve_near(near.problem, start, control, expansion))
         return borne_out(problem, found, self.tol, moved=near is not None and near.centre is not None)
 
     def _solve_near(
-        self, problem: LinearProblem, start: Array | None, monitor: Monitor | None, expansion: bool
+        self, problem: LinearProblem, start: Array | None, control: RunControl, expansion: bool
     ) -> LinearSolution:
-        began = time.monotonic()
         small = self.method == "auto" and self.block_bytes == 0 and small_problems.is_small(problem)
         beta = np.zeros(problem.n) if start is None else np.ascontiguousarray(start, dtype=np.float64)
         run = _core.linear(
@@ -132,12 +133,12 @@ class CoordinateDescent:
             tolerance=self.tol,
             method=METHODS["descent" if self.block_bytes > 0 else self.method],
             max_iterations=self._first_steps(small),
-            max_seconds=-1.0 if self.max_time is None else self.max_time,
+            max_seconds=seconds_left(control),
             threads=self.threads,
             seed=self.seed,
             expansion=expansion,
             block_bytes=self.block_bytes,
-            progress=monitor,
+            control=control,
         )
         found = LinearSolution(
             weights=run["weights"],
@@ -165,10 +166,10 @@ class CoordinateDescent:
         most = self._steps_left(found.iterations)
         if most == 0 or (not crept and found.status is not Status.NUMERICAL):
             return found
-        return small_problems.by_interior_point(problem, found, self.tol, self._seconds_left(began), monitor, most)
+        return small_problems.by_interior_point(problem, found, self.tol, control, most)
 
     def solve_crammer_singer(
-        self, problem: CrammerSingerProblem, start: Array | None = None, monitor: Monitor | None = None
+        self, problem: CrammerSingerProblem, start: Array | None = None, control: RunControl | None = None
     ) -> CrammerSingerSolution:
         """Solve for all classes at once; `start` is n × classes.
 
@@ -176,7 +177,7 @@ class CoordinateDescent:
         """
         if self.method == "newton":
             raise ValueError("method='newton' is none for all classes at once: use method='auto' or 'descent'")
-        began = time.monotonic()
+        control = self.started(control)
         n, classes = len(problem.cost), problem.classes
         few = self.method == "auto" and crammer_singer_interior.is_small(problem)
         alpha = np.zeros((n, classes)) if start is None else np.ascontiguousarray(start, dtype=np.float64)
@@ -190,9 +191,9 @@ class CoordinateDescent:
             alpha=alpha.ravel(),
             tolerance=self.tol,
             max_iterations=CREEPING if few and not 0 <= self.max_iter <= CREEPING else self.max_iter,
-            max_seconds=-1.0 if self.max_time is None else self.max_time,
+            max_seconds=seconds_left(control),
             seed=self.seed,
-            progress=monitor,
+            control=control,
         )
         found = CrammerSingerSolution(
             weights=run["weights"].reshape(classes, -1),
@@ -211,26 +212,20 @@ class CoordinateDescent:
         found = all_borne_out(problem, found, self.tol)
         if not few or found.status not in (Status.MAX_ITER, Status.NUMERICAL) or most == 0:
             return found
-        left = self._seconds_left(began)
-        return crammer_singer_interior.by_interior_point(problem, found, self.tol, left, monitor, most)
+        return crammer_singer_interior.by_interior_point(problem, found, self.tol, control, most)
 
     def _first_steps(self, small: bool) -> int:
         """The limit of descent and Newton's method: where they creep, the last steps are those of another method."""
         return self.max_iter - INTERIOR_STEPS if small and self.max_iter >= CREEPING + INTERIOR_STEPS else self.max_iter
 
-    def _seconds_left(self, began: float) -> float | None:
-        return None if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
-
     def _steps_left(self, iterations: int) -> int:
         return -1 if self.max_iter < 0 else max(0, self.max_iter - iterations)
 
-    def solve(
-        self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
-    ) -> Solution:
+    def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:
         """Solve problem (1) with a linear kernel as the linear machine that it is."""
         linear = as_linear(problem)
         alpha = start.alpha if isinstance(start, Solution) else start
-        found = self.solve_linear(linear, None if alpha is None else problem.Q.coefficients(alpha), monitor, True)
+        found = self.solve_linear(linear, None if alpha is None else problem.Q.coefficients(alpha), control, True)
         Q, beta = problem.Q, found.beta
         if Q.slots == 2:
             alpha = np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])

@@ -11,9 +11,9 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from hinge.control import hearing
+from hinge.control import RunControl
 from hinge.problems import Array, History, LPProblem, LPSolution, Status, certify_lp
-from hinge.solvers.limits import check_limits
+from hinge.solvers.base import SolverOptions
 
 #: Seconds between two looks at signals while HiGHS works.
 GLANCE = 0.05
@@ -22,7 +22,7 @@ STATUS = {0: Status.SOLVED, 1: Status.MAX_ITER, 4: Status.NUMERICAL}
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinearProgramming:
+class LinearProgramming(SolverOptions):
     """Simplex or interior point, as HiGHS sees fit.                                  docs/math (331)–(333)
 
     One equality row for each sample, f + ξ − ξ* + t = target with |t| ≤ tube, so that the multipliers of the rows are
@@ -42,22 +42,19 @@ class LinearProgramming:
     """
 
     tol: float = 1e-9
-    max_iter: int = -1
-    max_time: float | None = None
 
-    def __post_init__(self) -> None:
-        check_limits(self)
-
-    def solve_lp(self, problem: LPProblem) -> LPSolution:
+    def solve_lp(self, problem: LPProblem, control: RunControl | None = None) -> LPSolution:
         """Solve; where HiGHS gives up without a point, the constant function with the smallest loss."""
         began = time.monotonic()
-        answer = _in_background(self._arguments(problem))
+        control = self.started(control)
+        max_time = control.remaining()
+        answer = _in_background(self._arguments(problem, max_time), control)
         if answer.x is None:
             a, b, beta = np.zeros(problem.design.shape[1]), _best_constant(problem), np.zeros(problem.n)
         else:
             a, b, beta = _point(problem, answer)
         status = STATUS.get(int(answer.status), Status.NUMERICAL)
-        if status is Status.MAX_ITER and self.max_time is not None and time.monotonic() - began >= 0.9 * self.max_time:
+        if status is Status.MAX_ITER and max_time is not None and time.monotonic() - began >= 0.9 * max_time:
             status = Status.TIME_LIMIT
         found = certify_lp(problem, a, b, beta)
         record = {
@@ -67,7 +64,7 @@ class LinearProgramming:
         history = History.from_columns({field.name: [record[field.name]] for field in fields(History)})
         return LPSolution(a, b, beta, status, int(answer.nit), history)
 
-    def _arguments(self, problem: LPProblem) -> dict[str, Any]:
+    def _arguments(self, problem: LPProblem, max_time: float | None) -> dict[str, Any]:
         n, width = problem.design.shape
         eye = sparse.identity(n, format="csr")
         offset = sparse.csr_matrix(np.ones((n, 1)) if problem.bias else np.empty((n, 0)))
@@ -86,8 +83,8 @@ class LinearProgramming:
         }
         if self.max_iter >= 0:
             options["maxiter"] = self.max_iter
-        if self.max_time is not None:
-            options["time_limit"] = self.max_time
+        if max_time is not None:
+            options["time_limit"] = max_time
         return {
             "c": np.concatenate([*cost, *([np.zeros(n)] * tubes)]),
             "A_eq": sparse.hstack(blocks, format="csr"),
@@ -118,7 +115,7 @@ def _best_constant(problem: LPProblem) -> float:
     return float(kinks[order][np.searchsorted(rises, 0.0)])
 
 
-def _in_background(arguments: dict[str, Any]) -> Any:
+def _in_background(arguments: dict[str, Any], control: RunControl) -> Any:
     """HiGHS answers no signals: it works in a thread of its own while this one listens."""
     if threading.current_thread() is not threading.main_thread():
         return linprog(**arguments)
@@ -132,7 +129,7 @@ def _in_background(arguments: dict[str, Any]) -> Any:
 
     worker = threading.Thread(target=work, daemon=True)
     worker.start()
-    with hearing():  # HiGHS has no point before its end
+    with control.interruptible():  # HiGHS has no point before its end
         while worker.is_alive():
             worker.join(GLANCE)
     if isinstance(found[0], BaseException):

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
+from hinge.control import RunControl
 from hinge.kernels import Linear, open_access
 from hinge.problems import (
     Array,
@@ -21,7 +22,6 @@ from hinge.problems import (
     optimal_offset,
 )
 from hinge.solvers.blas_threads import single_thread
-from hinge.solvers.callback import Monitor
 from hinge.solvers.decomposition.smo import SMO
 from hinge.solvers.interior_point.dense import InteriorPoint
 from hinge.solvers.refinement.polish import polish
@@ -66,8 +66,7 @@ def by_interior_point(
     problem: LinearProblem,
     crept: LinearSolution,
     tol: float,
-    seconds: float | None,
-    monitor: Monitor | None = None,
+    control: RunControl,
     most: int = -1,
 ) -> LinearSolution:
     """A small machine on which descent and Newton's method creep: the interior point method of (1), `most` steps of it.
@@ -76,7 +75,7 @@ def by_interior_point(
     """
     with single_thread():
         qp, _ = _as_quadratic(problem, X := _dense(problem), crept.beta)
-        run = InteriorPoint(tol=0.1 * tol, max_iter=most, max_time=seconds).solve(qp, monitor=monitor)
+        run = InteriorPoint(tol=0.1 * tol, max_iter=most).solve(qp, control=control)
         found = _at(problem, crept, qp, X, run.alpha, qp.gradient(run.alpha))
     better = found if relative_gap(found) < relative_gap(crept) else crept
     spent = run.status is Status.MAX_ITER and 0 <= most <= run.iterations

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from hinge import _core
-from hinge.control import hearing, is_signal
+from hinge.control import RunControl
 from hinge.kernels import Linear, PairAccess
 from hinge.kernels.samples import view
 from hinge.problems import Array, Diagonal, History, Problem, Solution, Status
+from hinge.solvers.base import Capabilities, Solver, Start
 from hinge.solvers.blas_threads import single_thread
-from hinge.solvers.callback import Monitor
+from hinge.solvers.decomposition.smo import seconds_left
 from hinge.solvers.diagonal import fold_diagonal
-from hinge.solvers.limits import check_limits
 from hinge.solvers.ranking.pair_newton import PairNewton
 from hinge.solvers.refinement.polish import polish
 
@@ -42,7 +42,7 @@ FINEST_TOL = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairDescent:
+class PairDescent(Solver):
     """One variable at a time within the few samples of a block; then Newton.     docs/math (436)–(440)
 
     Up to 1,000 pairs the answer is polished to rounding where that succeeds.
@@ -70,28 +70,29 @@ class PairDescent:
         Of the random order.
     """
 
+    capabilities: ClassVar = Capabilities(
+        tol="relative_gap", equality_rows="groups", kernel="pairs", options=("tol", "threads")
+    )
+
     tol: float = 1e-3
     stop: str = "gap"
     method: str = "auto"
-    max_iter: int = -1
-    max_time: float | None = None
     threads: int = 1
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_limits(self)
+        super().__post_init__()
         if self.stop not in ("gap", "kkt"):
             raise ValueError(f"stop={self.stop!r} must be 'gap' or 'kkt'")
         if self.method not in ("auto", "descent", "newton"):
             raise ValueError(f"method={self.method!r} must be 'auto', 'descent' or 'newton'")
 
-    def solve(
-        self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
-    ) -> Solution:
+    def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:
         """Solve a problem over pairs from `start` (moved into its box where it is not)."""
         pairs, ridge = _as_pairs(problem)
-        if problem.size <= POLISHED_N and self.tol > FINE_TOL and self.max_iter < 0 and self.max_time is None:
-            return self._solve_small(problem, start, monitor)
+        control = self.started(control)
+        if problem.size <= POLISHED_N and self.tol > FINE_TOL and self.max_iter < 0 and control.deadline is None:
+            return self._solve_small(problem, start, control)
         began = time.monotonic()
         given = start.alpha if isinstance(start, Solution) else start
         alpha = np.zeros(problem.size) if given is None else np.clip(given, 0.0, problem.upper)
@@ -101,14 +102,14 @@ class PairDescent:
         first = {"auto": epochs, "newton": 0}.get(self.method, -1)
         story, used, status, error = _History(began), 0, Status.MAX_ITER, None
         for _ in range(3):  # descent, Newton, and descent again where Newton gave up
-            run = self._descend(pairs, problem.upper, ridge, alpha, self._epochs(first, used), began, monitor)
+            run = self._descend(pairs, problem.upper, ridge, alpha, self._epochs(first, used), control)
             status, error = Status(run["status"]), run["error"]
             used += run["iterations"]
             story.add(run["history"])
             if status is not Status.MAX_ITER or not self._allowed(used) or first < 0:
                 break
-            newton = PairNewton(pairs, problem.upper, alpha, ridge, self._deadline(began), self._left(used))
-            end, error = self._newton(newton, story, monitor)
+            newton = PairNewton(pairs, problem.upper, alpha, ridge, control.deadline, self._steps_left(used))
+            end, error = self._newton(newton, story, control)
             alpha, used = newton.alpha, used + newton.steps
             status = ENDS[end]
             if end != "stalled":
@@ -122,36 +123,36 @@ class PairDescent:
         exact = better is not None
         return Solution(alpha, np.empty(0), gradient, status, used, story.history(), polished=exact, error=error)
 
-    def _solve_small(self, problem: Problem, start: Solution | Array | None, monitor: Monitor | None) -> Solution:
+    def _solve_small(self, problem: Problem, start: Start, control: RunControl) -> Solution:
         """Near enough to be polished; where that fails (pairs depend on each other), as near as rounding lets."""
-        near = replace(self, tol=FINE_TOL).solve(problem, start, monitor)
+        near = replace(self, tol=FINE_TOL).solve(problem, start, control)
         if near.polished or near.status is not Status.SOLVED:
             return near
-        nearer = replace(self, tol=FINEST_TOL, stop="gap", method="newton", max_iter=500).solve(problem, near, monitor)
+        nearer = replace(self, tol=FINEST_TOL, stop="gap", method="newton", max_iter=500).solve(problem, near, control)
         story = near.history.then(nearer.history)
         status = Status.SOLVED if nearer.error is None else nearer.status
         return replace(nearer, status=status, iterations=near.iterations + nearer.iterations, history=story)
 
     def _newton(
-        self, newton: PairNewton, story: _History, monitor: Monitor | None
+        self, newton: PairNewton, story: _History, control: RunControl
     ) -> tuple[str, BaseException | None]:
         """How Newton's method ended, and what interrupted it; its best point is kept in any case."""
 
         def tell(now: PairNewton) -> None:
             story.note(now)
-            if monitor is not None and monitor(story.last()) is False:
+            if not control.report(story.last()):
                 now.asked_to_stop = True
 
         with single_thread():
             try:
-                with hearing():
+                with control.interruptible():
                     return newton.run(self._is_enough, tell), None
             except BaseException as error:
-                if not is_signal(error):
+                if not control.is_interrupt(error):
                     raise
                 return "interrupted", error
 
-    def _left(self, used: int) -> int:
+    def _steps_left(self, used: int) -> int:
         return -1 if self.max_iter < 0 else max(0, self.max_iter - used)
 
     def _is_enough(self, newton: PairNewton) -> bool:
@@ -168,9 +169,6 @@ class PairDescent:
         left = max(0, self.max_iter - used)
         return left if wanted < 0 else min(wanted, left)
 
-    def _deadline(self, began: float) -> float | None:
-        return None if self.max_time is None else began + self.max_time
-
     def _descend(
         self,
         pairs: PairAccess,
@@ -178,13 +176,11 @@ class PairDescent:
         ridge: Array,
         alpha: Array,
         epochs: int,
-        began: float,
-        monitor: Monitor | None,
+        control: RunControl,
     ) -> dict[str, Any]:
         """Improve alpha in place."""
         base: Any = pairs.base
         linear = isinstance(getattr(base, "kernel", None), Linear)
-        left = -1.0 if self.max_time is None else max(0.0, self.max_time - (time.monotonic() - began))
         found: dict[str, Any] = _core.pair_descent(
             base.gram,
             view(base.factor()).native if linear else None,
@@ -197,10 +193,10 @@ class PairDescent:
             tolerance=self.tol,
             stop_on_gap=self.stop == "gap",
             max_iterations=epochs,
-            max_seconds=left,
+            max_seconds=seconds_left(control),
             threads=self.threads,
             seed=self.seed,
-            progress=monitor,
+            control=control,
         )
         return found
 

@@ -112,7 +112,7 @@ class _Sweeps:
                     self.mu = self.mu + self.penalty * (self.sums - self.problem.d)
                     last_value = np.inf
                 active = np.arange(n)
-            elif (limit := story.limits()) is not None:
+            elif (limit := story.stop_status()) is not None:
                 return limit
             moved = self._sweep(active, story)
             if self.stopped is not None:
@@ -135,7 +135,7 @@ class _Sweeps:
         moved = np.zeros(len(active), dtype=bool)
         length = BLOCK if K is None else max(1, TURNS // n)
         for first in range(0, len(active), length):
-            if first and (limit := story.limits()) is not None:
+            if first and (limit := story.stop_status()) is not None:
                 self.stopped = limit
                 break
             block = samples[first : first + length]

@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from hinge.control import attempt, hearing
+from hinge.control import RunControl
 from hinge.kernels import Access, GramAccess, Linear, SubsetAccess
 from hinge.lowrank import SGMA, LowRankAccess, Nystrom, PivotedCholesky, low_rank_access
 from hinge.problems import Array, Problem, Quadratic, Solution, optimal_offset
+from hinge.solvers.base import Capabilities, Solver, Start, check_threads, interrupted_solution
 from hinge.solvers.blas_threads import single_thread
-from hinge.solvers.callback import Monitor
 from hinge.solvers.interior_point.low_rank_system import LowRankSystem
-from hinge.solvers.limits import check_limits, cut_off
 from hinge.solvers.run_log import RunLog
 from hinge.solvers.textbook.dense_system import DenseSystem
 from hinge.solvers.textbook.primal import Primal
 
 
 @dataclass(frozen=True, kw_only=True)
-class IterativeMethod:
+class IterativeMethod(Solver):
     """Options and the frame of a run; a method says what it is for in `_check` and works in `_run`."""
 
+    capabilities: ClassVar = Capabilities(tol="relative_gap", factor="optional", options=("threads",))
+
     tol: float = 1e-4
-    max_iter: int = -1
-    max_time: float | None = None
     approximation: SGMA | PivotedCholesky | Nystrom | None = None
     threads: int = 1
 
     def __post_init__(self) -> None:
-        check_limits(self)
-        if isinstance(self.threads, bool) or not isinstance(self.threads, Integral) or self.threads < 1:
-            raise ValueError(f"threads={self.threads!r} must be a whole number, at least 1")
+        super().__post_init__()
+        check_threads(self.threads)
         if self.approximation is not None and not isinstance(self.approximation, SGMA | PivotedCholesky | Nystrom):
             raise ValueError(
                 f"approximation={self.approximation!r} must be SGMA(...), PivotedCholesky(...), Nystrom(...) or None"
@@ -47,26 +44,27 @@ class IterativeMethod:
     def _check(self, problem: Problem) -> None:
         """A ValueError that names the remedy where the method is not for this problem."""
 
-    def approximate(self, access: Access) -> Any:
+    def approximate(self, access: Access, control: RunControl | None = None) -> Any:
         """LLᵀ in the place of the matrix behind `access` if an approximation is asked for; L = X if it is linear."""
         if isinstance(access, LowRankAccess):
             return access
         if self.approximation is not None or _few_features(access):
             method = self.approximation or SGMA()
-            seconds = None if self.max_time is None else 0.5 * self.max_time
-            with single_thread(), hearing():
+            control = self.started(control)
+            remaining = control.remaining()
+            seconds = None if remaining is None else 0.5 * remaining
+            with single_thread(), control.interruptible():
                 return low_rank_access(access, method, threads=self.threads, max_time=seconds)
         return access
 
-    def solve(
-        self, problem: Problem, start: Solution | Array | None = None, monitor: Monitor | None = None
-    ) -> Solution:
+    def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:
         """Solve `problem`; a start is not used."""
         self._check(problem)
-        story = RunLog(self.tol, self._enough() if self.max_iter < 0 else self.max_iter, self.max_time, monitor)
-        access = attempt(lambda: self.approximate(problem.Q.access))
+        control = self.started(control)
+        story = RunLog(self.tol, self._enough() if self.max_iter < 0 else self.max_iter, control)
+        access = control.unless_interrupted(lambda: self.approximate(problem.Q.access, control))
         if access is None:
-            return cut_off(problem)
+            return interrupted_solution(problem, control)
         same = access is problem.Q.access
         low = problem if same else replace(problem, Q=Quadratic(access, problem.Q.sign))
         with single_thread():

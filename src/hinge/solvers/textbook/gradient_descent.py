@@ -90,7 +90,7 @@ class _Smooth:
             missing = problem.d - problem.A @ x
             gap = 0.5 * norm + float(np.abs(self.mu) @ np.abs(missing))  # Theorem 10.5
             value = 0.5 * float(self.beta @ self.f) + float(self.mu @ problem.d) + primal.loss(r, x)
-            if story.enough(gap, value):  # f is good enough: is the point that is kept as good?
+            if story.is_converged(gap, value):  # f is good enough: is the point that is kept as good?
                 gap, dual = primal.at(x, self.f + step_f, self.mu)
                 value = dual + gap
             if gap < self.best_gap:

@@ -102,7 +102,7 @@ class _Descent:
             missing = problem.d - problem.A @ x
             gap = apart + float(np.abs(self.mu) @ np.abs(missing))
             violation = float(np.max(np.abs(self.f - f_target), initial=0.0))
-            if story.enough(gap, value):
+            if story.is_converged(gap, value):
                 gap, dual = primal.at(x, f_target, self.mu)
                 value = dual + gap
             status = story.note(iteration, value, value - gap, gap, violation, int(np.sum(weight > 0)))

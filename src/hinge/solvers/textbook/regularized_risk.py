@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hinge.control import RunControl
 from hinge.losses import Loss
 from hinge.problems import Array, History, Status
 from hinge.solvers.blas_threads import single_thread
-from hinge.solvers.callback import Monitor
 from hinge.solvers.run_log import RunLog
 
 #: Ω of Table 10.3: ½‖f‖², ‖f‖, Σ|αᵢ|, Σf(xᵢ)².
@@ -152,7 +152,7 @@ def descend(
     tol: float = 1e-3,
     max_iter: int = 20_000,
     max_time: float | None = None,
-    monitor: Monitor | None = None,
+    control: RunControl | None = None,
 ) -> Descent:
     """Minimise a regularised risk by gradient descent in the coefficients with line search.
 
@@ -167,7 +167,8 @@ def descend(
         Relative gap.
     max_iter : int
     max_time : float or None
-    monitor : callable, optional
+    control : RunControl, optional
+        Deadline, progress callback and interrupt flag.
 
     Examples
     --------
@@ -186,7 +187,8 @@ def descend(
             f"gradient descent needs a loss with a derivative everywhere, got {risk.loss!r}; use 'logistic', "
             "'exponential', 'squared_hinge' or 'huber'"
         )
-    run, story = _Descending(risk), RunLog(tol, max_iter, max_time, monitor)
+    control = RunControl(max_time) if control is None else control.limited_to(max_time)
+    run, story = _Descending(risk), RunLog(tol, max_iter, control)
     with single_thread():
         status = story.run(lambda: run.follow(story))
     return Descent(run.alpha, run.b, run.value, run.bound, status, story.iterations, story.history(), story.error)

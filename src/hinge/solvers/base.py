@@ -1,0 +1,179 @@
+"""Interface of the solvers: frozen options, declared capabilities, and `solve(problem, start, control) -> Solution`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from hinge.control import RunControl
+from hinge.problems import Array, Diagonal, History, Problem, Solution, Status
+from hinge.solvers.feasibility import nearest_feasible
+
+#: Initial point of a solver: an earlier solution, its variables, or None for the feasible point next to zero.
+Start = Solution | Array | None
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """Problems that a solver accepts, work that it shares, and the meaning of its options.
+
+    Callers read this declaration. `Solver.check` compares it with a problem before any work is done.
+
+    Parameters
+    ----------
+    tol : {"kkt_violation", "relative_gap"}
+        The quantity that is at most `tol` in a solution with `Status.SOLVED` (for the default of the option `stop`,
+        if the solver has one).
+    terms : tuple of {"none", "diagonal", "convex"}
+        Accepted h(α): no term, ½ Σ dᵥαᵥ², or a general convex function.
+    equality_rows : {"any", "groups"}
+        "groups": the rows must be constant on disjoint groups of variables, in signed coordinates.
+    kernel : {"any", "linear", "pairs"}
+        "linear": Q must be that of a linear kernel; "pairs": that of pairs of samples.
+    batch : bool
+        Whether `solve_batch` solves problems over the same kernel matrix together.
+    factor : {"unused", "optional", "required"}
+        Whether the solver replaces the kernel matrix by a factor LLᵀ in `approximate`: never, if asked for, or always.
+    options : tuple of str
+        Parameters that a solver selected by name takes from the estimator, besides `max_iter` and `max_time`.
+    """
+
+    tol: Literal["kkt_violation", "relative_gap"]
+    terms: tuple[Literal["none", "diagonal", "convex"], ...] = ("none", "diagonal")
+    equality_rows: Literal["any", "groups"] = "any"
+    kernel: Literal["any", "linear", "pairs"] = "any"
+    batch: bool = False
+    factor: Literal["unused", "optional", "required"] = "unused"
+    options: tuple[str, ...] = ("tol",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolverOptions:
+    """Tolerance and limits, the options of every solver.
+
+    Parameters
+    ----------
+    tol : float
+        Tolerance of the stopping criterion.
+    max_iter : int
+        Largest number of iterations; −1 for the default of the solver.
+    max_time : float or None
+        Largest number of seconds.
+    """
+
+    tol: float
+    max_iter: int = -1
+    max_time: float | None = None
+
+    def __post_init__(self) -> None:
+        """Raise a ValueError that names the option unless `tol`, `max_iter` and `max_time` are valid."""
+        tol, max_iter, max_time = self.tol, self.max_iter, self.max_time
+        if not isinstance(tol, Real) or not 0 < float(tol) < np.inf:
+            raise ValueError(f"tol={tol!r} must be a positive number")
+        if isinstance(max_iter, bool) or not isinstance(max_iter, Integral):
+            raise ValueError(f"max_iter={max_iter!r} must be an integer, -1 for no limit")
+        if max_time is not None and not (isinstance(max_time, Real) and float(max_time) >= 0):
+            raise ValueError(f"max_time={max_time!r} must be None or a number of seconds")
+
+    def started(self, control: RunControl | None) -> RunControl:
+        """The control of a run that starts now: `control`, with a deadline not later than `max_time`."""
+        return RunControl(self.max_time) if control is None else control.limited_to(self.max_time)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solver(SolverOptions, ABC):
+    """Base class of the solvers of problem (1).
+
+    A subclass is a frozen dataclass of options. It declares its `capabilities` and implements `solve`.
+    """
+
+    capabilities: ClassVar[Capabilities]
+
+    #: Whether estimators compute the lower bound with the true kernel matrix if the solver replaces it by a factor.
+    exact_bound: ClassVar[bool] = False
+
+    @abstractmethod
+    def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:
+        """Solve `problem` from `start`, within the limits of `control`."""
+
+    def solve_batch(
+        self, problems: Sequence[Problem], starts: Sequence[Start] | None = None, control: RunControl | None = None
+    ) -> list[Solution]:
+        """Solve problems one after the other; `max_time` is the limit of all of them together.
+
+        If one of them is interrupted, the solutions of the following ones are their initial points.
+        """
+        control = self.started(control)
+        solutions: list[Solution] = []
+        error: BaseException | None = None
+        for problem, start in zip(problems, starts or [None] * len(problems), strict=True):
+            if error is None:
+                solutions.append(self.solve(problem, start, control))
+                error = solutions[-1].error
+            else:
+                solutions.append(self._unsolved(problem, start, control, error))
+        return solutions
+
+    def _unsolved(self, problem: Problem, start: Start, control: RunControl, error: BaseException) -> Solution:
+        """The initial point of a problem, with the exception that kept it from being solved."""
+        unsolved = self.solve(problem, start, control.without_callback().limited_to(0.0))
+        return replace(unsolved, status=Status.INTERRUPTED, error=error)
+
+    def approximate(self, access: Any, control: RunControl | None = None) -> Any:
+        """The kernel access that the solver uses instead of `access`; a factor LLᵀ if `capabilities.factor` says so."""
+        return access
+
+    def stages(self) -> list[Self]:
+        """The solvers of the rounds in which estimators refine a factor; one round unless a solver says otherwise."""
+        return [self]
+
+    def check(self, problem: Problem) -> None:
+        """Raise a ValueError that states the reason and the remedy if the solver does not accept `problem`."""
+        accepted = self.capabilities
+        term = "none" if problem.term is None else "diagonal" if isinstance(problem.term, Diagonal) else "convex"
+        if term not in accepted.terms:
+            raise ValueError(f"{type(self).__name__} {_TERM_ERRORS[term]}")
+
+
+_TERM_ERRORS = {
+    "none": "needs a smooth loss, such as 'squared_hinge' or 'logistic'; use solver='auto' for this loss",
+    "diagonal": "does not accept a squared loss; use solver='auto' for this loss",
+    "convex": (
+        "needs a loss whose conjugate is linear or quadratic, such as 'hinge', 'squared_hinge' or 'huber'; use "
+        "solver='interior_point' or 'auto' for this loss"
+    ),
+}
+
+
+def check_threads(threads: Any) -> None:
+    """Raise a ValueError unless `threads` is a positive integer."""
+    if isinstance(threads, bool) or not isinstance(threads, Integral) or threads < 1:
+        raise ValueError(f"threads={threads!r} must be an integer of at least 1")
+
+
+def stop_status(control: RunControl, snapshot: dict[str, Any] | None = None) -> Status | None:
+    """TIME_LIMIT or INTERRUPTED if the deadline has passed or the callback asks to stop; None to continue."""
+    if control.expired():
+        return Status.TIME_LIMIT
+    if snapshot is not None and not control.report(snapshot):
+        return Status.INTERRUPTED
+    return None
+
+
+def interrupted_solution(problem: Problem, control: RunControl) -> Solution:
+    """The feasible point next to zero, for a run that was interrupted before its first iteration."""
+    return Solution(
+        alpha=nearest_feasible(problem, None),
+        mu=np.zeros(len(problem.d)),
+        gradient=np.array(problem.p, dtype=np.float64),
+        status=Status.INTERRUPTED,
+        iterations=0,
+        history=History.from_columns({field.name: np.empty(0) for field in fields(History)}),
+        exact=False,
+        error=control.interrupt,
+    )
