@@ -1,4 +1,4 @@
-"""Kernel matrices of low rank: a few basis functions that stand for all, and how much of the matrix they miss."""
+"""Low-rank approximations of kernel matrices by few basis functions, with their residual."""
 
 from hinge.lowrank.access import LowRankAccess, low_rank_access
 from hinge.lowrank.factor import Factor

@@ -1,4 +1,4 @@
-"""A kernel matrix of low rank behind the door that all solvers use."""
+"""Kernel access to a low-rank approximation of the kernel matrix."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LowRankAccess:
-    """LLᵀ in the place of K, for all samples or those in `index`.  Any solver can work with it."""
+    """Access to LLᵀ in place of K, for all samples or for those in `index`."""
 
     origin: Factor
     index: NDArray[np.intp] | None = None
@@ -35,12 +35,12 @@ class LowRankAccess:
 
     @cached_property
     def blocks(self) -> RowBlocks:
-        """L in blocks of rows."""
+        """The rows of L, in blocks."""
         return self.origin.rows(self.index)
 
     @cached_property
     def _linear(self) -> GramAccess:
-        """LLᵀ is a linear kernel matrix, of samples that are the rows of L."""
+        """LLᵀ as the linear kernel matrix of the rows of L."""
         return open_access(Linear(), self.factor(), threads=self.origin.threads)
 
     @property
@@ -68,7 +68,7 @@ class LowRankAccess:
         return self.origin.L if self.index is None else self.origin.L[self.index]
 
     def subset(self, index: ArrayLike) -> LowRankAccess:
-        """Some of these samples; L is shared."""
+        """Return access to some of these samples. L is shared."""
         chosen = np.asarray(index, dtype=np.intp)
         return LowRankAccess(self.origin, chosen if self.index is None else self.index[chosen])
 
@@ -79,7 +79,7 @@ def _indices(index: ArrayLike) -> NDArray[np.intp]:
 
 
 def low_rank_access(access: Access, method: Approximation, **options: Any) -> LowRankAccess:
-    """LLᵀ in the place of the matrix behind `access`; for the linear kernel L is X, and nothing is approximated."""
+    """Return access to a low-rank approximation of `access`. For the linear kernel L is X, and LLᵀ is exact."""
     if isinstance(access, LowRankAccess):
         return access
     if isinstance(access, SubsetAccess):
@@ -89,7 +89,7 @@ def low_rank_access(access: Access, method: Approximation, **options: Any) -> Lo
     elif isinstance(access, GramAccess):
         kernel, X = access.kernel, access.data
     else:
-        raise TypeError(f"no samples behind {type(access).__name__}; use open_access(kernel, X)")
+        raise TypeError(f"{type(access).__name__} has no samples to approximate; use open_access(kernel, X)")
     if isinstance(kernel, Linear):
         return LowRankAccess(linear_factor(kernel, X, options.get("threads", 1)))
     return LowRankAccess(method.fit(kernel, X, **options))

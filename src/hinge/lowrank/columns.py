@@ -1,4 +1,4 @@
-"""K^mn as it is, in float32 or float16: for methods that go through it a few times and never need LLᵀ."""
+"""The matrix K^mn in float32 or float16, for methods that read it a few times and do not need LLᵀ."""
 
 from __future__ import annotations
 
@@ -16,61 +16,61 @@ from hinge.kernels.samples import view
 from hinge.lowrank.row_blocks import RowBlocks, allocate
 from hinge.lowrank.source import Source
 
-#: Columns made between two looks at the clock; of kernels that are Python functions.
-STRIP, SLOW_STRIP = 128, 8
+#: Columns computed between two checks of the deadline: by compiled code, and by a Python function.
+COMPILED_STRIP, PYTHON_STRIP = 128, 8
 
 Array = NDArray[np.float64]
 Array32 = NDArray[np.float32]
 
-#: Parts of the rows of a Gram matrix, for threads.
+#: Parts in which KᵀDK is summed; fixed, so that the result does not depend on the number of threads.
 GRAM_PARTS = 2
 
-#: The largest error of float16, of a value that was rounded, and near zero.
-HALF_UNIT, HALF_LEAST = 1.001 * 2.0**-11, 2.0**-25
+#: Largest rounding error of float16: relative, and absolute near zero.
+HALF_RELATIVE_ERROR, HALF_ABSOLUTE_ERROR = 1.001 * 2.0**-11, 2.0**-25
 
 
-def _everyone() -> NDArray[np.int64]:
+def _all_rows() -> NDArray[np.int64]:
     return np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Kernel values of all samples with the basis functions, and of these with each other.   docs/math (385)
+    """Kernel values between samples and basis functions, and among the basis functions.   docs/math (385)
 
     values : ndarray of float32 or float16 (m × n)
     inner : ndarray (n × n), in float64
     rows : ndarray of int
-        The rows that products are made with; none stand for all.
+        The rows used in products; an empty array means all rows.
     """
 
     values: NDArray[np.float32] | NDArray[np.float16]
     inner: Array
     threads: int = 1
-    rows: NDArray[np.int64] = field(default_factory=_everyone)
+    rows: NDArray[np.int64] = field(default_factory=_all_rows)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows that take part, and basis functions."""
+        """Number of rows used in products and number of basis functions."""
         return len(self.rows) or self.values.shape[0], self.values.shape[1]
 
-    def of(self, rows: NDArray[np.intp]) -> Columns:
-        """The same with some rows only, at least one; nothing is copied."""
+    def subset(self, rows: NDArray[np.intp]) -> Columns:
+        """Return the same matrix restricted to some rows, at least one, without a copy."""
         return replace(self, rows=np.ascontiguousarray(rows, dtype=np.int64))
 
     def times(self, weights: Any) -> Array32:
-        """K W."""
+        """Return K W."""
         out = np.empty((self.shape[0], weights.shape[1]), dtype=np.float32)
         _core.thin_times(_bits(self.values), self.rows, _narrow(weights), out, self.threads)
         return out
 
     def transposed(self, factors: Any) -> Array:
-        """Kᵀ R."""
+        """Return Kᵀ R."""
         out = np.empty((self.shape[1], factors.shape[1]))
         _core.thin_transposed(_bits(self.values), self.rows, _narrow(factors), out, self.threads)
         return out
 
     def weighted(self, weights: Any, factors: Any) -> tuple[Array32, Array]:
-        """K W, and Kᵀ (D ∘ K W), in one pass."""
+        """Return K W and Kᵀ (D ∘ K W), computed in one pass over K."""
         product = np.empty((self.shape[0], weights.shape[1]), dtype=np.float32)
         out = np.empty((self.shape[1], weights.shape[1]))
         _core.thin_weighted(
@@ -79,48 +79,46 @@ class Columns:
         return product, out
 
     def is_half(self) -> bool:
-        """Whether values are float16."""
+        """Whether the values are float16."""
         return bool(self.values.dtype == np.float16)
 
-    def lost_forward(self, weights: Array) -> Array32:
-        """At most that much K W is off for the rounding of K ≥ 0 to float16.                           (389)"""
+    def rounding_error(self, weights: Array) -> Array32:
+        """Bound the error of K W that is due to rounding K ≥ 0 to float16.                      docs/math (389)"""
         size = np.abs(weights)
-        lost = self.times(HALF_UNIT * size)
-        lost += (HALF_LEAST * np.sum(size, axis=0)).astype(np.float32)
-        return lost
+        bound = self.times(HALF_RELATIVE_ERROR * size)
+        bound += (HALF_ABSOLUTE_ERROR * np.sum(size, axis=0)).astype(np.float32)
+        return bound
 
-    def transposed_and_lost(self, factors: Array) -> tuple[Array, Array]:
-        """Kᵀ R, and at most how much it is off: in one pass over the rows that have a factor.            (389)"""
+    def transposed_with_error(self, factors: Array) -> tuple[Array, Array]:
+        """Return Kᵀ R and a bound on its rounding error, in one pass over the rows with R ≠ 0.      docs/math (389)"""
         rows, k = np.flatnonzero(np.any(factors, axis=1)), factors.shape[1]
         if len(rows) == 0:
             return np.zeros((self.shape[1], k)), np.zeros((self.shape[1], k))
-        some = factors[rows]
-        part = self.of(self.rows[rows] if len(self.rows) else rows)
-        both = part.transposed(np.concatenate([some, np.abs(some)], axis=1))
-        return both[:, :k], HALF_UNIT * both[:, k:] + HALF_LEAST * np.sum(np.abs(some), axis=0)
+        nonzero = factors[rows]
+        part = self.subset(self.rows[rows] if len(self.rows) else rows)
+        both = part.transposed(np.concatenate([nonzero, np.abs(nonzero)], axis=1))
+        error = HALF_RELATIVE_ERROR * both[:, k:] + HALF_ABSOLUTE_ERROR * np.sum(np.abs(nonzero), axis=0)
+        return both[:, :k], error
 
     def gram(self, rows: NDArray[np.intp], weight: Array) -> Array32:
-        """KᵀDK of some rows, in float32.
-
-        In parts, whose number does not depend on the threads: the same bits for any number of them.
-        """
+        """Return KᵀDK over some rows, in float32. The result is bit-identical for any number of threads."""
         root = np.sqrt(weight).astype(np.float32)
 
-        def part(some: NDArray[np.intp]) -> Array32:
-            scaled = self.values[rows[some]].astype(np.float32, copy=False)
-            scaled *= root[some, None]
+        def part(index: NDArray[np.intp]) -> Array32:
+            scaled = self.values[rows[index]].astype(np.float32, copy=False)
+            scaled *= root[index, None]
             return np.asarray(scaled.T @ scaled)
 
         parts = np.array_split(np.arange(len(rows)), GRAM_PARTS)
         with ThreadPoolExecutor(self.threads) as pool:
-            total, *others = pool.map(part, [some for some in parts if len(some)])
+            total, *others = pool.map(part, [index for index in parts if len(index)])
         for other in others:
             total += other
         return total
 
 
 def _bits(values: Any) -> Any:
-    """What the core takes for K: float16 by its bits."""
+    """Return K as the compiled core takes it: float16 as uint16."""
     return values.view(np.uint16) if values.dtype == np.float16 else values
 
 
@@ -138,11 +136,11 @@ def make_columns(
     half: bool = False,
     deadline: float | None = None,
 ) -> Columns:
-    """K^mn and K^nn for basis functions that were chosen; K^mn goes to a file where it exceeds the budget.
+    """Compute K^mn and K^nn for given basis functions. K^mn is stored in a file if it exceeds the budget.
 
-    `half` allows float16 for K^mn; it is taken where the processor widens it, for kernels without negative values.
-    With a `deadline` (of `time.monotonic`) some columns are made at a time, and those that are there by then, at least
-    the first few, are all: `Columns.shape` says how many.
+    `half` allows float16 for K^mn. It is used for kernels without negative values if the processor converts it quickly.
+    With a `deadline` (of `time.monotonic`) the columns are computed in strips until the deadline has passed, at least
+    one strip; `Columns.shape` then has fewer columns.
     """
     source = Source(kernel, X, threads)
     m, n = source.m, len(basis)
@@ -151,21 +149,22 @@ def make_columns(
     if deadline is None:
         _fill(source, basis, values)
     else:
-        made = _fill_until(deadline, source, basis, values)
-        if made < n:
-            few = allocate(m, made, values.dtype, budget_bytes, folder)
-            few[:] = values[:, :made]
-            values, basis = few, basis[:made]
+        computed = _fill_until(deadline, source, basis, values)
+        if computed < n:
+            smaller = allocate(m, computed, values.dtype, budget_bytes, folder)
+            smaller[:] = values[:, :computed]
+            values, basis = smaller, basis[:computed]
     if kernel.nodes() is None:
         inner = source.block(basis, basis)
     else:
         inner = cross(kernel, view(X[basis]).data, threads=threads)
-    if not np.array_equal(inner, inner.T):  # mostly it is, and fresh memory for copies is dear
+    if not np.array_equal(inner, inner.T):  # usually it is symmetric, and allocating a copy is expensive
         inner = 0.5 * (inner + inner.T)
     return Columns(values, inner, threads)
 
 
 def _fill(source: Source, basis: NDArray[np.intp], values: Any) -> None:
+    """Compute the columns of all basis functions."""
     nodes = source.kernel.nodes()
     if nodes is None:
         columns = source.columns(basis)
@@ -177,9 +176,9 @@ def _fill(source: Source, basis: NDArray[np.intp], values: Any) -> None:
 
 
 def _fill_until(deadline: float, source: Source, basis: NDArray[np.intp], values: Any) -> int:
-    """Strips of columns, from the left; how many there are when the time is over."""
+    """Compute strips of columns until the deadline has passed and return the number of columns computed."""
     m, n = values.shape
-    width = SLOW_STRIP if source.kernel.nodes() is None else STRIP
+    width = PYTHON_STRIP if source.kernel.nodes() is None else COMPILED_STRIP
     for first in range(0, n, width):
         if first > 0 and time.monotonic() > deadline:
             return first

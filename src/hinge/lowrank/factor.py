@@ -1,4 +1,4 @@
-"""K ≈ LLᵀ: what a low rank approximation is, and how functions are read off it."""
+"""Low-rank approximation K ≈ LLᵀ and evaluation of functions in its coordinates."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from hinge.lowrank.source import Source
 
 Array = NDArray[np.float64]
 
-#: A basis function whose distance from the span of the others is below this fraction of its norm is left out.
-DEPENDENT = 1e-12
+#: A basis function is dropped if its squared distance from the span of the others, relative to its squared norm, is at
+#: most this.
+DEPENDENCE_TOL = 1e-12
 
-#: The linear kernel is used as it is up to so many features.
+#: With more features the factor L = X of the linear kernel is refused: its systems would be too large.
 MAX_FEATURES = 5000
 
 
@@ -30,21 +31,21 @@ class Factor:
     Attributes
     ----------
     basis : ndarray of int
-        Which samples are basis functions.
+        Indices of the samples that are basis functions.
     vectors : array or sparse matrix
         These samples; None for a precomputed kernel.
     L : ndarray (m × n)
-        One row per sample; a map of a temporary file where it did not fit into memory.
+        One row per sample; a memory map of a temporary file if it does not fit into memory.
     T : ndarray (n × n)
         Lower triangular.
     residual : ndarray
-        The diagonal of K − LLᵀ, never negative.
+        The diagonal of K − LLᵀ, nonnegative.
     trace : float
         tr K.
     traces : ndarray
-        Residual trace of the rows looked at during the selection, relative to their trace, after each basis function.
+        Relative residual trace after each basis function, over the rows that were used for the selection.
     exact : bool
-        L is X itself, for the linear kernel: there is no basis, and coordinates are the features.
+        True for the linear kernel, where L is X: there is no basis, and the coordinates are the features.
     """
 
     kernel: Kernel
@@ -72,7 +73,7 @@ class Factor:
 
     @cached_property
     def residual_trace(self) -> float:
-        """tr(K − LLᵀ): the sum of squared distances of all samples from the span of the basis; LwK (10.31)."""
+        """tr(K − LLᵀ), the sum of squared distances of all samples from the span of the basis; LwK (10.31)."""
         return float(np.sum(self.residual))
 
     @property
@@ -81,13 +82,13 @@ class Factor:
         return self.residual_trace / self.trace if self.trace > 0 else 0.0
 
     def rows(self, index: NDArray[np.intp] | None = None) -> RowBlocks:
-        """L, or some of its rows, for work in blocks."""
+        """Return L, or some of its rows, as blocks of rows."""
         return RowBlocks(self.L, index, self.threads)
 
     def transform(self, X: Any) -> Array:
-        """New samples in the coordinates of L: K(X, basis) T⁻ᵀ, so that transform(X) transform(Z)ᵀ ≈ K(X, Z).
+        """Return the coordinates K(X, basis) T⁻ᵀ of new samples, for which transform(X) transform(Z)ᵀ ≈ K(X, Z).
 
-        With a precomputed kernel X holds kernel values, one column per training sample or one per basis function.
+        With a precomputed kernel X holds kernel values, with one column per training sample or per basis function.
         """
         return X if self.exact else self._solve(self._values(X))
 
@@ -105,15 +106,15 @@ class Factor:
         return X
 
     def _solve(self, values: Array) -> Array:
-        """values T⁻ᵀ."""
+        """Return values T⁻ᵀ."""
         return scipy.linalg.solve_triangular(self.T, values.T, lower=True, check_finite=False).T
 
     def coefficients(self, w: Array) -> Array:
-        """c = T⁻ᵀ w: the function ⟨w, transform(x)⟩ as Σⱼ cⱼ k(x_basis[j], x).               docs/math (351)"""
+        """Return c = T⁻ᵀ w, for which ⟨w, transform(x)⟩ = Σⱼ cⱼ k(x_basis[j], x).            docs/math (351)"""
         return scipy.linalg.solve_triangular(self.T, w, lower=True, trans="T", check_finite=False)
 
     def error_bound(self, beta: Array, rows: NDArray[np.intp] | None = None) -> float:
-        """An upper bound on βᵀ(K − LLᵀ)β from the residual's diagonal alone.                 docs/math (353)"""
+        """Bound βᵀ(K − LLᵀ)β from above by means of the diagonal of the residual.          docs/math (353)"""
         residual = self.residual if rows is None else self.residual[rows]
         return float(np.abs(beta) @ np.sqrt(residual)) ** 2
 
@@ -126,7 +127,7 @@ def make_factor(
     budget_bytes: int | None = None,
     folder: str | None = None,
 ) -> Factor:
-    """T and all of L for basis functions that were chosen, a block of rows at a time."""
+    """Compute T and L for given basis functions, in blocks of rows."""
     basis, T = independent(source, np.asarray(basis, dtype=np.intp))
     m, n = source.m, len(basis)
     L = allocate(m, n, dtype, budget_bytes, folder)
@@ -148,36 +149,36 @@ def make_factor(
 
 
 def linear_factor(kernel: Kernel, X: Any, threads: int = 1) -> Factor:
-    """The linear kernel's own factor: X."""
+    """Return the factor X of the linear kernel."""
     m, d = X.shape
     if d > MAX_FEATURES:
         raise ValueError(
-            f"X has {d} features, and this method needs a matrix of {d} × {d}; use LinearSVC or LinearSVR, or a solver "
-            "such as 'smo'"
+            f"X has {d} features, so that this method needs a matrix of size {d} × {d} (at most {MAX_FEATURES} are "
+            "supported); use LinearSVC or LinearSVR, or another solver such as 'smo'"
         )
-    none = np.empty(0, dtype=np.intp)
+    no_basis = np.empty(0, dtype=np.intp)
     trace = float(np.sum(kernel.diag(X)))
-    return Factor(kernel, none, None, X, np.eye(d), np.zeros(m), trace, threads=threads, exact=True)
+    return Factor(kernel, no_basis, None, X, np.eye(d), np.zeros(m), trace, threads=threads, exact=True)
 
 
 def independent(source: Source, basis: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
-    """The basis functions that are linearly independent to rounding, in their order, and T."""
+    """Return the basis functions that are numerically linearly independent, in their order, and T."""
     K = source.block(basis, basis)
     K = 0.5 * (K + K.T)
     try:
         T = scipy.linalg.cholesky(K, lower=True, check_finite=False)
-        if len(basis) == 0 or np.min(np.diagonal(T) ** 2 / np.maximum(np.diagonal(K), 1e-300)) > DEPENDENT:
+        if len(basis) == 0 or np.min(np.diagonal(T) ** 2 / np.maximum(np.diagonal(K), 1e-300)) > DEPENDENCE_TOL:
             return basis, T
     except scipy.linalg.LinAlgError:
         pass
     keep: list[int] = []
     T = np.zeros_like(K)
-    for j in range(len(basis)):  # a row of T at a time, without those that add nothing
+    for j in range(len(basis)):  # one row of T at a time; dependent basis functions are skipped
         n = len(keep)
         t = scipy.linalg.solve_triangular(T[:n, :n], K[keep, j], lower=True, check_finite=False)
-        rest = K[j, j] - t @ t
-        if rest > DEPENDENT * max(K[j, j], 0.0):
-            T[n, :n], T[n, n] = t, np.sqrt(rest)
+        residual = K[j, j] - t @ t
+        if residual > DEPENDENCE_TOL * max(K[j, j], 0.0):
+            T[n, :n], T[n, n] = t, np.sqrt(residual)
             keep.append(j)
     n = len(keep)
     return basis[keep], T[:n, :n].copy()

@@ -1,8 +1,9 @@
-"""Which basis functions to take: the greedy choice of LwK Algorithm 10.1, the largest residual, or any."""
+"""Selection of basis functions: greedy (LwK Algorithm 10.1), by the largest residual, or at random."""
 
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import isfinite
 from numbers import Integral, Real
@@ -12,25 +13,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.kernels import Kernel, Precomputed, cache_bytes
-from hinge.lowrank.factor import DEPENDENT, Factor, make_factor
+from hinge.lowrank.factor import DEPENDENCE_TOL, Factor, make_factor
 from hinge.lowrank.source import Source
 
 Array = NDArray[np.float64]
 
-#: A whole residual matrix for the exact search may take so many bytes.
-MATRIX_BYTES = 1 << 30
+#: candidates="all" is refused if the residual matrix would have more bytes than this.
+MAX_MATRIX_BYTES = 1 << 30
+
+#: Candidates of `Nystrom` whose columns are computed at a time.
+NYSTROM_BLOCK = 64
+
+#: Rows of the residual matrix that are updated at a time.
+UPDATE_ROWS = 256
 
 
 class Approximation(Protocol):
-    """A way to choose basis functions."""
+    """A method that selects basis functions."""
 
     def fit(self, kernel: Kernel, X: Any) -> Factor:
-        """The factor of the kernel matrix of X."""
+        """Return the factor of the kernel matrix of X."""
         ...
 
 
-class _Selection:
-    """What the methods share: validation, the rows looked at, the factor of all rows at the end."""
+class _Selection(ABC):
+    """Base of the methods: validation, the rows used for the selection, and the factor of all rows."""
 
     rank: int
     tol: float
@@ -64,7 +71,7 @@ class _Selection:
         folder: str | None = None,
         max_time: float | None = None,
     ) -> Factor:
-        """Choose basis functions and compute the factor of the kernel matrix of X.
+        """Select basis functions and compute the factor of the kernel matrix of X.
 
         Parameters
         ----------
@@ -72,52 +79,52 @@ class _Selection:
         X : array, CSR matrix, or a square kernel matrix for `Precomputed`
         threads : int
         dtype : float64 or float32
-            What L is stored in; it is computed in float64.
+            Data type in which L is stored; it is computed in float64.
         cache_size : float or "auto", optional
-            Megabytes for L; a larger one goes to a temporary file.  No limit when left out.
+            Megabytes for L; a larger L is stored in a temporary file. No limit by default.
         folder : str, optional
-            Where the file is; the system's temporary folder when left out.
+            Directory of this file; by default the temporary directory of the system.
         max_time : float, optional
-            Seconds after which no further basis function is chosen.
+            Seconds after which no further basis function is selected.
         """
         self._check()
         if kernel.psd is False:
             raise ValueError(
-                f"{kernel!r} is not positive semidefinite: K has no factor LLᵀ. Use another kernel, or a solver "
-                "that takes any kernel, such as SMO"
+                f"{kernel!r} is not positive semidefinite, so K has no factor LLᵀ. Use another kernel, or a solver "
+                "that accepts any kernel, such as SMO"
             )
         X = np.asarray(X) if not hasattr(X, "shape") else X
         if isinstance(kernel, Precomputed) and (X.ndim != 2 or X.shape[0] != X.shape[1]):
             raise ValueError(f"a precomputed kernel matrix must be square, got shape {X.shape}")
         source = Source(kernel.resolve(X), X, threads)
         rng = np.random.default_rng(self.random_state)
-        looked_at = np.arange(source.m)
+        sampled = np.arange(source.m)
         if self.sample is not None and self.sample < source.m:
-            looked_at = np.sort(rng.choice(source.m, self.sample, replace=False))
+            sampled = np.sort(rng.choice(source.m, self.sample, replace=False))
         deadline = None if max_time is None else time.monotonic() + max_time
-        basis, traces = self._select(source, looked_at, rng, deadline)
+        basis, traces = self._select(source, sampled, rng, deadline)
         budget = None if cache_size is None else cache_bytes(cache_size)
-        return make_factor(source, looked_at[basis], traces, dtype, budget, folder)
+        return make_factor(source, sampled[basis], traces, dtype, budget, folder)
 
+    @abstractmethod
     def _select(
         self, source: Source, rows: NDArray[np.intp], rng: np.random.Generator, deadline: float | None
     ) -> tuple[NDArray[np.intp], Array]:
-        """Positions in `rows` of the basis functions, and the relative residual trace after each."""
-        raise NotImplementedError
+        """Return the positions of the basis functions in `rows` and the relative residual trace after each."""
 
 
 class _Residual:
-    """The Cholesky form of Problem 10.6: rows of L so far, and the diagonal of K − LLᵀ."""
+    """State of the Cholesky factorisation of LwK Problem 10.6: the rows of L so far and the diagonal of K − LLᵀ."""
 
     def __init__(self, source: Source, rows: NDArray[np.intp], rank: int, deadline: float | None) -> None:
         self.source, self.index, self.deadline = source, rows, deadline
         self.diagonal = source.diagonal() if len(rows) == source.m else _diagonal(source, rows)
         if not np.isfinite(self.diagonal).all():
-            raise ValueError("kernel values of these data are not finite: scale the data")
+            raise ValueError("the kernel values of X are not finite: scale X, for example with StandardScaler")
         self.rest = np.maximum(self.diagonal, 0.0)
         self.total = float(np.sum(self.rest))
         self.rank = min(rank, len(rows))
-        self.L = np.empty((self.rank, len(rows)))  # transposed: a basis function is a row
+        self.L = np.empty((self.rank, len(rows)))  # transposed: one row per basis function
         self.chosen: list[int] = []
         self.traces: list[float] = []
 
@@ -125,16 +132,16 @@ class _Residual:
     def relative(self) -> float:
         return float(np.sum(self.rest)) / self.total if self.total > 0 else 0.0
 
-    def open(self) -> NDArray[np.intp]:
-        """Samples that are not in the span of the basis yet."""
-        return np.flatnonzero(self.rest > DEPENDENT * np.maximum(self.diagonal, 0.0))
+    def independent(self) -> NDArray[np.intp]:
+        """Return the samples that are not yet in the span of the basis."""
+        return np.flatnonzero(self.rest > DEPENDENCE_TOL * np.maximum(self.diagonal, 0.0))
 
     def done(self, tol: float) -> bool:
         late = self.deadline is not None and len(self.chosen) > 0 and time.monotonic() > self.deadline
         return late or len(self.chosen) == self.rank or self.relative <= tol
 
     def columns(self, candidates: NDArray[np.intp]) -> Array:
-        """(K − LLᵀ)[:, candidates]."""
+        """Return (K − LLᵀ)[:, candidates]."""
         R = self.source.block(self.index, self.index[candidates])
         n = len(self.chosen)
         if n:
@@ -142,7 +149,7 @@ class _Residual:
         return R
 
     def add(self, j: int, column: Array) -> None:
-        """Take sample j, whose residual column is given.                                     LwK (10.143), (10.144)"""
+        """Add sample j, whose residual column is given, to the basis.                       LwK (10.143), (10.144)"""
         row = column / np.sqrt(self.rest[j])
         self.L[len(self.chosen)] = row
         self.rest = np.maximum(self.rest - row * row, 0.0)
@@ -164,19 +171,20 @@ def _diagonal(source: Source, rows: NDArray[np.intp]) -> Array:
 class SGMA(_Selection):
     """Sparse greedy matrix approximation.                                LwK Algorithm 10.1 and Problem 10.6
 
-    At each step some candidates are drawn, and the one that lowers tr(K − K̃) most becomes a basis function.  With 59
-    candidates it is, with 95 % confidence, among the best 5 % of all; ``candidates="all"`` looks at every sample and
-    ``candidates=1`` takes any.
+    At each step candidates are drawn at random, and the one that decreases tr(K − K̃) most becomes a basis function.
+    With 59 candidates it is among the best 5 % of all samples with 95 % confidence. ``candidates="all"`` examines every
+    sample; ``candidates=1`` selects at random.
 
     Parameters
     ----------
     rank : int, default=200
-        At most so many basis functions.
+        Largest number of basis functions.
     tol : float, default=1e-3
-        Stop when the residual trace is at most this fraction of the trace.
+        The selection stops when the residual trace is at most this fraction of the trace.
     candidates : int or "all", default=59
     sample : int or None, default=10000
-        Choose by looking at so many rows, drawn at random; None for all.  L and its residual are those of all rows.
+        Number of rows, drawn at random, that are used for the selection; None for all rows. L and its residual always
+        refer to all rows.
     random_state : int, default=0
     """
 
@@ -188,8 +196,8 @@ class SGMA(_Selection):
 
     def _check(self) -> None:
         super()._check()
-        whole = isinstance(self.candidates, Integral) and not isinstance(self.candidates, bool)
-        if self.candidates != "all" and not (whole and int(self.candidates) >= 1):
+        integer = isinstance(self.candidates, Integral) and not isinstance(self.candidates, bool)
+        if self.candidates != "all" and not (integer and int(self.candidates) >= 1):
             raise ValueError(f"candidates={self.candidates!r} must be an integer of at least 1, or 'all'")
 
     def _select(
@@ -198,8 +206,8 @@ class SGMA(_Selection):
         if self.candidates == "all":
             return self._search_all(source, rows, deadline)
         state = _Residual(source, rows, self.rank, deadline)
-        while not state.done(self.tol) and len(open_ := state.open()):
-            drawn = rng.choice(open_, min(int(self.candidates), len(open_)), replace=False)
+        while not state.done(self.tol) and len(remaining := state.independent()):
+            drawn = rng.choice(remaining, min(int(self.candidates), len(remaining)), replace=False)
             R = state.columns(drawn)
             gain = np.einsum("ij,ij->j", R, R) / state.rest[drawn]  # LwK (10.42)
             best = int(np.argmax(gain))
@@ -209,31 +217,31 @@ class SGMA(_Selection):
     def _search_all(
         self, source: Source, rows: NDArray[np.intp], deadline: float | None
     ) -> tuple[NDArray[np.intp], Array]:
-        """The residual matrix itself, lowered by a matrix of rank one per step."""
+        """Select among all samples by means of the residual matrix, which a rank-one update changes in each step."""
         m = len(rows)
-        if 8 * m * m > MATRIX_BYTES:
+        if 8 * m * m > MAX_MATRIX_BYTES:
             raise ValueError(
-                f"candidates='all' needs the whole matrix of {m} rows; use candidates=59, or sample=10000 to choose by "
-                "looking at some rows"
+                f"candidates='all' needs the whole matrix of {m} rows, which is too large; use candidates=59, or "
+                "sample=10000 to select on a subset of the rows"
             )
         state = _Residual(source, rows, self.rank, deadline)
         R = np.array(source.block(rows, rows))
-        while not state.done(self.tol) and len(open_ := state.open()):
-            gain = np.einsum("ij,ij->i", R, R)[open_] / state.rest[open_]
-            best = int(open_[np.argmax(gain)])
+        while not state.done(self.tol) and len(remaining := state.independent()):
+            gain = np.einsum("ij,ij->i", R, R)[remaining] / state.rest[remaining]
+            best = int(remaining[np.argmax(gain)])
             state.add(best, R[:, best].copy())
             row = state.L[len(state.chosen) - 1]
-            for first in range(0, m, 256):
-                R[first : first + 256] -= row[first : first + 256, None] * row
+            for first in range(0, m, UPDATE_ROWS):
+                R[first : first + UPDATE_ROWS] -= row[first : first + UPDATE_ROWS, None] * row
         return state.result()
 
 
 @dataclass(frozen=True)
 class PivotedCholesky(_Selection):
-    """The sample with the largest residual next: incomplete Cholesky factorisation with pivoting.
+    """Incomplete Cholesky factorisation with pivoting: the next basis function has the largest residual.
 
-    Columns are computed `block` at a time; a candidate of the block is taken as long as its residual is at least half
-    of the largest outside of it.  ``block=1`` is the classical rule.
+    Columns are computed in blocks of `block` candidates. A candidate of the block is used while its residual is at
+    least half of the largest residual outside the block. ``block=1`` is the classical rule.
 
     Parameters
     ----------
@@ -257,8 +265,8 @@ class PivotedCholesky(_Selection):
         self, source: Source, rows: NDArray[np.intp], rng: np.random.Generator, deadline: float | None
     ) -> tuple[NDArray[np.intp], Array]:
         state = _Residual(source, rows, self.rank, deadline)
-        while not state.done(self.tol) and len(open_ := state.open()):
-            order = open_[np.argsort(-state.rest[open_], kind="stable")]
+        while not state.done(self.tol) and len(remaining := state.independent()):
+            order = remaining[np.argsort(-state.rest[remaining], kind="stable")]
             drawn = order[: self.block]
             outside = float(state.rest[order[self.block]]) if len(order) > self.block else 0.0
             R = state.columns(drawn)
@@ -267,7 +275,7 @@ class PivotedCholesky(_Selection):
                 best = max(left, key=lambda k: state.rest[drawn[k]])
                 rest = state.rest[drawn[best]]
                 first = len(left) == len(drawn)
-                if rest <= DEPENDENT * state.diagonal[drawn[best]] or (not first and rest < 0.5 * outside):
+                if rest <= DEPENDENCE_TOL * state.diagonal[drawn[best]] or (not first and rest < 0.5 * outside):
                     break
                 left.remove(best)
                 state.add(int(drawn[best]), R[:, best].copy())
@@ -278,10 +286,10 @@ class PivotedCholesky(_Selection):
 
 @dataclass(frozen=True)
 class Nystrom(_Selection):
-    """Any samples: the basis is drawn at random.
+    """Nyström method: the basis functions are drawn at random.
 
-    Needs about as many more basis functions as it is quicker (LwK §10.2.3, footnote 5).  `tol` is not looked at unless
-    it is above zero.
+    The selection is faster than that of `SGMA`, but needs more basis functions for the same residual (LwK §10.2.3,
+    footnote 5). `tol` is ignored if it is zero.
 
     Parameters
     ----------
@@ -301,14 +309,14 @@ class Nystrom(_Selection):
         if self.tol == 0:
             return drawn, np.empty(0)
         state = _Residual(source, rows, self.rank, deadline)
-        for first in range(0, len(drawn), 64):
-            some = drawn[first : first + 64]
-            R = state.columns(some)
-            for k, j in enumerate(some):
+        for first in range(0, len(drawn), NYSTROM_BLOCK):
+            block = drawn[first : first + NYSTROM_BLOCK]
+            R = state.columns(block)
+            for k, j in enumerate(block):
                 if state.done(self.tol):
                     return state.result()
-                if state.rest[j] > DEPENDENT * state.diagonal[j]:
+                if state.rest[j] > DEPENDENCE_TOL * state.diagonal[j]:
                     state.add(int(j), R[:, k].copy())
                     row = state.L[len(state.chosen) - 1]
-                    R[:, k + 1 :] -= np.outer(row, row[some[k + 1 :]])
+                    R[:, k + 1 :] -= np.outer(row, row[block[k + 1 :]])
         return state.result()

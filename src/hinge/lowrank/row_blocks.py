@@ -1,4 +1,4 @@
-"""A tall matrix used some rows at a time: in memory, or in a file where it does not fit."""
+"""Products with a tall matrix in blocks of rows. The matrix is in memory, or in a file if it does not fit."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-#: Entries of a block: some megabytes, so that a block and what is computed from it stay near the processor.
+#: Entries of a block: a few megabytes, so that a block and its products stay in the cache.
 BLOCK_ENTRIES = 1 << 20
 
-#: Blocks that are summed up together before their sum goes to the total.
+#: Limits on the number of rows of a block.
 MIN_ROWS, MAX_ROWS = 256, 1 << 14
 
 
 @dataclass(frozen=True)
 class RowBlocks:
-    """L (m × n), row-major, as blocks of rows that several threads work on; the same bits for any number of threads.
+    """A row-major matrix L (m × n) in blocks of rows, which are processed by several threads.
 
-    `rows`: these rows of `values` only (a machine for two classes sees some of the samples).  Within a block products
-    are float64 if `wide`, else of the precision of `values`; sums over blocks are float64.  `watch` is called before
-    each block and may raise to end the work.
+    Results are bit-identical for any number of threads. With `rows` only these rows of `values` are used, for example
+    those of two classes. Products within a block are computed in float64 if `wide`, otherwise in the precision of
+    `values`; sums over blocks are float64. `watch` is called before each block and may raise an exception to stop.
     """
 
     values: Any
@@ -51,18 +51,18 @@ class RowBlocks:
         return _dense(self.values[rows] if self.rows is None else self.values[self.rows[rows]])
 
     def take(self, index: NDArray[np.intp]) -> Any:
-        """Some of the rows as an array."""
+        """Return some of the rows as an array."""
         return _dense(self.values[index if self.rows is None else self.rows[index]])
 
     def gathered(self, budget_bytes: int) -> RowBlocks:
-        """The same with rows that lie side by side, if a copy of them fits the budget."""
+        """Return a copy with contiguous rows if it fits into the budget, otherwise this object."""
         m, n = self.shape
         if self.rows is None or m * n * self.values.dtype.itemsize > budget_bytes:
             return self
         return replace(self, values=self.take(np.arange(m)), rows=None)
 
     def _map(self, work: Callable[[slice], Any]) -> Iterator[Any]:
-        """Results in the order of the blocks, few of them waiting at a time."""
+        """Yield the results in the order of the blocks, with a bounded number of pending tasks."""
         slices = self.slices()
         if self.watch is not None:
             work = _watched(work, self.watch)
@@ -70,16 +70,16 @@ class RowBlocks:
             yield from map(work, slices)
             return
         with ThreadPoolExecutor(self.threads) as pool:
-            waiting: list[Any] = []
+            pending: list[Any] = []
             for rows in slices:
-                waiting.append(pool.submit(work, rows))
-                if len(waiting) > 2 * self.threads:
-                    yield waiting.pop(0).result()
-            for future in waiting:
+                pending.append(pool.submit(work, rows))
+                if len(pending) > 2 * self.threads:
+                    yield pending.pop(0).result()
+            for future in pending:
                 yield future.result()
 
     def gram(self, weight: Array, skip: NDArray[np.bool_] | None = None) -> Array:
-        """Lᵀ diag(weight) L, leaving out the rows in `skip`."""
+        """Return Lᵀ diag(weight) L without the rows in `skip`."""
         root = np.sqrt(weight)
         n = self.shape[1]
 
@@ -102,14 +102,14 @@ class RowBlocks:
         return total
 
     def transposed(self, v: Array) -> Array:
-        """Lᵀ v for v of shape (m,) or (m, k)."""
+        """Return Lᵀ v for v of shape (m,) or (m, k)."""
         total = np.zeros((self.shape[1], *v.shape[1:]))
         for product in self._map(lambda rows: self._product(self.block(rows).T, v[rows])):
             total += product
         return total
 
     def times(self, w: Array) -> Array:
-        """L w for w of shape (n,) or (n, k)."""
+        """Return L w for w of shape (n,) or (n, k)."""
         out = np.empty((self.shape[0], *w.shape[1:]))
 
         def part(rows: slice) -> None:
@@ -120,7 +120,7 @@ class RowBlocks:
         return out
 
     def weighted(self, weight: Array, v: Array) -> Array:
-        """Lᵀ diag(weight) L v in one pass, for v of shape (n, k)."""
+        """Return Lᵀ diag(weight) L v in one pass, for v of shape (n, k)."""
         total = np.zeros_like(v)
 
         def part(rows: slice) -> Array:
@@ -132,7 +132,7 @@ class RowBlocks:
         return total
 
     def squared_norms(self) -> Array:
-        """‖Lᵢ‖² of every row."""
+        """Return ‖Lᵢ‖² for every row."""
         out = np.empty(self.shape[0])
         for rows in self.slices():
             block = self.block(rows)
@@ -158,7 +158,7 @@ def _watched(work: Callable[[slice], Any], watch: Callable[[], None]) -> Callabl
 
 
 def allocate(m: int, n: int, dtype: Any, budget_bytes: int | None, folder: str | None = None) -> Any:
-    """Room for m × n values: in memory if they fit the budget, else a file that is gone when nobody uses it."""
+    """Allocate an m × n array in memory if it fits into the budget, else as a map of an unlinked temporary file."""
     bytes_needed = m * n * np.dtype(dtype).itemsize
     if budget_bytes is None or bytes_needed <= budget_bytes or bytes_needed == 0:
         return np.empty((m, n), dtype=dtype)
@@ -167,5 +167,5 @@ def allocate(m: int, n: int, dtype: Any, budget_bytes: int | None, folder: str |
     try:
         return np.memmap(path, dtype=dtype, mode="w+", shape=(m, n))
     finally:
-        with contextlib.suppress(OSError):  # the map keeps the file until it is closed
+        with contextlib.suppress(OSError):  # the map keeps the file open until it is deleted
             os.unlink(path)

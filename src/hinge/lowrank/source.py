@@ -1,4 +1,4 @@
-"""Parts of a kernel matrix that is never there as a whole."""
+"""Access to parts of a kernel matrix that is never stored as a whole."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hinge.kernels import Kernel, Precomputed, cross
 Array = NDArray[np.float64]
 Index = NDArray[np.intp] | slice
 
-#: Rows at a time for the diagonal: kernels look at them in float64, and a copy of all samples is dear.
+#: Rows per call for the diagonal; kernels convert them to float64, and a copy of all samples would be too large.
 DIAGONAL_ROWS = 4096
 
 
 @dataclass(frozen=True)
 class Source:
-    """Kernel values of the samples X; X is the matrix itself where the kernel is precomputed."""
+    """Kernel values of the samples X. If the kernel is precomputed, X is the matrix itself."""
 
     kernel: Kernel
     X: Any
@@ -35,23 +35,23 @@ class Source:
         return isinstance(self.kernel, Precomputed)
 
     def diagonal(self) -> Array:
-        """k(xᵢ, xᵢ)."""
+        """Return k(xᵢ, xᵢ) for all samples."""
         if self._precomputed:
             return np.diagonal(self.X).astype(np.float64)
         parts = [self.kernel.diag(self.X[k : k + DIAGONAL_ROWS]) for k in range(0, self.m, DIAGONAL_ROWS)]
         return np.concatenate([np.asarray(part, dtype=np.float64) for part in parts]) if parts else np.empty(0)
 
     def vectors(self, index: Index) -> Any:
-        """The samples themselves; None where there are only kernel values."""
+        """Return the samples, or None if the kernel is precomputed."""
         return None if self._precomputed else self.X[index]
 
     def block(self, rows: Index, cols: Index) -> Array:
-        """K[rows][:, cols]."""
+        """Return K[rows][:, cols]."""
         return self.columns(cols)(rows)
 
     def columns(self, cols: Index) -> Callable[[Index], Array]:
-        """K[:, cols] as a function of the rows; the samples behind the columns are taken once."""
+        """Return K[:, cols] as a function of the rows. The samples of the columns are extracted once."""
         if self._precomputed:
             return lambda rows: np.asarray(self.X[rows][:, cols], dtype=np.float64)
-        some = self.X[cols]
-        return lambda rows: cross(self.kernel, self.X[rows], some, threads=self.threads)
+        column_samples = self.X[cols]
+        return lambda rows: cross(self.kernel, self.X[rows], column_samples, threads=self.threads)

@@ -167,7 +167,7 @@ class _Part:
         self.run, self.problem = run, problem
         self.rows = np.arange(problem.columns.shape[0]) if rows is None else rows
         self.whole = rows is None
-        self.columns = problem.columns if rows is None else problem.columns.of(rows)
+        self.columns = problem.columns if rows is None else problem.columns.subset(rows)
         self.sign = problem.sign if rows is None else problem.sign[rows]
         cost = (scale * problem.cost[self.rows]).astype(np.float32)[:, None]
         self.cost = np.ascontiguousarray(np.broadcast_to(cost, self.sign.shape))
@@ -229,7 +229,7 @@ class _Part:
         return rows, gradient - both[:, :k], both[:, k:], curved
 
     def _of(self, rows: NDArray[np.intp]) -> Columns:
-        return self.problem.columns.of(self.rows[rows])
+        return self.problem.columns.subset(self.rows[rows])
 
     def _gap(self, last: bool) -> tuple[float, float]:
         """½ gᵀ(K^nn + δI)⁻¹g, and what b would have to pay for; the largest entry of g.  No step follows the last."""

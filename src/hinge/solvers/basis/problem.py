@@ -64,9 +64,9 @@ class ReducedBasisProblem:
         """Of every machine, from f = K^mn w at all samples and a dual point."""
         with single_thread():
             if self.columns.is_half():
-                pull, off = self.columns.transposed_and_lost(beta)
+                pull, off = self.columns.transposed_with_error(beta)
                 length = np.linalg.norm(off, axis=0) / np.sqrt(self.ridge)
-                lost = Lost(self.columns.lost_forward(weights), length, FLOAT32_UNIT)
+                lost = Lost(self.columns.rounding_error(weights), length, FLOAT32_UNIT)
             else:
                 pull, lost = self.columns.transposed(beta), Lost(gap=FLOAT32_UNIT)
             return span_certificates(
