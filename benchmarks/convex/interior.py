@@ -123,7 +123,7 @@ def solve(label, machine, access, direct):
     problem = machine.build(access)
     found = InteriorPoint().solve(problem)
     expansion = machine.recover(*found.point)
-    certificate = certify(f.proof_of(machine, direct), *machine.dual_point(expansion))
+    certificate = certify(machine.certified_problem(direct), *machine.dual_point(expansion))
     width, inside = problem.upper - problem.lower, (found.alpha > problem.lower) & (found.alpha < problem.upper)
     room = float(np.sum(np.where(np.isfinite(width), width, np.abs(found.alpha))[inside]))
     shaky = 2.2e-16 * float(np.max(access.diagonal())) * float(np.linalg.norm(found.alpha))

@@ -22,8 +22,8 @@ import numpy as np
 import hinge
 from hinge.kernels import RBF, Linear, Polynomial
 from hinge.paths.engine import PathError
-from hinge.paths.parametric import constant
 from hinge.paths.window import Window
+from hinge.problems.parametric import constant
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from paths.laws import KKT, direct_violation, violation_at

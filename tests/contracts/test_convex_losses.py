@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from hinge import Status, losses
-from hinge.formulations import ConvexLoss, proof_of
+from hinge.formulations import ConvexLoss
 from hinge.kernels import DirectAccess, Precomputed, open_access
 from hinge.lowrank import SGMA, PivotedCholesky
 from hinge.problems import certify
@@ -113,7 +113,7 @@ def _laws(name):
             size = max(1.0, np.abs(found.alpha).max())
             assert np.abs(problem.excess(found.alpha)).max(initial=0.0) <= 1e-10 * len(K) * size
             expansion = machine.recover(*found.point)
-            proof = proof_of(machine, DirectAccess(Precomputed(), K))
+            proof = machine.certified_problem(DirectAccess(Precomputed(), K))
             certificate = certify(proof, *machine.dual_point(expansion))
             middle = 0.5 * (abs(certificate.primal) + abs(certificate.dual))
             nothing = 1e-10 * objective(machine, K, np.zeros(len(K)), 0.0)  # what rounding makes of an optimum of zero

@@ -138,7 +138,7 @@ def test_kernel_access_over_pairs_is_the_matrix_of_differences():
 
 
 def test_a_query_of_many_samples_is_divided_into_blocks(monkeypatch):
-    monkeypatch.setattr("hinge.formulations.ranking.TILE", 8)
+    monkeypatch.setattr("hinge.formulations.ranking.PART_SIZE", 8)
     X, grade, qid = queries(n=90, count=2)
     query = np.unique(qid, return_inverse=True)[1]
     first, second, starts = preferences(grade, query)

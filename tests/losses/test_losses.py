@@ -1,4 +1,4 @@
-"""Laws that every loss obeys, and errors for one's own that does not."""
+"""Properties of every loss, the registry, and errors for custom losses that violate them."""
 
 from __future__ import annotations
 
@@ -65,13 +65,17 @@ def test_conjugate_derivatives(loss):
 
 
 @every_loss
-def test_quadratic_pieces_are_the_conjugate(loss):
-    for piece in loss.pieces:
-        if piece.quadratic:
-            s = np.linspace(max(piece.low, -3), min(piece.high, 3), 21)
-            np.testing.assert_allclose(
-                loss.conjugate(s) - loss.conjugate(0.0), piece.linear * s + piece.ridge * s**2 / 2, atol=1e-14
-            )
+def test_quadratic_conjugates_have_the_declared_parameters(loss):
+    if loss.quadratic_conjugate is None:
+        assert not loss.quadratic
+        return
+    threshold, curvature, bound = loss.quadratic_conjugate
+    a = np.linspace(0.0, min(bound, 3.0), 21)
+    linear = -threshold if loss.form == "margin" else threshold
+    expected = linear * a + curvature * a**2 / 2
+    for s in (-a,) if loss.form == "margin" else (-a, a):
+        np.testing.assert_allclose(loss.conjugate(s) - loss.conjugate(0.0), expected, atol=1e-14)
+    assert loss.slopes[0] == -bound
 
 
 @every_loss
@@ -83,18 +87,18 @@ def test_at_a_kink_the_slope_nearest_to_zero(loss):
 
 
 @every_loss
-def test_hinge_losses_pass_their_own_check(loss):
+def test_losses_of_hinge_pass_the_checks_of_custom_losses(loss):
     check_loss(loss)
     assert as_loss(loss, loss.form) is loss
 
 
-def test_one_tube_for_each_sample():
+def test_epsilon_may_differ_between_samples():
     loss = EpsilonInsensitive(np.array([0.0, 1.0, 2.0]))
     np.testing.assert_array_equal(loss.value([2.0, 2.0, 2.0]), [2.0, 1.0, 0.0])
     np.testing.assert_array_equal(loss.derivative([0.5, -2.0, 2.0]), [1.0, -1.0, 0.0])
 
 
-def test_some_values():
+def test_values_at_selected_arguments():
     assert losses.SquaredHinge().value(-1.0) == 4.0
     assert losses.ModifiedHuber().value(-2.0) == 8.0
     assert losses.ModifiedHuber().value(-1.0) == 4.0
@@ -104,7 +108,7 @@ def test_some_values():
 
 
 class Tilted:
-    """A loss of one's own: pinball, 0.8 r above zero and −0.2 r below."""
+    """Custom loss: pinball, 0.8 r above zero and −0.2 r below."""
 
     def value(self, z):
         return np.maximum(0.8 * z, -0.2 * z)
@@ -120,7 +124,7 @@ def _spoiled(**changes):
     return type("Spoiled", (Tilted,), {"__repr__": lambda self: "spoiled", **changes})()
 
 
-def test_a_loss_of_ones_own():
+def test_slopes_and_pieces_of_a_custom_loss_are_computed():
     loss = as_loss(Tilted(), "residual")
     assert loss.slopes == (-0.2, 0.8)
     assert [(p.low, p.high) for p in loss.pieces] == [(0.0, 0.8), (-0.2, 0.0)]
@@ -128,23 +132,23 @@ def test_a_loss_of_ones_own():
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
-        ({"value": lambda self, z: np.minimum(0.8 * z, -0.2 * z)}, "not convex: value bends"),
-        ({"derivative": lambda self, z: np.where(z > 0, -0.2, 0.8)}, "not convex: derivative falls"),
-        ({"derivative": lambda self, z: np.where(z > 0, 0.7, -0.2)}, "derivative is not that of value"),
+        ({"value": lambda self, z: np.minimum(0.8 * z, -0.2 * z)}, "not convex: value has negative curvature"),
+        ({"derivative": lambda self, z: np.where(z > 0, -0.2, 0.8)}, "not convex: derivative decreases"),
+        ({"derivative": lambda self, z: np.where(z > 0, 0.7, -0.2)}, "derivative does not match value"),
         ({"conjugate": lambda self, s: 0.1 * s}, "conjugate("),
         ({"conjugate": lambda self, s: np.where((s == 0.8) | (s == -0.2) | (s == 0), 0.0, -0.1)}, "Fenchel"),
         ({"value": lambda self, z: 1.0}, "elementwise"),
         ({"value": lambda self, z: np.where(z > 2, np.nan, 0.0)}, "finite"),
     ],
 )  # fmt: skip
-def test_a_wrong_loss_is_told_what_is_wrong(changes, said):
-    with pytest.raises(ValueError, match=re.escape(said)):
+def test_the_error_names_what_is_wrong_with_a_custom_loss(changes, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
         as_loss(_spoiled(**changes), "residual")
 
 
-def test_a_loss_that_falls_without_end():
+def test_a_loss_without_a_minimum_is_an_error():
     class Down:
         def value(self, z):
             return -z
@@ -159,7 +163,7 @@ def test_a_loss_that_falls_without_end():
         as_loss(Down(), "residual")
 
 
-def test_an_undeclared_line_in_between():
+def test_an_undeclared_kink_of_the_conjugate_is_an_error():
     class Steps:
         def value(self, z):
             return np.maximum(0, z) + np.maximum(0, z - 1)
@@ -176,12 +180,12 @@ def test_an_undeclared_line_in_between():
     assert [(p.start, p.low, p.high) for p in as_loss(Steps(), "residual").pieces] == [(0, 0, 1), (1, 1, 2)]
 
 
-def test_bad_arguments():
-    with pytest.raises(TypeError, match="lacks derivative, conjugate"):
+def test_invalid_arguments_are_errors():
+    with pytest.raises(TypeError, match="has no method derivative, conjugate"):
         as_loss(type("Half", (), {"value": abs})(), "residual")
     with pytest.raises(TypeError, match=r"pass an object: Huber\(\.\.\.\)"):
         as_loss(Huber, "residual")
-    with pytest.raises(ValueError, match="of the residual, but this machine needs one of the margin"):
+    with pytest.raises(ValueError, match="of the residual, but this estimator needs one of the margin"):
         as_loss(Huber(), "margin")
     bad = (lambda: PolynomialLoss(1.0), lambda: Huber(0.0), lambda: EpsilonInsensitive(-1.0), lambda: HuberizedHinge(0))
     for make in bad:

@@ -8,7 +8,7 @@ import pytest
 from scipy import optimize, sparse
 
 from hinge import losses
-from hinge.formulations import ConvexLoss, proof_of
+from hinge.formulations import ConvexLoss
 from hinge.kernels import RBF, DirectAccess, open_access
 from hinge.problems import Diagonal, Status, certify
 from hinge.solvers import SMO, Auto, Chunking, InteriorPoint, WorkingSet, choose
@@ -22,7 +22,7 @@ RESIDUAL = [
     losses.Huber(0.3), losses.PolynomialLoss(1.5), losses.PolynomialLoss(3.0), losses.PiecewisePolynomial(3.0, 0.4),
     losses.PiecewisePolynomial(1.5, 0.4),
 ]  # fmt: skip
-QUADRATIC = [loss for loss in MARGIN + RESIDUAL if all(piece.quadratic for piece in loss.pieces)]
+QUADRATIC = [loss for loss in MARGIN + RESIDUAL if loss.quadratic_conjugate is not None]
 
 
 def data(n=24, seed=0):
@@ -168,7 +168,8 @@ def test_every_row_of_table_2_agrees_with_an_independent_solver(loss, C, seed):
     formulation, access, direct = machine(loss, C=C, seed=seed)
     found = InteriorPoint().solve(formulation.build(access))
     assert found.status is Status.SOLVED
-    certificate = certify(formulation.proof(direct), *formulation.dual_point(formulation.recover(*found.point)))
+    point = formulation.dual_point(formulation.recover(*found.point))
+    certificate = certify(formulation.certified_problem(direct), *point)
     everyone = np.arange(access.n)
     reference = primal_by_clarabel(formulation, direct.block(everyone, everyone))
     assert certificate.relative_gap < 1e-10
@@ -180,7 +181,7 @@ def test_the_certified_primal_is_the_objective_written_down(loss):
     formulation, access, direct = machine(loss, C=0.7, seed=3)
     found = InteriorPoint(max_iter=4).solve(formulation.build(access))  # not at the optimum
     expansion = formulation.recover(*found.point)
-    certificate = certify(formulation.proof(direct), *formulation.dual_point(expansion), convex=True)
+    certificate = certify(formulation.certified_problem(direct), *formulation.dual_point(expansion), convex=True)
     f = direct.matvec(expansion.coefficients)
     f = f + certificate.mu[0]
     z = formulation.y * f if loss.form == "margin" else formulation.y - f
@@ -196,7 +197,8 @@ def test_ten_digits_in_thirty_iterations(loss, C):
     found = InteriorPoint().solve(formulation.build(access))
     assert found.status is Status.SOLVED
     assert found.iterations <= 30
-    certificate = certify(proof_of(formulation, direct), *formulation.dual_point(formulation.recover(*found.point)))
+    point = formulation.dual_point(formulation.recover(*found.point))
+    certificate = certify(formulation.certified_problem(direct), *point)
     limit = 1e-8 if isinstance(loss, losses.Exponential) and C == 1e4 else 1e-10  # slopes as large as costs
     assert certificate.relative_gap < limit
 
@@ -212,7 +214,8 @@ def test_boxes_and_interior_point_agree(loss, solver):
     assert found.status is Status.SOLVED
     assert certificate.kkt_violation <= 1e-8
     assert certificate.primal == pytest.approx(exact.primal, rel=1e-9)
-    recomputed = certify(formulation.proof(direct), *formulation.dual_point(formulation.recover(*found.point)))
+    point = formulation.dual_point(formulation.recover(*found.point))
+    recomputed = certify(formulation.certified_problem(direct), *point)
     assert recomputed.relative_gap < 1e-9
 
 

@@ -1,15 +1,9 @@
-"""Formulations: labels, costs and signs become problem (1), and its solution a function."""
+"""Formulations: conversion of labels and costs to problem (1), and of its solution to a decision function."""
 
-from hinge.formulations.base import Formulation, proof_of
+from hinge.formulations.base import Formulation
 from hinge.formulations.c_svc import CSVC, equivalent_nu
 from hinge.formulations.convex_loss import ConvexLoss
-from hinge.formulations.linear import (
-    CLASSIFICATION_LOSSES,
-    REGRESSION_LOSSES,
-    linear_classification,
-    linear_one_class,
-    linear_regression,
-)
+from hinge.formulations.linear import linear_classification, linear_one_class, linear_regression, without_half_space
 from hinge.formulations.lp import lp_classification, lp_regression
 from hinge.formulations.nu_svc import BALANCES, NuSVC, equivalent_C
 from hinge.formulations.nu_svr import NuSVR
@@ -19,9 +13,7 @@ from hinge.formulations.svr import SVR
 
 __all__ = [
     "BALANCES",
-    "CLASSIFICATION_LOSSES",
     "CSVC",
-    "REGRESSION_LOSSES",
     "SVR",
     "WEIGHTINGS",
     "ConvexLoss",
@@ -39,5 +31,5 @@ __all__ = [
     "lp_regression",
     "pair_weights",
     "preferences",
-    "proof_of",
+    "without_half_space",
 ]

@@ -1,54 +1,77 @@
-"""What every formulation can do: labels in, problem (1) out, and back again."""
+"""Interface of a formulation: a model class with its dual problem."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from abc import ABC, abstractmethod
 
 import numpy as np
 
 from hinge.kernels import Access
 from hinge.model import Expansion
-from hinge.problems import Array, Problem
+from hinge.problems import Array, Dual, ParametricProblem, Problem, scaled
 
 
-class Formulation(Protocol):
-    """A machine's dual: from labels and costs to problem (1), and from its solution to a function."""
+class Formulation(ABC):
+    """Conversion of labels and costs to problem (1), and of its solution to a decision function.
+
+    A subclass defines the dual problem in `dual`. Costs, ε, ν and margins may be linear functions of a parameter θ:
+    arrays with two rows, the value at θ = 0 and the rate (`hinge.problems.parametric`). Then `parametric` is the
+    problem that a path follows.
+    """
+
+    @abstractmethod
+    def dual(self) -> Dual:
+        """Return the dual problem in signed variables: linear term, bounds, equality rows and signs."""
+
+    @abstractmethod
+    def recover(self, alpha: Array, mu: Array) -> Expansion:
+        """Return the decision function of a solution (alpha, mu) of problem (1)."""
+
+    @abstractmethod
+    def dual_point(self, expansion: Expansion) -> tuple[Array, Array]:
+        """Return (alpha, mu) of a decision function: the inverse of `recover`, for certificates."""
+
+    def build(self, access: Access) -> Problem:
+        """Return problem (1) with the kernel matrix behind `access`, for solvers."""
+        return self.dual().problem(access)
+
+    def certified_problem(self, access: Access) -> Problem:
+        """Return the problem for which certificates are computed; it has the same solutions as that of `build`."""
+        return self.build(access)
+
+    def parametric(self) -> ParametricProblem:
+        """Return the problem as a function of θ, for paths."""
+        return self.dual().parametric()
 
     @property
     def upper(self) -> Array:
-        """The upper bound of every variable."""
-        ...
+        """Upper bounds of the variables of problem (1)."""
+        sign, _, lower, upper = self.dual().variables()
+        return np.maximum(sign * lower, sign * upper)
 
-    def build(self, access: Access) -> Problem:
-        """The quadratic program over the kernel matrix behind `access`."""
-        ...
-
-    def recover(self, alpha: Array, mu: Array) -> Expansion:
-        """The function a solution stands for."""
-        ...
-
-    def unit(self, mu: Array) -> float:
-        """What 1 in the recovered function is in the problem's own units: ρ of ν-classification, else 1."""
-        ...
-
-    def dual_point(self, expansion: Expansion) -> tuple[Array, Array]:
-        """(alpha, mu) of the problem from the function: the inverse of `recover`, for certificates."""
-        ...
-
-
-def proof_of(formulation: Formulation, access: Access) -> Problem:
-    """The problem a certificate is computed for: with the loss itself, where solvers are given something quicker."""
-    plain = getattr(formulation, "proof", formulation.build)
-    problem: Problem = plain(access)
-    return problem
+    def scale(self, mu: Array) -> float:
+        """Return the factor by which `recover` divides the function of problem (1): ρ of ν-classification, else 1."""
+        return 1.0
 
 
 def split_signs(coefficients: Array) -> Array:
-    """Regression variables (α, α*) with α − α* = coefficients and α α* = 0."""
+    """Return regression variables (α, α*) with α − α* = coefficients and α α* = 0."""
     return np.concatenate([np.maximum(coefficients, 0.0), np.maximum(-coefficients, 0.0)])
 
 
 def difference(alpha: Array) -> Array:
-    """α − α* from the two slots of regression."""
+    """Return α − α* from the variables (α, α*) of regression."""
     up, down = alpha.reshape(2, -1)
     return up - down
+
+
+def scaled_cost(cost: Array, h: float) -> Array:
+    """Return h · cost, the bound of |β| for a loss with slopes up to h."""
+    if h == 1:
+        return cost
+    return np.broadcast_to(h, cost.shape) if np.isinf(h) else scaled(cost, h)
+
+
+def equality_totals(bias: bool) -> Array:
+    """Return the right-hand side of Σβ = 0, which a free bias b implies; without a bias there is no row."""
+    return np.zeros(1 if bias else 0)

@@ -1,4 +1,4 @@
-"""C-classification."""
+"""C-classification, and the dual of all margin losses with a quadratic conjugate."""
 
 from __future__ import annotations
 
@@ -6,40 +6,56 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hinge.kernels import Access
+from hinge.formulations.base import Formulation, equality_totals, scaled_cost
+from hinge.losses import Hinge, QuadraticConjugate
 from hinge.model import Expansion
-from hinge.problems import Array, Problem, Quadratic
+from hinge.problems import Array, Dual, broadcast_ratio
+
+HINGE = Hinge().quadratic_conjugate
+
+
+def margin_dual(
+    y: Array, cost: Array, conjugate: QuadraticConjugate = HINGE, bias: bool = True, margin: Array | None = None
+) -> Dual:
+    """Dual of ½‖w‖² + Σ Cᵢ φ(yᵢ f(xᵢ)) with φ*(−a) = −ρa + ½δa² for 0 ≤ a ≤ h.       docs/math (103), (303)
+
+    min ½βᵀKβ + Σ (½ (δ/Cᵢ) βᵢ² − ρ yᵢ βᵢ),  0 ≤ yᵢβᵢ ≤ h Cᵢ,  Σβ = 0.  `margin` replaces ρ by one value per sample.
+    """
+    rho, delta, h = conjugate
+    lower, upper = signed_bounds(y, scaled_cost(cost, h))
+    target = y * margin if margin is not None else y if rho == 1 else rho * y
+    ridge = broadcast_ratio(delta, cost) if delta else None
+    return Dual(target, lower, upper, y, equality_totals(bias), ridge=ridge)
+
+
+def signed_bounds(y: Array, cost: Array) -> tuple[Array, Array]:
+    """Bounds of β with 0 ≤ yᵢβᵢ ≤ costᵢ."""
+    if cost.ndim == 2:  # values and rates: a rate may have any sign
+        upper = cost * (y > 0)
+        return upper - cost, upper
+    reach = y * cost
+    return np.minimum(reach, 0.0), np.maximum(reach, 0.0)
 
 
 @dataclass(frozen=True)
-class CSVC:
+class CSVC(Formulation):
     """min ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ f(xᵢ)),  f = ⟨w, Φ⟩ + b.          docs/math (10); LwK (10.3)
 
-    `y` holds ±1, `cost` the Cᵢ.  Without bias there is no equality row.
+    `y` holds ±1, `cost` the Cᵢ. Without bias there is no equality row. `margin`: δᵢ in the place of 1.
     """
 
     y: Array
     cost: Array
     bias: bool = True
+    margin: Array | None = None
 
-    @property
-    def upper(self) -> Array:
-        """Cᵢ."""
-        return self.cost
-
-    def build(self, access: Access) -> Problem:
-        """min ½αᵀQα − 1ᵀα,  yᵀα = 0,  0 ≤ α ≤ C,  Q = yyᵀ ∘ K."""
-        n = len(self.y)
-        rows = self.y[None, :] if self.bias else np.empty((0, n))
-        return Problem(Quadratic(access, self.y), -np.ones(n), rows, np.zeros(len(rows)), np.zeros(n), self.cost)
+    def dual(self) -> Dual:
+        """In (1): min ½αᵀQα − 1ᵀα,  yᵀα = 0,  0 ≤ α ≤ C,  Q = yyᵀ ∘ K."""
+        return margin_dual(self.y, self.cost, bias=self.bias, margin=self.margin)
 
     def recover(self, alpha: Array, mu: Array) -> Expansion:
         """β = y ∘ α, b = μ."""
         return Expansion(self.y * alpha, float(mu[0]) if self.bias else 0.0)
-
-    def unit(self, mu: Array) -> float:
-        """The function is in the problem's units."""
-        return 1.0
 
     def dual_point(self, expansion: Expansion) -> tuple[Array, Array]:
         """α = y ∘ β."""
@@ -47,5 +63,5 @@ class CSVC:
 
 
 def equivalent_nu(alpha: Array, cost: Array) -> float:
-    """The ν for which ν-classification gives the same function as C-classification: Σα / ΣC.     ν tutorial Prop. 3"""
+    """Return the ν for which ν-classification has the same solution: Σα / ΣC.                     ν tutorial Prop. 3"""
     return float(np.sum(alpha) / np.sum(cost))

@@ -6,17 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hinge.formulations.base import Formulation
+from hinge.formulations.c_svc import margin_dual
+from hinge.formulations.svr import residual_dual
 from hinge.kernels import Access
-from hinge.losses import Loss, Piece
+from hinge.losses import Loss
 from hinge.model import Expansion
-from hinge.problems import Array, Diagonal, LossTerm, Problem, Quadratic, Separable
+from hinge.problems import Array, Dual, LossTerm, Problem, Quadratic
 
 
 @dataclass(frozen=True)
-class ConvexLoss:
+class ConvexLoss(Formulation):
     """min ½‖w‖² + Σ Cᵢ φ(yᵢ f(xᵢ)), or with φ(yᵢ − f(xᵢ)).            docs/math (316)–(318); SVR tutorial (43)
 
-    The dual has a slope sᵢ of the loss for every sample, split into the pieces of its conjugate:
+    The dual problem has a slope sᵢ of the loss for every sample, and one variable for every piece of its conjugate:
     min ½βᵀKβ + Σ Cᵢ φ*(sᵢ/Cᵢ), with β = −y ∘ s for a loss of the margin, and − yᵀβ, β = s, for one of the residual.
     `y` holds ±1 or the targets, `cost` the Cᵢ.
     """
@@ -26,15 +29,49 @@ class ConvexLoss:
     loss: Loss
     bias: bool = True
 
+    def dual(self) -> Dual:
+        """Return the dual problem of a loss whose conjugate is quadratic on an interval."""
+        conjugate = self.loss.quadratic_conjugate
+        if conjugate is None:
+            raise ValueError(f"the conjugate of loss={self.loss!r} is not quadratic: use `build` with a separable term")
+        with np.errstate(divide="ignore"):
+            if self.loss.form == "margin":
+                return margin_dual(self.y, self.cost, conjugate, self.bias)
+            return residual_dual(self.y, self.cost, conjugate, self.bias, split=len(self.loss.pieces) == 2)
+
+    def build(self, access: Access) -> Problem:
+        """A quadratic conjugate becomes a linear and a diagonal term; other conjugates remain separable terms."""
+        return self.certified_problem(access) if self.loss.quadratic_conjugate is None else super().build(access)
+
+    def certified_problem(self, access: Access) -> Problem:
+        """The separable term holds the loss itself, so that its values and conjugates enter the certificate."""
+        pieces, n = self.loss.pieces, len(self.y)
+        cost, starts = np.tile(self.cost, len(pieces)), np.repeat([piece.start for piece in pieces], n)
+        not_first = np.repeat([0.0] + [1.0] * (len(pieces) - 1), n)
+        conjugates = [self.loss.conjugate(part) for part in np.split(starts, len(pieces))]
+        offset = np.concatenate(conjugates) * cost * not_first
+        lows, highs = (np.repeat(ends, n) for ends in zip(*((piece.low, piece.high) for piece in pieces), strict=True))
+        term = LossTerm(self.loss, len(pieces), cost, np.repeat(self._directions, n), starts, lows, highs, offset)
+        sign, (lower, upper), linear = self._sign(), self._bounds(), np.zeros(n * len(pieces))
+        if self.loss.form == "residual":
+            linear = linear - sign * np.tile(self.y, len(pieces))
+        rows = sign[None, :] if self.bias else np.empty((0, len(sign)))
+        return Problem(Quadratic(access, sign), linear, rows, np.zeros(len(rows)), lower, upper, term)
+
+    @property
+    def upper(self) -> Array:
+        """Cᵢ times the length of the piece."""
+        return self._bounds()[1]
+
     @property
     def _directions(self) -> list[float]:
-        """Of every piece: what turns its variable into a slope.  Losses of the margin have falling ones first."""
+        """Factor of every piece that turns its variable into a slope."""
         if self.loss.form == "margin":
             return [-1.0 if piece.low < 0 else 1.0 for piece in self.loss.pieces]
         return [1.0 if piece.high > 0 else -1.0 for piece in self.loss.pieces]
 
-    def _ends(self) -> tuple[Array, Array]:
-        """The box of every variable: 0 is where its piece starts."""
+    def _bounds(self) -> tuple[Array, Array]:
+        """Bounds of every variable, which is zero where its piece starts."""
         lows, highs = [], []
         for piece, direction in zip(self.loss.pieces, self._directions, strict=True):
             ends = sorted(direction * (end - piece.start) for end in (piece.low, piece.high))
@@ -42,67 +79,22 @@ class ConvexLoss:
             highs.append(self.cost * ends[1])
         return np.concatenate(lows), np.concatenate(highs)
 
-    @property
-    def upper(self) -> Array:
-        """Cᵢ times the length of the piece."""
-        return self._ends()[1]
-
-    def build(self, access: Access) -> Problem:
-        """With a diagonal where the conjugate is quadratic, and the conjugate itself where it is not."""
-        pieces = self.loss.pieces
-        if not all(piece.quadratic for piece in pieces):
-            return self.proof(access)
-        linear, ridge = zip(*(self._parabola(piece) for piece in pieces), strict=True)
-        slope = np.concatenate([d * p for d, p in zip(self._directions, linear, strict=True)])
-        d = np.concatenate(ridge)
-        return self._problem(access, slope, Diagonal(d) if d.any() else None)
-
-    def _parabola(self, piece: Piece) -> tuple[Array, Array]:
-        assert piece.linear is not None
-        assert piece.ridge is not None
-        n = len(self.y)
-        with np.errstate(divide="ignore"):
-            return np.broadcast_to(np.asarray(piece.linear, dtype=np.float64), (n,)), piece.ridge / self.cost
-
-    def proof(self, access: Access) -> Problem:
-        """The same for certificates: no shortcuts, the loss's own values and conjugates."""
-        pieces, n = self.loss.pieces, len(self.y)
-        each = lambda values: np.repeat(np.asarray(values, dtype=np.float64), n)  # noqa: E731
-        cost = np.tile(self.cost, len(pieces))
-        starts = each([piece.start for piece in pieces])
-        later = each([0.0] + [1.0] * (len(pieces) - 1))
-        offset = np.concatenate([self.loss.conjugate(part) for part in np.split(starts, len(pieces))]) * cost * later
-        lows, highs = each([piece.low for piece in pieces]), each([piece.high for piece in pieces])
-        term = LossTerm(self.loss, len(pieces), cost, each(self._directions), starts, lows, highs, offset)
-        return self._problem(access, np.zeros(n * len(pieces)), term)
-
-    def _problem(self, access: Access, linear: Array, term: Separable | None) -> Problem:
-        sign, (lower, upper) = self._sign(), self._ends()
-        if self.loss.form == "residual":
-            linear = linear - sign * np.tile(self.y, len(self.loss.pieces))
-        rows = sign[None, :] if self.bias else np.empty((0, len(sign)))
-        return Problem(Quadratic(access, sign), linear, rows, np.zeros(len(rows)), lower, upper, term)
-
     def _sign(self) -> Array:
-        """What turns α into β."""
+        """Signs with β = sign ∘ α, summed over the pieces."""
         directions = np.repeat(self._directions, len(self.y))
         return -np.tile(self.y, len(self.loss.pieces)) * directions if self.loss.form == "margin" else directions
 
     def recover(self, alpha: Array, mu: Array) -> Expansion:
-        """β = signs ∘ α summed over the pieces, b = μ."""
+        """β = sign ∘ α summed over the pieces, b = μ."""
         beta = (self._sign() * alpha).reshape(-1, len(self.y)).sum(axis=0)
         return Expansion(beta, float(mu[0]) if self.bias else 0.0)
 
-    def unit(self, mu: Array) -> float:
-        """The function is in the problem's units."""
-        return 1.0
-
     def dual_point(self, expansion: Expansion) -> tuple[Array, Array]:
-        """Every piece takes the part of the slope that lies in it."""
+        """The variable of every piece is the part of the slope that lies in it."""
         beta = expansion.coefficients
         slope = -self.y * beta if self.loss.form == "margin" else beta
         parts = []
         for piece, direction in zip(self.loss.pieces, self._directions, strict=True):
-            kept = np.clip(slope, self.cost * piece.low, self.cost * piece.high)
-            parts.append(direction * (kept - self.cost * piece.start))
+            clipped = np.clip(slope, self.cost * piece.low, self.cost * piece.high)
+            parts.append(direction * (clipped - self.cost * piece.start))
         return np.concatenate(parts), np.array([expansion.intercept] if self.bias else [])

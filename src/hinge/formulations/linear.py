@@ -1,4 +1,4 @@
-"""Linear machines: labels and costs to the problem in signed coordinates.      docs/math (101), (103)"""
+"""Problems of linear estimators.      docs/math (101), (103)"""
 
 from __future__ import annotations
 
@@ -7,77 +7,76 @@ from typing import Any
 
 import numpy as np
 
-from hinge.problems import Array, Bias, LinearProblem, LinearSolution, Status, certify_linear
-from hinge.problems.linear import different
+from hinge.formulations.c_svc import margin_dual
+from hinge.formulations.one_class import OneClass
+from hinge.formulations.svr import residual_dual
+from hinge.losses import Loss, QuadraticConjugate, make_loss
+from hinge.problems import Array, Bias, LinearProblem, LinearSolution, Status, certify_linear, distinct
 
-#: Losses of linear classification and regression; the second of each is squared.
-CLASSIFICATION_LOSSES = ("hinge", "squared_hinge")
-REGRESSION_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
-
-#: Squared losses divide by their cost: beyond these it overflows.
-LEAST_COST, MOST_COST = 1e-300, 1e300
+#: Range of the costs of losses with a curvature: the dual problem contains 1/C, which overflows outside of it.
+MIN_COST, MAX_COST = 1e-300, 1e300
 
 
 def linear_classification(
-    X: Any, y: Array, cost: Array, loss: str, bias: Bias = Bias.FREE, bias_scale: float = 1.0
+    X: Any, y: Array, cost: Array, loss: str | Loss, bias: Bias = Bias.FREE, bias_scale: float = 1.0
 ) -> LinearProblem:
-    """min ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ f(xᵢ)) or its square; y holds ±1."""
-    height, ridge = _box(cost, squared=loss == "squared_hinge")
-    reach = y * height
-    return LinearProblem(X, y, np.minimum(reach, 0.0), np.maximum(reach, 0.0), ridge, 0.0, bias, bias_scale)
+    """Return min ½‖w‖² + Σ Cᵢ φ(yᵢ f(xᵢ)); y holds ±1, and φ is a margin loss with a quadratic conjugate."""
+    conjugate = _conjugate(make_loss(loss, "margin"), cost)
+    return margin_dual(y, cost, conjugate).linear_problem(X, bias, bias_scale)
 
 
 def linear_regression(
-    X: Any, y: Array, cost: Array, epsilon: float, loss: str, bias: Bias = Bias.FREE, bias_scale: float = 1.0
+    X: Any,
+    y: Array,
+    cost: Array,
+    epsilon: float,
+    loss: str | Loss,
+    bias: Bias = Bias.FREE,
+    bias_scale: float = 1.0,
 ) -> LinearProblem:
-    """min ½‖w‖² + Σ Cᵢ max(0, |yᵢ − f(xᵢ)| − ε) or its square."""
-    height, ridge = _box(cost, squared=loss == "squared_epsilon_insensitive")
-    return LinearProblem(X, y, times(height, -1.0), height, ridge, float(epsilon), bias, bias_scale)
+    """Return min ½‖w‖² + Σ Cᵢ φ(yᵢ − f(xᵢ)); φ is a residual loss with a quadratic conjugate, ε that of its name."""
+    conjugate = _conjugate(make_loss(loss, "residual", {"epsilon": float(epsilon)}), cost)
+    return residual_dual(y, cost, conjugate).linear_problem(X, bias, bias_scale)
 
 
 def linear_one_class(X: Any, weight: Array, nu: float) -> LinearProblem:
-    """min ½‖w‖² − νWρ + Σ wᵢ max(0, ρ − ⟨w, xᵢ⟩), W = Σ wᵢ; the offset is −ρ.        docs/math (14)"""
-    none, upper = np.zeros(len(weight)), np.ascontiguousarray(weight)
-    return LinearProblem(X, none, none, upper, none, 0.0, Bias.FREE, 1.0, float(nu * np.sum(weight)))
+    """Return min ½‖w‖² − νWρ + Σ wᵢ max(0, ρ − ⟨w, xᵢ⟩), W = Σ wᵢ; the offset is −ρ.        docs/math (14)"""
+    return OneClass(weight, nu).dual().linear_problem(X, Bias.FREE)
 
 
 def without_half_space(problem: LinearProblem, solution: LinearSolution) -> LinearSolution:
-    """One class around the origin: w = 0 and ρ = 0 where the optimum is zero to rounding.       docs/math (133)
+    """Return w = 0 and ρ = 0 if the optimal value of one-class classification is zero to rounding.   docs/math (133)
 
-    What a solver has there are rounding errors; their signs would tell samples apart by chance.
+    The solution then consists of rounding errors, and their signs would classify the samples at random.
     """
     if solution.status is not Status.SOLVED or max(abs(solution.primal), abs(solution.dual)) > 2 * solution.floor:
         return solution
-    nothing = np.zeros_like(solution.weights)
-    found = certify_linear(problem, nothing, 0.0, solution.beta)
+    zero = np.zeros_like(solution.weights)
+    certificate = certify_linear(problem, zero, 0.0, solution.beta)
     return replace(
         solution,
-        weights=nothing,
+        weights=zero,
         offset=0.0,
-        primal=found.primal,
-        dual=found.dual,
-        gap=found.gap,
-        violation=found.kkt_violation,
+        primal=certificate.primal,
+        dual=certificate.dual,
+        gap=certificate.gap,
+        violation=certificate.kkt_violation,
     )
 
 
-def _box(cost: Array, squared: bool) -> tuple[Array, Array]:
-    """Height of the box and ridge of every variable: (C, 0), or (∞, 1/(2C)) for a squared loss."""
-    if squared:
-        some = different(cost)
-        low, high = float(np.min(some, initial=np.inf)), float(np.max(some, initial=0.0))
-        if len(cost) and not (low >= LEAST_COST and high <= MOST_COST):
-            raise ValueError(
-                f"C times the weights of samples and classes lies between {low:g} and {high:g}; a squared loss needs "
-                f"1/C: use C and weights with products between {LEAST_COST:g} and {MOST_COST:g}, and a weight of 0 for "
-                "samples that are to be left out"
-            )
-        return np.broadcast_to(np.inf, len(cost)), np.broadcast_to(0.5 / some, len(cost))
-    return cost, np.zeros(len(cost))
-
-
-def times(values: Array, factor: float) -> Array:
-    """values · factor; a number that stands for all of them (in no memory) still does."""
-    if values.strides == (0,) and len(values):
-        return np.broadcast_to(values[0] * factor, len(values))
-    return np.asarray(factor * values, dtype=np.float64)
+def _conjugate(loss: Loss, cost: Array) -> QuadraticConjugate:
+    """Return the parameters of the conjugate of `loss`, after checking that the dual problem does not overflow."""
+    conjugate = loss.quadratic_conjugate
+    if conjugate is None:
+        raise ValueError(f"loss={loss!r}: linear estimators need a loss whose conjugate is quadratic, such as 'hinge'")
+    if not conjugate.curvature or not len(cost):
+        return conjugate
+    costs = distinct(cost)
+    low, high = float(np.min(costs)), float(np.max(costs))
+    if not (low >= MIN_COST and high <= MAX_COST):
+        raise ValueError(
+            f"C times the weights of samples and classes lies between {low:g} and {high:g}; a squared loss needs "
+            f"1/C: use C and weights with products between {MIN_COST:g} and {MAX_COST:g}, and a weight of 0 for "
+            "samples that are to be left out"
+        )
+    return conjugate

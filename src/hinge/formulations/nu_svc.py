@@ -1,4 +1,4 @@
-"""ν-classification, with its balanced variants and the way to and from C."""
+"""ν-classification, its balanced variants, and the equivalent C."""
 
 from __future__ import annotations
 
@@ -6,38 +6,38 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hinge.kernels import Access
+from hinge.formulations.base import Formulation
+from hinge.formulations.c_svc import signed_bounds
 from hinge.model import Expansion
-from hinge.problems import Array, Problem, Quadratic
+from hinge.problems import Array, Dual
 
-#: Ways to even out the cost of unequal classes, ν tutorial §8.
+#: Corrections of the costs for classes of different sizes, ν tutorial §8.
 BALANCES = (None, "class", "min")
 
 
 @dataclass(frozen=True)
-class NuSVC:
+class NuSVC(Formulation):
     """min ½‖w‖² − νWρ + Σ uᵢ max(0, ρ − yᵢ f(xᵢ)).            docs/math (12); ν tutorial §6–8, LwK (10.3)
 
-    The scale is LIBSVM's: uᵢ = wᵢ (sample weights) and W = Σ wᵢ, m times the tutorial's.  Balance "class" takes
-    uᵢ = wᵢ W / (2 W±) and "min" uᵢ = wᵢ W / (2 min(W₊, W₋)), after which every ν up to 1 is admissible.
+    The scale is that of LIBSVM: uᵢ = wᵢ (sample weights) and W = Σ wᵢ, m times the tutorial's.  Balance "class" takes
+    uᵢ = wᵢ W / (2 W±) and "min" uᵢ = wᵢ W / (2 min(W₊, W₋)); with both, every ν up to 1 is admissible.
     """
 
     y: Array
     weight: Array
-    nu: float
+    nu: float | Array
     balance: str | None = None
 
     def __post_init__(self) -> None:
-        highest = self.nu_max
-        if not 0 < self.nu <= highest * (1 + 1e-12):
-            raise ValueError(self._infeasible(highest))
+        if np.ndim(self.nu) == 0 and not 0 < self.nu <= self.nu_max * (1 + 1e-12):
+            raise ValueError(self._infeasible(self.nu_max))
 
-    def _infeasible(self, highest: float) -> str:
+    def _infeasible(self, nu_max: float) -> str:
         positives, negatives = int(np.sum(self.y > 0)), int(np.sum(self.y < 0))
         return (
             f"specified nu is infeasible: nu={self.nu:g}, but with {positives} samples of one class and {negatives} of "
             f"the other (weights {self._class_weight(1):g} and {self._class_weight(-1):g}) it must lie in "
-            f"(0, {highest:g}]; choose a smaller nu, or balance='class'"
+            f"(0, {nu_max:g}]; choose a smaller nu, or balance='class'"
         )
 
     def _class_weight(self, label: int) -> float:
@@ -45,14 +45,14 @@ class NuSVC:
 
     @property
     def nu_max(self) -> float:
-        """The largest admissible ν; ν tutorial Prop. 3."""
+        """Largest admissible ν; ν tutorial Prop. 3."""
         upper = self.upper
         positive, negative = float(upper[self.y > 0].sum()), float(upper[self.y < 0].sum())
         return min(1.0, 2 * min(positive, negative) / float(self.weight.sum()))
 
     @property
     def upper(self) -> Array:
-        """The upper bounds uᵢ."""
+        """Upper bounds uᵢ."""
         if self.balance is None:
             return self.weight
         total, positive, negative = float(self.weight.sum()), self._class_weight(1), self._class_weight(-1)
@@ -60,29 +60,32 @@ class NuSVC:
             return self.weight * np.where(self.y > 0, total / (2 * positive), total / (2 * negative))
         return self.weight * (total / (2 * min(positive, negative)))
 
-    def build(self, access: Access) -> Problem:
-        """min ½αᵀQα,  1₊ᵀα = 1₋ᵀα = νW/2,  0 ≤ α ≤ u: two rows that share no variable (ν tutorial (88))."""
-        n, half = len(self.y), 0.5 * self.nu * float(self.weight.sum())
-        upper = self.upper
-        rows = np.stack([(self.y > 0).astype(float), (self.y < 0).astype(float)])
-        half = min(half, float(rows[0] @ upper), float(rows[1] @ upper))  # ν = ν_max up to rounding
-        return Problem(Quadratic(access, self.y), np.zeros(n), rows, np.full(2, half), np.zeros(n), upper)
+    def dual(self) -> Dual:
+        """In (1): min ½αᵀQα,  1₊ᵀα = 1₋ᵀα = νW/2,  0 ≤ α ≤ u: two rows on different variables (ν tutorial (88))."""
+        upper, positive = self.upper, self.y > 0
+        half = np.asarray(0.5 * self.nu * float(self.weight.sum()))
+        if half.ndim == 0:  # rounding must not make ν = ν_max infeasible
+            half = np.minimum(half, min(positive.astype(float) @ upper, (self.y < 0).astype(float) @ upper))
+        lower, upper = signed_bounds(self.y, upper)
+        total = np.stack([half, -half], axis=-1)
+        group = np.where(positive, 0, 1).astype(np.int8)
+        return Dual(np.zeros(len(self.y)), lower, upper, self.y, total, group=group, row_factors=(1.0, -1.0))
 
     def recover(self, alpha: Array, mu: Array) -> Expansion:
-        """μ = (b − ρ, −b − ρ); coefficients and offset divided by ρ, so that the margin is 1 as in C-classification.
+        """μ = (b − ρ, −b − ρ); coefficients and offset are divided by ρ: the margin is 1, as in C-classification.
 
-        ρ ≤ 0 means that ν is below ν_min: the optimal w is 0 and there is nothing to divide by.
+        ρ ≤ 0 means that ν is below ν_min: then the optimal w is 0, and `recover` does not divide.
         """
         margin, offset = -0.5 * (mu[0] + mu[1]), 0.5 * (mu[0] - mu[1])
         divisor = margin if margin > 0 else 1.0
         return Expansion(self.y * alpha / divisor, float(offset / divisor), margin=float(margin))
 
-    def unit(self, mu: Array) -> float:
-        """ρ: the function is divided by it."""
+    def scale(self, mu: Array) -> float:
+        """ρ."""
         return float(-0.5 * (mu[0] + mu[1]))
 
     def dual_point(self, expansion: Expansion) -> tuple[Array, Array]:
-        """Multiplied by ρ again."""
+        """Multiply by ρ."""
         margin = expansion.margin
         factor = margin if margin > 0 else 1.0
         offset = expansion.intercept * factor
@@ -90,8 +93,8 @@ class NuSVC:
 
 
 def equivalent_C(margin: float) -> float:
-    """The C for which C-classification gives the same function as ν-classification with margin ρ: 1/ρ.
+    """Return the C for which C-classification has the same solution as ν-classification with margin ρ: 1/ρ.
 
-    ν tutorial Prop. 2 (C = 1/(mρ) in its scale, in which ρ is m times smaller).
+    ν tutorial Prop. 2 (C = 1/(mρ) in its scale, where ρ is m times smaller).
     """
     return 1.0 / margin if margin > 0 else float("inf")

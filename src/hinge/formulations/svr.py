@@ -1,4 +1,4 @@
-"""ε-regression."""
+"""ε-regression, and the dual of all residual losses with a quadratic conjugate."""
 
 from __future__ import annotations
 
@@ -6,17 +6,37 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hinge.formulations.base import difference, split_signs
-from hinge.kernels import Access
+from hinge.formulations.base import Formulation, difference, equality_totals, scaled_cost, split_signs
+from hinge.losses import QuadraticConjugate
 from hinge.model import Expansion
-from hinge.problems import Array, Problem, Quadratic
+from hinge.problems import Array, Dual, broadcast_ratio, scaled
+
+
+def residual_dual(
+    y: Array,
+    cost: Array,
+    conjugate: QuadraticConjugate,
+    bias: bool = True,
+    split: bool = True,
+    cost_star: Array | None = None,
+) -> Dual:
+    """Dual of ½‖w‖² + Σ Cᵢ φ(yᵢ − f(xᵢ)) with φ*(s) = ε|s| + ½δs² for |s| ≤ h.       docs/math (103), (303)
+
+    min ½βᵀKβ + Σ (½ (δ/Cᵢ) βᵢ² + ε|βᵢ| − yᵢβᵢ),  |βᵢ| ≤ h Cᵢ,  Σβ = 0.  `cost_star` replaces Cᵢ where βᵢ < 0.
+    `split`: two variables per sample in (1), which a tube of positive width requires.
+    """
+    epsilon, delta, h = conjugate
+    upper = scaled_cost(cost, h)
+    lower = scaled(upper, -1.0) if cost_star is None else -cost_star
+    ridge = broadcast_ratio(delta, cost) if delta else None
+    return Dual(y, lower, upper, np.ones(y.shape), equality_totals(bias), tube=epsilon, ridge=ridge, split=split)
 
 
 @dataclass(frozen=True)
-class SVR:
+class SVR(Formulation):
     """min ½‖w‖² + Σ Cᵢ max(0, yᵢ − f(xᵢ) − ε) + Cᵢ* max(0, f(xᵢ) − yᵢ − ε).       docs/math (11); LwK (10.4)
 
-    `cost_star` is Cᵢ*, the price of lying above the tube; equal to `cost` when left out. ε may differ between samples.
+    `cost_star` is Cᵢ*, the cost of lying above the tube; equal to `cost` if None. ε may differ between samples.
     """
 
     y: Array
@@ -25,26 +45,14 @@ class SVR:
     cost_star: Array | None = None
     bias: bool = True
 
-    @property
-    def upper(self) -> Array:
-        """(C, C*)."""
-        return np.concatenate([self.cost, self.cost if self.cost_star is None else self.cost_star])
-
-    def build(self, access: Access) -> Problem:
-        """Variables (α, α*): signs (+, −), p = (ε − y, ε + y), 1ᵀ(α − α*) = 0."""
-        n = len(self.y)
-        sign = np.repeat([1.0, -1.0], n)
-        p = np.concatenate([self.epsilon - self.y, self.epsilon + self.y])
-        rows = sign[None, :] if self.bias else np.empty((0, 2 * n))
-        return Problem(Quadratic(access, sign), p, rows, np.zeros(len(rows)), np.zeros(2 * n), self.upper)
+    def dual(self) -> Dual:
+        """In (1): variables (α, α*), signs (+, −), p = (ε − y, ε + y), 1ᵀ(α − α*) = 0."""
+        conjugate = QuadraticConjugate(self.epsilon, 0.0, 1.0)
+        return residual_dual(self.y, self.cost, conjugate, self.bias, cost_star=self.cost_star)
 
     def recover(self, alpha: Array, mu: Array) -> Expansion:
         """β = α − α*, b = μ."""
         return Expansion(difference(alpha), float(mu[0]) if self.bias else 0.0, tube=float(np.max(self.epsilon)))
-
-    def unit(self, mu: Array) -> float:
-        """The function is in the problem's units."""
-        return 1.0
 
     def dual_point(self, expansion: Expansion) -> tuple[Array, Array]:
         """α and α* are the positive and negative parts of β."""

@@ -2,8 +2,17 @@
 
 from hinge.losses.check import check_loss
 from hinge.losses.custom import CustomLoss, as_loss
-from hinge.losses.loss import Array, Form, Loss, Piece
-from hinge.losses.margin import Exponential, Hinge, HuberizedHinge, Logistic, ModifiedHuber, SquaredHinge
+from hinge.losses.loss import Array, Form, Loss, Piece, QuadraticConjugate
+from hinge.losses.margin import (
+    Exponential,
+    Hinge,
+    HuberizedHinge,
+    Logistic,
+    ModifiedHuber,
+    QuadraticMarginLoss,
+    SquaredHinge,
+)
+from hinge.losses.registry import MARGIN_LOSSES, RESIDUAL_LOSSES, loss_names, losses_of, make_loss, register
 from hinge.losses.residual import (
     EpsilonInsensitive,
     Gaussian,
@@ -11,29 +20,9 @@ from hinge.losses.residual import (
     Laplace,
     PiecewisePolynomial,
     PolynomialLoss,
+    QuadraticResidualLoss,
     SquaredEpsilonInsensitive,
 )
-
-#: Losses of classification by name, those without parameters.
-MARGIN_LOSSES: dict[str, type[Loss]] = {
-    "hinge": Hinge,
-    "squared_hinge": SquaredHinge,
-    "modified_huber": ModifiedHuber,
-    "huberized_hinge": HuberizedHinge,
-    "logistic": Logistic,
-    "exponential": Exponential,
-}
-
-#: Losses of regression by name.
-RESIDUAL_LOSSES: dict[str, type[Loss]] = {
-    "epsilon_insensitive": EpsilonInsensitive,
-    "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
-    "laplace": Laplace,
-    "gaussian": Gaussian,
-    "huber": Huber,
-    "polynomial": PolynomialLoss,
-    "piecewise_polynomial": PiecewisePolynomial,
-}
 
 __all__ = [
     "MARGIN_LOSSES",
@@ -54,8 +43,15 @@ __all__ = [
     "Piece",
     "PiecewisePolynomial",
     "PolynomialLoss",
+    "QuadraticConjugate",
+    "QuadraticMarginLoss",
+    "QuadraticResidualLoss",
     "SquaredEpsilonInsensitive",
     "SquaredHinge",
     "as_loss",
     "check_loss",
+    "loss_names",
+    "losses_of",
+    "make_loss",
+    "register",
 ]

@@ -1,4 +1,4 @@
-"""Losses of one's own: any object with value, derivative and conjugate."""
+"""Custom losses: objects with the methods value, derivative and conjugate."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 from hinge.losses.check import check_loss
 from hinge.losses.loss import Array, Form, Loss
 
-NEEDED = ("value", "derivative", "conjugate")
+REQUIRED_METHODS = ("value", "derivative", "conjugate")
 
 
 @dataclass(frozen=True)
 class CustomLoss(Loss):
-    """A loss made of somebody's functions; what is missing is computed from `value`, `derivative` and `conjugate`."""
+    """Loss that calls the methods of a user's object; missing ones are computed from the three required methods."""
 
     functions: Any
     form: Form  # type: ignore[misc]
     _slopes: tuple[float, float] = field(init=False)
 
     def __post_init__(self) -> None:
-        given = getattr(self.functions, "slopes", None)
-        low, high = super().slopes if given is None else given
+        slopes = getattr(self.functions, "slopes", None)
+        low, high = super().slopes if slopes is None else slopes
         object.__setattr__(self, "_slopes", (float(low), float(high)))
 
     def value(self, z: Any) -> Array:
@@ -36,8 +36,8 @@ class CustomLoss(Loss):
         return np.asarray(self.functions.conjugate(np.asarray(s, dtype=np.float64)), dtype=np.float64)
 
     def second_derivative(self, z: Any) -> Array:
-        own = getattr(self.functions, "second_derivative", None)
-        return super().second_derivative(z) if own is None else np.asarray(own(z), dtype=np.float64)
+        function = getattr(self.functions, "second_derivative", None)
+        return super().second_derivative(z) if function is None else np.asarray(function(z), dtype=np.float64)
 
     @property
     def slopes(self) -> tuple[float, float]:
@@ -49,23 +49,23 @@ class CustomLoss(Loss):
 
 
 def as_loss(loss: Any, form: Form) -> Loss:
-    """`loss` as a `Loss`: one of hinge's, a subclass, or an object with value, derivative and conjugate, checked."""
+    """Return `loss` as a `Loss`; subclasses of users and objects with value, derivative and conjugate are checked."""
     if isinstance(loss, type):
         raise TypeError(f"loss={loss.__name__} is a class; pass an object: {loss.__name__}(...)")
     if isinstance(loss, Loss):
         if loss.form != form:
             raise ValueError(
-                f"loss={loss!r} is a function of the {loss.form}, but this machine needs one of the {form}; "
+                f"loss={loss!r} is a function of the {loss.form}, but this estimator needs one of the {form}; "
                 "classifiers take losses of the margin y f(x), regressors losses of the residual y - f(x)"
             )
         if not type(loss).__module__.startswith("hinge.losses."):
             check_loss(loss)
         return loss
-    missing = [name for name in NEEDED if not callable(getattr(loss, name, None))]
+    missing = [name for name in REQUIRED_METHODS if not callable(getattr(loss, name, None))]
     if missing:
         raise TypeError(
-            f"loss={loss!r} lacks {', '.join(missing)}: give a name, an object of hinge.losses, or an object with the "
-            "methods value(z), derivative(z) and conjugate(s)"
+            f"loss={loss!r} has no method {', '.join(missing)}: pass a name, an object of hinge.losses, or an object "
+            "with the methods value(z), derivative(z) and conjugate(s)"
         )
     wrapped = CustomLoss(loss, form)
     check_loss(wrapped)

@@ -1,103 +1,112 @@
-"""Losses of classification, functions of the margin m = y f(x).                           docs/math (302)"""
+"""Losses of classification: functions of the margin m = y f(x).                           docs/math (302)"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from hinge.losses.loss import Array, Form, Loss, Piece, clip_conjugate
+from hinge.losses.loss import Array, Form, Loss, Piece, QuadraticConjugate, clip_conjugate
+from hinge.losses.registry import register
 
 
 def _array(z: Any) -> Array:
     return np.asarray(z, dtype=np.float64)
 
 
-class _Quadratic(Loss):
+class QuadraticMarginLoss(Loss):
     """φ*(−a) = −ρ a + ½ δ a² for 0 ≤ a ≤ h.  δ = 0: a hinge; h = ∞: its square.        docs/math (303)"""
 
     form: ClassVar[Form] = "margin"
+    quadratic: ClassVar[bool] = True
 
-    def _shape(self) -> tuple[float, float, float]:
-        """(ρ, δ, h)"""
-        raise NotImplementedError
+    @property
+    @abstractmethod
+    def quadratic_conjugate(self) -> QuadraticConjugate: ...
 
     def value(self, z: Any) -> Array:
-        rho, ridge, height = self._shape()
-        missing = np.maximum(rho - _array(z), 0.0)
-        if ridge == 0:
-            return height * missing
-        if np.isinf(height):
-            return missing**2 / (2 * ridge)
-        curved = np.minimum(missing, ridge * height)
-        return curved**2 / (2 * ridge) + height * (missing - curved)
+        rho, delta, h = self.quadratic_conjugate
+        shortfall = np.maximum(rho - _array(z), 0.0)
+        if delta == 0:
+            return h * shortfall
+        if np.isinf(h):
+            return shortfall**2 / (2 * delta)
+        curved = np.minimum(shortfall, delta * h)
+        return curved**2 / (2 * delta) + h * (shortfall - curved)
 
     def derivative(self, z: Any) -> Array:
-        rho, ridge, height = self._shape()
-        missing = rho - _array(z)
-        if ridge == 0:
-            return np.where(missing > 0, -height, 0.0)
-        return 0.0 - np.clip(missing / ridge, 0.0, height)
+        rho, delta, h = self.quadratic_conjugate
+        shortfall = rho - _array(z)
+        if delta == 0:
+            return np.where(shortfall > 0, -h, 0.0)
+        return 0.0 - np.clip(shortfall / delta, 0.0, h)
 
     def second_derivative(self, z: Any) -> Array:
-        rho, ridge, height = self._shape()
-        missing = rho - _array(z)
-        if ridge == 0:
-            return np.where(missing == 0, np.inf, 0.0)
-        return np.where((missing > 0) & (missing <= ridge * height), 1.0 / ridge, 0.0)
+        rho, delta, h = self.quadratic_conjugate
+        shortfall = rho - _array(z)
+        if delta == 0:
+            return np.where(shortfall == 0, np.inf, 0.0)
+        return np.where((shortfall > 0) & (shortfall <= delta * h), 1.0 / delta, 0.0)
 
     def conjugate(self, s: Any) -> Array:
-        rho, ridge, height = self._shape()
+        rho, delta, h = self.quadratic_conjugate
         a = -_array(s)
-        return clip_conjugate(s, -height, 0.0, a * (0.5 * ridge * a - rho))
+        return clip_conjugate(s, -h, 0.0, a * (0.5 * delta * a - rho))
 
     def conjugate_derivative(self, s: Any) -> Array:
-        rho, ridge, _ = self._shape()
-        return rho + ridge * _array(s)
+        rho, delta, _ = self.quadratic_conjugate
+        return rho + delta * _array(s)
 
     def conjugate_second_derivative(self, s: Any) -> Array:
-        return np.full(np.shape(s), self._shape()[1])
+        return np.full(np.shape(s), self.quadratic_conjugate.curvature)
 
     @property
     def slopes(self) -> tuple[float, float]:
-        return -self._shape()[2], 0.0
+        return -self.quadratic_conjugate.bound, 0.0
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        rho, ridge, height = self._shape()
-        return (Piece(0.0, -height, 0.0, linear=rho, ridge=ridge),)
+        return (Piece(0.0, -self.quadratic_conjugate.bound, 0.0),)
 
 
+@register("hinge")
 @dataclass(frozen=True)
-class Hinge(_Quadratic):
+class Hinge(QuadraticMarginLoss):
     """max(0, 1 − m)"""
 
-    def _shape(self) -> tuple[float, float, float]:
-        return 1.0, 0.0, 1.0
+    @property
+    def quadratic_conjugate(self) -> QuadraticConjugate:
+        return QuadraticConjugate(1.0, 0.0, 1.0)
 
 
+@register("squared_hinge")
 @dataclass(frozen=True)
-class SquaredHinge(_Quadratic):
+class SquaredHinge(QuadraticMarginLoss):
     """max(0, 1 − m)²"""
 
-    def _shape(self) -> tuple[float, float, float]:
-        return 1.0, 0.5, np.inf
+    @property
+    def quadratic_conjugate(self) -> QuadraticConjugate:
+        return QuadraticConjugate(1.0, 0.5, np.inf)
 
 
+@register("modified_huber")
 @dataclass(frozen=True)
-class ModifiedHuber(_Quadratic):
+class ModifiedHuber(QuadraticMarginLoss):
     """max(0, 1 − m)² for m ≥ −1, and −4m below."""
 
-    def _shape(self) -> tuple[float, float, float]:
-        return 1.0, 0.5, 4.0
+    @property
+    def quadratic_conjugate(self) -> QuadraticConjugate:
+        return QuadraticConjugate(1.0, 0.5, 4.0)
 
 
+@register("huberized_hinge")
 @dataclass(frozen=True)
-class HuberizedHinge(_Quadratic):
-    """½ max(0, ρ − m)² for m ≥ ρ − h, and the line of slope −h below.                  Karasuyama (5.10)
+class HuberizedHinge(QuadraticMarginLoss):
+    """½ max(0, ρ − m)² for m ≥ ρ − h, and a line of slope −h below.                  Karasuyama (5.10)
 
-    The default is a hinge whose corner is rounded between margins 0.9 and 1.1; slopes are at most h in size.
+    The default is a hinge that is smooth between the margins 0.9 and 1.1. Slopes are at most h in absolute value.
     """
 
     rho: float = 1.1
@@ -107,10 +116,12 @@ class HuberizedHinge(_Quadratic):
         if not (0 < self.rho < np.inf and 0 < self.h <= np.inf):
             raise ValueError(f"rho={self.rho!r}, h={self.h!r}: HuberizedHinge needs 0 < rho < inf and 0 < h <= inf")
 
-    def _shape(self) -> tuple[float, float, float]:
-        return self.rho, 1.0, self.h
+    @property
+    def quadratic_conjugate(self) -> QuadraticConjugate:
+        return QuadraticConjugate(self.rho, 1.0, self.h)
 
 
+@register("logistic")
 @dataclass(frozen=True)
 class Logistic(Loss):
     """log(1 + exp(−m));  φ*(−a) = a log a + (1 − a) log(1 − a) for 0 ≤ a ≤ 1."""
@@ -146,6 +157,7 @@ class Logistic(Loss):
         return -1.0, 0.0
 
 
+@register("exponential")
 @dataclass(frozen=True)
 class Exponential(Loss):
     """exp(−m), the loss of boosting;  φ*(−a) = a log a − a for a ≥ 0.                    LwK Table 10.2"""

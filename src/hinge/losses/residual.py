@@ -1,135 +1,142 @@
-"""Losses of regression, functions of the residual r = y − f(x).      SVR tutorial Tables 1 and 2; docs/math (302)"""
+"""Losses of regression: functions of the residual r = y − f(x).      SVR tutorial Tables 1 and 2; docs/math (302)"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from hinge.losses.loss import Array, Form, Loss, Piece, clip_conjugate
+from hinge.losses.loss import Array, Form, Loss, Piece, QuadraticConjugate, clip_conjugate
+from hinge.losses.registry import register
 
 
 def _array(z: Any) -> Array:
     return np.asarray(z, dtype=np.float64)
 
 
-class _Symmetric(Loss):
+class QuadraticResidualLoss(Loss):
     """c(|r| − ε) for |r| > ε, else 0, with φ*(s) = ε|s| + ½ δ s² for |s| ≤ h.        docs/math (303)"""
 
     form: ClassVar[Form] = "residual"
+    quadratic: ClassVar[bool] = True
 
-    def _shape(self) -> tuple[float | Array, float, float]:
-        """(ε, δ, h)"""
-        raise NotImplementedError
+    @property
+    @abstractmethod
+    def quadratic_conjugate(self) -> QuadraticConjugate: ...
 
     def value(self, z: Any) -> Array:
-        epsilon, ridge, height = self._shape()
+        epsilon, delta, h = self.quadratic_conjugate
         excess = np.maximum(np.abs(_array(z)) - epsilon, 0.0)
-        if ridge == 0:
-            return height * excess
-        if np.isinf(height):
-            return excess**2 / (2 * ridge)
-        curved = np.minimum(excess, ridge * height)
-        return curved**2 / (2 * ridge) + height * (excess - curved)
+        if delta == 0:
+            return h * excess
+        if np.isinf(h):
+            return excess**2 / (2 * delta)
+        curved = np.minimum(excess, delta * h)
+        return curved**2 / (2 * delta) + h * (excess - curved)
 
     def derivative(self, z: Any) -> Array:
-        epsilon, ridge, height = self._shape()
+        epsilon, delta, h = self.quadratic_conjugate
         z = _array(z)
         excess = np.maximum(np.abs(z) - epsilon, 0.0)
-        return np.sign(z) * (height * (excess > 0) if ridge == 0 else np.minimum(excess / ridge, height))
+        return np.sign(z) * (h * (excess > 0) if delta == 0 else np.minimum(excess / delta, h))
 
     def second_derivative(self, z: Any) -> Array:
-        epsilon, ridge, height = self._shape()
+        epsilon, delta, h = self.quadratic_conjugate
         excess = np.abs(_array(z)) - epsilon
-        if ridge == 0:
+        if delta == 0:
             return np.where(excess == 0, np.inf, 0.0)
         flat = (excess < 0) | ((excess == 0) & (np.asarray(epsilon) > 0))
-        return np.where(~flat & (excess <= ridge * height), 1.0 / ridge, 0.0)
+        return np.where(~flat & (excess <= delta * h), 1.0 / delta, 0.0)
 
     def conjugate(self, s: Any) -> Array:
-        epsilon, ridge, height = self._shape()
+        epsilon, delta, h = self.quadratic_conjugate
         a = np.abs(_array(s))
-        return clip_conjugate(s, -height, height, a * (epsilon + 0.5 * ridge * a))
+        return clip_conjugate(s, -h, h, a * (epsilon + 0.5 * delta * a))
 
     def conjugate_derivative(self, s: Any) -> Array:
-        epsilon, ridge, _ = self._shape()
+        epsilon, delta, _ = self.quadratic_conjugate
         s = _array(s)
-        return np.sign(s) * epsilon + ridge * s
+        return np.sign(s) * epsilon + delta * s
 
     def conjugate_second_derivative(self, s: Any) -> Array:
-        return np.full(np.shape(s), self._shape()[1])
+        return np.full(np.shape(s), self.quadratic_conjugate.curvature)
 
     @property
     def slopes(self) -> tuple[float, float]:
-        height = self._shape()[2]
-        return -height, height
+        h = self.quadratic_conjugate.bound
+        return -h, h
 
     @property
     def kinks(self) -> tuple[float, ...]:
-        return (0.0,) if np.any(np.asarray(self._shape()[0]) > 0) else ()
+        return (0.0,) if np.any(np.asarray(self.quadratic_conjugate.threshold) > 0) else ()
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        epsilon, ridge, height = self._shape()
-        if not self.kinks:
-            return (Piece(0.0, -height, height, linear=0.0, ridge=ridge),)
-        return (
-            Piece(0.0, 0.0, height, linear=epsilon, ridge=ridge),
-            Piece(0.0, -height, 0.0, linear=-epsilon, ridge=ridge),
-        )
+        h = self.quadratic_conjugate.bound
+        return (Piece(0.0, 0.0, h), Piece(0.0, -h, 0.0)) if self.kinks else (Piece(0.0, -h, h),)
 
 
-def _check_tube(epsilon: Any) -> None:
+def _check_epsilon(epsilon: Any) -> None:
     values = np.asarray(epsilon)
     if values.dtype.kind not in "fiu" or values.ndim > 1 or not np.isfinite(values).all() or np.any(values < 0):
         raise ValueError(f"epsilon={epsilon!r} must be zero or positive: a number, or one for each sample")
 
 
+@register("epsilon_insensitive")
 @dataclass(frozen=True, eq=False)
-class EpsilonInsensitive(_Symmetric):
+class EpsilonInsensitive(QuadraticResidualLoss):
     """max(0, |r| − ε).  ε is a number, or one for each sample."""
 
     epsilon: float | Array = 0.1
 
     def __post_init__(self) -> None:
-        _check_tube(self.epsilon)
+        _check_epsilon(self.epsilon)
 
-    def _shape(self) -> tuple[float | Array, float, float]:
-        return self.epsilon, 0.0, 1.0
+    @property
+    def quadratic_conjugate(self) -> QuadraticConjugate:
+        return QuadraticConjugate(self.epsilon, 0.0, 1.0)
 
 
+@register("squared_epsilon_insensitive")
 @dataclass(frozen=True, eq=False)
-class SquaredEpsilonInsensitive(_Symmetric):
+class SquaredEpsilonInsensitive(QuadraticResidualLoss):
     """max(0, |r| − ε)².  ε is a number, or one for each sample."""
 
     epsilon: float | Array = 0.1
 
     def __post_init__(self) -> None:
-        _check_tube(self.epsilon)
+        _check_epsilon(self.epsilon)
 
-    def _shape(self) -> tuple[float | Array, float, float]:
-        return self.epsilon, 0.5, np.inf
+    @property
+    def quadratic_conjugate(self) -> QuadraticConjugate:
+        return QuadraticConjugate(self.epsilon, 0.5, np.inf)
 
 
+@register("laplace")
 @dataclass(frozen=True)
-class Laplace(_Symmetric):
+class Laplace(QuadraticResidualLoss):
     """|r|"""
 
-    def _shape(self) -> tuple[float | Array, float, float]:
-        return 0.0, 0.0, 1.0
+    @property
+    def quadratic_conjugate(self) -> QuadraticConjugate:
+        return QuadraticConjugate(0.0, 0.0, 1.0)
 
 
+@register("gaussian")
 @dataclass(frozen=True)
-class Gaussian(_Symmetric):
+class Gaussian(QuadraticResidualLoss):
     """½ r²"""
 
-    def _shape(self) -> tuple[float | Array, float, float]:
-        return 0.0, 1.0, np.inf
+    @property
+    def quadratic_conjugate(self) -> QuadraticConjugate:
+        return QuadraticConjugate(0.0, 1.0, np.inf)
 
 
+@register("huber")
 @dataclass(frozen=True)
-class Huber(_Symmetric):
+class Huber(QuadraticResidualLoss):
     """r² / (2σ) for |r| ≤ σ, and |r| − σ/2 beyond."""
 
     sigma: float = 1.0
@@ -137,8 +144,9 @@ class Huber(_Symmetric):
     def __post_init__(self) -> None:
         _check_sigma(self.sigma)
 
-    def _shape(self) -> tuple[float | Array, float, float]:
-        return 0.0, float(self.sigma), 1.0
+    @property
+    def quadratic_conjugate(self) -> QuadraticConjugate:
+        return QuadraticConjugate(0.0, float(self.sigma), 1.0)
 
 
 class _Power(Loss):
@@ -146,33 +154,38 @@ class _Power(Loss):
 
     form: ClassVar[Form] = "residual"
 
+    @abstractmethod
     def _shape(self) -> tuple[float, float, float]:
         """(p, σ, h)"""
-        raise NotImplementedError
+
+    @property
+    def quadratic_conjugate(self) -> QuadraticConjugate | None:
+        p, sigma, h = self._shape()
+        return QuadraticConjugate(0.0, sigma, h) if p == 2 else None
 
     def value(self, z: Any) -> Array:
-        p, sigma, height = self._shape()
+        p, sigma, h = self._shape()
         t = np.abs(_array(z)) / sigma
-        if np.isinf(height):
+        if np.isinf(h):
             return sigma * t**p / p
         return sigma * np.where(t <= 1, np.minimum(t, 1.0) ** p / p, t - (p - 1) / p)
 
     def derivative(self, z: Any) -> Array:
-        p, sigma, height = self._shape()
+        p, sigma, h = self._shape()
         t = _array(z) / sigma
-        return np.sign(t) * np.minimum(np.abs(t) ** (p - 1), height)
+        return np.sign(t) * np.minimum(np.abs(t) ** (p - 1), h)
 
     def second_derivative(self, z: Any) -> Array:
-        p, sigma, height = self._shape()
+        p, sigma, h = self._shape()
         t = np.abs(_array(z)) / sigma
         with np.errstate(divide="ignore"):
             curved = (p - 1) / sigma * t ** (p - 2)
-        return curved if np.isinf(height) else np.where(t <= 1, curved, 0.0)
+        return curved if np.isinf(h) else np.where(t <= 1, curved, 0.0)
 
     def conjugate(self, s: Any) -> Array:
-        p, sigma, height = self._shape()
+        p, sigma, h = self._shape()
         q = p / (p - 1)
-        return clip_conjugate(s, -height, height, sigma / q * np.abs(_array(s)) ** q)
+        return clip_conjugate(s, -h, h, sigma / q * np.abs(_array(s)) ** q)
 
     def conjugate_derivative(self, s: Any) -> Array:
         p, sigma, _ = self._shape()
@@ -186,17 +199,16 @@ class _Power(Loss):
 
     @property
     def slopes(self) -> tuple[float, float]:
-        height = self._shape()[2]
-        return -height, height
+        h = self._shape()[2]
+        return -h, h
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        p, sigma, height = self._shape()
-        if p == 2:
-            return (Piece(0.0, -height, height, linear=0.0, ridge=sigma),)
-        return super().pieces
+        p, _, h = self._shape()
+        return (Piece(0.0, -h, h),) if p == 2 else super().pieces
 
 
+@register("polynomial")
 @dataclass(frozen=True)
 class PolynomialLoss(_Power):
     """|r|^p / p, p > 1"""
@@ -210,6 +222,7 @@ class PolynomialLoss(_Power):
         return float(self.p), 1.0, np.inf
 
 
+@register("piecewise_polynomial")
 @dataclass(frozen=True)
 class PiecewisePolynomial(_Power):
     """|r|^p / (p σ^(p−1)) for |r| ≤ σ, and |r| − σ (p − 1)/p beyond, p > 1"""

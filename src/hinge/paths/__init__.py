@@ -4,11 +4,11 @@ from hinge.paths.approximate import ApproximatePath, approximate_path
 from hinge.paths.breakpoints import Pieces
 from hinge.paths.engine import Counts, PathError
 from hinge.paths.one_vs_one import OneVsOnePaths, one_vs_one_paths
-from hinge.paths.parametric import ParametricProblem
 from hinge.paths.path import PathModel, SolutionPath
 from hinge.paths.quadratic_loss.path import QuadraticLossPath, quadratic_loss_path
 from hinge.paths.regularization import epsilon_path, nu_path, regularization_path, weight_path
 from hinge.paths.validation import Best, PiecewiseQuadratic, StepFunction
+from hinge.problems import ParametricProblem
 
 __all__ = [
     "ApproximatePath",

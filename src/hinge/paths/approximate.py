@@ -9,14 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hinge.formulations import CSVC, SVR
 from hinge.kernels import Access, Kernel, Precomputed, expand
 from hinge.model import KernelModel
-from hinge.paths import parametric
 from hinge.paths.engine import Progress, path_access
 from hinge.paths.path import PathModel
 from hinge.paths.piecewise import check_rows
 from hinge.paths.regularization import check_both_classes, check_range, check_samples, check_vector
-from hinge.problems import Array, certify
+from hinge.problems import Array, ParametricProblem, certify
+from hinge.problems.parametric import proportional
 from hinge.solvers import Auto
 
 
@@ -143,12 +144,11 @@ def approximate_path(
     samples = check_samples(X, y, task, kernel, degree, gamma, coef0)
     weight = check_vector("sample_weight", sample_weight, samples.n, 1.0)
     check_both_classes(samples, weight)
-    cost = parametric.proportional(weight)
+    cost = proportional(weight)
     if task == "classification":
-        moving = parametric.classification(samples.y, cost)
+        moving = CSVC(samples.y, cost).parametric()
     else:
-        tube = parametric.constant(check_vector("epsilon", epsilon, samples.n))
-        moving = parametric.regression(samples.y, cost, tube)
+        moving = SVR(samples.y, cost, check_vector("epsilon", epsilon, samples.n)).parametric()
     access = path_access(samples.kernel, samples.X, cache_size)
     knots = {C: _solve(moving, access, C, gap, None) for C in (low, high)}
     pending = [(low, high)]
@@ -188,7 +188,7 @@ class _Knot:
         return float(self.beta @ self.f)
 
 
-def _solve(moving: parametric.ParametricProblem, access: Access, C: float, gap: float, start: Array | None) -> _Knot:
+def _solve(moving: ParametricProblem, access: Access, C: float, gap: float, start: Array | None) -> _Knot:
     """The solution at C, with a gap well below what is asked for."""
     problem, tol = moving.problem(access, C), min(1e-3, 0.1 * gap)
     for _ in range(8):

@@ -11,8 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hinge.paths.parametric import ParametricProblem
-from hinge.problems import Array
+from hinge.problems import Array, ParametricProblem
 
 LOWER, UPPER, MARGIN = 0, 1, 2
 

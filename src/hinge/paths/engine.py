@@ -12,8 +12,7 @@ from hinge import _core
 from hinge.control import RunControl
 from hinge.kernels import Access, PairAccess, Precomputed, cache_bytes, open_access
 from hinge.paths.breakpoints import Pieces
-from hinge.paths.parametric import ParametricProblem
-from hinge.problems import Array, Status
+from hinge.problems import Array, ParametricProblem, Status
 from hinge.solvers import SMO
 
 #: A kernel matrix up to this share of the memory budget is computed once and for all.

@@ -14,12 +14,11 @@ from hinge.kernels import Access, Kernel, Precomputed, cross, expand, open_acces
 from hinge.model import KernelModel
 from hinge.paths.breakpoints import MARGIN, Pieces
 from hinge.paths.engine import Counts
-from hinge.paths.parametric import ParametricProblem
 from hinge.paths.piecewise import PiecewisePath, check_rows
 from hinge.paths.refinement import refine
 from hinge.paths.ties import Rounding
 from hinge.paths.validation import Best, Crossings, PiecewiseQuadratic, SignChanges, StepFunction
-from hinge.problems import Array, Certificate, Status, certify
+from hinge.problems import Array, Certificate, ParametricProblem, Status, certify
 
 #: Entries of the kernel matrix between validation and training points that are held at a time.
 BLOCK = 1 << 24

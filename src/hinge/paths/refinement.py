@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 
 from hinge.kernels import Access
-from hinge.paths.parametric import ParametricProblem
-from hinge.problems import Array
+from hinge.problems import Array, ParametricProblem
 
 #: Entries of K that are held at a time.
 BLOCK = 1 << 22

@@ -13,12 +13,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from hinge.formulations import CSVC, SVR, Formulation, NuSVC, NuSVR, OneClass
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, is_symmetric, make_kernel
-from hinge.paths import parametric
 from hinge.paths.engine import Engine, Progress, path_access
-from hinge.paths.parametric import ParametricProblem
 from hinge.paths.path import SolutionPath
 from hinge.problems import Array, Status
+from hinge.problems.parametric import between, proportional
+
+#: ν as a function of the parameter of its path: θ itself.
+NU = np.array([0.0, 1.0])
 
 TASKS = ("classification", "regression")
 
@@ -121,7 +124,7 @@ def check_both_classes(samples: Samples, *weights: Array) -> None:
 
 def follow(
     samples: Samples,
-    moving: ParametricProblem,
+    formulation: Formulation,
     low: float,
     high: float,
     parameter: str,
@@ -132,6 +135,7 @@ def follow(
     progress: Progress | None = None,
 ) -> SolutionPath:
     """Start at `low`, follow to `high`."""
+    moving = formulation.parametric()
     access = path_access(samples.kernel, samples.X, cache_size)
     if not np.isfinite(access.diagonal()).all():
         raise ValueError("kernel values of these data are not finite: they overflow. Scale the data")
@@ -215,13 +219,12 @@ def regularization_path(
     samples = check_samples(X, y, task, kernel, degree, gamma, coef0, weight)
     weight = np.ones(samples.n) if weight is None else weight
     check_both_classes(samples, weight)
-    cost = parametric.proportional(weight)
+    cost = proportional(weight)
     if task == "classification":
-        moving = parametric.classification(samples.y, cost, bias=fit_intercept)
+        formulation: Formulation = CSVC(samples.y, cost, fit_intercept)
     else:
-        tube = parametric.constant(check_vector("epsilon", epsilon, samples.n))
-        moving = parametric.regression(samples.y, cost, tube, bias=fit_intercept)
-    return follow(samples, moving, low, high, "C", cache_size=cache_size, max_time=max_time, progress=progress)
+        formulation = SVR(samples.y, cost, check_vector("epsilon", epsilon, samples.n), bias=fit_intercept)
+    return follow(samples, formulation, low, high, "C", cache_size=cache_size, max_time=max_time, progress=progress)
 
 
 def weight_path(
@@ -272,16 +275,16 @@ def weight_path(
     n = samples.n
     first, last = C * check_vector("start", start, n), C * check_vector("end", end, n)
     check_both_classes(samples, first, last)
-    cost = parametric.between(first, last)
+    cost = between(first, last)
     if task == "classification":
         here = check_vector("margin", margin, n, positive=False)
         there = here if margin_end is None else check_vector("margin_end", margin_end, n, positive=False)
-        moving = parametric.classification(samples.y, cost, parametric.between(here, there), bias=fit_intercept)
+        formulation: Formulation = CSVC(samples.y, cost, fit_intercept, between(here, there))
     else:
         here = check_vector("epsilon", epsilon, n)
         there = here if epsilon_end is None else check_vector("epsilon_end", epsilon_end, n)
-        moving = parametric.regression(samples.y, cost, parametric.between(here, there), bias=fit_intercept)
-    return follow(samples, moving, 0.0, 1.0, "theta", cache_size=cache_size, max_time=max_time, progress=progress)
+        formulation = SVR(samples.y, cost, between(here, there), bias=fit_intercept)
+    return follow(samples, formulation, 0.0, 1.0, "theta", cache_size=cache_size, max_time=max_time, progress=progress)
 
 
 def epsilon_path(
@@ -309,9 +312,10 @@ def epsilon_path(
     if not (np.isfinite(C) and C > 0):
         raise ValueError(f"C={C!r} must be positive and finite")
     samples = check_samples(X, y, "regression", kernel, degree, gamma, coef0)
-    cost = parametric.constant(C * check_vector("sample_weight", sample_weight, samples.n, 1.0))
-    moving = parametric.regression(samples.y, cost, parametric.proportional(np.ones(samples.n)), bias=fit_intercept)
-    return follow(samples, moving, low, high, "epsilon", cache_size=cache_size, max_time=max_time, progress=progress)
+    cost = C * check_vector("sample_weight", sample_weight, samples.n, 1.0)
+    formulation = SVR(samples.y, cost, proportional(np.ones(samples.n)), bias=fit_intercept)
+    limits = {"cache_size": cache_size, "max_time": max_time, "progress": progress}
+    return follow(samples, formulation, low, high, "epsilon", **limits)
 
 
 def nu_path(
@@ -351,16 +355,18 @@ def nu_path(
     samples = check_samples(X, y, task, kernel, degree, gamma, coef0)
     weight = check_vector("sample_weight", sample_weight, samples.n, 1.0)
     check_both_classes(samples, weight)
+    nu_limit = 1.0
     if task == "classification":
         sides = [float(np.sum(weight[samples.y == side])) for side in (-1.0, 1.0)]
-        most, moving = 2 * min(sides) / sum(sides), parametric.nu_classification(samples.y, weight)
+        nu_limit = 2 * min(sides) / sum(sides)
+        formulation: Formulation = NuSVC(samples.y, weight, NU)
     elif task == "regression":
         if not (np.isfinite(C) and C > 0):
             raise ValueError(f"C={C!r} must be positive and finite")
-        most, moving = 1.0, parametric.nu_regression(samples.y, C * weight)
+        formulation = NuSVR(samples.y, C * weight, NU)
     else:
-        most, moving = 1.0, parametric.one_class(weight)
-    low, high = check_range("nu", nu_min, most if nu_max is None else nu_max)
-    if high > most * (1 + 1e-12):
-        raise ValueError(f"nu_max={high!r} is infeasible: with these classes nu can be at most {most:.6g}")
-    return follow(samples, moving, low, high, "nu", cache_size=cache_size, max_time=max_time, progress=progress)
+        formulation = OneClass(weight, NU)
+    low, high = check_range("nu", nu_min, nu_limit if nu_max is None else nu_max)
+    if high > nu_limit * (1 + 1e-12):
+        raise ValueError(f"nu_max={high!r} is infeasible: with these classes nu can be at most {nu_limit:.6g}")
+    return follow(samples, formulation, low, high, "nu", cache_size=cache_size, max_time=max_time, progress=progress)

@@ -10,11 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from hinge.formulations import CSVC, SVR
 from hinge.kernels import Access, GramAccess, Kernel, cache_bytes, open_access
-from hinge.paths import parametric
 from hinge.paths.engine import Counts, Engine
-from hinge.paths.parametric import ParametricProblem
-from hinge.problems import Array, Problem
+from hinge.problems import Array, ParametricProblem, Problem
+from hinge.problems.parametric import between, constant
 
 #: Samples that were removed stay in memory until they are this share of all.
 DEAD_SHARE = 0.25
@@ -86,7 +86,7 @@ class Window:
         self.rows, self.y, self.cost = Rows(X), y, cost
         self.alive = np.arange(len(y))
         self.access = self._open(X)
-        still = self._motion(parametric.constant(cost))
+        still = self._motion(constant(cost))
         self.slots = still.size // len(y)
         self.engine = Engine(self.access, still.group, self.slots, self.cache_size)
         start = None if beta is None else self._spread(beta)
@@ -100,9 +100,8 @@ class Window:
 
     def _motion(self, cost: Array) -> ParametricProblem:
         if self.task == "classification":
-            return parametric.classification(self.y, cost)
-        tube = parametric.constant(np.full(len(self.y), self.epsilon))
-        return parametric.regression(self.y, cost, tube)
+            return CSVC(self.y, cost).parametric()
+        return SVR(self.y, cost, self.epsilon).parametric()
 
     def _spread(self, beta: Array) -> Array:
         """Coefficients per sample to variables."""
@@ -145,7 +144,7 @@ class Window:
 
     def problem(self) -> Problem:
         """Problem (1) as it is now, of all samples in memory."""
-        return self._motion(parametric.constant(self.cost)).problem(self.access, 0.0)
+        return self._motion(constant(self.cost)).problem(self.access, 0.0)
 
     # ---- changes ----------------------------------------------------------------------------------------------
 
@@ -170,7 +169,7 @@ class Window:
             target = np.concatenate([target, cost])
             path = self._grow(X, y, target)
         else:
-            path = self._motion(parametric.between(self.cost, target))
+            path = self._motion(between(self.cost, target))
         alive = np.concatenate([self.alive[stay], np.arange(before, len(self.y))])
         self.counts = self._move(path)
         self.cost, self.alive = target, alive
@@ -184,7 +183,7 @@ class Window:
         access = self._open(self.rows.add(X))
         self.y, self.access = y, access
         self.cost = np.concatenate([self.cost, np.zeros(len(y) - len(self.cost))])
-        path = self._motion(parametric.between(self.cost, target))
+        path = self._motion(between(self.cost, target))
         self.engine.set.grow(access.gram, path.group, *path.at(0.0))
         self.engine.access = access
         return path
@@ -197,7 +196,7 @@ class Window:
             if status:
                 raise TimeoutError(f"the update took more than max_time={self.max_time} s; the model is as it was")
         except BaseException:
-            self.engine.start(self._motion(parametric.constant(self.cost)), 0.0, before)
+            self.engine.start(self._motion(constant(self.cost)), 0.0, before)
             raise
         return counts
 
@@ -210,7 +209,7 @@ class Window:
         target[self.alive[group]] = 0.0
         try:
             if len(group):
-                self._move(self._motion(parametric.between(self.cost, target)))
+                self._move(self._motion(between(self.cost, target)))
             return self.beta, self.intercept
         finally:
             self.engine.set.restore(here)
@@ -224,7 +223,7 @@ class Window:
         """
         here, values, events, began = self.engine.set.snapshot(), [], 0, time.perf_counter()
         decisions, used = self.decisions(), self.beta != 0
-        still = self._motion(parametric.constant(self.cost)).at(0.0)
+        still = self._motion(constant(self.cost)).at(0.0)
         zero = np.zeros_like(still.linear)
         for group in groups:
             if not used[group].any():

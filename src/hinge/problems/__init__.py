@@ -1,10 +1,21 @@
-"""The quadratic program every machine becomes, its solution, and the certificate of how good it is."""
+"""Problem (1), its linear, parametric and other forms, solutions and certificates."""
 
 from hinge.problems.certificate import Certificate, certify, certify_all, combine
 from hinge.problems.crammer_singer import CrammerSingerProblem, CrammerSingerSolution, certify_crammer_singer
-from hinge.problems.linear import Bias, LinearProblem, LinearSolution, certify_linear, constant_function
+from hinge.problems.dual import Dual, kernel_variables, linear_form
+from hinge.problems.linear import (
+    Bias,
+    LinearProblem,
+    LinearSolution,
+    broadcast_ratio,
+    certify_linear,
+    constant_function,
+    distinct,
+    scaled,
+)
 from hinge.problems.lp import LPProblem, LPSolution, certify_lp
 from hinge.problems.offset import optimal_offset
+from hinge.problems.parametric import ParametricProblem
 from hinge.problems.problem import Problem, dot
 from hinge.problems.quadratic import Array, Quadratic
 from hinge.problems.separable import Diagonal, LossTerm, Separable
@@ -18,17 +29,20 @@ __all__ = [
     "CrammerSingerProblem",
     "CrammerSingerSolution",
     "Diagonal",
+    "Dual",
     "History",
     "LPProblem",
     "LPSolution",
     "LinearProblem",
     "LinearSolution",
     "LossTerm",
+    "ParametricProblem",
     "Problem",
     "Quadratic",
     "Separable",
     "Solution",
     "Status",
+    "broadcast_ratio",
     "certify",
     "certify_all",
     "certify_crammer_singer",
@@ -36,6 +50,10 @@ __all__ = [
     "certify_lp",
     "combine",
     "constant_function",
+    "distinct",
     "dot",
+    "kernel_variables",
+    "linear_form",
     "optimal_offset",
+    "scaled",
 ]

@@ -29,18 +29,30 @@ class Bias(IntEnum):
     FREE = 2
 
 
-def different(values: Array) -> Array:
-    """One of them where one number stands for all, in no memory."""
+def distinct(values: Array) -> Array:
+    """Return one element of a broadcast scalar, and all elements of other arrays."""
     return values[:1] if values.strides == (0,) else values
+
+
+def scaled(values: Array, factor: float) -> Array:
+    """Return values · factor; a broadcast scalar remains one, without memory for its elements."""
+    if values.strides == (0,) and len(values):
+        return np.broadcast_to(values[0] * factor, len(values))
+    return np.asarray(factor * values, dtype=np.float64)
+
+
+def broadcast_ratio(numerator: float, values: Array) -> Array:
+    """Return numerator / values; a broadcast scalar remains one."""
+    return np.broadcast_to(numerator / distinct(values), values.shape)
 
 
 def _highest(values: Array) -> float:
     """The largest value, or zero."""
-    return float(np.maximum.reduce(different(values), initial=0.0))
+    return float(np.maximum.reduce(distinct(values), initial=0.0))
 
 
 def _lowest(values: Array) -> float:
-    return float(np.minimum.reduce(different(values), initial=0.0))
+    return float(np.minimum.reduce(distinct(values), initial=0.0))
 
 
 @dataclass(frozen=True)
@@ -83,7 +95,7 @@ class LinearProblem:
         if _highest(self.lower) > 0 or _lowest(self.upper) < 0 or _lowest(self.ridge) < 0:
             raise ValueError("zero must lie between lower and upper, and ridge must not be negative")
         bounded = np.isfinite(_highest(self.upper)) and np.isfinite(_lowest(self.lower))
-        curved = np.min(different(self.ridge), initial=np.inf) > 0
+        curved = np.min(distinct(self.ridge), initial=np.inf) > 0
         if not bounded and not curved and np.any((self.ridge == 0) & np.isinf(self.upper - self.lower)):
             raise ValueError("a variable without ridge needs finite bounds: the machine has no loss that can be large")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hinge.problems.quadratic import Array, Quadratic
-from hinge.problems.separable import Separable
+from hinge.problems.separable import Diagonal, Separable
 
 
 def dot(a: Array, b: Array) -> float:
@@ -81,6 +81,20 @@ class Problem:
         for row, multiplier in zip(self.A, mu, strict=True):
             out = out + multiplier * row
         return out
+
+    def sample_diagonal(self) -> Array:
+        """Return the diagonal term d of every sample, if h is one and all variables of a sample have the same dᵥ."""
+        if not isinstance(self.term, Diagonal):
+            raise ValueError(
+                "this solver needs a loss whose conjugate is quadratic, such as 'squared_hinge' or 'huber'; use "
+                "solver='interior_point' (or 'auto') for others"
+            )
+        parts = self.term.d.reshape(self.Q.slots, self.Q.n)
+        if not np.all(parts == parts[0]):
+            raise ValueError(
+                "this solver needs the same quadratic term for all variables of a sample; use interior point"
+            )
+        return np.asarray(parts[0], dtype=np.float64)
 
     def excess(self, alpha: Array) -> Array:
         """Aα − d."""

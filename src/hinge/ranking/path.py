@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -31,9 +31,9 @@ from hinge.kernels import (
 from hinge.model import KernelModel
 from hinge.paths import Counts, ParametricProblem, Pieces, StepFunction
 from hinge.paths.engine import WHOLE_SHARE, Engine, Progress, path_access
-from hinge.paths.parametric import between, constant
 from hinge.paths.piecewise import PiecewisePath, check_rows
 from hinge.problems import Array, Certificate, Status, certify
+from hinge.problems.parametric import between
 from hinge.ranking.ndcg import ndcg_path
 from hinge.ranking.queries import check_queries, check_query_weight, check_relevance, make_pairs
 from hinge.solvers import PairDescent
@@ -283,9 +283,7 @@ def follow(
     if not np.isfinite(base.diagonal()).all():
         raise ValueError("kernel values of these data are not finite: they overflow. Scale the data")
     access = PairAccess(base, pairs.first, pairs.second, pairs.block_starts)
-    m = len(pairs.first)
-    still, ones = np.zeros((2, m)), np.ones(m)
-    moving = ParametricProblem(constant(-ones), still, cost, np.zeros((2, 0)), np.full(m, -1, dtype=np.int8), ones)
+    moving = replace(pairs, cost=cost).parametric()
     quick = open_access(kernel, X) if isinstance(kernel, Linear) else base
     near = PairAccess(quick, pairs.first, pairs.second, pairs.block_starts)
     rough = PairDescent(tol=START_TOL, max_time=max_time).solve(moving.problem(near, 0.0))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
+from hinge.formulations import NuSVC
 from hinge.kernels import Precomputed, open_access
-from hinge.paths import parametric
 from hinge.paths.engine import Engine
-from hinge.paths.regularization import Samples, check_both_classes, check_samples
+from hinge.paths.regularization import NU, Samples, check_both_classes, check_samples
 from hinge.paths.window import Window
 from hinge.problems import Array
 from hinge.selection.nu_bound import nu_intervals
@@ -135,7 +135,7 @@ def _by_nu(samples: Samples, K: Array, nu: float) -> tuple[Array, float, float]:
     most = 2 * min(np.mean(samples.y > 0), np.mean(samples.y < 0))
     if not 0 < nu <= most:
         raise ValueError(f"nu={nu!r} must lie in (0, {most:.6g}], what the class sizes allow")
-    moving = parametric.nu_classification(samples.y, np.ones(samples.n))
+    moving = NuSVC(samples.y, np.ones(samples.n), NU).parametric()
     engine = Engine(open_access(Precomputed(), K), moving.group, 1)
     engine.start(moving, nu)
     mu = engine.set.mu
@@ -192,7 +192,7 @@ def _maximized_target(
 ) -> float:
     """Errors when, for each removed support vector, only the margin may move, anywhere in its box.           (244)"""
     n, wrong = len(y), 0
-    moving = parametric.nu_classification(y, np.ones(n))
+    dual, access = NuSVC(y, np.ones(n), NU).dual(), open_access(Precomputed(), K)
     for p in np.flatnonzero(support):
         free = margin.copy()
         free[p] = False
@@ -206,17 +206,9 @@ def _maximized_target(
         if np.any(goal < low - 1e-12) or np.any(goal > high + 1e-12):
             wrong += bool(y[p] * other[p] <= 0)  # the margin alone cannot make up for the sample: the restricted value
             continue
-        small = parametric.ParametricProblem(
-            np.zeros((2, n)),
-            parametric.constant(lower),
-            parametric.constant(upper),
-            parametric.constant(goal),
-            moving.group,
-            y,
-        )
-        answer = Auto(tol=1e-8).solve(small.problem(open_access(Precomputed(), K), 0.0))
+        small = replace(dual, lower=lower, upper=upper, total=goal)
+        answer = Auto(tol=1e-8).solve(small.problem(access))
         coefficients = y * answer.alpha
-        # multipliers in signed coordinates: +mu for the positive class, −mu for the negative
-        b = 0.5 * float(answer.mu[0] + answer.mu[1]) if len(answer.mu) == 2 else 0.0
+        b = 0.5 * float(answer.mu[0] - answer.mu[1])  # μ = (b − ρ, −b − ρ)
         wrong += bool(y[p] * (K[p] @ coefficients + b) <= 0)
     return wrong / n

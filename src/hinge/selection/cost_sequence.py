@@ -45,9 +45,8 @@ class Ladder:
         sizes = [len(part.samples) for part in self.parts]
         self.start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.samples = np.concatenate([part.samples for part in self.parts]).astype(np.int32)
-        self.linear, self.lower, self.upper = (
-            np.concatenate([getattr(part, name) for part in self.parts]) for name in ("linear", "lower", "upper")
-        )
+        variables = [part.formulation(1.0).dual().variables() for part in self.parts]
+        _, self.linear, self.lower, self.upper = (np.concatenate(arrays) for arrays in zip(*variables, strict=True))
         own = self.limits.max_iter
         self.patience = np.array([patience(n) if own < 0 else own for n in sizes], dtype=np.int64)
         shape = (len(self.parts), len(self.costs))

@@ -19,12 +19,9 @@ Expand = Callable[[Array, Index, Index], Array]  # coefficients (functions × tr
 
 @dataclass(frozen=True)
 class Part:
-    """One problem: samples, and boxes for C = 1."""
+    """One problem of a fold: its samples, and its formulation as a function of C."""
 
     samples: Index
-    linear: Array
-    lower: Array
-    upper: Array
     formulation: Callable[[float], Formulation]
 
 
@@ -63,9 +60,8 @@ class PairFold:
     def _part(self, first: Index, second: Index) -> Part:
         samples = np.concatenate([first, second])
         sign = np.repeat([1.0, -1.0], [len(first), len(second)])
-        bound = sign * self.cost[samples]
-        lower, upper = np.minimum(bound, 0.0), np.maximum(bound, 0.0)
-        return Part(samples, -sign, lower, upper, lambda C: CSVC(sign, C * self.cost[samples]))
+        cost = self.cost[samples]
+        return Part(samples, lambda C: CSVC(sign, C * cost))
 
     def decide(self, solved: list[Solved], expand: Expand, run: Callable[..., Any]) -> Array:
         """Every class multiplies its kernel values with its coefficients in all pairs and for all costs at once."""
@@ -99,10 +95,7 @@ class RegressionFold:
 
     def parts(self) -> list[Part]:
         y, cost = self.y[self.train], self.cost[self.train]
-        zero = np.zeros(len(y))
-        linear = np.concatenate([self.epsilon - y, -(self.epsilon + y)])
-        lower, upper = np.concatenate([zero, -cost]), np.concatenate([cost, zero])
-        return [Part(self.train, linear, lower, upper, lambda C: SVR(y, C * cost, self.epsilon))]
+        return [Part(self.train, lambda C: SVR(y, C * cost, self.epsilon))]
 
     def decide(self, solved: list[Solved], expand: Expand, run: Callable[..., Any]) -> Array:
         values = np.asarray(expand(solved[0].coefficients, self.train, self.test), dtype=np.float64)

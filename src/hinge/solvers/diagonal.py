@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from hinge.kernels import GramAccess, PairAccess, SubsetAccess, with_ridge
-from hinge.problems import Array, Diagonal, Problem, Quadratic, Solution, optimal_offset
+from hinge.problems import Array, Problem, Quadratic, Solution, optimal_offset
 
 
 def fold_diagonal(problems: Sequence[Problem]) -> list[Problem]:
@@ -44,15 +44,7 @@ def _with(problem: Problem, ridge: Array, shared: dict[int, GramAccess | None]) 
 
 def diagonal_of(problem: Problem) -> Array:
     """dᵥ, which all slots of a sample share."""
-    if not isinstance(problem.term, Diagonal):
-        raise ValueError(
-            "this solver needs a loss whose conjugate is quadratic, such as 'squared_hinge' or 'huber'; use "
-            "solver='interior_point' (or 'auto') for others"
-        )
-    parts = problem.term.d.reshape(problem.Q.slots, problem.Q.n)
-    if not np.all(parts == parts[0]):
-        raise ValueError("this solver needs the same quadratic term for all variables of a sample; use interior point")
-    return np.asarray(parts[0], dtype=np.float64)
+    return problem.sample_diagonal()
 
 
 def _ridged_whole(

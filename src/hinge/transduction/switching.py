@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from hinge.formulations import CSVC
 from hinge.kernels import Access
-from hinge.paths import ParametricProblem
 from hinge.paths.engine import Engine
-from hinge.paths.parametric import between, constant
-from hinge.problems import Array, Status
+from hinge.problems import Array, ParametricProblem, Status
+from hinge.problems.parametric import between, constant
 
 #: Switching must gain more than this share of the objective; below it is rounding.
 LEAST_GAIN = 1e-10
@@ -90,16 +90,8 @@ class Transduction:
 
     @staticmethod
     def _motion(up: Array, down: Array) -> ParametricProblem:
-        n = up.shape[1]
-        zero, ones = np.zeros_like(up), np.ones(n)
-        return ParametricProblem(
-            constant(np.concatenate([-ones, ones])),
-            np.concatenate([zero, -down], axis=1),
-            np.concatenate([up, zero], axis=1),
-            np.zeros((2, 1)),
-            np.zeros(2 * n, dtype=np.int8),
-            np.concatenate([ones, -ones]),
-        )
+        labels = np.repeat([1.0, -1.0], up.shape[1])
+        return CSVC(labels, np.concatenate([up, down], axis=1)).parametric()
 
     # ---- what the machine is now ------------------------------------------------------------------------------
 

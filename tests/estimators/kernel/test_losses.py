@@ -153,11 +153,11 @@ def test_models_with_losses_are_saved(tmp_path):
     ("model", "said"),
     [
         (SVC(loss="squared"), "loss='squared' must be one of 'hinge', 'squared_hinge'"),
-        (SVC(loss=losses.Huber()), "of the residual, but this machine needs one of the margin"),
+        (SVC(loss=losses.Huber()), "of the residual, but this estimator needs one of the margin"),
         (SVC(loss="squared_hinge", C=np.inf), "C=inf has no meaning for loss='squared_hinge'"),
         (SVC(loss=losses.Logistic), "pass an object"),
         (SVC(loss="logistic", solver=SMO()), "use solver='interior_point'"),
-        (SVC(loss=None), "lacks value, derivative, conjugate"),
+        (SVC(loss=None), "has no method value, derivative, conjugate"),
     ],
 )
 def test_bad_losses(model, said):

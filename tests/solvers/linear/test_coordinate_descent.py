@@ -13,9 +13,8 @@ import hinge
 from hinge import Status, _core
 from hinge.control import RunControl
 from hinge.kernels import RBF, Linear, open_access
-from hinge.problems import Bias, LinearProblem, certify, certify_linear
+from hinge.problems import Bias, LinearProblem, certify, certify_linear, linear_form
 from hinge.solvers import SMO, CoordinateDescent
-from hinge.solvers.linear.coordinate_descent import as_linear
 from reference.linear import optimum, primal_value
 from solvers.linear.cases import every_machine, machine
 
@@ -284,12 +283,12 @@ class TestAsASolverOfProblemOne:
         with pytest.raises(ValueError, match="one equality row"):
             hinge.NuSVC(kernel="linear", solver="coordinate_descent").fit(X, y)
 
-    def test_as_linear_reads_both_slots_of_regression(self):
+    def test_the_linear_form_merges_both_variables_of_regression(self):
         X = np.random.default_rng(0).normal(size=(9, 2))
         from hinge.formulations import SVR
 
         y = np.arange(9.0)
-        linear = as_linear(SVR(y, np.full(9, 2.0), 0.25).build(open_access(Linear(), X)))
+        linear = linear_form(SVR(y, np.full(9, 2.0), 0.25).build(open_access(Linear(), X)))
         np.testing.assert_allclose(linear.target, y)
         assert linear.tube == 0.25
         assert np.all(linear.lower == -2.0)

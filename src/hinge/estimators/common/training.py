@@ -43,8 +43,8 @@ class Training:
         """`tol` is in the units of the function: where recovering divides by ρ, go on until ρ · tol is reached."""
         tol = finest = self.solver.tol
         while solution.status is Status.SOLVED and not solution.polished and solution.error is None:
-            unit = formulation.unit(solution.mu)
-            wanted = max(unit * tol if unit > finest else max(finest * 1e-6, UNCLEAR_TOL), FINEST_TOL)
+            scale = formulation.scale(solution.mu)
+            wanted = max(scale * tol if scale > finest else max(finest * 1e-6, UNCLEAR_TOL), FINEST_TOL)
             if finest <= wanted:
                 break
             finest = wanted

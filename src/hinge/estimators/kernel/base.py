@@ -23,7 +23,7 @@ from hinge.estimators.common.training import Training
 from hinge.estimators.common.warm_start import WarmStartMixin
 from hinge.estimators.low_rank import reduced_model
 from hinge.estimators.low_rank.growing_basis import Round, improved
-from hinge.formulations import Formulation, proof_of
+from hinge.formulations import Formulation
 from hinge.kernels import (
     DirectAccess,
     FunctionKernel,
@@ -272,7 +272,7 @@ class KernelMachine(WarmStartMixin, Reported, FittedFunction, BaseEstimator):
         if self._dual_points is not None:
             return self._certify_compact(data, machines)
         for machine, expansion in zip(machines, self._expansions(data, machines), strict=True):
-            problem = proof_of(machine.formulation, DirectAccess(self.model_.kernel, data.X, machine.rows))
+            problem = machine.formulation.certified_problem(DirectAccess(self.model_.kernel, data.X, machine.rows))
             found.append(certify(problem, *machine.formulation.dual_point(expansion), convex=self.model_.kernel.psd))
         return combine(found)
 
@@ -283,7 +283,7 @@ class KernelMachine(WarmStartMixin, Reported, FittedFunction, BaseEstimator):
         norms = np.einsum("ij,ij->j", model.coefficients, f[support])  # cᵀ K^nn c
         found = []
         for column, (machine, expansion) in enumerate(zip(machines, self._dual_expansions(), strict=True)):
-            problem = proof_of(machine.formulation, DirectAccess(model.kernel, data.X, machine.rows))
+            problem = machine.formulation.certified_problem(DirectAccess(model.kernel, data.X, machine.rows))
             values = self._turn() * f[everyone(machine.rows), column]
             norm, formulation = float(norms[column]), machine.formulation
             found.append(reduced_model.certify_compact(problem, formulation, expansion, values, norm, model.kernel))

@@ -21,6 +21,7 @@ from hinge.estimators.common.prediction import FLOATS
 from hinge.estimators.common.report import Reported
 from hinge.estimators.linear.batch import one_by_one, side_by_side
 from hinge.kernels.samples import all_finite
+from hinge.losses import Form, loss_names
 from hinge.model import LinearModel
 from hinge.problems import Array, Bias, Certificate, LinearProblem, LinearSolution, combine
 from hinge.solvers import CoordinateDescent, Monitor
@@ -35,7 +36,8 @@ MANY_VALUES = 4_000_000
 class LinearMachine(Reported, BaseEstimator):
     """Base of `LinearSVC`, `LinearSVR` and `LinearOneClassSVM`."""
 
-    _losses: ClassVar[tuple[str, ...]] = ()
+    #: Form of the losses that the estimator accepts; None if it has no choice of losses.
+    _loss_form: ClassVar[Form | None] = None
     _n_seen: int
     classes_: NDArray[Any]
     coef_: Any
@@ -47,8 +49,8 @@ class LinearMachine(Reported, BaseEstimator):
         self._check_limits()
         check_flag("warm_start", self.warm_start)
         check_number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0.0)
-        if self._losses:
-            check_choice("loss", self.loss, self._losses)
+        if self._loss_form is not None and isinstance(self.loss, str):
+            check_choice("loss", self.loss, loss_names(self._loss_form, quadratic=True))
         if not isinstance(self.solver, CoordinateDescent):
             check_choice("solver", self.solver, METHODS)
 

@@ -17,11 +17,8 @@ from hinge.control import RunControl, captures_signals
 from hinge.estimators.common.data import Data, check_known, labels_of, one_column, signs_of
 from hinge.estimators.common.rollback import rollback
 from hinge.estimators.linear.base import LinearMachine
-from hinge.formulations import (
-    CLASSIFICATION_LOSSES,
-    linear_classification,
-)
-from hinge.formulations.linear import times
+from hinge.formulations import linear_classification
+from hinge.losses import Form
 from hinge.problems import (
     Array,
     Certificate,
@@ -29,6 +26,7 @@ from hinge.problems import (
     LinearProblem,
     certify_crammer_singer,
     certify_linear,
+    scaled,
 )
 from hinge.solvers import Monitor
 from hinge.validation import check_choice, check_number
@@ -109,7 +107,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     True
     """
 
-    _losses: ClassVar[tuple[str, ...]] = CLASSIFICATION_LOSSES
+    _loss_form: ClassVar[Form | None] = "margin"
 
     def __init__(
         self,
@@ -245,7 +243,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         return self.solver  # `dual` has no meaning there, as in scikit-learn
 
     def _costs(self, data: Data) -> Array:
-        cost = times(data.weight, self.C)
+        cost = scaled(data.weight, self.C)
         return cost if self.class_weight is None else cost * self.class_weight_[np.searchsorted(self.classes_, data.y)]
 
     def _problems(self, data: Data) -> list[LinearProblem]:

@@ -15,12 +15,8 @@ from hinge.estimators.common.data import Data, one_column
 from hinge.estimators.common.rollback import rollback
 from hinge.estimators.kernel.one_class import ON_BOUNDARY
 from hinge.estimators.linear.base import LinearMachine
-from hinge.formulations import (
-    REGRESSION_LOSSES,
-    linear_one_class,
-    linear_regression,
-)
-from hinge.formulations.linear import times, without_half_space
+from hinge.formulations import linear_one_class, linear_regression, without_half_space
+from hinge.losses import Form
 from hinge.problems import (
     Array,
     Certificate,
@@ -28,6 +24,7 @@ from hinge.problems import (
     LinearSolution,
     Status,
     certify_linear,
+    scaled,
 )
 from hinge.solvers import Monitor
 from hinge.validation import check_number
@@ -59,7 +56,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
     True
     """
 
-    _losses: ClassVar[tuple[str, ...]] = REGRESSION_LOSSES
+    _loss_form: ClassVar[Form | None] = "residual"
 
     def __init__(
         self,
@@ -145,7 +142,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
         return self
 
     def _problem(self, data: Data) -> LinearProblem:
-        cost = times(data.weight, self.C)
+        cost = scaled(data.weight, self.C)
         return linear_regression(
             data.X, data.y, cost, float(self.epsilon), self.loss, self._bias(), float(self.intercept_scaling)
         )

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from hinge import _core
 from hinge.control import RunControl
-from hinge.kernels import Linear
 from hinge.kernels.samples import view
 from hinge.problems import (
     Array,
-    Bias,
     CrammerSingerProblem,
     CrammerSingerSolution,
     History,
@@ -23,11 +21,11 @@ from hinge.problems import (
     Solution,
     Status,
     constant_function,
+    kernel_variables,
+    linear_form,
 )
 from hinge.solvers.base import Capabilities, Solver, Start, check_threads
 from hinge.solvers.decomposition.smo import seconds_left
-from hinge.solvers.diagonal import diagonal_of
-from hinge.solvers.feasibility import groups_of
 from hinge.solvers.interior_point import crammer_singer as crammer_singer_interior
 from hinge.solvers.linear import small_problems
 from hinge.solvers.linear.centering import nearer
@@ -223,14 +221,10 @@ class CoordinateDescent(Solver):
 
     def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:
         """Solve problem (1) with a linear kernel as the linear machine that it is."""
-        linear = as_linear(problem)
+        linear = linear_form(problem)
         alpha = start.alpha if isinstance(start, Solution) else start
         found = self.solve_linear(linear, None if alpha is None else problem.Q.coefficients(alpha), control, True)
-        Q, beta = problem.Q, found.beta
-        if Q.slots == 2:
-            alpha = np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
-        else:
-            alpha = Q.sign * beta
+        alpha = kernel_variables(problem, found.beta)
         return Solution(
             alpha=alpha,
             mu=np.array([found.offset] if len(problem.d) else []),
@@ -241,27 +235,3 @@ class CoordinateDescent(Solver):
             error=found.error,
             counters=found.counters or {},
         )
-
-
-def as_linear(problem: Problem) -> LinearProblem:
-    """Problem (1) as a linear machine; a ValueError that says why where it is none."""
-    access: Any = problem.Q.access
-    if not isinstance(getattr(access, "kernel", None), Linear):
-        raise ValueError("CoordinateDescent needs a linear kernel: use SMO or another solver of hinge.solvers")
-    group = groups_of(problem)
-    if len(problem.d) > 1 or (len(problem.d) == 1 and not np.all(group == 0)):
-        raise ValueError("CoordinateDescent needs at most one equality row over all variables: use SMO")
-    bias = Bias.FREE if len(problem.d) else Bias.NONE
-    total = float(problem.d[0] / problem.A[0, 0] * problem.Q.sign[0]) if len(problem.d) else 0.0
-    n, linear = problem.Q.n, problem.Q.sign * problem.p
-    low, high = problem.Q.sign * problem.lower, problem.Q.sign * problem.upper
-    low, high = np.minimum(low, high), np.maximum(low, high)
-    tube = 0.0
-    if problem.Q.slots == 2:
-        tubes = 0.5 * (linear[:n] - linear[n:])
-        tube = float(tubes[0])
-        if not (tube >= 0 and np.allclose(tubes, tube) and np.all(low[:n] == 0) and np.all(high[n:] == 0)):
-            raise ValueError("CoordinateDescent needs one tube for all samples: use SMO")
-        linear, low, high = 0.5 * (linear[:n] + linear[n:]), low[n:], high[:n]
-    ridge = np.zeros(n) if problem.term is None else diagonal_of(problem)
-    return LinearProblem(access.factor(), -linear, low, high, ridge, tube, bias, 1.0, total)

@@ -1,0 +1,56 @@
+"""Losses by name, and the names that an estimator accepts.
+
+A loss is registered once, by the decorator of its class. Kernel estimators accept every registered loss of their form;
+linear and online estimators and the path of quadratic losses accept those with a quadratic conjugate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from hinge.losses.custom import as_loss
+from hinge.losses.loss import Form, Loss
+
+#: Losses of classification by name.
+MARGIN_LOSSES: dict[str, type[Loss]] = {}
+
+#: Losses of regression by name.
+RESIDUAL_LOSSES: dict[str, type[Loss]] = {}
+
+LossType = TypeVar("LossType", bound=type[Loss])
+
+
+def register(name: str) -> Callable[[LossType], LossType]:
+    """Class decorator: make a loss available by `name`.
+
+    The class must be a dataclass whose fields have defaults. An estimator that has a parameter with the name of a field
+    passes its value on.
+    """
+
+    def decorate(cls: LossType) -> LossType:
+        losses_of(cls.form)[name] = cls
+        return cls
+
+    return decorate
+
+
+def losses_of(form: Form) -> dict[str, type[Loss]]:
+    """Registered losses of the margin or of the residual, by name."""
+    return MARGIN_LOSSES if form == "margin" else RESIDUAL_LOSSES
+
+
+def loss_names(form: Form, *, quadratic: bool = False) -> tuple[str, ...]:
+    """Names of the registered losses of a form; `quadratic`: only those whose conjugate is quadratic on an interval."""
+    return tuple(name for name, cls in losses_of(form).items() if cls.quadratic or not quadratic)
+
+
+def make_loss(loss: Any, form: Form, parameters: Mapping[str, Any] | None = None) -> Loss:
+    """Return the loss for a registered name or an object; named losses take the `parameters` that they declare."""
+    if not isinstance(loss, str):
+        return as_loss(loss, form)
+    cls = losses_of(form)[loss]
+    parameters = parameters or {}
+    made = cls(**{f.name: parameters[f.name] for f in fields(cls) if f.name in parameters})  # type: ignore[arg-type]
+    return as_loss(made, form)
