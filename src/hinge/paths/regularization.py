@@ -314,8 +314,9 @@ def epsilon_path(
     samples = check_samples(X, y, "regression", kernel, degree, gamma, coef0)
     cost = C * check_vector("sample_weight", sample_weight, samples.n, 1.0)
     formulation = SVR(samples.y, cost, proportional(np.ones(samples.n)), bias=fit_intercept)
-    limits = {"cache_size": cache_size, "max_time": max_time, "progress": progress}
-    return follow(samples, formulation, low, high, "epsilon", **limits)
+    return follow(
+        samples, formulation, low, high, "epsilon", cache_size=cache_size, max_time=max_time, progress=progress
+    )
 
 
 def nu_path(
