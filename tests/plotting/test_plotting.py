@@ -175,7 +175,7 @@ class TestConvergence:
         assert {text.get_text() for text in display.ax_.texts} == {
             "gap",
             "violation",
-            f"certified in the end: gap {moons[2].certificate_.gap:.1e}",
+            f"gap of the certificate: {moons[2].certificate_.gap:.1e}",
         }
         assert display.ax_.get_xlabel() == "iteration"
 

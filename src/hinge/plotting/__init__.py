@@ -1,4 +1,4 @@
-"""Pictures of machines, after scikit-learn's Display convention.  Needs matplotlib: the extra `plot`."""
+"""Plots of models and paths with the Display convention of scikit-learn. Requires matplotlib (the extra `plot`)."""
 
 from hinge.plotting.boundary import DecisionBoundary
 from hinge.plotting.convergence import Convergence

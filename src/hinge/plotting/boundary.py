@@ -1,4 +1,4 @@
-"""The decision function of a machine over the plane: boundary, margins, support vectors."""
+"""Plot of a decision function of two features: boundary, margins and support vectors."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 
 class DecisionBoundary:
-    """The decision function of a fitted machine on two features.
+    """Decision function of a fitted estimator with two features.
 
-    Two classes, or one: the plane is shaded by the decision value f(x), with the lines f = 0 (the boundary)
-    and, for two classes, f = ±1 (the margins).  More classes: the plane is shaded by the class that is
-    predicted.  Support vectors wear a ring.  Make one with :meth:`from_estimator`.
+    With one or two classes the plane is shaded by the decision value f(x), with lines at f = 0 (the boundary) and, for
+    two classes, at f = ±1 (the margins). With more classes it is shaded by the predicted class. Support vectors are
+    circled. Use :meth:`from_estimator` to create a plot.
 
     Attributes
     ----------
     ax_ : matplotlib.axes.Axes
-        Where it was drawn.
+        Axes of the plot.
     figure_ : matplotlib.figure.Figure
         The figure of `ax_`.
     shade_, lines_, points_, rings_
-        The artists: the shading, the contour lines (None for several classes), one collection of points for
-        each class, the rings around support vectors (None without any).
+        Artists: the shading, the contour lines (None for more than two classes), one collection of points per class,
+        and the circles around support vectors (None if there are no support vectors).
     """
 
     ax_: Axes
@@ -76,22 +76,22 @@ class DecisionBoundary:
         feature_names: Sequence[str] | None = None,
         class_names: Sequence[str] | None = None,
     ) -> DecisionBoundary:
-        """Draw the decision function of a fitted machine.
+        """Plot the decision function of a fitted estimator.
 
         Parameters
         ----------
         estimator : object
-            A fitted classifier or one-class machine with two features, or a pipeline that ends in one.
+            A fitted classifier or one-class estimator with two features, or a pipeline that ends in one.
         X : array-like of shape (n_samples, 2)
-            The points to show; they set the limits of the picture.
+            Points to show; they determine the limits of the plot.
         y : array-like of shape (n_samples,), optional
             Their labels.
         ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure by default.
+            Axes to plot on; a new figure by default.
         grid_resolution : int, default=300
-            Number of points of the grid on each side.
+            Number of grid points along each axis.
         margin : float, default=0.06
-            How far the picture goes beyond the points, as a fraction of their range.
+            Margin around the points, as a fraction of their range.
         feature_names : sequence of two str, optional
             Labels of the axes; by default the columns of `X` if it is a DataFrame.
         class_names : sequence of str, optional
@@ -104,15 +104,15 @@ class DecisionBoundary:
         check_is_fitted(estimator)
         if not hasattr(estimator, "decision_function"):
             name = type(estimator).__name__
-            raise TypeError(f"{name} has no decision_function: there is no boundary to draw")
+            raise TypeError(f"{name} has no decision_function, which is needed to plot a decision boundary")
         columns = getattr(X, "columns", None)
         if feature_names is None:
             feature_names = ("", "") if columns is None else [str(name) for name in columns]
         points = _dense(X)
         if points.ndim != 2 or points.shape[1] != 2:
             raise ValueError(
-                f"X has shape {points.shape}: a boundary is drawn for two features; fit the machine on two "
-                "columns, or on two principal components"
+                f"X has shape {points.shape}, but a decision boundary can be plotted only for two features; fit the "
+                "estimator on two columns or on two principal components"
             )
         grid = _grid(points, grid_resolution, margin)
         plane: Any = np.column_stack([axis.ravel() for axis in grid])
@@ -135,17 +135,17 @@ class DecisionBoundary:
         return display.plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> DecisionBoundary:
-        """Draw on `ax`, or on a new figure.
+        """Plot on `ax` or on a new figure.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure by default.
+            Axes to plot on; a new figure by default.
 
         Returns
         -------
         DecisionBoundary
-            Itself, with the attributes that end in an underscore set.
+            This object, with the attributes that end in an underscore set.
         """
         plt = canvas.pyplot()
         if ax is None:
@@ -161,11 +161,11 @@ class DecisionBoundary:
         return self
 
     def _shade_values(self, ax: Axes) -> None:
-        """Light in the class's colour, deeper with |f|, white at the boundary."""
+        """Shade the plane in the colours of the classes: white at the boundary, darker with increasing |f|."""
         from matplotlib.colors import LinearSegmentedColormap
         from matplotlib.patheffects import withStroke
 
-        low, high = canvas.PALETTE[:2] if self.classes is not None else (canvas.PENCIL, canvas.PALETTE[0])
+        low, high = canvas.PALETTE[:2] if self.classes is not None else (canvas.GREY, canvas.PALETTE[0])
         fade = LinearSegmentedColormap.from_list("hinge", [low, "white", high])
         self.shade_ = ax.pcolormesh(
             *self.grid, np.tanh(0.6 * self.response), cmap=fade, vmin=-2.2, vmax=2.2, shading="gouraud",
@@ -174,17 +174,17 @@ class DecisionBoundary:
         levels = [-1, 0, 1] if self.classes is not None else [0]
         styles = {-1: "--", 0: "-", 1: "--"}
         self.lines_ = ax.contour(
-            *self.grid, self.response, levels=levels, colors=canvas.INK, zorder=2,
+            *self.grid, self.response, levels=levels, colors=canvas.BLACK, zorder=2,
             linestyles=[styles[v] for v in levels], linewidths=[1.8 if v == 0 else 1.0 for v in levels],
         )  # fmt: skip
         names = {-1: "f = −1", 0: "f = 0", 1: "f = 1"}
-        labels = ax.clabel(self.lines_, fmt=lambda v: names[round(v)], fontsize="small", colors=canvas.INK)
+        labels = ax.clabel(self.lines_, fmt=lambda v: names[round(v)], fontsize="small", colors=canvas.BLACK)
         for text in labels or ():
             text.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
             text.set_zorder(5)
 
     def _shade_classes(self, ax: Axes) -> None:
-        """One light colour for each class that is predicted, with a line where two meet."""
+        """Shade the plane in one light colour per predicted class, with lines between the classes."""
         from matplotlib.colors import ListedColormap
 
         assert self.classes is not None
@@ -197,7 +197,7 @@ class DecisionBoundary:
         for k in range(n):
             inside = (self.response == k).astype(float)
             if 0 < inside.sum() < inside.size:
-                ax.contour(*self.grid, inside, levels=[0.5], colors=canvas.INK, linewidths=0.9, zorder=2)
+                ax.contour(*self.grid, inside, levels=[0.5], colors=canvas.BLACK, linewidths=0.9, zorder=2)
 
     def _draw_points(self, ax: Axes) -> None:
         style: dict[str, Any] = {"s": 20, "edgecolors": "white", "linewidths": 0.5, "zorder": 3}
@@ -207,24 +207,24 @@ class DecisionBoundary:
         else:
             names = self.classes if self.class_names is None else self.class_names
             for k, colour in enumerate(canvas.colours(len(self.classes))):
-                mine = self.X[self.y == self.classes[k]]
+                members = self.X[self.y == self.classes[k]]
                 marker = canvas.MARKERS[k % len(canvas.MARKERS)]
                 self.points_.append(
-                    ax.scatter(*mine.T, color=colour, marker=marker, label=str(names[k]), **style)
+                    ax.scatter(*members.T, color=colour, marker=marker, label=str(names[k]), **style)
                 )
         self.rings_ = None
         if self.support_vectors is not None and len(self.support_vectors):
             self.rings_ = ax.scatter(
                 self.support_vectors[:, 0], self.support_vectors[:, 1], s=54, facecolors="none",
-                edgecolors=canvas.INK, linewidths=0.7, zorder=4,
+                edgecolors=canvas.BLACK, linewidths=0.7, zorder=4,
                 label=f"{len(self.support_vectors)} support vectors",
             )  # fmt: skip
 
     def _label(self, ax: Axes) -> None:
         ax.set_xlim(self.grid[0].min(), self.grid[0].max())
         ax.set_ylim(self.grid[1].min(), self.grid[1].max())
-        ax.set_xlabel(self.feature_names[0], color=canvas.INK)
-        ax.set_ylabel(self.feature_names[1], color=canvas.INK)
+        ax.set_xlabel(self.feature_names[0], color=canvas.BLACK)
+        ax.set_ylabel(self.feature_names[1], color=canvas.BLACK)
         canvas.tidy(ax)
         entries = ax.get_legend_handles_labels()[0]
         ax.legend(
@@ -241,23 +241,23 @@ def _grid(
     points: NDArray[np.float64], resolution: int, margin: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     low, high = points.min(axis=0), points.max(axis=0)
-    room = margin * np.where(high > low, high - low, 1.0)
-    axes = np.linspace(low - room, high + room, resolution)
+    padding = margin * np.where(high > low, high - low, 1.0)
+    axes = np.linspace(low - padding, high + padding, resolution)
     first, second = np.meshgrid(axes[:, 0], axes[:, 1])
     return first, second
 
 
 def _support_vectors(estimator: Any) -> NDArray[np.float64] | None:
-    """In the coordinates of the picture: a pipeline's are taken back through its transformers, if it can."""
+    """Return the support vectors in the coordinates of the plot; a pipeline transforms them back."""
     steps = getattr(estimator, "steps", None)
-    machine = estimator if steps is None else steps[-1][1]
-    vectors = getattr(machine, "support_vectors_", None)
+    final = estimator if steps is None else steps[-1][1]
+    vectors = getattr(final, "support_vectors_", None)
     if vectors is None:
         return None
     if steps is not None and len(steps) > 1:
-        back = getattr(estimator[:-1], "inverse_transform", None)
-        if back is None:
+        inverse = getattr(estimator[:-1], "inverse_transform", None)
+        if inverse is None:
             return None
-        vectors = back(vectors)
+        vectors = inverse(vectors)
     vectors = _dense(vectors)
     return vectors if vectors.ndim == 2 and vectors.shape[1] == 2 else None

@@ -1,4 +1,4 @@
-"""How a fit closed in on the optimum: primal from above, dual from below, and the gap between them."""
+"""Plot of the convergence of a fit: primal and dual objective and the duality gap."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FEW = 25  # snapshots up to which each one gets a dot
+MAX_MARKERS = 25  # with more snapshots no markers are drawn
 
 
 class Convergence:
-    """The history of a fit: best primal and dual value, their gap, and the KKT violation against iterations.
+    """History of a fit: best primal and dual objective, duality gap and KKT violation against iterations.
 
-    On a figure of its own it has two panels, the bracket around the optimum above and, on a logarithmic
-    scale, the gap below; on axes that are given it draws the gap alone.  While a solver has samples set aside
-    (shrinking) it has no new primal value: a thin dotted line then follows the gap of the others.  A machine
-    with several classes has one history for each pair: the gap of every pair is drawn, that of the longest
-    stands out.  Make one with :meth:`from_estimator`.
+    A new figure has two panels: the bounds on the optimum and, on a logarithmic scale, the gap. On given axes only the
+    gap is plotted. While samples are shrunk there is no new primal value; a dotted line then shows the gap of the
+    active samples. An estimator with several classes has one history per pair of classes; the gap of every pair is
+    plotted, with the longest run in colour. Use :meth:`from_estimator` to create a plot.
 
     Attributes
     ----------
@@ -36,7 +35,7 @@ class Convergence:
     figure_ : matplotlib.figure.Figure
         The figure of `ax_`.
     gap_, violation_, estimate_
-        The lines of `ax_`: proved gap, violation, gap of the samples not set aside.
+        Lines of `ax_`: gap of the best bounds, KKT violation, gap of the active samples.
     """
 
     ax_: Axes
@@ -48,21 +47,21 @@ class Convergence:
 
     def __init__(self, *, histories: Sequence[Any], title: str = "", final_gap: float | None = None) -> None:
         if not histories or not any(len(history) for history in histories):
-            raise ValueError("the history is empty: nothing to draw")
+            raise ValueError("the history is empty, so there is nothing to plot")
         self.histories = [history for history in histories if len(history)]
         self.title = title
         self.final_gap = final_gap
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Convergence:
-        """Draw the history of a fitted machine.
+        """Plot the history of a fitted estimator.
 
         Parameters
         ----------
         estimator : object
-            A fitted machine with a `history_`, or a pipeline that ends in one.
+            A fitted estimator with the attribute `history_`, or a pipeline that ends in one.
         ax : matplotlib.axes.Axes, optional
-            Where to draw the gap; a new figure with two panels by default.
+            Axes for the gap; a new figure with two panels by default.
 
         Returns
         -------
@@ -70,27 +69,27 @@ class Convergence:
         """
         check_is_fitted(estimator)
         steps = getattr(estimator, "steps", None)
-        machine = estimator if steps is None else steps[-1][1]
-        history = getattr(machine, "history_", None)
+        final = estimator if steps is None else steps[-1][1]
+        history = getattr(final, "history_", None)
         if history is None:
-            raise TypeError(f"{type(machine).__name__} has no history_: is it one of hinge's batch machines?")
+            raise TypeError(f"{type(final).__name__} has no attribute history_: pass a fitted batch estimator of hinge")
         histories = history if isinstance(history, list | tuple) else [history]
-        certificate = getattr(machine, "certificate_", None)
+        certificate = getattr(final, "certificate_", None)
         final_gap = None if certificate is None else float(certificate.gap)
-        return cls(histories=histories, title=type(machine).__name__, final_gap=final_gap).plot(ax=ax)
+        return cls(histories=histories, title=type(final).__name__, final_gap=final_gap).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Convergence:
-        """Draw on `ax`, or on a new figure.
+        """Plot on `ax` or on a new figure.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw the gap; a new figure with two panels by default.
+            Axes for the gap; a new figure with two panels by default.
 
         Returns
         -------
         Convergence
-            Itself, with the attributes that end in an underscore set.
+            This object, with the attributes that end in an underscore set.
         """
         plt = canvas.pyplot()
         if ax is not None:
@@ -110,7 +109,7 @@ class Convergence:
         return self
 
     def _draw_bracket(self, ax: Axes) -> None:
-        """Best primal value above, best dual value below: the optimum is between them."""
+        """Plot the best primal and the best dual value, which enclose the optimum."""
         history = self.histories[0]
         primal, dual = _best(history)
         x = np.asarray(history.iteration)
@@ -131,7 +130,7 @@ class Convergence:
                     name, (x[k], values[k]), xytext=(4, 5 if up else -5), textcoords="offset points",
                     color=colour, va="bottom" if up else "top", fontsize="small",
                 )  # fmt: skip
-        ax.set_ylabel("objective", color=canvas.INK)
+        ax.set_ylabel("objective", color=canvas.BLACK)
         canvas.tidy(ax)
         title = f"{self.title}: the optimum lies between the dual and the primal value"
         canvas.headline(ax, title.removeprefix(": "))
@@ -140,7 +139,7 @@ class Convergence:
         longest = max(self.histories, key=lambda history: history.iteration[-1])
         for history in self.histories:
             if history is not longest:
-                ax.plot(history.iteration, _positive(_gap(history)), color=canvas.PENCIL, alpha=0.45, lw=0.8)
+                ax.plot(history.iteration, _positive(_gap(history)), color=canvas.GREY, alpha=0.45, lw=0.8)
         x = np.asarray(longest.iteration)
         gap, violation = _positive(_gap(longest)), _positive(longest.violation)
         style = _dots(len(x))
@@ -151,17 +150,17 @@ class Convergence:
         ax.set_yscale("log")
         ax.set_xlim(left=0)
         ax.locator_params(axis="x", integer=True)
-        ax.set_xlabel("iteration", color=canvas.INK)
-        ax.set_ylabel("gap, violation", color=canvas.INK)
+        ax.set_xlabel("iteration", color=canvas.BLACK)
+        ax.set_ylabel("gap, violation", color=canvas.BLACK)
         canvas.tidy(ax)
-        ax.grid(axis="y", color=canvas.PENCIL, alpha=0.25, linewidth=0.6)
+        ax.grid(axis="y", color=canvas.GREY, alpha=0.25, linewidth=0.6)
         ax.set_axisbelow(True)
         _label_ends(ax, x[-1], [(gap, "gap", canvas.PALETTE[0]), (violation, "violation", canvas.PALETTE[2])])
         if self.final_gap is not None:
             ax.annotate(
-                f"certified in the end: gap {self.final_gap:.1e}", (1, 1), xycoords="axes fraction",
+                f"gap of the certificate: {self.final_gap:.1e}", (1, 1), xycoords="axes fraction",
                 xytext=(0, -4), textcoords="offset points", ha="right", va="top", fontsize="small",
-                color=canvas.INK,
+                color=canvas.BLACK,
             )  # fmt: skip
         if len(self.histories) > 1:
             title = f"{self.title}: {len(self.histories)} pairs of classes, the longest fit in colour"
@@ -169,7 +168,7 @@ class Convergence:
 
 
 def _best(history: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The best bounds so far, LwK (10.21).  A primal value over a part of the samples is no bound."""
+    """Return the best bounds up to each snapshot, LwK (10.21). Primal values of active samples only are not bounds."""
     primal = np.where(history.exact, np.asarray(history.primal, dtype=float), np.nan)
     dual = np.asarray(history.dual, dtype=float)
     return np.fmin.accumulate(primal), np.fmax.accumulate(dual)
@@ -181,31 +180,31 @@ def _gap(history: Any) -> NDArray[np.float64]:
 
 
 def _positive(values: Any) -> NDArray[np.float64]:
-    """For a logarithmic scale: what is not a positive number is left out."""
+    """Replace values that a logarithmic scale cannot show by NaN."""
     values = np.asarray(values, dtype=float)
     return np.where(np.isfinite(values) & (values > 0), values, np.nan)
 
 
 def _dots(n: int) -> dict[str, Any]:
-    return {"linewidth": 1.8, "marker": "o" if n <= FEW else "", "markersize": 3.5}
+    return {"linewidth": 1.8, "marker": "o" if n <= MAX_MARKERS else "", "markersize": 3.5}
 
 
 def _window(primal: NDArray[np.float64], dual: NDArray[np.float64]) -> tuple[float, float]:
-    """Limits that show the second half of the way: first bounds are often far off."""
+    """Return axis limits that show the bounds near the optimum; the first ones are often far away."""
     both = np.concatenate([primal, dual])
     both = both[np.isfinite(both)]
     if both.size == 0:
         return 0.0, 1.0
     low, high = float(np.min(dual[np.isfinite(dual)], initial=both.min())), float(both.max())
     last = primal[np.isfinite(primal)]
-    if last.size:  # the primal starts anywhere: show as much above the optimum as the dual is below it
+    if last.size:  # the first primal values may be arbitrarily large: show a symmetric range around the optimum
         high = min(high, float(last[-1]) + 1.2 * (float(last[-1]) - low))
-    room = 0.06 * (high - low) or 0.5
-    return low - room, high + room
+    padding = 0.06 * (high - low) or 0.5
+    return low - padding, high + padding
 
 
 def _label_ends(ax: Axes, x: float, lines: list[tuple[NDArray[np.float64], str, str]]) -> None:
-    """Names at the right end of the lines, kept apart when the lines end close together."""
+    """Label the lines at their right end; labels of lines that end close together are moved apart."""
     ends = []
     for values, name, colour in lines:
         finite = values[np.isfinite(values)]

@@ -1,4 +1,4 @@
-"""Pictures of paths: coefficients, index sets, and the validation error with its optimum."""
+"""Plots of paths: coefficients, index sets and the validation error with its minimum."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Coefficients that stand out; the others are drawn in grey.
-STANDING_OUT = 7
+HIGHLIGHTED = 7  # coefficients drawn in colour; the others are grey
+MAX_KNOTS = 400  # breakpoints at which coefficients are evaluated
+INTERPOLATED_KNOTS = 200  # further points, because a piece need not be a straight line on a logarithmic axis
 
 
 class PathDisplay:
-    """A path as a picture, after scikit-learn's Display convention.  Make one with a `from_…` method.
+    """Plot of a path with the Display convention of scikit-learn. Use a `from_…` method to create one.
 
     Attributes
     ----------
     ax_ : matplotlib.axes.Axes
     figure_ : matplotlib.figure.Figure
     lines_ : list
-        What was drawn.
+        The artists of the plot.
     """
 
     ax_: Axes
@@ -40,41 +41,41 @@ class PathDisplay:
     def from_coefficients(
         cls, path: SolutionPath | QuadraticLossPath, *, samples: ArrayLike | None = None, ax: Axes | None = None
     ) -> PathDisplay:
-        """The dual variables against the parameter.
+        """Plot the dual variables against the parameter.
 
         Parameters
         ----------
         path : SolutionPath or QuadraticLossPath
         samples : array-like of int, optional
-            Which samples; all when left out.
+            Samples to show; by default all.
         ax : matplotlib.axes.Axes, optional
         """
         return cls(path=path, kind="coefficients", data=samples).plot(ax=ax)
 
     @classmethod
     def from_index_sets(cls, path: SolutionPath | QuadraticLossPath, *, ax: Axes | None = None) -> PathDisplay:
-        """The sizes of the index sets against the parameter."""
+        """Plot the sizes of the index sets against the parameter."""
         return cls(path=path, kind="index_sets").plot(ax=ax)
 
     @classmethod
     def from_validation(
         cls, path: SolutionPath | QuadraticLossPath, X: Any, y: ArrayLike, *, ax: Axes | None = None
     ) -> PathDisplay:
-        """The validation error and where it is smallest."""
+        """Plot the validation error and its minimum."""
         return cls(path=path, kind="validation", data=path.validation_error(X, y)).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> PathDisplay:
-        """Draw on `ax`, or on a new figure."""
+        """Plot on `ax` or on a new figure."""
         if ax is None:
             _, ax = canvas.pyplot().subplots(figsize=(6.8, 4.2), layout="constrained")
         self.ax_ = ax
         self.figure_ = ax.get_figure()  # type: ignore[assignment]
         self.lines_ = []
-        draw = {"coefficients": self._coefficients, "index_sets": self._index_sets, "validation": self._validation}
-        draw[self.kind](ax)
+        plot = {"coefficients": self._coefficients, "index_sets": self._index_sets, "validation": self._validation}
+        plot[self.kind](ax)
         rational = isinstance(self.path, QuadraticLossPath)
         name = "lambda" if rational else self.path.parameter
-        ax.set_xlabel({"lambda": "λ", "theta": "θ", "epsilon": "ε", "nu": "ν"}.get(name, name), color=canvas.INK)
+        ax.set_xlabel({"lambda": "λ", "theta": "θ", "epsilon": "ε", "nu": "ν"}.get(name, name), color=canvas.BLACK)
         if name in ("C", "lambda"):
             ax.set_xscale("log")
         canvas.tidy(ax)
@@ -82,24 +83,24 @@ class PathDisplay:
 
     def _coefficients(self, ax: Axes) -> None:
         knots = self.path.breakpoints
-        if len(knots) > 400:
-            knots = knots[np.unique(np.linspace(0, len(knots) - 1, 400).astype(int))]
-        if knots[0] > 0:  # between two of them a line may be curved, and is on a logarithmic axis
-            knots = np.unique(np.concatenate([knots, np.geomspace(knots[0], knots[-1], 200)[1:-1]]))
+        if len(knots) > MAX_KNOTS:
+            knots = knots[np.unique(np.linspace(0, len(knots) - 1, MAX_KNOTS).astype(int))]
+        if knots[0] > 0:
+            knots = np.unique(np.concatenate([knots, np.geomspace(knots[0], knots[-1], INTERPOLATED_KNOTS)[1:-1]]))
         values = np.array([self.path.alpha(theta) for theta in knots])
         chosen = np.arange(values.shape[1]) if self.data is None else np.asarray(self.data, dtype=int)
         values = values[:, chosen]
         if getattr(self.path, "parameter", "") == "C":
             values = values / knots[:, None]
-        moving = np.sum(np.abs(np.diff(values, axis=0)), axis=0)
-        loud = np.argsort(moving)[::-1][:STANDING_OUT]
-        quiet = [i for i in range(len(chosen)) if i not in set(loud.tolist())]
-        if quiet:
-            self.lines_ += ax.plot(knots, values[:, quiet], color=canvas.PENCIL, alpha=0.25, linewidth=0.6)
-        for colour, i in zip(canvas.colours(len(loud)), loud, strict=True):
+        variation = np.sum(np.abs(np.diff(values, axis=0)), axis=0)
+        highlighted = np.argsort(variation)[::-1][:HIGHLIGHTED]
+        others = [i for i in range(len(chosen)) if i not in set(highlighted.tolist())]
+        if others:
+            self.lines_ += ax.plot(knots, values[:, others], color=canvas.GREY, alpha=0.25, linewidth=0.6)
+        for colour, i in zip(canvas.colours(len(highlighted)), highlighted, strict=True):
             self.lines_ += ax.plot(knots, values[:, i], color=colour, linewidth=1.4, label=f"sample {chosen[i]}")
-        ax.set_ylabel("α / C" if getattr(self.path, "parameter", "") == "C" else "α", color=canvas.INK)
-        ax.legend(frameon=False, fontsize="small", labelcolor=canvas.INK)
+        ax.set_ylabel("α / C" if getattr(self.path, "parameter", "") == "C" else "α", color=canvas.BLACK)
+        ax.legend(frameon=False, fontsize="small", labelcolor=canvas.BLACK)
         canvas.headline(ax, f"Coefficients, {len(self.path.breakpoints):,} breakpoints")
 
     def _index_sets(self, ax: Axes) -> None:
@@ -117,8 +118,8 @@ class PathDisplay:
         for column, (name, colour) in enumerate(zip(names, canvas.colours(3), strict=True)):
             values = np.append(sizes[:, column], sizes[-1, column])
             self.lines_ += ax.step(edges, values[: len(edges)], where="post", color=colour, linewidth=1.4, label=name)
-        ax.set_ylabel("samples", color=canvas.INK)
-        ax.legend(frameon=False, fontsize="small", labelcolor=canvas.INK)
+        ax.set_ylabel("samples", color=canvas.BLACK)
+        ax.legend(frameon=False, fontsize="small", labelcolor=canvas.BLACK)
         canvas.headline(ax, "Index sets")
 
     def _outside_inside(self) -> tuple[Any, Any]:
@@ -140,11 +141,11 @@ class PathDisplay:
             even = np.geomspace(max(error.knots[0], 1e-12), error.knots[-1], 400)
             grid = np.unique(np.concatenate([error.knots, even]))
             self.lines_ += ax.plot(grid, error(grid), color=canvas.PALETTE[0], linewidth=1.4)
-            ax.set_ylabel("mean squared error", color=canvas.INK)
+            ax.set_ylabel("mean squared error", color=canvas.BLACK)
         else:
             values = np.append(error.values, error.values[-1])
             self.lines_ += ax.step(error.knots, values, where="post", color=canvas.PALETTE[0], linewidth=1.4)
-            ax.set_ylabel("validation error", color=canvas.INK)
+            ax.set_ylabel("validation error", color=canvas.BLACK)
         if best.high > best.low:
             self.lines_.append(ax.axvspan(best.low, best.high, color=canvas.PALETTE[4], alpha=0.35, linewidth=0))
         self.lines_ += ax.plot([best.low, best.high], [best.error] * 2, "o-", color=canvas.PALETTE[1], markersize=4)
