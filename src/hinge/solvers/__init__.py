@@ -18,7 +18,8 @@ from hinge.solvers.textbook.adatron import AdaTron
 from hinge.solvers.textbook.gradient_descent import GradientDescent
 from hinge.solvers.textbook.lagrangian import Lagrangian
 from hinge.solvers.textbook.newton import Newton
-from hinge.solvers.textbook.regularized_risk import Descent, RegularizedRisk, descend
+from hinge.solvers.textbook.regularized_risk import RegularizedRisk
+from hinge.solvers.textbook.risk_descent import Descent, descend
 
 __all__ = [
     "SMO",

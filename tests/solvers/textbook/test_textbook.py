@@ -34,6 +34,8 @@ from hinge.solvers import (
     RegularizedRisk,
     descend,
 )
+from hinge.solvers.run_log import RunLog
+from hinge.solvers.textbook.lagrangian import _FixedPointIteration
 
 SMOOTH = {
     "squared hinge": SquaredHinge(),
@@ -166,11 +168,8 @@ def test_lagrangian_converges_at_the_rate_of_theorem_10_7(loss):
     assert rate < 1
     errors = []
     for iterations in range(1, 12):
-        from hinge.solvers.run_log import RunLog
-        from hinge.solvers.textbook.lagrangian import _Iteration
-
-        run = _Iteration(posed)
-        run.follow(RunLog(0.0, iterations, RunControl()))
+        run = _FixedPointIteration(posed)
+        run.run(RunLog(0.0, iterations, RunControl()))
         errors.append(np.linalg.norm(Q @ (np.sqrt(d) * run.alpha - solution)))
     errors = np.array(errors)
     assert np.all(errors[1:] <= rate * errors[:-1] * (1 + 1e-6) + 1e-7)

@@ -26,11 +26,11 @@ from hinge.solvers import Explanation, ReducedBasisNewton
 from hinge.solvers.basis.newton import ReducedBasisSolution
 from hinge.solvers.basis.problem import (
     ReducedBasisProblem,
-    balanced,
-    diagonal_of,
+    cholesky_factor,
+    default_ridge,
     dual_point,
-    root_of,
-    span_certificates,
+    reduced_basis_certificates,
+    with_zero_sum,
 )
 from hinge.validation import check_choice, check_flag, check_integer, check_number
 
@@ -282,7 +282,7 @@ class LowRankSVC(PairwiseClassifier):
             if callback is not None and len(found.history):
                 callback(found.history.last())
         beta = dual_point(problem.sign, cost, found.outputs, found.offsets)
-        beta = balanced(beta) if self.fit_intercept else beta
+        beta = with_zero_sum(beta) if self.fit_intercept else beta
         self._tell_span(found, problem.certificates(found.weights, found.offsets, found.outputs, beta))
         return found, beta
 
@@ -358,7 +358,7 @@ class LowRankSVC(PairwiseClassifier):
         model, support = self.model_, np.searchsorted(data.rows, self.support_)
         inner = self._exact_columns(data, support)(support)
         inner = 0.5 * (inner + inner.T)
-        inner[np.diag_indices_from(inner)] += diagonal_of(inner)
+        inner[np.diag_indices_from(inner)] += default_ridge(inner)
         beta = np.stack(self._dual_points, axis=1)
         outputs, pull = np.empty_like(beta), np.zeros_like(model.coefficients)
         columns, step = self._exact_columns(data, support), max(1, BLOCK // max(len(support), 1))
@@ -370,8 +370,8 @@ class LowRankSVC(PairwiseClassifier):
         cost = float(self.C) * self._costs(data)
         signs = self._signs(data.y).astype(np.float64)
         return combine(
-            span_certificates(
-                inner, root_of(inner), signs, cost, model.coefficients, self.intercept_, outputs, beta, pull
+            reduced_basis_certificates(
+                inner, cholesky_factor(inner), signs, cost, model.coefficients, self.intercept_, outputs, beta, pull
             )
         )
 

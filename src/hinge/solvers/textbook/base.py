@@ -1,29 +1,34 @@
-"""What the iterative methods share: options, an approximation of the kernel matrix if wanted, systems to solve."""
+"""Common options and run of the textbook solvers: approximation of the kernel matrix, linear systems."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import ClassVar
 
 from hinge.control import RunControl
 from hinge.kernels import Access, GramAccess, Linear, SubsetAccess
 from hinge.lowrank import SGMA, LowRankAccess, Nystrom, PivotedCholesky, low_rank_access
-from hinge.problems import Array, Problem, Quadratic, Solution, optimal_offset
-from hinge.solvers.base import Capabilities, Solver, Start, check_threads, interrupted_solution
+from hinge.problems import Problem, Quadratic, Solution, optimal_offset
+from hinge.solvers.base import Solver, Start, check_threads, interrupted_solution
 from hinge.solvers.blas_threads import single_thread
 from hinge.solvers.interior_point.low_rank_system import LowRankSystem
 from hinge.solvers.run_log import RunLog
 from hinge.solvers.textbook.dense_system import DenseSystem
 from hinge.solvers.textbook.primal import Primal
 
+#: A linear kernel with fewer features than this, and than samples, is used through its features.
+MAX_FEATURES = 1000
+
+#: Share of the time limit that the approximation of the kernel matrix may take.
+APPROXIMATION_TIME_SHARE = 0.5
+
 
 @dataclass(frozen=True, kw_only=True)
-class IterativeMethod(Solver):
-    """Options and the frame of a run; a method says what it is for in `_check` and works in `_run`."""
+class TextbookSolver(Solver):
+    """Options and run of the textbook solvers; a subclass implements `check` and `_run`."""
 
-    capabilities: ClassVar = Capabilities(tol="relative_gap", factor="optional", options=("threads",))
+    default_max_iter: ClassVar[int]
 
     tol: float = 1e-4
     approximation: SGMA | PivotedCholesky | Nystrom | None = None
@@ -37,72 +42,57 @@ class IterativeMethod(Solver):
                 f"approximation={self.approximation!r} must be SGMA(...), PivotedCholesky(...), Nystrom(...) or None"
             )
 
-    def _enough(self) -> int:
-        """Iterations where `max_iter` sets no limit."""
-        raise NotImplementedError
-
-    def _check(self, problem: Problem) -> None:
-        """A ValueError that names the remedy where the method is not for this problem."""
-
-    def approximate(self, access: Access, control: RunControl | None = None) -> Any:
-        """LLᵀ in the place of the matrix behind `access` if an approximation is asked for; L = X if it is linear."""
+    def approximate(self, access: Access, control: RunControl | None = None) -> Access:
+        """LLᵀ in place of the kernel matrix if an approximation is requested or the kernel is linear (then L = X)."""
         if isinstance(access, LowRankAccess):
             return access
-        if self.approximation is not None or _few_features(access):
+        if self.approximation is not None or _has_few_features(access):
             method = self.approximation or SGMA()
             control = self.started(control)
             remaining = control.remaining()
-            seconds = None if remaining is None else 0.5 * remaining
+            seconds = None if remaining is None else APPROXIMATION_TIME_SHARE * remaining
             with single_thread(), control.interruptible():
                 return low_rank_access(access, method, threads=self.threads, max_time=seconds)
         return access
 
     def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:
-        """Solve `problem`; a start is not used."""
-        self._check(problem)
+        """Solve `problem`; `start` is not used."""
+        self.check(problem)
         control = self.started(control)
-        story = RunLog(self.tol, self._enough() if self.max_iter < 0 else self.max_iter, control)
+        log = RunLog(self.tol, self.default_max_iter if self.max_iter < 0 else self.max_iter, control)
         access = control.unless_interrupted(lambda: self.approximate(problem.Q.access, control))
         if access is None:
             return interrupted_solution(problem, control)
-        same = access is problem.Q.access
-        low = problem if same else replace(problem, Q=Quadratic(access, problem.Q.sign))
+        unchanged = access is problem.Q.access
+        approximated = problem if unchanged else replace(problem, Q=Quadratic(access, problem.Q.sign))
         with single_thread():
-            found = self._run(low, story)
-        if same:
-            return found
-        gradient = problem.gradient(found.alpha)
-        return replace(found, gradient=gradient, mu=optimal_offset(problem, found.alpha, gradient))
+            solution = self._run(approximated, log)
+        if unchanged:
+            return solution
+        gradient = problem.gradient(solution.alpha)
+        return replace(solution, gradient=gradient, mu=optimal_offset(problem, solution.alpha, gradient))
 
-    def _run(self, problem: Problem, story: RunLog) -> Solution:
-        """A feasible α with its status, and what `story` has kept."""
-        raise NotImplementedError
+    @abstractmethod
+    def _run(self, problem: Problem, log: RunLog) -> Solution:
+        """Return a feasible α with its status, and the history that `log` has recorded."""
 
 
-def _few_features(access: Access) -> bool:
-    """A linear kernel with fewer features than samples: its factor is the data."""
+def _has_few_features(access: Access) -> bool:
+    """Whether the kernel is linear with fewer features than samples: its factor is X."""
     whole = access.whole if isinstance(access, SubsetAccess) else access
     if not isinstance(whole, GramAccess) or not isinstance(whole.kernel, Linear):
         return False
-    return bool(whole.data.shape[1] < min(access.n, 1000))
+    return bool(whole.data.shape[1] < min(access.n, MAX_FEATURES))
 
 
-def system_of(primal: Primal, accuracy: float = 1e-10) -> DenseSystem | LowRankSystem:
-    """The solver of (Q + D) x = r that suits the access."""
+def linear_system(primal: Primal, accuracy: float = 1e-10) -> DenseSystem | LowRankSystem:
+    """Solver of (Q + D) x = r: with the factor of a low-rank matrix, else with the kernel matrix in memory."""
     Q = primal.problem.Q
     if isinstance(Q.access, LowRankAccess):
         return LowRankSystem(Q.access.blocks, Q, accuracy, skip_rows=False)
     if primal.matrix.K is None:
         raise ValueError(
             f"the kernel matrix of {Q.n} samples does not fit into memory; use approximation=SGMA(), or a solver that "
-            "computes rows when it needs them ('auto')"
+            "computes kernel rows on demand, such as 'auto'"
         )
     return DenseSystem(primal.matrix.K, Q)
-
-
-def plus_rows(x: Array, X: Array, A: Array, missing: Array) -> tuple[Array, Array]:
-    """(x − X δ, δ) with A(x − X δ) = missing, X being the solution for the rows of A."""
-    if not len(A):
-        return x, np.zeros(0)
-    delta = np.asarray(np.linalg.lstsq(A @ X, A @ x - missing, rcond=None)[0], dtype=np.float64)
-    return x - X @ delta, delta

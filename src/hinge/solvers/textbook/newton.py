@@ -1,31 +1,37 @@
-"""Newton's method for the primal, with smooth losses."""
+"""Newton's method for the primal with smooth losses."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from hinge.problems import Array, Problem, Solution, Status
+from hinge.solvers.base import Capabilities
 from hinge.solvers.run_log import RunLog
-from hinge.solvers.textbook.base import IterativeMethod, plus_rows, system_of
-from hinge.solvers.textbook.primal import Primal, balanced, finished, middle_of
+from hinge.solvers.textbook.base import TextbookSolver, linear_system
+from hinge.solvers.textbook.primal import Primal, box_centre, feasible_point, solution_at
 
-#: A step must lower the objective by this fraction of what its slope promises.
+#: A step has to decrease the objective by this share of the decrease that its slope predicts.
 ARMIJO = 1e-4
+
+#: Halvings of a step before the line search fails.
+MAX_HALVINGS = 40
+
+#: Line searches that fail in a row before the method stops with Status.NUMERICAL.
+MAX_FAILED_SEARCHES = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Newton(IterativeMethod):
+class Newton(TextbookSolver):
     """Newton steps on R(f, b), the "Laplace approximation" of LwK Problem 10.17.     docs/math (360)–(362)
 
-    For losses with a derivative that has no jumps: logistic, squared hinge, modified Huber, squared ε-insensitive,
-    Huber, Gaussian, exponential.  A step costs a factorisation of the size of the samples whose loss is curved, or of
-    the rank where there is an `approximation` (or the kernel is linear); for piecewise quadratic losses the last step
-    is exact.
+    For losses with a continuous derivative: logistic, squared hinge, modified Huber, squared ε-insensitive, Huber,
+    Gaussian, exponential. A step costs a factorisation whose order is the number of samples with a curved loss, or the
+    rank if there is an `approximation` or the kernel is linear. For piecewise quadratic losses the last step is exact.
 
-    Cost: a factorisation of the samples whose loss is curved, n³/3 at most (O(mn²) on a factor), 5 to 50 of them; 16 n²
-    bytes.
+    Cost: 5 to 50 factorisations of the samples with a curved loss, n³/3 at most (O(mn²) on a factor); 16 n² bytes.
     Certificate: the relative gap is at most `tol`.
 
     Parameters
@@ -39,31 +45,34 @@ class Newton(IterativeMethod):
     approximation : SGMA, PivotedCholesky, Nystrom or None
         Replace the kernel matrix by LLᵀ (Sherman–Morrison–Woodbury).
     threads : int
+        Threads for the approximation.
     """
+
+    capabilities: ClassVar = Capabilities(
+        tol="relative_gap", terms=("diagonal", "convex"), factor="optional", options=("threads",)
+    )
+    default_max_iter: ClassVar[int] = 200
 
     tol: float = 1e-8
 
-    def _enough(self) -> int:
-        return 200
+    def check(self, problem: Problem) -> None:
+        check_smooth(problem, "Newton's method")
 
-    def _check(self, problem: Problem) -> None:
-        smooth(problem, "Newton's method")
-
-    def _run(self, problem: Problem, story: RunLog) -> Solution:
-        path = _Descent(problem)
-        status = story.run(lambda: path.follow(story))
-        return finished(problem, path.best_alpha(), status, story)
+    def _run(self, problem: Problem, log: RunLog) -> Solution:
+        descent = _Descent(problem)
+        status = log.run(lambda: descent.run(log))
+        return solution_at(problem, feasible_point(problem, descent.x), status, log)
 
 
-def smooth(problem: Problem, method: str) -> None:
-    """A ValueError unless the primal has a derivative everywhere."""
+def check_smooth(problem: Problem, method: str) -> None:
+    """Raise a ValueError that names `method` unless the primal has a derivative everywhere."""
     width = problem.upper - problem.lower
-    kinked = problem.term is None
-    if not kinked:
+    nonsmooth = problem.term is None
+    if problem.term is not None:
         with np.errstate(divide="ignore", invalid="ignore"):
-            curvature = problem.term.curvature(middle_of(problem))  # type: ignore[union-attr]
-        kinked = bool(np.any((curvature <= 0) & (width > 0)))
-    if kinked:
+            curvature = problem.term.curvature(box_centre(problem))
+        nonsmooth = bool(np.any((curvature <= 0) & (width > 0)))
+    if nonsmooth:
         raise ValueError(
             f"{method} needs a loss with a continuous derivative: use loss='squared_hinge', 'modified_huber', "
             "'logistic' or 'squared_epsilon_insensitive', or another solver such as 'auto' or 'interior_point'"
@@ -71,73 +80,90 @@ def smooth(problem: Problem, method: str) -> None:
 
 
 class _Descent:
-    """β, f = Kβ and μ."""
+    """Iterate β, f = Kβ and μ, and the dual point x that belongs to it."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.primal = problem, Primal(problem)
-        self.system = system_of(self.primal)
+        self.system = linear_system(self.primal)
         Q = problem.Q
         self.beta, self.f, self.mu = np.zeros(Q.n), np.zeros(Q.n), np.zeros(len(problem.A))
         self.x = np.zeros(problem.size)
 
     def value(self, beta: Array, f: Array, mu: Array) -> float:
+        """R(f, μ)."""
         r = self.primal.residual(f, mu)
-        return 0.5 * float(beta @ f) + float(mu @ self.problem.d) + self.primal.loss(r, self.primal.answer(r))
+        return 0.5 * float(beta @ f) + float(mu @ self.problem.d) + self.primal.loss(r, self.primal.dual_point(r))
 
-    def best_alpha(self) -> Array:
-        return balanced(self.problem, self.x)
-
-    def follow(self, story: RunLog) -> Status:
-        problem, primal, Q = self.problem, self.primal, self.problem.Q
-        self.mu = primal.offset(self.f, self.mu)
-        stuck = 0
-        for iteration in range(story.max_iter + 1):
-            r = primal.residual(self.f, self.mu)
-            self.x = x = primal.answer(r)
-            weight = primal.curvature(x)
-            target = Q.coefficients(x)
-            f_target = primal.matrix @ target
-            apart = 0.5 * max(0.0, float((self.beta - target) @ (self.f - f_target)))  # Theorem 10.5
-            value = self.value(self.beta, self.f, self.mu)
-            missing = problem.d - problem.A @ x
-            gap = apart + float(np.abs(self.mu) @ np.abs(missing))
-            violation = float(np.max(np.abs(self.f - f_target), initial=0.0))
-            if story.is_converged(gap, value):
-                gap, dual = primal.at(x, f_target, self.mu)
-                value = dual + gap
-            status = story.note(iteration, value, value - gap, gap, violation, int(np.sum(weight > 0)))
+    def run(self, log: RunLog) -> Status:
+        self.mu = self.primal.multipliers(self.f, self.mu)
+        failed = 0
+        for iteration in range(log.max_iter + 1):
+            r = self.primal.residual(self.f, self.mu)
+            self.x = self.primal.dual_point(r)
+            curvature = self.primal.curvature(self.x)
+            value, gap, violation = self._measure(log)
+            status = log.note(iteration, value, value - gap, gap, violation, int(np.sum(curvature > 0)))
             if status is not None:
                 return status
-            moves = weight > 0
-            right = np.where(moves, x / np.where(moves, weight, 1.0) + Q.spread(self.f), 0.0)
-            rest = np.where(moves, 0.0, x)
-            right -= np.where(moves, Q.spread(primal.matrix @ Q.coefficients(rest)), 0.0)
-            self.system.factor(np.where(moves, 1.0 / np.where(moves, weight, 1.0), 1.0), moves)
-            rows = np.where(moves, problem.A, 0.0).T
-            solved, _ = self.system.solve(np.column_stack([right, rows]))
-            there, d_mu = plus_rows(solved[:, 0], solved[:, 1:], problem.A, problem.d - problem.A @ rest)
-            beta = Q.coefficients(np.where(moves, there, x))
-            moved = self._search(beta, primal.matrix @ beta, d_mu, value, gap)
-            stuck = 0 if moved else stuck + 1
-            if stuck == 3:
+            beta, d_mu = self._newton_point(curvature)
+            succeeded = self._line_search(beta, self.primal.matrix @ beta, d_mu, value, gap)
+            failed = 0 if succeeded else failed + 1
+            if failed == MAX_FAILED_SEARCHES:
                 return Status.NUMERICAL
         return Status.MAX_ITER
 
-    def _search(self, beta: Array, f: Array, d_mu: Array, value: float, gap: float) -> bool:
-        """Backtrack until the objective falls, then find the offset again."""
+    def _measure(self, log: RunLog) -> tuple[float, float, float]:
+        """Objective, duality gap and largest violation of f = Kβ(x); recomputed for the dual point x at the end."""
+        problem, primal = self.problem, self.primal
+        beta = problem.Q.coefficients(self.x)
+        f = primal.matrix @ beta
+        half_norm = 0.5 * max(0.0, float((self.beta - beta) @ (self.f - f)))  # Theorem 10.5
+        value = self.value(self.beta, self.f, self.mu)
+        missing = problem.d - problem.A @ self.x
+        gap = half_norm + float(np.abs(self.mu) @ np.abs(missing))
+        violation = float(np.max(np.abs(self.f - f), initial=0.0))
+        if log.is_converged(gap, value):
+            gap, dual = primal.certified(self.x, f, self.mu)
+            value = dual + gap
+        return value, gap, violation
+
+    def _newton_point(self, curvature: Array) -> tuple[Array, Array]:
+        """β of the full Newton step, and the step of μ.                                                  (361)"""
+        problem, primal, Q = self.problem, self.primal, self.problem.Q
+        curved = curvature > 0
+        inverse = 1.0 / np.where(curved, curvature, 1.0)
+        right = np.where(curved, self.x / np.where(curved, curvature, 1.0) + Q.spread(self.f), 0.0)
+        fixed = np.where(curved, 0.0, self.x)
+        right -= np.where(curved, Q.spread(primal.matrix @ Q.coefficients(fixed)), 0.0)
+        self.system.factor(np.where(curved, inverse, 1.0), curved)
+        rows = np.where(curved, problem.A, 0.0).T
+        solved, _ = self.system.solve(np.column_stack([right, rows]))
+        x, d_mu = _with_rows(solved[:, 0], solved[:, 1:], problem.A, problem.d - problem.A @ fixed)
+        return Q.coefficients(np.where(curved, x, self.x)), d_mu
+
+    def _line_search(self, beta: Array, f: Array, d_mu: Array, value: float, gap: float) -> bool:
+        """Halve the step until the objective decreases, then minimise over μ; False if no step decreases it."""
         t = 1.0
-        for _ in range(40):
+        for _ in range(MAX_HALVINGS):
             new_beta = self.beta + t * (beta - self.beta)
             new_f, new_mu = self.f + t * (f - self.f), self.mu + t * d_mu
             if self.value(new_beta, new_f, new_mu) <= value - ARMIJO * t * gap:
                 break
-            new_mu = self.primal.offset(new_f, self.mu)
+            new_mu = self.primal.multipliers(new_f, self.mu)
             if self.value(new_beta, new_f, new_mu) <= value - ARMIJO * t * gap:
                 break
             t *= 0.5
         else:
             t = 0.0
-            new_beta, new_f, new_mu = beta, f, self.mu  # rounding: take the Newton point as it is
+            new_beta, new_f, new_mu = beta, f, self.mu  # only rounding prevents a decrease: take the full step
         self.beta, self.f = new_beta, new_f
-        self.mu = self.primal.offset(new_f, new_mu)
+        self.mu = self.primal.multipliers(new_f, new_mu)
         return t > 0.0
+
+
+def _with_rows(x: Array, rows_solved: Array, A: Array, right: Array) -> tuple[Array, Array]:
+    """(x − X δ, δ) with A(x − X δ) = right, where X is the solution for the rows of A."""
+    if not len(A):
+        return x, np.zeros(0)
+    delta = np.asarray(np.linalg.lstsq(A @ rows_solved, A @ x - right, rcond=None)[0], dtype=np.float64)
+    return x - rows_solved @ delta, delta
