@@ -5,7 +5,7 @@
 Linear kernels of few features, columns of zero mean and unit variance, C from 1 to 1e4: processor seconds, the relative
 gap and the largest KKT violation of working sets (tol 1e-3, up to --limit seconds) and of `LowRankInteriorPoint` (tol
 1e-10), and the steps of the former for every sample.  `solver="auto"` goes from the first to the second after a number
-of steps that take about as long: docs/decisions/0314-rank-decides.md.
+of steps that take about as long: docs/decisions/low-rank.md.
 
 --probe: other kernels, whose rank is probed.  Milliseconds of the probe, the rank it finds, processor seconds and
 relative gap of working sets (tol 1e-3, up to --limit seconds) and of `Auto` (tol 1e-3).

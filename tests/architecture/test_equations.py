@@ -86,3 +86,21 @@ def test_cited_equations_exist():
         if "docs/" + "math.md" in text:
             missing.append(f"{path}: cites the pages as docs/" + "math.md")
     assert not missing, missing
+
+
+def test_cited_decisions_and_notes_exist():
+    missing = []
+    for path, text in sources("src", "cpp", "tests", "benchmarks", "examples", "docs"):
+        for name in re.findall(r"docs/((?:decisions|notes)/[\w.-]*\w)", text):
+            if not (ROOT / "docs" / name).is_file():
+                missing.append(f"{path}: docs/{name}")
+        missing += [f"{path}: {name}" for name in re.findall(r"[Dd]ecision \d+", text)]
+    assert not missing, missing
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "decisions").glob("*.md")), ids=lambda page: page.stem)
+def test_decisions_have_the_same_sections(page):
+    if page.stem == "index":
+        pytest.skip("the index is a list")
+    headings = re.findall(r"^## (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings == ["Context", "Decision", "Consequences", "Evidence"]

@@ -185,7 +185,7 @@ def test_history_shows_the_descent():
 
 
 def test_overlapping_equality_rows_are_refused_before_any_work():
-    """yᵀα = 0 and 1ᵀα = ν together are no disjoint groups (docs/decisions/0001-shape.md)."""
+    """yᵀα = 0 and 1ᵀα = ν together are no disjoint groups (docs/decisions/one-quadratic-program.md)."""
     program = hard_program(n=6)
     problem = program.problem()
     overlapping = Problem(

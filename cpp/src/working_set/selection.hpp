@@ -1,4 +1,4 @@
-// selection.hpp: which samples are the next working set; docs/decisions/0006.
+// selection.hpp: which samples are the next working set; docs/decisions/working-sets.md
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // compressed.hpp: dense samples that are mostly zeros, as compressed rows for the time of a run.
 // A step of descent is as long as the row it reads; a copy of the values that are not zero is made where it takes at
-// most half the memory of the samples themselves (and a number for each row).  docs/decisions/0106
+// most half the memory of the samples themselves (and a number for each row).  docs/decisions/linear-methods.md
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ SUBSAMPLE_SIZE = 600
 ZERO_PIVOT = 1e-12
 
 #: Steps of the working-set solver, per sample, that take as long as an interior-point solution on a factor with r
-#: columns: the first number plus r² times the second.   docs/decisions/0314-rank-decides.md
+#: columns: the first number plus r² times the second.   docs/decisions/low-rank.md
 FACTOR_STEPS = 100
 FACTOR_STEPS_PER_SQUARED_RANK = 0.04
 
