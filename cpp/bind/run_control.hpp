@@ -48,7 +48,7 @@ class PyRunControl final : public RunControl {
     nb::gil_scoped_acquire gil;
     try {
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      nb::object stored = control_.is_none() ? nb::none() : nb::object(control_.attr("interrupt"));
+      nb::object stored = control_.is_none() ? nb::none() : nb::object(control_.attr("flag").attr("error"));
       if (stored.is_none()) return false;
       error_ = std::move(stored);
     } catch (nb::python_error& error) {

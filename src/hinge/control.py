@@ -16,6 +16,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
 from types import FrameType, TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
@@ -33,9 +34,8 @@ Handler = Callable[[int, FrameType | None], Any]
 class RunControl:
     """Deadline, progress callback and interrupt flag of one run.
 
-    Controls derived with `limited_to` and `with_callback` share the interrupt flag. A control that is created while
-    signals are captured for another one, as in a fit within a fit, also sees the interrupt of that one: it is found
-    through the installed handler.
+    Controls derived with `limited_to` and `with_callback` share the interrupt flag. So does a control that is created
+    while signals are captured for another one, as in a fit within a fit: it finds the flag in the installed handler.
 
     Parameters
     ----------
@@ -48,6 +48,8 @@ class RunControl:
     ----------
     deadline : float or None
         Time of `time.monotonic` at which the run has to end.
+    flag : InterruptFlag
+        Its attribute `error` is polled by the compiled solvers.
 
     Examples
     --------
@@ -59,12 +61,12 @@ class RunControl:
     True
     """
 
-    __slots__ = ("_flag", "callback", "deadline")
+    __slots__ = ("callback", "deadline", "flag")
 
     def __init__(self, max_time: float | None = None, callback: Monitor | None = None) -> None:
         self.deadline: float | None = None if max_time is None else time.monotonic() + max_time
         self.callback = callback
-        self._flag = _InterruptFlag()
+        self.flag = installed_flag() or InterruptFlag()
 
     # ---- deadline ---------------------------------------------------------------------------------------------
 
@@ -91,15 +93,15 @@ class RunControl:
 
     def with_callback(self, callback: Monitor | None) -> RunControl:
         """The control of a part of this run that reports to `callback`."""
-        return self._derived(self.deadline, callback)
+        return self if callback is self.callback else self._derived(self.deadline, callback)
 
     def without_callback(self) -> RunControl:
         """The control of a part of this run that reports no progress."""
-        return self if self.callback is None else self._derived(self.deadline, None)
+        return self.with_callback(None)
 
     def _derived(self, deadline: float | None, callback: Monitor | None) -> RunControl:
         part = RunControl.__new__(RunControl)
-        part.deadline, part.callback, part._flag = deadline, callback, self._flag
+        part.deadline, part.callback, part.flag = deadline, callback, self.flag
         return part
 
     # ---- interrupts -------------------------------------------------------------------------------------------
@@ -107,7 +109,7 @@ class RunControl:
     @property
     def interrupt(self) -> BaseException | None:
         """The exception that a signal raised while signals were captured; None before that."""
-        return self._flag.current()
+        return self.flag.error
 
     def capture_signals(self, raises: bool = True) -> _Capture:
         """A context in which SIGINT sets `interrupt` instead of raising; its end raises the stored exception.
@@ -117,7 +119,7 @@ class RunControl:
         raises : bool
             False if the exception is reported otherwise: solvers return it as `Solution.error`.
         """
-        return _Capture(self._flag, raises)
+        return _Capture(self, raises)
 
     def interruptible(self) -> _Interruptible:
         """A context in which a captured signal is raised at once, even one that came before the context.
@@ -125,7 +127,7 @@ class RunControl:
         Nothing that needs cleaning up (a lock, the limit on BLAS threads) may be entered within it: a signal can
         arrive between the lines of a `with` statement.
         """
-        return _Interruptible(self._flag)
+        return _Interruptible(self)
 
     def unless_interrupted(self, work: Callable[[], T]) -> T | None:
         """Return ``work()``, or None if the captured interrupt of this run ended it."""
@@ -152,7 +154,7 @@ class RunControl:
 
 
 def captures_signals(method: Callable[P, T]) -> Callable[P, T]:
-    """Run a method within ``RunControl().capture_signals()``; controls that capture signals in it share the flag."""
+    """Run a method within ``RunControl().capture_signals()``; controls that are created in it share the flag."""
 
     @wraps(method)
     def captured(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -162,33 +164,23 @@ def captures_signals(method: Callable[P, T]) -> Callable[P, T]:
     return captured
 
 
-class _InterruptFlag:
-    """A handler of SIGINT that stores the exception of the handler it replaced."""
+@dataclass(slots=True, eq=False)
+class InterruptFlag:
+    """A handler of SIGINT that stores the exception of the handler it replaced.
 
-    __slots__ = ("enclosing", "error", "previous", "raises_at_once")
+    Attributes
+    ----------
+    error : BaseException or None
+        The exception of the first signal.
+    raises_at_once : bool
+        Whether the exception is also raised, as in `RunControl.interruptible`.
+    previous : handler or None
+        The replaced handler.
+    """
 
-    def __init__(self) -> None:
-        self.error: BaseException | None = None
-        self.raises_at_once = False
-        self.previous: Handler | int | None = None  # the handler that was replaced
-        self.enclosing: _InterruptFlag | None = None  # the flag that an enclosing capture has installed
-        self.find_installed()
-
-    def find_installed(self) -> _InterruptFlag | None:
-        """The flag that is the handler of SIGINT, this one or an enclosing one; None outside of the main thread."""
-        if threading.current_thread() is not threading.main_thread():
-            return None
-        handler = signal.getsignal(signal.SIGINT)
-        if not isinstance(handler, _InterruptFlag):
-            return None
-        if handler is not self:
-            self.enclosing = handler
-        return handler
-
-    def current(self) -> BaseException | None:
-        if self.error is not None or self.enclosing is None:
-            return self.error
-        return self.enclosing.error
+    error: BaseException | None = None
+    raises_at_once: bool = False
+    previous: Handler | int | None = None
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         assert callable(self.previous)
@@ -210,24 +202,36 @@ class _InterruptFlag:
             signal.signal(signal.SIGINT, previous)
 
 
+def installed_flag() -> InterruptFlag | None:
+    """The flag that is the handler of SIGINT; None if there is none, and in threads other than the main one."""
+    if threading.current_thread() is not threading.main_thread():
+        return None
+    handler = signal.getsignal(signal.SIGINT)
+    return handler if isinstance(handler, InterruptFlag) else None
+
+
+@dataclass(slots=True, eq=False)
 class _Capture:
-    """Context of `RunControl.capture_signals`."""
+    """Context of `RunControl.capture_signals`.
 
-    __slots__ = ("flag", "installed", "outermost", "raised_at_once", "raises")
+    If signals are captured for another control already, this one takes over its flag.
+    """
 
-    def __init__(self, flag: _InterruptFlag, raises: bool) -> None:
-        self.flag, self.raises = flag, raises
-        self.installed: _InterruptFlag | None = None
-        self.outermost = self.raised_at_once = False
+    control: RunControl
+    raises: bool
+    flag: InterruptFlag | None = None
+    outermost: bool = False
+    raised_at_once: bool = False
 
     def __enter__(self) -> Self:
         if threading.current_thread() is not threading.main_thread():
             return self
-        self.installed, previous = self.flag.find_installed(), signal.getsignal(signal.SIGINT)
-        if self.installed is not None:
-            self.raised_at_once, self.installed.raises_at_once = self.installed.raises_at_once, False
+        installed, previous = installed_flag(), signal.getsignal(signal.SIGINT)
+        if installed is not None:
+            self.raised_at_once, installed.raises_at_once = installed.raises_at_once, False
+            self.flag = self.control.flag = installed
         elif callable(previous):  # SIG_IGN, SIG_DFL and handlers that Python cannot see stay in place
-            self.installed, self.outermost = self.flag, True
+            self.flag, self.outermost = self.control.flag, True
             self.flag.previous = previous
             signal.signal(signal.SIGINT, self.flag)
         return self
@@ -235,36 +239,36 @@ class _Capture:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self.installed is None:
+        if self.flag is None:
             return
         if self.outermost:
-            self.installed.uninstall()
+            self.flag.uninstall()
         else:
-            self.installed.raises_at_once = self.raised_at_once
-        stored = self.installed.error
+            self.flag.raises_at_once = self.raised_at_once
+        stored = self.flag.error
         if stored is not None and self.raises and error is not stored:
             raise stored
 
 
+@dataclass(slots=True, eq=False)
 class _Interruptible:
     """Context of `RunControl.interruptible`."""
 
-    __slots__ = ("flag", "installed", "raised_at_once")
-
-    def __init__(self, flag: _InterruptFlag) -> None:
-        self.flag = flag
-        self.installed: _InterruptFlag | None = None
-        self.raised_at_once = False
+    control: RunControl
+    installed: InterruptFlag | None = None
+    raised_at_once: bool = False
 
     def __enter__(self) -> Self:
-        self.installed = self.flag.find_installed()
-        if self.installed is not None:
-            self.raised_at_once, self.installed.raises_at_once = self.installed.raises_at_once, True
-        stored = self.flag.current() if self.installed is None else self.installed.error
-        if stored is not None:  # it came before; a signal that comes now is raised by the handler
-            if self.installed is not None:
-                self.installed.raises_at_once = self.raised_at_once
-            raise stored
+        self.installed = installed_flag()
+        if self.installed is None:
+            if self.control.flag.error is not None:
+                raise self.control.flag.error
+            return self
+        self.control.flag = self.installed
+        self.raised_at_once, self.installed.raises_at_once = self.installed.raises_at_once, True
+        if self.installed.error is not None:  # it came before; a signal that comes now is raised by the handler
+            self.installed.raises_at_once = self.raised_at_once
+            raise self.installed.error
         return self
 
     def __exit__(
