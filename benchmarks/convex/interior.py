@@ -1,16 +1,13 @@
-"""Interior point: its precision on every small set of ../shared/data, and its time beside clarabel and piqp.
+"""Measure the precision of the interior-point solver, and compare its time with PIQP and Clarabel.
 
     python benchmarks/convex/interior.py [--sets] [--times] [--sizes 1000 2000 3000] [--only NAME ...]
 
---sets: for every set, all machines and losses with C from 1e-2 to 1e4: the most iterations, the largest relative gap,
-for how many problems it is that of pairs of doubles (docs/math (379): there the certificate is that of the program
-with the matrix it was given; all others are certified from the data by other code), the largest gap of the doubles
-alone; for how many problems SMO (tol 1e-9, three seconds) gets there as well, and how far its
-decision values are from those of interior point then, relative to the largest (or to the margin, or the targets, which
-are one, if that is more; ν-classification and one-class: with the scale of the dual, α of the order of one).
---times: processor seconds for the same quadratic programs, one thread each, the best of two runs up to n = 1000. piqp
-solves the dense problem, clarabel one with a single dense block (regressions folded); both with their default
-tolerances. All are given the kernel matrix. Both are in the extra `benchmark`.
+--sets: precision on all small data sets, for all formulations and losses with C from 1e-2 to 1e4, and the difference
+from SMO (tol=1e-9, three seconds).
+--times: processor seconds for the same quadratic programs, one thread each, the best of two runs up to n = 1000. PIQP
+solves the dense problem. Clarabel solves an equivalent problem with one dense block (in regression the kernel matrix
+occurs once). Both use their default tolerances. All solvers get the kernel matrix. PIQP and Clarabel are in the extra
+`benchmark`.
 """
 
 from __future__ import annotations
@@ -54,7 +51,7 @@ def main():
     parser.add_argument("--only", nargs="*")
     arguments = parser.parse_args()
     if data_folder() is None:
-        print("no ../shared/data beside the repository")
+        print("no folder shared/data next to the repository")
         return 1
     warnings.simplefilter("ignore")
     if arguments.sets or not arguments.times:
@@ -68,33 +65,54 @@ def main():
 # ---- precision ------------------------------------------------------------------------------------------------
 
 
+HEADER_PRECISION = f"""\
+Precision of the interior-point solver
+
+{"":22} {"":>7} {"":>8} {"most":>10} {"":>8} {"largest":>8} {"double-":>7} {"gap in":>8} {"solved":>6} \
+{"differ.":>8} {"":>6}
+{"data set":22} {"samples":>7} {"problems":>8} {"iterations":>10} {"unsolved":>8} {"gap":>8} {"double":>7} \
+{"double":>8} {"by SMO":>6} {"from SMO":>8} {"CPU s":>6}"""
+
+NOTES_PRECISION = """
+Notes
+- largest gap: largest relative duality gap of all problems, recomputed from the data by independent code.
+- double-double: number of problems for which the solution is stored in double-double arithmetic (docs/math (379)). The
+  gap is then that of the program with the given kernel matrix.
+- gap in double: largest relative gap after rounding all solutions to double precision.
+- solved by SMO: number of problems that SMO solves with tol 1e-9 within three seconds.
+- difference from SMO: largest difference of the decision values from those of SMO, relative to the largest decision
+  value, or to 1 if that is larger."""
+
+
 def precision(names):
-    print(f"{'set':22} {'n':>5} {'problems':>8} {'iterations':>10} {'unsolved':>8} {'gap':>8} {'pairs':>5} "
-          f"{'doubles':>8} {'SMO there':>9} {'to SMO':>8} {'s':>6}")  # fmt: skip
-    total, worst = 0, []
+    print(HEADER_PRECISION)
+    total, failures = 0, []
     for name in names:
-        began = time.process_time()
-        found = [solve(*problem) for problem in problems_of(name)]
-        labels, n, iterations, gaps, unsolved, far, rounding, pairs, doubles = zip(*found, strict=True)
-        met = [x for x in far if x is not None]
-        to_smo = max(met, default=np.nan)
-        seconds = time.process_time() - began
-        print(f"{name:22} {n[0]:5} {len(found):8} {max(iterations):10} {sum(unsolved):8} {max(gaps):8.1e} "
-              f"{sum(pairs):5} {max(doubles):8.1e} {len(met):9} {to_smo:8.1e} {seconds:6.1f}", flush=True)  # fmt: skip
-        total += len(found)
-        worst += [
-            row for row in zip(gaps, [name] * len(found), labels, iterations, rounding, strict=True)
-            if row[0] > 1e-10 or row[3] > 30
-        ]  # fmt: skip
-    print(f"{total} problems, {total - len(worst)} with a gap of at most 1e-10 in at most 30 iterations. The others, "
-          "and the gap that rounding α to double precision makes, docs/math (377):")  # fmt: skip
-    for gap, name, label, iterations, rounding in sorted(worst, reverse=True):
-        line = f"  {name:22} {label:45} gap {gap:8.1e}  iterations {iterations:3}  rounding {rounding:8.1e}"
-        print(f"{line}  ratio {gap / rounding:6.1f}")
+        start = time.process_time()
+        results = [solve(*problem) for problem in problems_of(name)]
+        labels, n, iterations, gaps, unsolved, differences, rounding, extended, double = zip(*results, strict=True)
+        differences = [difference for difference in differences if difference is not None]
+        seconds = time.process_time() - start
+        print(
+            f"{name:22} {n[0]:7} {len(results):8} {max(iterations):10} {sum(unsolved):8} {max(gaps):8.1e} "
+            f"{sum(extended):7} {max(double):8.1e} {len(differences):6} {max(differences, default=np.nan):8.1e} "
+            f"{seconds:6.1f}",
+            flush=True,
+        )
+        total += len(results)
+        rows = zip(gaps, [name] * len(results), labels, iterations, rounding, strict=True)
+        failures += [row for row in rows if row[0] > 1e-10 or row[3] > 30]
+    print(f"\n{total - len(failures)} of {total} problems have a gap of at most 1e-10 after at most 30 iterations.")
+    print(NOTES_PRECISION)
+    if failures:
+        print("\nThe other problems, and the gap caused by rounding α to double precision (docs/math (377))\n")
+        print(f"{'data set':22} {'problem':45} {'gap':>8} {'iterations':>10} {'rounding':>9} {'ratio':>6}")
+    for gap, name, label, iterations, rounding in sorted(failures, reverse=True):
+        print(f"{name:22} {label:45} {gap:8.1e} {iterations:10} {rounding:9.1e} {gap / rounding:6.1f}")
 
 
 def problems_of(name):
-    """(label, formulation, access, direct access) for every machine that suits the set."""
+    """Yield (label, formulation, access, direct access) for all formulations that apply to the data set."""
     X, y = load(name)
     variance = X.var() if not sparse.issparse(X) else X.multiply(X).mean() - X.mean() ** 2
     kernel = RBF(float(1.0 / (X.shape[1] * variance)))
@@ -117,74 +135,99 @@ def problems_of(name):
         yield f"nu={nu:g} one-class", f.OneClass(one, nu), *accesses
 
 
-def solve(label, machine, access, direct):
-    """(label, n, iterations, relative gap, whether unsolved, distance to SMO's function, the gap of rounding, whether
-    pairs were needed, relative gap of the doubles)."""
-    problem = machine.build(access)
-    found = InteriorPoint().solve(problem)
-    expansion = machine.recover(*found.point)
-    certificate = certify(machine.certified_problem(direct), *machine.dual_point(expansion))
-    width, inside = problem.upper - problem.lower, (found.alpha > problem.lower) & (found.alpha < problem.upper)
-    room = float(np.sum(np.where(np.isfinite(width), width, np.abs(found.alpha))[inside]))
-    shaky = 2.2e-16 * float(np.max(access.diagonal())) * float(np.linalg.norm(found.alpha))
-    rounding = shaky * room / max(abs(certificate.primal), 1e-300)
-    far = from_smo(problem, found)
-    unsolved = found.status is not Status.SOLVED
-    doubles = gap = certificate.relative_gap
-    if found.remainder is not None:
-        gap = certify(problem, *found.point, remainder=found.remainder).relative_gap
-    pairs = found.remainder is not None
-    return label, access.n, found.iterations, gap, unsolved, far, rounding, pairs, doubles
+def solve(label, formulation, access, direct):
+    """Return the label, n, iterations, relative gap, whether the problem is unsolved, the difference from SMO, the gap
+    caused by rounding, whether double-double arithmetic was needed, and the relative gap in double precision."""
+    problem = formulation.build(access)
+    solution = InteriorPoint().solve(problem)
+    expansion = formulation.recover(*solution.point)
+    certificate = certify(formulation.certified_problem(direct), *formulation.dual_point(expansion))
+    alpha, width = solution.alpha, problem.upper - problem.lower
+    free = (alpha > problem.lower) & (alpha < problem.upper)
+    slack = float(np.sum(np.where(np.isfinite(width), width, np.abs(alpha))[free]))
+    gradient_error = 2.2e-16 * float(np.max(access.diagonal())) * float(np.linalg.norm(alpha))
+    rounding = gradient_error * slack / max(abs(certificate.primal), 1e-300)
+    difference = difference_from_smo(problem, solution)
+    unsolved = solution.status is not Status.SOLVED
+    gap_in_double = gap = certificate.relative_gap
+    if solution.remainder is not None:
+        gap = certify(problem, *solution.point, remainder=solution.remainder).relative_gap
+    extended = solution.remainder is not None
+    return label, access.n, solution.iterations, gap, unsolved, difference, rounding, extended, gap_in_double
 
 
-def from_smo(problem, found):
-    """How far the values r + p of the dual, those of f up to signs, are from SMO's; None where SMO is not there."""
+def difference_from_smo(problem, solution):
+    """Return the difference of the decision values (up to signs) from those of SMO; None if SMO does not converge."""
     if problem.term is not None and not isinstance(problem.term, Diagonal):
         return None
     other = SMO(tol=1e-9, max_time=3.0).solve(problem)
     if other.status is not Status.SOLVED:
         return None
-    ours, theirs = (problem.gradient(s.alpha) - problem.p + s.mu @ problem.A for s in (found, other))
+    ours, theirs = (problem.gradient(s.alpha) - problem.p + s.mu @ problem.A for s in (solution, other))
     return float(np.max(np.abs(ours - theirs)) / max(1.0, np.max(np.abs(theirs))))
 
 
 # ---- time -----------------------------------------------------------------------------------------------------
 
 
+PEER_COLUMNS = (("CPU", "seconds", 8), ("rel.", "gap", 8), ("time", "ratio", 6))
+COLUMNS = (
+    ("CPU", "seconds", 8), ("itera-", "tions", 7), ("cross-", "over", 9), ("rel.", "gap", 8), *PEER_COLUMNS,
+    *PEER_COLUMNS,
+)  # fmt: skip
+HEADER_TIMES = "\n".join(
+    (
+        "Time of the interior-point solver, PIQP and Clarabel on the same quadratic programs",
+        "",
+        f"{'':32} {'':>7} {'hinge':>35} {'PIQP':>24} {'Clarabel':>24}",
+        f"{'':32} {'':>7} " + " ".join(f"{first:>{width}}" for first, _, width in COLUMNS),
+        f"{'problem':32} {'samples':>7} " + " ".join(f"{second:>{width}}" for _, second, width in COLUMNS),
+    )
+)
+
+NOTES_TIMES = """
+Notes
+- iterations: iterations of the interior-point method; 0 if the active set found by SMO steps is used directly.
+- crossover: number of steps of the crossover to the exact active set.
+- rel. gap: relative duality gap of the solution.
+- time ratio: time of the other solver divided by the time of hinge."""
+
+
 def times(sizes, only=None):
-    print(f"{'problem':32} {'n':>5} {'hinge s':>8} {'it':>3} {'steps':>5} {'gap':>8} {'piqp s':>8} {'gap':>8} "
-          f"{'ratio':>6} {'clarabel s':>10} {'gap':>8} {'ratio':>6}")  # fmt: skip
-    ratios = {"piqp": [], "clarabel": []}
+    print(HEADER_TIMES)
+    ratios = {"PIQP": [], "Clarabel": []}
     for n in sizes:
-        for label, machine, access in timed_problems(n):
+        for label, formulation, access in timed_problems(n):
             if only and not any(name in label for name in only):
                 continue
-            problem = machine.build(access)
+            problem = formulation.build(access)
             runs = 2 if n <= 1000 else 1
-            seconds, own = measured(lambda problem=problem: InteriorPoint().solve(problem), runs)
-            line = f"{label:32} {n:5} {seconds:8.3f} {own.iterations:3} {own.counters['crossover_steps']:5}"
-            line += f" {gap(problem, own.alpha):8.1e}"
-            for name, rival, width in (("piqp", by_piqp, 8), ("clarabel", by_clarabel, 10)):
-                theirs, alpha = rival(problem, runs)
-                ratios[name].append(theirs / seconds)
-                line += f" {theirs:{width}.2f} {gap(problem, alpha):8.1e} {theirs / seconds:6.1f}"
+            seconds, solution = measure(lambda problem=problem: InteriorPoint().solve(problem), runs)
+            line = f"{label:32} {n:7} {seconds:8.3f} {solution.iterations:7} {solution.counters['crossover_steps']:9}"
+            line += f" {gap(problem, solution.alpha):8.1e}"
+            for name, solve_by in (("PIQP", solve_by_piqp), ("Clarabel", solve_by_clarabel)):
+                their_seconds, alpha = solve_by(problem, runs)
+                ratios[name].append(their_seconds / seconds)
+                line += f" {their_seconds:8.2f} {gap(problem, alpha):8.1e} {their_seconds / seconds:6.1f}"
             print(line, flush=True)
     for name, values in ratios.items():
         mean = np.exp(np.mean(np.log(values)))
-        print(f"{name}: {mean:.1f} times the time of hinge (geometric mean), {min(values):.1f} at least")
+        print(f"{name}: {mean:.1f} times the time of hinge (geometric mean); smallest ratio {min(values):.1f}")
+    print(NOTES_TIMES)
 
 
-def measured(run, runs=1):
+def measure(run, runs=1):
+    """Return the smallest processor time of the runs, and the last result."""
     best = np.inf
     for _ in range(runs):
-        began = time.process_time()
-        found = run()
-        best = min(best, time.process_time() - began)
-    return best, found
+        start = time.process_time()
+        result = run()
+        best = min(best, time.process_time() - start)
+    return best, result
 
 
 def timed_problems(n):
-    """The kernel matrix is computed here, for everybody."""
+    """Yield (label, formulation, access); the access contains the precomputed kernel matrix."""
     rng = np.random.default_rng(0)
     for name, kind in (("spambase", "c"), ("a9a", "c"), ("ijcnn1", "c"), ("abalone", "r"), ("cpusmall", "r")):
         X, y = load(name)
@@ -206,7 +249,7 @@ def gap(problem, alpha):
     return certify(problem, np.clip(alpha, problem.lower, problem.upper)).relative_gap
 
 
-def by_piqp(problem, runs=1):
+def solve_by_piqp(problem, runs=1):
     Q, A = np.asfortranarray(problem.Q.to_dense()), np.asfortranarray(problem.A)
     solver = piqp.DenseSolver()
     solver.settings.verbose = False
@@ -215,11 +258,11 @@ def by_piqp(problem, runs=1):
         solver.setup(Q, problem.p, A, problem.d, None, None, None, problem.lower, problem.upper)
         solver.solve()
 
-    return measured(run, runs)[0], np.asarray(solver.result.x)
+    return measure(run, runs)[0], np.asarray(solver.result.x)
 
 
-def by_clarabel(problem, runs=1):
-    """min ½vᵀKv + pᵀα,  v = Eα,  Aα = d,  l ≤ α ≤ u for regressions; without v where a sample has one variable."""
+def solve_by_clarabel(problem, runs=1):
+    """Solve min ½vᵀKv + pᵀα,  v = Eα,  Aα = d,  l ≤ α ≤ u for regression; without v if a sample has one variable."""
     Q, size, n = problem.Q, problem.size, problem.Q.n
     if Q.slots == 1:
         P, q, rows = sparse.csc_matrix(Q.to_dense()), problem.p, sparse.csc_matrix(problem.A)
@@ -236,7 +279,7 @@ def by_clarabel(problem, runs=1):
     settings = clarabel.DefaultSettings()
     settings.verbose, settings.max_threads = False, 1
     P = sparse.triu(P).tocsc()
-    seconds, answer = measured(lambda: clarabel.DefaultSolver(P, q, A, b, cones, settings).solve(), runs)
+    seconds, answer = measure(lambda: clarabel.DefaultSolver(P, q, A, b, cones, settings).solve(), runs)
     return seconds, np.asarray(answer.x)[:size]
 
 
