@@ -1,10 +1,10 @@
-"""Which basis functions?  The residual trace of a kernel matrix after n of them (LwK Figs. 10.2 and 10.3).
+"""Compare methods for the selection of basis functions by the residual trace (LwK Figs. 10.2 and 10.3).
 
-    python benchmarks/convex/sgma.py [--rows 3000] [--rank 200] [--picture FILE]
+    python benchmarks/convex/sgma.py [--rows 3000] [--rank 200] [--plot FILE]
 
-Abalone, 3000 rows, each input scaled to zero mean and unit variance, a Gaussian kernel with 2σ² = the number of inputs.
-Prints log10 tr(K − K̃) for random choice, the best of N candidates, the exact search, the largest residual, and the
-bound of principal components, which no n basis functions can pass.
+Data: 3000 rows of abalone, standardized, Gaussian kernel with 2σ² = number of features. The table shows log10 tr(K − K̃)
+for random selection, the best of N candidates, the exact search, the largest residual, and the principal components,
+which are a lower bound for any n basis functions.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ METHODS = {
     "200 candidates": lambda rank: SGMA(rank=rank, tol=0, candidates=200),
     "exact search": lambda rank: SGMA(rank=rank, tol=0, candidates="all"),
     "largest residual": lambda rank: PivotedCholesky(rank=rank, tol=0, block=1),
-    "largest, blocks of 16": lambda rank: PivotedCholesky(rank=rank, tol=0, block=16),
+    "largest residual, blocks of 16": lambda rank: PivotedCholesky(rank=rank, tol=0, block=16),
 }
 
 
 def abalone(rows):
-    """The first rows, scaled as in the book; random ones where the shared data are missing."""
+    """Return standardized rows of abalone, or random rows if the data are not available."""
     if data_folder() is None:
-        print("no ../shared/data beside the repository: random rows instead of abalone")
+        print("no folder shared/data next to the repository: random rows instead of abalone")
         return np.random.default_rng(0).normal(size=(rows, 8))
     X, _ = load("abalone")
     X = X[np.random.default_rng(0).permutation(len(X))[:rows]]
@@ -49,41 +49,42 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=3000)
     parser.add_argument("--rank", type=int, default=200)
-    parser.add_argument("--picture", help="also draw the curves into this file")
+    parser.add_argument("--plot", help="write a plot of the curves to this file")
     arguments = parser.parse_args()
     X = abalone(arguments.rows)
     kernel = RBF(1.0 / X.shape[1])
-    at = [n for n in (10, 20, 50, 100, 150, 200, 300, 500) if n <= arguments.rank]
-    print(f"{len(X)} × {X.shape[1]}, log10 tr(K − K̃) after n basis functions\n")
-    print(f"{'':24}" + "".join(f"{'n = ' + str(n):>10}" for n in at) + f"{'seconds':>10}")
+    sizes = [n for n in (10, 20, 50, 100, 150, 200, 300, 500) if n <= arguments.rank]
+    print(f"log10 of the residual trace tr(K − K̃) with n basis functions; {len(X)} samples, {X.shape[1]} features\n")
+    print(f"{'selection':30}" + "".join(f"{f'n = {n}':>10}" for n in sizes) + f"{'seconds':>10}")
     curves = {}
     for name, make in METHODS.items():
-        began = time.perf_counter()
+        start = time.perf_counter()
         factor = make(arguments.rank).fit(kernel, X)
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - start
         curves[name] = np.log10(factor.traces * factor.trace)
-        show(name, curves[name], at, seconds)
-    began = time.perf_counter()
+        print_row(name, curves[name], sizes, seconds)
+    start = time.perf_counter()
     eigenvalues = np.linalg.eigvalsh(kernel(X))[::-1]
     curves["principal components"] = np.log10(eigenvalues.sum() - np.cumsum(eigenvalues)[: arguments.rank])
-    show("principal components", curves["principal components"], at, time.perf_counter() - began)
-    apart = curves["59 candidates"] - curves["exact search"]
-    relative = apart / np.abs(curves["exact search"][0] - curves["exact search"])[-1]
+    print_row("principal components", curves["principal components"], sizes, time.perf_counter() - start)
+    difference = curves["59 candidates"] - curves["exact search"]
+    decrease = curves["exact search"][0] - curves["exact search"][-1]
+    relative = difference / np.abs(decrease)
     print(
-        f"\n59 candidates against the exact search: log10 apart by at most {apart.max():.3f}, {apart.mean():.3f} in "
-        f"the mean\n(the curve falls by {curves['exact search'][0] - curves['exact search'][-1]:.2f}; at most "
-        f"{100 * relative.max():.1f} % of that, {100 * relative.mean():.1f} % in the mean)"
+        f"\n59 candidates compared with the exact search: log10 is larger by at most {difference.max():.3f}, "
+        f"on average {difference.mean():.3f}.\nThe exact search decreases log10 by {decrease:.2f}; the differences "
+        f"are at most {100 * relative.max():.1f} % of that, on average {100 * relative.mean():.1f} %."
     )
-    if arguments.picture:
-        draw(curves, arguments.picture)
+    if arguments.plot:
+        plot(curves, arguments.plot)
 
 
-def show(name, curve, at, seconds):
-    values = "".join(f"{curve[n - 1]:10.3f}" if n <= len(curve) else f"{'':>10}" for n in at)
-    print(f"{name:24}{values}{seconds:10.2f}", flush=True)
+def print_row(name, curve, sizes, seconds):
+    values = "".join(f"{curve[n - 1]:10.3f}" if n <= len(curve) else f"{'':>10}" for n in sizes)
+    print(f"{name:30}{values}{seconds:10.2f}", flush=True)
 
 
-def draw(curves, file):
+def plot(curves, file):
     import matplotlib
 
     matplotlib.use("Agg")
@@ -91,14 +92,19 @@ def draw(curves, file):
 
     figure, axes = plt.subplots(figsize=(7, 5))
     greedy = [name for name in curves if "candidate" in name or "exact" in name]
-    shade = dict(zip(greedy, plt.get_cmap("viridis")(np.linspace(0.9, 0.0, len(greedy))), strict=True))
-    plain = {"random": ":", "largest residual": "-", "largest, blocks of 16": "--"}
+    colors = dict(zip(greedy, plt.get_cmap("viridis")(np.linspace(0.9, 0.0, len(greedy))), strict=True))
+    line_styles = {"random": ":", "largest residual": "-", "largest residual, blocks of 16": "--"}
     for name, curve in curves.items():
-        style = {"color": shade[name]} if name in shade else {"color": "0.6", "linestyle": plain.get(name, "-")}
+        style = {"color": colors[name]} if name in colors else {"color": "0.6", "linestyle": line_styles.get(name, "-")}
         if name.startswith("principal"):
             style = {"color": "black", "linestyle": "--"}
         axes.plot(np.arange(1, len(curve) + 1), curve, label=name, **style)
-    axes.set(xlabel="basis functions", ylabel="log10 tr(K − K̃)", xlim=(0, None), title="Abalone, 3000 rows, 2σ² = 8")
+    axes.set(
+        xlabel="number of basis functions",
+        ylabel="log10 tr(K − K̃)",
+        xlim=(0, None),
+        title="Abalone, 3000 rows, 2σ² = 8",
+    )
     axes.legend(loc="upper right", fontsize="small")
     figure.savefig(file, dpi=100, bbox_inches="tight")
 
