@@ -4,7 +4,7 @@
 
 Default: linear kernels with few features, standardized columns, C from 1 to 1e4, solved by `WorkingSet` (tol=1e-3, up
 to --limit seconds) and by `LowRankInteriorPoint` (tol=1e-10). `solver="auto"` switches from the first to the second
-after a number of steps that takes about as long as the second.
+after a number of steps that takes about as long as the second (docs/decisions/low-rank.md).
 
 --probe: other kernels, whose rank is estimated from some of the samples: `WorkingSet` (tol=1e-3, up to --limit seconds)
 and `Auto` (tol=1e-3, up to twice --limit seconds).
