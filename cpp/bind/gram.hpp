@@ -1,6 +1,5 @@
-// bind/gram.hpp: how Python objects of the kernels room hold their C++ counterparts.
-// Each holder keeps the NumPy arrays it views alive.  A solver's binding takes `const Gram&` and uses
-// source().
+// gram.hpp: Python objects that hold samples and kernel matrices.
+// They keep the NumPy arrays that they view alive.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -15,7 +14,7 @@
 
 namespace hinge::bind {
 
-using Owners = std::vector<std::shared_ptr<const void>>;  // references to Python arrays
+using Owners = std::vector<std::shared_ptr<const void>>;  // references to Python objects
 
 struct Samples {
   hinge::Samples view;
@@ -32,14 +31,8 @@ class Gram {
   std::size_t size() const { return gram_->size(); }
 
  private:
-  Owners owners_;  // outlives gram_
+  Owners owners_;  // must outlive gram_
   std::unique_ptr<hinge::Gram> gram_;
 };
-
-// Takes the GIL, runs Python's signal handlers, throws what they raise.
-inline void check_signals() {
-  const nanobind::gil_scoped_acquire gil;
-  if (PyErr_CheckSignals() != 0) throw nanobind::python_error();
-}
 
 }  // namespace hinge::bind

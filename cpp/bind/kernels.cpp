@@ -1,6 +1,4 @@
 // kernels.cpp: samples, kernel functions, kernel matrices and expansions for Python.
-// Converts and checks shapes; the GIL is released around all work.
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -9,40 +7,22 @@
 #include <string>
 #include <tuple>
 
+#include "arrays.hpp"
 #include "bind.hpp"
 #include "gram.hpp"
 #include "hinge/kernels/expansion.hpp"
 #include "hinge/parallel.hpp"
 #include "hinge/simd.hpp"
-
-namespace nb = nanobind;
-using namespace nb::literals;
+#include "run_control.hpp"
 
 namespace hinge::bind {
 namespace {
 
-template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using NewVector = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
-using NewMatrix = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
+using namespace nb::literals;
 
 template <class Array>
 std::shared_ptr<const void> keep(const Array& array) {
   return std::make_shared<Array>(array);
-}
-
-NewVector new_vector(std::size_t n) {
-  auto* values = new double[n]();
-  return NewVector(values, {n},
-                   nb::capsule(values, [](void* p) noexcept { delete[] static_cast<double*>(p); }));
-}
-
-NewMatrix new_matrix(std::size_t rows, std::size_t columns) {
-  auto* values = new double[rows * columns]();
-  return NewMatrix(values, {rows, columns},
-                   nb::capsule(values, [](void* p) noexcept { delete[] static_cast<double*>(p); }));
 }
 
 Parallel parallel(int threads) { return {threads, check_signals}; }
@@ -50,15 +30,15 @@ Parallel parallel(int threads) { return {threads, check_signals}; }
 // ---- samples ----
 
 template <class T>
-Samples dense(Matrix<T> values) {
+Samples dense(Matrix<const T> values) {
   return {Dense<T>{values.data(), values.shape(0), values.shape(1)}, {keep(values)}};
 }
 
 template <class T, class I>
-Samples csr(Vector<T> data, Vector<I> indices, Vector<I> indptr, std::size_t n_features, bool release,
+Samples csr(Vector<const T> data, Vector<const I> indices, Vector<const I> indptr, std::size_t n_features, bool release,
             int threads) {
   if (indptr.shape(0) == 0) throw nb::value_error("csr: indptr must have n + 1 entries");
-  if (indices.shape(0) != data.shape(0)) throw nb::value_error("csr: data and indices must be of one length");
+  if (indices.shape(0) != data.shape(0)) throw nb::value_error("csr: data and indices must have one length");
   const Csr<T, I> view{data.data(), indices.data(), indptr.data(), indptr.shape(0) - 1, n_features};
   check_csr(view, data.shape(0), release, threads);
   return {view, {keep(data), keep(indices), keep(indptr)}};
@@ -81,21 +61,21 @@ void make_kernel(KernelFunction* self,
 // ---- kernel matrices ----
 
 template <class T>
-Gram gram_matrix(Matrix<T> matrix) {
+Gram gram_matrix(Matrix<const T> matrix) {
   if (matrix.shape(0) != matrix.shape(1)) throw nb::value_error("Gram.matrix: the matrix must be square");
   return Gram(make_gram(matrix.data(), matrix.shape(0)), {keep(matrix)});
 }
 
 std::string text(const nb::object& value) { return nb::cast<std::string>(nb::str(value)); }
 
-std::string described(nb::handle value) {
+std::string description(nb::handle value) {
   if (nb::hasattr(value, "shape") && nb::hasattr(value, "dtype")) {
     return "an array of shape " + text(value.attr("shape")) + " and dtype " + text(value.attr("dtype"));
   }
   return "a " + text(value.type().attr("__name__"));
 }
 
-Gram gram_callback(std::size_t n, Vector<double> diagonal, nb::callable row_function) {
+Gram gram_callback(std::size_t n, Vector<const double> diagonal, nb::callable row_function) {
   if (diagonal.shape(0) != n) throw nb::value_error("Gram.callback: the diagonal must have n entries");
   auto call = [row_function = std::move(row_function)](std::size_t i, Span<double> out) {
     const nb::gil_scoped_acquire gil;
@@ -104,7 +84,7 @@ Gram gram_callback(std::size_t n, Vector<double> diagonal, nb::callable row_func
     if (!nb::try_cast(result, row, true) || row.shape(0) != out.size()) {
       throw nb::value_error(("the kernel's row " + std::to_string(i) + " must be a float64 array of shape (" +
                              std::to_string(out.size()) + ",), but the function returned " +
-                             described(result))
+                             description(result))
                                 .c_str());
     }
     for (std::size_t j = 0; j < out.size(); ++j) {
@@ -120,13 +100,13 @@ Gram gram_callback(std::size_t n, Vector<double> diagonal, nb::callable row_func
   return Gram(make_gram(std::vector<double>(diagonal.data(), diagonal.data() + n), std::move(call)), {});
 }
 
-Gram gram_ridged(const Gram& inner, const Vector<double>& ridge) {
+Gram gram_ridged(const Gram& inner, const Vector<const double>& ridge) {
   if (ridge.shape(0) != inner.size()) throw nb::value_error("Gram.ridged: the ridge must have n entries");
   return Gram(make_gram(inner.gram(), std::vector<double>(ridge.data(), ridge.data() + ridge.shape(0))), {});
 }
 
-// Indices as the core wants them; IndexError for one outside.
-std::vector<std::int32_t> checked(const Vector<std::int64_t>& index, std::size_t n) {
+// Converts indices and raises IndexError if one is out of range.
+std::vector<std::int32_t> checked(const Vector<const std::int64_t>& index, std::size_t n) {
   std::vector<std::int32_t> list(index.shape(0));
   for (std::size_t k = 0; k < list.size(); ++k) {
     if (index.data()[k] < 0 || static_cast<std::size_t>(index.data()[k]) >= n) {
@@ -146,68 +126,60 @@ void fill_rows(const Gram& gram, const std::vector<std::int32_t>& rows, Span<con
   copy_rows(gram.source(), rows, columns, Span<double>(out, rows.size() * width), parallel(1));
 }
 
-NewMatrix gram_rows(const Gram& gram, const Vector<std::int64_t>& index) {
+NumpyMatrix<double> gram_rows(const Gram& gram, const Vector<const std::int64_t>& index) {
   const auto rows = checked(index, gram.size());
-  NewMatrix out = new_matrix(rows.size(), gram.size());
+  NumpyMatrix<double> out = new_matrix<double>(rows.size(), gram.size());
   fill_rows(gram, rows, {}, gram.size(), out.data());
   return out;
 }
 
-NewMatrix gram_block(const Gram& gram, const Vector<std::int64_t>& row_index,
-                     const Vector<std::int64_t>& col_index) {
+NumpyMatrix<double> gram_block(const Gram& gram, const Vector<const std::int64_t>& row_index,
+                     const Vector<const std::int64_t>& col_index) {
   const auto rows = checked(row_index, gram.size()), columns = checked(col_index, gram.size());
-  NewMatrix out = new_matrix(rows.size(), columns.size());
+  NumpyMatrix<double> out = new_matrix<double>(rows.size(), columns.size());
   fill_rows(gram, rows, columns, columns.size(), out.data());
   return out;
 }
 
 template <class T>
-nb::ndarray<nb::numpy, T, nb::ndim<2>> gram_block_rows(const Gram& gram, const Vector<std::int64_t>& index,
-                                                       int threads) {
+NumpyMatrix<T> gram_block_rows(const Gram& gram, const Vector<const std::int64_t>& index, int threads) {
   const auto which = checked(index, gram.size());
-  const std::size_t n = gram.size();
-  auto* values = new T[which.size() * n];
-  const nb::capsule owner(values, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+  NumpyMatrix<T> out = empty_matrix<T>(which.size(), gram.size());
   std::vector<T*> rows;
-  for (std::size_t k = 0; k < which.size(); ++k) rows.push_back(values + k * n);
-  {
-    const nb::gil_scoped_release nogil;
-    gram.source().block_rows(which, *gram.source().columns({}, 0), Span<T* const>(rows.data(), rows.size()), parallel(threads));
-  }
-  return nb::ndarray<nb::numpy, T, nb::ndim<2>>(values, {which.size(), n}, owner);
+  for (std::size_t k = 0; k < which.size(); ++k) rows.push_back(out.data() + k * gram.size());
+  const nb::gil_scoped_release nogil;
+  gram.source().block_rows(which, *gram.source().columns({}, 0), Span<T* const>(rows.data(), rows.size()),
+                           parallel(threads));
+  return out;
 }
 
-// All of K, from its upper triangle, into memory the caller has.
 template <class T>
-void gram_fill(const Gram& gram, nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu> out, int threads) {
+void gram_fill(const Gram& gram, const Matrix<T>& out, int threads) {
   if (out.shape(0) != gram.size() || out.shape(1) != gram.size())
-    throw nb::value_error("Gram.fill: the matrix must be n × n");
+    throw nb::value_error("Gram.fill: K must be an n × n array");
   const nb::gil_scoped_release nogil;
   fill(gram.source(), out.data(), parallel(threads));
 }
 
-nb::ndarray<nb::numpy, float, nb::ndim<1>> gram_row32(const Gram& gram, std::int64_t i) {
+NumpyVector<float> gram_row32(const Gram& gram, std::int64_t i) {
   if (i < 0 || static_cast<std::size_t>(i) >= gram.size())
     throw nb::index_error("row outside the kernel matrix");
-  auto* values = new float[gram.size()];
-  const nb::capsule owner(values, [](void* p) noexcept { delete[] static_cast<float*>(p); });
-  {
-    const nb::gil_scoped_release nogil;
-    gram.source().row(static_cast<std::size_t>(i), {}, Span<float>(values, gram.size()));
-  }
-  return nb::ndarray<nb::numpy, float, nb::ndim<1>>(values, {gram.size()}, owner);
+  NumpyVector<float> out = new_vector<float>(gram.size());
+  const nb::gil_scoped_release nogil;
+  gram.source().row(static_cast<std::size_t>(i), {}, Span<float>(out.data(), gram.size()));
+  return out;
 }
 
-NewVector gram_diagonal(const Gram& gram) {
-  NewVector out = new_vector(gram.size());
+NumpyVector<double> gram_diagonal(const Gram& gram) {
+  NumpyVector<double> out = new_vector<double>(gram.size());
   const nb::gil_scoped_release nogil;
   gram.source().diagonal(Span<double>(out.data(), gram.size()));
   return out;
 }
 
-NewVector gram_matvec(const Gram& gram, const Vector<double>& v, int threads) {
+NumpyVector<double> gram_matvec(const Gram& gram, const Vector<const double>& v, int threads) {
   if (v.shape(0) != gram.size()) throw nb::value_error("matvec: v must have one entry per sample");
-  NewVector out = new_vector(gram.size());
+  NumpyVector<double> out = new_vector<double>(gram.size());
   const nb::gil_scoped_release nogil;
   gram.gram().multiply(Span<const double>(v.data(), v.shape(0)), Span<double>(out.data(), gram.size()),
                        parallel(threads));
@@ -216,20 +188,20 @@ NewVector gram_matvec(const Gram& gram, const Vector<double>& v, int threads) {
 
 // ---- expansions ----
 
-NewMatrix expand_samples(const Samples& x, const Samples& z, const KernelFunction& kernel,
-                         const Matrix<double>& coef, int threads) {
+NumpyMatrix<double> expand_samples(const Samples& x, const Samples& z, const KernelFunction& kernel,
+                         const Matrix<const double>& coef, int threads) {
   if (coef.shape(0) != rows(z.view)) throw nb::value_error("expand: coef must have one row per sample of Z");
   const std::size_t n = rows(x.view), outputs = coef.shape(1);
-  NewMatrix out = new_matrix(n, outputs);
+  NumpyMatrix<double> out = new_matrix<double>(n, outputs);
   const nb::gil_scoped_release nogil;
   expand(x.view, z.view, kernel, Span<const double>(coef.data(), coef.size()), outputs,
          Span<double>(out.data(), n * outputs), Precision::samples, parallel(threads));
   return out;
 }
 
-NewMatrix cross_samples(const Samples& x, const Samples& z, const KernelFunction& kernel, int threads) {
+NumpyMatrix<double> cross_samples(const Samples& x, const Samples& z, const KernelFunction& kernel, int threads) {
   const std::size_t n = rows(x.view), m = rows(z.view);
-  NewMatrix out = new_matrix(n, m);
+  NumpyMatrix<double> out = new_matrix<double>(n, m);
   const nb::gil_scoped_release nogil;
   cross(x.view, z.view, kernel, Span<double>(out.data(), n * m), parallel(threads));
   return out;
@@ -242,7 +214,7 @@ void kernels(nb::module_& m) {
                              "A kernel function: a postfix program of (name, gamma, coef0, degree).")
       .def("__init__", &make_kernel, "nodes"_a);
 
-  nb::class_<Samples>(m, "Samples", "A view on a dense or CSR matrix; keeps the arrays alive.")
+  nb::class_<Samples>(m, "Samples", "A view of a dense or CSR matrix; keeps the arrays alive.")
       .def_static("dense", &dense<float>, "X"_a.noconvert())
       .def_static("dense", &dense<double>, "X"_a.noconvert())
       .def_static("csr", &csr<float, std::int32_t>, "data"_a.noconvert(), "indices"_a.noconvert(),
@@ -262,10 +234,10 @@ void kernels(nb::module_& m) {
             const nb::gil_scoped_release nogil;
             return all_finite(s.view, threads);
           },
-          "threads"_a = 1, "whether every stored value is a number")
-      .def_prop_ro("address", &address, "where the first value lies in memory");
+          "threads"_a = 1, "Whether all stored values are finite.")
+      .def_prop_ro("address", &address, "Address of the first value.");
 
-  nb::class_<Gram>(m, "Gram", "A kernel matrix: computed, stored, or asked of a function, row by row.")
+  nb::class_<Gram>(m, "Gram", "A kernel matrix: computed from samples, stored, or computed by a Python function row by row.")
       .def_static(
           "of",
           [](const Samples& samples, const KernelFunction& kernel) {
@@ -281,13 +253,13 @@ void kernels(nb::module_& m) {
       .def_prop_ro("n", &Gram::size)
       .def("diagonal", &gram_diagonal)
       .def("rows", &gram_rows, "index"_a.noconvert(), "K[index, :] in float64.")
-      .def("row32", &gram_row32, "i"_a, "K[i, :] in float32, as solvers cache it.")
+      .def("row32", &gram_row32, "i"_a, "K[i, :] in float32.")
       .def("block_rows", &gram_block_rows<double>, "index"_a.noconvert(), "threads"_a = 1,
-           "K[index, :] in float64, made as one block where that is faster.")
+           "K[index, :] in float64, computed as one block if that is faster.")
       .def("block_rows32", &gram_block_rows<float>, "index"_a.noconvert(), "threads"_a = 1,
-           "K[index, :] in float32, made as one block where that is faster.")
-      .def("fill", &gram_fill<float>, "K"_a.noconvert(), "threads"_a = 1, "Write all of K to an n × n array.")
-      .def("fill", &gram_fill<double>, "K"_a.noconvert(), "threads"_a = 1, "Write all of K to an n × n array.")
+           "K[index, :] in float32, computed as one block if that is faster.")
+      .def("fill", &gram_fill<float>, "K"_a.noconvert(), "threads"_a = 1, "Write K to an n × n array.")
+      .def("fill", &gram_fill<double>, "K"_a.noconvert(), "threads"_a = 1, "Write K to an n × n array.")
       .def("block", &gram_block, "rows"_a.noconvert(), "cols"_a.noconvert(), "K[rows][:, cols] in float64.")
       .def("matvec", &gram_matvec, "v"_a.noconvert(), "threads"_a = 1, "K v.");
 

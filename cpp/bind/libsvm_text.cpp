@@ -1,7 +1,11 @@
-// bind/libsvm_text.cpp: LIBSVM's text format as Python sees it.
+// libsvm_text.cpp: LIBSVM's text format for Python.
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "arrays.hpp"
 #include "bind.hpp"
 #include "gram.hpp"
 #include "hinge/io/libsvm_text.hpp"
@@ -11,53 +15,66 @@ namespace hinge::bind {
 namespace {
 
 using namespace nb::literals;
-using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <class T>
-nb::dict read(const Bytes& text, const LibsvmOptions& options, int threads) {
+struct LibsvmBlock {
+  explicit LibsvmBlock(LibsvmRows<T>&& rows)
+      : lines(rows.lines), label(to_numpy(std::move(rows.label))), query(to_numpy(std::move(rows.query))),
+        length(to_numpy(std::move(rows.length))), index(to_numpy(std::move(rows.index))),
+        value(to_numpy(std::move(rows.value))) {}
+
+  std::int64_t lines;
+  NumpyVector<double> label;
+  NumpyVector<std::int64_t> query, length;
+  NumpyVector<std::int32_t> index;
+  NumpyVector<T> value;
+};
+
+template <class T>
+LibsvmBlock<T> read_text(const Vector<const std::uint8_t>& text, bool zero_based, bool strict, std::int64_t features,
+                         std::int64_t first_line, int threads) {
+  const LibsvmOptions options{zero_based, strict, features, first_line};
   LibsvmRows<T> rows;
   {
     const nb::gil_scoped_release nogil;
     rows = read_libsvm<T>({reinterpret_cast<const char*>(text.data()), text.size()}, options, {threads, check_signals});
   }
-  nb::dict out;
-  out["lines"] = rows.lines;
-  out["label"] = to_numpy(std::move(rows.label));
-  out["query"] = to_numpy(std::move(rows.query));
-  out["length"] = to_numpy(std::move(rows.length));
-  out["index"] = to_numpy(std::move(rows.index));
-  out["value"] = to_numpy(std::move(rows.value));
-  return out;
+  return LibsvmBlock<T>(std::move(rows));
 }
 
-nb::dict read_text(Bytes text, bool single, bool zero_based, bool strict, std::int64_t features,
-                   std::int64_t first_line, int threads) {
-  const LibsvmOptions options{zero_based, strict, features, first_line};
-  return single ? read<float>(text, options, threads) : read<double>(text, options, threads);
-}
-
-nb::bytes write_text(const Samples& samples, Vector<double> label, Vector<std::int64_t> query, std::size_t first,
-                     std::size_t last, bool zero_based) {
+nb::bytes write_text(const Samples& samples, const Vector<const double>& label, const Vector<const std::int64_t>& query,
+                     std::size_t first, std::size_t last, bool zero_based) {
   const std::size_t n = rows(samples.view);
   if (label.size() != n || (query.size() != 0 && query.size() != n) || first > last || last > n)
-    throw std::invalid_argument("one label (and qid) per sample is needed");
+    throw std::invalid_argument("label needs one entry per sample, and query as many or none");
   std::string text;
   {
     const nb::gil_scoped_release nogil;
-    text = write_libsvm(samples.view, {label.data(), n}, {query.data(), query.size()}, first, last, zero_based);
+    text = write_libsvm(samples.view, span(label), span(query), first, last, zero_based);
   }
   return nb::bytes(text.data(), text.size());
+}
+
+template <class T>
+void def_reader(nb::module_& m, const char* block_name, const char* function_name) {
+  nb::class_<LibsvmBlock<T>> block(m, block_name, "Samples read from text.  See LibsvmRows in libsvm_text.hpp.");
+  block.def_ro("lines", &LibsvmBlock<T>::lines);
+  def_array(block, "label", &LibsvmBlock<T>::label);
+  def_array(block, "query", &LibsvmBlock<T>::query);
+  def_array(block, "length", &LibsvmBlock<T>::length);
+  def_array(block, "index", &LibsvmBlock<T>::index);
+  def_array(block, "value", &LibsvmBlock<T>::value);
+  m.def(function_name, &read_text<T>, "text"_a, "zero_based"_a, "strict"_a, "features"_a, "first_line"_a, "threads"_a,
+        "Read samples from text.  See libsvm_text.hpp.");
 }
 
 }  // namespace
 
 void libsvm_text(nb::module_& m) {
-  m.def("read_libsvm", &read_text, "text"_a, "single"_a, "zero_based"_a, "strict"_a, "features"_a, "first_line"_a,
-        "threads"_a, "Samples from text.  See libsvm_text.hpp.");
+  def_reader<float>(m, "LibsvmBlock32", "read_libsvm32");
+  def_reader<double>(m, "LibsvmBlock64", "read_libsvm64");
   m.def("write_libsvm", &write_text, "samples"_a, "label"_a.noconvert(), "query"_a.noconvert(), "first"_a, "last"_a,
-        "zero_based"_a, "Samples as text.");
+        "zero_based"_a, "Write samples as text.");
 }
 
 }  // namespace hinge::bind

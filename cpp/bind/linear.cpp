@@ -1,9 +1,10 @@
-// bind/linear.cpp: linear machines as Python sees them.
+// linear.cpp: linear problems, the Crammer-Singer problem and linear decision values for Python.
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 
 #include <stdexcept>
+#include <utility>
 
+#include "arrays.hpp"
 #include "bind.hpp"
 #include "gram.hpp"
 #include "hinge/solvers/crammer_singer.hpp"
@@ -15,18 +16,53 @@ namespace {
 
 using namespace nb::literals;
 
-template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+struct LinearRun {
+  LinearRun(LinearResult&& r, RunHistory history, nb::object error)
+      : status(r.status), iterations(r.iterations), epochs(r.epochs), newton_steps(r.newton_steps),
+        sample_steps(r.sample_steps), passes(r.products), work(r.work), bounds(r.bounds), offset(r.offset),
+        floor(r.floor), weights(to_numpy(std::move(r.weights))), beta(to_numpy(std::move(r.beta))),
+        history(std::move(history)), error(std::move(error)) {}
 
-Span<const double> span(const Vector<double>& v) { return {v.data(), v.size()}; }
+  Status status;
+  std::int64_t iterations, epochs, newton_steps, sample_steps, passes;
+  double work;
+  LinearBounds bounds;
+  double offset, floor;
+  NumpyVector<double> weights, beta;
+  RunHistory history;
+  nb::object error;
+};
 
-nb::dict linear(const Samples& samples, Vector<double> target, Vector<double> lower, Vector<double> upper,
-                Vector<double> ridge, double tube, int bias, double bias_scale, double total, Vector<double> beta,
-                double tolerance, int method, std::int64_t max_iterations, double max_seconds, int threads,
-                std::uint64_t seed, bool expansion, std::size_t block_bytes, nb::object python_control) {
+struct CrammerSingerRun {
+  CrammerSingerRun(CrammerSingerResult&& r, RunHistory history, nb::object error)
+      : status(r.status), iterations(r.iterations), bounds(r.bounds), weights(to_numpy(std::move(r.weights))),
+        offset(to_numpy(std::move(r.offset))), alpha(to_numpy(std::move(r.alpha))), history(std::move(history)),
+        error(std::move(error)) {}
+
+  Status status;
+  std::int64_t iterations;
+  LinearBounds bounds;
+  NumpyVector<double> weights, offset, alpha;
+  RunHistory history;
+  nb::object error;
+};
+
+template <class Record>
+void def_bounds(nb::class_<Record>& record) {
+  record.def_prop_ro("primal", [](const Record& r) { return r.bounds.primal; })
+      .def_prop_ro("dual", [](const Record& r) { return r.bounds.dual; })
+      .def_prop_ro("gap", [](const Record& r) { return r.bounds.gap; })
+      .def_prop_ro("violation", [](const Record& r) { return r.bounds.violation; });
+}
+
+LinearRun solve(const Samples& samples, const Vector<const double>& target, const Vector<const double>& lower,
+                const Vector<const double>& upper, const Vector<const double>& ridge, double tube, int bias,
+                double bias_scale, double total, const Vector<const double>& beta, double tolerance, int method,
+                std::int64_t max_iterations, double max_seconds, int threads, std::uint64_t seed, bool expansion,
+                std::size_t block_bytes, nb::object python_control) {
   const std::size_t n = rows(samples.view);
-  for (std::size_t given : {target.size(), lower.size(), upper.size(), ridge.size(), beta.size()})
-    if (given != n) throw std::invalid_argument("every vector needs one entry per sample");
+  for (std::size_t size : {target.size(), lower.size(), upper.size(), ridge.size(), beta.size()})
+    if (size != n) throw std::invalid_argument("every vector needs one entry per sample");
   const LinearProblem problem{span(target), span(lower), span(upper),
                               span(ridge),  tube,        static_cast<Bias>(bias),
                               bias_scale,   total};
@@ -35,89 +71,77 @@ nb::dict linear(const Samples& samples, Vector<double> target, Vector<double> lo
   PyRunControl control(std::move(python_control));
   LinearResult result;
   {
-    nb::gil_scoped_release nogil;
+    const nb::gil_scoped_release nogil;
     result = solve_linear(samples.view, problem, options, span(beta), control);
   }
-  nb::dict out;
-  out["status"] = static_cast<int>(result.status);
-  out["iterations"] = result.iterations;
-  out["epochs"] = result.epochs;
-  out["newton_steps"] = result.newton_steps;
-  out["sample_steps"] = result.sample_steps;
-  out["passes"] = result.products;
-  out["work"] = result.work;
-  out["primal"] = result.bounds.primal;
-  out["dual"] = result.bounds.dual;
-  out["gap"] = result.bounds.gap;
-  out["violation"] = result.bounds.violation;
-  out["weights"] = to_numpy(std::move(result.weights));
-  out["beta"] = to_numpy(std::move(result.beta));
-  out["offset"] = result.offset;
-  out["floor"] = result.floor;
-  out["history"] = control.history();
-  out["error"] = control.error();
-  return out;
+  return {std::move(result), control.history(), control.error()};
 }
 
-nb::dict crammer_singer(const Samples& samples, Vector<std::int32_t> label, Vector<double> cost, std::size_t classes,
-                        int bias, double bias_scale, Vector<double> alpha, double tolerance,
-                        std::int64_t max_iterations, double max_seconds, std::uint64_t seed, nb::object python_control) {
+CrammerSingerRun solve_multiclass(const Samples& samples, const Vector<const std::int32_t>& label,
+                                  const Vector<const double>& cost, std::size_t classes, int bias, double bias_scale,
+                                  const Vector<const double>& alpha, double tolerance, std::int64_t max_iterations,
+                                  double max_seconds, std::uint64_t seed, nb::object python_control) {
   const std::size_t n = rows(samples.view);
   if (label.size() != n || cost.size() != n || alpha.size() != n * classes || classes < 2)
-    throw std::invalid_argument("one label and one cost per sample, and a variable per class, are needed");
-  for (std::size_t i = 0; i < n; ++i)
-    if (label.data()[i] < 0 || static_cast<std::size_t>(label.data()[i]) >= classes)
-      throw std::invalid_argument("a label is outside the classes");
-  const CrammerSingerProblem problem{{label.data(), n}, span(cost), classes, static_cast<Bias>(bias), bias_scale};
+    throw std::invalid_argument("label and cost need n entries, alpha n · classes, and classes must be at least 2");
+  for (std::int32_t k : span(label))
+    if (k < 0 || static_cast<std::size_t>(k) >= classes)
+      throw std::invalid_argument("labels must be at least 0 and less than the number of classes");
+  const CrammerSingerProblem problem{span(label), span(cost), classes, static_cast<Bias>(bias), bias_scale};
   LinearOptions options;
   options.tolerance = tolerance, options.max_iterations = max_iterations;
   options.max_seconds = max_seconds, options.seed = seed;
   PyRunControl control(std::move(python_control));
   CrammerSingerResult result;
   {
-    nb::gil_scoped_release nogil;
+    const nb::gil_scoped_release nogil;
     result = solve_crammer_singer(samples.view, problem, options, span(alpha), control);
   }
-  nb::dict out;
-  out["status"] = static_cast<int>(result.status);
-  out["iterations"] = result.iterations;
-  out["primal"] = result.bounds.primal;
-  out["dual"] = result.bounds.dual;
-  out["gap"] = result.bounds.gap;
-  out["violation"] = result.bounds.violation;
-  out["weights"] = to_numpy(std::move(result.weights));
-  out["offset"] = to_numpy(std::move(result.offset));
-  out["alpha"] = to_numpy(std::move(result.alpha));
-  out["history"] = control.history();
-  out["error"] = control.error();
-  return out;
+  return {std::move(result), control.history(), control.error()};
 }
 
-nb::ndarray<nb::numpy, double, nb::ndim<2>> products(
-    const Samples& samples, nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> weights,
-    int threads) {
-  const std::size_t n = rows(samples.view), machines = weights.shape(0);
-  if (weights.shape(1) != features(samples.view)) throw std::invalid_argument("one weight per feature is needed");
-  auto* values = new double[n * machines]();
-  nb::ndarray<nb::numpy, double, nb::ndim<2>> out(
-      values, {n, machines}, nb::capsule(values, [](void* p) noexcept { delete[] static_cast<double*>(p); }));
+NumpyMatrix<double> inner_products(const Samples& samples, const Matrix<const double>& weights, int threads) {
+  const std::size_t n = rows(samples.view), outputs = weights.shape(0);
+  if (weights.shape(1) != features(samples.view)) throw std::invalid_argument("weights needs one column per feature");
+  NumpyMatrix<double> out = new_matrix<double>(n, outputs);
   const nb::gil_scoped_release nogil;
-  linear_products(samples.view, {weights.data(), weights.size()}, machines, {threads, check_signals},
-                  {values, n * machines});
+  linear_products(samples.view, {weights.data(), weights.size()}, outputs, {threads, check_signals},
+                  {out.data(), n * outputs});
   return out;
 }
 
 }  // namespace
 
-void linear_machines(nb::module_& m) {
-  m.def("linear", &linear, "samples"_a, "target"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(),
+void linear(nb::module_& m) {
+  auto run = def_record<LinearRun>(m, "LinearRun", "Result of `linear`.");
+  def_bounds(run);
+  run.def_ro("iterations", &LinearRun::iterations)
+      .def_ro("epochs", &LinearRun::epochs)
+      .def_ro("newton_steps", &LinearRun::newton_steps)
+      .def_ro("sample_steps", &LinearRun::sample_steps)
+      .def_ro("passes", &LinearRun::passes)
+      .def_ro("work", &LinearRun::work)
+      .def_ro("offset", &LinearRun::offset)
+      .def_ro("floor", &LinearRun::floor)
+      .def_ro("history", &LinearRun::history);
+  def_array(run, "weights", &LinearRun::weights);
+  def_array(run, "beta", &LinearRun::beta);
+
+  auto multiclass = def_record<CrammerSingerRun>(m, "CrammerSingerRun", "Result of `crammer_singer`.");
+  def_bounds(multiclass);
+  multiclass.def_ro("iterations", &CrammerSingerRun::iterations).def_ro("history", &CrammerSingerRun::history);
+  def_array(multiclass, "weights", &CrammerSingerRun::weights);
+  def_array(multiclass, "offset", &CrammerSingerRun::offset);
+  def_array(multiclass, "alpha", &CrammerSingerRun::alpha);
+
+  m.def("linear", &solve, "samples"_a, "target"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(),
         "ridge"_a.noconvert(), "tube"_a, "bias"_a, "bias_scale"_a, "total"_a, "beta"_a.noconvert(), "tolerance"_a,
         "method"_a, "max_iterations"_a, "max_seconds"_a, "threads"_a, "seed"_a, "expansion"_a, "block_bytes"_a,
-        "control"_a.none() = nb::none(), "A linear machine in signed coordinates.  See linear.hpp.");
-  m.def("crammer_singer", &crammer_singer, "samples"_a, "label"_a.noconvert(), "cost"_a.noconvert(), "classes"_a,
+        "control"_a.none() = nb::none(), "Solve a linear problem in signed coordinates.  See linear.hpp.");
+  m.def("crammer_singer", &solve_multiclass, "samples"_a, "label"_a.noconvert(), "cost"_a.noconvert(), "classes"_a,
         "bias"_a, "bias_scale"_a, "alpha"_a.noconvert(), "tolerance"_a, "max_iterations"_a, "max_seconds"_a, "seed"_a,
-        "control"_a.none() = nb::none(), "All classes at once.  See crammer_singer.hpp.");
-  m.def("products", &products, "samples"_a, "weights"_a.noconvert(), "threads"_a = 1,
+        "control"_a.none() = nb::none(), "Solve the linear Crammer-Singer problem.  See crammer_singer.hpp.");
+  m.def("products", &inner_products, "samples"_a, "weights"_a.noconvert(), "threads"_a = 1,
         "Inner products of every sample with every row of weights.");
 }
 

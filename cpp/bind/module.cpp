@@ -1,16 +1,17 @@
-// module.cpp: hinge._core.native.  Bindings convert arguments and release the GIL, nothing else.
+// module.cpp: hinge._core.native.  Bindings convert arguments and results and release the GIL; they contain no algorithm.
 #include "bind.hpp"
 
 NB_MODULE(native, m) {
   m.doc() = "The compiled core of hinge.";
+  hinge::bind::run_records(m);
   hinge::bind::kernels(m);
-  hinge::bind::solvers(m);
-  hinge::bind::ladders(m);
+  hinge::bind::decomposition(m);
+  hinge::bind::cost_sequences(m);
   hinge::bind::paths(m);
-  hinge::bind::linear_machines(m);
-  hinge::bind::pairs(m);
+  hinge::bind::linear(m);
+  hinge::bind::ranking(m);
   hinge::bind::libsvm_text(m);
-  hinge::bind::online_learners(m);
+  hinge::bind::online(m);
   hinge::bind::adatron(m);
-  hinge::bind::thin(m);
+  hinge::bind::products(m);
 }

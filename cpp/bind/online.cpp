@@ -1,12 +1,15 @@
-// bind/online.cpp: the online learner as Python sees it.  One lock per learner: two threads take turns.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
+// online.cpp: the online learner for Python.  A lock serialises the calls of several threads.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include <cmath>
 #include <mutex>
+#include <optional>
+#include <stdexcept>
 #include <string>
+#include <utility>
 
+#include "arrays.hpp"
 #include "bind.hpp"
 #include "gram.hpp"
 #include "hinge/solvers/online.hpp"
@@ -16,43 +19,109 @@ namespace hinge::bind {
 namespace {
 
 using namespace nb::literals;
-template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Output = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+struct OnlineSummary {
+  NumpyVector<double> offset, level, dropped;
+  NumpyVector<std::int64_t> beyond;
+  double largest;
+};
+
+struct OnlineRecord {
+  explicit OnlineRecord(OnlineState&& s)
+      : vectors(to_numpy(std::move(s.vectors))), coefficients(to_numpy(std::move(s.coefficients))),
+        norms(to_numpy(std::move(s.norms))), offset(to_numpy(std::move(s.offset))), level(to_numpy(std::move(s.level))),
+        dropped(to_numpy(std::move(s.dropped))), beyond(to_numpy(std::move(s.beyond))), scale(s.scale),
+        largest(s.largest), seen(s.seen), head(s.head) {}
+
+  NumpyVector<double> vectors, coefficients, norms, offset, level, dropped;
+  NumpyVector<std::int64_t> beyond;
+  double scale, largest;
+  std::int64_t seen;
+  std::size_t head;
+};
 
 class Learner {
  public:
   Learner(const KernelFunction& kernel, const std::string& loss, double rate, double power, double regularization,
-          double nu, double level, bool offset, std::size_t budget, std::size_t features, std::size_t machines)
-      : learner_(kernel, {online_loss_named(loss), rate, power, regularization, nu, offset, budget}, features, machines,
+          double nu, double level, bool offset, std::size_t budget, std::size_t features, std::size_t outputs)
+      : learner_(kernel, {online_loss_named(loss), rate, power, regularization, nu, offset, budget}, features, outputs,
                  level) {}
 
-  // Rows from first to last; returns how many were learned: fewer than all if the next one overflows.
-  std::size_t learn(const Samples& samples, const Vector<double>& target, const Output& before, std::size_t first,
-                    std::size_t last) {
+  std::size_t learn(const Samples& samples, const Vector<const double>& target, const Matrix<double>& before) {
     const std::size_t n = rows(samples.view);
     if (hinge::features(samples.view) != learner_.features() || target.size() != n || before.shape(0) != n ||
-        before.shape(1) != learner_.machines() || first > last || last > n) {
-      throw std::invalid_argument("online: one target and one row of values per sample is needed");
-    }
+        before.shape(1) != learner_.outputs())
+      throw std::invalid_argument("target needs one entry per sample, and before one row per sample");
     const nb::gil_scoped_release nogil;
-    const std::lock_guard<std::mutex> turn(lock_);
-    Stopwatch watch;
-    double next_look = 0.05;
-    for (std::size_t i = first; i < last; ++i) {
-      if (!learner_.learn(learner_.row(samples.view, i), target.data()[i], before.data() + i * learner_.machines())) {
-        return i - first;
-      }
-      if (i % 64 == 63 && watch.seconds() > next_look) {
-        check_signals();
-        next_look = watch.seconds() + 0.05;
-      }
-    }
-    return last - first;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return learner_.learn(samples.view, span(target), {before.data(), before.size()}, check_signals);
   }
 
-  // One sample: what the learner said of it before, or None if it overflows.  `learns`: also learn it.
-  nb::object one(const Vector<double>& x, double target, bool learns) {
+  std::optional<NumpyVector<double>> learn_one(const Vector<const double>& x, double target) {
+    check_sample(x);
+    if (!std::isfinite(target))
+      throw nb::value_error("y is NaN or infinite; leave the sample out. The model is unchanged");
+    std::vector<double> before(learner_.outputs());
+    {
+      const nb::gil_scoped_release nogil;
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!learner_.learn(learner_.row(hinge::Dense<double>{x.data(), 1, x.size()}, 0), target, before.data()))
+        before.clear();
+    }
+    if (before.empty()) return std::nullopt;
+    return to_numpy(std::move(before));
+  }
+
+  NumpyVector<double> decide_one(const Vector<const double>& x) {
+    check_sample(x);
+    std::vector<double> values(learner_.outputs());
+    {
+      const nb::gil_scoped_release nogil;
+      const std::lock_guard<std::mutex> lock(mutex_);
+      learner_.decide(learner_.row(hinge::Dense<double>{x.data(), 1, x.size()}, 0), values.data());
+    }
+    return to_numpy(std::move(values));
+  }
+
+  OnlineSummary summary() {
+    OnlineState s;
+    {
+      const nb::gil_scoped_release nogil;
+      const std::lock_guard<std::mutex> lock(mutex_);
+      const OnlineState& current = learner_.stored_state();
+      s.offset = current.offset, s.level = current.level, s.dropped = current.dropped, s.beyond = current.beyond;
+      s.largest = current.largest;
+    }
+    return {to_numpy(std::move(s.offset)), to_numpy(std::move(s.level)), to_numpy(std::move(s.dropped)),
+            to_numpy(std::move(s.beyond)), s.largest};
+  }
+
+  OnlineRecord state() {
+    OnlineState s;
+    {
+      const nb::gil_scoped_release nogil;
+      const std::lock_guard<std::mutex> lock(mutex_);
+      s = learner_.state();
+    }
+    return OnlineRecord(std::move(s));
+  }
+
+  void restore(const Vector<const double>& vectors, const Vector<const double>& coefficients,
+               const Vector<const double>& norms, const Vector<const double>& offset, const Vector<const double>& level,
+               const Vector<const double>& dropped, const Vector<const std::int64_t>& beyond, double scale,
+               double largest, std::int64_t seen, std::size_t head) {
+    const OnlineState s{copied(vectors), copied(coefficients), copied(norms), copied(offset), copied(level),
+                        copied(dropped), copied(beyond),       scale,         largest,        seen,          head};
+    const nb::gil_scoped_release nogil;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    learner_.restore(s);
+  }
+
+  std::int64_t seen() const { return learner_.seen(); }
+  std::size_t terms() const { return learner_.terms(); }
+
+ private:
+  void check_sample(const Vector<const double>& x) const {
     if (x.size() != learner_.features()) {
       throw nb::value_error(("x has " + std::to_string(x.size()) + " features, but this learner was started with " +
                              std::to_string(learner_.features()))
@@ -61,96 +130,50 @@ class Learner {
     for (std::size_t f = 0; f < x.size(); ++f) {
       if (!std::isfinite(x.data()[f])) {
         throw nb::value_error(("x contains NaN or infinity (feature " + std::to_string(f) +
-                               "); leave the sample out or fill it in. The model is as it was")
+                               "); leave the sample out or impute the value. The model is unchanged")
                                   .c_str());
       }
     }
-    if (!std::isfinite(target)) throw nb::value_error("y is NaN or infinity; leave the sample out. The model is as it was");
-    std::vector<double> before(learner_.machines());
-    {
-      const nb::gil_scoped_release nogil;
-      const std::lock_guard<std::mutex> turn(lock_);
-      const double* const row = learner_.row(hinge::Dense<double>{x.data(), 1, x.size()}, 0);
-      if (!learns) {
-        learner_.decide(row, before.data());
-      } else if (!learner_.learn(row, target, before.data())) {
-        before.clear();
-      }
-    }
-    if (before.empty()) return nb::none();
-    if (before.size() == 1) return nb::float_(before[0]);
-    return nb::cast(to_numpy(std::move(before)));
   }
 
-  // What is small: a few numbers per machine.
-  nb::dict summary() {
-    OnlineState s;
-    {
-      const nb::gil_scoped_release nogil;
-      const std::lock_guard<std::mutex> turn(lock_);
-      const OnlineState& now = learner_.peek();
-      s.offset = now.offset, s.level = now.level, s.dropped = now.dropped, s.beyond = now.beyond, s.largest = now.largest;
-    }
-    nb::dict out;
-    out["offset"] = to_numpy(std::move(s.offset));
-    out["level"] = to_numpy(std::move(s.level));
-    out["dropped"] = to_numpy(std::move(s.dropped));
-    out["beyond"] = to_numpy(std::move(s.beyond));
-    out["largest"] = s.largest;
-    return out;
-  }
-
-  nb::dict state() {
-    OnlineState s;
-    {
-      const nb::gil_scoped_release nogil;
-      const std::lock_guard<std::mutex> turn(lock_);
-      s = learner_.state();
-    }
-    nb::dict out;
-    out["vectors"] = to_numpy(std::move(s.vectors));
-    out["coefficients"] = to_numpy(std::move(s.coefficients));
-    out["norms"] = to_numpy(std::move(s.norms));
-    out["offset"] = to_numpy(std::move(s.offset));
-    out["level"] = to_numpy(std::move(s.level));
-    out["dropped"] = to_numpy(std::move(s.dropped));
-    out["beyond"] = to_numpy(std::move(s.beyond));
-    out["scale"] = s.scale;
-    out["largest"] = s.largest;
-    out["seen"] = s.seen;
-    out["head"] = s.head;
-    return out;
-  }
-
-  void restore(const Vector<double>& vectors, const Vector<double>& coefficients, const Vector<double>& norms,
-               const Vector<double>& offset, const Vector<double>& level, const Vector<double>& dropped,
-               const Vector<std::int64_t>& beyond, double scale, double largest, std::int64_t seen, std::size_t head) {
-    const auto copy = [](const auto& v) { return std::vector(v.data(), v.data() + v.size()); };
-    const OnlineState s{copy(vectors), copy(coefficients), copy(norms), copy(offset), copy(level),
-                        copy(dropped), copy(beyond),       scale,       largest,      seen,        head};
-    const nb::gil_scoped_release nogil;
-    const std::lock_guard<std::mutex> turn(lock_);
-    learner_.restore(s);
-  }
-
-  std::int64_t seen() const { return learner_.seen(); }
-  std::size_t terms() const { return learner_.terms(); }
-
- private:
   OnlineLearner learner_;
-  std::mutex lock_;
+  std::mutex mutex_;
 };
 
 }  // namespace
 
-void online_learners(nb::module_& m) {
+void online(nb::module_& m) {
+  nb::class_<OnlineSummary> summary(m, "OnlineSummary", "The numbers per output of an online learner.");
+  def_array(summary, "offset", &OnlineSummary::offset);
+  def_array(summary, "level", &OnlineSummary::level);
+  def_array(summary, "dropped", &OnlineSummary::dropped);
+  def_array(summary, "beyond", &OnlineSummary::beyond);
+  summary.def_ro("largest", &OnlineSummary::largest);
+
+  nb::class_<OnlineRecord> state(m, "OnlineState", "The complete state of an online learner.  See OnlineState in online.hpp.");
+  def_array(state, "vectors", &OnlineRecord::vectors);
+  def_array(state, "coefficients", &OnlineRecord::coefficients);
+  def_array(state, "norms", &OnlineRecord::norms);
+  def_array(state, "offset", &OnlineRecord::offset);
+  def_array(state, "level", &OnlineRecord::level);
+  def_array(state, "dropped", &OnlineRecord::dropped);
+  def_array(state, "beyond", &OnlineRecord::beyond);
+  state.def_ro("scale", &OnlineRecord::scale)
+      .def_ro("largest", &OnlineRecord::largest)
+      .def_ro("seen", &OnlineRecord::seen)
+      .def_ro("head", &OnlineRecord::head);
+
   nb::class_<Learner>(m, "OnlineLearner", "Stochastic gradient descent in feature space.  See online.hpp.")
       .def(nb::init<const KernelFunction&, const std::string&, double, double, double, double, double, bool, std::size_t,
                     std::size_t, std::size_t>(),
            "kernel"_a, "loss"_a, "rate"_a, "power"_a, "regularization"_a, "nu"_a, "level"_a, "offset"_a, "budget"_a,
-           "features"_a, "machines"_a)
-      .def("learn", &Learner::learn, "samples"_a, "target"_a.noconvert(), "before"_a.noconvert(), "first"_a, "last"_a)
-      .def("one", &Learner::one, "x"_a, "target"_a, "learns"_a)
+           "features"_a, "outputs"_a)
+      .def("learn", &Learner::learn, "samples"_a, "target"_a.noconvert(), "before"_a.noconvert(),
+           "Learn the samples in order and write their values before each step to `before`.  Returns the number of samples "
+           "learned: fewer than all if the next one overflows.")
+      .def("learn_one", &Learner::learn_one, "x"_a, "target"_a,
+           "Learn one sample and return its values before the step, or None if it overflows.")
+      .def("decide_one", &Learner::decide_one, "x"_a, "The decision values of one sample.")
       .def("summary", &Learner::summary)
       .def("state", &Learner::state)
       .def("restore", &Learner::restore, "vectors"_a, "coefficients"_a, "norms"_a, "offset"_a, "level"_a, "dropped"_a,

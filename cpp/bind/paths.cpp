@@ -1,12 +1,13 @@
-// paths.cpp: the parametric active set as Python sees it.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
+// paths.cpp: the parametric active-set method for Python.
 #include <nanobind/stl/optional.h>
 
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
+#include "arrays.hpp"
 #include "bind.hpp"
 #include "gram.hpp"
 #include "hinge/solvers/path.hpp"
@@ -17,144 +18,138 @@ namespace {
 
 using namespace nb::literals;
 
-template <class T>
-using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Numbers = Vector<const double>;
+using Groups = Vector<const std::int8_t>;
+using Indices = Vector<const std::int32_t>;
 
-std::vector<double> copied(const Numbers& v, std::size_t size, const char* what) {
-  if (v.size() != size) throw std::invalid_argument(std::string(what) + " has the wrong length");
-  return std::vector<double>(v.data(), v.data() + v.size());
-}
-
-struct Snapshot {
+struct PathSnapshot {
   std::shared_ptr<const ActiveSet::Snapshot> state;
 };
 
-nb::dict report(const PathResult& result, const PyRunControl& control) {
-  nb::dict out;
-  out["status"] = static_cast<int>(result.status);
-  out["infeasible"] = result.infeasible;
-  out["reached"] = result.reached;
-  out["events"] = result.events;
-  out["exchanges"] = result.exchanges;
-  out["idle"] = result.idle;
-  out["repairs"] = result.repairs;
-  out["refactorings"] = result.refactorings;
-  out["refreshes"] = result.refreshes;
-  out["violation"] = result.violation;
-  out["margin_sum"] = result.margin_sum;
-  out["error"] = control.error();
-  return out;
+// The columns of hinge::PathRecord.
+struct PathColumns {
+  explicit PathColumns(PathRecord&& r)
+      : start(to_numpy(std::move(r.start))), stop(to_numpy(std::move(r.stop))), mu(to_numpy(std::move(r.mu))),
+        mu_rate(to_numpy(std::move(r.mu_rate))), value(to_numpy(std::move(r.value))), rate(to_numpy(std::move(r.rate))),
+        violation(to_numpy(std::move(r.violation))), offset(to_numpy(std::move(r.offset))),
+        changed_at(to_numpy(std::move(r.changed_at))), margin(to_numpy(std::move(r.margin))),
+        changed(to_numpy(std::move(r.changed))), place(to_numpy(std::move(r.place))) {}
+
+  NumpyVector<double> start, stop, mu, mu_rate, value, rate, violation;
+  NumpyVector<std::int64_t> offset, changed_at;
+  NumpyVector<std::int32_t> margin, changed;
+  NumpyVector<std::int8_t> place;
+};
+
+struct PathRun {
+  PathRun(const PathResult& result, nb::object error)
+      : result(result), status(result.status), error(std::move(error)) {}
+
+  PathResult result;
+  Status status;
+  std::optional<PathColumns> record;  // if requested
+  nb::object error;
+};
+
+std::vector<double> copied(const Numbers& v, std::size_t size, const char* name) {
+  if (v.size() != size) {
+    throw std::invalid_argument(std::string(name) + " has " + std::to_string(v.size()) + " entries but needs " +
+                                std::to_string(size));
+  }
+  return bind::copied(v);
 }
 
-nb::dict columns(PathRecord&& record) {
-  nb::dict out;
-  out["start"] = to_numpy(std::move(record.start));
-  out["stop"] = to_numpy(std::move(record.stop));
-  out["mu"] = to_numpy(std::move(record.mu));
-  out["mu_rate"] = to_numpy(std::move(record.mu_rate));
-  out["offset"] = to_numpy(std::move(record.offset));
-  out["margin"] = to_numpy(std::move(record.margin));
-  out["value"] = to_numpy(std::move(record.value));
-  out["rate"] = to_numpy(std::move(record.rate));
-  out["changed_at"] = to_numpy(std::move(record.changed_at));
-  out["changed"] = to_numpy(std::move(record.changed));
-  out["place"] = to_numpy(std::move(record.place));
-  out["violation"] = to_numpy(std::move(record.violation));
-  return out;
+std::unique_ptr<ActiveSet> make_active_set(const Gram& gram, std::size_t slots, const Groups& group,
+                                           std::size_t cache_bytes, int threads) {
+  if (group.size() != slots * gram.size()) throw std::invalid_argument("group needs slots · n entries");
+  for (std::int8_t g : span(group))
+    if (g < -1 || g > 1) throw std::invalid_argument("entries of group must be -1, 0 or 1");
+  return std::make_unique<ActiveSet>(gram.gram(), slots, span(group), cache_bytes, threads);
 }
 
-// Keeps the kernel matrix it views alive.
-class Follower {
+std::unique_ptr<ActiveSet> make_pair_active_set(const Gram& gram, const Indices& first, const Indices& second,
+                                                const Groups& group, std::size_t cache_bytes, int threads) {
+  if (first.size() == 0 || first.size() != second.size() || group.size() != first.size())
+    throw std::invalid_argument("first, second and group need one entry per pair, and at least one pair");
+  for (std::size_t p = 0; p < first.size(); ++p) {
+    for (std::int32_t i : {first.data()[p], second.data()[p]})
+      if (i < 0 || static_cast<std::size_t>(i) >= gram.size())
+        throw std::invalid_argument("first and second must be rows of the kernel matrix");
+    if (group.data()[p] != -1) throw std::invalid_argument("entries of group must be -1 for pairs");
+  }
+  return std::make_unique<ActiveSet>(gram.gram(), bind::copied(first), bind::copied(second), span(group), cache_bytes,
+                                     threads);
+}
+
+// Keeps the kernel matrix alive.
+class PathFollower {
  public:
-  Follower(nb::object gram, std::size_t slots, const Vector<const std::int8_t>& group, std::size_t cache_bytes,
-           int threads, const std::optional<Vector<const std::int32_t>>& first,
-           const std::optional<Vector<const std::int32_t>>& second)
+  PathFollower(nb::object gram, std::size_t slots, const Groups& group, std::size_t cache_bytes, int threads,
+               const std::optional<Indices>& first, const std::optional<Indices>& second)
       : gram_(std::move(gram)) {
+    if (first.has_value() != second.has_value()) throw std::invalid_argument("pairs need both first and second");
     const Gram& source = nb::cast<const Gram&>(gram_);
-    if (first.has_value() != second.has_value()) throw std::invalid_argument("a pair has two samples");
-    if (first) {
-      pairs(source, *first, *second, group, cache_bytes, threads);
-      return;
-    }
-    if (group.size() != slots * source.size()) throw std::invalid_argument("group needs slots · n entries");
-    for (std::size_t v = 0; v < group.size(); ++v)
-      if (group.data()[v] < -1 || group.data()[v] > 1) throw std::invalid_argument("groups are -1, 0 or 1");
-    set_ = std::make_unique<ActiveSet>(source.gram(), slots, Span<const std::int8_t>(group.data(), group.size()),
-                                       cache_bytes, threads);
+    set_ = first ? make_pair_active_set(source, *first, *second, group, cache_bytes, threads)
+                 : make_active_set(source, slots, group, cache_bytes, threads);
   }
 
-  nb::dict start(const Numbers& beta, const Numbers& linear, const Numbers& lower, const Numbers& upper,
-                 const Numbers& total, double max_seconds, std::int64_t max_events, nb::object python_control) {
+  PathRun start(const Numbers& beta, const Numbers& linear, const Numbers& lower, const Numbers& upper,
+                const Numbers& total, double max_seconds, std::int64_t max_events, nb::object python_control) {
     const std::vector<double> point = copied(beta, set_->size(), "beta");
-    PathData values = data(linear, lower, upper, total);
+    PathData values = data(linear, lower, upper, total, set_->size());
     const PathOptions options{max_seconds, max_events};
     PyRunControl control(std::move(python_control));
     PathResult result;
     {
-      nb::gil_scoped_release nogil;
+      const nb::gil_scoped_release nogil;
       result = set_->start(point, std::move(values), options, control);
     }
-    return report(result, control);
+    return {result, control.error()};
   }
 
-  nb::tuple follow(const Numbers& linear, const Numbers& lower, const Numbers& upper, const Numbers& total,
-                   double origin, double span, bool record, double max_seconds, std::int64_t max_events,
-                   nb::object python_control) {
-    PathData rates = data(linear, lower, upper, total);
+  PathRun follow(const Numbers& linear, const Numbers& lower, const Numbers& upper, const Numbers& total, double origin,
+                 double span, bool record, double max_seconds, std::int64_t max_events, nb::object python_control) {
+    PathData rates = data(linear, lower, upper, total, set_->size());
     const PathOptions options{max_seconds, max_events};
     PyRunControl control(std::move(python_control));
-    PathRecord pieces;
+    PathRecord segments;
     PathResult result;
     {
-      nb::gil_scoped_release nogil;
-      result = set_->follow(std::move(rates), origin, span, record ? &pieces : nullptr, options, control);
+      const nb::gil_scoped_release nogil;
+      result = set_->follow(std::move(rates), origin, span, record ? &segments : nullptr, options, control);
     }
-    nb::object recorded = nb::none();
-    if (record) recorded = columns(std::move(pieces));
-    return nb::make_tuple(report(result, control), recorded);
+    PathRun run(result, control.error());
+    if (record) run.record.emplace(std::move(segments));
+    return run;
   }
 
-  void grow(nb::object gram, const Vector<const std::int8_t>& group, const Numbers& linear, const Numbers& lower,
-            const Numbers& upper, const Numbers& total) {
+  void grow(nb::object gram, const Groups& group, const Numbers& linear, const Numbers& lower, const Numbers& upper,
+            const Numbers& total) {
     const Gram& source = nb::cast<const Gram&>(gram);
     const std::size_t size = group.size();
     if (source.size() == 0 || size % source.size() != 0 || size < set_->size())
-      throw std::invalid_argument("group needs slots · n entries, and no fewer than before");
-    PathData values{copied(linear, size, "linear"), copied(lower, size, "lower"), copied(upper, size, "upper"),
-                    copied(total, set_->groups(), "total")};
+      throw std::invalid_argument("group needs slots · n entries, at least as many as before");
+    PathData values = data(linear, lower, upper, total, size);
     {
-      nb::gil_scoped_release nogil;
-      set_->grow(source.gram(), Span<const std::int8_t>(group.data(), size), std::move(values));
+      const nb::gil_scoped_release nogil;
+      set_->grow(source.gram(), span(group), std::move(values));
     }
     gram_ = std::move(gram);
   }
 
-  nb::object beta() const { return nb::cast(to_numpy(set_->beta())); }
-  nb::object mu() const { return nb::cast(to_numpy(set_->mu())); }
-  nb::object f() const { return nb::cast(to_numpy(std::vector<double>(set_->f()))); }
-  nb::object places() const { return nb::cast(to_numpy(set_->places())); }
+  NumpyVector<double> beta() const { return to_numpy(set_->beta()); }
+  NumpyVector<double> mu() const { return to_numpy(set_->mu()); }
+  NumpyVector<double> f() const { return to_numpy(std::vector<double>(set_->f())); }
+  NumpyVector<std::int8_t> places() const { return to_numpy(set_->places()); }
   std::size_t margin_size() const { return set_->margin_size(); }
-  Snapshot snapshot() const { return {set_->snapshot()}; }
-  void restore(const Snapshot& snapshot) { set_->restore(*snapshot.state); }
+  PathSnapshot snapshot() const { return {set_->snapshot()}; }
+  void restore(const PathSnapshot& snapshot) { set_->restore(*snapshot.state); }
 
  private:
-  void pairs(const Gram& source, const Vector<const std::int32_t>& first, const Vector<const std::int32_t>& second,
-             const Vector<const std::int8_t>& group, std::size_t cache_bytes, int threads) {
-    if (first.size() == 0 || first.size() != second.size() || group.size() != first.size())
-      throw std::invalid_argument("every pair has two samples and a group");
-    for (std::size_t p = 0; p < first.size(); ++p)
-      for (std::int32_t i : {first.data()[p], second.data()[p]})
-        if (i < 0 || static_cast<std::size_t>(i) >= source.size() || group.data()[p] != -1)
-          throw std::invalid_argument("pairs stand on samples that are there, and in no group");
-    set_ = std::make_unique<ActiveSet>(source.gram(), std::vector<std::int32_t>(first.data(), first.data() + first.size()),
-                                       std::vector<std::int32_t>(second.data(), second.data() + second.size()),
-                                       Span<const std::int8_t>(group.data(), group.size()), cache_bytes, threads);
-  }
-
-  PathData data(const Numbers& linear, const Numbers& lower, const Numbers& upper, const Numbers& total) const {
-    return {copied(linear, set_->size(), "linear"), copied(lower, set_->size(), "lower"),
-            copied(upper, set_->size(), "upper"), copied(total, set_->groups(), "total")};
+  PathData data(const Numbers& linear, const Numbers& lower, const Numbers& upper, const Numbers& total,
+                std::size_t size) const {
+    return {copied(linear, size, "linear"), copied(lower, size, "lower"), copied(upper, size, "upper"),
+            copied(total, set_->groups(), "total")};
   }
 
   nb::object gram_;
@@ -164,24 +159,52 @@ class Follower {
 }  // namespace
 
 void paths(nb::module_& m) {
-  nb::class_<Snapshot>(m, "PathSnapshot", "The state of an ActiveSet.");
-  nb::class_<Follower>(m, "ActiveSet", "The parametric active set engine.  See path.hpp.")
-      .def(nb::init<nb::object, std::size_t, const Vector<const std::int8_t>&, std::size_t, int,
-                    const std::optional<Vector<const std::int32_t>>&, const std::optional<Vector<const std::int32_t>>&>(),
+  nb::class_<PathSnapshot>(m, "PathSnapshot", "The state of an ActiveSet.");
+
+  nb::class_<PathColumns> record(m, "PathRecord", "The segments of a piecewise linear path.  See PathRecord in path.hpp.");
+  def_array(record, "start", &PathColumns::start);
+  def_array(record, "stop", &PathColumns::stop);
+  def_array(record, "mu", &PathColumns::mu);
+  def_array(record, "mu_rate", &PathColumns::mu_rate);
+  def_array(record, "offset", &PathColumns::offset);
+  def_array(record, "margin", &PathColumns::margin);
+  def_array(record, "value", &PathColumns::value);
+  def_array(record, "rate", &PathColumns::rate);
+  def_array(record, "changed_at", &PathColumns::changed_at);
+  def_array(record, "changed", &PathColumns::changed);
+  def_array(record, "place", &PathColumns::place);
+  def_array(record, "violation", &PathColumns::violation);
+
+  auto run = def_record<PathRun>(m, "PathRun", "Result of `ActiveSet.start` and `ActiveSet.follow`.");
+  run.def_prop_ro("infeasible", [](const PathRun& r) { return r.result.infeasible; })
+      .def_prop_ro("reached", [](const PathRun& r) { return r.result.reached; })
+      .def_prop_ro("events", [](const PathRun& r) { return r.result.events; })
+      .def_prop_ro("exchanges", [](const PathRun& r) { return r.result.exchanges; })
+      .def_prop_ro("idle", [](const PathRun& r) { return r.result.idle; })
+      .def_prop_ro("repairs", [](const PathRun& r) { return r.result.repairs; })
+      .def_prop_ro("refactorings", [](const PathRun& r) { return r.result.refactorings; })
+      .def_prop_ro("refreshes", [](const PathRun& r) { return r.result.refreshes; })
+      .def_prop_ro("violation", [](const PathRun& r) { return r.result.violation; })
+      .def_prop_ro("margin_sum", [](const PathRun& r) { return r.result.margin_sum; })
+      .def_ro("record", &PathRun::record);
+
+  nb::class_<PathFollower>(m, "ActiveSet", "The parametric active-set method.  See path.hpp.")
+      .def(nb::init<nb::object, std::size_t, const Groups&, std::size_t, int, const std::optional<Indices>&,
+                    const std::optional<Indices>&>(),
            "gram"_a, "slots"_a, "group"_a, "cache_bytes"_a, "threads"_a, "first"_a.none() = nb::none(),
            "second"_a.none() = nb::none())
-      .def("start", &Follower::start, "beta"_a, "linear"_a, "lower"_a, "upper"_a, "total"_a, "max_seconds"_a,
+      .def("start", &PathFollower::start, "beta"_a, "linear"_a, "lower"_a, "upper"_a, "total"_a, "max_seconds"_a,
            "max_events"_a, "control"_a.none() = nb::none())
-      .def("follow", &Follower::follow, "linear"_a, "lower"_a, "upper"_a, "total"_a, "origin"_a, "span"_a, "record"_a,
-           "max_seconds"_a, "max_events"_a, "control"_a.none() = nb::none())
-      .def("grow", &Follower::grow, "gram"_a, "group"_a, "linear"_a, "lower"_a, "upper"_a, "total"_a)
-      .def_prop_ro("beta", &Follower::beta)
-      .def_prop_ro("mu", &Follower::mu)
-      .def_prop_ro("f", &Follower::f)
-      .def_prop_ro("places", &Follower::places)
-      .def_prop_ro("margin_size", &Follower::margin_size)
-      .def("snapshot", &Follower::snapshot)
-      .def("restore", &Follower::restore, "snapshot"_a);
+      .def("follow", &PathFollower::follow, "linear"_a, "lower"_a, "upper"_a, "total"_a, "origin"_a, "span"_a,
+           "record"_a, "max_seconds"_a, "max_events"_a, "control"_a.none() = nb::none())
+      .def("grow", &PathFollower::grow, "gram"_a, "group"_a, "linear"_a, "lower"_a, "upper"_a, "total"_a)
+      .def_prop_ro("beta", &PathFollower::beta, nb::rv_policy::automatic)
+      .def_prop_ro("mu", &PathFollower::mu, nb::rv_policy::automatic)
+      .def_prop_ro("f", &PathFollower::f, nb::rv_policy::automatic)
+      .def_prop_ro("places", &PathFollower::places, nb::rv_policy::automatic)
+      .def_prop_ro("margin_size", &PathFollower::margin_size)
+      .def("snapshot", &PathFollower::snapshot)
+      .def("restore", &PathFollower::restore, "snapshot"_a);
 }
 
 }  // namespace hinge::bind

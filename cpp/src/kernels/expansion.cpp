@@ -133,7 +133,7 @@ class StoreHalf {
  public:
   StoreHalf(std::size_t m, Span<Half> out) : m_(m), out_(out) {}
   void take(std::size_t i, std::size_t first, std::size_t count, const float* values) const {
-    thin_loops().narrow(count, values, out_.data() + i * m_ + first);
+    skinny_loops().narrow(count, values, out_.data() + i * m_ + first);
   }
   void take(std::size_t i, std::size_t first, std::size_t count, const double* values) const {
     float narrow[Blocking::kMaxColumns];
@@ -257,7 +257,7 @@ void columns(const Samples& x, const Samples& z, const KernelFunction& function,
 void columns(const Samples& x, const Samples& z, const KernelFunction& function, Span<std::uint16_t> out,
              const Parallel& parallel) {
   if (out.size() != rows(x) * rows(z)) throw std::invalid_argument("columns: out must be n × m");
-  if (!thin_loops().narrow) throw std::logic_error("columns: this processor has no float16");
+  if (!skinny_loops().narrow) throw std::logic_error("columns: this processor has no float16");
   evaluate(x, z, RowList(rows(z)), function, StoreHalf(rows(z), out), Precision::single, parallel);
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "hinge/run_control.hpp"
 #include "kernels/block_kernel.hpp"
 #include "kernels/loops/vector_ops.hpp"
 #include "kernels/sparse_ops.hpp"
@@ -17,6 +18,8 @@ namespace {
 
 constexpr double kSmallScale = 1e-150;  // below this the decay is multiplied into the coefficients
 constexpr double kNothing = 1e-300;     // a coefficient below this is zero (and not a slow subnormal number)
+constexpr double kPollInterval = 0.05;  // seconds between two calls of poll
+constexpr std::size_t kSamplesPerClock = 64;  // samples between two readings of the clock
 constexpr std::size_t kFirstCapacity = 64;  // a multiple of kPad
 
 constexpr std::pair<std::string_view, OnlineLoss> kLosses[] = {
@@ -71,14 +74,14 @@ double OnlineOptions::step(std::int64_t t) const {
 
 // What a sample needs besides the state: kernel values with the terms, and one dense row.
 struct OnlineLearner::Scratch {
-  Scratch(std::size_t features, std::size_t machines, const KernelFunction& function)
+  Scratch(std::size_t features, std::size_t outputs, const KernelFunction& function)
       : row(features),
         own(2 * kPad),
         own_stack(kPad * function.depth()),
-        value(machines),
-        slope(machines),
-        level(machines),
-        beyond(machines) {
+        value(outputs),
+        slope(outputs),
+        level(outputs),
+        beyond(outputs) {
     std::fill(own.data(), own.data() + 2 * kPad, 0.0);
   }
   void resize(std::size_t capacity, const KernelFunction& function) {
@@ -92,16 +95,16 @@ struct OnlineLearner::Scratch {
   std::vector<char> beyond;
 };
 
-OnlineLearner::OnlineLearner(KernelFunction function, OnlineOptions options, std::size_t features, std::size_t machines,
+OnlineLearner::OnlineLearner(KernelFunction function, OnlineOptions options, std::size_t features, std::size_t outputs,
                              double level)
-    : function_(std::move(function)), options_(options), features_(features), machines_(machines) {
+    : function_(std::move(function)), options_(options), features_(features), outputs_(outputs) {
   options_.check();
-  if (features == 0 || machines == 0) throw std::invalid_argument("online: a learner needs a feature and a machine");
-  state_.offset.assign(machines, 0.0);
-  state_.level.assign(machines, level);
-  state_.dropped.assign(machines, 0.0);
-  state_.beyond.assign(machines, 0);
-  scratch_ = std::make_unique<Scratch>(features, machines, function_);
+  if (features == 0 || outputs == 0) throw std::invalid_argument("online: a learner needs at least one feature and one output");
+  state_.offset.assign(outputs, 0.0);
+  state_.level.assign(outputs, level);
+  state_.dropped.assign(outputs, 0.0);
+  state_.beyond.assign(outputs, 0);
+  scratch_ = std::make_unique<Scratch>(features, outputs, function_);
 }
 
 OnlineLearner::~OnlineLearner() = default;
@@ -152,7 +155,7 @@ void OnlineLearner::decide(const double* x, double* values) {
   }
   const double* const k = kernel_values(x);
   const OnlineLoops& loops = online_loops();
-  for (std::size_t m = 0; m < machines_; ++m) {
+  for (std::size_t m = 0; m < outputs_; ++m) {
     const double f = loops.sum(padded(terms()) / kPad, k, state_.coefficients.data() + m * capacity_);
     values[m] = state_.scale * f + state_.offset[m];
   }
@@ -184,8 +187,8 @@ bool OnlineLearner::learn(const double* x, double target, double* before) {
   const double rate = options_.step(state_.seen + 1);
   const double up = is_width(options_.loss) ? rate : -rate;  // beyond a width: widen; short of a margin: ask for less
   bool grows = false;
-  for (std::size_t m = 0; m < machines_; ++m) {
-    const double y = machines_ == 1 ? target : target == static_cast<double>(m) ? 1.0 : -1.0;
+  for (std::size_t m = 0; m < outputs_; ++m) {
+    const double y = outputs_ == 1 ? target : target == static_cast<double>(m) ? 1.0 : -1.0;
     bool beyond = false;
     s.slope[m] = descent(s.value[m], y, state_.level[m], beyond);
     s.level[m] = options_.nu < 0 ? state_.level[m] : state_.level[m] + up * (beyond ? 1 - options_.nu : -options_.nu);
@@ -199,7 +202,7 @@ bool OnlineLearner::learn(const double* x, double target, double* before) {
   std::copy(s.value.begin(), s.value.end(), before);
   decay(decayed);
   if (grows) append(x, rate, norm);
-  for (std::size_t m = 0; m < machines_; ++m) {
+  for (std::size_t m = 0; m < outputs_; ++m) {
     if (options_.offset) state_.offset[m] += rate * s.slope[m];
     state_.level[m] = s.level[m];
     state_.beyond[m] += s.beyond[m];
@@ -208,11 +211,25 @@ bool OnlineLearner::learn(const double* x, double target, double* before) {
   return true;
 }
 
+std::size_t OnlineLearner::learn(const Samples& samples, Span<const double> target, Span<double> before,
+                                 const std::function<void()>& poll) {
+  const Stopwatch stopwatch;
+  double next_poll = kPollInterval;
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    if (!learn(row(samples, i), target[i], before.data() + i * outputs_)) return i;
+    if (i % kSamplesPerClock == kSamplesPerClock - 1 && stopwatch.seconds() > next_poll) {
+      poll();
+      next_poll = stopwatch.seconds() + kPollInterval;
+    }
+  }
+  return target.size();
+}
+
 // Whether all that a step is about to write is a number: a learner that holds an infinity can neither go on nor be saved.
 bool OnlineLearner::stays_finite(double rate, double scale, double norm) const {
   if (!std::isfinite(norm)) return false;
   const bool full = options_.budget != 0 && terms() == options_.budget;
-  for (std::size_t m = 0; m < machines_; ++m) {
+  for (std::size_t m = 0; m < outputs_; ++m) {
     const double step = rate * scratch_->slope[m];
     if (!std::isfinite(step / (scale < kSmallScale ? 1 : scale)) || !std::isfinite(state_.offset[m] + step)) return false;
     if (full && !std::isfinite(state_.dropped[m] + weight(m, state_.head))) return false;
@@ -232,8 +249,8 @@ void OnlineLearner::decay(double factor) {
 }
 
 // ‖a k(z, ·)‖ of one term.
-double OnlineLearner::weight(std::size_t machine, std::size_t slot) const {
-  return std::fabs(state_.scale * state_.coefficients[machine * capacity_ + slot]) * state_.norms[slot];
+double OnlineLearner::weight(std::size_t output, std::size_t slot) const {
+  return std::fabs(state_.scale * state_.coefficients[output * capacity_ + slot]) * state_.norms[slot];
 }
 
 // A free slot; without one, that of the oldest term, whose weight from now on is part of the bound.
@@ -241,7 +258,7 @@ std::size_t OnlineLearner::next_slot() {
   const std::size_t count = terms();
   if (options_.budget != 0 && count == options_.budget) {
     const std::size_t slot = state_.head;
-    for (std::size_t m = 0; m < machines_; ++m) {
+    for (std::size_t m = 0; m < outputs_; ++m) {
       state_.dropped[m] += weight(m, slot);
     }
     state_.head = slot + 1 == count ? 0 : slot + 1;
@@ -257,8 +274,8 @@ void OnlineLearner::reserve() {
   if (count < capacity_ || (options_.budget != 0 && count == options_.budget)) return;
   std::size_t wanted = capacity_ == 0 ? kFirstCapacity : 2 * capacity_;
   if (options_.budget != 0) wanted = std::min(wanted, padded(options_.budget));
-  std::vector<double> coefficients(machines_ * wanted, 0.0);
-  for (std::size_t m = 0; m < machines_ && capacity_ != 0; ++m) {
+  std::vector<double> coefficients(outputs_ * wanted, 0.0);
+  for (std::size_t m = 0; m < outputs_ && capacity_ != 0; ++m) {
     std::copy_n(state_.coefficients.data() + m * capacity_, capacity_, coefficients.data() + m * wanted);
   }
   state_.vectors.resize(wanted * features_, 0.0);
@@ -273,7 +290,7 @@ void OnlineLearner::append(const double* x, double rate, double norm) {
   for (std::size_t f = 0; f < features_; ++f) state_.vectors[place(slot, f)] = x[f];
   state_.norms[slot] = norm;
   state_.largest = std::max(state_.largest, norm);
-  for (std::size_t m = 0; m < machines_; ++m) {
+  for (std::size_t m = 0; m < outputs_; ++m) {
     state_.coefficients[m * capacity_ + slot] = rate * scratch_->slope[m] / state_.scale;
   }
 }
@@ -282,11 +299,11 @@ OnlineState OnlineLearner::state() const {
   OnlineState out = state_;
   const std::size_t count = terms();
   out.vectors.resize(count * features_);
-  out.coefficients.resize(machines_ * count);
+  out.coefficients.resize(outputs_ * count);
   for (std::size_t j = 0; j < count; ++j) {
     for (std::size_t f = 0; f < features_; ++f) out.vectors[j * features_ + f] = state_.vectors[place(j, f)];
   }
-  for (std::size_t m = 0; m < machines_; ++m) {
+  for (std::size_t m = 0; m < outputs_; ++m) {
     std::copy_n(state_.coefficients.data() + m * capacity_, count, out.coefficients.data() + m * count);
   }
   return out;
@@ -294,9 +311,9 @@ OnlineState OnlineLearner::state() const {
 
 void OnlineLearner::restore(const OnlineState& from) {
   const std::size_t count = from.norms.size();
-  const bool fits = from.vectors.size() == count * features_ && from.coefficients.size() == machines_ * count &&
-                    from.offset.size() == machines_ && from.level.size() == machines_ &&
-                    from.dropped.size() == machines_ && from.beyond.size() == machines_ &&
+  const bool fits = from.vectors.size() == count * features_ && from.coefficients.size() == outputs_ * count &&
+                    from.offset.size() == outputs_ && from.level.size() == outputs_ &&
+                    from.dropped.size() == outputs_ && from.beyond.size() == outputs_ &&
                     (options_.budget == 0 || count <= options_.budget) && from.seen >= 0 && from.scale > 0 &&
                     (from.head == 0 || (from.head < count && count == options_.budget)) &&
                     std::isfinite(from.scale) && std::isfinite(from.largest) && finite(from.vectors) &&
@@ -306,11 +323,11 @@ void OnlineLearner::restore(const OnlineState& from) {
   const std::size_t capacity = count == 0 ? 0 : padded(count);
   OnlineState fresh = from;
   fresh.vectors.assign(capacity * features_, 0.0);
-  fresh.coefficients.assign(machines_ * capacity, 0.0);
+  fresh.coefficients.assign(outputs_ * capacity, 0.0);
   for (std::size_t j = 0; j < count; ++j) {
     for (std::size_t f = 0; f < features_; ++f) fresh.vectors[place(j, f)] = from.vectors[j * features_ + f];
   }
-  for (std::size_t m = 0; m < machines_; ++m) {
+  for (std::size_t m = 0; m < outputs_; ++m) {
     std::copy_n(from.coefficients.data() + m * count, count, fresh.coefficients.data() + m * capacity);
   }
   scratch_->resize(capacity, function_);

@@ -66,14 +66,14 @@ HINGE_INLINE void tile(size_t first, size_t last, const T* const* rows, const fl
 #pragma GCC unroll 8
   for (size_t r = 0; r < R; ++r) {
 #pragma GCC unroll 8
-    for (size_t c = 0; c < C; ++c) sums[r * kThinWidth + c] += across(s[r][c]);
+    for (size_t c = 0; c < C; ++c) sums[r * kSkinnyWidth + c] += across(s[r][c]);
   }
 }
 
 template <class T, size_t C>
 void tiles(size_t first, size_t last, const T* const* rows, const float* W, size_t stride, double* sums) {
-  for (size_t r = 0; r < kThinRows; r += kTileRows)
-    tile<T, kTileRows, C>(first, last, rows + r, W, stride, sums + r * kThinWidth);
+  for (size_t r = 0; r < kSkinnyRows; r += kTileRows)
+    tile<T, kTileRows, C>(first, last, rows + r, W, stride, sums + r * kSkinnyWidth);
 }
 
 template <class T>
@@ -97,27 +97,27 @@ void chunk_times(size_t first, size_t last, const T* const* rows, const float* W
 template <class T>
 struct Tail {
   Tail(size_t n, const T* const* rows) : whole(n / kLanes * kLanes) {
-    for (size_t r = 0; r < kThinRows; ++r) {
+    for (size_t r = 0; r < kSkinnyRows; ++r) {
       for (size_t j = whole; j < n; ++j) values[r][j - whole] = rows[r][j];
       row[r] = values[r];
     }
   }
   const size_t whole;
-  T values[kThinRows][kLanes] = {};
-  const T* row[kThinRows];
+  T values[kSkinnyRows][kLanes] = {};
+  const T* row[kSkinnyRows];
 };
 
 template <class T>
 void times(size_t n, const T* const* rows, const float* W, size_t stride, size_t k, float* out) {
-  double sums[kThinRows * kThinWidth] = {};
+  double sums[kSkinnyRows * kSkinnyWidth] = {};
   const Tail<T> tail(n, rows);
   for (size_t first = 0; first < tail.whole; first += kChunk) {
     const size_t last = first + kChunk < tail.whole ? first + kChunk : tail.whole;
     chunk_times(first, last, rows, W, stride, k, sums);
   }
   if (tail.whole < n) chunk_times(0, kLanes, tail.row, W + tail.whole, stride, k, sums);
-  for (size_t r = 0; r < kThinRows; ++r)
-    for (size_t c = 0; c < k; ++c) out[r * kThinWidth + c] = static_cast<float>(sums[r * kThinWidth + c]);
+  for (size_t r = 0; r < kSkinnyRows; ++r)
+    for (size_t c = 0; c < k; ++c) out[r * kSkinnyWidth + c] = static_cast<float>(sums[r * kSkinnyWidth + c]);
 }
 
 template <class T>
@@ -131,9 +131,9 @@ HINGE_INLINE void add_at(const T* const* rows, size_t j, const float* R, size_t 
 #pragma GCC unroll 16
     for (size_t r = 1; r < kAddRows; ++r) {
       if (r % 2) {
-        odd += values[r] * R[r * kThinWidth + c];
+        odd += values[r] * R[r * kSkinnyWidth + c];
       } else {
-        even += values[r] * R[r * kThinWidth + c];
+        even += values[r] * R[r * kSkinnyWidth + c];
       }
     }
     store(to, odd + even);
@@ -143,8 +143,8 @@ HINGE_INLINE void add_at(const T* const* rows, size_t j, const float* R, size_t 
 template <class T>
 void add(size_t n, const T* const* rows, const float* R, size_t k, float* G, size_t stride) {
   const Tail<T> tail(n, rows);
-  for (size_t r = 0; r < kThinRows; r += kAddRows) {
-    const float* const factors = R + r * kThinWidth;
+  for (size_t r = 0; r < kSkinnyRows; r += kAddRows) {
+    const float* const factors = R + r * kSkinnyWidth;
     for (size_t j = 0; j < tail.whole; j += kLanes) add_at(rows + r, j, factors, k, G + j, stride);
     if (tail.whole < n) add_at(tail.row + r, 0, factors, k, G + tail.whole, stride);
   }
@@ -159,9 +159,9 @@ void narrow(size_t n, const float* x, Half* out) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out + j), _mm256_cvtps_ph(_mm256_loadu_ps(x + j), nearest));
   for (; j < n; ++j) out[j] = static_cast<Half>(_cvtss_sh(x[j], nearest));
 }
-constexpr ThinLoops every_thin_loop = {{times<float>, add<float>}, {times<Half>, add<Half>}, narrow};
+constexpr SkinnyLoops kSkinnyLoops = {{times<float>, add<float>}, {times<Half>, add<Half>}, narrow};
 #else
-constexpr ThinLoops every_thin_loop = {{times<float>, add<float>}, {nullptr, nullptr}, nullptr};
+constexpr SkinnyLoops kSkinnyLoops = {{times<float>, add<float>}, {nullptr, nullptr}, nullptr};
 #endif
 
 }  // namespace

@@ -3,6 +3,6 @@
 
 namespace hinge {
 
-const ThinLoops thin_loops_avx2 = every_thin_loop;
+const SkinnyLoops skinny_loops_avx2 = kSkinnyLoops;
 
 }  // namespace hinge

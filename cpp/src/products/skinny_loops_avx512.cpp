@@ -3,6 +3,6 @@
 
 namespace hinge {
 
-const ThinLoops thin_loops_avx512 = every_thin_loop;
+const SkinnyLoops skinny_loops_avx512 = kSkinnyLoops;
 
 }  // namespace hinge

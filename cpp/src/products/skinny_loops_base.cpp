@@ -3,6 +3,6 @@
 
 namespace hinge {
 
-const ThinLoops thin_loops_base = every_thin_loop;
+const SkinnyLoops skinny_loops_base = kSkinnyLoops;
 
 }  // namespace hinge

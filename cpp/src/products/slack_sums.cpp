@@ -34,8 +34,8 @@ void block(std::size_t size, const float* f, const float* sign, const float* cos
 
 }  // namespace
 
-void margins(std::size_t m, std::size_t k, const float* f, const float* sign, const float* cost, const double* b,
-             float* missing, const MarginSums& sums, const Parallel& parallel) {
+void slack_sums(std::size_t m, std::size_t k, const float* f, const float* sign, const float* cost, const double* b,
+             float* missing, const SlackSums& sums, const Parallel& parallel) {
   std::vector<float> offsets(kRows * k);
   for (std::size_t e = 0; e < offsets.size(); ++e) offsets[e] = static_cast<float>(b[e % k]);
   const std::size_t tasks = (m + kPart - 1) / kPart;

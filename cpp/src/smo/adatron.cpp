@@ -7,7 +7,7 @@ namespace hinge {
 namespace {
 
 // Where the objective falls along one variable: towards its minimum, or to the end of the box where it has none.
-double best_value(const TurnProblem& problem, std::size_t v, double here, double slope) noexcept {
+double best_value(const AdatronProblem& problem, std::size_t v, double here, double slope) noexcept {
   const double lower = problem.lower[v], upper = problem.upper[v];
   double target = here;
   if (problem.curvature[v] > 0)
@@ -19,7 +19,7 @@ double best_value(const TurnProblem& problem, std::size_t v, double here, double
 
 }  // namespace
 
-void take_turns(const TurnProblem& problem, Span<const std::int64_t> order, Span<double> alpha, Span<double> f,
+void adatron_sweep(const AdatronProblem& problem, Span<const std::int64_t> order, Span<double> alpha, Span<double> f,
                 Span<double> change, Span<double> missing) noexcept {
   const std::size_t n = problem.samples;
   for (const std::int64_t sample : order) {

@@ -27,7 +27,7 @@ class Smo {
         n_(kernel.size()), slots_(problem.slots), cache_(options.cache_bytes, n_), diagonal_all_(n_) {}
 
   SmoResult run() {
-    result_.single = sizeof(T) == sizeof(float);
+    result_.single_precision = sizeof(T) == sizeof(float);
     start();
     while (!finished()) {
       if (options_.shrinking && --until_shrink_ <= 0) {

@@ -50,11 +50,12 @@ constexpr std::size_t kMaxConcurrent = 16;  // problems at a time, at most
 
 class Many {
  public:
-  Many(const KernelSource& kernel, const std::vector<ProblemPart>& parts, const WorkingSetOptions& options,
+  Many(const KernelSource& kernel, const std::vector<BatchProblem>& parts, const WorkingSetOptions& options,
        RunControl& control)
       : kernel_(kernel), parts_(parts), options_(options), control_(control),
         threads_(kernel.concurrent() ? options.threads : 1), diagonal_(kernel.size()), results_(parts.size()),
         order_(parts.size()) {
+    for (BatchResult& each : results_) each.result.status = Status::interrupted, each.result.exact = false;
     kernel.diagonal(diagonal_);
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     std::stable_sort(order_.begin(), order_.end(), [this](std::size_t a, std::size_t b) { return work(a) > work(b); });
@@ -94,7 +95,7 @@ class Many {
   }
 
   void solve(std::size_t part, int threads, RunControl& control) {
-    const ProblemPart& p = parts_[part];
+    const BatchProblem& p = parts_[part];
     WorkingSetOptions options = options_;
     options.threads = threads;
     options.max_seconds = seconds_left();
@@ -105,22 +106,20 @@ class Many {
     } else {
       results_[part].result = solved(Restricted(kernel_, p.samples, diagonal_), p, options, control);
     }
-    results_[part].begun = true;
   }
 
-  static SmoResult solved(const KernelSource& kernel, const ProblemPart& p, const WorkingSetOptions& options,
+  static SmoResult solved(const KernelSource& kernel, const BatchProblem& p, const WorkingSetOptions& options,
                           RunControl& control) {
     const Stopwatch watch;
     const auto solver = p.double_rows ? solve_working_set<double> : solve_working_set<float>;
     SmoResult result = solver(kernel, p.problem, options, p.beta, p.f, control);
-    if (!p.polish || result.status != Status::solved || !result.exact || result.rough) return result;
+    if (!p.polish || result.status != Status::solved || !result.exact || result.insufficient_precision) return result;
     const auto go_on = [&] {
       if (control.interrupted()) result.status = Status::interrupted;
       return result.status == Status::solved && (options.max_seconds < 0 || watch.seconds() < options.max_seconds);
     };
     const Parallel parallel{options.threads, {}};
-    result.polish = static_cast<int>(
-        polish(kernel, p.problem, p.totals, p.beta, p.f, result.violation, parallel, go_on));
+    result.polish = polish(kernel, p.problem, p.totals, p.beta, p.f, result.violation, parallel, go_on);
     return result;
   }
 
@@ -162,7 +161,7 @@ class Many {
   }
 
   const KernelSource& kernel_;
-  const std::vector<ProblemPart>& parts_;
+  const std::vector<BatchProblem>& parts_;
   const WorkingSetOptions& options_;
   RunControl& control_;
   const int threads_;
@@ -174,7 +173,7 @@ class Many {
 
 }  // namespace
 
-std::vector<BatchResult> solve_many(const KernelSource& kernel, const std::vector<ProblemPart>& parts,
+std::vector<BatchResult> solve_batch(const KernelSource& kernel, const std::vector<BatchProblem>& parts,
                                    const WorkingSetOptions& options, RunControl& control) {
   return Many(kernel, parts, options, control).run();
 }

@@ -47,21 +47,21 @@ struct Stand {
   std::vector<std::int8_t> group;
   double cost = 0;  // 0: none yet
 
-  SignedProblem problem(const LadderPart& part) const { return {part.linear, lower, upper, group, part.slots}; }
+  SignedProblem problem(const CostSequenceProblem& part) const { return {part.linear, lower, upper, group, part.slots}; }
 
-  void open(const LadderPart& part) {
+  void open(const CostSequenceProblem& part) {
     const std::size_t n = part.samples.size(), size = part.slots * n;
     group.assign(size, 0), f.assign(n, 0.0);
     for (std::vector<double>* v : {&beta, &lower, &upper}) v->assign(size, 0.0);
     cost = 0;
   }
 
-  void set_bounds(const LadderPart& part) {
+  void set_bounds(const CostSequenceProblem& part) {
     for (std::size_t v = 0; v < lower.size(); ++v) lower[v] = cost * part.lower[v], upper[v] = cost * part.upper[v];
   }
 
   // The boxes of a new cost, and a start in them.  True if it is the solution already.
-  bool move_to(const LadderPart& part, double next) {
+  bool move_to(const CostSequenceProblem& part, double next) {
     const double scale = cost > 0 ? next / cost : 0.0;
     bool same = cost > 0;
     for (std::size_t v = 0; v < lower.size() && same; ++v) {
@@ -84,7 +84,7 @@ struct Stand {
 
 // argmin over μ of the gap: a weighted median of the kinks −g, of which only those between the thresholds count.
 // docs/math (5); where the gap is flat, the middle.
-double best_offset(const LadderPart& part, const Stand& stand) {
+double best_offset(const CostSequenceProblem& part, const Stand& stand) {
   const std::vector<double>& beta = stand.beta;
   constexpr double inf = std::numeric_limits<double>::infinity();
   const std::size_t n = part.samples.size(), size = part.slots * n;
@@ -120,10 +120,10 @@ template <class T>
 class Climber {
  public:
   Climber(const KernelSource& kernel, Span<const double> diagonal, Span<const double> costs,
-          const LadderOptions& options, const Stopwatch& watch, int threads)
+          const CostSequenceOptions& options, const Stopwatch& watch, int threads)
       : kernel_(kernel), diagonal_(diagonal), costs_(costs), options_(options), watch_(watch), threads_(threads) {}
 
-  void open(const LadderPart& part, bool resident) {
+  void open(const CostSequenceProblem& part, bool resident) {
     part_ = &part, resident_ = resident;
     if (resident_) rows_.open(kernel_, part.samples, diagonal_);
     stand_.open(part);
@@ -131,7 +131,7 @@ class Climber {
 
   // The problem for cost r.  False if there is no time for it.
   bool climb(std::size_t r, Poller& poller) {
-    const LadderPart& part = *part_;
+    const CostSequenceProblem& part = *part_;
     poller_ = &poller;
     poller.poll();
     if (out_of_time()) return false;
@@ -164,7 +164,7 @@ class Climber {
 
   // SMO over all samples, their rows at hand; if that takes long, the rest of the way with shrinking.
   SmoResult solve() {
-    const LadderPart& part = *part_;
+    const CostSequenceProblem& part = *part_;
     const SignedProblem problem = stand_.problem(part);
     everyone_.resize(n());
     std::iota(everyone_.begin(), everyone_.end(), 0);
@@ -218,7 +218,7 @@ class Climber {
     PollerControl control(*poller_);
     const SignedProblem problem = stand_.problem(*part_);
     SmoResult result = solve_working_set<T>(kernel, problem, options, stand_.beta, stand_.f, control);
-    if (!result.rough || result.status != Status::solved) return result;
+    if (!result.insufficient_precision || result.status != Status::solved) return result;
     options.max_seconds = seconds_left();
     const std::int64_t taken = result.iterations;
     result = solve_working_set<double>(kernel, problem, options, stand_.beta, stand_.f, control);
@@ -228,10 +228,10 @@ class Climber {
 
   const KernelSource& kernel_;
   Span<const double> diagonal_, costs_;
-  const LadderOptions& options_;
+  const CostSequenceOptions& options_;
   const Stopwatch& watch_;
   const int threads_;
-  const LadderPart* part_ = nullptr;
+  const CostSequenceProblem* part_ = nullptr;
   Poller* poller_ = nullptr;
   bool resident_ = true;
   Stand stand_;
@@ -245,8 +245,8 @@ struct Task {
 };
 
 template <class T>
-void climb_all(const KernelSource& kernel, const std::vector<LadderPart>& parts, Span<const double> costs,
-               const LadderOptions& options, const Parallel& parallel) {
+void solve_all(const KernelSource& kernel, const std::vector<CostSequenceProblem>& parts, Span<const double> costs,
+               const CostSequenceOptions& options, const Parallel& parallel) {
   std::vector<double> diagonal(kernel.size());
   kernel.diagonal(diagonal);
   const Stopwatch watch;
@@ -291,10 +291,10 @@ void climb_all(const KernelSource& kernel, const std::vector<LadderPart>& parts,
 
 }  // namespace
 
-void climb(const KernelSource& kernel, const std::vector<LadderPart>& parts, Span<const double> costs,
-           const LadderOptions& options, const Parallel& parallel) {
-  if (options.double_rows) climb_all<double>(kernel, parts, costs, options, parallel);
-  else climb_all<float>(kernel, parts, costs, options, parallel);
+void solve_cost_sequences(const KernelSource& kernel, const std::vector<CostSequenceProblem>& parts, Span<const double> costs,
+           const CostSequenceOptions& options, const Parallel& parallel) {
+  if (options.double_rows) solve_all<double>(kernel, parts, costs, options, parallel);
+  else solve_all<float>(kernel, parts, costs, options, parallel);
 }
 
 }  // namespace hinge

@@ -75,7 +75,7 @@ class Engine {
   // ---- entering and leaving ------------------------------------------------------------------------------------
 
   void start() {
-    result_.exact = false, result_.single = kSingle;
+    result_.exact = false, result_.single_precision = kSingle;
     kernel_.diagonal(active_.diagonal());
     double largest = 0;
     for (double d : active_.diagonal()) largest = std::max(largest, std::abs(d));
@@ -182,9 +182,9 @@ class Engine {
     if (!kSingle) return true;
     if (look_again() <= tolerable())
       return (steps().violation() <= kkt_tolerance() && solved()) || ++almost_ > kRefinements;
-    result_.rough = result_.recomputations >= kRefinements;
-    if (!result_.rough) recompute();
-    return result_.rough;
+    result_.insufficient_precision = result_.recomputations >= kRefinements;
+    if (!result_.insufficient_precision) recompute();
+    return result_.insufficient_precision;
   }
 
   double tolerable() const {

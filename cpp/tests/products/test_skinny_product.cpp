@@ -33,9 +33,9 @@ void compare(std::size_t m, std::size_t n, std::size_t k, bool some, int threads
   const std::vector<float> D = numbers(rows * k, 3);
   std::vector<float> product(rows * k), again(rows * k);
   std::vector<double> pulled(n * k), weighted(n * k), wide(rows * k, 0.0);
-  thin_times(tall, k, W.data(), product.data(), {threads, {}});
-  thin_transposed(tall, k, D.data(), pulled.data(), {threads, {}});
-  thin_weighted(tall, k, W.data(), D.data(), again.data(), weighted.data(), {threads, {}});
+  skinny_product(tall, k, W.data(), product.data(), {threads, {}});
+  skinny_transposed_product(tall, k, D.data(), pulled.data(), {threads, {}});
+  skinny_weighted_product(tall, k, W.data(), D.data(), again.data(), weighted.data(), {threads, {}});
   const auto row = [&](std::size_t i) { return K.data() + (some ? static_cast<std::size_t>(list[i]) : i) * n; };
   double apart = 0;
   for (std::size_t i = 0; i < rows; ++i) {
@@ -63,7 +63,7 @@ constexpr float kNumbers[] = {0.0F, 0.5F, 1.0F, 0.25F, -0.5F, 1.5F, 5.9604645e-8
 constexpr Half kBits[] = {0x0000, 0x3800, 0x3C00, 0x3400, 0xB800, 0x3E00, 0x0001, 0x2E66};
 
 void compare_half(std::size_t m, std::size_t n, std::size_t k) {
-  if (!half_is_fast()) return;
+  if (!has_float16_loops()) return;
   std::vector<float> K(m * n), W = numbers(n * k, 2), D = numbers(m * k, 3);
   std::vector<Half> bits(m * n);
   for (std::size_t e = 0; e < K.size(); ++e) K[e] = kNumbers[(e * 5 + e / 7) % 8], bits[e] = kBits[(e * 5 + e / 7) % 8];
@@ -71,35 +71,35 @@ void compare_half(std::size_t m, std::size_t n, std::size_t k) {
   const TallMatrix<Half> narrow{bits.data(), m, n, {}};
   std::vector<float> first(m * k), second(m * k), rounded(m * n);
   std::vector<double> pulled(n * k), again(n * k);
-  thin_weighted(wide, k, W.data(), D.data(), first.data(), pulled.data(), {2, {}});
-  thin_weighted(narrow, k, W.data(), D.data(), second.data(), again.data(), {2, {}});
+  skinny_weighted_product(wide, k, W.data(), D.data(), first.data(), pulled.data(), {2, {}});
+  skinny_weighted_product(narrow, k, W.data(), D.data(), second.data(), again.data(), {2, {}});
   test::expect(first == second && pulled == again, "float16 is widened without a loss");
   std::vector<Half> back(m * n);
-  thin_loops().narrow(K.size(), K.data(), back.data());
+  skinny_loops().narrow(K.size(), K.data(), back.data());
   test::expect(back == bits, "float32 is narrowed to the nearest");
 }
 
 template <class T>
-void compare_loops(const ThinLoopsOf<T>& loops, const std::vector<T>& values, const std::vector<float>& wide, std::size_t n,
+void compare_loops(const SkinnyLoopsOf<T>& loops, const std::vector<T>& values, const std::vector<float>& wide, std::size_t n,
                    std::size_t k, const std::string& name) {
-  const std::size_t stride = (n + kThinPad - 1) / kThinPad * kThinPad;
-  std::vector<float> W(k * stride, 0.0F), G(k * stride, 1.0F), out(kThinRows * kThinWidth);
-  const std::vector<float> R = numbers(kThinRows * kThinWidth, 5), some = numbers(k * n, 6);
+  const std::size_t stride = (n + kSkinnyPad - 1) / kSkinnyPad * kSkinnyPad;
+  std::vector<float> W(k * stride, 0.0F), G(k * stride, 1.0F), out(kSkinnyRows * kSkinnyWidth);
+  const std::vector<float> R = numbers(kSkinnyRows * kSkinnyWidth, 5), some = numbers(k * n, 6);
   for (std::size_t c = 0; c < k; ++c) std::copy_n(some.data() + c * n, n, W.data() + c * stride);
-  const T* rows[kThinRows];
-  for (std::size_t r = 0; r < kThinRows; ++r) rows[r] = values.data() + r * n;
+  const T* rows[kSkinnyRows];
+  for (std::size_t r = 0; r < kSkinnyRows; ++r) rows[r] = values.data() + r * n;
   loops.times(n, rows, W.data(), stride, k, out.data());
   loops.add(n, rows, R.data(), k, G.data(), stride);
   double apart = 0;
   for (std::size_t c = 0; c < k; ++c) {
-    for (std::size_t r = 0; r < kThinRows; ++r) {
+    for (std::size_t r = 0; r < kSkinnyRows; ++r) {
       double sum = 0;
       for (std::size_t j = 0; j < n; ++j) sum += double(wide[r * n + j]) * double(W[c * stride + j]);
-      apart = std::max(apart, std::abs(sum - double(out[r * kThinWidth + c])));
+      apart = std::max(apart, std::abs(sum - double(out[r * kSkinnyWidth + c])));
     }
     for (std::size_t j = 0; j < n; ++j) {
       double sum = 1;
-      for (std::size_t r = 0; r < kThinRows; ++r) sum += double(wide[r * n + j]) * double(R[r * kThinWidth + c]);
+      for (std::size_t r = 0; r < kSkinnyRows; ++r) sum += double(wide[r * n + j]) * double(R[r * kSkinnyWidth + c]);
       apart = std::max(apart, std::abs(sum - double(G[c * stride + j])));
     }
   }
@@ -107,18 +107,18 @@ void compare_loops(const ThinLoopsOf<T>& loops, const std::vector<T>& values, co
 }
 
 void compare_instruction_sets(std::size_t n, std::size_t k) {
-  std::vector<float> wide(kThinRows * n);
-  std::vector<Half> bits(kThinRows * n);
+  std::vector<float> wide(kSkinnyRows * n);
+  std::vector<Half> bits(kSkinnyRows * n);
   for (std::size_t e = 0; e < wide.size(); ++e) wide[e] = kNumbers[(e * 3 + e / 5) % 8], bits[e] = kBits[(e * 3 + e / 5) % 8];
-  compare_loops(thin_loops_base.single, wide, wide, n, k, "any processor");
+  compare_loops(skinny_loops_base.single, wide, wide, n, k, "any processor");
 #if defined(__x86_64__)
-  const auto both = [&](const ThinLoops& loops, const std::string& name) {
+  const auto both = [&](const SkinnyLoops& loops, const std::string& name) {
     compare_loops(loops.single, wide, wide, n, k, name);
     compare_loops(loops.half, bits, wide, n, k, name + ", float16");
   };
-  if (!half_is_fast()) return;
-  both(thin_loops_avx2, "AVX2");
-  if (processor_instruction_set() == InstructionSet::avx512) both(thin_loops_avx512, "AVX-512");
+  if (!has_float16_loops()) return;
+  both(skinny_loops_avx2, "AVX2");
+  if (processor_instruction_set() == InstructionSet::avx512) both(skinny_loops_avx512, "AVX-512");
 #endif
 }
 
@@ -128,7 +128,7 @@ void compare_margins(std::size_t m, std::size_t k, int threads) {
   const std::vector<double> offsets(b.begin(), b.end());
   for (std::size_t e = 0; e < m * k; ++e) sign[e] = e % 3 ? 1.0F : -3.0F, cost[e] = 0.5F + static_cast<float>(e / k % 4);
   std::vector<double> sums(3 * k), expected(3 * k, 0.0);
-  margins(m, k, f.data(), sign.data(), cost.data(), offsets.data(), missing.data(),
+  slack_sums(m, k, f.data(), sign.data(), cost.data(), offsets.data(), missing.data(),
           {sums.data(), sums.data() + k, sums.data() + 2 * k}, {threads, {}});
   double apart = 0;
   for (std::size_t e = 0; e < m * k; ++e) {

@@ -36,7 +36,7 @@ void cross(const Samples& x, const Samples& z, const KernelFunction& function, S
 void columns(const Samples& x, const Samples& z, const KernelFunction& function, Span<float> out,
              const Parallel& parallel);
 
-// The same in float16 (its bits); values beyond 65504 become infinite.  Throws std::logic_error unless half_is_fast().
+// The same in float16 (its bits); values beyond 65504 become infinite.  Throws std::logic_error unless has_float16_loops().
 void columns(const Samples& x, const Samples& z, const KernelFunction& function, Span<std::uint16_t> out,
              const Parallel& parallel);
 

@@ -10,13 +10,13 @@
 namespace hinge {
 
 // For every one of k machines: Σ Cᵢ over positive losses, Σ Cᵢ sᵢ ξᵢ and Σ Cᵢ ξᵢ².
-struct MarginSums {
+struct SlackSums {
   double *curved, *pull, *loss;
 };
 
 // missing = ξ = max(0, 1 - s (f + b)); f, s, missing: m × k; cost: m × k, the same for all machines or not; b: k.
 // Sums are in float over 64 samples at most, and then in double.
-void margins(std::size_t m, std::size_t k, const float* f, const float* sign, const float* cost, const double* b,
-             float* missing, const MarginSums& sums, const Parallel& parallel);
+void slack_sums(std::size_t m, std::size_t k, const float* f, const float* sign, const float* cost, const double* b,
+             float* missing, const SlackSums& sums, const Parallel& parallel);
 
 }  // namespace hinge

@@ -11,7 +11,7 @@
 namespace hinge {
 
 // Vectors have an entry for every variable, v = sample + n · slot; a variable has a place in one row of A at most.
-struct TurnProblem {
+struct AdatronProblem {
   std::size_t samples = 0, slots = 1;
   Span<const double> matrix;  // K, row by row
   Span<const double> linear, lower, upper, sign, ridge, row, curvature;
@@ -22,7 +22,7 @@ struct TurnProblem {
 
 // The variables of the samples in `order` take their turns.  α, f, β's change and m are kept up to date; a step costs
 // one row of K, a turn without a step costs nothing but itself.
-void take_turns(const TurnProblem& problem, Span<const std::int64_t> order, Span<double> alpha, Span<double> f,
+void adatron_sweep(const AdatronProblem& problem, Span<const std::int64_t> order, Span<double> alpha, Span<double> f,
                 Span<double> change, Span<double> missing) noexcept;
 
 }  // namespace hinge

@@ -14,7 +14,7 @@
 
 namespace hinge {
 
-struct ProblemPart {
+struct BatchProblem {
   Span<const std::int32_t> samples;  // of the whole matrix
   SignedProblem problem;
   Span<double> beta, f;
@@ -25,12 +25,11 @@ struct ProblemPart {
 };
 
 struct BatchResult {
-  SmoResult result;
+  SmoResult result;  // status interrupted, not exact and beta unchanged if the run was stopped before this problem began
   std::vector<Snapshot> history;
-  bool begun = false;  // false: the run was stopped before this problem's turn; beta is as it was, f is not known
 };
 
-std::vector<BatchResult> solve_many(const KernelSource& kernel, const std::vector<ProblemPart>& parts,
+std::vector<BatchResult> solve_batch(const KernelSource& kernel, const std::vector<BatchProblem>& parts,
                                    const WorkingSetOptions& options, RunControl& control);
 
 }  // namespace hinge

@@ -18,21 +18,21 @@
 
 namespace hinge {
 
-constexpr std::int8_t kNotBegun = -1;
+constexpr std::int8_t kNotStarted = -1;
 
 // n samples, m costs.
-struct LadderPart {
+struct CostSequenceProblem {
   Span<const std::int32_t> samples;            // of the whole matrix
   Span<const double> linear, lower, upper;     // slots · n; the bounds for C = 1
   std::size_t slots = 1;
   std::int64_t max_iterations = -1;            // for one cost
   Span<double> coefficients;                   // m × n: β summed over slots
   Span<double> offset, seconds;                // m: the offset with the smallest gap, docs/math (5); the time it took
-  Span<std::int8_t> status;                    // m: a Status, or kNotBegun
+  Span<std::int8_t> status;                    // m: a Status, or kNotStarted
   Span<std::int64_t> iterations;               // m
 };
 
-struct LadderOptions {
+struct CostSequenceOptions {
   double tolerance = 1e-3;
   double max_seconds = -1;
   std::size_t cache_bytes = std::size_t{200} << 20;
@@ -40,7 +40,7 @@ struct LadderOptions {
 };
 
 // Throws what the poll throws, and what the kernel throws.
-void climb(const KernelSource& kernel, const std::vector<LadderPart>& parts, Span<const double> costs,
-           const LadderOptions& options, const Parallel& parallel);
+void solve_cost_sequences(const KernelSource& kernel, const std::vector<CostSequenceProblem>& parts, Span<const double> costs,
+           const CostSequenceOptions& options, const Parallel& parallel);
 
 }  // namespace hinge

@@ -10,12 +10,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
 
 #include "hinge/kernels/kernel_function.hpp"
 #include "hinge/kernels/samples.hpp"
+#include "hinge/span.hpp"
 
 namespace hinge {
 
@@ -37,7 +39,7 @@ struct OnlineOptions {
 
 // All that a learner knows, slot by slot; `head` is the oldest slot once the budget is used up, 0 before.
 struct OnlineState {
-  std::vector<double> vectors, coefficients, norms;  // terms × features, machines × terms (a_j), terms (‖k(z_j, ·)‖)
+  std::vector<double> vectors, coefficients, norms;  // terms × features, outputs × terms (a_j), terms (‖k(z_j, ·)‖)
   std::vector<double> offset, level, dropped;        // of each machine: b; ρ, ε or σ; (409)
   std::vector<std::int64_t> beyond;                  // of each machine: samples that met c' ≠ 0 at their level
   double scale = 1, largest = 0;                     // s; the largest ‖k(x, ·)‖ among the terms so far
@@ -47,7 +49,7 @@ struct OnlineState {
 
 class OnlineLearner {
  public:
-  OnlineLearner(KernelFunction function, OnlineOptions options, std::size_t features, std::size_t machines, double level);
+  OnlineLearner(KernelFunction function, OnlineOptions options, std::size_t features, std::size_t outputs, double level);
   ~OnlineLearner();
 
   // What every machine says of x (features() entries) before it learns it goes to `before`.
@@ -56,15 +58,20 @@ class OnlineLearner {
   bool learn(const double* x, double target, double* before);
   void decide(const double* x, double* values);
 
+  // Learns the samples in order; the values of sample i before its step go to row i of `before`.  Returns the number of
+  // samples learned: fewer than all if the next one overflows.  Calls poll() about every 50 ms.
+  std::size_t learn(const Samples& samples, Span<const double> target, Span<double> before,
+                    const std::function<void()>& poll);
+
   // Row i as learn and decide want it, valid until the next call.
   const double* row(const Samples& samples, std::size_t i);
 
   std::size_t features() const { return features_; }
-  std::size_t machines() const { return machines_; }
+  std::size_t outputs() const { return outputs_; }
   std::size_t terms() const { return state_.norms.size(); }
   std::int64_t seen() const { return state_.seen; }
 
-  const OnlineState& peek() const { return state_; }  // vectors and coefficients in the learner's own order
+  const OnlineState& stored_state() const { return state_; }  // vectors and coefficients in the internal layout
   OnlineState state() const;
   void restore(const OnlineState& state);  // throws std::invalid_argument where the parts do not belong together
 
@@ -78,13 +85,13 @@ class OnlineLearner {
   void decay(double factor);
   void reserve();
   bool stays_finite(double rate, double scale, double norm) const;
-  double weight(std::size_t machine, std::size_t slot) const;
+  double weight(std::size_t output, std::size_t slot) const;
   void append(const double* x, double rate, double norm);
   std::size_t next_slot();
 
   KernelFunction function_;
   OnlineOptions options_;
-  std::size_t features_, machines_, capacity_ = 0;
+  std::size_t features_, outputs_, capacity_ = 0;
   OnlineState state_;  // its vectors in strips (online/loops.hpp), its coefficients in rows of capacity_
   std::unique_ptr<Scratch> scratch_;
 };

@@ -15,8 +15,6 @@
 
 namespace hinge {
 
-enum class Polish : int { untried = 0, done = 1, singular = 2, failed = 3 };
-
 // β, f = Kβ (all of it in double precision) and the violation (7) at the optimum if it is done, else all as they were.
 // totals: what the groups of β are to add up to.  go_on is asked before every round.
 Polish polish(const KernelSource& kernel, const SignedProblem& problem, const std::array<double, 2>& totals,

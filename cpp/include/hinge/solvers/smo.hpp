@@ -32,12 +32,15 @@ struct SmoOptions {
   std::size_t cache_bytes = std::size_t{200} << 20;
 };
 
+// Outcome of polishing (polish.hpp).
+enum class Polish : int { untried = 0, done = 1, singular = 2, failed = 3 };
+
 struct SmoResult {
   Status status = Status::solved;
-  bool exact = true;
-  bool single = false;  // rows were kept in single precision
-  int polish = 0;  // how that ended: polish.hpp
-  bool rough = false;  // rows in single precision could not tell f well enough for the tolerance
+  bool exact = true;                    // f = Kβ; false if the run was cut off while f was not up to date
+  bool single_precision = false;        // kernel rows were stored as float
+  bool insufficient_precision = false;  // float rows do not determine f to the tolerance: solve again with double rows
+  Polish polish = Polish::untried;
   std::int64_t iterations = 0, row_hits = 0, row_misses = 0, reconstructions = 0, recomputations = 0;
   double violation = 0, objective = 0;
 };
