@@ -1,6 +1,7 @@
 // online.cpp: the online learner for Python.  A lock serialises the calls of several threads.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
 
 #include <cmath>
 #include <mutex>
@@ -8,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "arrays.hpp"
 #include "bind.hpp"
@@ -40,6 +42,20 @@ struct OnlineRecord {
   std::size_t head;
 };
 
+OnlineState to_state(const OnlineRecord& r) {
+  const auto copy = [](const auto& v) { return std::vector(v.data(), v.data() + v.size()); };
+  return {copy(r.vectors), copy(r.coefficients), copy(r.norms), copy(r.offset), copy(r.level), copy(r.dropped),
+          copy(r.beyond),  r.scale,              r.largest,     r.seen,         r.head};
+}
+
+// A number for one output, else an array.
+using Values = std::variant<double, NumpyVector<double>>;
+
+Values to_python(std::vector<double>&& values) {
+  if (values.size() == 1) return values[0];
+  return to_numpy(std::move(values));
+}
+
 class Learner {
  public:
   Learner(const KernelFunction& kernel, const std::string& loss, double rate, double power, double regularization,
@@ -57,7 +73,7 @@ class Learner {
     return learner_.learn(samples.view, span(target), {before.data(), before.size()}, check_signals);
   }
 
-  std::optional<NumpyVector<double>> learn_one(const Vector<const double>& x, double target) {
+  std::optional<Values> learn_one(const Vector<const double>& x, double target) {
     check_sample(x);
     if (!std::isfinite(target))
       throw nb::value_error("y is NaN or infinite; leave the sample out. The model is unchanged");
@@ -69,10 +85,10 @@ class Learner {
         before.clear();
     }
     if (before.empty()) return std::nullopt;
-    return to_numpy(std::move(before));
+    return to_python(std::move(before));
   }
 
-  NumpyVector<double> decide_one(const Vector<const double>& x) {
+  Values decide_one(const Vector<const double>& x) {
     check_sample(x);
     std::vector<double> values(learner_.outputs());
     {
@@ -80,7 +96,7 @@ class Learner {
       const std::lock_guard<std::mutex> lock(mutex_);
       learner_.decide(learner_.row(hinge::Dense<double>{x.data(), 1, x.size()}, 0), values.data());
     }
-    return to_numpy(std::move(values));
+    return to_python(std::move(values));
   }
 
   OnlineSummary summary() {
@@ -106,12 +122,8 @@ class Learner {
     return OnlineRecord(std::move(s));
   }
 
-  void restore(const Vector<const double>& vectors, const Vector<const double>& coefficients,
-               const Vector<const double>& norms, const Vector<const double>& offset, const Vector<const double>& level,
-               const Vector<const double>& dropped, const Vector<const std::int64_t>& beyond, double scale,
-               double largest, std::int64_t seen, std::size_t head) {
-    const OnlineState s{copied(vectors), copied(coefficients), copied(norms), copied(offset), copied(level),
-                        copied(dropped), copied(beyond),       scale,         largest,        seen,          head};
+  void restore(const OnlineRecord& record) {
+    const OnlineState s = to_state(record);
     const nb::gil_scoped_release nogil;
     const std::lock_guard<std::mutex> lock(mutex_);
     learner_.restore(s);
@@ -158,7 +170,18 @@ void online(nb::module_& m) {
   def_array(state, "level", &OnlineRecord::level);
   def_array(state, "dropped", &OnlineRecord::dropped);
   def_array(state, "beyond", &OnlineRecord::beyond);
-  state.def_ro("scale", &OnlineRecord::scale)
+  state
+      .def(nb::new_([](const Vector<const double>& vectors, const Vector<const double>& coefficients,
+                       const Vector<const double>& norms, const Vector<const double>& offset,
+                       const Vector<const double>& level, const Vector<const double>& dropped,
+                       const Vector<const std::int64_t>& beyond, double scale, double largest, std::int64_t seen,
+                       std::size_t head) {
+             return OnlineRecord({copied(vectors), copied(coefficients), copied(norms), copied(offset), copied(level),
+                                  copied(dropped), copied(beyond), scale, largest, seen, head});
+           }),
+           "vectors"_a, "coefficients"_a, "norms"_a, "offset"_a, "level"_a, "dropped"_a, "beyond"_a, "scale"_a,
+           "largest"_a, "seen"_a, "head"_a)
+      .def_ro("scale", &OnlineRecord::scale)
       .def_ro("largest", &OnlineRecord::largest)
       .def_ro("seen", &OnlineRecord::seen)
       .def_ro("head", &OnlineRecord::head);
@@ -176,8 +199,7 @@ void online(nb::module_& m) {
       .def("decide_one", &Learner::decide_one, "x"_a, "The decision values of one sample.")
       .def("summary", &Learner::summary)
       .def("state", &Learner::state)
-      .def("restore", &Learner::restore, "vectors"_a, "coefficients"_a, "norms"_a, "offset"_a, "level"_a, "dropped"_a,
-           "beyond"_a, "scale"_a, "largest"_a, "seen"_a, "head"_a)
+      .def("restore", &Learner::restore, "state"_a)
       .def_prop_ro("seen", &Learner::seen)
       .def_prop_ro("terms", &Learner::terms);
 }

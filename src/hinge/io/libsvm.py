@@ -83,13 +83,11 @@ def load_libsvm(
     """
     n_features = _check_n_features(n_features)
     parts = list(_read(path, n_features, dtype, zero_based, strict, n_jobs, whole=True))
-    whole = parts[0] if len(parts) == 1 else {key: np.concatenate([p[key] for p in parts]) for key in _COLUMNS}
-    index, length = whole["index"], whole["length"]
+    label, query, length, index, value = (_joined([getattr(part, name) for part in parts]) for name in _COLUMNS)
     starts = np.concatenate([[0], np.cumsum(length)])
     features = int(index.max(initial=-1)) + 1 if n_features is None else n_features
-    X = _csr(whole["value"], index, starts, features)
-    labels = whole["label"]
-    return (X, labels, _queries(whole["query"], labels, path)) if query_id else (X, labels)
+    X = _csr(value, index, starts, features)
+    return (X, label, _queries(query, label, path)) if query_id else (X, label)
 
 
 def map_libsvm(
@@ -180,6 +178,12 @@ def dump_libsvm(X: Any, y: Any, path: Path, *, zero_based: bool = False, query_i
 
 _COLUMNS = ("label", "query", "length", "index", "value")
 
+Block = _core.LibsvmBlock32 | _core.LibsvmBlock64
+
+
+def _joined(parts: list[Any]) -> Any:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
 
 def _check_n_features(n_features: Any) -> int | None:
     """Return `n_features` as an int, at most the largest 32-bit index."""
@@ -213,10 +217,10 @@ def _read(
     strict: bool,
     n_jobs: int | None,
     whole: bool = False,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Block]:
     """Yield the columns of the file in blocks."""
+    read: Any = _core.read_libsvm32 if _check_dtype(dtype) == np.float32 else _core.read_libsvm64
     options = {
-        "single": _check_dtype(dtype) == np.float32,
         "zero_based": bool(zero_based),
         "strict": bool(strict),
         "features": -1 if n_features is None else n_features,
@@ -226,10 +230,10 @@ def _read(
     try:
         for text in _texts(path, whole):
             try:
-                block = _core.read_libsvm(np.frombuffer(text, dtype=np.uint8), first_line=line, **options)
+                block = read(np.frombuffer(text, dtype=np.uint8), first_line=line, **options)
             except ValueError as error:
                 raise ValueError(f"{name}, {error}") from None
-            line += block["lines"]
+            line += block.lines
             yield block
     except (EOFError, OSError, zlib.error) as error:
         if getattr(error, "errno", None) is not None:  # raised by the operating system, not by the decompressor
@@ -283,7 +287,7 @@ def _csr(values: Any, indices: Any, starts: Any, features: int) -> Any:
 
 
 def _write_map(
-    place: Folder, blocks: Iterator[dict[str, Any]], dtype: np.dtype[Any], n_features: int | None
+    place: Folder, blocks: Iterator[Block], dtype: np.dtype[Any], n_features: int | None
 ) -> tuple[int, int]:
     """Write the arrays of all blocks and return the shape of the matrix."""
     labels, starts, count, largest = [], [np.zeros(1, dtype=np.int64)], 0, -1
@@ -291,12 +295,12 @@ def _write_map(
         for file in (values, indices):
             file.write(bytes(HEADER_BYTES))
         for block in blocks:
-            values.write(memoryview(block["value"]))
-            indices.write(memoryview(block["index"]))
-            labels.append(block["label"])
-            starts.append(count + np.cumsum(block["length"]))
-            count += len(block["value"])
-            largest = max(largest, int(block["index"].max(initial=-1)))
+            values.write(block.value.data)
+            indices.write(block.index.data)
+            labels.append(block.label)
+            starts.append(count + np.cumsum(block.length))
+            count += len(block.value)
+            largest = max(largest, int(block.index.max(initial=-1)))
         _write_header(values, dtype, count)
         _write_header(indices, np.dtype(np.int32), count)
     y = np.concatenate([np.empty(0), *labels])

@@ -60,20 +60,20 @@ class Columns:
     def times(self, weights: Any) -> Array32:
         """Return K W."""
         out = np.empty((self.shape[0], weights.shape[1]), dtype=np.float32)
-        _core.thin_times(_bits(self.values), self.rows, _narrow(weights), out, self.threads)
+        _core.skinny_product(_bits(self.values), self.rows, _narrow(weights), out, self.threads)
         return out
 
     def transposed(self, factors: Any) -> Array:
         """Return Kᵀ R."""
         out = np.empty((self.shape[1], factors.shape[1]))
-        _core.thin_transposed(_bits(self.values), self.rows, _narrow(factors), out, self.threads)
+        _core.skinny_transposed_product(_bits(self.values), self.rows, _narrow(factors), out, self.threads)
         return out
 
     def weighted(self, weights: Any, factors: Any) -> tuple[Array32, Array]:
         """Return K W and Kᵀ (D ∘ K W), computed in one pass over K."""
         product = np.empty((self.shape[0], weights.shape[1]), dtype=np.float32)
         out = np.empty((self.shape[1], weights.shape[1]))
-        _core.thin_weighted(
+        _core.skinny_weighted_product(
             _bits(self.values), self.rows, _narrow(weights), _narrow(factors), product, out, self.threads
         )
         return product, out
@@ -144,7 +144,7 @@ def make_columns(
     """
     source = Source(kernel, X, threads)
     m, n = source.m, len(basis)
-    half = half and isinstance(kernel, RBF | Laplacian) and _core.half_is_fast()
+    half = half and isinstance(kernel, RBF | Laplacian) and _core.has_float16_loops()
     values = allocate(m, n, np.float16 if half else np.float32, budget_bytes, folder)
     if deadline is None:
         _fill(source, basis, values)
@@ -172,7 +172,7 @@ def _fill(source: Source, basis: NDArray[np.intp], values: Any) -> None:
             values[rows] = columns(rows)
     else:
         x, z = view(source.X), view(source.X[basis])
-        _core.columns(x.native, z.native, _core.Kernel(nodes), _bits(values), source.threads)
+        _core.kernel_columns(x.native, z.native, _core.Kernel(nodes), _bits(values), source.threads)
 
 
 def _fill_until(deadline: float, source: Source, basis: NDArray[np.intp], values: Any) -> int:

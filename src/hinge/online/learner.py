@@ -105,24 +105,24 @@ class Learner:
         n = X.shape[0]
         before = np.empty((n, self.options.machines))
         state = self._native.state() if n > 1 else None
-        learned = self._native.learn(view(X).native, target, before, 0, n)
+        learned = self._native.learn(view(X).native, target, before)
         if learned < n:
             if state is not None:
-                self._native.restore(**state)
+                self._native.restore(state)
             row = X[learned : learned + 1]
             raise self._refusal(row.toarray() if sp.issparse(row) else row, f"at sample {learned} of {n}")
         return before
 
     def learn_one(self, x: Array, target: float) -> Any:
         """Learn one sample; returns what was said of it before."""
-        before = self._native.one(x, target, True)
+        before = self._native.learn_one(x, target)
         if before is None:
             raise self._refusal(x[None, :], "at this sample")
         return before
 
     def decide_one(self, x: Array) -> Any:
         """g(x): a number, or one per machine."""
-        return self._native.one(x, 0.0, False)
+        return self._native.decide_one(x)
 
     def _refusal(self, row: Array, where: str) -> ValueError | FloatingPointError:
         """Why a sample could not be learned: its own kernel values, or what the function has become."""
@@ -154,25 +154,37 @@ class Learner:
     @property
     def offset(self) -> Array:
         """b of every machine."""
-        return np.array(self._native.summary()["offset"])
+        return np.array(self._native.summary().offset)
 
     @property
     def level(self) -> Array:
         """ρ, ε or σ of every machine."""
-        return np.array(self._native.summary()["level"])
+        return np.array(self._native.summary().level)
 
     @property
     def beyond(self) -> NDArray[np.int64]:
         """Samples that were beyond the level when they came, for every machine."""
-        return np.array(self._native.summary()["beyond"])
+        return np.array(self._native.summary().beyond)
 
     def state(self) -> OnlineState:
         """A copy of everything."""
-        found = self._native.state()
-        terms = len(found["norms"])
-        found["vectors"] = found["vectors"].reshape(terms, self.features)
-        found["coefficients"] = found["coefficients"].reshape(self.options.machines, terms)
-        return OnlineState(self.kernel, self.options, **found)
+        state = self._native.state()
+        terms = len(state.norms)
+        return OnlineState(
+            self.kernel,
+            self.options,
+            vectors=state.vectors.reshape(terms, self.features),
+            coefficients=state.coefficients.reshape(self.options.machines, terms),
+            norms=state.norms,
+            offset=state.offset,
+            level=state.level,
+            dropped=state.dropped,
+            beyond=state.beyond,
+            scale=state.scale,
+            largest=state.largest,
+            seen=state.seen,
+            head=state.head,
+        )
 
     def _restore(self, state: OnlineState) -> None:
         parts: dict[str, Any] = {
@@ -180,7 +192,10 @@ class Learner:
             for name in ("vectors", "coefficients", "norms", "offset", "level", "dropped")
         }
         parts["beyond"] = np.ascontiguousarray(state.beyond, dtype=np.int64)
-        self._native.restore(**parts, scale=state.scale, largest=state.largest, seen=state.seen, head=state.head)
+        native = _core.OnlineState(
+            **parts, scale=state.scale, largest=state.largest, seen=state.seen, head=state.head
+        )
+        self._native.restore(native)
 
     def model(self) -> KernelModel:
         """The function as it is now, oldest term first."""
@@ -191,7 +206,7 @@ class Learner:
 
     def truncation_error(self) -> Array:
         """A bound on ‖f − f_trunc‖ of each machine, from the terms that were dropped.            docs/math (409)"""
-        dropped = np.array(self._native.summary()["dropped"])
+        dropped = np.array(self._native.summary().dropped)
         return np.full_like(dropped, np.inf) if self.kernel.psd is False and dropped.any() else dropped
 
     def truncation_bound(self) -> float:
@@ -203,4 +218,4 @@ class Learner:
             return float("inf")
         last = np.arange(seen - options.budget + 1, seen + 1, dtype=np.float64)
         kept = np.prod(1 - options.regularization * options.steps(last))
-        return float(kept * self._native.summary()["largest"] / options.regularization)
+        return float(kept * self._native.summary().largest / options.regularization)

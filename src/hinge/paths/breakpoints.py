@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from hinge import _core
 from hinge.problems import Array, ParametricProblem
 
 LOWER, UPPER, MARGIN = 0, 1, 2
@@ -45,11 +46,12 @@ class Pieces:
     violation: Array
 
     @classmethod
-    def from_record(cls, record: dict[str, Any]) -> Pieces:
+    def from_record(cls, record: _core.PathRecord) -> Pieces:
         """From the columns of the compiled engine."""
-        count = len(record["start"])
-        shape = (count, len(record["mu"]) // max(count, 1))
-        return cls(**{**record, "mu": record["mu"].reshape(shape), "mu_rate": record["mu_rate"].reshape(shape)})
+        columns = {f.name: getattr(record, f.name) for f in fields(cls)}
+        count = len(record.start)
+        shape = (count, len(record.mu) // max(count, 1))
+        return cls(**{**columns, "mu": record.mu.reshape(shape), "mu_rate": record.mu_rate.reshape(shape)})
 
     def __len__(self) -> int:
         return len(self.start)

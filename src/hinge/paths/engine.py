@@ -44,10 +44,10 @@ class Counts:
     mean_margin: float = 0.0
 
     @classmethod
-    def of(cls, report: dict[str, Any]) -> Counts:
-        """From the engine's report."""
+    def of(cls, run: _core.PathRun) -> Counts:
+        """From the record of the compiled engine."""
         same = ("events", "exchanges", "idle", "repairs", "refactorings", "violation")
-        return cls(**{k: report[k] for k in same}, mean_margin=report["margin_sum"] / max(1, report["events"]))
+        return cls(**{name: getattr(run, name) for name in same}, mean_margin=run.margin_sum / max(1, run.events))
 
 
 @dataclass
@@ -76,11 +76,11 @@ class Engine:
         if beta is None:
             quick = SMO(tol=START_TOL, max_iter=2000 + 20 * motion.size, max_time=max_time, cache_size=self.cache_size)
             beta = motion.sign * quick.solve(motion.problem(self.access, theta)).alpha
-        report = self.set.start(np.ascontiguousarray(beta), *motion.at(theta), max_time or 0.0, -1)
-        self._check(report)
-        if Status(report["status"]) is not Status.SOLVED:
+        run = self.set.start(np.ascontiguousarray(beta), *motion.at(theta), max_time or 0.0, -1)
+        self._check(run)
+        if Status(run.status) is not Status.SOLVED:
             raise TimeoutError(f"max_time={max_time} s was over before the beginning of the path was found")
-        return Counts.of(report)
+        return Counts.of(run)
 
     def follow(
         self,
@@ -94,27 +94,27 @@ class Engine:
         progress: Progress | None = None,
     ) -> tuple[Pieces | None, Counts, Status, float]:
         """Along θ from `low`, where the engine stands, to `high`: the pieces, what happened, and how far it got."""
-        report, record_ = self.set.follow(
+        run = self.set.follow(
             *motion.rates(), low, high - low, record, max_time or 0.0, max_events, RunControl(callback=progress)
         )
-        self._check(report)
-        pieces = Pieces.from_record(record_) if record else None
-        return pieces, Counts.of(report), Status(report["status"]), float(report["reached"])
+        self._check(run)
+        pieces = None if run.record is None else Pieces.from_record(run.record)
+        return pieces, Counts.of(run), Status(run.status), run.reached
 
     @staticmethod
-    def _check(report: dict[str, Any]) -> None:
-        if report["error"] is not None:
-            raise report["error"]
-        if report["infeasible"]:
+    def _check(run: _core.PathRun) -> None:
+        if run.error is not None:
+            raise run.error
+        if run.infeasible:
             raise PathError(
-                f"at {report['reached']:.6g} the problem has no feasible point any more: one side has no sample of "
+                f"at {run.reached:.6g} the problem has no feasible point any more: one side has no sample of "
                 "positive weight left. Keep at least one sample of each class"
             )
-        inexact = report["status"] == Status.SOLVED and not report["violation"] <= EXACT
-        if report["status"] == Status.NUMERICAL or inexact:
+        inexact = run.status == Status.SOLVED and not run.violation <= EXACT
+        if run.status == Status.NUMERICAL or inexact:
             raise PathError(
-                f"rounding errors stopped the path at {report['reached']:.6g} (KKT violation "
-                f"{report['violation']:.1e}). Scale the data, for example with StandardScaler"
+                f"rounding errors stopped the path at {run.reached:.6g} (KKT violation "
+                f"{run.violation:.1e}). Scale the data, for example with StandardScaler"
             )
 
 

@@ -234,14 +234,14 @@ class Window:
             lower[members], upper[members] = -still.lower[members], -still.upper[members]
             seconds = self._time_left(began)
             try:
-                report, _ = self.engine.set.follow(
+                run = self.engine.set.follow(
                     zero, lower, upper, np.zeros_like(still.total), 0.0, 1.0, False, seconds, -1
                 )
-                self.engine._check(report)
-                if report["status"]:
+                self.engine._check(run)
+                if run.status:
                     self._time_is_over()
                 values.append(self.engine.set.f[self.alive[group]] + self.intercept)
-                events += int(report["events"])
+                events += run.events
             finally:
                 self.engine.set.restore(here)
         return values, events

@@ -31,9 +31,19 @@ class History:
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Any]) -> History:
-        """From the dictionary the compiled solvers fill."""
+        """From arrays by name."""
         values = {name: np.asarray(column) for name, column in columns.items()}
         return cls(**{**values, "exact": values["exact"].astype(bool)})
+
+    @classmethod
+    def from_run(cls, run: Any) -> History:
+        """From the `RunHistory` of a compiled solver."""
+        return cls(**{f.name: getattr(run, f.name) for f in fields(cls)})
+
+    @classmethod
+    def empty(cls) -> History:
+        """Without iterations."""
+        return cls.from_columns({f.name: np.empty(0) for f in fields(cls)})
 
     def __len__(self) -> int:
         return len(self.iteration)

@@ -61,7 +61,7 @@ class Ladder:
         self.status.fill(-1)
         self.seconds.fill(0.0)
         self.iterations.fill(0)
-        _core.climb(
+        _core.solve_cost_sequences(
             access.gram,
             self.samples,
             self.start,

@@ -50,7 +50,7 @@ def test_half_precision_only_where_labels_are_wanted(tol, steps, half, monkeypat
     monkeypatch.setattr(low_rank_classification, "make_columns", lambda *a, **o: seen.append(make(*a, **o)) or seen[-1])
     with nullcontext() if steps < 0 else pytest.warns(ConvergenceWarning):
         model = LowRankSVC(C=3, n_basis=150, basis="random", tol=tol, max_iter=steps).fit(X, y)
-    assert [columns.is_half() for columns in seen] == [half and _core.half_is_fast()]
+    assert [columns.is_half() for columns in seen] == [half and _core.has_float16_loops()]
     if steps < 0:
         assert model.status_ is Status.SOLVED
         assert max(model.certificate_.relative_gap, model.certify(X, y).relative_gap) <= tol
@@ -69,7 +69,7 @@ def test_what_half_precision_proves_is_true(steps, gamma):
     assert model.status_ is not Status.SOLVED or true.relative_gap <= 0.1
 
 
-@pytest.mark.skipif(not _core.half_is_fast(), reason="this processor has no float16")
+@pytest.mark.skipif(not _core.has_float16_loops(), reason="this processor has no float16")
 @pytest.mark.parametrize("steps", [2, 20])
 def test_where_half_precision_tells_nothing_single_precision_is_used(steps):
     """Values next to 1, and large weights: float16 knew a risk a thirtieth of the true one."""

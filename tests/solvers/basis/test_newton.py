@@ -26,7 +26,7 @@ EVERYONE = np.empty(0, dtype=np.int64)
 def test_thin_products_are_products(m, n, k, threads, some, half):
     rng = np.random.default_rng(m * n * k)
     K, W = (rng.standard_normal(shape).astype(np.float32) for shape in ((m, n), (n, k)))
-    if half and _core.half_is_fast():
+    if half and _core.has_float16_loops():
         narrow = K.astype(np.float16)
         wide_K, K = narrow.astype(np.float32), narrow.view(np.uint16)
     else:
@@ -35,29 +35,29 @@ def test_thin_products_are_products(m, n, k, threads, some, half):
     part = wide_K[rows] if some else wide_K
     R = rng.standard_normal((len(part), k)).astype(np.float32)
     product, out = np.empty((len(part), k), np.float32), np.empty((n, k))
-    _core.thin_times(K, rows, W, product, threads)
+    _core.skinny_product(K, rows, W, product, threads)
     wide = part.astype(np.float64) @ W
     np.testing.assert_allclose(product, wide, atol=1e-5 * (1 + np.abs(wide).max()))
-    _core.thin_transposed(K, rows, R, out, threads)
+    _core.skinny_transposed_product(K, rows, R, out, threads)
     pulled = part.T.astype(np.float64) @ R
     np.testing.assert_allclose(out, pulled, atol=1e-5 * (1 + np.abs(pulled).max()))
-    _core.thin_weighted(K, rows, W, R, product, out, threads)
+    _core.skinny_weighted_product(K, rows, W, R, product, out, threads)
     pulled = part.T.astype(np.float64) @ (R * wide)
     np.testing.assert_allclose(out, pulled, atol=1e-5 * (1 + np.abs(pulled).max()))
     again = np.empty_like(out)
-    _core.thin_weighted(K, rows, W, R, product, again, 1)
+    _core.skinny_weighted_product(K, rows, W, R, product, again, 1)
     np.testing.assert_array_equal(out, again)  # threads change nothing
 
 
 def test_thin_products_check_what_they_are_given():
     K, W, out = np.zeros((5, 3), np.float32), np.zeros((3, 2), np.float32), np.zeros((5, 2), np.float32)
     with pytest.raises(ValueError, match="shapes"):
-        _core.thin_times(K, EVERYONE, W[:2].copy(), out, 1)
-    with pytest.raises(IndexError, match="not there"):
-        _core.thin_times(K, np.array([0, 5]), W, out[:2].copy(), 1)
+        _core.skinny_product(K, EVERYONE, W[:2].copy(), out, 1)
+    with pytest.raises(IndexError, match="rows of K"):
+        _core.skinny_product(K, np.array([0, 5]), W, out[:2].copy(), 1)
 
 
-@pytest.mark.skipif(not _core.half_is_fast(), reason="this processor has no float16")
+@pytest.mark.skipif(not _core.has_float16_loops(), reason="this processor has no float16")
 @pytest.mark.parametrize("form", ["dense", "mostly zeros", "csr", "float64"])
 def test_half_columns_are_rounded_kernel_values(form):
     rng = np.random.default_rng(0)
@@ -96,16 +96,16 @@ def test_margins_are_what_is_missing(m, k):
     f, sign, cost = rng.normal(size=(m, k)), rng.choice([-1.0, 1.0], (m, k)), rng.uniform(0, 2, (m, k))
     f, sign, cost = (a.astype(np.float32) for a in (f, sign, cost))
     b, missing, sums = rng.normal(size=k), np.empty((m, k), np.float32), np.empty((3, k))
-    _core.margins(f, sign, cost, b, missing, sums, 2)
+    _core.slack_sums(f, sign, cost, b, missing, sums, 2)
     expected = np.maximum(1 - sign * (f + b), 0)
     np.testing.assert_allclose(missing, expected, atol=1e-6)
     of = np.stack([cost * (missing > 0), cost * sign * expected, cost * expected**2]).sum(axis=1, dtype=np.float64)
     np.testing.assert_allclose(sums, of, rtol=1e-5, atol=1e-4)
     alone = np.empty((3, k))
-    _core.margins(f, sign, cost, b, missing, alone, 1)
+    _core.slack_sums(f, sign, cost, b, missing, alone, 1)
     np.testing.assert_array_equal(sums, alone)  # threads change nothing
     with pytest.raises(ValueError, match="shapes"):
-        _core.margins(f, sign, cost, b, missing, np.empty((2, k)), 1)
+        _core.slack_sums(f, sign, cost, b, missing, np.empty((2, k)), 1)
 
 
 @pytest.mark.parametrize("kernel", [RBF(0.5), Polynomial(2, 0.5, 1.0), Linear()], ids=repr)

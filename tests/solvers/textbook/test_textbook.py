@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import hinge
 from hinge import Status
-from hinge._core import adatron_turns
+from hinge._core import adatron_sweep
 from hinge.control import RunControl
 from hinge.formulations import CSVC, SVR, ConvexLoss
 from hinge.kernels import RBF, Linear, Polynomial, open_access
@@ -352,7 +352,7 @@ def test_turns_are_those_of_the_formula(loss, flat):
     expected = turns_by_hand(K, posed, d, row, curvature, group, mu, 0.2, 1.3, order, alpha, missing)
     f, change = K @ posed.Q.coefficients(alpha), np.zeros(n)
     before = posed.Q.coefficients(alpha)
-    adatron_turns(
+    adatron_sweep(
         K, posed.p, posed.lower, posed.upper, posed.Q.sign, d, row, curvature, group, mu, 0.2, 1.3, order, alpha, f,
         change, missing,
     )  # fmt: skip
@@ -368,16 +368,16 @@ def test_turns_refuse_what_does_not_fit():
     good = dict(
         matrix=K, linear=posed.p, lower=posed.lower, upper=posed.upper, sign=posed.Q.sign, ridge=zero, row=one,
         curvature=one, group=np.zeros(6, dtype=np.int8), multipliers=np.zeros(1), penalty=0.0, rate=1.0,
-        order=np.arange(6), alpha=zero.copy(), f=zero.copy(), change=zero.copy(), missing=np.zeros(1),
+        order=np.arange(6), alpha=zero.copy(), f=zero.copy(), change=zero.copy(), residual=np.zeros(1),
     )  # fmt: skip
-    adatron_turns(**good)
+    adatron_sweep(**good)
     for name, value, message in (
         ("matrix", np.zeros((6, 5)), "square"), ("linear", np.zeros(5), "slots"), ("order", np.array([6]), "sample"),
         ("order", np.array([-1]), "sample"), ("group", np.ones(6, dtype=np.int8), "row"),
-        ("missing", np.zeros(2), "multiplier"),
+        ("residual", np.zeros(2), "multiplier"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
-            adatron_turns(**{**good, name: value})
+            adatron_sweep(**{**good, name: value})
 
 
 @pytest.mark.parametrize("loss", ["hinge", "epsilon"])

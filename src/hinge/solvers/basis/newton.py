@@ -179,7 +179,7 @@ class _Part:
     def _margins(self, outputs: NDArray[np.float32], offsets: Array) -> Array:
         """ξ = max(0, 1 − s (f + b)), and for every machine Σ Cᵢ of those above 0, Σ Cᵢ sᵢ ξᵢ and Σ Cᵢ ξᵢ²."""
         sums = np.empty((3, outputs.shape[1]))
-        _core.margins(outputs, self.sign, self.cost, offsets, self.missing, sums, self.columns.threads)
+        _core.slack_sums(outputs, self.sign, self.cost, offsets, self.missing, sums, self.columns.threads)
         return sums
 
     def _settle(self) -> None:

@@ -12,6 +12,7 @@ from hinge.control import RunControl
 from hinge.kernels import GramAccess, SubsetAccess
 from hinge.problems import Array, History, Problem, Quadratic, Solution, Status, optimal_offset
 from hinge.solvers.base import Capabilities, Solver, Start
+from hinge.solvers.decomposition.run import COUNTERS, DecompositionRun
 from hinge.solvers.decomposition.selection import Index, extremes, scores, worst_samples
 from hinge.solvers.decomposition.working_set import WorkingSet
 from hinge.solvers.diagonal import fold_diagonal, unfold_diagonal
@@ -33,7 +34,6 @@ SILENCE = 0.1
 ENOUGH_ROWS = 256
 
 COLUMNS = tuple(field.name for field in fields(History))
-COUNTERS = ("row_hits", "row_misses", "reconstructions", "recomputations")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,8 +108,8 @@ class _State:
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.iterations = self.chunks = 0
 
-    def run(self) -> dict[str, Any]:
-        """Chunk after chunk; what `SMO._conclude` wants to know."""
+    def run(self) -> DecompositionRun:
+        """Train chunk after chunk."""
         status, error = Status.SOLVED, None
         try:
             with self.control.interruptible():
@@ -123,8 +123,9 @@ class _State:
             status, error = Status.INTERRUPTED, interruption
         pieces = {name: [part[name] for part in self.story] for name in COLUMNS}
         history = {name: np.concatenate(parts) if parts else np.empty(0) for name, parts in pieces.items()}
-        found = {"status": int(status), "error": error, "exact": self.exact, "f": self.f, "history": history}
-        return {**found, "iterations": self.iterations, **self.counters}
+        return DecompositionRun(
+            status, self.exact, self.f, self.iterations, History.from_columns(history), error, counters=self.counters
+        )
 
     def _solve(self) -> None:
         goal = self.options.tol if self.options.stop == "kkt" else np.inf

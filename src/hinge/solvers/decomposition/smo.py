@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from enum import IntEnum
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from hinge.kernels import cache_bytes
 from hinge.problems import Array, History, Problem, Solution, Status, optimal_offset
 from hinge.solvers.base import Capabilities, Solver, Start
 from hinge.solvers.blas_threads import single_thread
+from hinge.solvers.decomposition.run import DecompositionRun, Polish
 from hinge.solvers.diagonal import fold_diagonal, unfold_diagonal
 from hinge.solvers.feasibility import groups_of, nearest_feasible
 from hinge.solvers.refinement.polish import polish
@@ -28,12 +28,6 @@ POLISHED_N = 1000
 SMALL_N = 512
 FINE_TOL = 1e-4
 FLOAT32 = float(np.finfo(np.float32).eps) / 2
-
-
-class Polish(IntEnum):
-    """How polishing by the core ended; where its system is singular, least squares may still do it."""
-
-    UNTRIED, DONE, SINGULAR, FAILED = range(4)
 
 
 def seconds_left(control: RunControl) -> float:
@@ -118,47 +112,45 @@ class SMO(Solver):
         return problem.Q.sign * nearest_feasible(problem, start.alpha if isinstance(start, Solution) else start)
 
     def _conclude(
-        self, problem: Problem, beta: Array, run: dict[str, Any], polished_n: int = POLISHED_N
+        self, problem: Problem, beta: Array, run: DecompositionRun, polished_n: int = POLISHED_N
     ) -> Solution:
         """What the compiled run left, polished where that is possible."""
         Q = problem.Q
-        if not run["exact"] and Status(run["status"]) is Status.TIME_LIMIT and Q.access.compiled:  # worth a certificate
-            run = {**run, "exact": True, "f": Q.access.matvec(beta.reshape(Q.slots, Q.n).sum(axis=0))}
+        if not run.exact and run.status is Status.TIME_LIMIT and Q.access.compiled:  # worth a certificate
+            run = replace(run, exact=True, f=Q.access.matvec(beta.reshape(Q.slots, Q.n).sum(axis=0)))
         alpha = Q.sign * beta
-        gradient = Q.spread(run["f"]) + problem.p
-        status = Status(run["status"])
-        core = Polish(run.get("polish", Polish.UNTRIED))
-        polished = core is Polish.DONE
+        gradient = Q.spread(run.f) + problem.p
+        status = run.status
+        polished = run.polish is Polish.DONE
         # NUMERICAL: steps on pairs could not tell the last digits apart; a system of equations may
         ended = status is Status.SOLVED or (status is Status.NUMERICAL and bool(np.isfinite(gradient).all()))
-        if self.polish and ended and Q.n <= polished_n and core in (Polish.UNTRIED, Polish.SINGULAR):
+        if self.polish and ended and Q.n <= polished_n and run.polish in (Polish.UNTRIED, Polish.SINGULAR):
             with single_thread() if Q.n > 100 else nullcontext():  # below that BLAS does not think of threads
                 better = polish(problem, alpha, gradient)
             alpha, gradient = better or (alpha, gradient)
             polished = better is not None
             status = Status.SOLVED if polished else status
-        counters = ("row_hits", "row_misses", "reconstructions", "recomputations")
         found = Solution(
             alpha=alpha,
             mu=optimal_offset(problem, alpha, gradient),
             gradient=gradient,
             status=status,
-            iterations=run["iterations"],
-            history=History.from_columns(run["history"]),
-            exact=run["exact"],
-            rounded=run.get("single", False),
+            iterations=run.iterations,
+            history=run.history,
+            exact=run.exact,
+            rounded=run.single_precision,
             polished=polished,
-            error=run["error"],
-            counters={name: run[name] for name in counters},
+            error=run.error,
+            counters=run.counters,
         )
-        unclear = polished and self.stop == "kkt" and not (core is Polish.DONE and run["violation"] <= self.tol)
+        unclear = polished and self.stop == "kkt" and not (run.polish is Polish.DONE and run.violation <= self.tol)
         return borne_out(problem, found, self.tol) if unclear else found
 
-    def _run(self, problem: Problem, beta: Array, double: bool, control: RunControl) -> dict[str, Any]:
+    def _run(self, problem: Problem, beta: Array, double: bool, control: RunControl) -> DecompositionRun:
         """Improve `beta` in place."""
         Q = problem.Q
         lower, upper = signed_bounds(problem)
-        return _core.smo(
+        run = _core.smo(
             Q.access.gram,
             linear=Q.sign * problem.p,
             lower=lower,
@@ -175,35 +167,37 @@ class SMO(Solver):
             double_rows=double,
             control=control,
         )
+        return DecompositionRun.of(run)
 
-    def _in_double(self, problem: Problem, beta: Array, run: dict[str, Any], control: RunControl) -> dict[str, Any]:
+    def _in_double(
+        self, problem: Problem, beta: Array, run: DecompositionRun, control: RunControl
+    ) -> DecompositionRun:
         """What came of rows in single precision, with f in double; where there is no time for that, not exact."""
-        status = Status(run["status"])
-        if status is Status.INTERRUPTED or (status is Status.TIME_LIMIT and not problem.Q.access.compiled):
-            return {**run, "exact": False}
+        if run.status is Status.INTERRUPTED or (run.status is Status.TIME_LIMIT and not problem.Q.access.compiled):
+            return replace(run, exact=False)
         run, good = self._second_look(problem, beta, run)
         return run if good else self._again_in_double(problem, beta, run, control)
 
-    def _second_look(self, problem: Problem, beta: Array, run: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    def _second_look(self, problem: Problem, beta: Array, run: DecompositionRun) -> tuple[DecompositionRun, bool]:
         """The same with f in double precision, and whether the one from rows in single precision would have done."""
         Q = problem.Q
         f = Q.access.matvec(beta.reshape(Q.slots, Q.n).sum(axis=0))
-        error = float(np.max(np.abs(f - run["f"]), initial=0.0)) if run["exact"] else 0.0
-        run = {**run, "f": f, "exact": True}
+        error = float(np.max(np.abs(f - run.f), initial=0.0)) if run.exact else 0.0
+        run = replace(run, f=f, exact=True)
         if self.stop == "kkt":
             return run, error <= 0.5 * self.tol
         width = problem.upper - problem.lower
-        return run, error * np.sum(width[np.isfinite(width)]) <= 0.5 * self.tol * abs(run["objective"])
+        return run, bool(error * np.sum(width[np.isfinite(width)]) <= 0.5 * self.tol * abs(run.objective))
 
     def _again_in_double(
-        self, problem: Problem, beta: Array, run: dict[str, Any], control: RunControl
-    ) -> dict[str, Any]:
+        self, problem: Problem, beta: Array, run: DecompositionRun, control: RunControl
+    ) -> DecompositionRun:
         """The rest of the way with rows in double precision; where none is left, without a history that is wrong."""
-        if Status(run["status"]) in (Status.INTERRUPTED, Status.MAX_ITER, Status.TIME_LIMIT):
-            return {**run, "history": {name: column[:0] for name, column in run["history"].items()}}
-        finer = replace(self, max_iter=-1 if self.max_iter < 0 else max(0, self.max_iter - run["iterations"]))
+        if run.status in (Status.INTERRUPTED, Status.MAX_ITER, Status.TIME_LIMIT):
+            return replace(run, history=History.empty())
+        finer = replace(self, max_iter=-1 if self.max_iter < 0 else max(0, self.max_iter - run.iterations))
         rest = finer._run(problem, beta, True, control)
-        return {**rest, "iterations": run["iterations"] + rest["iterations"]}
+        return replace(rest, iterations=run.iterations + rest.iterations)
 
     def _wants_double(self, problem: Problem) -> bool:
         if self.precision != "auto":

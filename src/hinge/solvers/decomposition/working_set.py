@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from hinge import _core
 from hinge.control import RunControl
 from hinge.kernels import SubsetAccess, cache_bytes
 from hinge.problems import Array, Problem, Solution, Status
 from hinge.solvers.base import Capabilities, Start, check_threads
+from hinge.solvers.decomposition.run import DecompositionRun
 from hinge.solvers.decomposition.smo import POLISHED_N, SMO, seconds_left, signed_bounds
 from hinge.solvers.diagonal import fold_diagonal, unfold_diagonal
 from hinge.solvers.feasibility import group_totals, groups_of
@@ -85,7 +86,7 @@ class WorkingSet(SMO):
         polished_n = self._polished_n(problems)
         runs = self._run_shared(problems, points, limits, polished_n, control)
         for k, (problem, point, run) in enumerate(zip(problems, points, runs, strict=True)):
-            if run["rough"]:
+            if run.insufficient_precision:
                 runs[k] = self._again_in_double(problem, point, run, control)
         return [self._conclude(*each, polished_n) for each in zip(problems, points, runs, strict=True)]
 
@@ -100,9 +101,9 @@ class WorkingSet(SMO):
         limits: Sequence[int],
         polished_n: int,
         control: RunControl,
-    ) -> list[dict[str, Any]]:
+    ) -> list[DecompositionRun]:
         """Improve the points in place; one call for all problems that share a matrix."""
-        runs: dict[int, dict[str, Any]] = {}
+        runs: dict[int, DecompositionRun] = {}
         stopped: BaseException | None = None
         for gram, members in _by_matrix(problems):
             parts = [
@@ -115,27 +116,40 @@ class WorkingSet(SMO):
                 gram, parts, control if stopped is None else control.without_callback().limited_to(0.0)
             )
             if stopped is not None:  # the points they start from are all there will be
-                found = [{**run, "status": int(Status.INTERRUPTED), "error": stopped} for run in found]
-            stopped = stopped or next((run["error"] for run in found if run["error"] is not None), None)
+                found = [replace(run, status=Status.INTERRUPTED, error=stopped) for run in found]
+            stopped = stopped or next((run.error for run in found if run.error is not None), None)
             runs.update(zip(members, found, strict=True))
         return [runs[k] for k in range(len(problems))]
 
-    def _run(self, problem: Problem, beta: Array, double: bool, control: RunControl) -> dict[str, Any]:
+    def _run(self, problem: Problem, beta: Array, double: bool, control: RunControl) -> DecompositionRun:
         part = self._part(problem, beta, double, self.max_iter, shared=False, polish=False)
         return self._call(problem.Q.access.gram, [part], control)[0]
 
     def _part(
         self, problem: Problem, beta: Array, double: bool, limit: int, shared: bool, polish: bool
-    ) -> tuple[Any, ...]:
-        """A problem as the core wants it."""
+    ) -> _core.WorkingSetProblem:
+        """The problem as an argument of the core."""
         Q = problem.Q
         lower, upper = signed_bounds(problem)
         samples = Q.access.index if shared and isinstance(Q.access, SubsetAccess) else None
-        members, totals = groups_of(problem), group_totals(problem)
-        return (samples, Q.sign * problem.p, lower, upper, members, Q.slots, beta, double, limit, polish, totals)
+        return _core.WorkingSetProblem(
+            samples=samples,
+            linear=Q.sign * problem.p,
+            lower=lower,
+            upper=upper,
+            group=groups_of(problem),
+            slots=Q.slots,
+            beta=beta,
+            double_rows=double,
+            max_iterations=limit,
+            polish=polish,
+            totals=group_totals(problem),
+        )
 
-    def _call(self, gram: _core.Gram, parts: list[tuple[Any, ...]], control: RunControl) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = _core.working_set(
+    def _call(
+        self, gram: _core.Gram, parts: list[_core.WorkingSetProblem], control: RunControl
+    ) -> list[DecompositionRun]:
+        runs = _core.working_set(
             gram,
             parts,
             tolerance=self.tol,
@@ -148,7 +162,7 @@ class WorkingSet(SMO):
             selection=RULES.index(self.rule),
             control=control,
         )
-        return found
+        return [DecompositionRun.of(run) for run in runs]
 
 
 def _by_matrix(problems: Sequence[Problem]) -> list[tuple[_core.Gram, list[int]]]:

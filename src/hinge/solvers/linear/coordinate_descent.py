@@ -40,6 +40,9 @@ INTERIOR_STEPS = 50
 #: Ends that may come before there is a point.
 CUT_OFF = (Status.TIME_LIMIT, Status.INTERRUPTED)
 
+#: Counters of the compiled solver, as reported in `LinearSolution.counters`.
+COUNTERS = ("epochs", "newton_steps", "sample_steps", "passes", "work")
+
 
 @dataclass(frozen=True, kw_only=True)
 class CoordinateDescent(Solver):
@@ -139,19 +142,19 @@ class CoordinateDescent(Solver):
             control=control,
         )
         found = LinearSolution(
-            weights=run["weights"],
-            offset=run["offset"],
-            beta=run["beta"],
-            primal=run["primal"],
-            dual=run["dual"],
-            gap=run["gap"],
-            violation=run["violation"],
-            status=Status(run["status"]),
-            iterations=run["iterations"],
-            history=History.from_columns(run["history"]),
-            error=run["error"],
-            floor=run["floor"],
-            counters={name: int(run[name]) for name in ("epochs", "newton_steps", "sample_steps", "passes", "work")},
+            weights=run.weights,
+            offset=run.offset,
+            beta=run.beta,
+            primal=run.primal,
+            dual=run.dual,
+            gap=run.gap,
+            violation=run.violation,
+            status=Status(run.status),
+            iterations=run.iterations,
+            history=History.from_run(run.history),
+            error=run.error,
+            floor=run.floor,
+            counters={name: int(getattr(run, name)) for name in COUNTERS},
         )
         if not np.isfinite(found.gap) and found.status in CUT_OFF and problem.total == 0:  # before there was a point
             return constant_function(problem, found.status, found.error)
@@ -194,17 +197,17 @@ class CoordinateDescent(Solver):
             control=control,
         )
         found = CrammerSingerSolution(
-            weights=run["weights"].reshape(classes, -1),
-            offset=run["offset"],
-            alpha=run["alpha"].reshape(n, classes),
-            primal=run["primal"],
-            dual=run["dual"],
-            gap=run["gap"],
-            violation=run["violation"],
-            status=Status(run["status"]),
-            iterations=run["iterations"],
-            history=History.from_columns(run["history"]),
-            error=run["error"],
+            weights=run.weights.reshape(classes, -1),
+            offset=run.offset,
+            alpha=run.alpha.reshape(n, classes),
+            primal=run.primal,
+            dual=run.dual,
+            gap=run.gap,
+            violation=run.violation,
+            status=Status(run.status),
+            iterations=run.iterations,
+            history=History.from_run(run.history),
+            error=run.error,
         )
         most = self._steps_left(found.iterations)
         found = all_borne_out(problem, found, self.tol)

@@ -103,9 +103,9 @@ class PairDescent(Solver):
         story, used, status, error = _History(began), 0, Status.MAX_ITER, None
         for _ in range(3):  # descent, Newton, and descent again where Newton gave up
             run = self._descend(pairs, problem.upper, ridge, alpha, self._epochs(first, used), control)
-            status, error = Status(run["status"]), run["error"]
-            used += run["iterations"]
-            story.add(run["history"])
+            status, error = Status(run.status), run.error
+            used += run.iterations
+            story.add(History.from_run(run.history))
             if status is not Status.MAX_ITER or not self._allowed(used) or first < 0:
                 break
             newton = PairNewton(pairs, problem.upper, alpha, ridge, control.deadline, self._steps_left(used))
@@ -177,11 +177,11 @@ class PairDescent(Solver):
         alpha: Array,
         epochs: int,
         control: RunControl,
-    ) -> dict[str, Any]:
+    ) -> _core.PairRun:
         """Improve alpha in place."""
         base: Any = pairs.base
         linear = isinstance(getattr(base, "kernel", None), Linear)
-        found: dict[str, Any] = _core.pair_descent(
+        return _core.pair_descent(
             base.gram,
             view(base.factor()).native if linear else None,
             pairs.first,
@@ -198,7 +198,6 @@ class PairDescent(Solver):
             seed=self.seed,
             control=control,
         )
-        return found
 
 
 class _History:
@@ -209,9 +208,9 @@ class _History:
         self.parts: list[History] = []
         self.notes: list[tuple[float, ...]] = []
 
-    def add(self, columns: dict[str, Any]) -> None:
+    def add(self, part: History) -> None:
         self._flush()
-        self.parts.append(History.from_columns(columns))
+        self.parts.append(part)
 
     def note(self, newton: PairNewton) -> None:
         seconds = time.monotonic() - self.began - sum(float(part.seconds[-1]) for part in self.parts if len(part))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge._core import adatron_turns
+from hinge._core import adatron_sweep
 from hinge.problems import Array, Diagonal, Problem, Solution, Status
 from hinge.solvers.base import Capabilities
 from hinge.solvers.feasibility import groups_of
@@ -169,7 +169,7 @@ class _Sweeps:
         at: Any = slice(None) if samples is None else (samples + Q.n * np.arange(Q.slots)[:, None]).ravel()
         alpha, f = self.alpha[at], self.f if samples is None else self.f[samples]
         change, excess = np.zeros(len(f)), self.sums - problem.d
-        adatron_turns(
+        adatron_sweep(
             K, problem.p[at], problem.lower[at], problem.upper[at], Q.sign[at], self.d[at], self.row[at],
             self.curvature[at], self.group[at], self.mu, self.penalty, self.rate, order.astype(np.int64), alpha, f,
             change, excess,
