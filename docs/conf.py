@@ -13,7 +13,7 @@ release = metadata.version("hinge")
 version = ".".join(release.split(".")[:2])
 
 extensions = [
-    "equation_links",
+    "inline_math",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
