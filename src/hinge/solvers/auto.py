@@ -13,7 +13,7 @@ from hinge.problems import Diagonal, Problem, Solution, Status, certify
 from hinge.solvers.base import Capabilities, Start
 from hinge.solvers.decomposition.working_set import WorkingSet
 from hinge.solvers.diagonal import fold_diagonal, unfold_diagonal
-from hinge.solvers.interior_point.dense import MAX_ITER, InteriorPoint
+from hinge.solvers.interior_point.dense import DEFAULT_MAX_ITER, InteriorPoint
 from hinge.solvers.interior_point.low_rank import LowRankInteriorPoint
 from hinge.solvers.interior_point.rank import estimated_rank, exact_factorization, is_factorable, steps_before_factor
 from hinge.solvers.refinement.verify import borne_out
@@ -177,7 +177,7 @@ class Auto(WorkingSet):
 
     def _interior(self, problem: Problem, control: RunControl) -> Solution:
         """Interior point; where its answer could not be polished, SMO carries it from the interior to the bounds."""
-        inside = InteriorPoint().follow(problem, control)
+        inside = InteriorPoint().solve_unverified(problem, control)
         if inside.status is not Status.SOLVED or inside.polished:
             return inside
         outside = self._engine(self._patience(problem)).solve(problem, inside, control)
@@ -189,7 +189,7 @@ class Auto(WorkingSet):
 
     def _interior_limit(self) -> int:
         """Iterations where there is no other way than interior point: as many as steps are allowed."""
-        return -1 if self.max_iter < 0 else min(self.max_iter, MAX_ITER)
+        return -1 if self.max_iter < 0 else min(self.max_iter, DEFAULT_MAX_ITER)
 
     def _engine(self, max_iter: int) -> WorkingSet:
         """The working-set solver; its deadline is that of the run control."""

@@ -10,7 +10,7 @@ from hinge.kernels import available_bytes, cache_bytes
 from hinge.problems import Problem
 from hinge.solvers.auto import DENSE_N, PRECISE_TOL, Auto, has_solution, needs_interior
 from hinge.solvers.decomposition.smo import POLISHED_N
-from hinge.solvers.interior_point.dense import MATRICES
+from hinge.solvers.interior_point.dense import MATRICES_IN_MEMORY
 from hinge.solvers.interior_point.rank import (
     MAX_RANK,
     SUBSAMPLE_SIZE,
@@ -64,7 +64,7 @@ def decide(solver: Any, problems: Sequence[Problem], started: bool = False) -> E
         if n > DENSE_N and is_factorable(problem) and (rank := estimated_rank(problem)) is not None:
             facts.append(f"{_rank_of(problem, rank)}: it works on the factor, O(nr²) an iteration")
             return _done("low_rank_interior_point", facts, problems)
-        needed, there = MATRICES * 8.0 * n * n, available_bytes()
+        needed, there = MATRICES_IN_MEMORY * 8.0 * n * n, available_bytes()
         room = "fits" if needed <= there else "does not fit: fit will say so, use fewer samples or a quadratic loss"
         facts.append(f"that needs {needed / 1e6:.0f} MB of {there / 1e6:.0f} MB that are free: it {room}")
         return _done("interior_point", facts, problems)

@@ -55,6 +55,7 @@ class NewtonSystem:
     def __init__(self, Q: Quadratic, K: Array) -> None:
         self.Q, self.K = Q, K
         self.diagonal = np.ascontiguousarray(np.diagonal(K))
+        self.active = np.arange(Q.size)  # samples in the factorisation; before the first one, all variables
         self._single: NDArray[np.float32] | None = None
 
     def factor(self, D: Array, movable: NDArray[np.bool_], approximate: bool = False) -> None:
