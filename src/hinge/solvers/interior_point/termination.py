@@ -60,7 +60,7 @@ def cross_over(iterate: Iterate, deadline: float | None, tol: float) -> tuple[Po
 
 
 def _rounded_to_bounds(problem: Problem, alpha: Array) -> Array:
-    """Move variables that differ from a bound by rounding onto it; as free variables they would determine the offset."""
+    """Move variables that differ from a bound by rounding onto it: as free ones they would determine the offset."""
     width = problem.upper - problem.lower
     rounding = BOUND_ROUNDING * np.where(np.isfinite(width), width, np.max(np.abs(alpha), initial=0.0))
     alpha = np.where(alpha - problem.lower <= rounding, problem.lower, alpha)
