@@ -1,4 +1,4 @@
-"""The data sets of the linear benchmarks.  `HINGE_DATA` names the folder with the .npz files and their load.py."""
+"""Data sets of the linear benchmarks. `HINGE_DATA` is the folder of the .npz files and their load.py."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ REAL = ("a9a", "w8a", "ijcnn1", "covtype", "mnist", "news20", "news20_bigram", "
 
 
 def load(name):
-    """(X, y): classification with labels, or regression for cadata."""
+    """Return (X, y); cadata is a regression problem, the other data sets are classification problems."""
     if name.startswith("text"):
         return text(1000 * int(name[4:].rstrip("k")))
     folder = os.environ.get("HINGE_DATA")
     if not folder:
-        raise SystemExit("set HINGE_DATA to the folder of the data sets (with load.py)")
+        raise SystemExit("HINGE_DATA is not set: set it to the folder of the data sets (with load.py)")
     sys.path.insert(0, folder)
     from load import load as read
 
@@ -36,7 +36,7 @@ def load(name):
 
 
 def text(n, d=47_236, words=75, noise=0.05, seed=0):
-    """Synthetic text of RCV1's shape: Zipf words, two topics, tf-idf weights, unit rows, some wrong labels."""
+    """Return synthetic text data similar to RCV1: Zipf words, two topics, tf-idf weights, unit rows, label noise."""
     rng = np.random.default_rng(seed)
     frequency = 1.0 / (np.arange(1, d + 1) + 20.0)
     y = np.where(rng.random(n) < 0.47, 1.0, -1.0)
@@ -44,11 +44,11 @@ def text(n, d=47_236, words=75, noise=0.05, seed=0):
     row = np.repeat(np.arange(n, dtype=np.int32), lengths)
     word = np.empty(len(row), np.int32)
     draw = rng.random(len(row))
-    taste = np.random.default_rng(1)  # the topics are the same whatever the seed
+    topic_rng = np.random.default_rng(1)  # the topics do not depend on the seed
     for sign in (1.0, -1.0):
-        topic = np.cumsum(frequency * np.exp(0.42 * taste.normal(size=d)))
-        mine = y[row] == sign
-        word[mine] = np.minimum(d - 1, np.searchsorted(topic / topic[-1], draw[mine]))
+        topic = np.cumsum(frequency * np.exp(0.42 * topic_rng.normal(size=d)))
+        in_class = y[row] == sign
+        word[in_class] = np.minimum(d - 1, np.searchsorted(topic / topic[-1], draw[in_class]))
     X = sp.csr_matrix((np.ones(len(row), np.float32), (row, word)), shape=(n, d))
     X.sum_duplicates()
     documents = np.bincount(X.indices, minlength=d) + 1

@@ -1,6 +1,6 @@
-"""Reading LIBSVM text: hinge.io.load_libsvm against scikit-learn's load_svmlight_file, in CPU and wall seconds.
+"""Compare hinge.io.load_libsvm with scikit-learn's load_svmlight_file.
 
-    python benchmarks/linear/reader.py [--samples 60000]
+python benchmarks/linear/reader.py [--samples 60000]
 """
 
 from __future__ import annotations
@@ -16,6 +16,10 @@ from sklearn.datasets import load_svmlight_file
 
 from hinge.io import dump_libsvm, load_libsvm
 
+HEADER = f"""\
+{"":18} {"seconds":>15} {"":>6} {"speed-up":>19}
+{"reader":18} {"wall":>7} {"CPU":>7} {"MB/s":>6} {"wall clock":>10} {"CPU time":>8}"""
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
@@ -26,7 +30,7 @@ def main():
         X, y = text(options.samples)
         dump_libsvm(X, y, path)
         size = Path(path).stat().st_size / 1e6
-        print(f"{size:.0f} MB of text")
+        print(f"Reading {size:.0f} MB of LIBSVM text\n\n{HEADER}")
         readers = {
             "scikit-learn": lambda: load_svmlight_file(path),
             "hinge, 1 thread": lambda: load_libsvm(path, n_jobs=1),
@@ -39,8 +43,8 @@ def main():
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
             first = first or (wall, cpu)
             print(
-                f"{name:18} {wall:7.2f} s wall {cpu:7.2f} s CPU  {size / wall:6.0f} MB/s"
-                f"   {first[0] / wall:5.1f} times by wall, {first[1] / cpu:5.1f} by CPU"
+                f"{name:18} {wall:7.2f} {cpu:7.2f} {size / wall:6.0f} {first[0] / wall:10.1f} {first[1] / cpu:8.1f}",
+                flush=True,
             )
     return 0
 
