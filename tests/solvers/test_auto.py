@@ -50,7 +50,7 @@ def test_an_interior_point_cut_short_does_not_replace_smo(monkeypatch, status):
     def cut_short(self, problem, control=None):
         return replace(by_smo, alpha=np.zeros_like(by_smo.alpha), status=status)
 
-    monkeypatch.setattr(InteriorPoint, "follow", cut_short)
+    monkeypatch.setattr(InteriorPoint, "solve_unverified", cut_short)
     found = Auto(tol=1e-6, max_time=60.0).solve(problem)
     assert found.status is status
     np.testing.assert_array_equal(found.alpha, by_smo.alpha)
@@ -60,7 +60,7 @@ def test_a_small_gap_far_from_tol_is_not_called_solved(monkeypatch):
     """An interior point that could be neither polished nor carried to the bounds."""
     problem = creeping()
     rough = replace(WorkingSet(tol=1e-6, max_iter=100).solve(problem), status=Status.SOLVED)
-    monkeypatch.setattr(InteriorPoint, "follow", lambda self, problem, control=None: rough)
+    monkeypatch.setattr(InteriorPoint, "solve_unverified", lambda self, problem, control=None: rough)
     monkeypatch.setattr(Auto, "_patience", lambda self, problem: 10)
     found = Auto(tol=1e-6).solve(problem)
     assert found.status is Status.NUMERICAL
