@@ -58,10 +58,10 @@ html_sidebars = {"index": []}
 
 
 def escape_bars(app, what, name, obj, options, lines):
-    """|x| in a docstring is an absolute value, not one of reStructuredText's substitutions."""
+    """Escape the bars of |x|, which reStructuredText would read as a substitution."""
     lines[:] = [line if "``" in line or ">>>" in line else line.replace("|", r"\|") for line in lines]
 
 
 def setup(app):
-    """Called by Sphinx."""
+    """Register the docstring filter."""
     app.connect("autodoc-process-docstring", escape_bars)
