@@ -16,32 +16,31 @@
 namespace hinge {
 namespace {
 
-constexpr int kEpochsBefore = 20;  // it is asked who is free
-constexpr std::size_t kShortRows = 64, kLooks = 256;
-constexpr std::size_t kKeptBytes = std::size_t(16) << 20, kKeptPerSample = 400;
+constexpr int kRequestsBeforeCounting = 20;  // requests before free samples are counted
+constexpr std::size_t kShortRows = 64, kSampledRows = 256;  // features of a short row; rows sampled for an estimate
+constexpr std::size_t kMaxKeptBytes = std::size_t(16) << 20, kKeptBytesPerSample = 400;
 
-// The C library gives memory back to the system beyond twice the largest block that was ever freed, and a page that
-// comes back costs more than the numbers written there.  A run of many vectors shows it one block as large as all of
-// them, which is never touched.
+// The C library returns memory to the system beyond twice the largest block that was ever freed, and new pages are
+// expensive.  Freeing one untouched block of the size of all vectors of a run raises this threshold.
 void keep_memory(std::size_t samples) {
-  void* volatile block = std::malloc(std::min<std::size_t>(kKeptBytes, samples * kKeptPerSample));
+  void* volatile block = std::malloc(std::min<std::size_t>(kMaxKeptBytes, samples * kKeptBytesPerSample));
   std::free(block);
 }
 
-// Whether a machine is likely to descend, on rows so short that a step on all of their values takes less time than one on
-// those that are not zero: for these wait, one by one, for what the step before has written.
+// Whether coordinate descent is likely on rows so short that dense steps are faster than compressed ones: compressed
+// steps wait, value by value, for the stores of the previous step.
 bool descends_on_short_rows(const Samples& samples, const LinearProblem& problem, LinearMethod method) {
   if (features(samples) > kShortRows || method == LinearMethod::newton) return false;
   return std::visit(
       [&](const auto& data) {
         const Rows<std::decay_t<decltype(data)>> rows(data);
-        const std::size_t step = std::max<std::size_t>(1, data.rows / kLooks);
-        double width = 0, looked = 0;
-        for (std::size_t i = 0; i < data.rows; i += step, looked += 1) {
+        const std::size_t step = std::max<std::size_t>(1, data.rows / kSampledRows);
+        double width = 0, sampled = 0;
+        for (std::size_t i = 0; i < data.rows; i += step, sampled += 1) {
           if (problem.ridge[i] > 0) return method == LinearMethod::descent;
           width += (problem.upper[i] - problem.lower[i]) * rows.squared_norm(i);
         }
-        return method == LinearMethod::descent || width <= kEasy * looked;
+        return method == LinearMethod::descent || width <= kNarrowBoxes * sampled;
       },
       samples);
 }
@@ -73,20 +72,20 @@ LinearState::LinearState(const Samples& given, const LinearProblem& task, const 
   for (double r : task.ridge) smooth = smooth && r > 0;
 }
 
-void LinearState::look(double slack) {
+void LinearState::certify(double slack) {
   passes->margins(w, f);
   adopt(w, f, beta, slack);
 }
 
-LinearState::Sight LinearState::see(const std::vector<double>& values, const std::vector<double>& dual) {
+LinearState::Evaluation LinearState::evaluate(const std::vector<double>& values, const std::vector<double>& dual) {
   const LossArrays arrays = losses.arrays();
   const double b = best_offset(problem, arrays, loss_passes, smooth, values, offset);
   return {b, loss_passes.bounds(arrays, values.data(), b, dual.data(), parts.data())};
 }
 
-LinearBounds LinearState::bounds_at(const std::vector<double>& at, double slack, const Sight& sight) const {
-  const LossBounds& found = sight.bounds;
-  const double b = sight.b, sum = found.sum;
+LinearBounds LinearState::bounds_at(const std::vector<double>& at, double slack, const Evaluation& evaluation) const {
+  const LossBounds& found = evaluation.bounds;
+  const double b = evaluation.b, sum = found.sum;
   double gap = slack + found.gap;
   double primal = 0.5 * squared(at) + found.loss + problem.total * b;
   if (problem.bias == Bias::penalised) {
@@ -100,50 +99,50 @@ LinearBounds LinearState::bounds_at(const std::vector<double>& at, double slack,
 }
 
 void LinearState::adopt(const std::vector<double>& at, const std::vector<double>& dual, double slack,
-                        const Sight& sight, bool carried) {
-  offset = sight.b;
-  last = bounds_at(at, slack, sight);
+                        const Evaluation& evaluation, bool incremental) {
+  offset = evaluation.b;
+  last = bounds_at(at, slack, evaluation);
   tracker.snapshot.iteration = best.epochs + best.newton_steps;
   tracker.snapshot.violation = last.violation, tracker.snapshot.primal = last.primal;
   tracker.snapshot.dual = last.dual, tracker.snapshot.gap = last.gap;
   tracker.record();
   if (!(last.relative() <= best.bounds.relative())) return;
   best.bounds = last;
-  best.beta = dual, best.offset = sight.b;
-  best_carried_ = carried;
+  best.beta = dual, best.offset = evaluation.b;
+  best_incremental_ = incremental;
   const bool nothing = std::all_of(at.begin(), at.end(), [](double v) { return v == 0; });
   best.weights.clear();
-  if (!nothing) best.weights = at;  // millions of zeros need no memory yet
+  if (!nothing) best.weights = at;  // a zero vector is allocated at the end, if needed
 }
 
-bool LinearState::likely_proven(const std::vector<double>& at, const Sight& sight, double slack) const {
-  const LinearBounds bounds = bounds_at(at, slack, sight);
+bool LinearState::likely_proven(const std::vector<double>& at, const Evaluation& evaluation, double slack) const {
+  const LinearBounds bounds = bounds_at(at, slack, evaluation);
   return bounds.gap <= 1.01 * goal * bounds.primal + floor;
 }
 
-void LinearState::settle_best() {
-  if (!best_carried_ || best.weights.empty()) return;
-  best_carried_ = false;
+void LinearState::recertify_best() {
+  if (!best_incremental_ || best.weights.empty()) return;
+  best_incremental_ = false;
   std::vector<double> values(n), away(d);
   passes->margins(best.weights, values);
   passes->combine(best.beta, away);
   for (std::size_t j = 0; j < d; ++j) away[j] -= best.weights[j];
-  const Sight sight = see(values, best.beta);
-  best.bounds = bounds_at(best.weights, 0.5 * squared(away), sight);
-  best.offset = sight.b;
+  const Evaluation evaluation = evaluate(values, best.beta);
+  best.bounds = bounds_at(best.weights, 0.5 * squared(away), evaluation);
+  best.offset = evaluation.b;
 }
 
-void LinearState::from_beta() {
+void LinearState::weights_from_beta() {
   restore_sum(problem, beta);
   passes->combine(beta, w);
 }
 
-void LinearState::back_to_best() {
+void LinearState::restore_best() {
   beta = best.beta;
-  from_beta();
+  weights_from_beta();
   passes->margins(w, f);
   offset = best.offset;
-  see(f, beta);  // `parts` are those of this point
+  evaluate(f, beta);  // updates `parts`
 }
 
 void LinearState::scale(double times) {
@@ -157,23 +156,23 @@ void LinearState::scale_weights(double times) {
   for (double& v : f) v *= times;
 }
 
-double LinearState::wanted() const { return goal * 0.5 * std::max(std::fabs(last.primal + last.dual), 1e-300); }
+double LinearState::target_gap() const { return goal * 0.5 * std::max(std::fabs(last.primal + last.dual), 1e-300); }
 
-LinearChoice LinearState::choice() {
+MethodChoice LinearState::choice() {
   const FreeSamples free = many_features() ? free_samples() : FreeSamples{};
   return {static_cast<double>(n), static_cast<double>(d), passes->stored(), smooth, is_sparse(samples), free};
 }
 
-// From nothing Newton's method begins with everybody; epochs have yet to tell, and the work of all products takes as
-// long to find out as half an epoch.
+// At the null model all samples are free for Newton's method.  Otherwise epochs determine the free samples first,
+// because estimating the work of all products takes as long as half an epoch.
 FreeSamples LinearState::free_samples() {
   const bool newton = options.method == LinearMethod::newton;
-  if (!newton && ++asked_ <= kEpochsBefore) return {};
+  if (!newton && ++asked_ <= kRequestsBeforeCounting) return {};
   const LossArrays arrays = losses.arrays();
   std::size_t count = 0;
   for (std::size_t i = 0; i < n; ++i) count += is_free(arrays, i, beta[i]);
-  if (newton && at_nothing) count = n;
-  if (count == 0 || count > kMostFree) return {};
+  if (newton && at_null_model) count = n;
+  if (count == 0 || count > kMaxFreeSamples) return {};
   if (all_products_ < 0) all_products_ = gram().work_of_all();
   return {static_cast<double>(count), all_products_};
 }
@@ -187,18 +186,18 @@ const std::vector<double>& LinearState::squared_norms() {
   if (norms_.empty()) {
     norms_.resize(n);
     passes->squared_norms(norms_);
-    if (!std::isfinite(added_up(norms_))) throw std::invalid_argument(kOverflow);  // no step has a length
+    if (!std::isfinite(sum_of(norms_))) throw std::invalid_argument(kOverflow);  // steps would have no length
   }
   return norms_;
 }
 
-double LinearState::loss_of_nothing() {
+double LinearState::null_loss() {
   const std::vector<double> zeros(n, 0.0);
   return loss_passes.bounds(losses.arrays(), zeros.data(), 0.0, zeros.data(), parts.data()).loss;
 }
 
-// Where the optimum is zero (a perfect fit, an origin among the samples) a relative gap has no meaning.
-// An offset takes its part of the targets away; their rounding is left, and enters a squared loss squared.
+// If the optimum is zero (perfect fit, or the origin inside the samples) a relative gap has no meaning.  The offset
+// removes a part of the targets; their rounding error remains and enters a squared loss quadratically.   (133)
 void LinearState::set_floor(double loss, double loss_of_offset) {
   floor = 1e-14 * (smooth ? loss_of_offset + 1e-14 * loss : loss);
   if (problem.total == 0) return;

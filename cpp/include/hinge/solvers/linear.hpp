@@ -1,10 +1,10 @@
-// linear.hpp: linear machines in signed coordinates, docs/math (101):
+// linear.hpp: linear problems in signed coordinates, docs/math (101):
 //   min over w, b:  ½‖w‖² + ½ b²/B² + d b + Σ loss_i(⟨w, x_i⟩ + b),   loss_i(f) = max_{lo_i ≤ β ≤ hi_i} −fβ − h_i(β),
-//   h_i(β) = ½ D_i β² + ε|β| − t_i β.   A free bias is B = ∞ and asks for Σβ = d; no bias is B = 0.
-// Views only; the result owns its vectors.  Memory: O(n + d) beside the samples; with few features, a copy of some rows;
-// of dense rows that are mostly zeros, a copy of the other values; with many features and samples in memory, inner
-// products of those that are free: at most 285 MB, and a copy of their stored values.
-// Results have the same bits for any number of threads.
+//   h_i(β) = ½ D_i β² + ε|β| − t_i β.   A free bias is B = ∞ and requires Σβ = d; no bias is B = 0.
+// Views only; the result owns its vectors.  Memory: O(n + d) in addition to the samples; with few features, a copy of some rows;
+// for dense rows that are mostly zero, a copy of the nonzero values; with many features and samples in memory, inner
+// products of the free samples: at most 285 MB, and a copy of their stored values.
+// Results are bit-identical for any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ struct LinearOptions {
   double max_seconds = -1;           // < 0: no limit
   int threads = 1;
   std::uint64_t seed = 0;
-  bool expansion = false;            // the answer must be w = Xᵀβ to the last bit
-  std::size_t block_bytes = 0;       // > 0: samples on disk; visit them in blocks of so many bytes
+  bool expansion = false;            // the result must be w = Xᵀβ exactly
+  std::size_t block_bytes = 0;       // > 0: samples on disk; visited in blocks of this many bytes
 };
 
 // The bounds of the certificate, docs/math (104)–(106).
@@ -49,19 +49,19 @@ struct LinearBounds {
 struct LinearResult {
   Status status = Status::solved;
   std::int64_t iterations = 0, epochs = 0, newton_steps = 0, products = 0;
-  std::int64_t sample_steps = 0;  // of the steps, those in the space of samples
-  double work = 0;  // all of it, in the time that a pass over all samples needs for one stored value
+  std::int64_t sample_steps = 0;  // Newton steps in sample space
+  double work = 0;  // total work; the unit is the time of a pass per stored value
   LinearBounds bounds;
   std::vector<double> weights, beta;
-  double offset = 0, floor = 0;  // floor: what counts as zero, (133)
+  double offset = 0, floor = 0;  // floor: gaps below it count as zero, (133)
 };
 
-// `beta` is where to start (zeros: cold); it need not be feasible.
+// `beta` is the initial point (zeros for a cold start); it need not be feasible.
 LinearResult solve_linear(const Samples& samples, const LinearProblem& problem, const LinearOptions& options,
                           Span<const double> beta, RunControl& control);
 
-// out[i · machines + m] = ⟨weights of machine m, x_i⟩; poll as in Parallel.
-void linear_products(const Samples& samples, Span<const double> weights, std::size_t machines,
+// out[i · models + m] = ⟨weights of model m, x_i⟩; poll as in Parallel.
+void linear_products(const Samples& samples, Span<const double> weights, std::size_t models,
                      const Parallel& parallel, Span<double> out);
 
 }  // namespace hinge

@@ -10,17 +10,17 @@
 namespace hinge {
 namespace {
 
-constexpr std::size_t kFewest = 512;  // rows: smaller factors are found before a helper has been of use
-constexpr std::size_t kHeight = 36;   // rows of a task
+constexpr std::size_t kMinParallelRows = 512;  // smaller matrices are factored on one thread
+constexpr std::size_t kTaskRows = 36;   // rows per task
 
-// Columns at a time: the corner has no tiles, and the rest is read and written once for each of them.
-std::size_t panel_width(std::size_t size) { return size < kFewest ? 32 : size < 1500 ? 64 : 128; }
+// Columns per block: larger blocks read the rest of the matrix less often, but the diagonal block is not tiled.
+std::size_t panel_width(std::size_t size) { return size < kMinParallelRows ? 32 : size < 1500 ? 64 : 128; }
 
 }  // namespace
 
 void SymmetricFactor::resize(std::size_t size) {
   size_ = size;
-  stride_ = (size + 7) / 8 * 8 + 8;  // not a power of two: lines below each other would share their places in the cache
+  stride_ = (size + 7) / 8 * 8 + 8;  // not a power of two, which would cause cache conflicts between rows
   if (values_.size() < size_ * stride_) {
     std::vector<double>().swap(values_);
     values_.resize(size_ * stride_);
@@ -32,13 +32,13 @@ bool SymmetricFactor::make() {
   for (std::size_t block = 0; block < size_; block += most) {
     const std::size_t width = std::min(most, size_ - block);
     if (!factor_loops().corner(row(block) + block, width, stride_)) return false;
-    if (block + width < size_) below(block, width);
+    if (block + width < size_) eliminate(block, width);
   }
   return true;
 }
 
-// Rows below the corner of a block: its columns, and what these take from the others.
-void SymmetricFactor::below(std::size_t block, std::size_t width) {
+// Computes the columns of a block below its diagonal block and updates the rest of the matrix.
+void SymmetricFactor::eliminate(std::size_t block, std::size_t width) {
   const FactorLoops& loops = factor_loops();
   const std::size_t next = block + width, count = size_ - next, height = (count + kStrip - 1) / kStrip * kStrip;
   if (panel_.size() < width * height) panel_.resize(width * height);
@@ -58,11 +58,11 @@ void SymmetricFactor::below(std::size_t block, std::size_t width) {
 
 template <class Work>
 void SymmetricFactor::each_part(std::size_t rows, Work work) {
-  if (size_ < kFewest) return work(0, rows);
-  run_tasks((rows + kHeight - 1) / kHeight, parallel_, [&] {
+  if (size_ < kMinParallelRows) return work(0, rows);
+  run_tasks((rows + kTaskRows - 1) / kTaskRows, parallel_, [&] {
     return [&](std::size_t c, Poller& poller) {
       poller.poll();
-      work(c * kHeight, std::min(rows, (c + 1) * kHeight));
+      work(c * kTaskRows, std::min(rows, (c + 1) * kTaskRows));
     };
   });
 }

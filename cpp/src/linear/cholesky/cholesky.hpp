@@ -1,5 +1,6 @@
-// cholesky.hpp: A = LLᵀ of a symmetric matrix in memory, by blocks of columns on the threads of a pool.
-// What an entry is made of, and in which order, depends on its place alone: the bits do not depend on the threads.
+// cholesky.hpp: blocked Cholesky factorisation A = LLᵀ of a dense matrix on a thread pool.
+// The order of operations for an entry depends only on its position: results are bit-identical for any number of
+// threads.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +15,14 @@ class SymmetricFactor {
  public:
   explicit SymmetricFactor(const Parallel& parallel) : parallel_(parallel) {}
 
-  // Room for a matrix of so many rows, to be filled (the lower triangle; what is above it is lost) before `make`.
+  // Allocates a matrix of this size.  Its lower triangle must be filled before `make`; the upper one is overwritten.
   void resize(std::size_t size);
   double* row(std::size_t i) { return values_.data() + i * stride_; }
   bool make();  // in place; false if the matrix is not positive definite
   void solve(std::vector<double>& x) const;
 
  private:
-  void below(std::size_t block, std::size_t width);
+  void eliminate(std::size_t block, std::size_t width);
   template <class Work>
   void each_part(std::size_t rows, Work work);
 

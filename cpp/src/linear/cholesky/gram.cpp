@@ -14,10 +14,10 @@ namespace hinge {
 namespace {
 
 constexpr std::uint32_t kUnknown = std::numeric_limits<std::uint32_t>::max();
-constexpr std::size_t kSparseTask = 16, kDenseTask = 32;  // new rows
-constexpr std::size_t kDeep = 256, kAgainst = 64;        // features and known rows at a time
+constexpr std::size_t kSparseTask = 16, kDenseTask = 32;  // new rows per task
+constexpr std::size_t kPanelFeatures = 256, kPanelRows = 64;        // features and known rows per panel
 
-// The stored values of some rows, feature by feature; within a feature in the order of the rows.
+// The stored values of some rows by feature; within a feature in the order of the rows.
 class ByFeature {
  public:
   template <class Storage>
@@ -33,7 +33,7 @@ class ByFeature {
         value_[next[j]++] = v;
       });
   }
-  // sums[p] += factor · value of row p, for rows up to `last`; how many there were.
+  // sums[p] += factor · value of row p, for rows up to `last`; returns their number.
   std::size_t add(std::size_t feature, double factor, std::size_t last, double* sums) const {
     const std::size_t first = start_[feature], end = start_[feature + 1];
     std::size_t k = first;
@@ -53,10 +53,10 @@ class GramOf final : public LinearGram {
   GramOf(const Storage& data, const Parallel& parallel)
       : rows_(data), n_(data.rows), d_(data.features), parallel_(parallel), place_(data.rows, kUnknown) {}
 
-  void learn(std::vector<std::uint32_t>& list) override {
+  void require(std::vector<std::uint32_t>& list) override {
     std::size_t fresh = 0;
     for (std::uint32_t i : list) fresh += place_[i] == kUnknown;
-    if (known_.size() + fresh > kMostKnown) {
+    if (known_.size() + fresh > kMaxStoredSamples) {
       for (std::uint32_t i : known_) place_[i] = kUnknown;
       known_.clear(), products_.clear();
     }
@@ -90,7 +90,7 @@ class GramOf final : public LinearGram {
   }
 
  private:
-  // Rows of products from `before` on.
+  // Computes the rows of products from `before` on.
   void add(std::size_t before) {
     const std::size_t fresh = known_.size() - before;
     if constexpr (IsCsr<Storage>::value) {
@@ -98,7 +98,8 @@ class GramOf final : public LinearGram {
       std::vector<double> made(fresh, 0.0);
       run_tasks((fresh + kSparseTask - 1) / kSparseTask, parallel_, [&] {
         return [&](std::size_t c, Poller& poller) {
-          for (std::size_t p = before + c * kSparseTask; p < std::min(before + (c + 1) * kSparseTask, known_.size()); ++p) {
+          for (std::size_t p = before + c * kSparseTask; p < std::min(before + (c + 1) * kSparseTask, known_.size());
+               ++p) {
             poller.poll();
             std::size_t count = 0;
             rows_.each(known_[p], [&](std::size_t j, double v) { count += known.add(j, v, p, products_[p].data()); });
@@ -119,40 +120,42 @@ class GramOf final : public LinearGram {
     }
   }
 
-  // `count` rows of products from `first` on: panels of features, against some of the known rows at a time.
+  // Computes `count` rows of products from `first` on, in panels of features and blocks of known rows.
   void by_panels(std::size_t first, std::size_t count, Poller& poller) {
-    std::vector<double> mine(count * kDeep), others(kAgainst * kDeep), sums(count * (first + count), 0.0);
+    std::vector<double> new_rows(count * kPanelFeatures), known_rows(kPanelRows * kPanelFeatures),
+        sums(count * (first + count), 0.0);
     const std::size_t width = first + count;
-    for (std::size_t j = 0; j < d_; j += kDeep) {
-      const std::size_t deep = std::min(kDeep, d_ - j);
-      copy(first, count, j, deep, -1.0, mine);
-      for (std::size_t p = 0; p < width; p += kAgainst) {
+    for (std::size_t j = 0; j < d_; j += kPanelFeatures) {
+      const std::size_t depth = std::min(kPanelFeatures, d_ - j);
+      copy(first, count, j, depth, -1.0, new_rows);
+      for (std::size_t p = 0; p < width; p += kPanelRows) {
         poller.poll();
-        const std::size_t some = std::min(kAgainst, width - p);
-        copy(p, some, j, deep, 1.0, others);
-        factor_loops().subtract_products(mine.data(), count, others.data(), some, kDeep, deep, sums.data() + p, width);
+        const std::size_t some = std::min(kPanelRows, width - p);
+        copy(p, some, j, depth, 1.0, known_rows);
+        factor_loops().subtract_products(new_rows.data(), count, known_rows.data(), some, kPanelFeatures, depth,
+                                         sums.data() + p, width);
       }
     }
     for (std::size_t r = 0; r < count; ++r)
       std::copy_n(sums.data() + r * width, first + r + 1, products_[first + r].data());
   }
 
-  void copy(std::size_t first, std::size_t count, std::size_t feature, std::size_t deep, double sign,
+  void copy(std::size_t first, std::size_t count, std::size_t feature, std::size_t depth, double sign,
             std::vector<double>& out) const {
     if constexpr (!IsCsr<Storage>::value)
       for (std::size_t r = 0; r < count; ++r)
-        for (std::size_t k = 0; k < deep; ++k)
-          out[r * kDeep + k] = sign * static_cast<double>(rows_.data().row(known_[first + r])[feature + k]);
+        for (std::size_t k = 0; k < depth; ++k)
+          out[r * kPanelFeatures + k] = sign * static_cast<double>(rows_.data().row(known_[first + r])[feature + k]);
   }
 
-  static constexpr double kSparseWork = 1.0, kDenseWork = 0.1;  // of a product
+  static constexpr double kSparseWork = 1.0, kDenseWork = 0.1;  // work per product of two values
 
   Rows<Storage> rows_;
   std::size_t n_, d_;
   Parallel parallel_;
-  std::vector<std::uint32_t> place_;  // of a sample among the known ones
+  std::vector<std::uint32_t> place_;  // position of a sample among the known ones
   std::vector<std::uint32_t> known_;
-  std::vector<std::vector<double>> products_;  // of each of them with those before it, and with itself
+  std::vector<std::vector<double>> products_;  // products of each known sample with those before it and with itself
 };
 
 }  // namespace

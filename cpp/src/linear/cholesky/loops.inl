@@ -1,4 +1,4 @@
-// loops.inl: products of rows, and the parts of a Cholesky factor, included by one file per instruction set.
+// loops.inl: loops of the Cholesky factorisation and of products of rows, included once per instruction set.
 #include "linear/cholesky/loops.hpp"
 #include "simd/vectors.hpp"
 
@@ -26,7 +26,7 @@ HINGE_INLINE void tile(const double* const* rows, const double* const* columns, 
     }
 }
 
-// Four lines from the given one on; the last again where there are fewer.
+// Four rows from the given one on; the last row is repeated if there are fewer.
 HINGE_INLINE void four_lines(const double* first, size_t stride, size_t width, const double** lines) {
   for (size_t c = 0; c < 4; ++c) lines[c] = first + (c < width ? c : width - 1) * stride;
 }
@@ -70,7 +70,7 @@ bool factor_corner(double* a, size_t size, size_t stride) {
   return true;
 }
 
-// Where the first value of row i of a panel is; the next ones are kStrip apart.
+// Address of the first value of row i of a panel; the next ones are kStrip apart.
 HINGE_INLINE size_t place(size_t i, size_t width) { return i / kStrip * kStrip * width + i % kStrip; }
 
 void divide_panel(const double* corner, size_t width, size_t stride, double* panel, size_t first, size_t last) {
@@ -89,7 +89,7 @@ void divide_panel(const double* corner, size_t width, size_t stride, double* pan
   }
 }
 
-// kRows rows and 4 kWide columns of the rest: out −= what the panel says.  For every load a product and a half.
+// Subtracts the product of the panel from kRows rows and 4 kWide columns of the rest; 1.5 products per load.
 template <size_t kRows, size_t kWide>
 HINGE_INLINE void take_tile(const double* rows, const double* columns, size_t width, double* out, size_t stride) {
   Double4 sum[kRows][kWide] = {};
@@ -118,7 +118,8 @@ void take_rows(const double* panel, size_t width, size_t row, double* rest, size
   double* out = rest + row * stride;
   for (; column + kStrip <= stop; column += kStrip)
     take_tile<kRows, kStrip / 4>(rows, panel + place(column, width), width, out + column, stride);
-  for (; column < stop; column += 4) take_tile<kRows, 1>(rows, panel + place(column, width), width, out + column, stride);
+  for (; column < stop; column += 4)
+    take_tile<kRows, 1>(rows, panel + place(column, width), width, out + column, stride);
 }
 
 void take_panel(const double* panel, size_t width, size_t first, size_t last, double* rest, size_t stride) {

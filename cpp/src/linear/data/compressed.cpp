@@ -15,10 +15,11 @@
 namespace hinge {
 namespace {
 
-constexpr double kWorthValues = 100'000;  // fewer are soon read as they are
-constexpr std::size_t kFewestFeatures = 16, kLooks = 256;
-constexpr std::size_t kBlockBytes = std::size_t(1) << 17;  // of a block of rows: it stays in a cache until it is copied
-constexpr double kShare = 0.5;  // of the memory of the samples
+constexpr double kMinValues = 100'000;  // samples with fewer values are not copied
+constexpr std::size_t kMinFeatures = 16, kSampledRows = 256;  // fewest features of a copy; rows sampled for an estimate
+constexpr std::size_t kBlockBytes = std::size_t(1)
+                                    << 17;  // size of a block of rows, which stays in the cache until copied
+constexpr double kMaxSizeRatio = 0.5;  // largest size of the copy relative to the samples
 
 template <class T>
 std::int32_t nonzeros(const T* row, std::size_t features) {
@@ -28,28 +29,28 @@ std::int32_t nonzeros(const T* row, std::size_t features) {
 }
 
 template <class T>
-bool small_enough(double count, double of) {
-  return count * (sizeof(T) + sizeof(std::int32_t)) <= kShare * sizeof(T) * of;
+bool is_worthwhile(double count, double of) {
+  return count * (sizeof(T) + sizeof(std::int32_t)) <= kMaxSizeRatio * sizeof(T) * of;
 }
 
-// Some rows tell whether it is worth counting all of them.
+// Estimate from a sample of the rows.
 template <class T>
 bool mostly_zeros(const Dense<T>& from) {
-  const std::size_t step = std::max<std::size_t>(1, from.rows / kLooks);
-  double count = 0, looked = 0;
-  for (std::size_t i = 0; i < from.rows; i += step, looked += 1) count += nonzeros(from.row(i), from.features);
-  return small_enough<T>(count, looked * static_cast<double>(from.features));
+  const std::size_t step = std::max<std::size_t>(1, from.rows / kSampledRows);
+  double count = 0, sampled = 0;
+  for (std::size_t i = 0; i < from.rows; i += step, sampled += 1) count += nonzeros(from.row(i), from.features);
+  return is_worthwhile<T>(count, sampled * static_cast<double>(from.features));
 }
 
-// Some rows, one after another: where the values are that are not zero, and these values.
+// A block of consecutive rows: positions of the nonzero values, and the values.
 template <class T>
 class BlockOfRows {
  public:
   explicit BlockOfRows(const Dense<T>& from)
-      : from_(from), words_((from.features + 63) / 64), values_(from.features + kBeyond),
-        index_(from.features + kBeyond) {}
+      : from_(from), words_((from.features + 63) / 64), values_(from.features + kOverwrite),
+        index_(from.features + kOverwrite) {}
 
-  void look(std::size_t first, std::size_t last) {
+  void count_nonzeros(std::size_t first, std::size_t last) {
     first_ = first, count_ = 0;
     bits_.resize((last - first) * words_), counts_.resize(last - first);
     for (std::size_t k = 0; k < counts_.size(); ++k)
@@ -57,23 +58,23 @@ class BlockOfRows {
   }
   std::size_t count() const { return count_; }
 
-  // The values go to [at, at + count()); what is behind belongs to others.
+  // Writes the values to [at, at + count()) and nothing beyond.
   void copy(std::size_t at, T* values, std::int32_t* index, std::int32_t* start) {
     const std::size_t end = at + count_;
     for (std::size_t k = 0; k < counts_.size(); ++k) {
       const std::size_t i = first_ + k, count = counts_[k];
-      const bool room = at + count + kBeyond <= end;
-      T* const to = room ? values + at : values_.data();
-      std::int32_t* const to_index = room ? index + at : index_.data();
+      const bool fits = at + count + kOverwrite <= end;
+      T* const to = fits ? values + at : values_.data();
+      std::int32_t* const to_index = fits ? index + at : index_.data();
       hinge::pack(ops_, from_.row(i), from_.features, bits_.data() + k * words_, to, to_index);
-      if (!room) std::copy_n(to, count, values + at), std::copy_n(to_index, count, index + at);
+      if (!fits) std::copy_n(to, count, values + at), std::copy_n(to_index, count, index + at);
       at += count;
       start[i + 1] = static_cast<std::int32_t>(at);
     }
   }
 
  private:
-  static constexpr std::size_t kBeyond = 7;  // places that pack writes to, and should not
+  static constexpr std::size_t kOverwrite = 7;  // places that pack writes beyond the last value
 
   Dense<T> from_;
   const LinearOps& ops_ = linear_ops();
@@ -100,11 +101,11 @@ template <class T>
 bool CompactRows::make(const Dense<T>& from, const Parallel& parallel, Samples& view) {
   const std::size_t n = from.rows, d = from.features;
   const double all = static_cast<double>(n) * static_cast<double>(d);
-  if (d < kFewestFeatures || all < kWorthValues || !mostly_zeros(from)) return false;
-  const double most = std::floor(kShare * sizeof(T) * all / (sizeof(T) + sizeof(std::int32_t)));
+  if (d < kMinFeatures || all < kMinValues || !mostly_zeros(from)) return false;
+  const double most = std::floor(kMaxSizeRatio * sizeof(T) * all / (sizeof(T) + sizeof(std::int32_t)));
   if (most > std::numeric_limits<std::int32_t>::max()) return false;
   start_ = Pages<std::int32_t>(n + 1);
-  values_ = Pages<char>(static_cast<std::size_t>(most) * sizeof(T));  // what is not written to takes no memory
+  values_ = Pages<char>(static_cast<std::size_t>(most) * sizeof(T));  // pages that are not written take no memory
   index_ = Pages<std::int32_t>(static_cast<std::size_t>(most));
   T* const values = reinterpret_cast<T*>(values_.data());
   std::int32_t *const index = index_.data(), *const start = start_.data();
@@ -112,13 +113,13 @@ bool CompactRows::make(const Dense<T>& from, const Parallel& parallel, Samples& 
   const std::size_t size = std::max<std::size_t>(1, kBlockBytes / (d * sizeof(T)));
   std::atomic<std::size_t> turn{0};
   std::atomic<bool> full{false};
-  std::size_t count = 0;  // of the blocks whose turn is over
-  // Threads take blocks in their order.  Each is looked at, waits until those before it have been, and is copied while it
-  // is in the cache: samples are read from memory once.
+  std::size_t count = 0;  // values of the blocks before the current turn
+  // Threads take blocks in order.  A block is counted, waits until all previous blocks have been counted, and is copied
+  // while it is in the cache, so that samples are read from memory once.
   run_tasks((n + size - 1) / size, parallel, [&] {
     return [&, block = BlockOfRows<T>(from)](std::size_t c, Poller& poller) mutable {
-      if (full.load(std::memory_order_relaxed)) return;  // then nobody waits any more
-      block.look(c * size, std::min(n, (c + 1) * size));
+      if (full.load(std::memory_order_relaxed)) return;  // the copy has been abandoned
+      block.count_nonzeros(c * size, std::min(n, (c + 1) * size));
       while (turn.load(std::memory_order_acquire) != c) {
         if (full.load(std::memory_order_relaxed)) return;
         poller.poll();

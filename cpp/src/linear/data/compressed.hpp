@@ -1,6 +1,6 @@
-// compressed.hpp: dense samples that are mostly zeros, as compressed rows for the time of a run.
-// A step of descent is as long as the row it reads; a copy of the values that are not zero is made where it takes at
-// most half the memory of the samples themselves (and a number for each row).  docs/decisions/linear-methods.md
+// compressed.hpp: compressed copy of dense samples that are mostly zero, for the duration of a run.
+// The cost of a step is proportional to the length of a row.  The copy of the nonzero values is made if it takes at
+// most half of the memory of the samples (plus one number per row).  docs/decisions/linear-methods.md
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class CompactRows {
   CompactRows(const CompactRows&) = delete;
   CompactRows& operator=(const CompactRows&) = delete;
 
-  // The samples as they are, or their copy, which lives as long as this does.
+  // Returns the samples or a view of their copy, which this object owns.
   Samples of(const Samples& samples, const Parallel& parallel);
 
  private:

@@ -1,4 +1,5 @@
-// ops.hpp: dense rows of float or double against vectors of double; AVX2 by run-time dispatch.
+// ops.hpp: vector loops of the linear solver: rows of float or double with vectors of double, and losses; AVX2 by
+// run-time dispatch.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +9,10 @@
 
 namespace hinge {
 
-constexpr double kHugeInverse = 1e300;
+constexpr double kHugeInverse = 1e300;  // stands for 1/D with D = 0
 
-// The losses (101) of n samples.  `target` includes the shift D β^k of a proximal step; `inverse` is 1/D, or huge;
-// nullptr where it is huge everywhere.
+// The losses (101) of n samples.  `target` includes the shift D β^k of a proximal step; `inverse` is 1/D or
+// kHugeInverse; nullptr if it is kHugeInverse for all samples.
 struct LossArrays {
   const double *target, *lower, *upper, *ridge, *inverse;
   double tube;
@@ -22,7 +23,7 @@ struct LossBounds {
   double gap = 0, loss = 0, violation = 0, sum = 0;  // Σ (106), Σ ℓ, the largest violation, Σ β
 };
 struct LossLine {
-  double slope = 0, bend = 0;  // Σ β* q and its derivative, along f + b + τ q: the parts of (114)
+  double slope = 0, curvature = 0;  // Σ β* q and its derivative, along f + b + τ q: the parts of (114)
 };
 struct LossRoot {
   double sum = 0, mass = 0, rise = 0;  // Σ β*, Σ |β*| and −dΣβ*/db: the parts of (107)
@@ -33,19 +34,19 @@ struct LinearOps {
   double (*dot_double)(const double* x, const double* w, std::size_t d);
   void (*add_float)(const float* x, double factor, double* w, std::size_t d);
   void (*add_double)(const double* x, double factor, double* w, std::size_t d);
-  // `rows` rows, one after another in memory: their inner products with w, and w += Σ factor x
+  // For `rows` contiguous rows: inner products with w, and w += Σ factor x
   void (*dots_float)(const float* x, std::size_t rows, std::size_t d, const double* w, double* out);
   void (*dots_double)(const double* x, std::size_t rows, std::size_t d, const double* w, double* out);
   void (*adds_float)(const float* x, const double* factor, std::size_t rows, std::size_t d, double* w);
   void (*adds_double)(const double* x, const double* factor, std::size_t rows, std::size_t d, double* w);
-  // how many values of a row are not zero, and which: 64 to a word, the first in its lowest bit
+  // number of nonzero values of a row and their positions as bits, 64 per word, the first in the lowest bit
   std::size_t (*bits_float)(const float* x, std::size_t d, std::uint64_t* words);
   std::size_t (*bits_double)(const double* x, std::size_t d, std::uint64_t* words);
-  // these values and their columns, one after another; up to seven places after the last one are written to, too
+  // packs these values and their columns; writes up to seven places beyond the last one
   void (*pack_float)(const float* x, std::size_t d, const std::uint64_t* words, float* values, std::int32_t* index);
   void (*pack_double)(const double* x, std::size_t d, const std::uint64_t* words, double* values, std::int32_t* index);
-  // with a − w and b − w: cross += their inner product, bend += ‖their sum‖²
-  void (*lanes)(const double* w, const double* a, const double* b, std::size_t d, double* cross, double* bend);
+  // for a − w and b − w: cross += inner product, curvature += ‖sum‖²
+  void (*lanes)(const double* w, const double* a, const double* b, std::size_t d, double* cross, double* curvature);
   // w += step (a − w + b − w); a = b = w
   void (*merge)(double* w, double* a, double* b, std::size_t d, double step);
   // upper triangle of H += Σ_r scale[r] x_r x_rᵀ for eight rows of `stride` (a multiple of 4) doubles

@@ -1,4 +1,5 @@
-// ops.inl: the loops, included by one file per instruction set.  No template of the standard library here.
+// ops.inl: the loops, included once per instruction set.  Must not instantiate templates of the standard library, which
+// the linker would share between instruction sets.
 #include "linear/data/ops.hpp"
 #include "simd/vectors.hpp"
 
@@ -37,7 +38,7 @@ void add_row(const T* x, double factor, double* w, size_t d) {
   for (; k < d; ++k) w[k] += factor * static_cast<double>(x[k]);
 }
 
-// Which of eight values are not zero.
+// Bits of the nonzero values among eight.
 #if defined(__AVX2__)
 HINGE_INLINE unsigned byte_of(const double* x) {
   const __m256d zero = _mm256_setzero_pd();
@@ -72,7 +73,7 @@ size_t bits_of_row(const T* x, size_t d, std::uint64_t* words) {
   return count;
 }
 
-// Eight places: those of the bits of a byte, in order, come first.
+// Permutation that moves the set bits of a byte to the front.
 struct Places {
   std::uint8_t of[256][8] = {};
   constexpr Places() {
@@ -85,18 +86,19 @@ struct Places {
 };
 constexpr Places kPlaces;
 
-// Those of eight values that are not zero, and their columns; eight places are written.
+// Packs the nonzero values of eight and their columns; writes eight places.
 #if defined(__AVX2__)
 HINGE_INLINE void pack_values(const float* x, unsigned byte, float* values) {
   const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(kPlaces.of[byte]));
   _mm256_storeu_ps(values, _mm256_permutevar8x32_ps(_mm256_loadu_ps(x), _mm256_cvtepu8_epi32(bytes)));
 }
-// Four of them, as eight halves.
+// The same for four doubles, as eight halves.
 HINGE_INLINE void pack4(const double* x, unsigned bits, double* values) {
   const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(kPlaces.of[bits]));
   const __m256i low = _mm256_slli_epi64(_mm256_cvtepu8_epi64(bytes), 1);
   const __m256i high = _mm256_slli_epi64(_mm256_add_epi64(low, _mm256_set1_epi64x(1)), 32);
-  const __m256i moved = _mm256_permutevar8x32_epi32(_mm256_castpd_si256(_mm256_loadu_pd(x)), _mm256_or_si256(low, high));
+  const __m256i moved =
+      _mm256_permutevar8x32_epi32(_mm256_castpd_si256(_mm256_loadu_pd(x)), _mm256_or_si256(low, high));
   _mm256_storeu_pd(values, _mm256_castsi256_pd(moved));
 }
 HINGE_INLINE void pack_values(const double* x, unsigned byte, double* values) {
@@ -131,7 +133,7 @@ void pack_row(const T* x, size_t d, const std::uint64_t* words, T* values, std::
     if (words[k / 64] >> (k % 64) & 1) *values++ = x[k], *index++ = static_cast<std::int32_t>(k);
 }
 
-// Many rows at once: out[r] = ⟨x_r, w⟩.
+// out[r] = ⟨x_r, w⟩ for many rows.
 template <class T>
 void dot_rows(const T* x, size_t rows, size_t d, const double* w, double* out) {
   for (size_t r = 0; r < rows; ++r, x += d) {
@@ -152,7 +154,7 @@ void dot_rows(const T* x, size_t rows, size_t d, const double* w, double* out) {
   }
 }
 
-// w += Σ factor_r x_r: eight columns of two rows at a time, some rows that fit the cache after another.
+// w += Σ factor_r x_r, eight columns of two rows at a time, in blocks of rows that fit into the cache.
 template <class T>
 void add_rows(const T* x, const double* factor, size_t rows, size_t d, double* w) {
   for (size_t first = 0; first < rows; first += 32) {
@@ -184,7 +186,7 @@ void add_rows(const T* x, const double* factor, size_t rows, size_t d, double* w
   }
 }
 
-void lanes_apart(const double* w, const double* a, const double* b, size_t d, double* cross, double* bend) {
+void lanes_apart(const double* w, const double* a, const double* b, size_t d, double* cross, double* curvature) {
   Double4 both = {}, sum = {};
   size_t k = 0;
   for (; k + 4 <= d; k += 4) {
@@ -198,7 +200,7 @@ void lanes_apart(const double* w, const double* a, const double* b, size_t d, do
     sum[0] += (x + y) * (x + y);
   }
   *cross += (both[0] + both[1]) + (both[2] + both[3]);
-  *bend += (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  *curvature += (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
 void merge_lanes(double* w, double* a, double* b, size_t d, double step) {
@@ -311,7 +313,7 @@ LossBounds bounds_all(const LossArrays& loss, const double* f, double b, const d
 
 template <class V>
 struct LineSums {
-  V slope, bend;
+  V slope, curvature;
   HINGE_INLINE_MEMBER void add(const LossArrays& all, const double* f, double b,
                                                  const double* q, double q_bias, double tau, size_t i) {
     V x, move;
@@ -322,7 +324,7 @@ struct LineSums {
     slope += star * move;
     V rise = star > term.lower ? move * move * term.inverse : zero;
     rise = star < term.upper ? rise : zero;
-    bend += star != 0.0 ? rise : zero;
+    curvature += star != 0.0 ? rise : zero;
   }
 };
 
@@ -333,7 +335,7 @@ LossLine line_all(const LossArrays& loss, const double* f, double b, const doubl
   size_t i = 0;
   for (; i + 4 <= loss.n; i += 4) many.add(loss, f, b, q, q_bias, tau, i);
   for (; i < loss.n; ++i) few.add(loss, f, b, q, q_bias, tau, i);
-  return {sum(many.slope) + few.slope, sum(many.bend) + few.bend};
+  return {sum(many.slope) + few.slope, sum(many.curvature) + few.curvature};
 }
 
 template <class V>
@@ -360,11 +362,25 @@ LossRoot root_all(const LossArrays& loss, const double* f, double b) {
   return {sum(many.sum) + few.sum, sum(many.mass) + few.mass, sum(many.rise) + few.rise};
 }
 
-constexpr LinearOps every_linear_operation = {
-    &dot_row<float>,     &dot_row<double>,     &add_row<float>,  &add_row<double>,  &dot_rows<float>, &dot_rows<double>,
-    &add_rows<float>,    &add_rows<double>,    &bits_of_row<float>, &bits_of_row<double>, &pack_row<float>, &pack_row<double>,
-    &lanes_apart,        &merge_lanes,         &rank8_rows,      &best_all,         &bounds_all,      &line_all,
-    &root_all};
+constexpr LinearOps every_linear_operation = {&dot_row<float>,
+                                              &dot_row<double>,
+                                              &add_row<float>,
+                                              &add_row<double>,
+                                              &dot_rows<float>,
+                                              &dot_rows<double>,
+                                              &add_rows<float>,
+                                              &add_rows<double>,
+                                              &bits_of_row<float>,
+                                              &bits_of_row<double>,
+                                              &pack_row<float>,
+                                              &pack_row<double>,
+                                              &lanes_apart,
+                                              &merge_lanes,
+                                              &rank8_rows,
+                                              &best_all,
+                                              &bounds_all,
+                                              &line_all,
+                                              &root_all};
 
 }  // namespace
 }  // namespace hinge

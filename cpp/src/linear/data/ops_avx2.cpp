@@ -1,4 +1,4 @@
-// ops_avx2.cpp: the loops of linear machines, compiled for AVX2 and FMA.
+// ops_avx2.cpp: the loops of the linear solver, compiled for AVX2 and FMA.
 #include "linear/data/ops.inl"
 
 namespace hinge {

@@ -1,4 +1,4 @@
-// ops_base.cpp: the loops of linear machines, compiled for any processor.
+// ops_base.cpp: the loops of the linear solver, compiled for any processor.
 #include "linear/data/ops.inl"
 
 namespace hinge {

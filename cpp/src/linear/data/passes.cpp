@@ -11,8 +11,8 @@
 namespace hinge {
 namespace {
 
-constexpr double kWorthSharing = 200'000;  // values: a run of shorter passes is over before a helper has been of use
-constexpr std::size_t kLooks = 64;  // rows that say where to cut the columns
+constexpr double kMinParallelValues = 200'000;  // passes over fewer values run on one thread
+constexpr std::size_t kSampledRows = 64;         // rows from which the partition of the columns is estimated
 
 template <class Storage>
 class PassesOf final : public LinearPasses {
@@ -25,8 +25,8 @@ class PassesOf final : public LinearPasses {
       stored_ = static_cast<double>(n_) * static_cast<double>(d_);
     }
     const double per_row = std::max(1.0, stored_ / std::max<double>(1, static_cast<double>(n_)));
-    beat_ = static_cast<std::size_t>(std::max(1.0, 50'000 / per_row));
-    if (release_bytes > 0) {  // every thread holds up to this much
+    poll_rows_ = static_cast<std::size_t>(std::max(1.0, 50'000 / per_row));
+    if (release_bytes > 0) {  // bound on the memory of each thread
       release_ = static_cast<std::size_t>(std::max(1.0, static_cast<double>(release_bytes) / 8 / (12 * per_row)));
     }
   }
@@ -92,7 +92,8 @@ class PassesOf final : public LinearPasses {
     const double per_row = stored_ / std::max<double>(1, static_cast<double>(n_));
     visited += static_cast<double>(list.size()) * per_row * per_row / (IsCsr<Storage>::value ? 2 : 8);
     const double worth = static_cast<double>(list.size()) * per_row * per_row / static_cast<double>(stride * stride);
-    const std::size_t parts = list.size() < 1000 ? 1 : static_cast<std::size_t>(std::min(4.0, std::max(1.0, worth / 4)));
+    const std::size_t parts =
+        list.size() < 1000 ? 1 : static_cast<std::size_t>(std::min(4.0, std::max(1.0, worth / 4)));
     std::vector<std::vector<double>> sums(parts);
     run_tasks(parts, parallel_, [&] {
       return [&](std::size_t c, Poller& poller) {
@@ -111,10 +112,11 @@ class PassesOf final : public LinearPasses {
   }
 
  private:
-  // So many features that every thread would spend its time on a sum of its own: each has some of the columns instead,
-  // and the sums are those of one thread, bit by bit.
+  // Whether to partition the columns instead of the rows: with very many features separate sums per thread would
+  // dominate. The sums are bit-identical to those of one thread.
   bool by_columns() const {
-    return release_ == 0 && parallel_.threads > 1 && stored_ >= 2 * kWorthSharing && stored_ < 2 * (3.0 * static_cast<double>(d_) + 1);
+    return release_ == 0 && parallel_.threads > 1 && stored_ >= 2 * kMinParallelValues &&
+           stored_ < 2 * (3.0 * static_cast<double>(d_) + 1);
   }
 
   void combine_columns(Span<const double> beta, Span<double> out) {
@@ -125,12 +127,14 @@ class PassesOf final : public LinearPasses {
     run_tasks(cuts_.size() - 1, parallel_, [&] {
       return [&](std::size_t c, Poller& poller) {
         const std::size_t first = cuts_[c], last = cuts_[c + 1];
-        std::fill(out.begin() + static_cast<std::ptrdiff_t>(first), out.begin() + static_cast<std::ptrdiff_t>(last), 0.0);
+        std::fill(out.begin() + static_cast<std::ptrdiff_t>(first), out.begin() + static_cast<std::ptrdiff_t>(last),
+                  0.0);
         for (std::size_t i = 0; i < n_; ++i) {
           if (i % 256 == 0) poller.poll();
           if (beta[i] == 0) continue;
           const auto *from = csr.index + csr.start[i], *to = csr.index + csr.start[i + 1];
-          from = std::lower_bound(from, to, first, [](auto index, std::size_t at) { return static_cast<std::size_t>(index) < at; });
+          from = std::lower_bound(from, to, first,
+                                  [](auto index, std::size_t at) { return static_cast<std::size_t>(index) < at; });
           const auto* value = csr.values + (from - csr.index);
           for (; from < to && static_cast<std::size_t>(*from) < last; ++from, ++value)
             out[static_cast<std::size_t>(*from)] += beta[i] * static_cast<double>(*value);
@@ -139,11 +143,11 @@ class PassesOf final : public LinearPasses {
     });
   }
 
-  // Columns that hold about as many values as each other, by some of the rows.
+  // Partitions the columns into parts with about the same number of values.
   void cut_columns() {
     const auto& csr = rows_.data();
     std::vector<std::size_t> seen;
-    for (std::size_t i = 0; i < n_; i += std::max<std::size_t>(1, n_ / kLooks))
+    for (std::size_t i = 0; i < n_; i += std::max<std::size_t>(1, n_ / kSampledRows))
       for (auto k = csr.start[i]; k < csr.start[i + 1]; ++k) seen.push_back(static_cast<std::size_t>(csr.index[k]));
     std::sort(seen.begin(), seen.end());
     const std::size_t parts = static_cast<std::size_t>(parallel_.threads);
@@ -152,7 +156,7 @@ class PassesOf final : public LinearPasses {
     for (std::size_t c = 1; c < parts && !seen.empty(); ++c) cuts_[c] = seen[seen.size() * c / parts];
   }
 
-  // What work(k, sum) adds, over a list of rows.
+  // Sums work(k, sum) over a list of rows.
   template <class Work>
   void add_list(std::size_t size, std::size_t width, Span<double> out, Work work) {
     add_up(size, share(size), width, out, [&](std::size_t first, std::size_t last, double* sum) {
@@ -164,12 +168,12 @@ class PassesOf final : public LinearPasses {
     return stored_ * static_cast<double>(count_of_rows) / std::max(1.0, static_cast<double>(n_));
   }
 
-  // work(first, last) for all rows; nothing is added up, so the parts may be of any size.
+  // Calls work(first, last) for a partition of the rows.  Nothing is summed, so that any partition will do.
   template <class Work>
   void each_part(Work work) {
     ++count;
     visited += stored_;
-    const std::size_t parts = stored_ < kWorthSharing ? 1 : std::min<std::size_t>(64, n_);
+    const std::size_t parts = stored_ < kMinParallelValues ? 1 : std::min<std::size_t>(64, n_);
     run_tasks(parts, parallel_, [&] {
       return [&](std::size_t c, Poller& poller) {
         const std::size_t first = n_ * c / parts, last = n_ * (c + 1) / parts;
@@ -180,14 +184,14 @@ class PassesOf final : public LinearPasses {
 
   template <class Work>
   void walk(std::size_t first, std::size_t last, Poller& poller, bool consecutive, Work work) {
-    std::size_t held = first;  // rows from here on are in memory
+    std::size_t held = first;  // first row whose pages have not been released
     const auto give_back = [&](std::size_t until) {
       if (release_ && consecutive && until > held) release_rows(samples_, held, until);
       held = until;
     };
     for (std::size_t i = first; i < last;) {
       poller.poll();
-      const std::size_t stop = std::min(last, i + (release_ ? std::min(beat_, release_) : beat_));
+      const std::size_t stop = std::min(last, i + (release_ ? std::min(poll_rows_, release_) : poll_rows_));
       work(i, stop);
       i = stop;
       if (i - held >= release_) give_back(i);
@@ -195,13 +199,13 @@ class PassesOf final : public LinearPasses {
     give_back(last);
   }
 
-  // out = Σ of what work(first, last, sum) adds to sum, over `size` items that hold `values` values.
+  // out = Σ work(first, last, sum) over a partition of `size` items with `values` stored values.
   template <class Work>
   void add_up(std::size_t size, double values, std::size_t width, Span<double> out, Work work,
               bool consecutive = false) {
     ++count;
     visited += values;
-    const double worth = std::min(values / kWorthSharing, values / (3.0 * static_cast<double>(width) + 1));
+    const double worth = std::min(values / kMinParallelValues, values / (3.0 * static_cast<double>(width) + 1));
     const std::size_t parts = std::max<std::size_t>(1, std::min<std::size_t>(8, static_cast<std::size_t>(worth)));
     std::vector<std::vector<double>> sums(parts);
     run_tasks(parts, parallel_, [&] {
@@ -256,9 +260,9 @@ class PassesOf final : public LinearPasses {
   Rows<Storage> rows_;
   const Samples& samples_;
   Parallel parallel_;
-  std::size_t n_, d_, beat_ = 1, release_ = 0;
+  std::size_t n_, d_, poll_rows_ = 1, release_ = 0;
   double stored_ = 0;
-  std::vector<std::size_t> cuts_;  // the first column of every part, and the end
+  std::vector<std::size_t> cuts_;  // first column of every part, and the end
 };
 
 }  // namespace
@@ -287,7 +291,7 @@ void release_rows(const Samples& samples, std::size_t first, std::size_t last) {
       samples);
 }
 
-void linear_products(const Samples& samples, Span<const double> weights, std::size_t machines,
+void linear_products(const Samples& samples, Span<const double> weights, std::size_t models,
                      const Parallel& parallel, Span<double> out) {
   std::visit(
       [&](const auto& data) {
@@ -298,8 +302,8 @@ void linear_products(const Samples& samples, Span<const double> weights, std::si
             const std::size_t first = data.rows * c / parts, last = data.rows * (c + 1) / parts;
             for (std::size_t i = first; i < last; ++i) {
               if (i % 64 == 0) poller.poll();
-              for (std::size_t m = 0; m < machines; ++m)
-                out[i * machines + m] = rows.dot(i, weights.data() + m * data.features);
+              for (std::size_t m = 0; m < models; ++m)
+                out[i * models + m] = rows.dot(i, weights.data() + m * data.features);
             }
           };
         });

@@ -1,4 +1,4 @@
-// rows.hpp: one row of samples, dense or CSR, against a vector of double: dot, add, prefetch.
+// rows.hpp: operations of one row of samples, dense or CSR, with a vector of double: dot, add, prefetch.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 namespace hinge {
 
-constexpr std::size_t kShortRow = 16;  // features: the call would cost more than the products
+constexpr std::size_t kShortRow = 16;  // up to this many features the loops are inlined: a call would cost more
 
-typedef double Pair __attribute__((vector_size(16)));  // what every processor of 64 bits has
+typedef double Pair __attribute__((vector_size(16)));  // available on every 64-bit processor
 
 inline Pair pair(const double* p) {
   Pair both;
@@ -48,7 +48,7 @@ class Rows<Dense<T>> {
     }
     if (k < data_.features) w[k] += factor * static_cast<double>(x[k]);
   }
-  // rows [first, last): their inner products with w; sum += Σ factor x
+  // for rows [first, last): inner products with w; sum += Σ factor x
   void dots(std::size_t first, std::size_t last, const double* w, double* out) const {
     if constexpr (sizeof(T) == sizeof(float)) {
       ops_.dots_float(data_.row(first), last - first, data_.features, w, out);
@@ -74,7 +74,7 @@ class Rows<Dense<T>> {
     if (k < data_.features) a += static_cast<double>(x[k]) * static_cast<double>(x[k]);
     return a + b;
   }
-  template <class Visit>  // visit(feature, value) of the values that are not zero
+  template <class Visit>  // calls visit(feature, value) for the nonzero values
   void each(std::size_t i, Visit visit) const {
     const T* x = data_.row(i);
     for (std::size_t k = 0; k < data_.features; ++k)
@@ -118,7 +118,8 @@ class Rows<Csr<T, I>> {
     for (I k = data_.start[i]; k < data_.start[i + 1]; ++k)
       w[data_.index[k]] += factor * static_cast<double>(data_.values[k]);
   }
-  // The same in single precision; returns ‖w‖² there, of which rounding is a part that is known.
+  // The same in single precision.  Returns the sum of squares of the changed weights, which bounds their rounding
+  // error.
   double add(std::size_t i, double factor, float* w) const {
     const float by = static_cast<float>(factor);
     const I last = data_.start[i + 1];
@@ -128,7 +129,8 @@ class Rows<Csr<T, I>> {
       const float moved = w[data_.index[at]] += by * static_cast<float>(data_.values[at]);
       square += moved * moved;
     };
-    for (; k + 4 <= last; k += 4) move(k, squares[0]), move(k + 1, squares[1]), move(k + 2, squares[2]), move(k + 3, squares[3]);
+    for (; k + 4 <= last; k += 4)
+      move(k, squares[0]), move(k + 1, squares[1]), move(k + 2, squares[2]), move(k + 3, squares[3]);
     for (; k < last; ++k) move(k, squares[0]);
     return (squares[0] + squares[1]) + (squares[2] + squares[3]);
   }

@@ -7,8 +7,8 @@ namespace hinge {
 namespace {
 
 template <class T>
-T* room_for(std::unique_ptr<char[]>& bytes, std::size_t count) {
-  bytes.reset(new char[count * sizeof(T)]);  // every byte is written
+T* allocate(std::unique_ptr<char[]>& bytes, std::size_t count) {
+  bytes.reset(new char[count * sizeof(T)]);  // not initialised: the caller writes every byte
   return reinterpret_cast<T*>(bytes.get());
 }
 
@@ -22,13 +22,13 @@ RowSubset::RowSubset(const Samples& samples, Span<const std::uint32_t> rows) : v
         const Storage from = view;
         if constexpr (IsCsr<Storage>::value) {
           using I = std::decay_t<decltype(from.start[0])>;
-          I* start = room_for<I>(start_, rows.size() + 1);
+          I* start = allocate<I>(start_, rows.size() + 1);
           start[0] = 0;
           for (std::size_t k = 0; k < rows.size(); ++k)
             start[k + 1] = start[k] + (from.start[rows[k] + 1] - from.start[rows[k]]);
           const auto count = static_cast<std::size_t>(start[rows.size()]);
-          T* values = room_for<T>(values_, count);
-          I* index = room_for<I>(index_, count);
+          T* values = allocate<T>(values_, count);
+          I* index = allocate<I>(index_, count);
           for (std::size_t k = 0; k < rows.size(); ++k) {
             const auto size = static_cast<std::size_t>(start[k + 1] - start[k]);
             std::memcpy(values + start[k], from.values + from.start[rows[k]], size * sizeof(T));
@@ -36,7 +36,7 @@ RowSubset::RowSubset(const Samples& samples, Span<const std::uint32_t> rows) : v
           }
           view = Storage{values, index, start, rows.size(), from.features};
         } else {
-          T* values = room_for<T>(values_, rows.size() * from.features);
+          T* values = allocate<T>(values_, rows.size() * from.features);
           for (std::size_t k = 0; k < rows.size(); ++k)
             std::memcpy(values + k * from.features, from.row(rows[k]), from.features * sizeof(T));
           view = Storage{values, rows.size(), from.features};

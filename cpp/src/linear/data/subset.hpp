@@ -1,4 +1,4 @@
-// subset.hpp: some rows of samples, copied side by side, and the part of a linear machine that is about them.
+// subset.hpp: contiguous copy of some rows, and the linear problem restricted to them.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace hinge {
 
-// Owns a copy of the rows; as stored as the samples they come from.
+// Owns a copy of the rows in the same storage format.
 class RowSubset {
  public:
   RowSubset(const Samples& samples, Span<const std::uint32_t> rows);
@@ -23,7 +23,7 @@ class RowSubset {
   Samples view_;
 };
 
-// The losses of some samples, every one of them `times` its own; owns its arrays.
+// The losses of some samples, each multiplied by `times`.  Owns its arrays.
 class ProblemSubset {
  public:
   ProblemSubset(const LinearProblem& problem, Span<const std::uint32_t> rows, double times);

@@ -1,4 +1,4 @@
-// cells.hpp: what dual coordinate descent keeps of a sample, and of the steps of a lane; when there are lanes.
+// cells.hpp: data of dual coordinate descent: one cell per sample, the totals of a lane, and the length of lanes.
 #pragma once
 
 #include <algorithm>
@@ -12,31 +12,31 @@
 
 namespace hinge {
 
-struct Tally {  // what steps have come to
-  double offset = 0, sum = 0, dual = 0, gap = 0, bend = 0, work = 0, loss = 0;  // bend: Σ ridge Δ²
-  double strayed = 0;  // in single precision: what rounding has moved w by, at most
+struct StepTotals {  // sums over the steps of a lane
+  double offset = 0, sum = 0, dual = 0, gap = 0, curvature = 0, work = 0, loss = 0;  // curvature: Σ ridge Δ²
+  double drift = 0;  // single precision: bound on the distance that rounding has moved w
 };
 
-// What steps move.  Epochs of many samples have two lanes: each steps from the same point, with its own copy of w.  No
-// two lanes are in one line of the cache.
+// State of a sequence of steps.  Epochs over many samples use two lanes in parallel, each with its own copy of w.  The
+// alignment keeps lanes in separate cache lines.
 template <class Weight>
-struct alignas(128) Lane : Tally {
+struct alignas(128) Lane : StepTotals {
   std::vector<Weight> copy;
   Weight* w = nullptr;
-  double stretch = 1;  // what a step moves w by, over what it will move it by: room for the other lane
-  std::vector<std::pair<std::uint32_t, double>> moved;  // samples, and where they were
-  std::vector<std::uint32_t> awake;                     // visited, and to be visited again
+  double scaling = 1;  // factor on the change of w in the copy, which anticipates the steps of the other lane   (129)
+  std::vector<std::pair<std::uint32_t, double>> moved;  // changed samples and their previous values
+  std::vector<std::uint32_t> active_rows;                     // visited samples that remain active
   void restart(double at, double by) {
-    static_cast<Tally&>(*this) = Tally{};
-    offset = at, stretch = by;
+    static_cast<StepTotals&>(*this) = StepTotals{};
+    offset = at, scaling = by;
     moved.clear();
   }
 };
 
-// The points that an epoch has passed: their mean over its second half, and what the primal value was on the average.
-class Passed {
+// Mean of w over the second half of an epoch, and the mean primal value over the whole epoch.   (138)
+class IterateAverage {
  public:
-  explicit Passed(std::size_t features) : sum_(features, 0.0) {}
+  explicit IterateAverage(std::size_t features) : sum_(features, 0.0) {}
   void add(Span<const double> w, double losses, bool late) {
     losses_ += losses, points_ += 1, late_ += late;
     const double factor = late ? 1.0 : 0.0;
@@ -54,13 +54,13 @@ class Passed {
   double losses_ = 0, squares_ = 0, points_ = 0, late_ = 0;
 };
 
-struct alignas(64) Sample {  // all that a step needs, in one cache line
+struct alignas(64) Sample {  // the data of a step, in one cache line
   double beta, target, lower, upper, ridge, gap;
-  double inverse;              // of the curvature; 0: a row of zeros without bias
-  std::uint32_t still, spare;  // visits without a move since the last one
+  double inverse;              // 1 / curvature; 0 for a row of zeros without bias
+  std::uint32_t unchanged, spare;  // consecutive visits without a change
 };
 
-class Cells {  // as a vector, but every sample is written once
+class Cells {  // a vector without initialisation: every cell is written once by the caller
  public:
   explicit Cells(std::size_t size = 0) : cells_(new Sample[size]), size_(size) {}
   Sample& operator[](std::size_t i) { return cells_[i]; }
@@ -74,7 +74,7 @@ class Cells {  // as a vector, but every sample is written once
   std::size_t size_;
 };
 
-inline double added_up(Span<const double> values) {  // four sums: one would wait for itself at every step
+inline double sum_of(Span<const double> values) {  // four independent sums hide the latency of the additions
   double sums[4] = {};
   std::size_t i = 0;
   for (; i + 4 <= values.size(); i += 4)
@@ -83,28 +83,28 @@ inline double added_up(Span<const double> values) {  // four sums: one would wai
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// A quarter of the mean, or one.
-inline double quarter_mean(Span<const double> norms) {
-  const double mean = added_up(norms) / std::max<double>(1, static_cast<double>(norms.size()));
+// A quarter of the mean; 1 if the mean is 0.  Default for sigma of a free bias.
+inline double quarter_of_mean(Span<const double> norms) {
+  const double mean = sum_of(norms) / std::max<double>(1, static_cast<double>(norms.size()));
   return mean > 0 ? 0.25 * mean : 1.0;
 }
 
-constexpr std::size_t kShortest = 512;  // steps of a lane between two merges
-constexpr double kMergeShare = 8;       // a lane's steps cost at least so many times as much as its merging
-constexpr std::size_t kMerges = 8;      // in an epoch, or lanes are too far apart
-constexpr std::size_t kFarFeatures = 1 << 14;  // their weights leave little room for rows in the cache next to the processor
+constexpr std::size_t kMinLaneSteps = 512;  // smallest number of steps of a lane between two merges
+constexpr double kMinStepsPerMerge = 8;       // the steps of a lane cost at least this many times as much as the merge
+constexpr std::size_t kMinMergesPerEpoch = 8;      // lanes are used if an epoch has at least this many merges
+constexpr std::size_t kCacheFeatures = 1 << 14;  // from this many features on, w displaces the rows from the cache
 
-// Steps of a lane between two merges.
+// Number of steps of a lane between two merges.
 inline std::size_t lane_length(double stored, std::size_t rows, std::size_t features) {
   const double per_row = std::max(1.0, stored / std::max(1.0, static_cast<double>(rows)));
-  return std::max(kShortest, static_cast<std::size_t>(kMergeShare * static_cast<double>(features) / per_row));
+  return std::max(kMinLaneSteps, static_cast<std::size_t>(kMinStepsPerMerge * static_cast<double>(features) / per_row));
 }
 
-// w does not fit into the cache of a processor, and there are no lanes, which need many rows for each feature.
+// Whether w does not fit into the cache and lanes are not used (they need many rows per feature).
 template <class Storage>
-bool out_of_cache(const Storage& data) {
+bool exceeds_cache(const Storage& data) {
   const std::size_t length = lane_length(static_cast<double>(data.start[data.rows]), data.rows, data.features);
-  return data.features >= kFarFeatures && data.rows < 2 * kMerges * length;
+  return data.features >= kCacheFeatures && data.rows < 2 * kMinMergesPerEpoch * length;
 }
 
 }  // namespace hinge

@@ -15,16 +15,32 @@
 namespace hinge {
 namespace {
 
-constexpr std::uint32_t kLongestNap = 16;
+constexpr std::uint32_t kMaxSkippedEpochs = 16;  // largest number of epochs in which an unchanged sample is skipped
 
 template <class Storage>
 class CrammerSinger {
  public:
   CrammerSinger(const Storage& data, const CrammerSingerProblem& problem, const LinearOptions& options,
                 RunControl& control)
-      : rows_(data), problem_(problem), options_(options), tracker_(control, options.max_seconds), random_(options.seed),
-        n_(data.rows), d_(data.features), k_(problem.classes), norm_(n_), w_(d_ * k_), anchor_(k_), sum_(k_),
-        alpha_(n_ * k_), due_(n_), nap_(n_), part_(n_), f_(k_), next_(k_), sorted_(k_) {
+      : rows_(data),
+        problem_(problem),
+        options_(options),
+        tracker_(control, options.max_seconds),
+        random_(options.seed),
+        n_(data.rows),
+        d_(data.features),
+        k_(problem.classes),
+        norm_(n_),
+        w_(d_ * k_),
+        anchor_(k_),
+        sum_(k_),
+        alpha_(n_ * k_),
+        next_visit_(n_),
+        skipped_epochs_(n_),
+        part_(n_),
+        f_(k_),
+        next_(k_),
+        sorted_(k_) {
     double mean = 0;
     for (std::size_t i = 0; i < n_; ++i) mean += norm_[i] = rows_.squared_norm(i);
     if (!std::isfinite(mean)) throw std::invalid_argument(kOverflow);
@@ -98,7 +114,8 @@ class CrammerSinger {
     return std::max(0.0, problem_.cost[i] * most + inner);
   }
 
-  double violation(std::size_t i) const {  // Keerthi et al. (5): max gradient − min over variables that can fall
+  double violation(
+      std::size_t i) const {  // Keerthi et al. (5): maximal gradient minus the minimum over variables that can decrease
     double most = -INFINITY, least = INFINITY;
     for (std::size_t m = 0; m < k_; ++m) {
       const double g = f_[m] + price(i, m);
@@ -108,9 +125,9 @@ class CrammerSinger {
     return std::isfinite(least) ? std::max(0.0, most - least) : 0.0;
   }
 
-  // min Σ_m ½ A a_m² + (g_m − A α_m) a_m,  a_m ≤ u_m,  Σ a_m = 0: the level at which the a_m add up to zero.   (118)
+  // min Σ_m ½ A a_m² + (g_m − A α_m) a_m,  a_m ≤ u_m,  Σ a_m = 0: solved by the level at which Σ a_m = 0.   (118)
   void best_of_sample(std::size_t i, double a) {
-    double top = -INFINITY;  // a common level changes nothing, and would round a small C away
+    double top = -INFINITY;  // subtracting a common level avoids cancellation for small C
     for (std::size_t m = 0; m < k_; ++m) top = std::max(top, f_[m] + price(i, m));
     for (std::size_t m = 0; m < k_; ++m) {
       next_[m] = (f_[m] + price(i, m) - top) - a * alpha_[i * k_ + m];  // B_m
@@ -136,18 +153,18 @@ class CrammerSinger {
       double largest = 0;
       for (std::size_t m = 0; m < k_; ++m) largest = std::max(largest, std::fabs(next_[m] - alpha_[i * k_ + m]));
       moved = largest > 1e-14 * problem_.cost[i];
-    } else {  // a row of zeros without bias: w cannot change its loss, α is where the dual is largest
+    } else {  // a row of zeros without bias: the loss does not depend on w, and α maximises the dual
       const std::size_t own = static_cast<std::size_t>(problem_.label[i]);
       std::fill(next_.begin(), next_.end(), 0.0);
       next_[own] = problem_.cost[i], next_[own == 0 ? 1 : 0] = -problem_.cost[i];
       moved = alpha_[i * k_ + own] != problem_.cost[i];
     }
     if (!moved) {
-      nap_[i] = std::min(kLongestNap, 2 * nap_[i] + 1);
-      due_[i] = epoch_ + 1 + (nap_[i] > 1 ? nap_[i] : 0);
+      skipped_epochs_[i] = std::min(kMaxSkippedEpochs, 2 * skipped_epochs_[i] + 1);
+      next_visit_[i] = epoch_ + 1 + (skipped_epochs_[i] > 1 ? skipped_epochs_[i] : 0);
       return;
     }
-    nap_[i] = 0;
+    skipped_epochs_[i] = 0;
     for (std::size_t m = 0; m < k_; ++m) {
       const double change = next_[m] - alpha_[i * k_ + m];
       alpha_[i * k_ + m] = next_[m];
@@ -160,8 +177,8 @@ class CrammerSinger {
     });
   }
 
-  // Σ_i α_i^m = 0 again for all m: classes with too little get it from samples where they are below zero, and what
-  // these gain is taken from the classes with too much in proportion.   (120)
+  // Restores Σ_i α_i^m = 0 for all m: raises negative α of classes with a negative sum, and lowers those of classes
+  // with a positive sum in proportion.   (120)
   void restore_sums() {
     add_up();
     double surplus = 0, size = 0;
@@ -205,7 +222,7 @@ class CrammerSinger {
     }
   }
 
-  // The certificate of what is there, after it has been made feasible.
+  // Makes the point feasible and certifies it.
   void check() {
     if (problem_.bias == Bias::free) {
       for (std::size_t m = 0; m < k_; ++m) anchor_[m] = bias(m);
@@ -224,7 +241,7 @@ class CrammerSinger {
       loss += own;
       const double off = violation(i);
       worst = std::max(worst, off);
-      if (off > 0 && due_[i] > epoch_) due_[i] = 0, nap_[i] = 0;
+      if (off > 0 && next_visit_[i] > epoch_) next_visit_[i] = 0, skipped_epochs_[i] = 0;
     }
     gap_ = gap;
     double primal = loss;
@@ -250,14 +267,14 @@ class CrammerSinger {
 
   Status descend() {
     check();
-    double trust = 1.5, since = 0;
+    double gap_ratio = 1.5, since = 0;
     std::vector<std::uint32_t> order;
     while (!proven()) {
       if (options_.max_iterations >= 0 && epoch_ >= options_.max_iterations) return Status::max_iter;
       ++epoch_;
       order.clear();
       for (std::size_t i = 0; i < n_; ++i)
-        if (due_[i] <= epoch_) order.push_back(static_cast<std::uint32_t>(i));
+        if (next_visit_[i] <= epoch_) order.push_back(static_cast<std::uint32_t>(i));
       shuffle(order.data(), order.size(), random_);
       tracker_.snapshot.active = static_cast<std::int64_t>(order.size());
       for (std::size_t r = 0; r < order.size(); ++r) {
@@ -266,13 +283,13 @@ class CrammerSinger {
         if (r % 64 == 0) tracker_.poll();
       }
       since += static_cast<double>(order.size());
-      const bool likely = gap_ <= trust * options_.tolerance * std::fabs(last_.dual);
+      const bool likely = gap_ <= gap_ratio * options_.tolerance * std::fabs(last_.dual);
       const bool end = options_.max_iterations >= 0 && epoch_ >= options_.max_iterations;
       if (!likely && !end && since < 5 * static_cast<double>(n_)) continue;
-      const double thought = gap_;
+      const double estimated_gap = gap_;
       check();
       since = 0;
-      trust = std::min(20.0, std::max(0.5, 0.8 * thought / std::max(last_.gap, 1e-300)));
+      gap_ratio = std::min(20.0, std::max(0.5, 0.8 * estimated_gap / std::max(last_.gap, 1e-300)));
     }
     return Status::solved;
   }
@@ -284,9 +301,9 @@ class CrammerSinger {
   Random random_;
   std::size_t n_, d_, k_;
   double sigma_ = 0, gap_ = 0;
-  std::vector<double> norm_, w_, anchor_, sum_, alpha_;  // w_ is d × classes: a feature's weights lie together
-  std::vector<std::int64_t> due_;
-  std::vector<std::uint32_t> nap_;
+  std::vector<double> norm_, w_, anchor_, sum_, alpha_;  // w_ is d × classes: the weights of a feature are contiguous
+  std::vector<std::int64_t> next_visit_;
+  std::vector<std::uint32_t> skipped_epochs_;
   std::vector<double> part_, f_, next_, sorted_;
   std::int64_t epoch_ = 0;
   LinearBounds last_;

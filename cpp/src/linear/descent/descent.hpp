@@ -1,8 +1,8 @@
 // descent.hpp: dual coordinate descent, docs/math (108)–(110) [Hsieh et al. 2008].
-// One variable at a time in a fresh random order; w and b follow every step.  A step costs the stored values of a row.
-// A sample that has not moved twice in a row rests until a check of all samples finds that it should move; where few
-// would, nobody does.  The bias is a constant feature: B for a penalised one; for a free one the term of an augmented
-// Lagrangian, whose multiplier is moved between epochs.
+// Minimises over one variable at a time in a new random order per epoch and updates w and b after every step.  A step
+// costs the stored values of one row.  Samples that did not change in two consecutive visits are shrunk until a check
+// of all samples reactivates them; if only few would be shrunk, all are visited.  The bias is a constant feature: of
+// size B if it is penalised; a free bias uses an augmented Lagrangian whose multiplier is updated between epochs.
 #pragma once
 
 #include <cstdint>
@@ -15,54 +15,54 @@
 
 namespace hinge {
 
-constexpr double kFewRest = 0.8;  // more of the samples than this are awake: then all of them are visited
+constexpr double kMaxActiveShare = 0.8;  // if a larger fraction of the samples is active, all samples are visited
 
 class Descent {
  public:
   virtual ~Descent() = default;
   virtual void epoch(RunTracker& tracker) = 0;
-  // From now on epochs go through one order, there and back, until the next call; out of a round each has its own.
+  // Between begin_round and end_round all epochs use one random order, alternately forwards and backwards.
   virtual void begin_round() = 0;
   virtual void end_round() = 0;
 
-  // Epochs are so short that looks at all samples are cheap beside them.
+  // Whether an epoch is so short that lanes do not pay.
   virtual bool short_epochs() const = 0;
 
-  // What an epoch has left; `gap` is the sum of the parts of the gap as each sample was last seen.
+  // The point after the last epoch.  `gap` is the sum of the parts of the gap, each as of the last visit of its sample.
   virtual void read(Span<double> beta) const = 0;
   virtual void read_weights(Span<double> w) const = 0;
   virtual void write(Span<const double> beta, Span<const double> w, double multiplier) = 0;
-  // As write, at a point that has been seen: f = ⟨w, x_i⟩, and `parts` of the gap (106) at the offset that is best for
-  // it.  Who has a part of it at the offset of the epochs is visited again.
+  // Like write, for a point with known f = ⟨w, x_i⟩ and `parts` of the gap (106) at its optimal offset.  Samples with a
+  // positive part at the offset of the epochs become active.
   virtual void enter(Span<const double> beta, Span<const double> w, double multiplier, Span<const double> f,
                      Span<const double> parts) = 0;
-  // As enter, where the point is the one that the epochs have left and there is no bias.
+  // Like enter, if the point is the one after the last epoch and there is no bias.
   virtual void resume(Span<const double> f, Span<const double> parts) = 0;
 
-  // Σ (106) where the epochs are, by that of so many samples.
-  virtual double guessed_gap(std::size_t looks) const = 0;
+  // Estimate of Σ (106) at the current point from this many samples.
+  virtual double sampled_gap(std::size_t count) const = 0;
 
-  // A step reads and writes where w is, in an order that no prefetcher knows; measured.
+  // Work of an epoch.  Steps access w in random order, hence the measured factors.
   static double epoch_work(double stored, double rows) { return 2 * stored + 70 * rows; }
 
-  bool rounded = false;                            // w is in single precision
-  double strayed = 0;                              // then ‖w − Xᵀβ‖ since the last write, at most   (149)
-  bool halved = false;                             // lanes have gone part of their way, and β was rounded
-  double offset = 0, multiplier = 0, sigma = 0;    // offset = multiplier + sigma (sum − total); √sigma: constant feature
-  double sum = 0, gap = 0, dual = 0;               // dual: its value, by what each step has gained
-  // Where boxes are narrow and everybody was visited in lanes: the mean of w over the second half of the last epoch, and
-  // the primal value as it was on the average.   (138)
+  bool single_precision = false;                            // w is stored in single precision
+  double drift = 0;                              // bound on ‖w − Xᵀβ‖ since the last write, in single precision   (149)
+  bool damped = false;                             // a merge took only a part of the steps of the lanes, which rounds β
+  double offset = 0, multiplier = 0, sigma = 0;  // offset = multiplier + sigma (sum − total); √sigma: constant feature
+  double sum = 0, gap = 0, dual = 0;             // Σβ; the gap as described above; the dual value, updated by each step
+  // After an epoch over all samples in lanes with narrow boxes: the mean of w over its second half, and the mean primal
+  // value.   (138)
   std::vector<double> mean;
   double primal = 0;
-  double work = 0;  // since the start, in the time that a pass over all samples needs for one stored value
+  double work = 0;  // since the start; the unit is the time of a pass per stored value
   std::size_t active = 0;
   std::int64_t epochs = 0;
 };
 
-// block_bytes > 0: samples are visited block by block.  rounded_weights: w may be kept in single precision, which is
-// faster where it does not fit into the cache, and drifts from Xᵀβ by as much as that rounds.   (139)
+// block_bytes > 0: samples are visited in blocks.  allow_single_precision: w may be stored in single precision, which
+// is faster if w does not fit into the cache; rounding then moves w away from Xᵀβ.   (139)
 std::unique_ptr<Descent> make_descent(const Samples& samples, const LinearProblem& problem,
                                       Span<const double> squared_norms, std::uint64_t seed,
-                                      std::size_t block_bytes, bool rounded_weights, const Parallel& parallel);
+                                      std::size_t block_bytes, bool allow_single_precision, const Parallel& parallel);
 
 }  // namespace hinge

@@ -1,4 +1,4 @@
-// epochs.hpp: a run of dual coordinate descent: epochs, rounds of them, checks of the gap.
+// epochs.hpp: a run of dual coordinate descent: epochs, extrapolation and checks of the duality gap.
 #pragma once
 
 #include <cmath>
@@ -10,41 +10,42 @@
 
 namespace hinge {
 
-class LinearEpochs {
+class DescentRun {
  public:
-  explicit LinearEpochs(LinearState& state) : s_(state) {}
+  explicit DescentRun(LinearState& state) : s_(state) {}
 
-  // From the point of the state until the gap is proven, or (after `patience` units of work) until Newton's method
-  // looks cheaper: then `undecided`.
-  Outcome run(double patience);
-  // All samples: is the gap what the epochs think it is?
+  // Runs from the point of the state until the gap is proven.  After `work_before_newton` units of work, returns
+  // `undecided` when Newton's method is estimated to be cheaper.
+  Outcome run(double work_before_newton);
+  // Certifies the current point with a pass over all samples.
   void check();
   bool begun() const { return descent_ != nullptr; }
   double work() const { return descent_ ? descent_->work : 0.0; }
 
  private:
-  bool may_round() const;
-  bool too_rough() const;
-  void open(bool rounded);
-  void refine();
-  void leap();
+  bool single_precision_allowed() const;
+  bool single_precision_exhausted() const;
+  void create_descent(bool single_precision);
+  void switch_to_double();
+  void collect_or_extrapolate();
   void enter(double multiplier);
-  bool mean_proves();
-  double strayed() const;
-  bool hardly_strayed() const;
-  bool slower_than_steps(const LinearChoice::Story& story, double target, double not_before) const;
+  bool mean_proves_gap();
+  double drift() const;
+  bool drift_is_negligible() const;
+  bool newton_is_cheaper(const MethodChoice::History& history, double target, double min_work) const;
 
   LinearState& s_;
   std::unique_ptr<Descent> descent_;
-  Trail trail_;
-  std::int64_t sweeps_ = 0;
+  Extrapolation extrapolation_;
+  std::int64_t epochs_ = 0;
   double visits_ = 0;
   struct {
-    double plain = 0, squared = 0;  // what an error of f in proportion to ‖x_i‖ adds to the gap, and its square   (139)
-  } noise_;
-  double drift_ = 0;  // ½‖w − Xᵀβ‖² of the epochs, where the last check has asked for it: always in single precision
-  double nothing_ = INFINITY;  // the primal value of nothing, where the epochs began there and there is no bias
-  double trust_ = 3.0;  // what the epochs think of the gap, over what it is
+    double plain = 0, squared = 0;  // coefficients of the error of the gap for an error of f proportional to ‖x_i‖:
+                                    // linear, quadratic   (139)
+  } rounding_;
+  double slack_ = 0;  // ½‖w − Xᵀβ‖² at the last check, if it was computed (always in single precision)
+  double null_primal_ = INFINITY;  // primal value of the null model, if the epochs started there without a bias
+  double gap_ratio_ = 3.0;  // ratio of the estimated gap to the gap at the last check
 };
 
 }  // namespace hinge

@@ -9,7 +9,7 @@
 namespace hinge {
 namespace {
 
-// G c = 1 by elimination; G is a small Gram matrix with a little on its diagonal.
+// Solves G c = 1 by elimination; G is a small regularised Gram matrix.
 bool solve_ones(std::vector<double>& g, std::size_t size, std::vector<double>& c) {
   c.assign(size, 1.0);
   for (std::size_t a = 0; a < size; ++a) {
@@ -30,7 +30,7 @@ bool solve_ones(std::vector<double>& g, std::size_t size, std::vector<double>& c
 
 }  // namespace
 
-bool Trail::extrapolate(const LinearProblem& problem, std::vector<double>& beta) const {
+bool Extrapolation::extrapolate(const LinearProblem& problem, std::vector<double>& beta) const {
   const std::size_t size = points_.size() - 1, n = points_[0].size();
   std::vector<std::vector<double>> steps(size, std::vector<double>(n));
   for (std::size_t k = 0; k < size; ++k)

@@ -9,23 +9,23 @@
 
 namespace hinge {
 
-class Trail {
+class Extrapolation {
  public:
-  static constexpr std::size_t kRound = 10;  // epochs, all in one order
+  static constexpr std::size_t kRound = 10;  // epochs per round, all in the same order
 
   void clear() { points_.clear(); }
   void add(std::vector<double> beta) { points_.push_back(std::move(beta)); }
   bool empty() const { return points_.empty(); }
   bool fresh() const { return points_.size() == 1; }
   bool full() const { return points_.size() > kRound; }
-  // Σ c_k β^k with Σ c_k = 1 and ‖Σ c_k (β^k − β^{k−1})‖ smallest, moved into the box; false if there is no such point.
+  // Computes Σ c_k β^k with Σ c_k = 1 and minimal ‖Σ c_k (β^k − β^{k−1})‖, projected onto the box; false on failure.
   bool extrapolate(const LinearProblem& problem, std::vector<double>& beta) const;
 
  private:
   std::vector<std::vector<double>> points_;
 };
 
-// The value of the augmented dual at β with w = Xᵀβ: what an epoch descends on, (108).
+// Value of the augmented dual at β with w = Xᵀβ, which an epoch increases, (108).
 double augmented_dual(const LinearProblem& problem, Span<const double> beta, Span<const double> w, double sigma,
                       double multiplier);
 

@@ -1,4 +1,4 @@
-// loss.hpp: the losses of linear machines as support functions of a box, docs/math (101)–(103).
+// loss.hpp: the losses of linear problems as support functions of a box, docs/math (101)–(103).
 // One formula for hinge, squared hinge, ε-insensitive and its square: one sample (LossTerm) or all (Losses).
 #pragma once
 
@@ -11,13 +11,13 @@
 
 namespace hinge {
 
-// What of v is out of [−width, width].
+// Distance of v to [−width, width], with sign.
 inline double beyond(double v, double width) { return v - std::min(std::max(v, -width), width); }
 
 struct LossTerm {
   double target, lower, upper, ridge, tube;
 
-  // No branches: which side a sample is on is hard to foresee.
+  // Branch-free: the side of a sample is hard to predict.
   double within(double v) const { return std::min(std::max(v, lower), upper); }
   double beyond_tube(double v) const { return beyond(v, tube); }
 
@@ -26,7 +26,7 @@ struct LossTerm {
     const double r = beyond_tube(target - f);
     return within(ridge > 0 ? r / ridge : r * kHugeInverse);
   }
-  // loss(f) + h(β) + fβ ≥ 0: this sample's part of the gap, (105)
+  // loss(f) + h(β) + fβ ≥ 0: the part of this sample in the gap, (105)
   double gap(double f, double beta) const {
     const double star = best(f);
     const double part = (star - beta) * (target - f - 0.5 * ridge * (star + beta)) -
@@ -35,18 +35,18 @@ struct LossTerm {
   }
 };
 
-// The losses of a problem as arrays, and those of a proximal step: ridge D and anchor in place of its own.
+// The losses of a problem as arrays; with `anchor`, those of a proximal step.
 class Losses {
  public:
   explicit Losses(const LinearProblem& problem) : problem_(problem) {
-    bool kinked = true;  // everywhere: then 1/D is the same for all samples, and needs no array
+    bool kinked = true;  // then 1/D is the same for all samples and needs no array
     for (double ridge : problem.ridge) kinked = kinked && !(ridge > 0);
     if (kinked) return;
     inverse_.resize(problem.ridge.size());
     for (std::size_t i = 0; i < inverse_.size(); ++i)
       inverse_[i] = problem.ridge[i] > 0 ? 1 / problem.ridge[i] : kHugeInverse;
   }
-  // D_i = width / C_i around the anchor.
+  // Sets D_i = width / C_i around the anchor.
   void anchor(double width, const std::vector<double>& at) {
     target_.resize(at.size()), ridge_.resize(at.size()), inverse_.resize(at.size());
     for (std::size_t i = 0; i < at.size(); ++i) {

@@ -19,7 +19,7 @@ void LossPasses::best(const LossArrays& loss, const double* f, double b, double*
 
 LossBounds LossPasses::bounds(const LossArrays& loss, const double* f, double b, const double* beta,
                               double* parts) const {
-  return added_up<LossBounds>(
+  return sum_of<LossBounds>(
       loss.n,
       [&](std::size_t first, std::size_t last) {
         return linear_ops().bounds(part_of(loss, first, last), f + first, b, beta + first, parts + first);
@@ -32,16 +32,16 @@ LossBounds LossPasses::bounds(const LossArrays& loss, const double* f, double b,
 
 LossLine LossPasses::line(const LossArrays& loss, const double* f, double b, const double* q, double q_bias,
                           double tau) const {
-  return added_up<LossLine>(
+  return sum_of<LossLine>(
       loss.n,
       [&](std::size_t first, std::size_t last) {
         return linear_ops().line(part_of(loss, first, last), f + first, b, q + first, q_bias, tau);
       },
-      [](LossLine& sum, const LossLine& part) { sum.slope += part.slope, sum.bend += part.bend; });
+      [](LossLine& sum, const LossLine& part) { sum.slope += part.slope, sum.curvature += part.curvature; });
 }
 
 LossRoot LossPasses::root(const LossArrays& loss, const double* f, double b) const {
-  return added_up<LossRoot>(
+  return sum_of<LossRoot>(
       loss.n,
       [&](std::size_t first, std::size_t last) {
         return linear_ops().root(part_of(loss, first, last), f + first, b);

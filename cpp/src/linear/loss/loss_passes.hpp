@@ -1,6 +1,6 @@
-// loss_passes.hpp: loops over the losses of all samples, in parts that threads share.  Parts depend on the number
-// of samples alone, and what is added up is added up part by part: the bits do not depend on the threads.
-// A loop of a part takes some µs, so nobody is asked to stop here.
+// loss_passes.hpp: parallel loops over the losses of all samples.  The partition depends only on the number of samples,
+// and sums are formed part by part, so that results are bit-identical for any number of threads.  A part takes some µs;
+// stop requests are not polled here.
 #pragma once
 
 #include <algorithm>
@@ -18,13 +18,13 @@ class LossPasses {
   LossPasses() = default;  // on one thread
   explicit LossPasses(const Parallel& parallel) : parallel_{parallel.threads, {}, parallel.pool} {}
 
-  // As the loops of linear/data/ops.hpp.
+  // Like the loops of linear/data/ops.hpp.
   void best(const LossArrays& loss, const double* f, double b, double* beta) const;
   LossBounds bounds(const LossArrays& loss, const double* f, double b, const double* beta, double* parts) const;
   LossLine line(const LossArrays& loss, const double* f, double b, const double* q, double q_bias, double tau) const;
   LossRoot root(const LossArrays& loss, const double* f, double b) const;
 
-  // work(part, first, last) for all of n samples.
+  // Calls work(part, first, last) for a partition of n samples.
   template <class Work>
   void each(std::size_t n, Work work) const {
     const std::size_t parts = parts_of(n);
@@ -34,7 +34,7 @@ class LossPasses {
     });
   }
 
-  // Those of n samples for which keep(i), in their order.  Who that is is hard to foresee: no branch depends on it.
+  // Lists the samples with keep(i) in ascending order.  Branch-free, because keep is hard to predict.
   template <class Keep>
   void choose(std::size_t n, std::vector<std::uint32_t>& chosen, Keep keep) const {
     std::array<std::size_t, kMostParts> counts;
@@ -62,11 +62,11 @@ class LossPasses {
   static constexpr std::size_t kPart = 8192, kMostParts = 64;
   static std::size_t parts_of(std::size_t n) { return std::max<std::size_t>(1, std::min(kMostParts, n / kPart)); }
   static std::size_t first_of(std::size_t c, std::size_t parts, std::size_t n) {
-    return c == parts ? n : n * c / parts / 4 * 4;  // loops take four at a time
+    return c == parts ? n : n * c / parts / 4 * 4;  // multiples of four for the vector loops
   }
 
   template <class Found, class Loop, class Add>
-  Found added_up(std::size_t n, Loop loop, Add add) const {
+  Found sum_of(std::size_t n, Loop loop, Add add) const {
     std::array<Found, kMostParts> found;
     each(n, [&](std::size_t c, std::size_t first, std::size_t last) { found[c] = loop(first, last); });
     for (std::size_t c = 1; c < parts_of(n); ++c) add(found[0], found[c]);

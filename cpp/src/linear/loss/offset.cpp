@@ -9,7 +9,7 @@
 namespace hinge {
 namespace {
 
-// The slope rises with b: Newton inside a bracket that only ever shrinks.
+// The derivative increases with b: safeguarded Newton iteration.
 double smooth_root(const LinearProblem& p, const LossArrays& losses, const LossPasses& passes, Span<const double> f,
                    double b) {
   const double own = p.bias == Bias::penalised ? 1 / (p.bias_scale * p.bias_scale) : 0.0;
@@ -32,23 +32,24 @@ double smooth_root(const LinearProblem& p, const LossArrays& losses, const LossP
       }
     }
     if (std::fabs(next - b) <= 1e-15 * std::max(1.0, std::fabs(b)) || next == b) return next;
-    if (step > 1e300) return b;  // no root: the slope has one sign everywhere
+    if (step > 1e300) return b;  // no root: the derivative has one sign everywhere
     b = next;
   }
   return b;
 }
 
-constexpr double kRounding = 16 * std::numeric_limits<double>::epsilon();  // of what is added up
+constexpr double kRounding = 16 * std::numeric_limits<double>::epsilon();  // relative rounding error of the sums
 
 struct Kink {
   double at, jump;
 };
 
-// Piecewise linear: the slope rises by `jump` at each kink.  Quickselect by slope, then the middle of the flat part.
+// Piecewise linear: the derivative increases by `jump` at each kink.  Quickselect on the derivative; midpoint of a flat
+// part.
 double kink_root(const LinearProblem& p, Span<const double> f) {
   std::vector<Kink> kinks;
   kinks.reserve(f.size() * (p.tube > 0 ? 2 : 1));
-  double slope = p.total;  // at b = −∞ every sample stands at its upper bound
+  double slope = p.total;  // at b = −∞ every sample is at its upper bound
   for (std::size_t i = 0; i < f.size(); ++i) {
     slope -= p.upper[i];
     if (p.tube > 0) {

@@ -1,6 +1,6 @@
-// band.hpp: kinked losses of few features.  Far from their kinks losses are straight: those samples stand at a
-// bound and add a constant vector to w; Newton's method sees only the band of samples near a kink.   (124)–(126)
-// A round costs three passes and some steps on a copy of the band.
+// band.hpp: piecewise linear losses with few features.  Samples far from a kink are at a bound and contribute a
+// constant vector to w; Newton's method is applied to the band of samples near a kink.   (124)–(126) A round costs
+// three passes and some steps on a copy of the band.
 #pragma once
 
 #include <vector>
@@ -13,34 +13,35 @@
 
 namespace hinge {
 
-constexpr double kBandShare = 0.2;  // of the samples, near a kink at the beginning
+constexpr double kBandShare = 0.2;  // fraction of the samples in the first band
 
 struct BandPoint {
-  std::vector<double> w, f, beta, g;  // f = ⟨w, x_i⟩, of all samples; g = w − Xᵀβ
+  std::vector<double> w, f, beta, g;  // f = ⟨w, x_i⟩ of all samples; g = w − Xᵀβ
   double b = 0;
   double slack() const;  // ½‖g‖²
 };
 
-class LinearBand {
+class Band {
  public:
-  LinearBand(const Samples& samples, const LinearProblem& problem, LinearPasses& passes, const Parallel& parallel,
+  Band(const Samples& samples, const LinearProblem& problem, LinearPasses& passes, const Parallel& parallel,
              RunTracker& tracker)
       : samples_(samples), problem_(problem), passes_(passes), loss_passes_(parallel), parallel_(parallel),
         tracker_(tracker) {}
 
-  // The width of a band that holds this share of the samples.
+  // Width of a band that holds this fraction of the samples.
   double width_of(const BandPoint& point, double share) const;
-  // Newton's method on the losses of all samples, rounded off over `width` at their kinks, until what it can still gain is a
-  // small part (`slack`) of what rounding off costs.
-  void smooth_out(BandPoint& point, double width, double slack, int most_steps);
-  // A better point: as good as a gap of `wanted` where no sample out of the band changes sides.  point.f is left behind.
-  void round(BandPoint& point, double width, double wanted);
+  // Newton's method on the losses of all samples, smoothed over `width` at their kinks, until its remaining gain is at
+  // most `slack` times the error of smoothing.
+  void minimize_smoothed(BandPoint& point, double width, double slack, int max_steps);
+  // Improves the point to a gap of `target_gap`, provided that no sample outside the band changes sides.  Does not
+  // update point.f.
+  void improve(BandPoint& point, double width, double target_gap);
 
-  std::int64_t steps = 0;  // of Newton's method
-  std::int64_t most = -1;  // of them; −1: no limit
+  std::int64_t steps = 0;  // Newton steps taken
+  std::int64_t most = -1;  // largest number of steps; −1: no limit
 
  private:
-  bool spent() const { return most >= 0 && steps >= most; }
+  bool out_of_steps() const { return most >= 0 && steps >= most; }
 
   const Samples& samples_;
   const LinearProblem& problem_;

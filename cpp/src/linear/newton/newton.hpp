@@ -1,7 +1,7 @@
-// newton.hpp: Newton's method on the primal of a linear machine with ridge D > 0, docs/math (111)–(114).
+// newton.hpp: Newton's method on the primal of a linear problem with ridge D > 0, docs/math (111)–(114).
 // The objective is piecewise quadratic: a Newton direction (Cholesky for few features, else preconditioned conjugate
 // gradients) and an exact line search end after finitely many steps [Keerthi and DeCoste 2005].  With few features a
-// step costs one pass: curvature and gradient follow from the samples that have become free, or no longer are.   (128)
+// step costs one pass: Hessian and gradient are updated by the samples that became free or bound.   (128)
 #pragma once
 
 #include <cstdint>
@@ -17,69 +17,69 @@
 
 namespace hinge {
 
-constexpr std::size_t kDirectFeatures = 1200;  // up to these a direction is found by Cholesky
+constexpr std::size_t kDirectFeatures = 1200;  // up to this many features directions are computed by Cholesky
 
-// The work of one round of conjugate gradients: two looks at the free samples, here and there, and vectors of all features.
+// Work of one iteration of conjugate gradients: two accesses to the free samples, and vectors of all features.
 inline double product_work(double stored, double features) { return 3 * stored + 10 * features; }
 
 struct NewtonPoint {
   std::vector<double> w, f, beta, g;  // weights, ⟨w, x_i⟩, the dual point (102), w − Xᵀβ (− shift)
-  double b = 0, slack = 0;            // slack = ½‖g‖²: what the inner problem can still gain
+  double b = 0, slack = 0;            // slack = ½‖g‖²: bound on the remaining gain
 };
 
 class Newton {
  public:
-  // `shift`: what samples that are not among those of `passes` add to Σβx; empty: nothing.
+  // `shift`: contribution to Σβx of samples that are not in `passes`; empty: none.
   Newton(LinearPasses& passes, const LinearProblem& problem, Span<const double> shift = {})
       : passes_(passes), loss_passes_(passes.parallel()), problem_(problem), shift_(shift),
         factor_(passes.parallel()) {}
 
-  // b, β, g and slack of point.w and point.f.
-  void look(const LossArrays& losses, NewtonPoint& point);
-  // One step from a point that has been looked at; the direction is as good as a slack of `wanted` asks for.
-  // False if rounding leaves nothing to gain.
-  bool step(const LossArrays& losses, double wanted, NewtonPoint& point, RunTracker& tracker);
-  // Directions by the curvature of fewer samples, which stand for all (`lend` of the method that was used on them), as
-  // long as that is near enough: a step is then two passes, and no matrix is made.   (148)
-  void borrow(std::vector<double> curvature);
-  std::vector<double> lend() { return std::move(sum_); }
-  // g and slack anew where the last step has carried them along: with large curvatures rounding draws them away.
-  void settle(NewtonPoint& point) {
-    if (carried_) take_slack(point);
+  // Computes b, β, g and slack from point.w and point.f.
+  void evaluate(const LossArrays& losses, NewtonPoint& point);
+  // Takes one step from an evaluated point; the direction is accurate enough for a slack of `target_gap`.  Returns
+  // false if only rounding errors remain.
+  bool step(const LossArrays& losses, double target_gap, NewtonPoint& point, RunTracker& tracker);
+  // Uses the Hessian of a subsample (from `release_hessian` of the method applied to it) as long as it is accurate
+  // enough: a step then costs two passes and no new Hessian.   (148)
+  void use_hessian(std::vector<double> curvature);
+  std::vector<double> release_hessian() { return std::move(sum_); }
+  // Recomputes g and slack if the last step updated them incrementally, which large curvatures make inaccurate.
+  void recompute_slack(NewtonPoint& point) {
+    if (incremental_) update_slack(point);
   }
-  bool carried() const { return carried_; }
+  bool incremental() const { return incremental_; }
 
  private:
-  struct Change {  // what a step has changed about the samples that are free, or no longer
+  struct Change {  // samples that a step made free or bound
     std::vector<std::uint32_t> rows;
-    std::vector<double> curvature, pull;  // what each adds to A and to Xᵀβ beyond the prediction
+    std::vector<double> curvature, pull;  // their contributions to A, and to Xᵀβ beyond the prediction
   };
 
-  void list_free(const LossArrays& losses, const NewtonPoint& point);
-  void give_back(const LossArrays& losses, const NewtonPoint& point);
-  bool follow(const LossArrays& losses, double t, double b_before, NewtonPoint& point);
-  void take_slack(NewtonPoint& point);
-  void direction(const LossArrays& losses, Span<const double> g, double wanted, RunTracker& tracker);
-  void by_cholesky(const LossArrays& losses, Span<const double> g);
-  void take_scale(const LossArrays& losses);
-  void by_conjugate_gradients(Span<const double> g, double wanted, RunTracker& tracker);
+  void list_free_samples(const LossArrays& losses, const NewtonPoint& point);
+  void drop_reused_hessian(const LossArrays& losses, const NewtonPoint& point);
+  bool update_incrementally(const LossArrays& losses, double t, double b_before, NewtonPoint& point);
+  void update_slack(NewtonPoint& point);
+  void direction(const LossArrays& losses, Span<const double> g, double target_gap, RunTracker& tracker);
+  void solve_by_cholesky(const LossArrays& losses, Span<const double> g);
+  void update_scale(const LossArrays& losses);
+  void solve_by_conjugate_gradients(Span<const double> g, double target_gap, RunTracker& tracker);
   double search(const LossArrays& losses, const NewtonPoint& point, Span<const double> q) const;
-  double own_ridge() const;
+  double bias_ridge() const;
 
   LinearPasses& passes_;
   LossPasses loss_passes_;
   const LinearProblem& problem_;
   Span<const double> shift_;
   std::vector<std::uint32_t> list_;  // rows whose β is inside its box
-  std::vector<double> scale_;        // 1/D of these, once take_scale has been called
+  std::vector<double> scale_;        // 1/D of these, once update_scale has been called
   std::vector<double> q_, delta_, work_, first_, second_;
   SymmetricFactor factor_;
   std::vector<double> sum_;       // A = Σ s x xᵀ over the list (upper triangle, with a row and a column for the bias)
   std::vector<double> next_;      // β after a step
   Change change_;
-  bool direct_ = false, summed_ = false;  // the last direction was found by Cholesky; A is that of the list
-  bool borrowed_ = false, factored_ = false;  // A is that of fewer samples; its factor is made
-  bool carried_ = false;  // g is that of the step before and what has changed since
+  bool direct_ = false, summed_ = false;  // the last direction is by Cholesky; A belongs to the list
+  bool reused_ = false, factored_ = false;  // A is that of a subsample; its factor exists
+  bool incremental_ = false;  // g was updated incrementally
   double delta_bias_ = 0;
 };
 

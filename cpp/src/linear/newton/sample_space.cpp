@@ -12,7 +12,8 @@
 namespace hinge {
 namespace {
 
-constexpr int kInnerSteps = 50, kIdle = 8;
+constexpr int kMaxInnerSteps = 50;  // Newton steps per proximal step
+constexpr int kMaxIdleSteps = 8;         // proximal steps without progress before giving up
 
 double squared_distance(Span<const double> a, Span<const double> b) {
   double sum = 0;
@@ -24,15 +25,17 @@ double squared(Span<const double> v) { return linear_ops().dot_double(v.data(), 
 
 }  // namespace
 
-double SampleSteps::work() const { return s_.passes->visited + own_work_; }
+double SampleSpaceNewton::work() const { return s_.passes->visited + own_work_; }
 
-bool SampleSteps::over(double budget) const { return s_.proven() || s_.spent() || work() - began_ > budget; }
+bool SampleSpaceNewton::finished(double budget) const {
+  return s_.proven() || s_.out_of_steps() || work() - began_ > budget;
+}
 
-// Far from the optimum the best relative gap may be that of a point with a large one.
-double SampleSteps::gap() const { return std::min(s_.best.bounds.gap, std::max(0.0, primal_ - dual_)); }
+// Smallest absolute gap.  Far from the optimum the point with the best relative gap may have a larger one.
+double SampleSpaceNewton::gap() const { return std::min(s_.best.bounds.gap, std::max(0.0, primal_ - dual_)); }
 
-// Proximal steps (115) for kinked losses; a smooth one is its own.
-Outcome SampleSteps::run(double budget) {
+// Proximal steps (115) for piecewise linear losses; a smooth loss needs only one.
+Outcome SampleSpaceNewton::run(double budget) {
   began_ = work();
   at_.w = s_.w, at_.f = s_.f, at_.b = s_.offset;
   beta_ = s_.beta, g_.resize(s_.d);
@@ -43,10 +46,10 @@ Outcome SampleSteps::run(double budget) {
     width += std::fabs(std::fabs(s_.problem.target[i] - s_.f[i] - s_.offset) - s_.problem.tube);
   width = width > 0 ? width / static_cast<double>(s_.n) : 1.0;
   bool first = std::any_of(beta_.begin(), beta_.end(), [](double b) { return b != 0; }), on = true;
-  for (int idle = 0; idle < kIdle && on; first = false) {
+  for (int idle = 0; idle < kMaxIdleSteps && on; first = false) {
     if (!s_.smooth) smoothed.anchor(width, beta_);
     on = proximal(s_.smooth ? s_.losses.arrays() : smoothed.arrays(), first, budget);
-    if (over(budget) || s_.smooth) break;
+    if (finished(budget) || s_.smooth) break;
     if (gap() > 0.2 * before) width *= 0.3;
     idle = gap() < 0.9 * before ? 0 : idle + 1;
     before = std::min(before, gap());
@@ -54,17 +57,17 @@ Outcome SampleSteps::run(double budget) {
   s_.passes->visited += own_work_;
   own_work_ = 0;
   if (s_.proven()) return Outcome::solved;
-  return s_.spent() ? Outcome::spent : Outcome::undecided;
+  return s_.out_of_steps() ? Outcome::out_of_steps : Outcome::undecided;
 }
 
-// Steps on a smooth problem until it is nearly solved; false where nothing more can be done here.
-bool SampleSteps::proximal(const LossArrays& losses, bool first, double budget) {
-  look(losses);
-  if (first) look_at_dual(losses);
-  for (int inner = 0; inner < kInnerSteps; ++inner) {
+// Newton steps on a smooth problem until it is solved approximately; false if no further progress is possible.
+bool SampleSpaceNewton::proximal(const LossArrays& losses, bool first, double budget) {
+  evaluate(losses);
+  if (first) evaluate_dual(losses);
+  for (int inner = 0; inner < kMaxInnerSteps; ++inner) {
     const double fine = s_.options.expansion ? 1e-5 : 1.0, before = value_;
-    const double enough = s_.smooth ? 0.0 : fine * std::max(0.25 * s_.wanted(), 0.02 * gap());
-    if (over(budget) || slack_ <= enough) return true;
+    const double enough = s_.smooth ? 0.0 : fine * std::max(0.25 * s_.target_gap(), 0.02 * gap());
+    if (finished(budget) || slack_ <= enough) return true;
     s_.tracker.poll();
     const bool from_dual = first && inner == 0;
     if (!step(losses, from_dual)) return false;
@@ -73,22 +76,21 @@ bool SampleSteps::proximal(const LossArrays& losses, bool first, double budget) 
   return true;
 }
 
-// β, the free samples, the gradient and the value at the point.  Its offset stays what a step has made it: samples that
-// have just become free, or are about to leave, have hardly any loss, and the offset that is best for all others
-// would send them back.
-void SampleSteps::look(const LossArrays& losses) {
+// Computes β, the free samples, the gradient and the value at the point.  The offset of the last step is kept: the
+// optimal offset would undo changes of samples that have just become free and have almost no loss.
+void SampleSpaceNewton::evaluate(const LossArrays& losses) {
   const LossBounds seen = s_.loss_passes.bounds(losses, at_.f.data(), at_.b, beta_.data(), s_.parts.data());
   s_.loss_passes.best(losses, at_.f.data(), at_.b, beta_.data());
-  whole_ = beta_;
+  full_beta_ = beta_;
   s_.loss_passes.choose(s_.n, list_, [&](std::size_t i) { return is_free(losses, i, beta_[i]); });
   take_gradient();
-  value_ = 0.5 * squared(at_.w) + seen.loss + 0.5 * own_ridge(s_.problem) * at_.b * at_.b + s_.problem.total * at_.b;
+  value_ = 0.5 * squared(at_.w) + seen.loss + 0.5 * bias_ridge(s_.problem) * at_.b * at_.b + s_.problem.total * at_.b;
 }
 
-// As the dual point of the state says who is free, who is not, and where that stands.
-void SampleSteps::look_at_dual(const LossArrays& losses) {
+// The same with the free samples and their sides from the dual point of the state.
+void SampleSpaceNewton::evaluate_dual(const LossArrays& losses) {
   list_.clear();
-  whole_ = beta_ = s_.beta;
+  full_beta_ = beta_ = s_.beta;
   for (std::size_t i = 0; i < s_.n; ++i) {
     if (!is_free(losses, i, beta_[i])) continue;
     list_.push_back(static_cast<std::uint32_t>(i));
@@ -98,17 +100,17 @@ void SampleSteps::look_at_dual(const LossArrays& losses) {
   take_gradient();
 }
 
-void SampleSteps::take_gradient() {
+void SampleSpaceNewton::take_gradient() {
   s_.passes->combine(beta_, g_);
   for (std::size_t j = 0; j < g_.size(); ++j) g_[j] = at_.w[j] - g_[j];
   slack_ = 0.5 * squared(g_);
 }
 
 // (K + D) η = X g − δ_b, and w + δ = Xᵀ(β + η).   (142)–(143)
-bool SampleSteps::solve(const LossArrays& losses) {
+bool SampleSpaceNewton::solve(const LossArrays& losses) {
   const bool bias = s_.problem.bias != Bias::none;
-  if (list_.size() > kMostFree) return false;
-  s_.gram().learn(list_);
+  if (list_.size() > kMaxFreeSamples) return false;
+  s_.gram().require(list_);
   own_work_ += s_.gram().work + factor_work(static_cast<double>(list_.size()));
   s_.gram().work = 0;
   const std::size_t m = list_.size(), parts = (m + 63) / 64;
@@ -121,7 +123,7 @@ bool SampleSteps::solve(const LossArrays& losses) {
       }
     };
   });
-  if (!factor_.make()) return false;  // rounding: D is too small beside K
+  if (!factor_.make()) return false;  // rounding: D is too small relative to K
   full_.f.resize(s_.n);
   s_.passes->margins(g_, full_.f);
   std::vector<double> z(m), v(bias ? m : 0, 1.0);
@@ -130,7 +132,7 @@ bool SampleSteps::solve(const LossArrays& losses) {
   double move = 0;
   if (bias && m > 0) {
     factor_.solve(v);
-    double above = -s_.problem.total - own_ridge(s_.problem) * at_.b, below = own_ridge(s_.problem);
+    double above = -s_.problem.total - bias_ridge(s_.problem) * at_.b, below = bias_ridge(s_.problem);
     for (double b : beta_) above += b;
     for (std::size_t k = 0; k < m; ++k) above += z[k], below += v[k];
     move = above / below;
@@ -144,35 +146,36 @@ bool SampleSteps::solve(const LossArrays& losses) {
   for (std::size_t k = 0; k < m; ++k) {
     const std::size_t i = list_[k];
     const double is = beta_[i] + z[k];
-    whole_[i] = std::min(losses.upper[i], std::max(losses.lower[i], losses.tube > 0 && is * whole_[i] < 0 ? 0.0 : is));
+    full_beta_[i] =
+        std::min(losses.upper[i], std::max(losses.lower[i], losses.tube > 0 && is * full_beta_[i] < 0 ? 0.0 : is));
   }
   return true;
 }
 
-// The whole step where it gains, else the best part of it.   (144)
-bool SampleSteps::step(const LossArrays& losses, bool from_dual) {
+// Takes the full step if it decreases the value, otherwise the best part of it.   (144)
+bool SampleSpaceNewton::step(const LossArrays& losses, bool from_dual) {
   if (!solve(losses)) return false;
   ++s_.best.newton_steps, ++s_.best.sample_steps;
   const double before = value_;
   Point was = std::move(at_);
-  offer(full_, whole_);
+  adopt_pair(full_, full_beta_);
   at_ = full_;
-  look(losses);
+  evaluate(losses);
   if (!(value_ < before)) {
-    if (from_dual) {  // then it need not be a descent direction
+    if (from_dual) {  // such a step need not be a descent direction
       at_ = std::move(was);
     } else {
-      part_of_step(losses, was);
+      line_search_step(losses, was);
     }
-    look(losses);
+    evaluate(losses);
   }
   std::vector<double> dual = beta_;
-  offer(at_, dual);
-  offer_best();
+  adopt_pair(at_, dual);
+  adopt_best_pair();
   return true;
 }
 
-void SampleSteps::part_of_step(const LossArrays& losses, const Point& from) {
+void SampleSpaceNewton::line_search_step(const LossArrays& losses, const Point& from) {
   std::vector<double> q(s_.n);
   double along = 0;
   for (std::size_t j = 0; j < s_.d; ++j) along += from.w[j] * (full_.w[j] - from.w[j]);
@@ -185,21 +188,21 @@ void SampleSteps::part_of_step(const LossArrays& losses, const Point& from) {
   at_.b += t * (full_.b - from.b);
 }
 
-// A primal and a dual point, made feasible: their own gap, and what is better than before on either side.
-void SampleSteps::offer(const Point& point, std::vector<double>& beta) {
+// Adopts a primal and a dual point after making it feasible, and keeps the best of each.
+void SampleSpaceNewton::adopt_pair(const Point& point, std::vector<double>& beta) {
   std::vector<double> w(s_.d);
   restore_sum(s_.problem, beta);
   s_.passes->combine(beta, w);
   if (s_.options.expansion) {
     s_.w = std::move(w), s_.beta = beta;
-    return s_.look(0.0);
+    return s_.certify(0.0);
   }
   s_.adopt(point.w, point.f, beta, 0.5 * squared_distance(point.w, w));
   if (s_.last.primal < primal_) primal_ = s_.last.primal, primal_w_ = point.w, primal_f_ = point.f;
   if (s_.last.dual > dual_) dual_ = s_.last.dual, dual_beta_ = beta, dual_w_ = std::move(w);
 }
 
-void SampleSteps::offer_best() {
+void SampleSpaceNewton::adopt_best_pair() {
   if (!s_.options.expansion) s_.adopt(primal_w_, primal_f_, dual_beta_, 0.5 * squared_distance(primal_w_, dual_w_));
 }
 

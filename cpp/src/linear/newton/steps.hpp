@@ -1,4 +1,4 @@
-// steps.hpp: a run of Newton's method: on the primal of smooth losses, or of proximal steps on the dual.
+// steps.hpp: a run of Newton's method: on the primal for smooth losses, with proximal steps for piecewise linear ones.
 #pragma once
 
 #include "linear/newton/band.hpp"
@@ -7,33 +7,33 @@
 
 namespace hinge {
 
-class LinearSteps {
+class NewtonRun {
  public:
-  explicit LinearSteps(LinearState& state) : s_(state), newton_(*state.passes, state.problem) {}
+  explicit NewtonRun(LinearState& state) : s_(state), newton_(*state.passes, state.problem) {}
 
-  // From the point of the state until the gap is proven, or until `budget` units of work are spent: `undecided`.
+  // Runs from the point of the state until the gap is proven; `undecided` if `budget` units of work are used up.
   Outcome run(double budget);
-  // Few features, from nothing: a start from fewer samples, then rounds on bands of samples (kinked losses only) or
-  // steps.  `undecided` where they have not proven the gap.
-  Outcome from_fewer();
-  // Few features and kinked losses: the rounds on bands from the weights of the state alone.
-  Outcome from_weights() { return bands(false); }
-  bool begun() const { return banded_; }
-  void renew() { banded_ = false; }  // the gap is another one: bands are worth another turn
+  // Few features, cold start: a subsample start, then bands (piecewise linear losses) or Newton steps.  `undecided` if
+  // the gap is not proven.
+  Outcome run_from_subsample();
+  // Few features and piecewise linear losses: bands, starting from the weights of the state.
+  Outcome run_from_weights() { return run_bands(false); }
+  bool bands_tried() const { return bands_tried_; }
+  void allow_bands() { bands_tried_ = false; }  // allows bands again, for another target gap
 
  private:
-  Outcome bands(bool settled);
-  Outcome smooth(double budget);
-  Outcome multipliers(double budget);
+  Outcome run_bands(bool nearly_final);
+  Outcome run_smooth(double budget);
+  Outcome run_proximal(double budget);
   NewtonPoint start() const;
-  void take_slack(BandPoint& point);  // g anew
-  bool settle_expansion(const std::vector<double>& beta);
-  void settle(NewtonPoint& point);
-  void settle(BandPoint& point, bool moved);
+  void update_slack(BandPoint& point);  // recomputes g
+  bool certify_expansion(const std::vector<double>& beta);
+  void certify(NewtonPoint& point);
+  void certify(BandPoint& point, bool incremental_f);
 
   LinearState& s_;
   Newton newton_;
-  bool banded_ = false;  // bands have had their turn
+  bool bands_tried_ = false;  // bands have been tried
 };
 
 }  // namespace hinge

@@ -1,12 +1,12 @@
-// null_model.hpp: w = 0, and the dual point that belongs to it.
+// null_model.hpp: the null model w = 0 and its dual point.
 #pragma once
 
 namespace hinge {
 
 class LinearState;
 
-// Kinked losses, from nothing, which has been looked at: where what the samples answer to it, β, hardly adds up to anything, that may
-// prove that Xᵀβ, or nothing itself, is near enough to the optimum.   (150)
-void prove_nothing(LinearState& state);
+// For piecewise linear losses, after the null model has been evaluated: if Xᵀβ is small at the dual point β of the null
+// model, Xᵀβ or the null model itself may prove the target gap.   (150)
+void certify_null_model(LinearState& state);
 
 }  // namespace hinge

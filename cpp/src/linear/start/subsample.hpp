@@ -1,4 +1,4 @@
-// subsample.hpp: where to start: the same machine on fewer samples, and for that on fewer still.   (127)
+// subsample.hpp: start from the solution on a subsample, which itself starts from a smaller one.   (127)
 #pragma once
 
 #include <vector>
@@ -9,16 +9,16 @@
 
 namespace hinge {
 
-struct CoarseStart {
+struct SubsampleStart {
   std::vector<double> w;
   double b = 0;
-  double samples = 0;  // of the last level
-  std::vector<double> curvature;  // of smooth losses, as Newton::lend gives it
+  double samples = 0;  // size of the last level
+  std::vector<double> curvature;  // Hessian of smooth losses from Newton::release_hessian
   double work = 0;
 };
 
-// Few features only; w is empty where there are too few samples for it to pay.
-CoarseStart start_from_fewer(const Samples& samples, const LinearProblem& problem, bool smooth,
+// For few features.  w is empty if there are too few samples for a subsample.
+SubsampleStart subsample_start(const Samples& samples, const LinearProblem& problem, bool smooth,
                              const Parallel& parallel, std::uint64_t seed, RunTracker& tracker);
 
 }  // namespace hinge

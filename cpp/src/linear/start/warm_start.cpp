@@ -14,13 +14,13 @@
 namespace hinge {
 namespace {
 
-constexpr std::size_t kLooks = 1024;  // samples that tell how good a multiple is
-constexpr double kFarthest = 1e6;     // multiples beyond these are not looked at
-constexpr int kHalvings = 12;         // of the search: to a percent is near enough
+constexpr std::size_t kSampledRows = 1024;  // samples of the estimate
+constexpr double kMaxFactor = 1e6;     // largest factor that is considered
+constexpr int kSearchSteps = 12;         // steps of the golden-section search, for a precision of about one percent
 
 double squared(Span<const double> v) { return linear_ops().dot_double(v.data(), v.data(), v.size()); }
 
-// The primal value along w on some of the samples.
+// Primal value along w on a sample.
 class PrimalRay {
  public:
   PrimalRay(const LinearProblem& problem, bool smooth, Span<const double> w, Span<const double> f)
@@ -42,7 +42,7 @@ class PrimalRay {
  private:
   static std::vector<std::uint32_t> every(std::size_t n) {
     std::vector<std::uint32_t> chosen;
-    for (std::size_t i = 0, step = std::max<std::size_t>(1, n / kLooks); i < n; i += step)
+    for (std::size_t i = 0, step = std::max<std::size_t>(1, n / kSampledRows); i < n; i += step)
       chosen.push_back(static_cast<std::uint32_t>(i));
     return chosen;
   }
@@ -58,19 +58,19 @@ class PrimalRay {
 }  // namespace
 
 double best_dual_multiple(const LinearProblem& problem, Span<const double> beta, Span<const double> w) {
-  double gain = 0, bend = squared(w), sum = 0, room = INFINITY;
+  double gain = 0, curvature = squared(w), sum = 0, largest = INFINITY;
   for (std::size_t i = 0; i < beta.size(); ++i) {
     const double b = beta[i];
     if (b == 0) continue;
     gain += problem.target[i] * b - problem.tube * std::fabs(b);
-    bend += problem.ridge[i] * b * b;
+    curvature += problem.ridge[i] * b * b;
     sum += b;
-    room = std::min(room, (b > 0 ? problem.upper[i] : problem.lower[i]) / b);
+    largest = std::min(largest, (b > 0 ? problem.upper[i] : problem.lower[i]) / b);
   }
-  if (problem.bias == Bias::penalised) bend += std::pow(problem.bias_scale * sum, 2);
+  if (problem.bias == Bias::penalised) curvature += std::pow(problem.bias_scale * sum, 2);
   if (!(gain > 0)) return 0.0;
-  const double best = bend > 0 ? gain / bend : INFINITY;
-  return std::isfinite(std::min(best, room)) ? std::min(best, room) : 1.0;
+  const double best = curvature > 0 ? gain / curvature : INFINITY;
+  return std::isfinite(std::min(best, largest)) ? std::min(best, largest) : 1.0;
 }
 
 double best_primal_multiple(const LinearProblem& problem, bool smooth, Span<const double> w, Span<const double> f) {
@@ -80,12 +80,12 @@ double best_primal_multiple(const LinearProblem& problem, bool smooth, Span<cons
   double t = 1, value = ray.at(1), factor = 10;
   double next = ray.at(10);
   if (!(next < value)) factor = 0.1, next = ray.at(0.1);
-  while (next < value && t < kFarthest && t > 1 / kFarthest) t *= factor, value = next, next = ray.at(t * factor);
+  while (next < value && t < kMaxFactor && t > 1 / kMaxFactor) t *= factor, value = next, next = ray.at(t * factor);
   double low = std::log(t / 10), high = std::log(t * 10);
   const double golden = 0.5 * (std::sqrt(5.0) - 1);
   double left = high - golden * (high - low), right = low + golden * (high - low);
   double at_left = ray.at(std::exp(left)), at_right = ray.at(std::exp(right));
-  for (int round = 0; round < kHalvings; ++round) {
+  for (int round = 0; round < kSearchSteps; ++round) {
     if (at_left < at_right) {
       high = right, right = left, at_right = at_left, left = high - golden * (high - low);
       at_left = ray.at(std::exp(left));
