@@ -21,7 +21,7 @@ from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kerne
 import hinge
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
-from reference.machines import coefficients, describe
+from reference.textbook import coefficients, describe
 
 ESTIMATORS = (
     ("SVC", dict(C=1.0)),
