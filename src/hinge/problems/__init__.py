@@ -2,7 +2,7 @@
 
 from hinge.problems.certificate import Certificate, certify, certify_all, combine
 from hinge.problems.crammer_singer import CrammerSingerProblem, CrammerSingerSolution, certify_crammer_singer
-from hinge.problems.dual import Dual, kernel_variables, linear_form
+from hinge.problems.dual import Dual, kernel_form, kernel_variables, linear_form
 from hinge.problems.linear import (
     Bias,
     LinearProblem,
@@ -52,6 +52,7 @@ __all__ = [
     "constant_function",
     "distinct",
     "dot",
+    "kernel_form",
     "kernel_variables",
     "linear_form",
     "optimal_offset",

@@ -141,6 +141,18 @@ def linear_form(problem: Problem) -> LinearProblem:
     return LinearProblem(access.factor(), -linear, low, high, ridge, tube, bias, 1.0, total)
 
 
+def kernel_form(problem: LinearProblem, access: Access) -> Problem:
+    """Return a linear problem as problem (1).
+
+    `access` is that of a linear kernel. If the offset is penalised, its features must include the constant.
+    """
+    total = np.array([problem.total] if problem.bias is Bias.FREE else [])
+    sign = np.ones(problem.n)
+    return Dual(
+        problem.target, problem.lower, problem.upper, sign, total, problem.tube, problem.ridge, split=problem.tube > 0
+    ).problem(access)
+
+
 def _is_one_group(row: Array) -> bool:
     """Whether an equality row, in signed variables, has the same coefficient for all variables."""
     return bool(len(row) and row[0] != 0 and np.all(row == row[0]))

@@ -11,7 +11,7 @@ from hinge.control import RunControl
 from hinge.problems import Bias, CrammerSingerProblem, certify_crammer_singer
 from hinge.solvers import CoordinateDescent
 from hinge.solvers.interior_point import crammer_singer as crammer_singer_interior
-from hinge.solvers.interior_point.crammer_singer import by_interior_point, is_small
+from hinge.solvers.interior_point.crammer_singer import interior_point_fallback, is_small
 from reference.linear import crammer_singer_optimum
 
 
@@ -93,7 +93,7 @@ class TestWhereDescentCreeps:
     def test_time_is_a_limit_too(self):
         problem = problem_of(Bias.NONE, "dense", C=1e4)
         crept = CoordinateDescent(tol=1e-10, max_iter=50).solve_crammer_singer(problem)
-        found = by_interior_point(problem, crept, 1e-10, RunControl(0.0))
+        found = interior_point_fallback(problem, crept, 1e-10, RunControl(0.0))
         assert found.status is Status.TIME_LIMIT
         assert found.gap <= crept.gap
 
@@ -114,7 +114,7 @@ class TestWhereDescentCreeps:
 
         control = RunControl(callback=callback)
         with control.capture_signals(raises=False):
-            found = by_interior_point(problem, crept, 1e-10, control)
+            found = interior_point_fallback(problem, crept, 1e-10, control)
         assert found.status is Status.INTERRUPTED
         assert type(found.error) is error
         assert len(seen) == 2
@@ -125,7 +125,7 @@ class TestWhereDescentCreeps:
         """The first Ctrl-C, in the second step of the interior point method."""
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(18, 4)), np.arange(18) % 3
-        steps, step = [], crammer_singer_interior._Path.step
+        steps, step = [], crammer_singer_interior._Iterate.step
 
         def interrupted(path):
             steps.append(path)
@@ -133,7 +133,7 @@ class TestWhereDescentCreeps:
                 signal.raise_signal(signal.SIGINT)
             return step(path)
 
-        monkeypatch.setattr(crammer_singer_interior._Path, "step", interrupted)
+        monkeypatch.setattr(crammer_singer_interior._Iterate, "step", interrupted)
         model = LinearSVC(C=34.0, tol=1e-10, multi_class="crammer_singer")
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, y)

@@ -21,7 +21,7 @@ from hinge.control import RunControl
 from hinge.estimators.linear.batch import side_by_side
 from hinge.formulations import linear_classification
 from hinge.solvers import CoordinateDescent
-from hinge.solvers.linear.small_problems import by_interior_point
+from hinge.solvers.linear.small_problems import interior_point_fallback
 
 NAMES = ("LinearSVC", "LinearSVR", "LinearOneClassSVM")
 every_machine = pytest.mark.parametrize("name", NAMES)
@@ -342,7 +342,7 @@ def test_machines_in_other_threads_show_themselves_in_turn():
 
     def solve(k, threads, control):
         crept = CoordinateDescent(tol=1e-9, max_iter=3, threads=threads).solve_linear(problems[k])
-        return by_interior_point(problems[k], crept, 1e-9, control)
+        return interior_point_fallback(problems[k], crept, 1e-9, control)
 
     found = side_by_side(solve, problems, 2, RunControl(callback=show))
     assert Status.INTERRUPTED in [solution.status for solution in found]

@@ -18,7 +18,7 @@ from hinge.estimators.common.report import proven_status
 from hinge.formulations import linear_classification, linear_regression
 from hinge.problems import certify_linear
 from hinge.solvers import CoordinateDescent
-from hinge.solvers.linear.small_problems import by_interior_point
+from hinge.solvers.linear.small_problems import interior_point_fallback
 from reference.linear import optimum
 from solvers.linear.cases import BIASES
 
@@ -356,7 +356,7 @@ class TestFarFromTheOrigin:
             problem = linear_regression(X, X[:, 0] + 0.3, weight, tube, "squared_epsilon_insensitive", bias, 0.7)
         sought = CoordinateDescent(tol=1e-12).solve_linear(problem)
         first = CoordinateDescent(tol=1e-12, max_iter=1).solve_linear(problem)
-        found = by_interior_point(problem, first, 1e-10, RunControl())
+        found = interior_point_fallback(problem, first, 1e-10, RunControl())
         assert found.status is Status.SOLVED
         assert found.primal == pytest.approx(sought.primal, rel=1e-9)
         assert certify_linear(problem, found.weights, found.offset, found.beta).relative_gap <= 1e-10

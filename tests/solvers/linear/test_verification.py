@@ -9,7 +9,7 @@ from hinge.formulations import linear_classification, linear_regression
 from hinge.problems import Bias, CrammerSingerProblem, certify_crammer_singer, certify_linear
 from hinge.problems.linear import constant_function
 from hinge.solvers import CoordinateDescent
-from hinge.solvers.linear.centering import nearer
+from hinge.solvers.linear.centering import centered
 from hinge.solvers.refinement.verify_linear import all_borne_out, borne_out
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -124,13 +124,15 @@ class TestFarFeatures:
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(30, 2)) + 50.0, rng.normal(size=30) + 1e4
         problem = linear_regression(X, y, np.ones(30), 0.1, "epsilon_insensitive", Bias.FREE)
-        near = nearer(problem, features=True)
+        near = centered(problem, features=True)
         assert np.abs(near.problem.X.mean(axis=0)).max() < 1e-12
         assert np.abs(near.problem.target).max() < 10
         solved = CoordinateDescent(tol=1e-9).solve_linear(near.problem)
-        found = near.back(solved)
+        found = near.restore(solved)
         np.testing.assert_allclose(
-            X @ found.weights + found.offset, near.problem.X @ solved.weights + solved.offset + near.level, rtol=1e-12
+            X @ found.weights + found.offset,
+            near.problem.X @ solved.weights + solved.offset + near.target_shift,
+            rtol=1e-12,
         )
         assert abs(np.sum(found.beta)) <= 1e-15 * np.sum(np.abs(found.beta))
         assert np.all((found.beta >= problem.lower) & (found.beta <= problem.upper))
@@ -139,12 +141,12 @@ class TestFarFeatures:
     @pytest.mark.parametrize("bias", [Bias.NONE, Bias.PENALISED])
     def test_other_offsets_do_not_take_it_up(self, bias):
         X = np.random.default_rng(0).normal(size=(30, 2)) + 50.0
-        assert nearer(linear_regression(X, X[:, 0], np.ones(30), 0.1, "epsilon_insensitive", bias), True) is None
+        assert centered(linear_regression(X, X[:, 0], np.ones(30), 0.1, "epsilon_insensitive", bias), True) is None
 
     def test_features_that_are_near_are_used_as_they_are(self):
         X = np.random.default_rng(0).uniform(size=(30, 2))
         problem = linear_classification(X, np.where(X[:, 0] > 0.5, 1.0, -1.0), np.ones(30), "hinge")
-        assert nearer(problem, features=True) is None
+        assert centered(problem, features=True) is None
 
     def test_numbers_whose_mean_overflows_are_refused_by_the_core(self):
         X = np.full((4, 2), 1.7e308)

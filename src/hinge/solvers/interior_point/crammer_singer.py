@@ -1,7 +1,7 @@
-"""All classes at once where coordinate descent creeps: an interior point method on the primal, for few features.
+"""Interior-point method for the primal of Crammer and Singer, for few features.
 
-With λ_i^m = C_i [m = y_i] − α_i^m ≥ 0, Σ_m λ_i^m = C_i and slacks s_i^m = ξ_i − (e_i^m + f_i^m − f_i^{y_i}) ≥ 0, the
-products λs go to zero together.   docs/math (134)–(135)
+It is the fallback if coordinate descent converges slowly. With λ_i^m = C_i [m = y_i] − α_i^m ≥ 0, Σ_m λ_i^m = C_i and
+slacks s_i^m = ξ_i − (e_i^m + f_i^m − f_i^{y_i}) ≥ 0, the products λs go to zero together.   docs/math (134)–(135)
 """
 
 from __future__ import annotations
@@ -27,66 +27,78 @@ from hinge.solvers.base import stop_status
 from hinge.solvers.blas_threads import single_thread
 from hinge.solvers.refinement.verify_linear import relative_gap, with_proof
 
-#: Unknowns of its linear system, and products to form one, up to which it takes over.
-MOST_UNKNOWNS, MOST_PRODUCTS = 1000, 1e9
+#: Order of the linear system, and multiplications to form it, above which the method is not used.
+MAX_UNKNOWNS, MAX_MULTIPLICATIONS = 1000, 1e9
 
-#: Iterations; thirty are many.
-MOST_ITERATIONS = 100
+#: Iterations before the best solution is returned with Status.NUMERICAL; thirty usually suffice.
+MAX_ITERATIONS = 100
 
-#: A step goes so far of the way to the nearest bound, and the gap may stay so many iterations where it is.
-TO_THE_BOUND, PATIENCE = 0.995, 8
+#: Iterations without a noticeable decrease of the gap before the run ends with Status.NUMERICAL.
+MAX_STALLED_ITERATIONS = 8
+
+#: Share of the largest feasible step that is taken.
+STEP_FRACTION = 0.995
+
+#: Relative increases of the diagonal that are tried one after the other if the factorisation fails; after the last one
+#: the step fails.
+DIAGONAL_INCREASES = (0.0, 1e-15, 1e-13, 1e-11)
 
 
 def is_small(problem: CrammerSingerProblem) -> bool:
-    """Whether an iteration costs little."""
+    """Whether the linear system is small enough for this method."""
     n, k = problem.X.shape[0], problem.classes
     width = min(n, problem.X.shape[1]) + 1
-    return k * width <= MOST_UNKNOWNS and n * float(k * width) ** 2 <= MOST_PRODUCTS
+    return k * width <= MAX_UNKNOWNS and n * float(k * width) ** 2 <= MAX_MULTIPLICATIONS
 
 
-def by_interior_point(
+def interior_point_fallback(
     problem: CrammerSingerProblem,
-    crept: CrammerSingerSolution,
+    unfinished: CrammerSingerSolution,
     tol: float,
     control: RunControl,
-    most: int = -1,
+    max_steps: int = -1,
 ) -> CrammerSingerSolution:
-    """What `crept` was on its way to, in at most `most` steps (−1: all); `crept` itself where that is no better."""
+    """Solve a problem that coordinate descent has not solved, in at most `max_steps` steps (−1: no limit).
+
+    Returns `unfinished`, with the new status, if no better point is found.
+    """
     began = time.monotonic()
-    best, status, idle, steps, least = crept, Status.NUMERICAL, 0, 0, np.inf  # what it has not found, rounding hides
+    best, status, steps = unfinished, Status.NUMERICAL, 0
+    least_gap, stalled = np.inf, 0
     error: BaseException | None = None
     try:
         with single_thread():
-            path = _Path(problem)
-            while idle < PATIENCE and steps < MOST_ITERATIONS:
-                if steps == most:
+            iterate = _Iterate(problem)
+            while stalled < MAX_STALLED_ITERATIONS and steps < MAX_ITERATIONS:
+                if steps == max_steps:
                     status = Status.MAX_ITER
                     break
-                if not path.step():
+                if not iterate.step():
                     break
                 steps += 1
-                found = path.solution(best)
-                idle = 0 if found.gap < 0.9 * least else idle + 1
-                least = min(least, found.gap)
-                if relative_gap(found) < relative_gap(best):
-                    best = found
+                solution = iterate.solution(best)
+                stalled = 0 if solution.gap < 0.9 * least_gap else stalled + 1
+                least_gap = min(least_gap, solution.gap)
+                if relative_gap(solution) < relative_gap(best):
+                    best = solution
                 if relative_gap(best) <= tol:
                     status = Status.SOLVED
                     break
-                stopped = stop_status(control, _snapshot(found, crept.iterations + steps, time.monotonic() - began))
+                snapshot = _snapshot(solution, unfinished.iterations + steps, time.monotonic() - began)
+                stopped = stop_status(control, snapshot)
                 error = control.interrupt
                 if stopped is not None or error is not None:
                     status = Status.INTERRUPTED if stopped is None else stopped
                     break
     except BaseException as interruption:  # a signal, or an exception of the callback
         status, error = Status.INTERRUPTED, interruption
-    return replace(best, status=status, error=error, iterations=crept.iterations + steps)
+    return replace(best, status=status, error=error, iterations=unfinished.iterations + steps)
 
 
-def _snapshot(found: CrammerSingerSolution, iteration: int, seconds: float) -> dict[str, Any]:
+def _snapshot(solution: CrammerSingerSolution, iteration: int, seconds: float) -> dict[str, Any]:
     return {
-        "iteration": iteration, "seconds": seconds, "violation": found.violation, "primal": found.primal,
-        "dual": found.dual, "gap": found.gap, "active": len(found.alpha), "exact": True,
+        "iteration": iteration, "seconds": seconds, "violation": solution.violation, "primal": solution.primal,
+        "dual": solution.dual, "gap": solution.gap, "active": len(solution.alpha), "exact": True,
     }  # fmt: skip
 
 
@@ -97,8 +109,12 @@ class _Direction:
     dual: Array
 
 
-class _Path:
-    """The point and its steps. Features that the samples do not span are left out; the offset is one more."""
+class _Iterate:
+    """Weights, slacks s and multipliers λ.
+
+    If there are more features than samples, an orthonormal basis of the samples replaces the features. The offset is an
+    additional feature.
+    """
 
     def __init__(self, problem: CrammerSingerProblem) -> None:
         self.problem = problem
@@ -118,91 +134,94 @@ class _Path:
             X = np.hstack([X, np.full((n, 1), self.scale)])
             self.ridge = np.append(self.ridge, 0.0 if free else 1.0)
         self.X, k = X, problem.classes
-        self.own = np.eye(k, dtype=bool)[problem.label]
+        self.is_label = np.eye(k, dtype=bool)[problem.label]
         self.w = np.zeros((k, X.shape[1]))
         self.dual = np.repeat(problem.cost[:, None] / k, k, axis=1)
-        self.margin = np.where(self.own, 0.0, 1.0)
-        self.slack = 2.0 - self.margin
+        self.slack = 2.0 - np.where(self.is_label, 0.0, 1.0)
 
     def step(self) -> bool:
-        """A predictor and a corrector; False where rounding has made the system useless."""
+        """Take a predictor–corrector step; False if floating-point accuracy allows no further step."""
         curvature = self.dual / self.slack
         mean = float(np.mean(self.dual * self.slack))
         factor = self._factor(curvature)
         if factor is None or not np.isfinite(mean):
             return False
-        ahead = self._direction(factor, curvature, -self.dual)
-        length = self._length(ahead)
-        after = float(np.mean((self.dual + length * ahead.dual) * (self.slack + length * ahead.slack)))
-        centre = (after / mean) ** 3 * mean if mean > 0 else 0.0
-        pull = (centre - ahead.dual * ahead.slack) / self.slack - self.dual
-        move = self._direction(factor, curvature, pull)
-        length = self._length(move)
-        if not (length > 0 and np.isfinite(move.weights).all()):
+        predictor = self._direction(factor, curvature, -self.dual)
+        length = self._length(predictor)
+        predicted = float(np.mean((self.dual + length * predictor.dual) * (self.slack + length * predictor.slack)))
+        target = (predicted / mean) ** 3 * mean if mean > 0 else 0.0
+        right = (target - predictor.dual * predictor.slack) / self.slack - self.dual
+        corrector = self._direction(factor, curvature, right)
+        length = self._length(corrector)
+        if not (length > 0 and np.isfinite(corrector.weights).all()):
             return False
-        self.w = self.w + length * move.weights
-        self.dual = self.dual + length * move.dual
+        self.w = self.w + length * corrector.weights
+        self.dual = self.dual + length * corrector.dual
         self.dual *= (self.problem.cost / self.dual.sum(axis=1))[:, None]
-        f = self.X @ self.w.T
-        self.margin = np.where(self.own, 0.0, 1.0) + f - f[self.own][:, None]
-        self.slack = self.slack + length * move.slack
+        self.slack = self.slack + length * corrector.slack
         return bool(np.all(self.slack > 0) and np.all(self.dual > 0))
 
     def _factor(self, curvature: Array) -> Any:
-        """Of R + Σᵢ Hᵢ ⊗ xᵢxᵢᵀ, Hᵢ = diag D − DDᵀ/ΣD; the diagonal is summed without a difference.   (135)"""
+        """Cholesky factor of R + Σᵢ Hᵢ ⊗ xᵢxᵢᵀ with Hᵢ = diag D − DDᵀ/ΣD, and the matrix; None if it fails.   (135)
+
+        The diagonal of Hᵢ is computed as a sum, without cancellation.
+        """
         k, width = self.w.shape
         total = curvature.sum(axis=1)
         others = curvature @ (1.0 - np.eye(k))
         system = np.empty((k, width, k, width))
         for m in range(k):
-            system[m, :, m, :] = np.diag(self.ridge) + self._moments(curvature[:, m] * others[:, m] / total)
+            system[m, :, m, :] = np.diag(self.ridge) + self._weighted_gram(curvature[:, m] * others[:, m] / total)
             for j in range(m):
-                block = -self._moments(curvature[:, m] * curvature[:, j] / total)
+                block = -self._weighted_gram(curvature[:, m] * curvature[:, j] / total)
                 system[m, :, j, :], system[j, :, m, :] = block, block.T
-        if self.problem.bias is Bias.FREE:  # all offsets may move together: nothing holds them but this
+        if self.problem.bias is Bias.FREE:  # a common shift of all free offsets changes nothing: fix it
             system[:, -1, :, -1] += np.max(np.diagonal(system[:, -1, :, -1]))
         system = system.reshape(k * width, k * width)
-        for extra in (0.0, 1e-15, 1e-13, 1e-11):
+        for increase in DIAGONAL_INCREASES:
             try:
-                lifted = system + np.diag(extra * np.diagonal(system))
-                return scipy.linalg.cho_factor(lifted, check_finite=False), system
+                raised = system + np.diag(increase * np.diagonal(system))
+                return scipy.linalg.cho_factor(raised, check_finite=False), system
             except (np.linalg.LinAlgError, ValueError):
                 continue
         return None
 
-    def _moments(self, scale: Array) -> Array:
-        return np.asarray((self.X * scale[:, None]).T @ self.X)
+    def _weighted_gram(self, weight: Array) -> Array:
+        """Xᵀ diag(weight) X."""
+        return np.asarray((self.X * weight[:, None]).T @ self.X)
 
-    def _direction(self, factor: Any, curvature: Array, pull: Array) -> _Direction:
+    def _direction(self, factor: Any, curvature: Array, right: Array) -> _Direction:
+        """Direction for a right side of the linearised complementarity conditions, divided by the slacks."""
         cholesky, system = factor
         total = curvature.sum(axis=1)
-        level = pull.sum(axis=1) / total
-        constant = pull - curvature * level[:, None]
-        alpha = np.where(self.own, self.problem.cost[:, None], 0.0) - self.dual
-        right = ((alpha - constant).T @ self.X - self.ridge * self.w).ravel()
-        found = scipy.linalg.cho_solve(cholesky, right, check_finite=False)
-        found += scipy.linalg.cho_solve(cholesky, right - system @ found, check_finite=False)
-        weights = found.reshape(self.w.shape)
+        mean = right.sum(axis=1) / total
+        constant = right - curvature * mean[:, None]
+        alpha = np.where(self.is_label, self.problem.cost[:, None], 0.0) - self.dual
+        negative_gradient = ((alpha - constant).T @ self.X - self.ridge * self.w).ravel()
+        step = scipy.linalg.cho_solve(cholesky, negative_gradient, check_finite=False)
+        step += scipy.linalg.cho_solve(cholesky, negative_gradient - system @ step, check_finite=False)
+        weights = step.reshape(self.w.shape)
         f = self.X @ weights.T
-        margin = f - f[self.own][:, None]
-        xi = level + np.sum(curvature * margin, axis=1) / total
+        margin = f - f[self.is_label][:, None]
+        xi = mean + np.sum(curvature * margin, axis=1) / total
         slack = xi[:, None] - margin
-        return _Direction(weights, slack, pull - curvature * slack)
+        return _Direction(weights, slack, right - curvature * slack)
 
-    def _length(self, move: _Direction) -> float:
+    def _length(self, direction: _Direction) -> float:
+        """Step length that keeps slacks and multipliers positive."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            rooms = [
-                np.min(np.where(d < 0, -v / d, np.inf), initial=np.inf)
-                for v, d in ((self.slack, move.slack), (self.dual, move.dual))
+            limits = [
+                np.min(np.where(change < 0, -value / change, np.inf), initial=np.inf)
+                for value, change in ((self.slack, direction.slack), (self.dual, direction.dual))
             ]
-        return float(min(1.0, TO_THE_BOUND * min(rooms)))
+        return float(min(1.0, STEP_FRACTION * min(limits)))
 
-    def solution(self, before: CrammerSingerSolution) -> CrammerSingerSolution:
-        """The point with its certificate, recomputed from the data."""
-        alpha = np.where(self.own, self.problem.cost[:, None], 0.0) - self.dual
-        alpha = np.where(self.own, alpha - alpha.sum(axis=1, keepdims=True), alpha)
+    def solution(self, template: CrammerSingerSolution) -> CrammerSingerSolution:
+        """The point with a certificate computed from the data; other fields are those of `template`."""
+        alpha = np.where(self.is_label, self.problem.cost[:, None], 0.0) - self.dual
+        alpha = np.where(self.is_label, alpha - alpha.sum(axis=1, keepdims=True), alpha)
         weights = self.w[:, : self.width]
         weights = weights if self.basis is None else weights @ self.basis.T
         offset = self.scale * self.w[:, -1] if self.problem.bias is not Bias.NONE else np.zeros(len(self.w))
-        found = replace(before, weights=weights, offset=offset, alpha=alpha)
-        return with_proof(found, certify_crammer_singer(self.problem, weights, offset, alpha))
+        solution = replace(template, weights=weights, offset=offset, alpha=alpha)
+        return with_proof(solution, certify_crammer_singer(self.problem, weights, offset, alpha))

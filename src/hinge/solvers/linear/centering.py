@@ -1,7 +1,7 @@
-"""Linear machines far from zero: a free offset takes the distance up, and no digits are lost to it.
+"""Centering: shift of features and targets that leaves the solution of a linear problem with free offset unchanged.
 
-With Σβ = 0, w = Σ βᵢxᵢ = Σ βᵢ(xᵢ − m): the machine of the targets t − c and the features x − m has the same w and β,
-and the offset b − c + ⟨w, m⟩.   docs/math (147)
+With Σβ = 0, w = Σ βᵢxᵢ = Σ βᵢ(xᵢ − m): the problem with targets t − c and features x − m has the same w and β, and the
+offset b − c + ⟨w, m⟩. Without the shift, data far from zero lose digits.   docs/math (147)
 """
 
 from __future__ import annotations
@@ -13,66 +13,79 @@ import scipy.sparse as sp
 
 from hinge.problems import Array, Bias, LinearProblem, LinearSolution
 
-#: Targets are far from zero where their middle is so many times their range away.
-FAR = 10.0
+#: Targets are centred if their midrange exceeds their range by this factor.
+MIN_RELATIVE_TARGET_SHIFT = 10.0
 
-#: Features are where the middle of one is so many times its range away, in so many samples: about five deviations.
-FAR_FEATURES = 1.5
-LOOKS = 16
+#: Features are centred if the midrange of one of them, in a subsample, exceeds its range by this factor: a mean of
+#: about five standard deviations.
+MIN_RELATIVE_FEATURE_SHIFT = 1.5
+
+#: Size of the subsample.
+SUBSAMPLE_SIZE = 16
+
+#: Corrections of Σβ, each of which reduces it to rounding errors of the previous one.
+MAX_SUM_CORRECTIONS = 3
 
 
 @dataclass(frozen=True)
-class Nearer:
-    """The machine nearer to zero, and the way back."""
+class CenteredProblem:
+    """A problem with shifted targets and, unless `feature_shift` is None, shifted features."""
 
     problem: LinearProblem
-    level: float
-    centre: Array | None
+    target_shift: float
+    feature_shift: Array | None
 
-    def back(self, found: LinearSolution) -> LinearSolution:
-        """The same function of the features as they were; what is left of Σβ would be multiplied by the distance."""
-        if self.centre is None:
-            return replace(found, offset=found.offset + self.level)
-        offset = found.offset + self.level - float(found.weights @ self.centre)
-        return replace(found, offset=offset, beta=_without_sum(found.beta))
+    def restore(self, solution: LinearSolution) -> LinearSolution:
+        """The same function of the original features.
+
+        The features' shift multiplies Σβ, which is therefore reduced to zero.
+        """
+        if self.feature_shift is None:
+            return replace(solution, offset=solution.offset + self.target_shift)
+        offset = solution.offset + self.target_shift - float(solution.weights @ self.feature_shift)
+        return replace(solution, offset=offset, beta=_with_zero_sum(solution.beta))
 
 
-def nearer(problem: LinearProblem, features: bool) -> Nearer | None:
-    """None where it is near enough; features are moved only if asked for and dense, since that takes a copy of them."""
+def centered(problem: LinearProblem, features: bool) -> CenteredProblem | None:
+    """Center the problem; None if it is not needed or the offset is not free.
+
+    Features are centred only if `features` and if they are dense, since that takes a copy.
+    """
     if problem.bias is not Bias.FREE or problem.total != 0 or not problem.n:
         return None
-    level = _level(problem.target)
-    centre = _centre(np.asarray(problem.X)) if features and not sp.issparse(problem.X) else None
-    if level == 0 and centre is None:
+    target_shift = _target_shift(problem.target)
+    feature_shift = _feature_shift(np.asarray(problem.X)) if features and not sp.issparse(problem.X) else None
+    if target_shift == 0 and feature_shift is None:
         return None
-    X = problem.X if centre is None else np.asarray(problem.X, dtype=np.float64) - centre
-    return Nearer(replace(problem, X=X, target=problem.target - level), level, centre)
+    X = problem.X if feature_shift is None else np.asarray(problem.X, dtype=np.float64) - feature_shift
+    return CenteredProblem(replace(problem, X=X, target=problem.target - target_shift), target_shift, feature_shift)
 
 
-def _without_sum(beta: Array) -> Array:
-    """The variables of the sign that is too strong, less their share of the sum: they stay in their boxes.   (109)"""
-    for _ in range(3):
+def _with_zero_sum(beta: Array) -> Array:
+    """β with Σβ = 0: the variables of the prevailing sign are scaled down, so that they stay within bounds.   (109)"""
+    for _ in range(MAX_SUM_CORRECTIONS):
         surplus = float(np.sum(beta))
-        strong = np.maximum(beta, 0.0) if surplus > 0 else np.minimum(beta, 0.0)
-        if surplus == 0 or not np.any(strong):
+        prevailing = np.maximum(beta, 0.0) if surplus > 0 else np.minimum(beta, 0.0)
+        if surplus == 0 or not np.any(prevailing):
             break
-        beta = beta - surplus * (strong / np.sum(strong))
+        beta = beta - surplus * (prevailing / np.sum(prevailing))
     return beta
 
 
-def _level(target: Array) -> float:
-    """The middle of targets that lie far from zero, close together."""
+def _target_shift(target: Array) -> float:
+    """Midrange of the targets if it is large relative to their range, else 0."""
     low, high = float(np.min(target)), float(np.max(target))
-    middle = 0.5 * low + 0.5 * high
-    return middle if abs(middle) > FAR * (high - low) else 0.0
+    midrange = 0.5 * low + 0.5 * high
+    return midrange if abs(midrange) > MIN_RELATIVE_TARGET_SHIFT * (high - low) else 0.0
 
 
-def _centre(X: Array) -> Array | None:
-    """The mean of features of which one or more are far from zero, as some of the samples say."""
-    some = X[:: -(-len(X) // LOOKS)]
+def _feature_shift(X: Array) -> Array | None:
+    """Mean of the features if one of them is far from zero in a subsample, else None."""
+    subsample = X[:: -(-len(X) // SUBSAMPLE_SIZE)]
     with np.errstate(over="ignore", invalid="ignore"):
-        low, high = np.minimum.reduce(some), np.maximum.reduce(some)
-        if not np.logical_or.reduce(np.abs(0.5 * low + 0.5 * high) > FAR_FEATURES * (high - low)):
+        low, high = np.minimum.reduce(subsample), np.maximum.reduce(subsample)
+        is_far = np.abs(0.5 * low + 0.5 * high) > MIN_RELATIVE_FEATURE_SHIFT * (high - low)
+        if not np.logical_or.reduce(is_far):
             return None
         mean = np.asarray(X.mean(axis=0, dtype=np.float64))
     return mean if np.isfinite(mean).all() else None

@@ -1,4 +1,4 @@
-"""Linear machines: dual coordinate descent, and Newton's method where it is faster."""
+"""Dual coordinate descent for linear problems, with Newton's method if it is faster."""
 
 from __future__ import annotations
 
@@ -26,19 +26,21 @@ from hinge.problems import (
 )
 from hinge.solvers.base import Capabilities, Solver, Start, check_threads
 from hinge.solvers.decomposition.smo import seconds_left
-from hinge.solvers.interior_point import crammer_singer as crammer_singer_interior
+from hinge.solvers.interior_point import crammer_singer
 from hinge.solvers.linear import small_problems
-from hinge.solvers.linear.centering import nearer
+from hinge.solvers.linear.centering import centered
 from hinge.solvers.refinement.verify_linear import all_borne_out, borne_out
 
 METHODS = {"auto": 0, "descent": 1, "newton": 2}
 
-#: Epochs after which descent creeps, and steps that are then left to an interior point method.
-CREEPING = 200
-INTERIOR_STEPS = 50
+#: Epochs after which a small problem that is not solved counts as slowly converging: the interior-point method solves
+#: it.
+SLOW_EPOCHS = 200
 
-#: Ends that may come before there is a point.
-CUT_OFF = (Status.TIME_LIMIT, Status.INTERRUPTED)
+#: Iterations that `max_iter`, if it is large enough, reserves for the interior-point method.
+INTERIOR_POINT_STEPS = 50
+
+STOPPED = (Status.TIME_LIMIT, Status.INTERRUPTED)
 
 #: Counters of the compiled solver, as reported in `LinearSolution.counters`.
 COUNTERS = ("epochs", "newton_steps", "sample_steps", "passes", "work")
@@ -46,10 +48,10 @@ COUNTERS = ("epochs", "newton_steps", "sample_steps", "passes", "work")
 
 @dataclass(frozen=True, kw_only=True)
 class CoordinateDescent(Solver):
-    """One dual variable at a time, w alongside; Newton's method where that is cheaper.   docs/math (108)–(129)
+    """Coordinate descent on the dual of a linear problem, with w = Xᵀβ updated alongside.   docs/math (108)–(129)
 
-    For linear machines, and for problem (1) where its kernel is linear. Stops when the relative duality gap is proven
-    to be at most `tol`.
+    For linear problems, and for problem (1) with a linear kernel. Newton's method takes over if it is estimated to be
+    faster. Stops if the relative duality gap is proven to be at most `tol`.
 
     Cost: an epoch is a pass over X, O(nnz); a Newton step some passes, or O(nd²) with few features.
     Certificate: the relative gap is at most `tol`, recomputed from X by `certify_linear`.
@@ -59,20 +61,20 @@ class CoordinateDescent(Solver):
     tol : float
         Relative duality gap.
     method : {"auto", "descent", "newton"}
-        "auto" begins with fewer samples and Newton's method where there are few features; else it descends, and turns
-        to Newton's method when the epochs so far let it look cheaper (and back, should it disappoint). Newton's method
-        is on the primal; for losses that are not squared, on a sequence of smoothed ones.
+        "auto" starts with Newton's method on a subsample if there are few features. Otherwise it starts with descent
+        and changes to Newton's method once the epochs so far suggest that it is faster, and back if it is not. Newton's
+        method solves the primal; for losses that are not squared, a sequence of smoothed ones.
     max_iter : int
         Epochs (n steps of one variable each) and Newton steps; −1 for no limit.
     max_time : float or None
         Seconds.
     threads : int
-        Threads for passes over all samples, and up to two for descent; the answer does not depend on it.
+        Threads for passes over all samples, and up to two for descent; the solution does not depend on it.
     seed : int
-        Of the random order of the samples.
+        Seed of the random order of the samples.
     block_bytes : int
-        Where X is a map of a file: how much of it to hold at a time; "auto" then descends, since Newton's method has no
-        such limit. 0: everything.
+        Bytes of X to hold in memory if X is a memory-mapped file; "auto" then uses descent only, since Newton's method
+        needs all of X. 0 for all of X.
     """
 
     capabilities: ClassVar = Capabilities(
@@ -92,9 +94,26 @@ class CoordinateDescent(Solver):
         check_threads(self.threads)
         if self.method == "newton" and self.block_bytes > 0:
             raise ValueError(
-                "method='newton' needs all samples at hand and cannot hold "
-                f"block_bytes={self.block_bytes} of them at a time: use method='auto' or 'descent', or block_bytes=0"
+                f"method='newton' needs all samples in memory and does not support block_bytes={self.block_bytes}: use "
+                "method='auto' or 'descent', or block_bytes=0"
             )
+
+    def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:
+        """Solve problem (1) with a linear kernel through its linear form."""
+        alpha = start.alpha if isinstance(start, Solution) else start
+        beta = None if alpha is None else problem.Q.coefficients(alpha)
+        solution = self.solve_linear(linear_form(problem), beta, control, expansion=True)
+        alpha = kernel_variables(problem, solution.beta)
+        return Solution(
+            alpha=alpha,
+            mu=np.array([solution.offset] if len(problem.d) else []),
+            gradient=problem.gradient(alpha),
+            status=solution.status,
+            iterations=solution.iterations,
+            history=solution.history,
+            error=solution.error,
+            counters=solution.counters or {},
+        )
 
     def solve_linear(
         self,
@@ -103,23 +122,43 @@ class CoordinateDescent(Solver):
         control: RunControl | None = None,
         expansion: bool = False,
     ) -> LinearSolution:
-        """Solve a linear machine from the dual point `start` (moved into its box where it is not).
+        """Solve a linear problem from the dual point `start`, which is projected onto its box.
 
-        Newton's method ends with w and β that need not belong together; where `expansion`, the answer is w = Xᵀβ.
+        Newton's method determines w and β separately. With `expansion`, w = Xᵀβ.
         """
         control = self.started(control)
-        near = nearer(problem, small_problems.is_small(problem) and self.block_bytes == 0 and not expansion)
-        if near is None:
-            found = self._solve_near(problem, start, control, expansion)
-        else:
-            found = near.back(self._solve_near(near.problem, start, control, expansion))
-        return borne_out(problem, found, self.tol, moved=near is not None and near.centre is not None)
+        small = self.block_bytes == 0 and small_problems.is_small(problem)
+        centering = centered(problem, features=small and not expansion)
+        if centering is None:
+            solution = self._solve_centered(problem, start, control, expansion, small)
+            return borne_out(problem, solution, self.tol)
+        solution = self._solve_centered(centering.problem, start, control, expansion, small)
+        restored = centering.restore(solution)
+        return borne_out(problem, restored, self.tol, moved=centering.feature_shift is not None)
 
-    def _solve_near(
-        self, problem: LinearProblem, start: Array | None, control: RunControl, expansion: bool
+    def _solve_centered(
+        self, problem: LinearProblem, start: Array | None, control: RunControl, expansion: bool, small: bool
     ) -> LinearSolution:
-        small = self.method == "auto" and self.block_bytes == 0 and small_problems.is_small(problem)
-        beta = np.zeros(problem.n) if start is None else np.ascontiguousarray(start, dtype=np.float64)
+        """Solve by descent and Newton's method; small problems are polished, or solved by the fallback."""
+        small = small and self.method == "auto"
+        solution = self._descend(problem, start, control, expansion, self._max_descent_iter(small))
+        if not np.isfinite(solution.gap) and solution.status in STOPPED and problem.total == 0:
+            return constant_function(problem, solution.status, solution.error)  # stopped before the first point
+        if not small:
+            return solution
+        solution = borne_out(problem, solution, self.tol)  # the following steps compare their gap with this one
+        if solution.status is Status.SOLVED:
+            return small_problems.polish_linear(problem, solution)
+        slow = solution.status is Status.MAX_ITER and solution.iterations >= SLOW_EPOCHS
+        max_steps = self._remaining_iter(solution.iterations)
+        if max_steps == 0 or (not slow and solution.status is not Status.NUMERICAL):
+            return solution
+        return small_problems.interior_point_fallback(problem, solution, self.tol, control, max_steps)
+
+    def _descend(
+        self, problem: LinearProblem, start: Array | None, control: RunControl, expansion: bool, max_iter: int
+    ) -> LinearSolution:
+        """Run the compiled solver."""
         run = _core.linear(
             view(problem.X, mapped=self.block_bytes > 0, threads=self.threads).native,
             target=problem.target,
@@ -130,10 +169,10 @@ class CoordinateDescent(Solver):
             bias=int(problem.bias),
             bias_scale=problem.bias_scale,
             total=problem.total,
-            beta=beta,
+            beta=np.zeros(problem.n) if start is None else np.ascontiguousarray(start, dtype=np.float64),
             tolerance=self.tol,
             method=METHODS["descent" if self.block_bytes > 0 else self.method],
-            max_iterations=self._first_steps(small),
+            max_iterations=max_iter,
             max_seconds=seconds_left(control),
             threads=self.threads,
             seed=self.seed,
@@ -141,7 +180,7 @@ class CoordinateDescent(Solver):
             block_bytes=self.block_bytes,
             control=control,
         )
-        found = LinearSolution(
+        return LinearSolution(
             weights=run.weights,
             offset=run.offset,
             beta=run.beta,
@@ -156,31 +195,22 @@ class CoordinateDescent(Solver):
             floor=run.floor,
             counters={name: int(getattr(run, name)) for name in COUNTERS},
         )
-        if not np.isfinite(found.gap) and found.status in CUT_OFF and problem.total == 0:  # before there was a point
-            return constant_function(problem, found.status, found.error)
-        if not small:
-            return found
-        found = borne_out(problem, found, self.tol)  # what comes next is compared with it
-        if found.status is Status.SOLVED:
-            return small_problems.polish_linear(problem, found)
-        crept = found.status is Status.MAX_ITER and found.iterations >= CREEPING
-        most = self._steps_left(found.iterations)
-        if most == 0 or (not crept and found.status is not Status.NUMERICAL):
-            return found
-        return small_problems.by_interior_point(problem, found, self.tol, control, most)
 
     def solve_crammer_singer(
         self, problem: CrammerSingerProblem, start: Array | None = None, control: RunControl | None = None
     ) -> CrammerSingerSolution:
-        """Solve for all classes at once; `start` is n × classes.
+        """Solve the problem of Crammer and Singer; `start` is n × classes.
 
-        Where descent creeps and there are few features, an interior point method goes on (not with method="descent").
+        If descent converges slowly and there are few features, an interior-point method continues, unless method is
+        "descent".
         """
         if self.method == "newton":
-            raise ValueError("method='newton' is none for all classes at once: use method='auto' or 'descent'")
+            raise ValueError(
+                "method='newton' does not support multi_class='crammer_singer': use method='auto' or 'descent'"
+            )
         control = self.started(control)
         n, classes = len(problem.cost), problem.classes
-        few = self.method == "auto" and crammer_singer_interior.is_small(problem)
+        small = self.method == "auto" and crammer_singer.is_small(problem)
         alpha = np.zeros((n, classes)) if start is None else np.ascontiguousarray(start, dtype=np.float64)
         run = _core.crammer_singer(
             view(problem.X).native,
@@ -191,12 +221,12 @@ class CoordinateDescent(Solver):
             bias_scale=problem.bias_scale,
             alpha=alpha.ravel(),
             tolerance=self.tol,
-            max_iterations=CREEPING if few and not 0 <= self.max_iter <= CREEPING else self.max_iter,
+            max_iterations=SLOW_EPOCHS if small and not 0 <= self.max_iter <= SLOW_EPOCHS else self.max_iter,
             max_seconds=seconds_left(control),
             seed=self.seed,
             control=control,
         )
-        found = CrammerSingerSolution(
+        solution = CrammerSingerSolution(
             weights=run.weights.reshape(classes, -1),
             offset=run.offset,
             alpha=run.alpha.reshape(n, classes),
@@ -209,32 +239,16 @@ class CoordinateDescent(Solver):
             history=History.from_run(run.history),
             error=run.error,
         )
-        most = self._steps_left(found.iterations)
-        found = all_borne_out(problem, found, self.tol)
-        if not few or found.status not in (Status.MAX_ITER, Status.NUMERICAL) or most == 0:
-            return found
-        return crammer_singer_interior.by_interior_point(problem, found, self.tol, control, most)
+        solution = all_borne_out(problem, solution, self.tol)
+        max_steps = self._remaining_iter(solution.iterations)
+        if not small or solution.status not in (Status.MAX_ITER, Status.NUMERICAL) or max_steps == 0:
+            return solution
+        return crammer_singer.interior_point_fallback(problem, solution, self.tol, control, max_steps)
 
-    def _first_steps(self, small: bool) -> int:
-        """The limit of descent and Newton's method: where they creep, the last steps are those of another method."""
-        return self.max_iter - INTERIOR_STEPS if small and self.max_iter >= CREEPING + INTERIOR_STEPS else self.max_iter
+    def _max_descent_iter(self, small: bool) -> int:
+        """Iterations of descent and Newton's method: for small problems, some are reserved for the fallback."""
+        reserve = small and self.max_iter >= SLOW_EPOCHS + INTERIOR_POINT_STEPS
+        return self.max_iter - INTERIOR_POINT_STEPS if reserve else self.max_iter
 
-    def _steps_left(self, iterations: int) -> int:
+    def _remaining_iter(self, iterations: int) -> int:
         return -1 if self.max_iter < 0 else max(0, self.max_iter - iterations)
-
-    def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:
-        """Solve problem (1) with a linear kernel as the linear machine that it is."""
-        linear = linear_form(problem)
-        alpha = start.alpha if isinstance(start, Solution) else start
-        found = self.solve_linear(linear, None if alpha is None else problem.Q.coefficients(alpha), control, True)
-        alpha = kernel_variables(problem, found.beta)
-        return Solution(
-            alpha=alpha,
-            mu=np.array([found.offset] if len(problem.d) else []),
-            gradient=problem.gradient(alpha),
-            status=found.status,
-            iterations=found.iterations,
-            history=found.history,
-            error=found.error,
-            counters=found.counters or {},
-        )

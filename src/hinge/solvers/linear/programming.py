@@ -1,4 +1,4 @@
-"""ℓ1 machines by HiGHS, through SciPy."""
+"""Linear programming solver of ℓ1-regularised problems: HiGHS, through SciPy."""
 
 from __future__ import annotations
 
@@ -12,23 +12,30 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from hinge.control import RunControl
-from hinge.problems import Array, History, LPProblem, LPSolution, Status, certify_lp
+from hinge.problems import Array, Certificate, History, LPProblem, LPSolution, Status, certify_lp
 from hinge.solvers.base import SolverOptions
 
-#: Seconds between two looks at signals while HiGHS works.
-GLANCE = 0.05
+#: Seconds between two checks for signals while HiGHS runs in a thread.
+SIGNAL_CHECK_SECONDS = 0.05
 
+#: Smallest feasibility tolerance that HiGHS accepts; smaller values of `tol` are raised to it.
+MIN_TOL = 1e-10
+
+#: Share of the time limit from which on HiGHS's "limit reached" counts as the time limit, not as the iteration limit.
+TIME_LIMIT_SHARE = 0.9
+
+#: Status codes of `scipy.optimize.linprog`; others become Status.NUMERICAL.
 STATUS = {0: Status.SOLVED, 1: Status.MAX_ITER, 4: Status.NUMERICAL}
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinearProgramming(SolverOptions):
-    """Simplex or interior point, as HiGHS sees fit.                                  docs/math (331)–(333)
+    """Simplex or interior-point method of HiGHS.                                         docs/math (331)–(333)
 
-    One equality row for each sample, f + ξ − ξ* + t = target with |t| ≤ tube, so that the multipliers of the rows are
-    the dual point. Time is that of a linear program with n rows and two columns for each function of the dictionary.
+    There is one equality row for each sample, f + ξ − ξ* + t = target with |t| ≤ tube, so that the multipliers of the
+    rows are the dual point.
 
-    Cost: a linear program with n rows and 2 columns for each function, by HiGHS: some hundred samples.
+    Cost: a linear program with n rows and two columns for each function of the dictionary: some hundred samples.
     Certificate: feasible to `tol`; `certify_lp` gives the gap of the program.
 
     Parameters
@@ -36,7 +43,7 @@ class LinearProgramming(SolverOptions):
     tol : float
         Feasibility of the primal and the dual point; not below 1e-10.
     max_iter : int
-        Of HiGHS; −1 for no limit.
+        Iterations of HiGHS; −1 for no limit.
     max_time : float or None
         Seconds.
     """
@@ -44,49 +51,46 @@ class LinearProgramming(SolverOptions):
     tol: float = 1e-9
 
     def solve_lp(self, problem: LPProblem, control: RunControl | None = None) -> LPSolution:
-        """Solve; where HiGHS gives up without a point, the constant function with the smallest loss."""
+        """Solve; if HiGHS ends without a point, the result is the constant function with the smallest loss."""
         began = time.monotonic()
         control = self.started(control)
         max_time = control.remaining()
-        answer = _in_background(self._arguments(problem, max_time), control)
-        if answer.x is None:
+        result = _run_in_thread(self._arguments(problem, max_time), control)
+        if result.x is None:
             a, b, beta = np.zeros(problem.design.shape[1]), _best_constant(problem), np.zeros(problem.n)
         else:
-            a, b, beta = _point(problem, answer)
-        status = STATUS.get(int(answer.status), Status.NUMERICAL)
-        if status is Status.MAX_ITER and max_time is not None and time.monotonic() - began >= 0.9 * max_time:
+            a, b, beta = _point(problem, result)
+        seconds = time.monotonic() - began
+        status = STATUS.get(int(result.status), Status.NUMERICAL)
+        if status is Status.MAX_ITER and max_time is not None and seconds >= TIME_LIMIT_SHARE * max_time:
             status = Status.TIME_LIMIT
-        found = certify_lp(problem, a, b, beta)
-        record = {
-            "iteration": int(answer.nit), "seconds": time.monotonic() - began, "violation": found.kkt_violation,
-            "primal": found.primal, "dual": found.dual, "gap": found.gap, "active": problem.n, "exact": True,
-        }  # fmt: skip
-        history = History.from_columns({field.name: [record[field.name]] for field in fields(History)})
-        return LPSolution(a, b, beta, status, int(answer.nit), history)
+        history = _history(certify_lp(problem, a, b, beta), problem.n, int(result.nit), seconds)
+        return LPSolution(a, b, beta, status, int(result.nit), history)
 
     def _arguments(self, problem: LPProblem, max_time: float | None) -> dict[str, Any]:
+        """Arguments of `linprog`: the columns are a⁺, a⁻, b, ξ, ξ* and, if there is a tube, t."""
         n, width = problem.design.shape
         eye = sparse.identity(n, format="csr")
         offset = sparse.csr_matrix(np.ones((n, 1)) if problem.bias else np.empty((n, 0)))
-        tubes = bool(np.any(problem.tube > 0))
-        blocks = [problem.design, -problem.design, offset, eye, -eye] + [eye] * tubes
+        has_tube = bool(np.any(problem.tube > 0))
+        blocks = [problem.design, -problem.design, offset, eye, -eye] + [eye] * has_tube
         bounds = [
             np.tile([0.0, np.inf], (2 * width, 1)),
             np.tile([-np.inf, np.inf], (offset.shape[1], 1)),
             np.tile([0.0, np.inf], (2 * n, 1)),
-            *([np.column_stack([-problem.tube, problem.tube])] * tubes),
+            *([np.column_stack([-problem.tube, problem.tube])] * has_tube),
         ]
         cost = [problem.price, problem.price, np.zeros(offset.shape[1]), problem.upper, -problem.lower]
         options: dict[str, Any] = {
-            "primal_feasibility_tolerance": max(self.tol, 1e-10),
-            "dual_feasibility_tolerance": max(self.tol, 1e-10),
+            "primal_feasibility_tolerance": max(self.tol, MIN_TOL),
+            "dual_feasibility_tolerance": max(self.tol, MIN_TOL),
         }
         if self.max_iter >= 0:
             options["maxiter"] = self.max_iter
         if max_time is not None:
             options["time_limit"] = max_time
         return {
-            "c": np.concatenate([*cost, *([np.zeros(n)] * tubes)]),
+            "c": np.concatenate([*cost, *([np.zeros(n)] * has_tube)]),
             "A_eq": sparse.hstack(blocks, format="csr"),
             "b_eq": problem.target,
             "bounds": np.vstack(bounds),
@@ -95,43 +99,52 @@ class LinearProgramming(SolverOptions):
         }
 
 
-def _point(problem: LPProblem, answer: Any) -> tuple[Array, float, Array]:
-    """a, b and β from the variables and the multipliers; what HiGHS left of both signs of a coefficient cancels."""
+def _point(problem: LPProblem, result: Any) -> tuple[Array, float, Array]:
+    """a, b and β from the variables and the multipliers of the program; a = a⁺ − a⁻."""
     width = problem.design.shape[1]
-    a = answer.x[:width] - answer.x[width : 2 * width]
-    b = float(answer.x[2 * width]) if problem.bias else 0.0
-    beta = np.asarray(answer.eqlin.marginals, dtype=np.float64)
+    a = result.x[:width] - result.x[width : 2 * width]
+    b = float(result.x[2 * width]) if problem.bias else 0.0
+    beta = np.asarray(result.eqlin.marginals, dtype=np.float64)
     return a, b, beta
 
 
 def _best_constant(problem: LPProblem) -> float:
-    """Where the loss of a constant function turns: a weighted median."""
+    """The constant function with the smallest loss: a weighted median of the kinks of the losses."""
     if not problem.bias:
         return 0.0
     kinks = np.concatenate([problem.target - problem.tube, problem.target + problem.tube])
     weights = np.concatenate([problem.upper, -problem.lower])
     order = np.argsort(kinks, kind="stable")
-    rises = np.cumsum(weights[order]) - float(np.sum(problem.upper))
-    return float(kinks[order][np.searchsorted(rises, 0.0)])
+    slopes = np.cumsum(weights[order]) - float(np.sum(problem.upper))
+    return float(kinks[order][np.searchsorted(slopes, 0.0)])
 
 
-def _in_background(arguments: dict[str, Any], control: RunControl) -> Any:
-    """HiGHS answers no signals: it works in a thread of its own while this one listens."""
+def _history(certificate: Certificate, n: int, iterations: int, seconds: float) -> History:
+    """A history with the final point only: HiGHS reports no others."""
+    record = {
+        "iteration": iterations, "seconds": seconds, "violation": certificate.kkt_violation,
+        "primal": certificate.primal, "dual": certificate.dual, "gap": certificate.gap, "active": n, "exact": True,
+    }  # fmt: skip
+    return History.from_columns({field.name: [record[field.name]] for field in fields(History)})
+
+
+def _run_in_thread(arguments: dict[str, Any], control: RunControl) -> Any:
+    """Run HiGHS, which does not handle signals, in a thread while the main thread waits for signals."""
     if threading.current_thread() is not threading.main_thread():
         return linprog(**arguments)
-    found: list[Any] = []
+    results: list[Any] = []
 
     def work() -> None:
         try:
-            found.append(linprog(**arguments))
-        except BaseException as error:  # for the caller
-            found.append(error)
+            results.append(linprog(**arguments))
+        except BaseException as error:  # raised again below
+            results.append(error)
 
     worker = threading.Thread(target=work, daemon=True)
     worker.start()
-    with control.interruptible():  # HiGHS has no point before its end
+    with control.interruptible():  # an interrupt discards nothing: HiGHS has no point before its end
         while worker.is_alive():
-            worker.join(GLANCE)
-    if isinstance(found[0], BaseException):
-        raise found[0]
-    return found[0]
+            worker.join(SIGNAL_CHECK_SECONDS)
+    if isinstance(results[0], BaseException):
+        raise results[0]
+    return results[0]

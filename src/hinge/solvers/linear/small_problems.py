@@ -1,4 +1,4 @@
-"""Small linear machines: those with kinked losses to rounding, and those on which descent and Newton's method creep."""
+"""Small linear problems: polishing of nonsmooth losses, and the interior-point fallback for slow convergence."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hinge.kernels import Linear, open_access
 from hinge.problems import (
     Array,
     Bias,
-    Diagonal,
     LinearProblem,
     LinearSolution,
     Problem,
-    Quadratic,
     Status,
     certify_linear,
+    kernel_form,
+    kernel_variables,
     optimal_offset,
 )
 from hinge.solvers.blas_threads import single_thread
@@ -27,105 +27,94 @@ from hinge.solvers.interior_point.dense import InteriorPoint
 from hinge.solvers.refinement.polish import polish
 from hinge.solvers.refinement.verify_linear import is_proven, relative_gap, with_proof
 
-#: Up to this many samples.
-POLISHED_N = 1000
+#: Samples and features above which a problem is not small.
+MAX_SAMPLES = 1000
+MAX_FEATURES = 4000
 
-#: With more features than that, only up to so many: systems of a thousand unknowns take longer than all the rest.
-POLISHED_FEATURES = POLISHED_WIDE_N = 200
+#: Problems with more samples and more features than these are not polished: their linear systems take longer than all
+#: other steps.
+MAX_POLISHED_SAMPLES = MAX_POLISHED_FEATURES = 200
 
-#: Steps of sequential minimal optimisation where the linear system is no help.
-PAIR_STEPS = 20_000
+#: SMO steps, if polishing fails, before the solution is returned without polishing.
+MAX_SMO_STEPS = 20_000
 
-
-def polish_linear(problem: LinearProblem, solution: LinearSolution) -> LinearSolution:
-    """The same solution to rounding where its active set is right; as it was where it is not."""
-    wide = problem.X.shape[1] > POLISHED_FEATURES and problem.n > POLISHED_WIDE_N
-    if wide or not is_small(problem) or np.any(problem.ridge > 0):  # squared losses: Newton's method ends there itself
-        return solution
-    with single_thread():  # all of it: bits are not to depend on how many threads BLAS has
-        found = _polished(problem, solution)
-    return found if found is not None and found.gap < solution.gap else solution
-
-
-def _polished(problem: LinearProblem, solution: LinearSolution) -> LinearSolution | None:
-    X = _dense(problem)
-    near = 1e-9 * (problem.upper - problem.lower)
-    beta = np.where(solution.beta - problem.lower < near, problem.lower, solution.beta)
-    beta = np.where(problem.upper - beta < near, problem.upper, beta)
-    qp, alpha = _as_quadratic(problem, X, beta)
-    better = polish(qp, alpha, qp.gradient(alpha))
-    if better is None:  # duplicates: their shares are not unique, and pairs of them find a corner
-        by_pairs = SMO(tol=1e-10, max_iter=PAIR_STEPS).solve(qp, alpha)
-        if not by_pairs.polished:
-            return None
-        better = by_pairs.alpha, by_pairs.gradient
-    return _at(problem, solution, qp, X, *better)
-
-
-def by_interior_point(
-    problem: LinearProblem,
-    crept: LinearSolution,
-    tol: float,
-    control: RunControl,
-    most: int = -1,
-) -> LinearSolution:
-    """A small machine on which descent and Newton's method creep: the interior point method of (1), `most` steps of it.
-
-    `crept` itself where that is no better.
-    """
-    with single_thread():
-        qp, _ = _as_quadratic(problem, X := _dense(problem), crept.beta)
-        run = InteriorPoint(tol=0.1 * tol, max_iter=most).solve(qp, control=control)
-        found = _at(problem, crept, qp, X, run.alpha, qp.gradient(run.alpha))
-    better = found if relative_gap(found) < relative_gap(crept) else crept
-    spent = run.status is Status.MAX_ITER and 0 <= most <= run.iterations
-    if is_proven(better, tol):
-        status = Status.SOLVED
-    elif spent or run.status in (Status.INTERRUPTED, Status.TIME_LIMIT):
-        status = run.status
-    else:  # what it has not found, rounding hides
-        status = Status.NUMERICAL
-    return replace(better, status=status, error=run.error, iterations=crept.iterations + run.iterations)
+#: Variables closer to a bound than this share of the width of their box are on it when polishing starts.
+BOUND_ROUNDING = 1e-9
 
 
 def is_small(problem: LinearProblem) -> bool:
-    """Few enough samples for a dense matrix."""
-    return bool(problem.n <= POLISHED_N and problem.X.shape[1] <= 4 * POLISHED_N)
+    """Whether the kernel matrix of the samples is small enough for the methods of this module."""
+    return bool(problem.n <= MAX_SAMPLES and problem.X.shape[1] <= MAX_FEATURES)
 
 
-def _dense(problem: LinearProblem) -> Array:
-    """X, with a constant feature where the offset is penalised."""
+def polish_linear(problem: LinearProblem, solution: LinearSolution) -> LinearSolution:
+    """Polish the solution of a small problem; unchanged if that fails.
+
+    Problems with squared losses are not polished: Newton's method solves them exactly.
+    """
+    large = problem.X.shape[1] > MAX_POLISHED_FEATURES and problem.n > MAX_POLISHED_SAMPLES
+    if large or not is_small(problem) or np.any(problem.ridge > 0):
+        return solution
+    with single_thread():  # the bits must not depend on the number of BLAS threads
+        polished = _polished(problem, solution)
+    return polished if polished is not None and polished.gap < solution.gap else solution
+
+
+def _polished(problem: LinearProblem, solution: LinearSolution) -> LinearSolution | None:
+    X = _dense_features(problem)
+    rounding = BOUND_ROUNDING * (problem.upper - problem.lower)
+    beta = np.where(solution.beta - problem.lower < rounding, problem.lower, solution.beta)
+    beta = np.where(problem.upper - beta < rounding, problem.upper, beta)
+    program = kernel_form(problem, open_access(Linear(), X))
+    alpha = kernel_variables(program, beta)
+    point = polish(program, alpha, program.gradient(alpha))
+    if point is None:  # duplicate samples make α ambiguous; SMO steps lead to a vertex of the solution set
+        smo = SMO(tol=1e-10, max_iter=MAX_SMO_STEPS).solve(program, alpha)
+        if not smo.polished:
+            return None
+        point = smo.alpha, smo.gradient
+    return _linear_solution(problem, solution, program, X, *point)
+
+
+def interior_point_fallback(
+    problem: LinearProblem, unfinished: LinearSolution, tol: float, control: RunControl, max_steps: int = -1
+) -> LinearSolution:
+    """Solve a small problem that descent and Newton's method have not solved, in at most `max_steps` iterations.
+
+    Returns `unfinished`, with the new status, if the interior-point method finds no better point.
+    """
+    with single_thread():
+        X = _dense_features(problem)
+        program = kernel_form(problem, open_access(Linear(), X))
+        run = InteriorPoint(tol=0.1 * tol, max_iter=max_steps).solve(program, control=control)
+        solution = _linear_solution(problem, unfinished, program, X, run.alpha, program.gradient(run.alpha))
+    best = solution if relative_gap(solution) < relative_gap(unfinished) else unfinished
+    reached_limit = run.status is Status.MAX_ITER and 0 <= max_steps <= run.iterations
+    if is_proven(best, tol):
+        status = Status.SOLVED
+    elif reached_limit or run.status in (Status.INTERRUPTED, Status.TIME_LIMIT):
+        status = run.status
+    else:
+        status = Status.NUMERICAL
+    return replace(best, status=status, error=run.error, iterations=unfinished.iterations + run.iterations)
+
+
+def _dense_features(problem: LinearProblem) -> Array:
+    """X as a dense matrix, with a constant feature if the offset is penalised."""
     X = problem.X.toarray() if sp.issparse(problem.X) else np.asarray(problem.X)
     X = X.astype(np.float64)
     return np.hstack([X, np.full((len(X), 1), problem.bias_scale)]) if problem.bias is Bias.PENALISED else X
 
 
-def _at(
-    problem: LinearProblem, solution: LinearSolution, qp: Problem, X: Array, alpha: Array, gradient: Array
+def _linear_solution(
+    problem: LinearProblem, template: LinearSolution, program: Problem, X: Array, alpha: Array, gradient: Array
 ) -> LinearSolution:
-    """A point of problem (1) as one of the machine, with its certificate."""
-    beta = qp.Q.coefficients(alpha)
+    """A point of the kernel form as a solution of the linear form, with its certificate."""
+    beta = program.Q.coefficients(alpha)
     weights = X.T @ beta
     if problem.bias is Bias.PENALISED:
         offset, weights = float(weights[-1] * problem.bias_scale), weights[:-1]
     else:
-        offset = float(optimal_offset(qp, alpha, gradient)[0]) if problem.bias is Bias.FREE else 0.0
-    found = replace(solution, weights=weights, offset=offset, beta=beta)
-    return with_proof(found, certify_linear(problem, weights, offset, beta))
-
-
-def _as_quadratic(problem: LinearProblem, X: Array, beta: Array) -> tuple[Problem, Array]:
-    """Problem (1) of the machine; a tube needs two slots."""
-    n, access = problem.n, open_access(Linear(), X)
-    slots = 2 if problem.tube > 0 else 1
-    sign = np.repeat([1.0, -1.0][:slots], n)
-    rows = sign[None, :] if problem.bias is Bias.FREE else np.empty((0, slots * n))
-    d = np.array([problem.total] if problem.bias is Bias.FREE else [])
-    term = Diagonal(np.tile(problem.ridge, slots)) if np.any(problem.ridge > 0) else None
-    if slots == 1:
-        qp = Problem(Quadratic(access, sign), -problem.target, rows, d, problem.lower, problem.upper, term)
-        return qp, beta
-    p = np.concatenate([problem.tube - problem.target, problem.tube + problem.target])
-    upper = np.concatenate([problem.upper, -problem.lower])
-    qp = Problem(Quadratic(access, sign), p, rows, d, np.zeros(2 * n), upper, term)
-    return qp, np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
+        offset = float(optimal_offset(program, alpha, gradient)[0]) if problem.bias is Bias.FREE else 0.0
+    solution = replace(template, weights=weights, offset=offset, beta=beta)
+    return with_proof(solution, certify_linear(problem, weights, offset, beta))
