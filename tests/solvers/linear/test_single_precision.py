@@ -152,6 +152,6 @@ def test_memory_is_not_held_in_parts(dense):
     if dense:
         problem = replace(problem, X=problem.X[:, :200].toarray())
     before = problem.X.copy()
-    with pytest.raises(ValueError, match=r"read-only maps of files.*block_bytes=0"):
+    with pytest.raises(ValueError, match=r"read-only memory maps of files.*block_bytes=0"):
         CoordinateDescent(tol=1e-3, block_bytes=1 << 16).solve_linear(problem)
     assert (before != problem.X).sum() == 0
