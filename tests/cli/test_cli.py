@@ -1,4 +1,4 @@
-"""The command line says what it did, and its exit code says whether it could."""
+"""The command line: output, exit codes and error messages."""
 
 import re
 import subprocess
@@ -13,12 +13,12 @@ from hinge.cli import main
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def test_version(capsys):
+def test_version_is_printed(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"hinge {hinge.__version__}\n"
 
 
-def test_module_runs():
+def test_module_can_be_run():
     done = subprocess.run(
         [sys.executable, "-m", "hinge", "--version"], capture_output=True, text=True, check=False
     )
@@ -30,13 +30,13 @@ def test_console_script_is_the_same_function():
     assert entry.load() is main
 
 
-def test_without_a_command_it_helps(capsys):
+def test_help_is_shown_without_a_command(capsys):
     assert main([]) == 0
     assert "demo" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("argv", [["--help"], ["demo", "--help"]])
-def test_help(argv, capsys):
+def test_help_option_exits_with_code_0(argv, capsys):
     with pytest.raises(SystemExit) as stop:
         main(argv)
     assert stop.value.code == 0
@@ -44,7 +44,7 @@ def test_help(argv, capsys):
 
 
 @pytest.mark.parametrize("argv", [["fly"], ["demo", "--nonsense"], ["--out", "x"]])
-def test_a_command_it_does_not_know_is_exit_code_2(argv, capsys):
+def test_unknown_command_or_option_exits_with_code_2(argv, capsys):
     with pytest.raises(SystemExit) as stop:
         main(argv)
     assert stop.value.code == 2
@@ -52,11 +52,11 @@ def test_a_command_it_does_not_know_is_exit_code_2(argv, capsys):
 
 
 def figures(text, name):
-    """Both columns of a row of the certificate."""
+    """Both columns of a row of the printed certificate."""
     return [float(value) for value in re.search(rf"^  {name}  +(\S+) +(\S+)$", text, re.M).groups()]
 
 
-def test_demo_prints_a_proof_and_draws_two_pictures(tmp_path, capsys):
+def test_demo_prints_a_certificate_and_draws_two_figures(tmp_path, capsys):
     pytest.importorskip("matplotlib")
     out = tmp_path / "new" / "folder"
     assert main(["demo", "--out", str(out)]) == 0
@@ -82,7 +82,7 @@ def test_demo_prints_a_proof_and_draws_two_pictures(tmp_path, capsys):
         assert picture.stat().st_size > 20_000
 
 
-def test_demo_without_matplotlib_still_gives_the_numbers(tmp_path, capsys, monkeypatch):
+def test_demo_without_matplotlib_prints_the_results(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     assert main(["demo", "--out", str(tmp_path)]) == 0
@@ -93,7 +93,7 @@ def test_demo_without_matplotlib_still_gives_the_numbers(tmp_path, capsys, monke
     assert not list(tmp_path.iterdir())
 
 
-def test_demo_refuses_a_folder_it_cannot_make_before_it_starts(tmp_path, capsys):
+def test_demo_rejects_an_impossible_output_folder_before_training(tmp_path, capsys):
     file = tmp_path / "file"
     file.write_text("in the way")
     assert main(["demo", "--out", str(file / "folder")]) == 1
@@ -103,7 +103,7 @@ def test_demo_refuses_a_folder_it_cannot_make_before_it_starts(tmp_path, capsys)
     assert str(file) in err
 
 
-def test_interrupt_is_exit_code_130(monkeypatch, capsys):
+def test_interrupt_exits_with_code_130(monkeypatch, capsys):
     def interrupted(arguments):
         raise KeyboardInterrupt
 

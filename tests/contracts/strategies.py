@@ -1,11 +1,11 @@
-"""Problems that hypothesis makes: small, often degenerate, always convex, feasible and bounded.
+"""Strategies of hypothesis for problem (1): small, often degenerate, always convex, feasible and bounded.
 
     min ½αᵀQα + pᵀα + ½Σ dᵥαᵥ²   s.t.  Aα = d,  l ≤ α ≤ u,      Q = S K̃ S,  K̃ = K repeated over the slots
 
-(the last term, that of a quadratic loss, only in some of them).
+The last term belongs to a quadratic loss; some problems have it.
 
-Structure (rank, repeated and empty rows, groups, kinds of bounds, scales) is drawn by hypothesis and shrinks;
-the numbers come from a seeded generator, because no law depends on them being simple.
+Hypothesis draws and shrinks the structure: rank, repeated and zero rows, groups, kinds of bounds, scales. The numbers
+come from a seeded generator.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from reference.qp import solve_by_enumeration, solve_with_clarabel
 
 @dataclass(frozen=True)
 class Program:
-    """A problem as plain arrays, with a feasible point it was built around."""
+    """A problem as arrays, with the feasible point that it was built around."""
 
     K: np.ndarray
     sign: np.ndarray
@@ -55,7 +55,7 @@ class Program:
         return 0.5 * alpha @ self.hessian @ alpha + self.p @ alpha
 
     def infeasibility(self, alpha):
-        """Distance to the box and to Aα = d."""
+        """Largest violation of the bounds and of Aα = d."""
         outside = max(np.max(self.lower - alpha, initial=0), np.max(alpha - self.upper, initial=0))
         return max(outside, np.abs(self.A @ alpha - self.d).max(initial=0))
 
@@ -65,7 +65,7 @@ class Program:
 
     @property
     def reach(self):
-        """How far the variables can be from each other: the box, or where an open one can take them."""
+        """Bound on the size of the variables: the largest bound, or an estimate where bounds are infinite."""
         ends = np.r_[self.lower, self.upper, self.feasible]
         far = np.abs(ends[np.isfinite(ends)]).max(initial=0)
         if not self.bounded:
@@ -75,12 +75,12 @@ class Program:
 
     @property
     def steepness(self):
-        """The size of the numbers a gradient is made of: tolerances are multiples of it."""
+        """Scale of the gradient, in which tolerances are expressed."""
         curvature = np.abs(self.K).max() + (0.0 if self.ridge is None else self.ridge.max())
         return np.abs(self.p).max() + curvature * self.reach or 1.0
 
     def problem(self):
-        """For hinge.  One slot and all signs positive also go through the dense door."""
+        """The same problem for hinge.  With one slot and positive signs, Q is passed as a dense matrix."""
         if len(self.K) == self.size and (self.sign > 0).all():
             quadratic = Quadratic.dense(self.K)
         else:
@@ -91,13 +91,16 @@ class Program:
 
 @st.composite
 def programs(draw, max_samples=8, bounded=None, max_exponent=6, term=False, cone=False):
-    """`term`: True for a positive one, None for one that may be zero for some samples, or absent.  `cone`: α ≥ 0."""
+    """Problems with at most `max_samples` samples.
+
+    `term`: True for a positive diagonal term, None for one that is absent or zero for some samples. `cone`: α ≥ 0.
+    """
     slots = draw(st.sampled_from([1, 1, 2]))
     n = draw(st.integers(1, max(1, max_samples // slots)))
     size = n * slots
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     open_box = draw(st.booleans()) if bounded is None else not bounded
-    # Two slots make Q singular, and an open box needs a positive definite Q to keep the problem bounded.
+    # Two slots make Q singular. With infinite bounds the problem is bounded only if Q is positive definite.
     open_box = cone or (open_box and slots == 1)
     exponent = st.integers(-max_exponent, max_exponent)
     curvature, slope, width = (10.0 ** draw(exponent) for _ in range(3))
@@ -107,13 +110,16 @@ def programs(draw, max_samples=8, bounded=None, max_exponent=6, term=False, cone
     p = rng.normal(size=size) * slope * draw(st.sampled_from([0.0, 1.0, 1.0]))
     lower, upper = (np.zeros(size), np.full(size, np.inf)) if cone else _box(draw, rng, size, width, open_box)
     ridge = _ridge(draw, rng, n, slots, curvature, term)
+    if ridge is not None and slots == 2:
+        # Two variables of one sample belong to regression, where p + p* = 2ε ≥ 0 makes one of them 0 at the optimum.
+        # Solvers with a diagonal term rely on it.
+        p[n:] = np.maximum(p[n:], -p[:n])
 
     rows = draw(st.integers(0, 2))
     group = rng.integers(-1 if draw(st.booleans()) else 0, rows, size) if rows else np.full(size, -1)
-    # A's rows, times sign, are constant on disjoint groups (a group may be empty)
+    # The rows of A, multiplied by the signs, are constant on disjoint groups. A group may be empty.
     A = np.array([sign * (group == g) for g in range(rows)], dtype=float).reshape(rows, size)
-    # d is what a feasible point gives: inside the box, or in a corner, where it may be the only feasible
-    # point
+    # d is chosen for a feasible point: inside the box, or at a vertex, which may be the only feasible point.
     where = rng.random(size) if draw(st.booleans()) else rng.integers(0, 2, size).astype(float)
     low, high = np.where(np.isfinite(lower), lower, -width), np.where(np.isfinite(upper), upper, width)
     feasible = np.clip(low + where * (high - low), lower, upper)
@@ -121,7 +127,10 @@ def programs(draw, max_samples=8, bounded=None, max_exponent=6, term=False, cone
 
 
 def _ridge(draw, rng, n, slots, curvature, term):
-    """For one variable per sample: solvers of boxes add it to K, which says the same of two only if one is zero."""
+    """Diagonal term, for one variable per sample unless `term` is True.
+
+    Solvers for box constraints add it to K. With two variables per sample that is equivalent only if one of them is 0.
+    """
     if term is False or (term is None and (slots > 1 or draw(st.booleans()))):
         return None
     ridge = curvature * rng.uniform(0.1, 1.0, n) * 10.0 ** draw(st.integers(-1, 1))
@@ -131,7 +140,7 @@ def _ridge(draw, rng, n, slots, curvature, term):
 
 
 def _gram(draw, rng, n, definite):
-    """Positive semidefinite of any rank, with repeated and empty samples; or safely positive definite."""
+    """Positive semidefinite matrix of any rank, with repeated and zero samples; or a positive definite one."""
     if definite:
         F = rng.normal(size=(n, n))
         return F @ F.T / n + 0.1 * np.eye(n)

@@ -1,4 +1,4 @@
-"""No solver without its contract tests: the list of public ones, and what linear programs owe."""
+"""All public solvers have contract tests.  Contract of linear programs, and of decomposition solvers under limits."""
 
 import inspect
 import os
@@ -19,33 +19,33 @@ from hinge.losses import Logistic
 from hinge.problems import LPProblem, certify_lp
 from hinge.solvers import SMO, Auto, Chunking, LinearProgramming, WorkingSet
 
-#: Solvers of other problems than (1), and the tests that hold them to each part of the contract.
-ELSEWHERE = {
+#: Solvers of other problems than (1), and the test of each part of their contract.
+OTHER_PROBLEMS = {
     "CoordinateDescent": {
-        "laws": test_structured_problems.test_linear_machines_are_solved_and_proved,
-        "limits": test_structured_problems.test_time_is_kept_and_said,
-        "signals": test_structured_problems.test_a_signal_ends_the_run,
+        "solution": test_structured_problems.test_linear_problems_are_solved_and_certified,
+        "limits": test_structured_problems.test_time_limit_is_kept_and_reported,
+        "interrupt": test_structured_problems.test_interrupt_ends_the_run,
     },
     "PairDescent": {
-        "laws": test_structured_problems.test_pairs_are_solved_and_proved,
-        "limits": test_structured_problems.test_time_is_kept_and_said,
-        "signals": test_structured_problems.test_a_signal_ends_the_run,
+        "solution": test_structured_problems.test_pairwise_problems_are_solved_and_certified,
+        "limits": test_structured_problems.test_time_limit_is_kept_and_reported,
+        "interrupt": test_structured_problems.test_interrupt_ends_the_run,
     },
     "ReducedBasisNewton": {
-        "laws": test_structured_problems.test_given_functions_are_solved_and_proved,
-        "limits": test_structured_problems.test_time_is_kept_and_said,
-        "signals": test_structured_problems.test_a_signal_ends_the_run,
+        "solution": test_structured_problems.test_reduced_basis_problems_are_solved_and_certified,
+        "limits": test_structured_problems.test_time_limit_is_kept_and_reported,
+        "interrupt": test_structured_problems.test_interrupt_ends_the_run,
     },
     "LinearProgramming": {
-        "laws": lambda: test_linear_programs_are_solved_and_proved,  # below
-        "limits": lambda: test_a_limit_leaves_a_function_and_true_bounds,
-        "signals": lambda: test_a_signal_ends_a_linear_program,
+        "solution": lambda: test_linear_programs_are_solved_and_certified,  # below
+        "limits": lambda: test_limit_of_a_linear_program_leaves_valid_bounds,
+        "interrupt": lambda: test_interrupt_ends_a_linear_program,
     },
 }
 
 
 def public_solvers():
-    """Every exported class that solves something."""
+    """Names of all exported classes with a `solve` method."""
     exported = (getattr(hinge.solvers, name) for name in hinge.solvers.__all__)
     return {
         solver.__name__ for solver in exported
@@ -55,43 +55,43 @@ def public_solvers():
 
 
 def names_of(solvers):
-    """Also of those that a test has a subclass of."""
-    kinds = {solver if isinstance(solver, type) else type(solver) for solver in solvers}
-    return {kind.__name__ if kind.__module__.startswith("hinge") else kind.__base__.__name__ for kind in kinds}
+    """Names of the solver classes of hinge, also where a test uses a subclass."""
+    classes = {solver if isinstance(solver, type) else type(solver) for solver in solvers}
+    return {each.__name__ if each.__module__.startswith("hinge") else each.__base__.__name__ for each in classes}
 
 
-def test_every_public_solver_is_under_every_part_of_the_contract():
-    """Problems of hypothesis with certificates and bounds; limits and signals.  Bad options: below, for all."""
-    direct = names_of(make(1e-6) for make in test_solvers.every_solver().values())
-    iterative = names_of(entry[0] for entry in test_textbook_solvers.ITERATIVE.values())
-    assert public_solvers() == direct | iterative | set(ELSEWHERE)
-    limited = names_of(solver for solver, _ in test_textbook_solvers.LONG.values()) | names_of(ENGINES.values())
-    assert public_solvers() == limited | set(ELSEWHERE)
-    assert set(test_structured_problems.LONG) | {"LinearProgramming"} == set(ELSEWHERE)
-    assert all(set(parts) == {"laws", "limits", "signals"} for parts in ELSEWHERE.values())
+def test_every_public_solver_has_all_parts_of_the_contract():
+    """Certified solutions of random problems, limits, and interrupts.  Invalid options are tested below."""
+    general = names_of(make(1e-6) for make in test_solvers.every_solver().values())
+    textbook = names_of(entry[0] for entry in test_textbook_solvers.ITERATIVE.values())
+    assert public_solvers() == general | textbook | set(OTHER_PROBLEMS)
+    limited = names_of(solver for solver, _ in test_textbook_solvers.LONG.values()) | names_of(DECOMPOSITION.values())
+    assert public_solvers() == limited | set(OTHER_PROBLEMS)
+    assert set(test_structured_problems.LONG) | {"LinearProgramming"} == set(OTHER_PROBLEMS)
+    assert all(set(parts) == {"solution", "limits", "interrupt"} for parts in OTHER_PROBLEMS.values())
 
 
-def test_every_solver_of_curved_losses_is_under_its_contract():
-    """Whoever takes a logistic loss owes what `test_convex_losses` asks."""
-    problem = test_textbook_solvers.machine(Logistic(), m=20)
-    able = set()
-    for name in public_solvers() - set(ELSEWHERE):
+def test_every_solver_of_convex_losses_has_their_contract():
+    """`test_convex_losses` covers all solvers that accept a logistic loss."""
+    problem = test_textbook_solvers.classification(Logistic(), m=20)
+    accepting = set()
+    for name in public_solvers() - set(OTHER_PROBLEMS):
         try:
             getattr(hinge.solvers, name)(max_time=10.0).solve(problem)
         except ValueError:
             continue
-        able.add(name)
-    assert able == names_of(entry[0] for entry in test_convex_losses.CURVED.values())
+        accepting.add(name)
+    assert accepting == names_of(entry[0] for entry in test_convex_losses.SOLVERS.values())
 
 
 @pytest.mark.parametrize("name", sorted(public_solvers()))
-def test_every_solver_states_its_cost_and_its_certificate(name):
-    said = getattr(hinge.solvers, name).__doc__
-    assert "\n    Cost: " in said
-    assert "\n    Certificate: " in said
+def test_docstring_states_cost_and_certificate(name):
+    docstring = getattr(hinge.solvers, name).__doc__
+    assert "\n    Cost: " in docstring
+    assert "\n    Certificate: " in docstring
 
 
-BAD = [
+INVALID = [
     *(("tol", value) for value in (0.0, -1.0, np.nan, np.inf, "small")),
     *(("max_time", value) for value in (-1.0, np.nan, "long")),
     *(("max_iter", value) for value in (1.5, None, True)),
@@ -99,41 +99,41 @@ BAD = [
 
 
 @pytest.mark.parametrize("name", sorted(public_solvers()))
-@pytest.mark.parametrize(("option", "value"), BAD, ids=str)
-def test_bad_options_are_named_by_every_solver(name, option, value):
+@pytest.mark.parametrize(("option", "value"), INVALID, ids=str)
+def test_invalid_options_are_named_in_the_error(name, option, value):
     with pytest.raises(ValueError, match=f"{option}="):
         getattr(hinge.solvers, name)(**{option: value})
 
 
-# ---- limits and signals of the decomposition methods -------------------------------------------------------------
+# ---- limits and interrupts of the decomposition solvers ----------------------------------------------------------
 
-ENGINES = {
+DECOMPOSITION = {
     "SMO": SMO(tol=1e-15), "WorkingSet": WorkingSet(tol=1e-15), "Chunking": Chunking(tol=1e-15), "Auto": Auto(tol=1e-15)
 }  # fmt: skip
-every_engine = pytest.mark.parametrize("name", ENGINES)
+every_decomposition = pytest.mark.parametrize("name", DECOMPOSITION)
 
 
-def hard(m=4000):
-    return test_textbook_solvers.machine(m=m)
+def large_problem(m=4000):
+    return test_textbook_solvers.classification(m=m)
 
 
-def same(solver, **changes):
+def changed(solver, **changes):
     return type(solver)(**{**vars(solver), **changes})
 
 
-@every_engine
-def test_no_time_leaves_a_feasible_point(name):
-    problem = hard()
-    found = same(ENGINES[name], max_time=0.0).solve(problem)
-    assert found.status is Status.TIME_LIMIT
-    assert np.all((found.alpha >= problem.lower) & (found.alpha <= problem.upper))
-    assert np.abs(problem.excess(found.alpha)).max() <= 1e-9 * max(1.0, np.abs(found.alpha).sum())
+@every_decomposition
+def test_time_limit_of_zero_returns_a_feasible_point(name):
+    problem = large_problem()
+    solution = changed(DECOMPOSITION[name], max_time=0.0).solve(problem)
+    assert solution.status is Status.TIME_LIMIT
+    assert np.all((solution.alpha >= problem.lower) & (solution.alpha <= problem.upper))
+    assert np.abs(problem.excess(solution.alpha)).max() <= 1e-9 * max(1.0, np.abs(solution.alpha).sum())
 
 
-@every_engine
-def test_a_signal_ends_the_run(name):
+@every_decomposition
+def test_interrupt_ends_the_run(name):
     """Ctrl-C during the compiled run, without a callback."""
-    problem = hard()
+    problem = large_problem()
     problem.Q.diagonal()
     assert threading.current_thread() is threading.main_thread()
     sent = []
@@ -145,17 +145,17 @@ def test_a_signal_ends_the_run(name):
     timer = threading.Timer(0.01, interrupt)
     timer.start()
     try:
-        found = ENGINES[name].solve(problem)
+        solution = DECOMPOSITION[name].solve(problem)
         ended = time.monotonic()
         timer.join()
-    except KeyboardInterrupt:  # it was done already
-        pytest.skip("solved within a hundredth of a second")
+    except KeyboardInterrupt:  # raised after the run
+        pytest.skip("solved before the signal was sent")
     if not sent or ended < sent[0]:
-        pytest.skip("solved within a hundredth of a second")
-    assert found.status is Status.INTERRUPTED
-    assert isinstance(found.error, KeyboardInterrupt)
+        pytest.skip("solved before the signal was sent")
+    assert solution.status is Status.INTERRUPTED
+    assert isinstance(solution.error, KeyboardInterrupt)
     assert ended - sent[0] < 1.0
-    assert np.all((found.alpha >= problem.lower) & (found.alpha <= problem.upper))
+    assert np.all((solution.alpha >= problem.lower) & (solution.alpha <= problem.upper))
 
 
 # ---- linear programs ---------------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def test_a_signal_ends_the_run(name):
 
 @st.composite
 def linear_programs(draw):
-    """Few samples and functions, with repeated rows, prices of zero loss, tubes of no width."""
+    """Few samples and basis functions, with repeated rows and tubes of zero width."""
     n, width = draw(st.integers(2, 8)), draw(st.integers(1, 6))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     design = rng.normal(size=(n, width)) * 10.0 ** draw(st.integers(-2, 2))
@@ -180,14 +180,14 @@ def linear_programs(draw):
     return LPProblem(design, target, lower, upper, tube, rng.uniform(0.5, 2.0, width), bias=draw(st.booleans()))
 
 
-def value_of(problem, a, b):
+def primal_value(problem, a, b):
     residual = problem.target - problem.design @ a - b
-    rises, falls = np.maximum(residual - problem.tube, 0), np.maximum(-residual - problem.tube, 0)
-    return problem.price @ np.abs(a) + problem.upper @ rises - problem.lower @ falls
+    above, below = np.maximum(residual - problem.tube, 0), np.maximum(-residual - problem.tube, 0)
+    return problem.price @ np.abs(a) + problem.upper @ above - problem.lower @ below
 
 
-def best_value(problem):
-    """The primal written down with inequalities, by another method of HiGHS."""
+def optimal_value(problem):
+    """The primal problem with inequalities, solved by another method of HiGHS."""
     n, width = problem.design.shape
     one = np.ones((n, 1)) if problem.bias else np.zeros((n, 1))
     left = np.hstack([problem.design, -problem.design, one])
@@ -200,15 +200,15 @@ def best_value(problem):
 
 @given(problem=linear_programs())
 @settings(max_examples=60)
-def test_linear_programs_are_solved_and_proved(problem):
-    found = LinearProgramming(max_time=20.0).solve_lp(problem)
-    assert found.status is Status.SOLVED
-    value, best = value_of(problem, found.coefficients, found.offset), best_value(problem)
+def test_linear_programs_are_solved_and_certified(problem):
+    solution = LinearProgramming(max_time=20.0).solve_lp(problem)
+    assert solution.status is Status.SOLVED
+    value, optimum = primal_value(problem, solution.coefficients, solution.offset), optimal_value(problem)
     scale = 1e-6 * (1.0 + np.sum(problem.upper - problem.lower))
-    assert best - scale <= value <= best + scale
-    certificate = certify_lp(problem, found.coefficients, found.offset, found.beta)
+    assert optimum - scale <= value <= optimum + scale
+    certificate = certify_lp(problem, solution.coefficients, solution.offset, solution.beta)
     assert certificate.primal == pytest.approx(value, rel=1e-9, abs=1e-9)
-    assert certificate.dual <= best + scale
+    assert certificate.dual <= optimum + scale
     assert certificate.gap <= scale
     assert certificate.infeasibility <= scale
 
@@ -222,18 +222,18 @@ def large_program(n=400, seed=0):
 
 
 @pytest.mark.parametrize("limit", [{"max_time": 1e-3}, {"max_iter": 1}], ids=str)
-def test_a_limit_leaves_a_function_and_true_bounds(limit):
+def test_limit_of_a_linear_program_leaves_valid_bounds(limit):
     problem = large_program()
-    found = LinearProgramming(**limit).solve_lp(problem)
-    assert found.status is (Status.TIME_LIMIT if "max_time" in limit else Status.MAX_ITER)
-    certificate = certify_lp(problem, found.coefficients, found.offset, found.beta)
+    solution = LinearProgramming(**limit).solve_lp(problem)
+    assert solution.status is (Status.TIME_LIMIT if "max_time" in limit else Status.MAX_ITER)
+    certificate = certify_lp(problem, solution.coefficients, solution.offset, solution.beta)
     assert np.isfinite(certificate.primal)
-    best = LinearProgramming().solve_lp(problem).history.best_primal
-    assert certificate.dual <= best * (1 + 1e-6) <= certificate.primal * (1 + 2e-6)
+    optimum = LinearProgramming().solve_lp(problem).history.best_primal
+    assert certificate.dual <= optimum * (1 + 1e-6) <= certificate.primal * (1 + 2e-6)
 
 
-def test_a_signal_ends_a_linear_program():
-    """HiGHS listens to nobody: its caller does, and comes back at once."""
+def test_interrupt_ends_a_linear_program():
+    """HiGHS does not react to signals: it runs in a thread that `fit` abandons."""
     X = np.random.default_rng(0).normal(size=(900, 3))
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     began = time.monotonic()

@@ -1,6 +1,6 @@
-"""What solvers owe where a loss is curved: machines made by hypothesis, certified from the loss itself.
+"""Contract of the solvers of general convex losses: random problems, certified from the loss itself.
 
-A new solver of such losses joins by a line in `CURVED`.
+Add a new solver of such losses to `SOLVERS`.
 """
 
 import numpy as np
@@ -16,11 +16,11 @@ from hinge.lowrank import SGMA, PivotedCholesky
 from hinge.problems import certify
 from hinge.solvers import Auto, GradientDescent, InteriorPoint, LowRankInteriorPoint, Newton
 
-SECONDS = 30.0  # more is a hang
+SECONDS = 30.0  # time limit; a solver that reaches it hangs
 
 
 class Cosh:
-    """A loss of one's own: log cosh."""
+    """A user-defined loss: log cosh."""
 
     def value(self, z):
         return np.logaddexp(z, -z) - np.log(2.0)
@@ -41,8 +41,8 @@ SMOOTH = (
 )  # fmt: skip
 EVERY = (*SMOOTH, losses.PolynomialLoss(1.5), losses.PolynomialLoss(3.0), losses.PiecewisePolynomial(3.0, 0.5))
 
-#: name → (solver, its tolerance on the relative gap, its losses)
-CURVED = {
+#: name → (solver, tolerance on the relative gap, losses that it accepts)
+SOLVERS = {
     "InteriorPoint": (InteriorPoint(max_time=SECONDS), 1e-9, EVERY),
     "Auto": (Auto(tol=1e-10, max_time=SECONDS), 1e-9, EVERY),
     "LowRankInteriorPoint": (
@@ -57,9 +57,9 @@ CURVED = {
 
 
 @st.composite
-def machines(draw, among):
-    """Few samples, some of them twice or far away, any rank, costs over four decades, some of them zero."""
-    loss = draw(st.sampled_from(among))
+def formulations(draw, accepted):
+    """(formulation, K): few samples, some repeated, any rank, costs over four decades."""
+    loss = draw(st.sampled_from(accepted))
     n = draw(st.integers(2, 14))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     F = rng.normal(size=(n, draw(st.integers(1, n))))
@@ -74,67 +74,67 @@ def machines(draw, among):
     return ConvexLoss(y, cost, loss, bias=draw(st.booleans())), K
 
 
-def objective(machine, K, beta, b):
+def objective(formulation, K, beta, b):
     f = K @ beta + b
-    z = machine.y * f if machine.loss.form == "margin" else machine.y - f
-    return 0.5 * beta @ K @ beta + machine.cost @ machine.loss.value(z)
+    z = formulation.y * f if formulation.loss.form == "margin" else formulation.y - f
+    return 0.5 * beta @ K @ beta + formulation.cost @ formulation.loss.value(z)
 
 
-def strangers_value(machine, K):
-    """The objective at the best function that SciPy finds: no lower bound may be above it."""
+def reference_value(formulation, K):
+    """An upper bound of the optimum: the objective at the minimizer that SciPy finds."""
     n = len(K)
     values, vectors = np.linalg.eigh(K)
     L = vectors * np.sqrt(np.maximum(values, 0.0))
 
     def risk(v):
-        f = L @ v[:n] + (v[n] if machine.bias else 0.0)
-        margin = machine.loss.form == "margin"
-        z, inner = (machine.y * f, machine.y) if margin else (machine.y - f, -1.0)
-        slope = machine.cost * inner * machine.loss.derivative(z)
-        value = 0.5 * v[:n] @ v[:n] + machine.cost @ machine.loss.value(z)
-        return value, np.append(v[:n] + L.T @ slope, slope.sum() if machine.bias else 0.0)
+        f = L @ v[:n] + (v[n] if formulation.bias else 0.0)
+        margin = formulation.loss.form == "margin"
+        z, inner = (formulation.y * f, formulation.y) if margin else (formulation.y - f, -1.0)
+        slope = formulation.cost * inner * formulation.loss.derivative(z)
+        value = 0.5 * v[:n] @ v[:n] + formulation.cost @ formulation.loss.value(z)
+        return value, np.append(v[:n] + L.T @ slope, slope.sum() if formulation.bias else 0.0)
 
     return optimize.minimize(risk, np.zeros(n + 1), jac=True, method="L-BFGS-B", options={"maxiter": 500}).fun
 
 
-def _laws(name):
-    """One class of tests for each method: hypothesis wants to know the strategy when a test is defined."""
-    solver, tol, among = CURVED[name]
+def contract(name):
+    """Class of tests for one solver.  Hypothesis needs the strategy when a test is defined."""
+    solver, tol, accepted = SOLVERS[name]
 
     class Case:
-        @given(made=machines(among))
+        @given(made=formulations(accepted))
         @settings(max_examples=60)
-        def test_its_answer_is_proved_from_the_loss(self, made):
-            machine, K = made
-            problem = machine.build(open_access(Precomputed(), K))
-            found = solver.solve(problem)
-            assert found.status is Status.SOLVED
-            assert np.all((found.alpha >= problem.lower) & (found.alpha <= problem.upper))
-            size = max(1.0, np.abs(found.alpha).max())
-            assert np.abs(problem.excess(found.alpha)).max(initial=0.0) <= 1e-10 * len(K) * size
-            expansion = machine.recover(*found.point)
-            proof = machine.certified_problem(DirectAccess(Precomputed(), K))
-            certificate = certify(proof, *machine.dual_point(expansion))
+        def test_solution_is_certified_from_the_loss(self, made):
+            formulation, K = made
+            problem = formulation.build(open_access(Precomputed(), K))
+            solution = solver.solve(problem)
+            assert solution.status is Status.SOLVED
+            assert np.all((solution.alpha >= problem.lower) & (solution.alpha <= problem.upper))
+            size = max(1.0, np.abs(solution.alpha).max())
+            assert np.abs(problem.excess(solution.alpha)).max(initial=0.0) <= 1e-10 * len(K) * size
+            expansion = formulation.recover(*solution.point)
+            proof = formulation.certified_problem(DirectAccess(Precomputed(), K))
+            certificate = certify(proof, *formulation.dual_point(expansion))
             middle = 0.5 * (abs(certificate.primal) + abs(certificate.dual))
-            nothing = 1e-10 * objective(machine, K, np.zeros(len(K)), 0.0)  # what rounding makes of an optimum of zero
-            assert certificate.gap <= 1.1 * tol * middle + nothing
-            value = objective(machine, K, expansion.coefficients, expansion.intercept)
-            assert value <= certificate.primal * (1 + 1e-6) + 1e2 * tol * middle + nothing
+            rounding = 1e-10 * objective(formulation, K, np.zeros(len(K)), 0.0)  # matters where the optimum is 0
+            assert certificate.gap <= 1.1 * tol * middle + rounding
+            value = objective(formulation, K, expansion.coefficients, expansion.intercept)
+            assert value <= certificate.primal * (1 + 1e-6) + 1e2 * tol * middle + rounding
 
-        @given(made=machines(among))
+        @given(made=formulations(accepted))
         @settings(max_examples=30)
-        def test_its_bounds_are_bounds(self, made):
-            machine, K = made
-            history = solver.solve(machine.build(open_access(Precomputed(), K))).history
-            there = strangers_value(machine, K)
-            assert history.best_dual <= there * (1 + 1e-6) + 1e-9
-            assert history.best_primal >= history.best_dual - 1e-9 * (1 + abs(there))
+        def test_recorded_bounds_enclose_the_optimum(self, made):
+            formulation, K = made
+            history = solver.solve(formulation.build(open_access(Precomputed(), K))).history
+            reference = reference_value(formulation, K)
+            assert history.best_dual <= reference * (1 + 1e-6) + 1e-9
+            assert history.best_primal >= history.best_dual - 1e-9 * (1 + abs(reference))
 
-        @given(made=machines(among))
+        @given(made=formulations(accepted))
         @settings(max_examples=10)
-        def test_repeats_bit_by_bit(self, made):
-            machine, K = made
-            first, second = (solver.solve(machine.build(open_access(Precomputed(), K))) for _ in range(2))
+        def test_runs_are_reproducible_to_the_bit(self, made):
+            formulation, K = made
+            first, second = (solver.solve(formulation.build(open_access(Precomputed(), K))) for _ in range(2))
             assert first.alpha.tobytes() == second.alpha.tobytes()
             assert first.iterations == second.iterations
 
@@ -142,21 +142,21 @@ def _laws(name):
     return Case
 
 
-TestInteriorPoint = _laws("InteriorPoint")
-TestAuto = _laws("Auto")
-TestLowRankInteriorPoint = _laws("LowRankInteriorPoint")
-TestLowRankInteriorPointInSinglePrecision = _laws("LowRankInteriorPoint in single precision")
-TestNewton = _laws("Newton")
-TestGradientDescent = _laws("GradientDescent")
+TestInteriorPoint = contract("InteriorPoint")
+TestAuto = contract("Auto")
+TestLowRankInteriorPoint = contract("LowRankInteriorPoint")
+TestLowRankInteriorPointInSinglePrecision = contract("LowRankInteriorPoint in single precision")
+TestNewton = contract("Newton")
+TestGradientDescent = contract("GradientDescent")
 
 
-@pytest.mark.parametrize("name", CURVED)
-def test_the_certificate_can_fail(name):
-    """A point that is not the solution is not proved: the law above is none that holds for anything."""
-    solver, tol, _ = CURVED[name]
+@pytest.mark.parametrize("name", SOLVERS)
+def test_certificate_of_another_point_has_a_gap(name):
+    """The certificate distinguishes the solution from other points."""
+    solver, tol, _ = SOLVERS[name]
     rng = np.random.default_rng(0)
     X = rng.normal(size=(12, 3))
-    machine = ConvexLoss(np.where(X[:, 0] > 0, 1.0, -1.0), np.full(12, 3.0), losses.Logistic())
-    problem = machine.build(open_access(Precomputed(), X @ X.T))
-    found = solver.solve(problem)
-    assert certify(problem, 0.5 * found.alpha, found.mu).relative_gap > max(1e-2, 2 * tol)
+    formulation = ConvexLoss(np.where(X[:, 0] > 0, 1.0, -1.0), np.full(12, 3.0), losses.Logistic())
+    problem = formulation.build(open_access(Precomputed(), X @ X.T))
+    solution = solver.solve(problem)
+    assert certify(problem, 0.5 * solution.alpha, solution.mu).relative_gap > max(1e-2, 2 * tol)

@@ -1,5 +1,4 @@
-"""What every machine owes, whatever solves it: the textbook's optimum, and a certificate with the textbook's
-figures."""
+"""Contract of the kernel estimators: the optimum and the certificate of the textbook."""
 
 import warnings
 
@@ -15,13 +14,12 @@ from reference.agreement import Case, agree
 from reference.cases import CLASSIFIERS, NAMES, PARAMETERS, REGRESSORS, data
 from reference.textbook import coefficients, describe
 
-every_machine = pytest.mark.parametrize("name", NAMES)
+every_estimator = pytest.mark.parametrize("name", NAMES)
 
 
 @st.composite
 def cases(draw, name):
-    """Small data with duplicates, constant columns, weights and zero weights, and parameters over many
-    decades."""
+    """Small data with duplicates, constant columns, weights and zero weights, and parameters over many decades."""
     n, features = draw(st.integers(4, 20)), draw(st.integers(1, 3))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     kernel = draw(st.sampled_from(["rbf", "rbf", "linear"]))
@@ -50,7 +48,7 @@ def cases(draw, name):
     return Case("hypothesis", name, X, y, weight, options)
 
 
-@every_machine
+@every_estimator
 @given(choice=st.data())
 def test_reaches_the_textbook_optimum(name, choice):
     case = choice.draw(cases(name))
@@ -60,8 +58,8 @@ def test_reaches_the_textbook_optimum(name, choice):
 
 @pytest.mark.parametrize("name", ["SVC", "SVR"])
 @pytest.mark.parametrize("size", [10.0, 100.0])
-def test_unscaled_data_is_solved(name, size):
-    """Features of size 100 under a linear kernel: where SMO creeps and users say "it hangs"."""
+def test_unscaled_data_are_solved(name, size):
+    """Features of size 100 with a linear kernel, for which SMO alone converges slowly."""
     X, y = data(name, n=20)
     case = Case("unscaled", name, X * size, y, None, dict(kernel="linear", C=10.0))
     model, found = agree(case, hinge, tol=1e-3, max_time=5.0)
@@ -69,8 +67,8 @@ def test_unscaled_data_is_solved(name, size):
     assert found.holds(1e-4), found
 
 
-def unfinished(name, steps, seed=0):
-    """A fit that was stopped early: its gap is anything but zero, so a wrong term in a formula shows."""
+def stopped_early(name, steps, seed=0):
+    """A fit that was stopped early.  Its gap is not zero, so that a wrong term in a formula is detected."""
     X, y = data(name, seed=seed)
     weight = np.random.default_rng(seed).uniform(0.3, 2, len(y))
     model = getattr(hinge, name)(gamma=0.5, solver=SMO(tol=1e-9, max_iter=steps), **PARAMETERS[name])
@@ -82,29 +80,29 @@ def unfinished(name, steps, seed=0):
     return model, describe(model, K, y, weight), (X, y, weight)
 
 
-@every_machine
+@every_estimator
 @pytest.mark.parametrize("steps", [1, 5, 20, 60])
-def test_certificate_has_the_textbooks_figures(name, steps):
-    """Primal (10.3)/(10.4), dual and gap (10.6)–(10.8), at the offsets that make the gap least."""
-    model, machine, (X, y, weight) = unfinished(name, steps)
-    coef = coefficients(model, machine)
+def test_certificate_has_the_values_of_the_textbook(name, steps):
+    """Primal (10.3)/(10.4), dual and gap (10.6)–(10.8), at the offsets that minimize the gap."""
+    model, reference, (X, y, weight) = stopped_early(name, steps)
+    coef = coefficients(model, reference)
     for certificate in (model.certificate_, model.certify(X, y, sample_weight=weight)):
         assert certificate.gap > 0
-        assert certificate.dual == pytest.approx(machine.dual(coef), rel=1e-9)
-        assert certificate.primal == pytest.approx(machine.primal(coef), rel=1e-9)
-        assert certificate.gap == pytest.approx(machine.gap(coef), rel=1e-6)
+        assert certificate.dual == pytest.approx(reference.dual(coef), rel=1e-9)
+        assert certificate.primal == pytest.approx(reference.primal(coef), rel=1e-9)
+        assert certificate.gap == pytest.approx(reference.gap(coef), rel=1e-6)
         assert certificate.gap == pytest.approx(certificate.primal - certificate.dual, rel=1e-6)
         middle = (abs(certificate.primal) + abs(certificate.dual)) / 2
         assert certificate.relative_gap == pytest.approx(certificate.gap / middle, rel=1e-6)
 
 
-@every_machine
-def test_bounds_enclose_the_optimum_all_the_way(name):
-    """LwK (10.5), (10.21): dual ≤ best dual ≤ optimum ≤ best primal ≤ primal, and the dual only rises."""
+@every_estimator
+def test_bounds_enclose_the_optimum_and_the_dual_increases(name):
+    """LwK (10.5), (10.21): dual ≤ best dual ≤ optimum ≤ best primal ≤ primal, and the dual value increases."""
     duals = []
     for steps in (1, 3, 10, 30, 100):
-        model, machine, _ = unfinished(name, steps, seed=4)
-        optimum, error = machine.optimum()
+        model, reference, _ = stopped_early(name, steps, seed=4)
+        optimum, error = reference.optimum()
         c = model.certificate_
         slack = error + 1e-9 * abs(optimum)
         assert c.dual <= c.best_dual + slack
@@ -115,9 +113,9 @@ def test_bounds_enclose_the_optimum_all_the_way(name):
     assert np.all(np.diff(duals) >= -1e-9 * np.abs(duals[-1]))
 
 
-@every_machine
+@every_estimator
 @pytest.mark.parametrize("gap", [1e-2, 1e-5])
-def test_a_gap_that_was_asked_for_is_reached(name, gap):
+def test_requested_gap_is_reached(name, gap):
     X, y = data(name)
     solver = SMO(tol=gap, stop="gap", polish=False)
     model = getattr(hinge, name)(gamma=0.5, solver=solver, **PARAMETERS[name]).fit(X, y)
@@ -125,9 +123,9 @@ def test_a_gap_that_was_asked_for_is_reached(name, gap):
     assert model.certify(X, y).relative_gap <= 1.01 * gap
 
 
-@every_machine
-def test_certificate_of_wrong_data_is_no_proof(name):
-    """`certify` reads the data: noise in X, other labels, other weights open the gap or break feasibility."""
+@every_estimator
+def test_certificate_of_other_data_has_a_gap(name):
+    """`certify` uses the data: with other X, labels or weights the gap is large or the point is infeasible."""
     X, y = data(name)
     model = getattr(hinge, name)(gamma=0.5, tol=1e-6, **PARAMETERS[name]).fit(X, y)
     assert model.certify(X, y).proves(1e-3)
@@ -138,7 +136,7 @@ def test_certificate_of_wrong_data_is_no_proof(name):
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_pairs_of_classes_add_up(name):
+def test_certificate_is_the_sum_over_pairs_of_classes(name):
     X, y = data(name, classes=3)
     options = dict(gamma=0.5, tol=1e-7) | PARAMETERS[name]
     together = getattr(hinge, name)(**options).fit(X, y).certificate_
@@ -150,10 +148,10 @@ def test_pairs_of_classes_add_up(name):
     assert together.primal == pytest.approx(sum(c.primal for c in pairs), rel=1e-6)
 
 
-@every_machine
+@every_estimator
 @pytest.mark.parametrize("limit", [dict(max_iter=1), dict(max_time=1e-9)], ids=str)
-def test_stopping_early_is_said(name, limit):
-    """A ConvergenceWarning with the gap reached; the best model so far is kept, with its certificate."""
+def test_early_stop_is_reported(name, limit):
+    """A ConvergenceWarning states the gap.  The model and its certificate are kept."""
     X, y = data(name, n=200)
     model = getattr(hinge, name)(gamma=0.5, tol=1e-9, **limit, **PARAMETERS[name])
     with pytest.warns(ConvergenceWarning, match="gap"):
@@ -164,7 +162,7 @@ def test_stopping_early_is_said(name, limit):
     assert np.isfinite(model.predict(X)).all()
 
 
-@every_machine
+@every_estimator
 def test_nothing_is_printed(name, capfd):
     X, y = data(name)
     getattr(hinge, name)(**PARAMETERS[name]).fit(X, y)
@@ -172,7 +170,7 @@ def test_nothing_is_printed(name, capfd):
 
 
 @pytest.mark.parametrize("name", REGRESSORS)
-def test_constant_targets(name):
+def test_constant_targets_are_predicted(name):
     X, _ = data(name)
     model = getattr(hinge, name)(**PARAMETERS[name]).fit(X, np.full(len(X), 7.0))
     np.testing.assert_allclose(model.predict(X), 7.0, atol=0.11)

@@ -1,6 +1,6 @@
-"""What every solver of problem (1) owes: a proof, a feasible point, the right value, the same bits again.
+"""Contract of all solvers of problem (1): certified optimum, feasibility, warm starts, determinism.
 
-A new solver joins by a line in `every_solver`.
+Add a new solver to `every_solver`.
 """
 
 from dataclasses import replace
@@ -16,21 +16,21 @@ from hinge.lowrank import SGMA
 from hinge.problems import Problem, certify
 from hinge.solvers import SMO, Auto, Chunking, InteriorPoint, LowRankInteriorPoint, WorkingSet
 
-SECONDS = 2.0  # a dozen variables: more is a hang
-RELATIVE = 1e-6  # of the steepness of the problem: what a solver is asked for
+SECONDS = 2.0  # time limit for a dozen variables; a solver that reaches it hangs
+RELATIVE = 1e-6  # tolerance of the solvers, relative to the scale of the gradient
 
 
 class BoxedLowRank(LowRankInteriorPoint):
-    """Through a factor of full rank, the problems it is for."""
+    """Low-rank solver with a factor of full rank, on problems that it accepts."""
 
     def solve(self, problem, start=None, control=None):
-        held = np.isfinite(problem.upper - problem.lower)
-        assume(np.all(held if problem.term is None else held | (problem.term.d > 0)))
+        boxed = np.isfinite(problem.upper - problem.lower)
+        assume(np.all(boxed if problem.term is None else boxed | (problem.term.d > 0)))
         return super().solve(problem, start, control)
 
 
 def every_solver():
-    """name → solver of a given tolerance on the KKT violation."""
+    """name → function that returns a solver with a given tolerance on the KKT violation."""
     return {
         "SMO": lambda tol: SMO(tol=tol, max_time=SECONDS),
         "SMO without shrinking": lambda tol: SMO(tol=tol, shrinking=False, max_time=SECONDS),
@@ -40,7 +40,7 @@ def every_solver():
         "Chunking": lambda tol: Chunking(tol=tol, max_time=SECONDS),
         "Chunking by 2": lambda tol: Chunking(tol=tol, size=2, rule="gap", max_time=SECONDS),
         "Auto": lambda tol: Auto(tol=tol, max_time=SECONDS),
-        "InteriorPoint": lambda tol: InteriorPoint(max_time=SECONDS),  # its tol is on the relative gap
+        "InteriorPoint": lambda tol: InteriorPoint(max_time=SECONDS),  # tol is a relative gap
         "LowRankInteriorPoint": lambda tol: BoxedLowRank(
             approximation=SGMA(rank=20, tol=0), tol=1e-10, max_time=SECONDS
         ),
@@ -55,7 +55,7 @@ def tolerance(program):
 
 
 def allowance(program):
-    """A violation of at most tol in every variable can cost no more than this."""
+    """Bound on the suboptimality if no variable violates the KKT conditions by more than tol."""
     return tolerance(program) * program.reach * program.size
 
 
@@ -80,11 +80,11 @@ def test_stays_feasible(make, program):
 
 @solvers
 @given(program=programs(bounded=True, term=None))
-def test_proves_its_answer(make, program):
+def test_certificate_meets_the_tolerance(make, program):
     solver = make(tolerance(program))
     solution = solver.solve(program.problem())
     certificate = certify(program.problem(), *solution.point)
-    if isinstance(solver, BoxedLowRank) and program.ridge is not None:  # promises a gap; its end is not made exact here
+    if isinstance(solver, BoxedLowRank) and program.ridge is not None:  # tol is a relative gap; no crossover here
         rounding = 1e-13 * program.steepness * program.reach * program.size
         assert certificate.gap <= 1.1e-10 * max(abs(certificate.primal), abs(certificate.dual)) + rounding
     else:
@@ -97,8 +97,8 @@ def test_proves_its_answer(make, program):
 
 @solvers
 @given(program=programs(bounded=True, term=None))
-def test_best_bounds_are_bounds(make, program):
-    """LwK (10.21): whatever a run has seen, the optimum lies between."""
+def test_recorded_bounds_enclose_the_optimum(make, program):
+    """LwK (10.21): the best primal and dual values of a run enclose the optimum."""
     history = make(tolerance(program)).solve(program.problem()).history
     optimum = -program.optimum().value
     rounding = 1e-9 * program.steepness * program.reach * program.size + program.optimum().error
@@ -111,7 +111,7 @@ def test_best_bounds_are_bounds(make, program):
 def test_any_feasible_start_leads_to_the_same_value(make, program, seed):
     solver, problem = make(tolerance(program)), program.problem()
     cold = solver.solve(problem)
-    # between the solution and the point the problem was built around, both feasible
+    # a convex combination of two feasible points: the solution, and the point that the problem was built around
     start = cold.alpha + np.random.default_rng(seed).random() * (program.feasible - cold.alpha)
     start = np.clip(start, program.lower, program.upper)
     before = start.copy()
@@ -125,7 +125,7 @@ def test_any_feasible_start_leads_to_the_same_value(make, program, seed):
 @pytest.mark.parametrize("make", [make for name, make in every_solver().items() if "InteriorPoint" not in name])
 @given(program=programs(term=None))
 @settings(max_examples=30)
-def test_starting_at_the_solution_ends_there(make, program):
+def test_start_at_the_solution_needs_few_iterations(make, program):
     solver, problem = make(tolerance(program)), program.problem()
     cold = solver.solve(problem)
     warm = solver.solve(problem, start=cold.alpha)
@@ -136,7 +136,7 @@ def test_starting_at_the_solution_ends_there(make, program):
 @solvers
 @given(program=programs(term=None))
 @settings(max_examples=30)
-def test_repeats_bit_by_bit(make, program):
+def test_runs_are_reproducible_to_the_bit(make, program):
     first, second = (make(tolerance(program)).solve(program.problem()) for _ in range(2))
     assert first.alpha.tobytes() == second.alpha.tobytes()
     assert np.asarray(first.mu).tobytes() == np.asarray(second.mu).tobytes()
@@ -144,14 +144,14 @@ def test_repeats_bit_by_bit(make, program):
 
 
 def hard_program(n=60, seed=0):
-    """Enough variables and too small a tolerance: three steps cannot be enough."""
+    """A problem that SMO does not solve in three steps."""
     rng = np.random.default_rng(seed)
     F = rng.normal(size=(n, n))
     sign = rng.choice([-1.0, 1.0], n)
     return Program(F @ F.T, sign, -np.ones(n), sign[None, :], np.zeros(1), np.zeros(n), np.ones(n), np.zeros(n))
 
 
-def test_running_out_of_iterations_is_said_and_leaves_a_feasible_point():
+def test_iteration_limit_is_reported_and_the_point_is_feasible():
     program = hard_program()
     solution = SMO(tol=1e-9, max_iter=3).solve(program.problem())
     assert solution.status is Status.MAX_ITER
@@ -163,7 +163,7 @@ def test_running_out_of_iterations_is_said_and_leaves_a_feasible_point():
     assert not certificate.proves(1e-9)
 
 
-def test_running_out_of_time_is_said_and_leaves_a_feasible_point():
+def test_time_limit_is_reported_and_the_point_is_feasible():
     program = hard_program(n=400)
     solution = SMO(tol=1e-14, max_time=1e-4).solve(program.problem())
     assert solution.status is Status.TIME_LIMIT
@@ -171,20 +171,20 @@ def test_running_out_of_time_is_said_and_leaves_a_feasible_point():
 
 
 @pytest.mark.parametrize("gap", [1e-2, 1e-4, 1e-8])
-def test_stops_on_the_relative_gap_when_asked(gap):
+def test_stop_gap_reaches_the_relative_gap(gap):
     program = hard_program()
     solution = SMO(tol=gap, stop="gap").solve(program.problem())
     assert solution.status is Status.SOLVED
     assert certify(program.problem(), *solution.point).relative_gap <= 1.01 * gap
 
 
-def test_history_shows_the_descent():
+def test_history_is_recorded():
     program = hard_program(n=200)
     solution = SMO(tol=1e-6).solve(program.problem())
     assert len(solution.history) > 0
 
 
-def test_overlapping_equality_rows_are_refused_before_any_work():
+def test_overlapping_equality_rows_are_rejected():
     """yᵀα = 0 and 1ᵀα = ν together are no disjoint groups (docs/decisions/one-quadratic-program.md)."""
     program = hard_program(n=6)
     problem = program.problem()
@@ -200,8 +200,8 @@ def test_overlapping_equality_rows_are_refused_before_any_work():
         SMO().solve(overlapping)
 
 
-def test_an_infeasible_start_is_made_feasible():
-    """Rescaled solutions of a neighbouring problem are starts too; a start of another size is none."""
+def test_infeasible_start_is_projected_and_invalid_start_is_rejected():
+    """A rescaled solution is a valid start; a start of another size, or with NaN, is an error."""
     program = hard_program(n=20)
     problem, solver = program.problem(), SMO(tol=1e-6)
     cold = solver.solve(problem)
@@ -213,7 +213,7 @@ def test_an_infeasible_start_is_made_feasible():
             solver.solve(problem, start=bad)
 
 
-def test_an_infeasible_problem_is_refused():
+def test_infeasible_problem_is_rejected():
     program = replace(hard_program(n=6), d=np.array([100.0]))
     with pytest.raises(ValueError, match="feasible"):
         SMO().solve(program.problem())

@@ -1,4 +1,4 @@
-"""The common contract for solvers of problems with a shape of their own: linear machines, pairs, given functions."""
+"""Contract of the solvers of other problems than (1): linear, pairwise and reduced-basis problems."""
 
 import os
 import signal
@@ -22,8 +22,8 @@ TOL = 1e-6
 
 
 @st.composite
-def linear_machines(draw):
-    """Few samples, some twice, some empty, constant columns, costs over four decades."""
+def linear_problems(draw):
+    """Few samples, some repeated, some zero, constant columns, costs over four decades."""
     n, d = draw(st.integers(2, 20)), draw(st.integers(1, 5))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     X = rng.normal(size=(n, d)) * 10.0 ** draw(st.integers(-1, 1))
@@ -43,27 +43,27 @@ def linear_machines(draw):
     return linear_classification(X, y, cost, loss, bias, 1.0)
 
 
-@given(problem=linear_machines())
+@given(problem=linear_problems())
 @settings(max_examples=80)
-def test_linear_machines_are_solved_and_proved(problem):
-    found = CoordinateDescent(tol=TOL, max_time=30.0).solve_linear(problem)
-    assert found.status is Status.SOLVED
-    certificate = certify_linear(problem, found.weights, found.offset, found.beta)
-    nothing = 1e-12 * np.sum(np.where(np.isfinite(problem.upper), problem.upper, 1.0))
-    assert certificate.gap <= 1.01 * TOL * 0.5 * (abs(certificate.primal) + abs(certificate.dual)) + nothing
-    assert certificate.infeasibility <= 1e-10 * max(1.0, np.abs(found.beta).sum())
+def test_linear_problems_are_solved_and_certified(problem):
+    solution = CoordinateDescent(tol=TOL, max_time=30.0).solve_linear(problem)
+    assert solution.status is Status.SOLVED
+    certificate = certify_linear(problem, solution.weights, solution.offset, solution.beta)
+    rounding = 1e-12 * np.sum(np.where(np.isfinite(problem.upper), problem.upper, 1.0))
+    assert certificate.gap <= 1.01 * TOL * 0.5 * (abs(certificate.primal) + abs(certificate.dual)) + rounding
+    assert certificate.infeasibility <= 1e-10 * max(1.0, np.abs(solution.beta).sum())
 
 
-@given(problem=linear_machines())
+@given(problem=linear_problems())
 @settings(max_examples=20)
-def test_linear_machines_repeat_bit_by_bit(problem):
+def test_linear_solutions_are_reproducible_to_the_bit(problem):
     first, second = (CoordinateDescent(tol=TOL, max_iter=50).solve_linear(problem) for _ in range(2))
     assert first.weights.tobytes() == second.weights.tobytes()
     assert first.beta.tobytes() == second.beta.tobytes()
 
 
 @st.composite
-def pair_problems(draw):
+def pairwise_problems(draw):
     n = draw(st.integers(2, 12))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     X = rng.normal(size=(n, 2))
@@ -77,49 +77,49 @@ def pair_problems(draw):
     return Ranking(first, second, starts, cost, n, draw(st.booleans())).build(access)
 
 
-@given(problem=pair_problems(), method=st.sampled_from(["auto", "newton"]))
+@given(problem=pairwise_problems(), method=st.sampled_from(["auto", "newton"]))
 @settings(max_examples=80)
-def test_pairs_are_solved_and_proved(problem, method):
-    found = PairDescent(tol=TOL, method=method, max_time=30.0).solve(problem)
-    assert found.status is Status.SOLVED
-    assert np.all((found.alpha >= problem.lower) & (found.alpha <= problem.upper))
-    certificate = certify(problem, *found.point)
+def test_pairwise_problems_are_solved_and_certified(problem, method):
+    solution = PairDescent(tol=TOL, method=method, max_time=30.0).solve(problem)
+    assert solution.status is Status.SOLVED
+    assert np.all((solution.alpha >= problem.lower) & (solution.alpha <= problem.upper))
+    certificate = certify(problem, *solution.point)
     middle = 0.5 * (abs(certificate.primal) + abs(certificate.dual))
-    assert certificate.gap <= 1.01 * TOL * middle + 1e-12 * np.sum(np.abs(found.alpha))
-    assert found.history.best_dual <= certificate.primal * (1 + 1e-9) + 1e-12
-    again = PairDescent(tol=TOL, method=method, max_time=30.0).solve(problem)
-    assert found.alpha.tobytes() == again.alpha.tobytes()
+    assert certificate.gap <= 1.01 * TOL * middle + 1e-12 * np.sum(np.abs(solution.alpha))
+    assert solution.history.best_dual <= certificate.primal * (1 + 1e-9) + 1e-12
+    repeated_run = PairDescent(tol=TOL, method=method, max_time=30.0).solve(problem)
+    assert solution.alpha.tobytes() == repeated_run.alpha.tobytes()
 
 
-def span_problem(m, n, machines, bias, cost, rng, twice=False):
+def reduced_basis_problem(m, n, outputs, bias, cost, rng, repeated=False):
     X = rng.normal(size=(m, 2))
-    if twice:
+    if repeated:
         X = X[rng.integers(0, m, m)]
     columns = make_columns(RBF(0.5), X, np.sort(rng.permutation(m)[:n]))
-    return ReducedBasisProblem(columns, rng.choice([-1.0, 1.0], (m, machines)).astype(np.float32), cost, bias)
+    return ReducedBasisProblem(columns, rng.choice([-1.0, 1.0], (m, outputs)).astype(np.float32), cost, bias)
 
 
 @st.composite
-def span_problems(draw):
-    """Functions that are alike, classes of one sample and none, costs over four decades."""
+def reduced_basis_problems(draw):
+    """Repeated basis functions, classes of one sample or none, costs over four decades."""
     m = draw(st.integers(2, 40))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     cost = rng.uniform(0.1, 1.0, m) * 10.0 ** draw(st.integers(-2, 2))
-    n, machines = draw(st.integers(1, m)), draw(st.integers(1, 3))
-    return span_problem(m, n, machines, draw(st.booleans()), cost, rng, draw(st.booleans()))
+    n, outputs = draw(st.integers(1, m)), draw(st.integers(1, 3))
+    return reduced_basis_problem(m, n, outputs, draw(st.booleans()), cost, rng, draw(st.booleans()))
 
 
-@given(problem=span_problems())
+@given(problem=reduced_basis_problems())
 @settings(max_examples=80)
-def test_given_functions_are_solved_and_proved(problem):
+def test_reduced_basis_problems_are_solved_and_certified(problem):
     tol = 1e-4  # kernel values are float32
-    found = ReducedBasisNewton(tol=tol, max_time=30.0).solve(problem)
-    assert found.status is Status.SOLVED
-    beta = dual_point(problem.sign, problem.cost, found.outputs, found.offsets)
-    proof = combine(problem.certificates(found.weights, found.offsets, found.outputs, beta))
-    assert proof.gap <= 1.2 * tol * 0.5 * (proof.primal + proof.dual) + 1e-6 * np.sum(problem.cost)
-    again = ReducedBasisNewton(tol=tol, max_time=30.0).solve(problem)
-    assert found.weights.tobytes() == again.weights.tobytes()
+    solution = ReducedBasisNewton(tol=tol, max_time=30.0).solve(problem)
+    assert solution.status is Status.SOLVED
+    beta = dual_point(problem.sign, problem.cost, solution.outputs, solution.offsets)
+    certificate = combine(problem.certificates(solution.weights, solution.offsets, solution.outputs, beta))
+    assert certificate.gap <= 1.2 * tol * 0.5 * (certificate.primal + certificate.dual) + 1e-6 * np.sum(problem.cost)
+    repeated_run = ReducedBasisNewton(tol=tol, max_time=30.0).solve(problem)
+    assert solution.weights.tobytes() == repeated_run.weights.tobytes()
 
 
 # ---- limits and signals ------------------------------------------------------------------------------------------
@@ -147,9 +147,9 @@ def by_pairs(**limits):
     return PairDescent(tol=1e-15, method="descent", **limits).solve
 
 
-def long_span():
+def long_reduced_basis():
     rng = np.random.default_rng(0)
-    return span_problem(6000, 600, 3, True, np.full(6000, 1e3), rng)
+    return reduced_basis_problem(6000, 600, 3, True, np.full(6000, 1e3), rng)
 
 
 def by_newton(**limits):
@@ -159,22 +159,22 @@ def by_newton(**limits):
 LONG = {
     "CoordinateDescent": (by_coordinates, long_linear),
     "PairDescent": (by_pairs, long_pairs),
-    "ReducedBasisNewton": (by_newton, long_span),
+    "ReducedBasisNewton": (by_newton, long_reduced_basis),
 }
 every_long = pytest.mark.parametrize("name", LONG)
 
 
 @every_long
-def test_time_is_kept_and_said(name):
+def test_time_limit_is_kept_and_reported(name):
     make, problem = LONG[name]
     began = time.monotonic()
-    found = make(max_time=0.05)(problem())
-    assert found.status is Status.TIME_LIMIT
+    solution = make(max_time=0.05)(problem())
+    assert solution.status is Status.TIME_LIMIT
     assert time.monotonic() - began < 5.0
 
 
 @every_long
-def test_a_signal_ends_the_run(name):
+def test_interrupt_ends_the_run(name):
     make, problem = LONG[name]
     sent = []
 
@@ -183,7 +183,7 @@ def test_a_signal_ends_the_run(name):
             sent.append(time.monotonic())
             os.kill(os.getpid(), signal.SIGINT)
 
-    found = make(max_time=20.0)(problem(), control=RunControl(callback=interrupt))
+    solution = make(max_time=20.0)(problem(), control=RunControl(callback=interrupt))
     assert time.monotonic() - sent[0] < 5.0
-    assert found.status is Status.INTERRUPTED
-    assert isinstance(found.error, KeyboardInterrupt)
+    assert solution.status is Status.INTERRUPTED
+    assert isinstance(solution.error, KeyboardInterrupt)
