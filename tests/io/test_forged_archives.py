@@ -12,7 +12,7 @@ import pytest
 
 import hinge
 from hinge.io import ModelFileError, archive
-from reference.archives import forge, npy, refused
+from reference.archives import assert_load_fails, forge, npy
 
 
 @pytest.mark.usefixtures("carrier")
@@ -23,7 +23,7 @@ class TestContainer:
     )
     def test_names(self, path, name):
         forge(path, entries=[(name, npy(np.zeros(2)))], parameters={"value": {"array": 0}})
-        refused(path, "entry that hinge does not write")
+        assert_load_fails(path, "entry that hinge does not write")
 
     @pytest.mark.filterwarnings("ignore:Duplicate name")
     @pytest.mark.parametrize("name", ["0.npy", "hinge.json"])
@@ -33,15 +33,15 @@ class TestContainer:
             content = file.read(name)
         with zipfile.ZipFile(path, "a") as file:
             file.writestr(name, content)
-        refused(path, "twice")
+        assert_load_fails(path, "twice")
 
     def test_missing(self, path):
         forge(path, parameters={"value": {"array": 0}})
-        refused(path, "array 0 is missing")
+        assert_load_fails(path, "array 0 is missing")
 
     def test_extra(self, path):
         forge(path, entries=[("0.npy", npy(np.zeros(2)))])
-        refused(path, "does not mention")
+        assert_load_fails(path, "does not mention")
 
     def test_bomb(self, path):
         bomb = npy(np.zeros(50_000_000, dtype=np.int8))
@@ -53,7 +53,7 @@ class TestContainer:
         )
         assert path.stat().st_size < 100_000
         tracemalloc.start()
-        refused(path, "compressed")
+        assert_load_fails(path, "compressed")
         assert tracemalloc.get_traced_memory()[1] < 2_000_000
         tracemalloc.stop()
 
@@ -72,7 +72,7 @@ class TestContainer:
         )
         struct.pack_into("<HHII", record, 8, count + 1, count + 1, len(directory), start)
         path.write_bytes(content[:start] + directory + bytes(record))
-        refused(path, "twice|more bytes than the file")
+        assert_load_fails(path, "twice|more bytes than the file")
 
     def test_sizes_that_lie(self, path):
         forge(path, entries=[("0.npy", npy(np.zeros(4)))], parameters={"value": {"array": 0}})
@@ -80,7 +80,7 @@ class TestContainer:
         entry = content.index(b"PK\x01\x02", content.index(b"PK\x01\x02") + 1)
         struct.pack_into("<II", content, entry + 20, 2**31, 2**31)
         path.write_bytes(bytes(content))
-        refused(path, "claims 2147483648 bytes")
+        assert_load_fails(path, "claims 2147483648 bytes")
 
     def test_encrypted(self, path):
         forge(path, entries=[("0.npy", npy(np.zeros(4)))], parameters={"value": {"array": 0}})
@@ -88,12 +88,12 @@ class TestContainer:
         entry = content.index(b"PK\x01\x02", content.index(b"PK\x01\x02") + 1)
         content[entry + 8] |= 1
         path.write_bytes(bytes(content))
-        refused(path, "encrypted")
+        assert_load_fails(path, "encrypted")
 
     def test_large_manifest(self, path, monkeypatch):
         monkeypatch.setattr(archive, "MAX_MANIFEST", 1000)
         forge(path, parameters={"value": "a" * 1000})
-        refused(path, "at most 1000 are possible")
+        assert_load_fails(path, "at most 1000 are possible")
 
 
 class Launch:

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from reference.archives import forge, npy, refused
+from reference.archives import assert_load_fails, forge, npy
 
 
 def nested(depth):
@@ -48,7 +48,7 @@ class TestTree:
     )
     def test_descriptions(self, path, parts, message):
         forge(path, **parts)
-        refused(path, message)
+        assert_load_fails(path, message)
 
     @pytest.mark.parametrize(
         "text",
@@ -70,7 +70,7 @@ class TestTree:
     )
     def test_texts(self, path, text):
         forge(path, manifest=text)
-        refused(path)
+        assert_load_fails(path)
 
     @pytest.mark.parametrize(
         "node",
@@ -136,7 +136,7 @@ class TestTree:
     )
     def test_nodes(self, path, node):
         forge(path, parameters={"value": node}, entries=[("0.npy", npy(np.zeros(1)))])
-        refused(path)
+        assert_load_fails(path)
 
     def test_depth(self, path):
         kernel = {"record": ["Linear", {}]}
@@ -144,7 +144,7 @@ class TestTree:
             kernel = {"record": ["Scaled", {"multiple": 1, "kernel": kernel}]}
         for node in (json.loads(nested(200)), kernel):
             forge(path, parameters={"value": node})
-            refused(path, "nested too deeply")
+            assert_load_fails(path, "nested too deeply")
 
     @pytest.mark.parametrize(
         ("shape", "data", "indices", "indptr"),
@@ -178,7 +178,7 @@ class TestTree:
         pieces = [np.array(data, dtype=None if data else float), *integers]
         entries = [(f"{i}.npy", npy(piece)) for i, piece in enumerate(pieces)]
         forge(path, parameters={"value": {"csr": ["csr_matrix", shape, 0, 1, 2]}}, entries=entries)
-        refused(path, "sparse matrix|shape of an array|does not write")
+        assert_load_fails(path, "sparse matrix|shape of an array|does not write")
 
     @pytest.mark.parametrize(
         "types", [(np.int32, np.int64), (np.int64, np.int32), (np.uint32,) * 2, (bool,) * 2]
@@ -187,4 +187,4 @@ class TestTree:
         pieces = [np.ones(1), np.zeros(1, types[0]), np.array([0, 1], types[1])]
         entries = [(f"{i}.npy", npy(piece)) for i, piece in enumerate(pieces)]
         forge(path, parameters={"value": {"csr": ["csr_array", [1, 1], 0, 1, 2]}}, entries=entries)
-        refused(path, "indices of type")
+        assert_load_fails(path, "indices of type")

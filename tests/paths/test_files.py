@@ -5,7 +5,7 @@ import pytest
 
 import hinge
 from paths.cases import classification, regression
-from reference.archives import assert_altered_is_refused
+from reference.archives import assert_inconsistent_is_rejected
 
 X, Y = classification()["some of each"]
 PATHS = {
@@ -31,7 +31,7 @@ def test_a_path_survives_a_file(name, tmp_path):
 def test_altered_paths_are_refused(tmp_path, monkeypatch):
     path = PATHS["C"]()
     path.pieces.margin[0] = 10_000
-    assert_altered_is_refused(path, tmp_path / "path.hinge", monkeypatch)
+    assert_inconsistent_is_rejected(path, tmp_path / "path.hinge", monkeypatch)
 
 
 def test_approximate_paths_prove_their_gap():

@@ -17,7 +17,7 @@ from hinge.recipes import (
     density_ratio,
     recency_weights,
 )
-from reference.archives import assert_altered_is_refused
+from reference.archives import assert_inconsistent_is_rejected
 
 
 @parametrize_with_checks([SlidingSVC(), SlidingSVR(), HeteroscedasticSVR(max_updates=5, weight_tol=1.0)])
@@ -232,7 +232,7 @@ def test_altered_shifts_are_refused(tmp_path, monkeypatch):
         dataclasses.replace(shift, ratio=dataclasses.replace(ratio, centers=np.zeros((10, 3)))),
     )
     for altered in changes:
-        assert_altered_is_refused(altered, tmp_path / "shift.hinge", monkeypatch)
+        assert_inconsistent_is_rejected(altered, tmp_path / "shift.hinge", monkeypatch)
 
 
 def test_bad_shifts_are_refused():

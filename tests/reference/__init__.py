@@ -1,1 +1,1 @@
-"""Slow, obviously right: what hinge's answers are compared with.  Nothing here imports hinge."""
+"""Reference implementations: simple, slow code with which the results of hinge are compared."""

@@ -1,8 +1,8 @@
-"""Comparing machines by the value of their dual: random cases, LIBSVM and clarabel as witnesses.
+"""Comparison of dual values with LIBSVM and clarabel on random problems.
 
-A dual value is read off the fitted coefficients with a float64 kernel matrix, by the same textbook formula
-for every library.  The larger value (of a feasible point) is the better one; where LIBSVM and hinge differ,
-clarabel's proven optimum decides.
+The dual value is computed from the fitted coefficients with a float64 kernel matrix, by the same textbook formula for
+every library. The larger value of a feasible point is the better one. Where LIBSVM and hinge differ, the certified
+optimum of clarabel decides.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LIBSVM_TOL = 1e-7
 
 @dataclass(frozen=True)
 class Case:
-    """A data set, a machine and its parameters; `label` says what is special about it."""
+    """Data, the name of an estimator and its parameters; `label` describes the data."""
 
     label: str
     name: str
@@ -41,9 +41,12 @@ class Case:
             return polynomial_kernel(self.X, gamma=gamma, degree=3, coef0=self.options.get("coef0", 0.0))
         return rbf_kernel(self.X, gamma=gamma)
 
-    def unit(self):
-        """Tolerances are on the gradient.  Where it has no linear term to give it a size near one, its size
-        is that of the kernel values: a tolerance above it would stop any solver before it starts."""
+    def gradient_scale(self):
+        """Scale of the gradient, to which tolerances are relative.
+
+        Without a linear term the gradient has the size of the kernel values. A larger tolerance would stop a solver
+        at its start.
+        """
         if self.name not in ("NuSVC", "OneClassSVM"):
             return 1.0
         mass = self.options["nu"] * (len(self.y) if self.weight is None else np.sum(self.weight))
@@ -56,7 +59,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Dual values and the relative distances of hinge's from the witnesses' (positive: hinge is worse)."""
+    """Dual values of hinge, LIBSVM and clarabel, and their relative differences (positive: hinge is worse)."""
 
     value: float
     infeasibility: float
@@ -79,85 +82,85 @@ class Agreement:
 
     @property
     def clarabel_error(self):
-        """How much of the distance may be clarabel's."""
+        """Relative error bound of the optimum of clarabel."""
         return self.error / max(abs(self.clarabel), abs(self.value), self.floor)
 
     @property
-    def proven(self):
-        """The textbook gap of hinge's point, by weak duality no less than its distance from the optimum."""
+    def relative_gap(self):
+        """Textbook gap of the solution of hinge, an upper bound of its suboptimality by weak duality."""
         return self.gap / max(abs(self.value), self.floor)
 
     def holds(self, tol):
-        """Equal to LIBSVM's value, or, if that is off, to the optimum.
+        """Return whether the value equals that of LIBSVM or the optimum.
 
-        Where clarabel's own proven error is too large to tell, the textbook gap must be small enough.
+        Where the error bound of clarabel is larger than `tol`, the textbook gap must be small enough.
         """
         if self.infeasibility > tol:
             return False
         if abs(self.to_libsvm) <= tol or abs(self.to_clarabel) <= tol:
             return True
-        return self.clarabel_error > tol and self.proven <= tol
+        return self.clarabel_error > tol and self.relative_gap <= tol
 
 
-def infeasibility(machine, coef):
-    """Distance of the dual point to its box and sums, relative to their size."""
-    size = max(machine.bounds().max(), 1e-300)
-    box = np.max(np.abs(coef) - machine.bounds()) / size
-    if isinstance(machine, OneClass):
-        sums = abs(coef.sum() - machine.mass) / machine.mass
+def infeasibility(formulation, coef):
+    """Violation of the bounds and equality constraints by a dual point, relative to their size."""
+    size = max(formulation.bounds().max(), 1e-300)
+    box = np.max(np.abs(coef) - formulation.bounds()) / size
+    if isinstance(formulation, OneClass):
+        sums = abs(coef.sum() - formulation.mass) / formulation.mass
         box = max(box, np.max(-coef) / size)
     else:
         sums = abs(coef.sum()) / max(np.abs(coef).sum(), 1e-300) if np.any(coef) else 0.0
-    if isinstance(machine, NuSVR):
-        sums = max(sums, np.abs(coef).sum() / machine.mass - 1.0)
-    if isinstance(machine, NuSVC) or type(machine).__name__ == "CSVC":
-        box = max(box, np.max(-coef * machine.y) / size)
+    if isinstance(formulation, NuSVR):
+        sums = max(sums, np.abs(coef).sum() / formulation.mass - 1.0)
+    if isinstance(formulation, NuSVC) or type(formulation).__name__ == "CSVC":
+        box = max(box, np.max(-coef * formulation.y) / size)
     return max(box, sums)
 
 
 def agree(case, library, tol=1e-6, **options):
-    """Fit `case` with `library` at `tol`, and with both witnesses."""
-    model = case.fit(library, tol=tol * case.unit(), **options)
-    machine = describe(model, case.kernel_matrix(), case.y, case.weight)
-    coef = coefficients(model, machine)
+    """Fit `case` with `library` at `tol`, with LIBSVM and with clarabel; return the model and an `Agreement`."""
+    model = case.fit(library, tol=tol * case.gradient_scale(), **options)
+    formulation = describe(model, case.kernel_matrix(), case.y, case.weight)
+    coef = coefficients(model, formulation)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
-            libsvm = machine.dual(_libsvm_coefficients(case, machine))
-        except ValueError:  # no witness: LIBSVM divides a ν-classifier by ρ = 0, or see below
+            libsvm = formulation.dual(_libsvm_coefficients(case, formulation))
+        except ValueError:  # LIBSVM divides a ν-classifier by ρ = 0, or see below
             libsvm = np.nan
-    optimum, error = machine.optimum()
-    value, gap = machine.dual(coef), machine.gap(coef)
-    return model, Agreement(value, infeasibility(machine, coef), libsvm, optimum, error, gap, machine.floor)
+    optimum, error = formulation.optimum()
+    value, gap = formulation.dual(coef), formulation.gap(coef)
+    return model, Agreement(value, infeasibility(formulation, coef), libsvm, optimum, error, gap, formulation.floor)
 
 
-def _libsvm_coefficients(case, machine):
-    """scikit-learn counts `support_` among the samples of positive weight only, so it is given no others."""
-    if isinstance(machine, OneClass) and machine.nu > 1 - 1e-9:
+def _libsvm_coefficients(case, formulation):
+    """Coefficients of scikit-learn's LIBSVM, fitted to the samples of positive weight, to which `support_` refers."""
+    if isinstance(formulation, OneClass) and formulation.nu > 1 - 1e-9:
         raise ValueError(
             "scikit-learn's LIBSVM writes past its arrays for nu=1 (rounding in solve_one_class)"
         )
-    kept = np.flatnonzero(machine.weight > 0)
+    kept = np.flatnonzero(formulation.weight > 0)
     weight = None if case.weight is None else case.weight[kept]
     part = replace(case, X=case.X[kept], y=case.y[kept], weight=weight)
-    peer = part.fit(sklearn.svm, tol=LIBSVM_TOL * case.unit(), max_iter=500_000, cache_size=500)
+    peer = part.fit(sklearn.svm, tol=LIBSVM_TOL * case.gradient_scale(), max_iter=500_000, cache_size=500)
     coef = np.zeros(len(case.y))
     coef[kept[peer.support_]] = np.asarray(
         peer.dual_coef_.todense() if sparse.issparse(peer.dual_coef_) else peer.dual_coef_
     )[0]
-    return coef * machine.mass / np.abs(coef).sum() if isinstance(machine, NuSVC) else coef
+    return coef * formulation.mass / np.abs(coef).sum() if isinstance(formulation, NuSVC) else coef
 
 
 def random_case(seed):
-    """C from 1e-3 to 1e5, γ from 1e-3 to 1e2, weights, duplicates, one-point classes, constant features."""
+    """C from 1e-3 to 1e5, γ from 1e-3 to 1e2, weights, duplicates, classes of one sample, constant features."""
     rng = np.random.default_rng(1000 + seed)
     name = NAMES[seed % len(NAMES)]
     n, features = int(rng.integers(6, 61)), int(rng.integers(1, 7))
-    marks = []
+    labels = []
 
-    def chance(probability, mark):
+    def chance(probability, label):
         if rng.random() < probability:
-            marks.append(mark)
+            labels.append(label)
             return True
         return False
 
@@ -179,10 +182,10 @@ def random_case(seed):
     if chance(0.5, "weights"):
         weight = rng.uniform(0.1, 3.0, n)
         if chance(0.4, "some zero"):
-            spare = rng.random(n) < 0.2
+            removed = rng.random(n) < 0.2
             if name in CLASSIFIERS:  # one sample of each class stays
-                spare[[np.argmax(y == 0), np.argmax(y == 1)]] = False
-            weight[spare & (np.arange(n) > 0)] = 0.0
+                removed[[np.argmax(y == 0), np.argmax(y == 1)]] = False
+            weight[removed & (np.arange(n) > 0)] = 0.0
 
     kernel = rng.choice(["rbf", "rbf", "rbf", "linear", "poly"])
     options = dict(kernel=str(kernel), gamma=10.0 ** rng.uniform(-3, 2))
@@ -196,4 +199,4 @@ def random_case(seed):
     if name == "NuSVC":
         w = np.ones(n) if weight is None else weight
         options["nu"] = rng.uniform(0.1, 0.99) * 2 * min(w[y == 1].sum(), w[y == 0].sum()) / w.sum()
-    return Case(", ".join(marks) or "plain", name, X, y, weight, options)
+    return Case(", ".join(labels) or "plain", name, X, y, weight, options)

@@ -1,5 +1,4 @@
-"""The small sets of the shared benchmark folder (../shared/data beside the repository), as cases for
-comparison."""
+"""Small benchmark data sets from a folder `shared/data` next to the repository, as cases for comparison."""
 
 from __future__ import annotations
 
@@ -30,15 +29,14 @@ REGRESSION = ("beer", "boston_raw", "diabetes_progression", "housing")
 
 
 def data_folder():
-    """The folder, or None where it is absent (a checkout without the shared data)."""
+    """The folder with the data, or None if it does not exist."""
     repository = Path(__file__).resolve().parents[2]
     folder = repository.parent / "shared" / "data"
     return folder if folder.is_dir() else None
 
 
 def load(name):
-    """(X, y) of the training part; dense float64 (the largest of these is 1000 × 47118, and sparse: kept
-    sparse)."""
+    """(X, y) of the training part in float64; sparse data stay sparse."""
     with np.load(data_folder() / f"{name}.npz", allow_pickle=False) as arrays:
         y = arrays["y"]
         if "X" in arrays:
@@ -48,11 +46,10 @@ def load(name):
 
 
 def small_cases():
-    """Every set with n ≤ 1000, for every machine it suits: classifiers on two classes, regressors on y, one-
-    class on X.
+    """Data sets with n ≤ 1000, for every kind of estimator.
 
-    A multi-class set is asked as its largest class against the rest; labels serve as regression targets too,
-    so that the regressors meet every kind of X.
+    Of several classes, the largest is separated from the rest. Labels are used as regression targets too, so that
+    regression is tested on all X.
     """
     if data_folder() is None:
         return []

@@ -1,4 +1,4 @@
-"""Small data and modest parameters for each of the five machines, by the name of its class."""
+"""Small data and parameters for the five kernel estimators, by class name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REGRESSORS = ("SVR", "NuSVR")
 
 
 def data(name, seed=0, n=60, features=3, classes=2):
-    """(X, y): overlapping classes, or a noisy function.  One-class machines get a y they must ignore."""
+    """(X, y): overlapping classes, or a noisy function.  OneClassSVM ignores y."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, features))
     if name in CLASSIFIERS:
@@ -30,7 +30,7 @@ def data(name, seed=0, n=60, features=3, classes=2):
 
 
 def values(model, X):
-    """What a fitted machine says about X, before any rounding to a class."""
+    """Decision values, or predictions of a regression estimator."""
     if hasattr(model, "decision_function"):
         return model.decision_function(X)
     return model.predict(X)

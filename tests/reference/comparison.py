@@ -1,4 +1,4 @@
-"""Machines to state laws about, and what it means that two of them are the same."""
+"""Kernel estimators by name, and comparison of two fitted ones."""
 
 import numpy as np
 import pytest
@@ -9,12 +9,12 @@ from reference.cases import CLASSIFIERS, NAMES, PARAMETERS, values
 KERNELS = ("linear", "poly", "rbf", "sigmoid")
 CLOSE = dict(rtol=1e-4, atol=1e-4)
 
-every_machine = pytest.mark.parametrize("name", NAMES)
+every_estimator = pytest.mark.parametrize("name", NAMES)
 every_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
 
 
-def machine(name, **options):
-    # A numeric gamma: "scale" would read the weights' work into the width of the kernel.
+def make(name, **options):
+    # A numeric gamma: "scale" would make the kernel depend on scaled or repeated samples.
     return getattr(hinge, name)(**{"gamma": 0.5, "tol": 1e-7, **PARAMETERS[name], **options})
 
 

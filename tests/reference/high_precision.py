@@ -1,4 +1,4 @@
-"""The optimum that belongs to given index sets, in sixty digits: beyond the reach of rounding."""
+"""Optimum for given index sets in decimal arithmetic with 60 digits."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ DIGITS = 60
 
 @dataclass(frozen=True)
 class Exact:
-    """f = Kβ + μ at all samples, and by how much the optimality conditions fail (0: proved)."""
+    """f = Kβ + μ at all samples, and the violation of the optimality conditions (0: optimal)."""
 
     values: np.ndarray
     beta: np.ndarray  # per sample, rounded to doubles
     mu: float
-    violation: float  # of residuals, in units of f
-    outside: float  # of the box, in units of β
+    violation: float  # of the signs of the residuals, in units of f
+    outside: float  # of the bounds, in units of β
 
 
 def decimals(x):
@@ -26,7 +26,7 @@ def decimals(x):
 
 
 def solve(A, b):
-    """Gauss with pivots by size."""
+    """Gaussian elimination with partial pivoting."""
     A, b = A.copy(), b.copy()
     for k in range(len(b)):
         pivot = k + int(np.argmax(np.abs(A[k:, k])))
@@ -39,12 +39,13 @@ def solve(A, b):
     return b
 
 
-def optimum(motion, K, theta, places, mu):
-    """Of a problem in motion with one group, all K and data as doubles, where `places` are 0, 1 (bounds) or 2.
+def optimum(parametric, K, theta, places, mu):
+    """Solution of a parametric problem with one equality row at `theta`.
 
-    `mu` is taken where no place is 2: it is an interval then.
+    `places`: 0 at the lower bound, 1 at the upper bound, 2 free. `mu` is used if no variable is free, since μ is not
+    unique then.
     """
-    now, n = motion.at(theta), len(K)
+    now, n = parametric.at(theta), len(K)
     with localcontext() as context:
         context.prec = DIGITS
         big, linear = decimals(K), decimals(now.linear)
@@ -55,12 +56,12 @@ def optimum(motion, K, theta, places, mu):
         m = len(free)
         A = np.full((m + 1, m + 1), Decimal(1), dtype=object)
         A[:m, :m], A[m, m] = big[np.ix_(free % n, free % n)], Decimal(0)
-        held = big[free % n] @ per_sample() if m else np.zeros(0, dtype=object)
-        right = np.append(-(linear[free] + held), Decimal(float(now.total[0])) - beta.sum())
-        found = solve(A, right) if m else [Decimal(float(mu))]
-        beta[free], mu = found[:m], found[m]
+        fixed = big[free % n] @ per_sample() if m else np.zeros(0, dtype=object)
+        right = np.append(-(linear[free] + fixed), Decimal(float(now.total[0])) - beta.sum())
+        solution = solve(A, right) if m else [Decimal(float(mu))]
+        beta[free], mu = solution[:m], solution[m]
         f = big @ per_sample() + mu
-        r = np.tile(f, motion.size // n) + linear
+        r = np.tile(f, parametric.size // n) + linear
         wide = now.lower < now.upper
         wrong = [-v for v in r[(places == 0) & wide]] + list(r[(places == 1) & wide])
         lower, upper = decimals(now.lower)[free], decimals(now.upper)[free]

@@ -1,4 +1,4 @@
-"""What tests of bad input share: machines by name, a limit of time, an error that names what is wrong."""
+"""Shared by the tests of invalid input: estimators by name, a time limit, and expected errors."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import pytest
 import hinge
 from reference.cases import CLASSIFIERS, NAMES, PARAMETERS, REGRESSORS
 
-SECONDS = 20
+SECONDS = 20  # time limit of a test with invalid input
 
-every_machine = pytest.mark.parametrize("name", NAMES)
+every_estimator = pytest.mark.parametrize("name", NAMES)
 every_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
 every_regressor = pytest.mark.parametrize("name", REGRESSORS)
 
 
-def machine(name, **options):
+def make(name, **options):
     return getattr(hinge, name)(**{"gamma": 0.5, **PARAMETERS[name], **options})
 
 
-def refused(match, exception=ValueError):
+def rejected(match, exception=ValueError):
     return pytest.raises(exception, match=match)

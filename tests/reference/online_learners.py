@@ -1,6 +1,6 @@
-"""The online learners of LwK 10.6.3 as the book writes them: every coefficient shrunk at every step, nothing lost.
+"""The online learners of LwK 10.6.3 as in the book: every coefficient is scaled at every step.
 
-Terms that the budget drops go to `dropped` and go on shrinking there, so that the exact truncation error is known.
+Terms beyond the budget are kept in `dropped` and scaled as well, so that the exact truncation error is known.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class SlowLearner:
-    """One machine.  `kernel(X, Z)` is a matrix."""
+    """Learner with one output; `kernel(X, Z)` returns a matrix."""
 
     def __init__(self, kernel, loss, rate, power, regularization, nu=None, level=0.0, offset=True, budget=None):
         self.kernel, self.loss, self.rate, self.power = kernel, loss, rate, power
@@ -25,7 +25,7 @@ class SlowLearner:
         return float(a @ self.kernel(Z, x[None])[:, 0]) + self.b
 
     def minus_derivative(self, y, g):
-        """-c'(g), and whether the sample is beyond the level."""
+        """−c'(g), and whether the sample is beyond the level."""
         if self.loss == "hinge":
             return (y, True) if y * g < 1 else (0.0, False)
         if self.loss == "perceptron":

@@ -1,8 +1,8 @@
-"""Two solvers of  min ½xᵀQx + pᵀx  s.t.  Ax = d, l ≤ x ≤ u  that share nothing with hinge.
+"""Two solvers of  min ½xᵀQx + pᵀx  s.t.  Ax = d, l ≤ x ≤ u  that share no code with hinge.
 
-`solve_with_clarabel` is an interior-point method of other people, `solve_by_enumeration` tries every active
-set (at most 8 variables).  Both return an `Optimum`, whose `error` is a proven bound on the distance of
-`value` from the true minimum: weak duality at the multipliers found, or an exhaustive search.
+`solve_with_clarabel` uses the interior-point method of clarabel, `solve_by_enumeration` tries every active set (at most
+8 variables). Both return an `Optimum`, whose `error` bounds the difference of `value` from the minimum: by weak
+duality, or by exhaustive search.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ class Optimum:
 
 
 def solve_with_clarabel(Q, p, A, d, lower, upper, fold=None, tol=1e-11, rounds=4):
-    """Interior point.  With `fold` (n × N) the quadratic form is foldᵀ Q fold and Q is only n × n.
+    """Interior-point solution.  With `fold` (n × N) the quadratic form is foldᵀ Q fold, and Q is n × n.
 
-    A box far larger than the solution costs digits, so the problem is solved again in units of the solution
-    found, and the answer with the smallest proven error is returned.
+    Bounds much larger than the solution cost digits. The problem is therefore solved again in units of the solution,
+    and the result with the smallest certified error is returned.
     """
     Q, p, A, d, lower, upper = _floats(Q, p, A, d, lower, upper)
     fold = sparse.identity(p.size, format="csr") if fold is None else sparse.csr_matrix(fold)
     best, unit = None, _box_size(lower, upper, Q, p, A, d)
     for _ in range(rounds):
         x, mu = _clarabel(Q, fold, p, A, d, lower, upper, unit, tol)
-        found = _prove(Q, fold, p, A, d, lower, upper, x, mu)
-        if best is None or found.error < best.error:
-            best = found
+        candidate = _certified(Q, fold, p, A, d, lower, upper, x, mu)
+        if best is None or candidate.error < best.error:
+            best = candidate
         reach = np.abs(x).max(initial=0)
         if best.error <= 1e-9 * abs(best.value) or reach == 0 or 0.1 < reach / unit < 10:
             break
@@ -45,10 +45,10 @@ def solve_with_clarabel(Q, p, A, d, lower, upper, fold=None, tol=1e-11, rounds=4
 
 
 def _clarabel(Q, fold, p, A, d, lower, upper, unit, tol):
-    """x and μ, from the problem in z = x / unit with its objective divided by its own size."""
+    """x and μ from the problem in z = x / unit, with the objective divided by its size."""
     N, n = p.size, fold.shape[0]
     size = max(np.abs(Q).max(initial=0) * unit**2, np.abs(p).max(initial=0) * unit) or 1.0
-    # Variables (z, v) with v = fold z, so that the dense block is n × n and nothing fills in.
+    # Variables (z, v) with v = fold z: the dense block is n × n, and there is no fill-in.
     dense = sparse.csc_matrix(np.triu(Q * (unit**2 / size)))
     P = sparse.block_diag([sparse.csc_matrix((N, N)), dense], format="csc")
     q = np.r_[p * (unit / size), np.zeros(n)]
@@ -78,11 +78,10 @@ def _clarabel(Q, fold, p, A, d, lower, upper, unit, tol):
 
 
 def solve_by_enumeration(Q, p, A, d, lower, upper):
-    """Every assignment of {at lower, at upper, free}: the best feasible stationary point is the minimum.
+    """The best feasible stationary point over all assignments of {at lower, at upper, free}.
 
-    Some optimal face of a convex problem has a unique stationary point (walk along the null space of a
-    singular one until a bound is met), so solutions of singular systems need no care.  A free variable has a
-    two-sided choice of bounds only if it has bounds.
+    Some optimal face of a convex problem has a unique stationary point: on a singular face, move along the null space
+    until a bound is reached. Singular systems therefore need no special treatment.
     """
     Q, p, A, d, lower, upper = _floats(Q, p, A, d, lower, upper)
     N, m = p.size, len(A)
@@ -124,7 +123,7 @@ def value(Q, p, x):
     return 0.5 * x @ (np.asarray(Q) @ x) + p @ x
 
 
-def _prove(Q, fold, p, A, d, lower, upper, x, mu):
+def _certified(Q, fold, p, A, d, lower, upper, x, mu):
     """Weak duality: min f ≥ f(x) − Σ max_v r(x − v) − μᵀ(Ax − d) for every μ, r = Qx + p + Aᵀμ, if Q ⪰ 0."""
     v = fold @ x
     quadratic = v @ (Q @ v)
@@ -133,8 +132,8 @@ def _prove(Q, fold, p, A, d, lower, upper, x, mu):
         worst = np.where(r > 0, lower, upper)
         loss = np.where(r == 0, 0.0, r * (x - worst))
     residual = mu @ (A @ x - d) if len(A) else 0.0
-    found = 0.5 * quadratic + p @ x
-    return Optimum(found, float(np.sum(loss) + abs(residual)), x, mu)
+    objective = 0.5 * quadratic + p @ x
+    return Optimum(objective, float(np.sum(loss) + abs(residual)), x, mu)
 
 
 def _possible(where, low, high):

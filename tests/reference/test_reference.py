@@ -1,4 +1,4 @@
-"""The references are checked too: against each other, against algebra, and against scikit-learn's LIBSVM."""
+"""Reference implementations agree with each other and with scikit-learn's LIBSVM."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from reference.qp import solve_by_enumeration, solve_with_clarabel, value
 from reference.textbook import coefficients, describe
 
-ASKED = {
+PARAMETERS = {
     "SVC": dict(C=3.0),
     "NuSVC": dict(nu=0.3),
     "SVR": dict(C=3.0, epsilon=0.2),
@@ -25,9 +25,9 @@ def fitted(name, seed, tol):
         if name.endswith("SVC")
         else X[:, 0] + rng.normal(size=40)
     )
-    model = getattr(sklearn.svm, name)(gamma=0.5, tol=tol, **ASKED[name]).fit(X, y, sample_weight=weight)
-    machine = describe(model, rbf_kernel(X, gamma=0.5), y, weight)
-    return machine, coefficients(model, machine)
+    model = getattr(sklearn.svm, name)(gamma=0.5, tol=tol, **PARAMETERS[name]).fit(X, y, sample_weight=weight)
+    formulation = describe(model, rbf_kernel(X, gamma=0.5), y, weight)
+    return formulation, coefficients(model, formulation)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -46,32 +46,32 @@ def test_clarabel_and_enumeration_agree(seed):
     assert one.value == pytest.approx(value(Q, p, one.x), rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", ASKED)
-def test_gap_as_printed_is_primal_minus_dual(name):
-    """LwK (10.6)–(10.8) against the difference of the two objectives, far from the optimum and near it."""
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_textbook_gap_is_primal_minus_dual(name):
+    """LwK (10.6)–(10.8) equals the difference of the objectives, far from the optimum and close to it."""
     for tol in (1.0, 1e-6):
-        machine, coef = fitted(name, seed=3, tol=tol)
-        difference = machine.primal(coef) - machine.dual(coef)
-        assert machine.gap(coef) == pytest.approx(difference, rel=1e-9, abs=1e-10)
+        formulation, coef = fitted(name, seed=3, tol=tol)
+        difference = formulation.primal(coef) - formulation.dual(coef)
+        assert formulation.gap(coef) == pytest.approx(difference, rel=1e-9, abs=1e-10)
         assert difference >= -1e-10
 
 
-@pytest.mark.parametrize("name", ASKED)
-def test_offsets_are_the_best(name):
-    machine, coef = fitted(name, seed=5, tol=0.3)
-    best = np.array(machine.best_offsets(coef))
-    least = machine.primal_at(coef, *best)
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_offsets_minimize_the_primal_value(name):
+    formulation, coef = fitted(name, seed=5, tol=0.3)
+    best = np.array(formulation.best_offsets(coef))
+    minimum = formulation.primal_at(coef, *best)
     rng = np.random.default_rng(0)
     for shift in rng.normal(size=(200, best.size)) * np.logspace(-6, 1, 200)[:, None]:
-        assert machine.primal_at(coef, *(best + shift)) >= least - 1e-12
+        assert formulation.primal_at(coef, *(best + shift)) >= minimum - 1e-12
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", PARAMETERS)
 def test_libsvm_reaches_the_reference_optimum(name):
-    """The conventions (weights, ν, the division by ρ) are LIBSVM's."""
-    machine, coef = fitted(name, seed=7, tol=1e-8)
-    optimum, error = machine.optimum()
+    """The conventions for weights, ν and the division by ρ are those of LIBSVM."""
+    formulation, coef = fitted(name, seed=7, tol=1e-8)
+    optimum, error = formulation.optimum()
     assert error <= 1e-9 * abs(optimum)
-    assert machine.dual(coef) == pytest.approx(optimum, rel=1e-8)
-    # LIBSVM keeps its kernel rows in float32, which the primal feels in first order
-    assert machine.primal(coef) == pytest.approx(optimum, rel=1e-5)
+    assert formulation.dual(coef) == pytest.approx(optimum, rel=1e-8)
+    # LIBSVM stores kernel rows in float32, which affects the primal value in first order
+    assert formulation.primal(coef) == pytest.approx(optimum, rel=1e-5)

@@ -1,5 +1,4 @@
-"""The five machines, written out: duals as explicit quadratic programs, primals with explicit slacks, gaps as
-printed.
+"""The five formulations of the textbook: dual quadratic programs, primals with explicit slacks, duality gaps.
 
 Conventions are LIBSVM's (and scikit-learn's), with weights w and C_i = C w_i:
 
@@ -9,8 +8,8 @@ Conventions are LIBSVM's (and scikit-learn's), with weights w and C_i = C w_i:
     ν-SVR      min ½‖w‖² + Σ C_i (ξ_i + ξ*_i) + CνWε          the same, Σ(α + α*) = CνW
     one-class  min ½‖w‖² + Σ w_i ξ_i − νWρ                    0 ≤ α ≤ w_i,  Σα = νW             W = Σw
 
-A machine is described by its expansion coefficients `coef` (f(x) = Σ coef_i k(x_i, x) + b, before LIBSVM
-divides a ν-classifier by ρ).  Primal values are least over the free offsets b, ρ, ε; LwK (10.3)–(10.8).
+A point is given by its expansion coefficients `coef`: f(x) = Σ coef_i k(x_i, x) + b, before LIBSVM divides a
+ν-classifier by ρ. Primal values are minimal over the free offsets b, ρ, ε; LwK (10.3)–(10.8).
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from scipy import sparse
 from .qp import solve_with_clarabel
 
 
-def least_piecewise(slopes, knots, linear=0.0):
-    """argmin over t of Σ slopes_i max(0, t − knots_i) + linear·t: a knot, for a bounded convex function."""
+def minimize_piecewise_linear(slopes, knots, linear=0.0):
+    """argmin over t of Σ slopes_i max(0, t − knots_i) + linear·t, which is one of the knots."""
     used = slopes > 0
     slopes, knots = slopes[used], knots[used]
     order = np.argsort(knots, kind="stable")
@@ -36,7 +35,7 @@ def least_piecewise(slopes, knots, linear=0.0):
 
 @dataclass(frozen=True)
 class Subproblem:
-    """Kernel matrix K, weights w, and what the subclasses add."""
+    """Kernel matrix K and weights w; subclasses add labels and parameters."""
 
     K: np.ndarray
     weight: np.ndarray
@@ -51,19 +50,22 @@ class Subproblem:
         return self.primal_at(coef, *self.best_offsets(coef))
 
     def optimum(self):
-        """(value of the dual, proven error): by clarabel."""
-        found = solve_with_clarabel(self.K, **self.program())
-        return -found.value, found.error
+        """(dual value, certified error) by clarabel."""
+        solution = solve_with_clarabel(self.K, **self.program())
+        return -solution.value, solution.error
 
     @property
     def floor(self):
-        """Dual values below this are cancelled terms, and are compared with it instead of with themselves."""
+        """Smallest scale for relative differences: smaller dual values are the result of cancellation."""
         return 1e-8 * max(np.abs(self.linear() * np.minimum(self.bounds(), 1e300)).max(), 1e-300)
 
 
 class _NoLinearTerm:
-    """The dual is −½‖w‖²: where classes (or the data and the origin) cannot be told apart its optimum is 0,
-    and "relative" needs another measure: what a point spread over all samples would give."""
+    """Formulations whose dual value is −½‖w‖².
+
+    The optimum is 0 where classes, or the data and the origin, cannot be separated. Differences are then relative to
+    the value of a dual point that is uniform over all samples.
+    """
 
     @property
     def mass(self):
@@ -99,12 +101,11 @@ class CSVC(Subproblem):
         return np.sum(self.y * coef) - self.regularizer(coef)
 
     def best_offsets(self, coef):
-        """b minimises Σ C_i max(0, 1 − y_i (g_i + b)): positives fall until 1 − g_i, negatives rise after −1
-        − g_i."""
+        """b minimizes Σ C_i max(0, 1 − y_i (g_i + b)), whose knots are y_i − g_i."""
         knots = self.y - self.K @ coef
-        # max(0, knot − b) = max(0, b − knot) − (b − knot) turns falling hinges into rising ones and a slope
+        # max(0, knot − b) = max(0, b − knot) − (b − knot) makes all hinges increasing, up to a linear term
         falling = self.bounds()[self.y > 0].sum()
-        return (least_piecewise(self.bounds(), knots, -falling),)
+        return (minimize_piecewise_linear(self.bounds(), knots, -falling),)
 
     def slack(self, coef, b):
         return np.maximum(0.0, 1.0 - self.y * (self.K @ coef + b))
@@ -141,11 +142,11 @@ class NuSVC(_NoLinearTerm, Subproblem):
         return -self.regularizer(coef)
 
     def best_offsets(self, coef):
-        """ρ − b from the positives alone, ρ + b from the negatives alone."""
+        """ρ − b depends on the positive samples alone, ρ + b on the negative ones."""
         g, w, plus = self.K @ coef, self.weight, self.y > 0
         minus = ~plus
-        low = least_piecewise(w[plus], g[plus], -self.mass / 2)
-        high = least_piecewise(w[minus], -g[minus], -self.mass / 2)
+        low = minimize_piecewise_linear(w[plus], g[plus], -self.mass / 2)
+        high = minimize_piecewise_linear(w[minus], -g[minus], -self.mass / 2)
         return (high - low) / 2, (high + low) / 2
 
     def slack(self, coef, b, rho):
@@ -182,7 +183,7 @@ class OneClass(_NoLinearTerm, Subproblem):
         return -self.regularizer(coef)
 
     def best_offsets(self, coef):
-        return (least_piecewise(self.weight, self.K @ coef, -self.mass),)
+        return (minimize_piecewise_linear(self.weight, self.K @ coef, -self.mass),)
 
     def slack(self, coef, rho):
         return np.maximum(0.0, rho - self.K @ coef)
@@ -222,12 +223,13 @@ class SVR(Subproblem):
         return self.y @ coef - self.epsilon * np.abs(coef).sum() - self.regularizer(coef)
 
     def best_offsets(self, coef):
-        rest, c = self.y - self.K @ coef, self.bounds()
-        return (least_piecewise(np.r_[c, c], np.r_[rest - self.epsilon, rest + self.epsilon], -c.sum()),)
+        residual, c = self.y - self.K @ coef, self.bounds()
+        knots = np.r_[residual - self.epsilon, residual + self.epsilon]
+        return (minimize_piecewise_linear(np.r_[c, c], knots, -c.sum()),)
 
     def slacks(self, coef, b):
-        rest = self.y - self.K @ coef - b
-        return np.maximum(0.0, rest - self.epsilon), np.maximum(0.0, -rest - self.epsilon)
+        residual = self.y - self.K @ coef - b
+        return np.maximum(0.0, residual - self.epsilon), np.maximum(0.0, -residual - self.epsilon)
 
     def primal_at(self, coef, b):
         above, below = self.slacks(coef, b)
@@ -256,11 +258,11 @@ class NuSVR(Subproblem):
 
     def program(self):
         n = self.y.size
-        one, none = np.ones(n), np.zeros(n)
+        one, zero = np.ones(n), np.zeros(n)
         return dict(
             fold=sparse.hstack([sparse.identity(n), -sparse.identity(n)]),
             p=np.r_[-self.y, self.y],
-            A=np.vstack([np.r_[one, none], np.r_[none, one]]),
+            A=np.vstack([np.r_[one, zero], np.r_[zero, one]]),
             d=[self.mass / 2, self.mass / 2],
             lower=np.zeros(2 * n),
             upper=np.r_[self.bounds(), self.bounds()],
@@ -270,42 +272,44 @@ class NuSVR(Subproblem):
         return self.y @ coef - self.regularizer(coef)
 
     def best_offsets(self, coef):
-        """b + ε from the points above, ε − b from the points below."""
-        rest, c = self.y - self.K @ coef, self.bounds()
-        above = least_piecewise(c, rest, self.mass / 2 - c.sum())
-        below = least_piecewise(c, -rest, self.mass / 2 - c.sum())
+        """b + ε depends on the samples above, ε − b on the samples below."""
+        residual, c = self.y - self.K @ coef, self.bounds()
+        above = minimize_piecewise_linear(c, residual, self.mass / 2 - c.sum())
+        below = minimize_piecewise_linear(c, -residual, self.mass / 2 - c.sum())
         return (above - below) / 2, (above + below) / 2
 
     def slacks(self, coef, b, epsilon):
-        rest = self.y - self.K @ coef - b
-        return np.maximum(0.0, rest - epsilon), np.maximum(0.0, -rest - epsilon)
+        residual = self.y - self.K @ coef - b
+        return np.maximum(0.0, residual - epsilon), np.maximum(0.0, -residual - epsilon)
 
     def primal_at(self, coef, b, epsilon):
         above, below = self.slacks(coef, b, epsilon)
         return self.regularizer(coef) + self.bounds() @ (above + below) + self.mass * epsilon
 
     def textbook_gap(self, coef, b, epsilon):
-        """(10.8) with ε a variable.  α and α* that were both positive show only their difference in coef: the
-        common part, which the mass constraint demands, is put back wherever the box has room."""
+        """(10.8) with ε a variable.
+
+        Where α and α* are both positive, `coef` contains only their difference. The common part, which the constraint
+        on Σ(α + α*) requires, is added again within the bounds.
+        """
         missing = (self.mass - np.abs(coef).sum()) / 2
-        room = np.maximum(self.bounds() - np.abs(coef), 0.0)
-        filled = np.clip(missing - np.r_[0.0, np.cumsum(room)[:-1]], 0.0, room)
-        return _regression_gap(self, np.maximum(coef, 0) + filled, np.maximum(-coef, 0) + filled, b, epsilon)
+        available = np.maximum(self.bounds() - np.abs(coef), 0.0)
+        common = np.clip(missing - np.r_[0.0, np.cumsum(available)[:-1]], 0.0, available)
+        return _regression_gap(self, np.maximum(coef, 0) + common, np.maximum(-coef, 0) + common, b, epsilon)
 
 
-def _regression_gap(machine, alpha, alpha_star, b, epsilon):
-    f = machine.K @ (alpha - alpha_star) + b
-    above, below = np.maximum(0, machine.y - f - epsilon), np.maximum(0, f - machine.y - epsilon)
+def _regression_gap(formulation, alpha, alpha_star, b, epsilon):
+    f = formulation.K @ (alpha - alpha_star) + b
+    above, below = np.maximum(0, formulation.y - f - epsilon), np.maximum(0, f - formulation.y - epsilon)
     return np.sum(
-        machine.bounds() * (above + below)
-        + alpha * (epsilon + f - machine.y)
-        + alpha_star * (epsilon - f + machine.y)
+        formulation.bounds() * (above + below)
+        + alpha * (epsilon + f - formulation.y)
+        + alpha_star * (epsilon - f + formulation.y)
     )
 
 
 def describe(estimator, K, y=None, sample_weight=None):
-    """The machine an estimator (ours or scikit-learn's) was asked to fit, binary or regression, by its class
-    name."""
+    """Formulation of an estimator of hinge or scikit-learn (two classes, regression or one class)."""
     weight = np.ones(len(K)) if sample_weight is None else np.maximum(np.asarray(sample_weight, float), 0.0)
     name = type(estimator).__name__
     if name in ("SVC", "NuSVC"):
@@ -320,16 +324,15 @@ def describe(estimator, K, y=None, sample_weight=None):
         return NuSVR(K, weight, np.asarray(y, float), estimator.C, estimator.nu)
     if name == "OneClassSVM":
         return OneClass(K, weight, estimator.nu)
-    raise TypeError(f"no textbook machine for {name}")
+    raise TypeError(f"no textbook formulation of {name}")
 
 
-def coefficients(estimator, machine):
-    """The fitted expansion in the machine's own scale: LIBSVM divides a ν-classifier by its ρ, which is
-    undone here."""
+def coefficients(estimator, formulation):
+    """Fitted coefficients in the scale of the formulation: the division of a ν-classifier by ρ is undone."""
     dual_coef = estimator.dual_coef_
     dual_coef = dual_coef.toarray() if sparse.issparse(dual_coef) else np.asarray(dual_coef)
-    coef = np.zeros(len(machine.K))
+    coef = np.zeros(len(formulation.K))
     coef[estimator.support_] = dual_coef[0]
-    if isinstance(machine, NuSVC):
-        coef *= machine.mass / np.abs(coef).sum()
+    if isinstance(formulation, NuSVC):
+        coef *= formulation.mass / np.abs(coef).sum()
     return coef

@@ -1,4 +1,4 @@
-"""Ctrl-C at every line from a solver's beginning to the model: there is a model, its certificate, and the interrupt."""
+"""Ctrl-C at any line from the start of a solver to the end of `fit`: KeyboardInterrupt, and a certified model."""
 
 import signal
 import sys
@@ -12,29 +12,29 @@ from hinge import SVC, SVR, LinearSVC, LowRankSVC, NuSVC, NuSVR, OneClassSVM, Ra
 from hinge.lowrank import Nystrom
 from hinge.solvers import InteriorPoint, Lagrangian, LowRankInteriorPoint, auto
 
-HOME = str(Path(hinge.__file__).parent)
+PACKAGE = str(Path(hinge.__file__).parent)
 
 SOLVES = ("solve", "solve_batch", "solve_linear", "solve_crammer_singer")
 
-#: Lines at which a signal is tried, for each machine: all of them would take minutes.
-TRIED = 60
+#: Lines at which a signal is raised for each estimator; all of them would take minutes.
+MAX_LINES = 60
 
 
 class Signal:
-    """Counts lines of the library from the moment that a solver is called, and raises SIGINT at one of them."""
+    """Trace function that counts lines of hinge from the first call of a solver and raises SIGINT at one of them."""
 
     def __init__(self, at=-1):
-        self.at, self.lines, self.armed, self.where = at, 0, False, None
+        self.at, self.lines, self.armed, self.location = at, 0, False, None
 
     def __call__(self, frame, event, _):
-        if not frame.f_code.co_filename.startswith(HOME):
+        if not frame.f_code.co_filename.startswith(PACKAGE):
             return None
-        if frame.f_code.co_filename.startswith(HOME + "/solvers") and frame.f_code.co_name in SOLVES:
+        if frame.f_code.co_filename.startswith(PACKAGE + "/solvers") and frame.f_code.co_name in SOLVES:
             self.armed = True
         if event == "line" and self.armed:
             self.lines += 1
             if self.lines == self.at:
-                self.where = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+                self.location = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
                 signal.raise_signal(signal.SIGINT)
         return self
 
@@ -48,7 +48,7 @@ class Signal:
 
 
 @pytest.fixture(autouse=True)
-def ctrl_c_is_heard(monkeypatch):
+def default_sigint_handler(monkeypatch):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     assert signal.signal(signal.SIGINT, before) is signal.default_int_handler
@@ -60,7 +60,7 @@ def data(classes=2):
     return X, np.arange(18) % classes
 
 
-MACHINES = [
+ESTIMATORS = [
     SVC(C=1e3),
     SVC(C=1e3, solver="working_set"),
     SVC(C=1e3, solver="smo"),
@@ -83,31 +83,31 @@ MACHINES = [
 ]
 
 
-SEVERAL = [0, 1, 4, 5, 6, 11, 13]  # machines that are tried with three classes, too
+SEVERAL_CLASSES = [0, 1, 4, 5, 6, 11, 13]  # also tested with three classes
 
 
 @pytest.mark.parametrize(
-    ("machine", "classes"), [(each, 2) for each in MACHINES] + [(MACHINES[k], 3) for k in SEVERAL],
-    ids=lambda each: each if isinstance(each, int) else f"{type(each).__name__}-{MACHINES.index(each)}",
+    ("estimator", "classes"), [(each, 2) for each in ESTIMATORS] + [(ESTIMATORS[k], 3) for k in SEVERAL_CLASSES],
+    ids=lambda each: each if isinstance(each, int) else f"{type(each).__name__}-{ESTIMATORS.index(each)}",
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_signal_at_any_line_leaves_a_model(machine, classes, monkeypatch):
-    monkeypatch.setattr(auto, "patience", lambda n: 3)  # so that auto changes its method
+def test_signal_at_any_line_leaves_a_certified_model(estimator, classes, monkeypatch):
+    monkeypatch.setattr(auto, "patience", lambda n: 3)  # so that Auto changes its solver
     X, y = data(classes)
 
     def fit(watch):
-        model = type(machine)(**machine.get_params())
+        model = type(estimator)(**estimator.get_params())
         with watch:
             model.fit(X, y)
         return model
 
-    fit(Signal())  # what is imported late is imported
+    fit(Signal())  # for lazy imports
     counted = Signal()
     fit(counted)
     assert counted.lines > 20
-    step = max(1, counted.lines // TRIED)
+    step = max(1, counted.lines // MAX_LINES)
     for at in range(1, counted.lines, step):
-        model = type(machine)(**machine.get_params())
+        model = type(estimator)(**estimator.get_params())
         watch = Signal(at)
         try:
             with watch:
@@ -115,8 +115,8 @@ def test_a_signal_at_any_line_leaves_a_model(machine, classes, monkeypatch):
         except KeyboardInterrupt:
             pass
         else:
-            pytest.fail(f"no interrupt from {watch.where}")
-        assert hasattr(model, "status_"), watch.where
-        assert model.status_ in (Status.SOLVED, Status.INTERRUPTED), watch.where
-        assert np.isfinite(model.predict(X)).all(), watch.where
-        assert model.certify(X, y).infeasibility <= 1e-9, watch.where
+            pytest.fail(f"no interrupt from {watch.location}")
+        assert hasattr(model, "status_"), watch.location
+        assert model.status_ in (Status.SOLVED, Status.INTERRUPTED), watch.location
+        assert np.isfinite(model.predict(X)).all(), watch.location
+        assert model.certify(X, y).infeasibility <= 1e-9, watch.location

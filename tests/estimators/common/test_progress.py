@@ -1,4 +1,4 @@
-"""verbose=True shows one line, on stderr, that can be captured; everything else is silence."""
+"""verbose=True shows one progress line on stderr."""
 
 import contextlib
 import io
@@ -18,7 +18,7 @@ class Terminal(io.StringIO):
 
 
 class Clock:
-    """time.monotonic under the test's control."""
+    """Replacement of the module time."""
 
     def __init__(self):
         self.now = 100.0
@@ -55,7 +55,7 @@ def run(stream, clock, snapshots, step, **kwargs):
 
 
 def plain(text):
-    """Without the control sequences of a terminal."""
+    """Text without terminal control sequences."""
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
 
 
@@ -68,16 +68,16 @@ def test_line_states_iteration_time_violation_and_relative_gap():
     assert "active 42" in text
 
 
-def test_first_snapshot_may_have_no_bound_yet():
+def test_infinite_gap_is_shown():
     assert "relative gap inf" in describe("SVC", snapshot(gap=float("inf"), dual=-1.0))
 
 
-def test_log_gets_a_line_every_two_seconds_and_the_last(clock):
+def test_log_has_a_line_every_two_seconds_and_the_last_one(clock):
     lines = run(io.StringIO(), clock, [snapshot(i) for i in range(1, 51)], 0.125).splitlines()
     assert [int(line.split()[1]) for line in lines] == [16, 32, 48, 50]
 
 
-def test_a_short_fit_writes_one_line_to_a_log(clock):
+def test_short_fit_writes_one_line_to_a_log(clock):
     text = run(io.StringIO(), clock, [snapshot(1), snapshot(2)], 0.01)
     assert text.count("\n") == 1
     assert "        2 iterations" in text
@@ -97,7 +97,7 @@ def test_terminal_shows_one_line_that_is_rewritten(clock, monkeypatch, rich):
     assert text.index("1 iterations") < text.index("2 iterations")
 
 
-def test_shorter_line_wipes_the_longer_one(clock, monkeypatch):
+def test_shorter_line_overwrites_a_longer_one(clock, monkeypatch):
     monkeypatch.setattr(progress, "Console", None)
     text = run(Terminal(), clock, [snapshot(gap=-1e-300), snapshot(gap=0.5)], 1.0)
     first, second = text.split("\r")[1:3]
@@ -105,7 +105,7 @@ def test_shorter_line_wipes_the_longer_one(clock, monkeypatch):
 
 
 @pytest.mark.parametrize("stream", [io.StringIO, Terminal], ids=["log", "terminal"])
-def test_no_snapshot_no_output(clock, stream):
+def test_no_output_without_snapshots(clock, stream):
     assert run(stream(), clock, [], 1.0) == ""
 
 
@@ -114,7 +114,7 @@ def test_silent_unless_verbose(clock, stream):
     assert run(stream(), clock, [snapshot(i) for i in range(5)], 10.0, verbose=False) == ""
 
 
-def test_nothing_goes_to_stdout(clock, capfd):
+def test_stdout_is_not_used(clock, capfd):
     with ProgressLine("SVC") as line:
         clock.now += 10
         line.update(snapshot())
@@ -123,7 +123,7 @@ def test_nothing_goes_to_stdout(clock, capfd):
     assert "relative gap" in err
 
 
-def test_an_interrupted_fit_leaves_its_last_state_and_a_clean_line(clock, monkeypatch):
+def test_interrupted_fit_shows_its_last_state_and_ends_the_line(clock, monkeypatch):
     monkeypatch.setattr(progress, "Console", None)
     stream = Terminal()
     with contextlib.redirect_stderr(stream), pytest.raises(KeyboardInterrupt), ProgressLine("SVC") as line:
@@ -133,25 +133,25 @@ def test_an_interrupted_fit_leaves_its_last_state_and_a_clean_line(clock, monkey
     assert stream.getvalue().endswith("\n")
 
 
-def test_a_process_without_stderr_is_no_error(monkeypatch):
+def test_missing_stderr_is_not_an_error(monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
     with ProgressLine("SVC") as line:
         line.update(snapshot())
 
 
-def test_a_path_on_its_way_is_one_line(monkeypatch):
+def test_path_progress_is_one_line(monkeypatch):
     monkeypatch.setattr(progress, "Console", None)
     stream = Terminal()
     with contextlib.redirect_stderr(stream), hinge.PathProgress("C-path") as line:
         path = hinge.regularization_path([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1], gamma=1.0, progress=line)
-        line(snapshot(iteration=1234))  # a path so short has no time to call it
+        line(snapshot(iteration=1234))  # the path is too short to call it
     assert path.status == hinge.Status.SOLVED
     assert stream.getvalue().count("\n") == 1
     assert re.search(r"C-path  at 100\.5 +1,234 events .* margin 42", stream.getvalue())
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_several_linear_machines_say_something(n_jobs, capfd):
+def test_linear_estimator_of_several_classes_is_verbose(n_jobs, capfd):
     X = [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0], [1.0, 3.0], [4.0, 4.0]]
     hinge.LinearSVC(verbose=1, n_jobs=n_jobs).fit(X, [0, 1, 2, 0, 1, 2])
     assert "LinearSVC" in capfd.readouterr().err

@@ -1,4 +1,4 @@
-"""scikit-learn's common checks, for all five machines, with no expected failure."""
+"""scikit-learn's common checks of the kernel estimators, without expected failures."""
 
 import pytest
 import sklearn.svm
@@ -9,7 +9,7 @@ from reference.cases import NAMES
 
 
 def checked(name):
-    """Some checks draw classes of 3 and 10 samples, which admit ν up to 0.46: ν = 0.5 must be refused."""
+    """Some checks use classes of 3 and 10 samples, for which ν must not exceed 0.46."""
     return getattr(hinge, name)(**({"nu": 0.3} if name == "NuSVC" else {}))
 
 
@@ -19,11 +19,8 @@ def test_common_checks(estimator, check):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_signature_holds_scikit_learns_defaults(name):
-    """A drop-in replacement: every parameter scikit-learn has (but `probability`) is here, with its default.
-
-    `cache_size` is the one exception: ours is "auto" (API.md).
-    """
+def test_parameters_and_defaults_are_those_of_scikit_learn(name):
+    """All parameters except `probability`, and all defaults except that of `cache_size`."""
     ours, theirs = getattr(hinge, name)().get_params(), getattr(sklearn.svm, name)().get_params()
     theirs.pop("probability", None)
     assert ours.pop("cache_size") == "auto"
