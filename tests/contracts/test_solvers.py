@@ -185,7 +185,7 @@ def test_history_is_recorded():
 
 
 def test_overlapping_equality_rows_are_rejected():
-    """yᵀα = 0 and 1ᵀα = ν together are no disjoint groups (docs/decisions/one-quadratic-program.md)."""
+    """Equality rows must have disjoint supports."""
     program = hard_program(n=6)
     problem = program.problem()
     overlapping = Problem(
