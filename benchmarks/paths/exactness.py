@@ -93,11 +93,11 @@ def problems(name):
 
 def interior_point_difference(path, K, access, C):
     """Return the difference of Kβ from the interior-point solution beyond its gap; None if it was not polished."""
-    problem = path.motion.problem(access, C)
+    problem = path.parametric.problem(access, C)
     solution = InteriorPoint(tol=1e-10, max_time=2.0).solve(problem)
     if not solution.polished:
         return None
-    beta = (path.motion.sign * solution.alpha).reshape(-1, path.n_samples).sum(axis=0)
+    beta = (path.parametric.sign * solution.alpha).reshape(-1, path.n_samples).sum(axis=0)
     gap = max(0.0, certify(problem, solution.alpha, solution.mu).gap)
     difference = np.abs(K @ (beta - path.coefficients(C)))
     return max(0.0, float(np.max(difference - np.sqrt(2 * gap * np.diagonal(K)))))
@@ -109,14 +109,14 @@ def decision_values(K, beta, b):
     return (high + b) + low
 
 
-def new_fit(engine, motion, K, access, C):
+def new_fit(engine, parametric, K, access, C):
     """Return the decision values of a new fit, and a function that returns them after iterative refinement."""
-    engine.start(motion, C)
-    beta, mu = engine.set.beta, engine.set.mu
+    engine.start(parametric, C)
+    beta, mu = engine.active_set.beta, engine.active_set.mu
     plain = K @ beta.reshape(-1, len(K)).sum(axis=0) + mu[0]
 
     def refined():
-        better, offset = refine(motion, access, C, engine.set.places == MARGIN, beta, mu)
+        better, offset = refine(parametric, access, C, engine.active_set.places == MARGIN, beta, mu)
         return decision_values(K, better.reshape(-1, len(K)).sum(axis=0), offset[0])
 
     return plain, refined
@@ -125,9 +125,9 @@ def new_fit(engine, motion, K, access, C):
 def compare_with_exact_optimum(path, K, C, ours, theirs):
     """Return the KKT violation of the optimum in sixty digits, and the distances of the path, of the new fit and of the
     rounded optimum from it."""
-    exact = optimum(path.motion, K, C, path.pieces.places(path.pieces.segment(C)), path.intercept(C))
+    exact = optimum(path.parametric, K, C, path.pieces.places(path.pieces.segment(C)), path.intercept(C))
     scale = np.max(np.diagonal(K))
-    unit = np.max(np.abs(path.motion.linear)) + scale * C
+    unit = np.max(np.abs(path.parametric.linear)) + scale * C
     rounded = decision_values(K, exact.beta, exact.mu)
     distances = (np.max(np.abs(f - exact.values)) for f in (ours, theirs, rounded))
     return max(exact.violation, scale * exact.outside) / unit, *distances
@@ -140,13 +140,13 @@ def check_path(name, label, X, y, task, kernel, gamma, count, inside):
     path = hinge.regularization_path(K, y, kernel="precomputed", C_min=1e-4, C_max=1e6, task=task, epsilon=0.1)
     seconds = time.perf_counter() - start
     access, scale = open_access(Precomputed(), K), np.max(np.diagonal(K))
-    engine = Engine(access, path.motion.group, path.motion.size // len(y))
+    engine = Engine(access, path.parametric.group, path.parametric.size // len(y))
     violation, difference, refined, beyond, compared, exact = 0.0, 0.0, 0.0, 0.0, 0, []
     for k, C in enumerate(10 ** np.random.default_rng(0).uniform(-4, 6, count)):
         certificate = path.certificate(C)
-        unit = np.max(np.abs(path.motion.linear)) + scale * C
+        unit = np.max(np.abs(path.parametric.linear)) + scale * C
         violation = max(violation, certificate.kkt_violation / unit, certificate.infeasibility / C)
-        plain, refined_values = new_fit(engine, path.motion, K, access, C)
+        plain, refined_values = new_fit(engine, path.parametric, K, access, C)
         at_C = np.max(np.abs(plain - path.decision_function(K, C)))
         difference = max(difference, at_C)
         if at_C > 1e-7:
@@ -156,7 +156,7 @@ def check_path(name, label, X, y, task, kernel, gamma, count, inside):
                 exact.append((at_C, *compare_with_exact_optimum(path, K, C, ours, theirs)))
         refined = max(refined, at_C)
         other = None
-        if k < inside and path.motion.size <= MAX_INTERIOR_POINT_SIZE:
+        if k < inside and path.parametric.size <= MAX_INTERIOR_POINT_SIZE:
             other = interior_point_difference(path, K, access, C)
         if other is not None:
             beyond, compared = max(beyond, other), compared + 1

@@ -25,7 +25,7 @@ import hinge
 from hinge.kernels import RBF, Linear, Polynomial
 from hinge.paths.engine import PathError
 from hinge.paths.window import Window
-from hinge.problems.parametric import constant
+from hinge.problems.dual import constant
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from paths.optimality import KKT, direct_violation, violation_at
@@ -206,13 +206,13 @@ def updates(d, task):
     window = Window(kernel, X[first], target[first], np.full(len(first), d.C), task, d.epsilon)
     rng = np.random.default_rng(n)
     for _ in range(6):
-        current = window.y[window.alive]
+        current = window.y[window.current]
         keep = np.append(np.flatnonzero(current == current[0])[:1], np.flatnonzero(current != current[0])[:1])
         removed = np.setdiff1d(rng.choice(window.n, min(2, window.n - 2), replace=False), keep)
         new, cost = rng.integers(0, n, 3), rng.choice([0.0, 0.5, 1.0], window.n) * d.C
         cost[keep] = d.C
         window.update(X[new], target[new], np.full(3, d.C), forget=removed, reweight=cost)
-        now, state = window._motion(constant(window.cost)), window.engine.set
+        now, state = window._parametric(constant(window.cost)), window.engine.active_set
         violation = violation_at(now, kernel(window.X), 0.0, state.beta, state.mu)
         worst = max(worst, window.counts.violation, violation)
     return worst

@@ -127,7 +127,7 @@ def update():
                 updates.append(seconds)
                 events.append(counts.events)
                 if k % 50 == 40:  # the window changes as support vectors are removed
-                    A, b = window.X[window.alive], window.y[window.alive]
+                    A, b = window.X[window.current], window.y[window.current]
                     refits.append(timed(lambda e=estimator, A=A, b=b: e.fit(A, b))[0])
             our_time, their_time = np.median(updates), np.median(refits)
             print(

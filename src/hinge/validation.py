@@ -308,8 +308,8 @@ def check_sample_weight(sample_weight: Any, n: int) -> Array:
     return weight
 
 
-def check_per_sample(name: str, values: Any, n: int) -> Array:
-    """Return a parameter with one value per sample as an array; values are finite and not negative."""
+def check_per_sample(name: str, values: Any, n: int, *, nonnegative: bool = True) -> Array:
+    """Return a parameter with one value per sample as an array; values are finite, and not negative by default."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -318,8 +318,11 @@ def check_per_sample(name: str, values: Any, n: int) -> Array:
         raise ValueError(
             f"{name} has shape {array.shape}, but X has {n} samples; pass one number, or one for each sample"
         )
-    if not np.isfinite(array).all() or np.any(array < 0):
-        raise ValueError(f"{name} must be zero or positive, and finite, for every sample")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite for every sample, but it contains NaN or infinity")
+    if nonnegative and np.any(array < 0):
+        count = int(np.sum(array < 0))
+        raise ValueError(f"{name} must be zero or positive, and finite, for every sample; {count} values are negative")
     return array
 
 

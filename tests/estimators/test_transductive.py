@@ -10,8 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hinge
+from hinge.control import RunControl
 from hinge.kernels import RBF, open_access
-from hinge.transduction import Transduction, correction, deal
+from hinge.transduction import Transduction, share_correction, stratified_folds
 
 
 def moons(n=120, labelled=10, seed=0):
@@ -120,14 +121,14 @@ def test_samples_are_dealt_out():
     rng = np.random.default_rng(0)
     for positives, negatives in ((2, 30), (13, 40), (25, 25)):
         y = rng.permutation(np.r_[np.ones(positives), -np.ones(negatives)])
-        groups = deal(y)
+        groups = stratified_folds(y)
         assert len(groups) == min(10, positives)
         assert np.array_equal(np.sort(np.concatenate(groups)), np.arange(len(y)))
         for side in (1, -1):
             counts = [np.sum(y[group] == side) for group in groups]
             assert max(counts) - min(counts) <= 1
             assert min(counts) > 0
-    assert deal(np.r_[1.0, -np.ones(9)]) == []
+    assert stratified_folds(np.r_[1.0, -np.ones(9)]) == []
 
 
 def judged(missed, false, right=(40, 40)):
@@ -140,14 +141,14 @@ def judged(missed, false, right=(40, 40)):
 def test_the_correction_is_the_part_of_the_bias_that_chance_does_not_explain():
     y, scores = judged(9, 3)
     weight = np.ones(len(y))
-    assert correction(y, scores, weight) == pytest.approx(6 / 92 * (1 - 12 / 36))
-    assert correction(-y, -scores, 7 * weight) == pytest.approx(-6 / 92 * (1 - 12 / 36))
+    assert share_correction(y, scores, weight) == pytest.approx(6 / 92 * (1 - 12 / 36))
+    assert share_correction(-y, -scores, 7 * weight) == pytest.approx(-6 / 92 * (1 - 12 / 36))
     for missed, false in ((6, 6), (7, 5), (0, 0)):  # 4/12 < 1
-        assert correction(*judged(missed, false), np.ones(80 + missed + false)) == 0
+        assert share_correction(*judged(missed, false), np.ones(80 + missed + false)) == 0
     # Weight two is not two samples: what is known about the bias does not grow.
     weight[:12] = 2
     mean, chance = 12 / 104, 48 / 104**2
-    assert correction(y, scores, weight) == pytest.approx(mean * (1 - chance / mean**2))
+    assert share_correction(y, scores, weight) == pytest.approx(mean * (1 - chance / mean**2))
 
 
 def test_no_correction_that_makes_more_errors():
@@ -155,8 +156,8 @@ def test_no_correction_that_makes_more_errors():
     rng = np.random.default_rng(0)
     y = rng.permutation(np.repeat([1.0, -1.0], [20, 80]))
     scores = -1 + 0.1 * rng.normal(size=100)  # all negative: 20 errors; twenty of them positive: about 32
-    assert correction(y, scores, np.ones(100)) == 0
-    assert correction(y, scores + 0.2 * y, np.ones(100)) > 0.15
+    assert share_correction(y, scores, np.ones(100)) == 0
+    assert share_correction(y, scores + 0.2 * y, np.ones(100)) > 0.15
 
 
 @pytest.mark.parametrize("twice", [False, True])
@@ -173,13 +174,13 @@ def test_the_share_is_what_cross_validation_by_hand_gives(twice):
     model = hinge.TransductiveSVC(C_unlabeled=0.1, **options).fit(X, y, U, sample_weight=weight)
     X, y, weight = np.delete(X, 3, axis=0), np.delete(y, 3), np.delete(weight, 3)
     values = np.empty(len(y))
-    for group in deal(np.where(y > 0, 1.0, -1.0)):
+    for group in stratified_folds(np.where(y > 0, 1.0, -1.0)):
         rest = np.setdiff1d(np.arange(len(y)), group)
         alone = hinge.SVC(tol=1e-8, **options).fit(X[rest], y[rest], sample_weight=weight[rest])
         values[group] = alone.decision_function(X[group])
     predicted = np.mean(hinge.SVC(tol=1e-8, **options).fit(X, y, sample_weight=weight).predict(U))
     assert predicted < np.mean(truth) - 0.1
-    expected = predicted + correction(np.where(y > 0, 1.0, -1.0), values, weight)
+    expected = predicted + share_correction(np.where(y > 0, 1.0, -1.0), values, weight)
     assert model.positive_fraction_ == pytest.approx(expected, abs=1e-12)
     assert predicted + 0.1 < model.positive_fraction_ < np.mean(truth)
     assert np.sum(model.transduction_) == np.floor(len(U) * expected + 0.5)
@@ -190,7 +191,7 @@ def test_leaving_out_does_not_move_the_machine():
     sign = np.where(y > 0, 1.0, -1.0)
     machine = Transduction(open_access(RBF(1.0), np.r_[X, U]), sign, np.full(len(X), 5.0), None)
     before, beta = machine.scores(), machine.beta
-    values = machine.without(deal(sign))
+    values = machine.leave_out(stratified_folds(sign))
     np.testing.assert_array_equal(machine.scores(), before)
     np.testing.assert_array_equal(machine.beta, beta)
     assert not np.allclose(values, before[: len(X)])
@@ -307,15 +308,15 @@ def test_bad_input_is_named():
 def test_time_that_is_up_keeps_the_model(monkeypatch):
     """After five paths, whatever the machine's speed."""
     X, y, U, _ = moons(n=400)
-    seen, left = [], Transduction._left
+    paths, follow = [], Transduction._follow
 
-    def five_paths(self):
-        seen.append(None)
-        if len(seen) > 5:
-            self.began = -np.inf
-        return left(self)
+    def five_paths(self, up, down):
+        paths.append(None)
+        if len(paths) > 5:
+            self.control = RunControl(0.0)
+        follow(self, up, down)
 
-    monkeypatch.setattr(Transduction, "_left", five_paths)
+    monkeypatch.setattr(Transduction, "_follow", five_paths)
     with pytest.warns(ConvergenceWarning, match="max_time"):
         model = hinge.TransductiveSVC(C=10, C_unlabeled=10, gamma=2.0, max_time=60.0).fit(X, y, U)
     assert model.status_ == hinge.Status.TIME_LIMIT

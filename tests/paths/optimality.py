@@ -8,27 +8,27 @@ import numpy as np
 KKT = 1e-9
 
 
-def violation_at(motion, K, theta, beta, mu):
+def violation_at(parametric, K, theta, beta, mu):
     """Largest violation of the optimality conditions by (β, μ) at θ, relative to the scale of the problem there."""
-    now, n = motion.at(theta), len(K)
-    f = np.tile(K @ beta.reshape(-1, n).sum(axis=0), motion.size // n)
-    r = f + now.linear + np.where(motion.group >= 0, mu[motion.group] if len(mu) else 0.0, 0.0)
+    now, n = parametric.at(theta), len(K)
+    f = np.tile(K @ beta.reshape(-1, n).sum(axis=0), parametric.size // n)
+    r = f + now.linear + np.where(parametric.group >= 0, mu[parametric.group] if len(mu) else 0.0, 0.0)
     width = now.upper - now.lower
     near = 1e-10 * width
     can_rise, can_fall = beta < now.upper - near, beta > now.lower + near
     wrong = max(np.max(-r[can_rise], initial=0.0), np.max(r[can_fall], initial=0.0))
     bound = max(np.max(np.abs(now.lower)), np.max(np.abs(now.upper)))
     scale = np.max(np.abs(now.linear)) + np.max(np.abs(np.diagonal(K))) * bound
-    sums = [abs(np.sum(beta[motion.group == g]) - now.total[g]) for g in range(len(now.total))]
+    sums = [abs(np.sum(beta[parametric.group == g]) - now.total[g]) for g in range(len(now.total))]
     outside = np.max(np.maximum(now.lower - beta, beta - now.upper))
     return max(wrong / scale, max([0.0, outside, *sums]) / max(bound, 1e-300))
 
 
 def direct_violation(path, theta):
     """The same of a path."""
-    beta, mu = path.pieces.beta(path.motion, theta), path.pieces.multipliers(theta)
+    beta, mu = path.pieces.beta(path.parametric, theta), path.pieces.multipliers(theta)
     K = np.asarray(path.X) if path.kernel.psd is None and path.X.shape[0] == path.X.shape[1] else path.kernel(path.X)
-    return violation_at(path.motion, K, theta, beta, mu)
+    return violation_at(path.parametric, K, theta, beta, mu)
 
 
 def assert_exact(path, seed=0, count=12, every_breakpoint=True):

@@ -48,7 +48,7 @@ def test_a_refined_answer_is_the_optimum_rounded(seed, task):
     K = X @ X.T
     path = hinge.regularization_path(K, y, kernel="precomputed", C_min=1e-4, C_max=1e5, task=task, epsilon=0.1)
     for C in (3.0, 7e4):
-        exact = optimum(path.motion, K, C, path.pieces.places(path.pieces.segment(C)), path.intercept(C))
+        exact = optimum(path.parametric, K, C, path.pieces.places(path.pieces.segment(C)), path.intercept(C))
         assert exact.violation <= 1e-30  # the index sets are the right ones
         assert exact.outside <= 0
 

@@ -56,12 +56,12 @@ def test_where_the_offset_is_an_interval_a_fresh_fit_takes_the_same_point(data):
     """The middle, docs/math (212), whether a path led there or not."""
     K, y, task = data()
     path = regularization_path(K, y, kernel="precomputed", C_min=1e-4, C_max=10.0, task=task, epsilon=0.1)
-    engine = Engine(open_access(Precomputed(), K), path.motion.group, path.motion.size // len(y))
+    engine = Engine(open_access(Precomputed(), K), path.parametric.group, path.parametric.size // len(y))
     intervals = 0
     for C in np.geomspace(1.1e-4, 9.0, 60):
-        engine.start(path.motion, C)
-        assert engine.set.mu[0] == pytest.approx(path.intercept(C), abs=1e-9), C
-        intervals += path.pieces.margin_sizes[path.pieces.segment(C)] == 0
+        engine.start(path.parametric, C)
+        assert engine.active_set.mu[0] == pytest.approx(path.intercept(C), abs=1e-9), C
+        intervals += np.diff(path.pieces.offset)[path.pieces.segment(C)] == 0
     assert intervals > 5
     assert_exact(path)
 
@@ -83,7 +83,7 @@ def test_dependent_columns_are_exchanged_not_added():
     X, y = TARGETS["twice with other targets"]
     path = epsilon_path(X, y, epsilon_min=0.0, epsilon_max=2.0, C=10.0, kernel="linear")
     assert path.counts.exchanges > 0
-    assert np.max(path.pieces.margin_sizes) <= 3
+    assert np.max(np.diff(path.pieces.offset)) <= 3
     assert_exact(path)
 
 
@@ -246,9 +246,9 @@ def test_index_sets_say_where_alpha_is():
         assert np.all(alpha[inside] == C)
         assert np.all((alpha[margin] >= 0) & (alpha[margin] <= C))
         assert sorted([*outside, *margin, *inside]) == list(range(len(y)))
-    sizes = path.pieces.index_set_sizes(path.motion.size)
+    sizes = path.pieces.index_set_sizes(path.parametric.size)
     assert np.all(sizes.sum(axis=1) == len(y))
-    np.testing.assert_array_equal(sizes[:, 2], path.pieces.margin_sizes)
+    np.testing.assert_array_equal(sizes[:, 2], np.diff(path.pieces.offset))
 
 
 def test_limits_keep_the_part_that_was_followed():

@@ -105,8 +105,8 @@ def test_rounding_bounds_what_sums_lose():
             bound = rounding.bound(rounding.reach(Z), rounding.size(beta), b)
             assert np.all(np.abs(found - exact) <= bound)
             assert np.all(bound < 1e-12 * scale * n**1.5 + 1e-12)
-            np.testing.assert_array_equal(rounding.settle(found, Z, beta, b), found)
-            assert not rounding.settle(0.9 * bound, Z, beta, b).any()
+            np.testing.assert_array_equal(rounding.zero_ties(found, Z, beta, b), found)
+            assert not rounding.zero_ties(0.9 * bound, Z, beta, b).any()
 
 
 def test_steps_that_rounding_cannot_tell_apart_are_one():

@@ -41,7 +41,7 @@ def violation(path, theta):
     K, alpha = path.kernel(path.X), path.alpha(theta)
     f = K @ path.coefficients(theta)
     r = f[path.first] - f[path.second] - 1
-    cost = path.motion.at(theta).upper
+    cost = path.parametric.at(theta).upper
     assert np.all(alpha >= 0)
     assert np.all(alpha <= cost * (1 + 1e-12))
     near = 1e-10 * cost
@@ -191,7 +191,7 @@ def test_what_a_path_refuses():
     path = hinge.ranking_path(X, grade, qid)
     with pytest.raises(ValueError, match="outside the path"):
         path.predict(X, 1.5)
-    with pytest.raises(ValueError, match="X has 1 features, but the path was made with 2"):
+    with pytest.raises(ValueError, match="X has 1 features, but the path was computed with 2"):
         path.ndcg(X[:, :1], grade, qid)
     holed = np.where(np.arange(96).reshape(48, 2) == 31, np.nan, X)
     for ask in (lambda: path.predict(holed, 0.5), lambda: path.ndcg(holed, grade, qid)):
@@ -203,13 +203,13 @@ def test_what_a_path_refuses():
         path.ndcg(X, 0 * grade, qid)
     with pytest.raises(ValueError, match="k=0"):
         path.ndcg(X, grade, qid, k=0)
-    with pytest.raises(TimeoutError, match="before the beginning"):
+    with pytest.raises(TimeoutError, match="before the solution at the start"):
         hinge.ranking_path(X, grade, qid, max_time=1e-9)
 
 
 def test_a_path_that_is_stopped_is_exact_as_far_as_it_goes(monkeypatch):
     monkeypatch.setattr("hinge.ranking.path.Engine.follow", partialmethod(Engine.follow, max_events=5))
-    with pytest.warns(ConvergenceWarning, match="instead of 1"):
+    with pytest.warns(ConvergenceWarning, match="before 1"):
         path = hinge.ranking_path(*items("plain"), C=5.0, kernel="rbf", gamma=0.5)
     assert 0 < path.high < 1
     assert violation(path, path.high) <= 1e-9

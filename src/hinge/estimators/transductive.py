@@ -18,11 +18,11 @@ from hinge.estimators.common.rollback import rollback
 from hinge.estimators.kernel.base import Subproblem
 from hinge.estimators.kernel.one_vs_one import PairwiseClassifier
 from hinge.formulations import CSVC
-from hinge.kernels import DirectAccess, FunctionKernel, Kernel, Precomputed, check_cache_size
+from hinge.kernels import DirectAccess, FunctionKernel, Kernel, Precomputed, cache_bytes, check_cache_size
 from hinge.model import Expansion
 from hinge.paths.engine import path_access
 from hinge.problems import Array, Certificate, History, Status, certify
-from hinge.transduction import OutOfTime, Transduction, correction, deal
+from hinge.transduction import TimeLimitReached, Transduction, share_correction, stratified_folds
 from hinge.validation import check_choice, check_integer, check_number
 
 #: The shares of positives among the labelled and among the predictions for the unlabelled may differ by so much.
@@ -223,7 +223,7 @@ class TransductiveSVC(PairwiseClassifier):
     def _transduce(self, data: Data, whole: Data, k: int, kernel: Kernel) -> None:
         began = time.monotonic()
         sign = np.where(data.y == self.classes_[1], 1.0, -1.0)
-        access = path_access(kernel, whole.X, self.cache_size)
+        access = path_access(kernel, whole.X, cache_bytes(self.cache_size))
         if not np.isfinite(access.diagonal()).all():
             raise ValueError("kernel values of these data are not finite: they overflow. Scale the data")
         found = Transduction(access, sign, self.C * data.weight, None, self.cache_size, self.max_time)
@@ -263,14 +263,14 @@ class TransductiveSVC(PairwiseClassifier):
             return labelled
         if self.positive_fraction is not None:
             return float(self.positive_fraction)
-        groups = deal(sign)
+        groups = stratified_folds(sign)
         if not groups:
             return labelled
         try:
-            values = found.without(groups)
-        except OutOfTime:  # `run` will say so
+            values = found.leave_out(groups)
+        except TimeLimitReached:  # `run` will say so
             return predicted
-        return float(np.clip(predicted + correction(sign, values, data.weight), 0.0, 1.0))
+        return float(np.clip(predicted + share_correction(sign, values, data.weight), 0.0, 1.0))
 
     def _warn_of_share(self, labelled: float, predicted: float, n: int, k: int) -> None:
         """The balance constraint is only as good as the labelled samples are typical."""

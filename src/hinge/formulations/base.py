@@ -15,7 +15,7 @@ class Formulation(ABC):
     """Conversion of labels and costs to problem (1), and of its solution to a decision function.
 
     A subclass defines the dual problem in `dual`. Costs, ε, ν and margins may be linear functions of a parameter θ:
-    arrays with two rows, the value at θ = 0 and the rate (`hinge.problems.parametric`). Then `parametric` is the
+    arrays with two rows, the value at θ = 0 and the rate (`hinge.problems.dual`). Then `parametric` is the
     problem that a path follows.
     """
 
@@ -67,11 +67,4 @@ def difference(alpha: Array) -> Array:
 
 def scaled_cost(cost: Array, h: float) -> Array:
     """Return h · cost, the bound of |β| for a loss with slopes up to h."""
-    if h == 1:
-        return cost
     return np.broadcast_to(h, cost.shape) if np.isinf(h) else scaled(cost, h)
-
-
-def equality_totals(bias: bool) -> Array:
-    """Return the right-hand side of Σβ = 0, which a free bias b implies; without a bias there is no row."""
-    return np.zeros(1 if bias else 0)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hinge.formulations.base import Formulation, equality_totals, scaled_cost
+from hinge.formulations.base import Formulation, scaled_cost
 from hinge.losses import Hinge, QuadraticConjugate
 from hinge.model import Expansion
 from hinge.problems import Array, Dual, broadcast_ratio
@@ -22,10 +22,10 @@ def margin_dual(
     min ½βᵀKβ + Σ (½ (δ/Cᵢ) βᵢ² − ρ yᵢ βᵢ),  0 ≤ yᵢβᵢ ≤ h Cᵢ,  Σβ = 0.  `margin` replaces ρ by one value per sample.
     """
     rho, delta, h = conjugate
-    lower, upper = signed_bounds(y, scaled_cost(cost, h))
+    lower, upper = signed_bounds(y, cost if h == 1 else scaled_cost(cost, h))
     target = y * margin if margin is not None else y if rho == 1 else rho * y
     ridge = broadcast_ratio(delta, cost) if delta else None
-    return Dual(target, lower, upper, y, equality_totals(bias), ridge=ridge)
+    return Dual(target, lower, upper, y, np.zeros(int(bias)), ridge=ridge)
 
 
 def signed_bounds(y: Array, cost: Array) -> tuple[Array, Array]:

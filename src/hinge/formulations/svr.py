@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hinge.formulations.base import Formulation, difference, equality_totals, scaled_cost, split_signs
+from hinge.formulations.base import Formulation, difference, scaled_cost, split_signs
 from hinge.losses import QuadraticConjugate
 from hinge.model import Expansion
 from hinge.problems import Array, Dual, broadcast_ratio, scaled
@@ -26,10 +26,10 @@ def residual_dual(
     `split`: two variables per sample in (1), which a tube of positive width requires.
     """
     epsilon, delta, h = conjugate
-    upper = scaled_cost(cost, h)
+    upper = cost if h == 1 else scaled_cost(cost, h)
     lower = scaled(upper, -1.0) if cost_star is None else -cost_star
     ridge = broadcast_ratio(delta, cost) if delta else None
-    return Dual(y, lower, upper, np.ones(y.shape), equality_totals(bias), tube=epsilon, ridge=ridge, split=split)
+    return Dual(y, lower, upper, np.ones(y.shape), np.zeros(int(bias)), tube=epsilon, ridge=ridge, split=split)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from hinge.io.arrays import check_values, read_dtype
 from hinge.io.encode import MAX_DEPTH, SCALARS, SPARSE, check_csr
 from hinge.io.errors import NEWER, Flaw
 from hinge.io.estimators import rebuild
-from hinge.io.registry import ENUMS, FORMER_NAMES, PLAIN, RECORDS, fields_of, fits, required_fields
+from hinge.io.registry import ENUMS, FORMER_FIELDS, FORMER_NAMES, PLAIN, RECORDS, fields_of, fits, required_fields
 
 T = TypeVar("T")
 
@@ -137,7 +137,9 @@ class Decoder:
         if cls is None:
             raise Flaw(f"it holds an object of the unknown class {name[:40]!r}", NEWER)
         fields = fields_of(cls)
-        if not required_fields(cls) <= set(expect(nodes, dict)) <= set(fields):
+        if not FORMER_FIELDS.keys().isdisjoint(expect(nodes, dict)):
+            nodes = {FORMER_FIELDS.get(field, field): node for field, node in nodes.items()}
+        if not required_fields(cls) <= set(nodes) <= set(fields):
             raise Flaw(f"an object of class {name} has the wrong fields")
         values = {}
         for field, node in nodes.items():

@@ -134,6 +134,9 @@ PLAIN = frozenset((type(None), bool, int, str))
 #: Names of classes in files written by earlier versions.
 FORMER_NAMES = {"Stand": "WarmStart", "Motion": "ParametricProblem"}
 
+#: Names of fields in files written by earlier versions.
+FORMER_FIELDS = {"motion": "parametric"}
+
 ENUMS: dict[str, type[Enum]] = {cls.__name__: cls for cls in (problems.Status,)}
 
 

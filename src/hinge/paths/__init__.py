@@ -1,4 +1,4 @@
-"""Paths: the exact solution as a function of C, weights, ε, ν or λ; adding and removing samples."""
+"""Paths: exact solutions as functions of C, weights, ε, ν or λ; addition and removal of samples."""
 
 from hinge.paths.approximate import ApproximatePath, approximate_path
 from hinge.paths.breakpoints import Pieces
@@ -7,13 +7,16 @@ from hinge.paths.one_vs_one import OneVsOnePaths, one_vs_one_paths
 from hinge.paths.path import PathModel, SolutionPath
 from hinge.paths.quadratic_loss.path import QuadraticLossPath, quadratic_loss_path
 from hinge.paths.regularization import epsilon_path, nu_path, regularization_path, weight_path
-from hinge.paths.validation import Best, PiecewiseQuadratic, StepFunction
+from hinge.paths.validation_error import Best, PiecewiseQuadratic, StepFunction
 from hinge.problems import ParametricProblem
+
+Motion = ParametricProblem  # former name, still public
 
 __all__ = [
     "ApproximatePath",
     "Best",
     "Counts",
+    "Motion",
     "OneVsOnePaths",
     "ParametricProblem",
     "PathError",

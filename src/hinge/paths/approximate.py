@@ -1,4 +1,4 @@
-"""When exact breakpoints are too many: a path of few knots with a certified gap between them."""
+"""Approximate regularization paths: solutions at few values of C, interpolated with a certified gap."""
 
 from __future__ import annotations
 
@@ -10,30 +10,34 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hinge.formulations import CSVC, SVR
-from hinge.kernels import Access, Kernel, Precomputed, expand
+from hinge.kernels import Access, Kernel, Precomputed, cache_bytes, expand
 from hinge.model import KernelModel
 from hinge.paths.engine import Progress, path_access
 from hinge.paths.path import PathModel
 from hinge.paths.piecewise import check_rows
 from hinge.paths.regularization import check_both_classes, check_range, check_samples, check_vector
 from hinge.problems import Array, ParametricProblem, certify
-from hinge.problems.parametric import proportional
+from hinge.problems.dual import proportional
 from hinge.solvers import Auto
+
+MIN_GAP = 1e-9  # smaller gaps are refused: they are close to the rounding errors of the solutions at the knots
+MIN_KNOT_RATIO = 1 + 1e-6  # an interval with a smaller ratio of its ends is not divided
+MAX_ATTEMPTS = 8  # solutions of one knot, with tolerances divided by 10, until its gap is small enough
 
 
 @dataclass(frozen=True)
 class ApproximatePath:
-    """A solution for every C whose relative duality gap is at most `gap`; made by `approximate_path`.
+    """Solution for every C with a relative duality gap of at most `gap`; returned by `approximate_path`.
 
-    Between two knots the solution is interpolated: it stays feasible, and its gap is at most a parabola whose
-    coefficients are known.                                                                docs/math (225)
+    Between two knots the solution is interpolated. It remains feasible, and its gap is bounded by a parabola with known
+    coefficients.                                                                docs/math (225)
 
     Attributes
     ----------
     knots : ndarray
         Values of C at which the problem was solved, ascending.
     gap : float
-        The relative gap that was asked for; `gap_bound(C)` is the one at C.
+        Largest relative gap; `gap_bound(C)` is a bound at C.
     """
 
     task: str
@@ -49,10 +53,11 @@ class ApproximatePath:
     intercepts: Array
     linear: Array  # −pᵀα
     losses: Array  # Σ wᵢ ξᵢ
-    norms: Array  # ‖w‖² at the knots
-    products: Array  # ⟨w, w'⟩ of neighbours
+    norms: Array  # ‖w‖²
+    products: Array  # ⟨w, w'⟩ of neighbouring knots
 
-    def _place(self, C: float) -> tuple[int, float]:
+    def _interval(self, C: float) -> tuple[int, float]:
+        """Return the index of the interval between knots that contains C, and the relative position in it."""
         C = float(C)
         if not self.low * (1 - 1e-12) <= C <= self.high * (1 + 1e-12):
             raise ValueError(f"C={C!r} is outside the path, which runs from {self.low!r} to {self.high!r}")
@@ -60,8 +65,8 @@ class ApproximatePath:
         return k, float(np.clip((C - self.knots[k]) / (self.knots[k + 1] - self.knots[k]), 0.0, 1.0))
 
     def gap_bound(self, C: float) -> float:
-        """An upper bound on (primal − dual) / primal of the solution at C, never above `gap`."""
-        k, s = self._place(C)
+        """Return an upper bound on (primal − dual) / primal of the solution at C; at most `gap`."""
+        k, s = self._interval(C)
         two = slice(k, k + 2)
         product = float(self.products[k])
         a, b, c = gap_parabola(self.knots[two], self.linear[two], self.losses[two], self.norms[two], product)
@@ -71,17 +76,17 @@ class ApproximatePath:
         return float(bound / max(dual + bound, np.finfo(float).tiny))
 
     def coefficients(self, C: float) -> Array:
-        """β with f(x) = Σ βᵢ k(xᵢ, x) + b."""
-        k, s = self._place(C)
+        """Return β with f(x) = Σ βᵢ k(xᵢ, x) + b."""
+        k, s = self._interval(C)
         return (1 - s) * self.betas[k] + s * self.betas[k + 1]
 
     def intercept(self, C: float) -> float:
-        """b."""
-        k, s = self._place(C)
+        """Return b."""
+        k, s = self._interval(C)
         return float((1 - s) * self.intercepts[k] + s * self.intercepts[k + 1])
 
     def decision_function(self, X: Any, C: float) -> Array:
-        """Decision values at the rows of X."""
+        """Return decision values at the rows of X."""
         beta = self.coefficients(C)
         X = check_rows(self.kernel, X, self.X.shape[1])
         if isinstance(self.kernel, Precomputed):
@@ -89,20 +94,20 @@ class ApproximatePath:
         return expand(self.kernel, X, self.X, beta) + self.intercept(C)
 
     def model(self, C: float) -> PathModel:
-        """The machine at C."""
+        """Return the model at C."""
         beta = self.coefficients(C)
         support: NDArray[np.intp] = np.flatnonzero(beta)
         vectors = None if isinstance(self.kernel, Precomputed) else self.X[support]
-        machine = KernelModel(self.kernel, vectors, beta[support][:, None], np.array([self.intercept(C)]))
-        return PathModel(machine, self.classes, support, len(self.y))
+        model = KernelModel(self.kernel, vectors, beta[support][:, None], np.array([self.intercept(C)]))
+        return PathModel(model, self.classes, support, len(self.y))
 
     def _check_loaded(self) -> None:
-        """The arrays belong together (they may come from a file)."""
+        """Raise if the arrays of a loaded path are inconsistent."""
         n, count = self.X.shape[0], len(self.knots)
         columns = (self.intercepts, self.linear, self.losses, self.norms)
         sizes = (len(self.y), len(self.products), *self.betas.shape, *map(len, columns))
         if count < 2 or sizes != (n, count - 1, count, n, *[count] * 4):
-            raise ValueError("the internal representation of the path was altered")
+            raise ValueError("the arrays of the path are inconsistent")
 
     def __repr__(self) -> str:
         return (
@@ -128,10 +133,10 @@ def approximate_path(
     cache_size: float | str = "auto",
     progress: Progress | None = None,
 ) -> ApproximatePath:
-    """A path over C that is not exact, but proven to be within `gap` of the optimum everywhere.
+    """Compute a path over C with a relative duality gap of at most `gap` everywhere.
 
-    For large data with very many breakpoints: the number of knots grows like log(C_max / C_min) / √gap, whatever the
-    number of samples is. Parameters as in `regularization_path`.
+    It is meant for large data, for which an exact path has very many breakpoints. The number of knots grows like
+    log(C_max / C_min) / √gap and does not depend on the number of samples. Parameters as in `regularization_path`.
 
     Parameters
     ----------
@@ -139,34 +144,34 @@ def approximate_path(
         Largest relative duality gap, (primal − dual) / primal, at any C.
     """
     low, high = check_range("C", C_min, C_max)
-    if not 1e-9 <= gap < 1:
-        raise ValueError(f"gap={gap!r} must lie in [1e-9, 1)")
+    if not MIN_GAP <= gap < 1:
+        raise ValueError(f"gap={gap!r} must lie in [{MIN_GAP:g}, 1)")
     samples = check_samples(X, y, task, kernel, degree, gamma, coef0)
     weight = check_vector("sample_weight", sample_weight, samples.n, 1.0)
     check_both_classes(samples, weight)
     cost = proportional(weight)
     if task == "classification":
-        moving = CSVC(samples.y, cost).parametric()
+        parametric = CSVC(samples.y, cost).parametric()
     else:
-        moving = SVR(samples.y, cost, check_vector("epsilon", epsilon, samples.n)).parametric()
-    access = path_access(samples.kernel, samples.X, cache_size)
-    knots = {C: _solve(moving, access, C, gap, None) for C in (low, high)}
+        parametric = SVR(samples.y, cost, check_vector("epsilon", epsilon, samples.n)).parametric()
+    access = path_access(samples.kernel, samples.X, cache_bytes(cache_size))
+    knots = {C: _solve(parametric, access, C, gap, None) for C in (low, high)}
     pending = [(low, high)]
     while pending:
         left, right = pending.pop()
-        if _close(knots[left], knots[right], gap) or right / left < 1 + 1e-6:
+        if _gap_holds(knots[left], knots[right], gap) or right / left < MIN_KNOT_RATIO:
             continue
         middle = float(np.sqrt(left * right))
-        knots[middle] = _solve(moving, access, middle, gap, knots[left].alpha)
+        knots[middle] = _solve(parametric, access, middle, gap, knots[left].alpha)
         pending += [(middle, right), (left, middle)]
         if progress is not None and progress({"iteration": len(knots), "primal": middle}) is False:
-            raise KeyboardInterrupt("the approximate path was stopped; its knots do not yet reach the gap asked for")
-    found = [knots[C] for C in sorted(knots)]
+            raise KeyboardInterrupt("progress returned False before the approximate path reached its gap")
+    ordered = [knots[C] for C in sorted(knots)]
     return ApproximatePath(
         task, samples.kernel, samples.X, samples.y, samples.classes, low, high, float(gap),
-        np.array([k.C for k in found]), np.array([k.beta for k in found]), np.array([k.offset for k in found]),
-        np.array([k.linear for k in found]), np.array([k.loss for k in found]), np.array([k.norm for k in found]),
-        np.array([a.beta @ b.f for a, b in pairwise(found)]),
+        np.array([k.C for k in ordered]), np.array([k.beta for k in ordered]), np.array([k.offset for k in ordered]),
+        np.array([k.linear for k in ordered]), np.array([k.loss for k in ordered]), np.array([k.norm for k in ordered]),
+        np.array([a.beta @ b.f for a, b in pairwise(ordered)]),
     )  # fmt: skip
 
 
@@ -180,7 +185,7 @@ class _Knot:
     linear: float
     loss: float
 
-    summed: ClassVar = ("C", "linear", "loss", "norm")
+    interpolated: ClassVar = ("C", "linear", "loss", "norm")
 
     @property
     def norm(self) -> float:
@@ -188,25 +193,25 @@ class _Knot:
         return float(self.beta @ self.f)
 
 
-def _solve(moving: ParametricProblem, access: Access, C: float, gap: float, start: Array | None) -> _Knot:
-    """The solution at C, with a gap well below what is asked for."""
-    problem, tol = moving.problem(access, C), min(1e-3, 0.1 * gap)
-    for _ in range(8):
+def _solve(parametric: ParametricProblem, access: Access, C: float, gap: float, start: Array | None) -> _Knot:
+    """Solve the problem at C with a tenth of the gap."""
+    problem, tol = parametric.problem(access, C), min(1e-3, 0.1 * gap)
+    for _ in range(MAX_ATTEMPTS):
         solution = Auto(tol=tol).solve(problem, None if start is None else np.clip(start, problem.lower, problem.upper))
         certificate = certify(problem, *solution.point)
         if certificate.gap <= 0.1 * gap * certificate.primal:
             break
         tol, start = 0.1 * tol, solution.alpha
-    beta = (moving.sign * solution.alpha).reshape(-1, access.n).sum(axis=0)
+    beta = (parametric.sign * solution.alpha).reshape(-1, access.n).sum(axis=0)
     f = access.matvec(beta)
     loss = max(0.0, (certificate.primal - 0.5 * float(beta @ f)) / C)
     return _Knot(C, solution.alpha, beta, f, float(solution.mu[0]), -float(problem.p @ solution.alpha), loss)
 
 
 def gap_parabola(C: Array, linear: Array, loss: Array, norm: Array, product: float) -> tuple[float, float, float]:
-    """(a, b, c) with gap ≤ a + bs + cs² on the way from the first to the second of two knots.              (225)
+    """Return (a, b, c) with gap ≤ a + bs + cs² between two knots, s = 0 at the first and 1 at the second.    (225)
 
-    ‖w(s)‖² − linear(s) + C(s) loss(s): losses are convex in (w, b), everything else is as written.
+    The bound is ‖w(s)‖² − linear(s) + C(s) loss(s), where the convex loss is bounded by its interpolation.
     """
     a = norm[0] - linear[0] + C[0] * loss[0]
     b = 2 * (product - norm[0]) - (linear[1] - linear[0]) + C[0] * (loss[1] - loss[0]) + loss[0] * (C[1] - C[0])
@@ -214,11 +219,11 @@ def gap_parabola(C: Array, linear: Array, loss: Array, norm: Array, product: flo
     return float(a), float(b), float(c)
 
 
-def _close(first: _Knot, second: _Knot, gap: float) -> bool:
-    """Whether the gap stays below `gap` times the (growing) optimum between two knots."""
-    C, linear, loss, norm = (np.array([getattr(k, name) for k in (first, second)]) for name in _Knot.summed)
+def _gap_holds(first: _Knot, second: _Knot, gap: float) -> bool:
+    """Whether the gap is below `gap` times the optimal value, which increases with C, between two knots."""
+    C, linear, loss, norm = (np.array([getattr(k, name) for k in (first, second)]) for name in _Knot.interpolated)
     a, b, c = gap_parabola(C, linear, loss, norm, float(first.beta @ second.f))
-    top = max(a, a + b + c)
+    largest = max(a, a + b + c)
     if c < 0 and 0 < -b / (2 * c) < 1:
-        top = max(top, a - b * b / (4 * c))
-    return top <= gap * (first.linear - 0.5 * first.norm)
+        largest = max(largest, a - b * b / (4 * c))
+    return largest <= gap * (first.linear - 0.5 * first.norm)

@@ -1,7 +1,8 @@
-"""The compiled active set engine with a problem in motion: start, follow, ask."""
+"""Python interface of the compiled parametric active-set method."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,27 +14,51 @@ from hinge.control import RunControl
 from hinge.kernels import Access, PairAccess, Precomputed, cache_bytes, open_access
 from hinge.paths.breakpoints import Pieces
 from hinge.problems import Array, ParametricProblem, Status
+from hinge.problems.dual import Values
 from hinge.solvers import SMO
+from hinge.solvers.feasibility import nearest_feasible
 
-#: A kernel matrix up to this share of the memory budget is computed once and for all.
-WHOLE_SHARE = 0.6
+#: Share of the memory budget up to which the whole kernel matrix is computed in advance.
+WHOLE_MATRIX_SHARE = 0.6
 
-#: How near the optimum the point must be from which a path is started; it need not be nearer.
+#: KKT violation at which SMO stops and the active-set method takes over, which computes the exact solution.
 START_TOL = 1e-3
 
-#: KKT violations above this, relative to the scale of the problem, are not an answer.
-EXACT = 1e-9
+#: Iterations after which SMO stops in any case: a number, and one for every variable.
+START_ITERATIONS, START_ITERATIONS_PER_VARIABLE = 2000, 20
+
+#: KKT violation, relative to the scale of the problem, above which a path is reported as failed.
+MAX_VIOLATION = 1e-9
+
+#: Smallest time limit, in seconds: the core takes zero for no limit.
+MIN_SECONDS = 1e-9
 
 Progress = Callable[[dict[str, Any]], Any]
 
 
 class PathError(RuntimeError):
-    """A path that could not be followed to its end."""
+    """A path could not be followed to its end."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What happened on the way."""
+    """Numbers of events and corrections along a path.
+
+    Attributes
+    ----------
+    events : int
+        Breakpoints: a variable reaches or leaves a bound.
+    exchanges : int
+        Events at which one variable enters the margin and another one leaves it.
+    idle : int
+        Events that did not change θ.
+    repairs, refactorings : int
+        Corrections of index sets, and new factorizations, because of rounding errors.
+    violation : float
+        Largest relative KKT violation.
+    mean_margin : float
+        Mean number of variables between their bounds.
+    """
 
     events: int = 0
     exchanges: int = 0
@@ -44,85 +69,198 @@ class Counts:
     mean_margin: float = 0.0
 
     @classmethod
-    def of(cls, run: _core.PathRun) -> Counts:
-        """From the record of the compiled engine."""
-        same = ("events", "exchanges", "idle", "repairs", "refactorings", "violation")
-        return cls(**{name: getattr(run, name) for name in same}, mean_margin=run.margin_sum / max(1, run.events))
+    def from_run(cls, run: _core.PathRun) -> Counts:
+        """Return the counts of a run of the core."""
+        return cls(
+            run.events,
+            run.exchanges,
+            run.idle,
+            run.repairs,
+            run.refactorings,
+            run.violation,
+            run.margin_sum / max(1, run.events),
+        )
 
 
 @dataclass
 class Engine:
-    """An `ActiveSet` over the kernel matrix behind `access`."""
+    """Active-set method for parametric problems over the kernel matrix behind `access`.
+
+    It holds a solution, which `start` computes at one value of θ and `follow` moves to another one.
+    """
 
     access: Access
     group: Any
     slots: int
-    cache_size: float | str = "auto"
+    cache_bytes: int = -1  # −1: the default budget
     threads: int = 1
-    set: Any = field(init=False)
+    active_set: Any = field(init=False)
 
     def __post_init__(self) -> None:
-        budget, access = cache_bytes(self.cache_size), self.access
-        if isinstance(access, PairAccess):  # f lives on samples, and so do rows
+        access = self.access
+        if self.cache_bytes < 0:
+            self.cache_bytes = cache_bytes("auto")
+        if isinstance(access, PairAccess):  # f has one value per sample, and so have kernel rows
             pairs = (access.first, access.second)
-            self.set = _core.ActiveSet(access.base.gram, 1, self.group, budget, self.threads, *pairs)
+            self.active_set = _core.ActiveSet(access.base.gram, 1, self.group, self.cache_bytes, self.threads, *pairs)
         else:
-            self.set = _core.ActiveSet(access.gram, self.slots, self.group, budget, self.threads)
+            self.active_set = _core.ActiveSet(access.gram, self.slots, self.group, self.cache_bytes, self.threads)
 
     def start(
-        self, motion: ParametricProblem, theta: float, beta: Array | None = None, max_time: float | None = None
+        self,
+        parametric: ParametricProblem,
+        theta: float,
+        beta: Array | None = None,
+        control: RunControl | None = None,
     ) -> Counts:
-        """The optimum at θ, from `beta` or from a solver's answer."""
+        """Compute the solution at θ from the approximate solution `beta`, by default that of SMO."""
+        values = parametric.at(theta)
+        control = None if control is None else control.without_callback()  # which reports events along the path
         if beta is None:
-            quick = SMO(tol=START_TOL, max_iter=2000 + 20 * motion.size, max_time=max_time, cache_size=self.cache_size)
-            beta = motion.sign * quick.solve(motion.problem(self.access, theta)).alpha
-        run = self.set.start(np.ascontiguousarray(beta), *motion.at(theta), max_time or 0.0, -1)
-        self._check(run)
-        if Status(run.status) is not Status.SOLVED:
-            raise TimeoutError(f"max_time={max_time} s was over before the beginning of the path was found")
-        return Counts.of(run)
+            beta = self._approximate_solution(parametric, theta, values, control)
+        run = self.active_set.start(np.ascontiguousarray(beta), *values, _seconds(control), -1, control)
+        check_run(run)
+        if run.status != Status.SOLVED:
+            raise TimeoutError("max_time was reached before the solution at the start of the path was found")
+        return Counts.from_run(run)
+
+    def _approximate_solution(
+        self, parametric: ParametricProblem, theta: float, values: Values, control: RunControl | None
+    ) -> Array:
+        if values.total.any():
+            beta = parametric.sign * nearest_feasible(parametric.problem(self.access, theta))
+        else:
+            beta = np.clip(0.0, values.lower, values.upper)
+        run = _core.smo(
+            self.access.gram,
+            linear=values.linear,
+            lower=values.lower,
+            upper=values.upper,
+            group=self.group,
+            slots=self.slots,
+            beta=beta,
+            tolerance=START_TOL,
+            stop_on_gap=False,
+            shrinking=True,
+            max_iterations=START_ITERATIONS + START_ITERATIONS_PER_VARIABLE * len(beta),
+            max_seconds=_seconds(control) or -1.0,
+            cache_bytes=self.cache_bytes,
+            double_rows=True,
+            control=control,
+        )
+        if run.error is not None:
+            raise run.error
+        return beta
 
     def follow(
         self,
-        motion: ParametricProblem,
+        parametric: ParametricProblem,
         low: float,
         high: float,
         *,
         record: bool = True,
-        max_time: float | None = None,
         max_events: int = -1,
-        progress: Progress | None = None,
+        control: RunControl | None = None,
     ) -> tuple[Pieces | None, Counts, Status, float]:
-        """Along θ from `low`, where the engine stands, to `high`: the pieces, what happened, and how far it got."""
-        run = self.set.follow(
-            *motion.rates(), low, high - low, record, max_time or 0.0, max_events, RunControl(callback=progress)
+        """Follow the solution from θ = `low`, where it is, to `high`.
+
+        Returns
+        -------
+        pieces : Pieces or None
+            The piecewise linear solution, if `record`.
+        counts : Counts
+        status : Status
+            SOLVED, or why the path ends before `high`.
+        reached : float
+            The last θ.
+        """
+        run = self.active_set.follow(
+            *parametric.rates(), low, high - low, record, _seconds(control), max_events, control
         )
-        self._check(run)
-        pieces = None if run.record is None else Pieces.from_record(run.record)
-        return pieces, Counts.of(run), Status(run.status), run.reached
-
-    @staticmethod
-    def _check(run: _core.PathRun) -> None:
-        if run.error is not None:
-            raise run.error
-        if run.infeasible:
-            raise PathError(
-                f"at {run.reached:.6g} the problem has no feasible point any more: one side has no sample of "
-                "positive weight left. Keep at least one sample of each class"
+        check_run(run)
+        pieces = None
+        if run.record is not None:
+            columns, shape = run.record, (len(run.record.start), parametric.total.shape[1])
+            pieces = Pieces(
+                columns.start,
+                columns.stop,
+                columns.mu.reshape(shape),
+                columns.mu_rate.reshape(shape),
+                columns.offset,
+                columns.margin,
+                columns.value,
+                columns.rate,
+                columns.changed_at,
+                columns.changed,
+                columns.place,
+                columns.violation,
             )
-        inexact = run.status == Status.SOLVED and not run.violation <= EXACT
-        if run.status == Status.NUMERICAL or inexact:
-            raise PathError(
-                f"rounding errors stopped the path at {run.reached:.6g} (KKT violation "
-                f"{run.violation:.1e}). Scale the data, for example with StandardScaler"
-            )
+        return pieces, Counts.from_run(run), Status(run.status), run.reached
 
 
-def path_access(kernel: Any, X: Any, cache_size: float | str = "auto", threads: int = 1) -> Access:
-    """Kernel access for a path: the whole matrix where it fits the budget, rows on demand otherwise."""
-    budget = cache_bytes(cache_size)
-    access = open_access(kernel, X, budget_bytes=budget, threads=threads)
-    if isinstance(kernel, Precomputed) or 8 * access.n**2 > WHOLE_SHARE * budget:
+    def follow_rates(self, rates: Values, control: RunControl | None = None) -> tuple[Counts, Status]:
+        """Follow the solution while the data change by `rates`, without a record."""
+        run = self.active_set.follow(*rates, 0.0, 1.0, False, _seconds(control), -1, control)
+        check_run(run)
+        return Counts.from_run(run), Status(run.status)
+
+
+def polished_start(
+    parametric: ParametricProblem, access: Access, theta: float, cache_size: float | str, control: RunControl
+) -> Array:
+    """Return a solution at θ by SMO, which polishes small problems.
+
+    Updates start from it instead of the default of `Engine.start`: the active-set method then has no events of its own,
+    which would count as iterations of the estimator.
+    """
+    max_iter = START_ITERATIONS + START_ITERATIONS_PER_VARIABLE * parametric.size
+    solver = SMO(tol=START_TOL, max_iter=max_iter, cache_size=cache_size)
+    solution = solver.solve(parametric.problem(access, theta), control=control.without_callback())
+    if solution.error is not None:
+        raise solution.error
+    return parametric.sign * solution.alpha
+
+
+def _seconds(control: RunControl | None) -> float:
+    """Seconds until the deadline as the core takes them: zero for no limit."""
+    remaining = None if control is None else control.remaining()
+    return 0.0 if remaining is None else max(remaining, MIN_SECONDS)
+
+
+def check_run(run: _core.PathRun) -> None:
+    """Raise the error of a run of the core, or one for a run without a result."""
+    if run.error is not None:
+        raise run.error
+    if run.infeasible:
+        raise PathError(
+            f"at {run.reached:.6g} the problem has no feasible point: all samples of a class have weight zero. "
+            "Keep at least one sample of each class"
+        )
+    inexact = run.status == Status.SOLVED and not run.violation <= MAX_VIOLATION
+    if run.status == Status.NUMERICAL or inexact:
+        raise PathError(
+            f"rounding errors stopped the path at {run.reached:.6g} (KKT violation "
+            f"{run.violation:.1e}). Scale the data, for example with StandardScaler"
+        )
+
+
+def warn_incomplete(parameter: str, reached: float, end: float, status: Status, stacklevel: int) -> None:
+    """Issue the warning of scikit-learn for a path that ends early."""
+    from sklearn.exceptions import ConvergenceWarning  # only if needed: paths do not load scikit-learn
+
+    warnings.warn(
+        f"the path ends at {parameter}={reached:.6g}, before {end:.6g}: {status.name}. The part that was computed is "
+        "exact",
+        ConvergenceWarning,
+        stacklevel=stacklevel,
+    )
+
+
+def path_access(kernel: Any, X: Any, budget_bytes: int, threads: int = 1) -> Access:
+    """Return kernel access for a path: the whole matrix if it fits into the budget, otherwise rows on demand."""
+    access = open_access(kernel, X, budget_bytes=budget_bytes, threads=threads)
+    n = access.n
+    if isinstance(kernel, Precomputed) or 8 * n**2 > WHOLE_MATRIX_SHARE * budget_bytes:
         return access
-    everything = np.arange(access.n)
-    return open_access(Precomputed(), access.block(everything, everything), threads=threads)
+    rows = np.arange(n)
+    return open_access(Precomputed(), access.block(rows, rows), threads=threads)

@@ -1,4 +1,4 @@
-"""Several classes: one path per pair of classes, all over the same C, and their votes.       docs/math (251)"""
+"""Regularization paths of several classes: one path per pair of classes, and votes.       docs/math (251)"""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 
-from hinge.kernels import FunctionKernel, Precomputed, make_kernel
+from hinge.kernels import Precomputed, make_kernel
 from hinge.paths.engine import Progress
 from hinge.paths.path import SolutionPath
-from hinge.paths.regularization import check_vector, regularization_path
-from hinge.paths.validation import Best, StepFunction
+from hinge.paths.regularization import check_training_rows, check_vector, regularization_path
+from hinge.paths.validation_error import Best, StepFunction
 from hinge.problems import Array
+from hinge.validation import as_labels, check_same_length
 
 
 @dataclass(frozen=True)
 class OneVsOnePaths:
-    """The exact regularization paths of all pairs of classes; made by `one_vs_one_paths`.
+    """Exact regularization paths of all pairs of classes; returned by `one_vs_one_paths`.
 
     Attributes
     ----------
@@ -42,18 +41,18 @@ class OneVsOnePaths:
         return list(combinations(self.classes.tolist(), 2))
 
     def __getitem__(self, pair: tuple[Any, Any]) -> SolutionPath:
-        """The path of two labels; its decision values are positive for the larger one."""
+        """Return the path of two labels; its decision values are positive for the larger one."""
         first, second = sorted(pair)
         return self.paths[self.pairs.index((first, second))]
 
     @property
     def kkt_violation(self) -> float:
-        """The largest over all paths and breakpoints."""
+        """Largest KKT violation of all paths and breakpoints."""
         return max(path.kkt_violation for path in self.paths)
 
     @property
     def breakpoints(self) -> Array:
-        """Every C at which one of the machines turns, ascending."""
+        """Breakpoints of all paths, ascending."""
         return np.unique(np.concatenate([path.breakpoints for path in self.paths]))
 
     @property
@@ -61,16 +60,16 @@ class OneVsOnePaths:
         return list(combinations(range(len(self.classes)), 2))
 
     def _part(self, X: Any, k: int) -> Any:
-        """X as path k reads it."""
+        """Return X as path k takes it: with the columns of its samples, if the kernel is precomputed."""
         return X[:, self.members[k]] if isinstance(self.paths[k].kernel, Precomputed) else X
 
     def decision_values(self, X: Any, C: float) -> Array:
-        """One column per pair; positive speaks for the larger label."""
+        """Return decision values, one column per pair; positive values vote for the larger label."""
         values = [path.decision_function(self._part(X, k), C) for k, path in enumerate(self.paths)]
         return np.stack(values, axis=1)
 
     def predict(self, X: Any, C: float) -> NDArray[Any]:
-        """The label with most votes; the smallest of those that tie, as in `SVC`."""
+        """Return the label with most votes; the smallest of them in case of a tie, as in `SVC`."""
         votes = np.zeros((X.shape[0], len(self.classes)), dtype=np.int64)
         for (a, b), values in zip(self._codes, self.decision_values(X, C).T, strict=True):
             votes[:, b] += values > 0
@@ -78,70 +77,72 @@ class OneVsOnePaths:
         return self.classes[np.argmax(votes, axis=1)]
 
     def validation_error(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> StepFunction:
-        """The (weighted) share of wrong labels as an exact step function of C.
+        """Return the (weighted) error rate as an exact step function of C.
 
-        A vote changes where a decision value of a pair changes its sign, (221); between these C nothing changes.
+        Votes change only where a decision value of a pair changes sign, (221).
         """
         y = np.asarray(y)
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if len(y) == 0 or len(y) != X.shape[0] or weight.shape != y.shape:
-            raise ValueError(f"X has {X.shape[0]} rows, y {len(y)}, sample_weight {len(weight)}; they must agree")
+            raise ValueError(f"X has {X.shape[0]} rows, y {len(y)}, sample_weight {len(weight)}; they must be equal")
         unknown = ~np.isin(y, self.classes)
         if unknown.any():
-            raise ValueError(f"y has the label {y[unknown][0]!r}; the classes of the paths are {list(self.classes)}")
+            label, known = y[unknown].tolist()[0], self.classes.tolist()
+            raise ValueError(f"y has the label {label!r}; the classes of the paths are {known}")
         truth = np.searchsorted(self.classes, y)
         votes = np.zeros((len(y), len(self.classes)), dtype=np.int64)
-        at, blur, who, gains, loses = [], [], [], [], []
+        at, blur, samples, gains, loses = [], [], [], [], []
         for k, (a, b) in enumerate(self._codes):
             changes = self.paths[k].sign_changes(self._part(X, k))
             votes[:, b] += changes.first
             votes[:, a] += ~changes.first
             at.append(changes.at)
             blur.append(changes.blur)
-            who.append(changes.column)
+            samples.append(changes.column)
             gains.append(np.where(changes.positive, b, a))
             loses.append(np.where(changes.positive, a, b))
-        where, width, column, gained, lost = (np.concatenate(parts) for parts in (at, blur, who, gains, loses))
-        return _count(votes, truth, weight / np.sum(weight), where, width, column, gained, lost, self._range)
+        theta, width, sample, gained, lost = (np.concatenate(parts) for parts in (at, blur, samples, gains, loses))
+        weight = weight / np.sum(weight)
+        return _count_errors(votes, truth, weight, theta, width, sample, gained, lost, self._range)
 
     @property
     def _range(self) -> tuple[float, float]:
         return max(path.low for path in self.paths), min(path.high for path in self.paths)
 
     def best(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Best:
-        """The exact minimiser of the validation error: (low, high, error), and `theta`, a C inside the interval."""
+        """Return the exact minimizer of the validation error: (low, high, error), and `theta`, a C inside."""
         return self.validation_error(X, y, sample_weight).best()
 
     def _check_loaded(self) -> None:
-        """The paths belong together (they may come from a file)."""
+        """Raise if the parts of loaded paths are inconsistent."""
         count = len(self.classes) * (len(self.classes) - 1) // 2
         if not len(self.paths) == len(self.members) == count > 0:
-            raise ValueError("the internal representation of the paths was altered")
+            raise ValueError("the arrays of the paths are inconsistent")
         for path, rows in zip(self.paths, self.members, strict=True):
             path._check_loaded()
             if len(rows) != path.n_samples:
-                raise ValueError("the internal representation of the paths was altered")
+                raise ValueError("the arrays of the paths are inconsistent")
 
     def __repr__(self) -> str:
         low, high = self._range
         return f"<{len(self.paths)} paths over C in [{low:g}, {high:g}], KKT violation {self.kkt_violation:.1e}>"
 
 
-def _count(
-    votes: NDArray[np.int64], truth: NDArray[np.intp], weight: Array, at: Array, blur: Array, who: NDArray[np.intp],
+def _count_errors(
+    votes: NDArray[np.int64], truth: NDArray[np.intp], weight: Array, at: Array, blur: Array, sample: NDArray[np.intp],
     gains: NDArray[np.intp], loses: NDArray[np.intp], ends: tuple[float, float],
 ) -> StepFunction:  # fmt: skip
-    """Errors while votes go from one class to another, one after the other."""
+    """Return the weighted error rate while votes change from one class to another, in the order of `at`."""
     wrong = np.argmax(votes, axis=1) != truth
     first, steps = float(weight @ wrong), np.zeros(len(at))
     order = np.argsort(at, kind="stable")
     for j in order:
-        i = who[j]
+        i = sample[j]
         votes[i, gains[j]] += 1
         votes[i, loses[j]] -= 1
-        now = bool(np.argmax(votes[i]) != truth[i])
-        steps[j] = weight[i] * (int(now) - int(wrong[i]))
-        wrong[i] = now
+        is_wrong = bool(np.argmax(votes[i]) != truth[i])
+        steps[j] = weight[i] * (int(is_wrong) - int(wrong[i]))
+        wrong[i] = is_wrong
     return StepFunction.of_steps(*ends, first, at, steps, blur).counted(weight)
 
 
@@ -160,9 +161,9 @@ def one_vs_one_paths(
     max_time: float | None = None,
     progress: Progress | None = None,
 ) -> OneVsOnePaths:
-    """The exact regularization paths of all pairs of classes, as `SVC` trains them.
+    """Compute the exact regularization paths of all pairs of classes, which `SVC` trains.
 
-    Parameters as in `regularization_path`; `max_time` is that of each path, ``gamma="scale"`` that of all samples.
+    Parameters as in `regularization_path`. `max_time` limits every path; ``gamma="scale"`` is that of all samples.
 
     Returns
     -------
@@ -178,16 +179,12 @@ def one_vs_one_paths(
     True
     """
     made = make_kernel(kernel, degree=degree, gamma=gamma, coef0=coef0)
-    if not isinstance(made, FunctionKernel):
-        X = check_array(X, dtype=np.float64, order="C", accept_sparse="csr")
-    y = column_or_1d(y, warn=True)
-    check_classification_targets(y)
-    if len(y) != X.shape[0]:
-        raise ValueError(f"X has {X.shape[0]} rows and y {len(y)}; they must agree")
+    X, y = check_training_rows(made, X), as_labels(y)
+    check_same_length(X, y)
     weight = check_vector("sample_weight", sample_weight, len(y), 1.0)
     classes = np.unique(y)
     if len(classes) < 2:
-        raise ValueError(f"y has {len(classes)} class; give it at least two")
+        raise ValueError(f"y has {len(classes)} class; at least two are needed")
     precomputed = isinstance(made, Precomputed)
     kernel = made if precomputed else made.resolve(X, weight)
     paths, members = [], []

@@ -1,4 +1,4 @@
-"""A path one can ask anything: the exact solution at every value of its parameter."""
+"""Solution path: the exact solution as a function of one parameter."""
 
 from __future__ import annotations
 
@@ -17,15 +17,12 @@ from hinge.paths.engine import Counts
 from hinge.paths.piecewise import PiecewisePath, check_rows
 from hinge.paths.refinement import refine
 from hinge.paths.ties import Rounding
-from hinge.paths.validation import Best, Crossings, PiecewiseQuadratic, SignChanges, StepFunction
+from hinge.paths.validation_error import Best, Crossings, PiecewiseQuadratic, SignChanges, StepFunction
 from hinge.problems import Array, Certificate, ParametricProblem, Status, certify
-
-#: Entries of the kernel matrix between validation and training points that are held at a time.
-BLOCK = 1 << 24
 
 
 class Segments(NamedTuple):
-    """A run of segments, one row for each: where they begin and end, and Kβ and b there."""
+    """Consecutive segments, one per row: their ends, and Kβ and b there."""
 
     start: Array
     stop: Array
@@ -37,7 +34,7 @@ class Segments(NamedTuple):
 
 @dataclass(frozen=True)
 class PathModel:
-    """The machine at one point of a path.  Values of a classifier that are zero up to rounding are zero."""
+    """Model at one value of the parameter. Decision values of a classifier that are zero up to rounding are zero."""
 
     machine: KernelModel
     classes: Any
@@ -47,52 +44,52 @@ class PathModel:
 
     def decision_function(self, X: Any) -> Array:
         """Σ βᵢ k(xᵢ, x) + b; for a precomputed kernel X has one column per training sample."""
-        machine = self.machine
-        if isinstance(machine.kernel, Precomputed):
-            X = check_rows(machine.kernel, X, self.n_train)
-            values = machine.decide(np.ascontiguousarray(X[:, self.support]))[:, 0]
+        model = self.machine
+        if isinstance(model.kernel, Precomputed):
+            X = check_rows(model.kernel, X, self.n_train)
+            values = model.decide(np.ascontiguousarray(X[:, self.support]))[:, 0]
         else:
-            X = check_rows(machine.kernel, X, machine.vectors.shape[1])
-            values = machine.decide(X)[:, 0]
+            X = check_rows(model.kernel, X, model.vectors.shape[1])
+            values = model.decide(X)[:, 0]
         if self.rounding is None:
             return values
         beta = np.zeros(self.n_train)
-        beta[self.support] = machine.coefficients[:, 0]
-        return self.rounding.settle(values, X, beta, float(machine.intercept[0]))
+        beta[self.support] = model.coefficients[:, 0]
+        return self.rounding.zero_ties(values, X, beta, float(model.intercept[0]))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Labels, or values of f for regression."""
+        """Return labels, or the values of f for regression."""
         values = self.decision_function(X)
         return values if self.classes is None else self.classes[(values > 0).astype(np.intp)]
 
     def score(self, X: Any, y: ArrayLike) -> float:
-        """Accuracy, or R² for regression."""
-        y, found = np.asarray(y), self.predict(X)
+        """Return the accuracy, or R² for regression."""
+        y, predicted = np.asarray(y), self.predict(X)
         if self.classes is not None:
-            return float(np.mean(found == y))
-        return float(1 - np.sum((y - found) ** 2) / np.sum((y - np.mean(y)) ** 2))
+            return float(np.mean(predicted == y))
+        return float(1 - np.sum((y - predicted) ** 2) / np.sum((y - np.mean(y)) ** 2))
 
 
 @dataclass(frozen=True)
 class SolutionPath(PiecewisePath):
-    """The solution as an exact, piecewise linear function of one parameter.
+    """Exact solution as a piecewise linear function of one parameter.
 
-    Made by `regularization_path`, `weight_path`, `epsilon_path` and `nu_path`.
+    Returned by `regularization_path`, `weight_path`, `epsilon_path` and `nu_path`.
 
     Attributes
     ----------
     parameter : str
-        What moves: "C", "theta", "epsilon" or "nu".
+        "C", "theta", "epsilon" or "nu".
     low, high : float
-        The interval that was followed.
+        The interval of the parameter.
     breakpoints : ndarray
-        Every value at which the solution turns, ascending, both ends included.
+        Values at which the derivative of the solution changes, ascending, with both ends.
     kkt_violation : float
-        The largest violation of the optimality conditions on the path, relative to max |c| + max K · max |bound|.
+        Largest violation of the optimality conditions on the path, relative to max |c| + max K · max |bound|.
     counts : Counts
-        Events, exchanges, mean size of the margin and more.
+        Numbers of events and corrections.
     status : Status
-        SOLVED, or why the path ends before `high` was reached.
+        SOLVED, or the reason why the path is shorter than requested.
     """
 
     parameter: str
@@ -101,14 +98,14 @@ class SolutionPath(PiecewisePath):
     X: Any
     y: Array
     classes: Any
-    motion: ParametricProblem
+    parametric: ParametricProblem
     pieces: Pieces
     counts: Counts
     low: float
     high: float
     status: Status = Status.SOLVED
 
-    # ---- the path as a function -------------------------------------------------------------------------------
+    # ---- the solution as a function of the parameter ----------------------------------------------------------
 
     @property
     def n_samples(self) -> int:
@@ -116,76 +113,74 @@ class SolutionPath(PiecewisePath):
         return len(self.y)
 
     def coefficients(self, theta: float) -> Array:
-        """β with f(x) = Σ βᵢ k(xᵢ, x) + b."""
-        beta = self.pieces.beta(self.motion, self._check(theta))
-        return beta.reshape(-1, self.n_samples).sum(axis=0) / self._unit(theta)
+        """Return β with f(x) = Σ βᵢ k(xᵢ, x) + b."""
+        beta = self.pieces.beta(self.parametric, self._check(theta))
+        return beta.reshape(-1, self.n_samples).sum(axis=0) / self._scale(self._multipliers(theta))
 
     def alpha(self, theta: float) -> Array:
-        """The dual variables: 0 ≤ αᵢ ≤ Cᵢ of classification, αᵢ − αᵢ* of regression."""
-        beta = self.pieces.beta(self.motion, self._check(theta)).reshape(-1, self.n_samples).sum(axis=0)
+        """Return the dual variables: 0 ≤ αᵢ ≤ Cᵢ of classification, αᵢ − αᵢ* of regression."""
+        beta = self.pieces.beta(self.parametric, self._check(theta)).reshape(-1, self.n_samples).sum(axis=0)
         return np.abs(beta) if self.task in ("classification", "one_class") else beta
 
     def intercept(self, theta: float) -> float:
-        """b; where it is an interval, its middle."""
+        """Return b; the middle, if all values in an interval are optimal."""
         mu = self._multipliers(theta)
-        return self._offset_of(mu) / self._unit_of(mu)
+        return self._offset(mu) / self._scale(mu)
 
     def refined(self, theta: float) -> tuple[Array, float]:
-        """(β, b) to the last digits of doubles, from exact sums over the margin's kernel rows.  docs/math (253)
+        """Return (β, b) after iterative refinement in double-double arithmetic.                     docs/math (253)
 
-        `coefficients` and `intercept` are as precise as the engine's factor: where kernel values and C are so large
-        that f is a small difference of large terms, these have more digits.
+        The accuracy of `coefficients` and `intercept` is limited by the factor that was updated along the path. It
+        is not sufficient if kernel values and C are so large that f is a small difference of large terms.
         """
         theta = self._check(theta)
-        free = self.pieces.places(self.pieces.segment(theta)) == MARGIN
-        beta, mu = self.pieces.beta(self.motion, theta), self._multipliers(theta)
-        beta, mu = refine(self.motion, self._access, theta, free, beta, mu)
-        unit = self._unit_of(mu)
-        return beta.reshape(-1, self.n_samples).sum(axis=0) / unit, self._offset_of(mu) / unit
+        margin = self.pieces.places(self.pieces.segment(theta)) == MARGIN
+        beta, mu = self.pieces.beta(self.parametric, theta), self._multipliers(theta)
+        beta, mu = refine(self.parametric, self._access, theta, margin, beta, mu)
+        scale = self._scale(mu)
+        return beta.reshape(-1, self.n_samples).sum(axis=0) / scale, self._offset(mu) / scale
 
     def tube(self, theta: float) -> float:
-        """ε of ν-regression: half the width of the tube that ν makes.                           docs/math (250)"""
+        """Return ε of ν-regression, half the width of the tube.                           docs/math (250)"""
         if self.parameter != "nu" or self.task != "regression":
-            raise ValueError("only a path of regression over nu makes its tube; this one is over " + self.parameter)
+            raise ValueError(f"only paths of regression over nu have a tube, not {self.task} over {self.parameter}")
         mu = self._multipliers(theta)
         return max(0.0, float(0.5 * (mu[0] - mu[1])))
 
     def _multipliers(self, theta: float) -> Array:
-        return self.pieces.multipliers(self._check(theta), self.motion.group)
+        return self.pieces.multipliers(self._check(theta), self.parametric.group)
 
-    def _offset_of(self, mu: Array) -> float:
-        """b, or ρb of ν-classification."""
+    def _offset(self, mu: Array) -> float:
+        """Return b, or ρb of ν-classification."""
         return float(np.mean(mu)) if len(mu) else 0.0
 
-    def _unit(self, theta: float) -> float:
-        return self._unit_of(self._multipliers(theta))
-
-    def _unit_of(self, mu: Array) -> float:
-        """ρ of ν-classification, 1 otherwise."""
+    def _scale(self, mu: Array) -> float:
+        """Return ρ of ν-classification, 1 otherwise."""
         if self.parameter != "nu" or self.task != "classification":
             return 1.0
         return float(0.5 * (mu[1] - mu[0]))
 
     def index_sets(self, theta: float) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-        """Samples (outside, on, inside) the margin: α at zero, between, at its bound."""
+        """Return the samples (outside, on, inside) the margin: α at zero, between, at its upper bound."""
         k = self.pieces.segment(self._check(theta))
         places = self.pieces.places(k).reshape(-1, self.n_samples)
-        at_zero = np.where(self.motion.sign.reshape(places.shape) > 0, 0, 1)
+        at_zero = np.where(self.parametric.sign.reshape(places.shape) > 0, 0, 1)
         if self.task == "regression" and len(places) == 1:
             at_zero = np.full_like(at_zero, -1)
-        on = np.any(places == 2, axis=0)
-        inside = np.any((places != 2) & (places != at_zero), axis=0) & ~on
+        on = np.any(places == MARGIN, axis=0)
+        inside = np.any((places != MARGIN) & (places != at_zero), axis=0) & ~on
         return np.flatnonzero(~on & ~inside), np.flatnonzero(on), np.flatnonzero(inside)
 
     def decision_function(self, X: Any, theta: float) -> Array:
-        """Decision values at the rows of X (kernel values with every training sample, for a precomputed kernel)."""
+        """Return decision values at the rows of X (kernel values with all training samples, if it is precomputed)."""
         beta, offset = self.coefficients(theta), self.intercept(theta)
         X = check_rows(self.kernel, X, self.X.shape[1])
-        known = X @ beta if isinstance(self.kernel, Precomputed) else expand(self.kernel, X, self.X, beta)
-        return known + offset if self.classes is None else self._rounding.settle(known + offset, X, beta, offset)
+        values = X @ beta if isinstance(self.kernel, Precomputed) else expand(self.kernel, X, self.X, beta)
+        values = values + offset
+        return values if self.classes is None else self._rounding.zero_ties(values, X, beta, offset)
 
     def model(self, theta: float, refine: bool = False) -> PathModel:
-        """The machine at `theta`: its support vectors, and what it predicts; `refine`: as `refined` says."""
+        """Return the model at `theta`; `refine`: with the coefficients and the offset of `refined`."""
         beta, b = self.refined(theta) if refine else (self.coefficients(theta), self.intercept(theta))
         support = np.flatnonzero(beta)
         vectors = None if isinstance(self.kernel, Precomputed) else self.X[support]
@@ -196,10 +191,10 @@ class SolutionPath(PiecewisePath):
     at = model
 
     def certificate(self, theta: float) -> Certificate:
-        """Primal and dual value and their gap at `theta`, computed from the data."""
-        problem = self.motion.problem(self._access, self._check(theta))
-        beta = self.pieces.beta(self.motion, self._check(theta))
-        return certify(problem, self.motion.sign * beta, self._multipliers(theta), convex=self.kernel.psd)
+        """Return the primal and dual values and their gap at `theta`, computed from the data."""
+        problem = self.parametric.problem(self._access, self._check(theta))
+        beta = self.pieces.beta(self.parametric, self._check(theta))
+        return certify(problem, self.parametric.sign * beta, self._multipliers(theta), convex=self.kernel.psd)
 
     @cached_property
     def _access(self) -> Access:
@@ -212,42 +207,42 @@ class SolutionPath(PiecewisePath):
     # ---- exact model selection --------------------------------------------------------------------------------
 
     def _cross(self, X: Any) -> Array:
-        """K(X, training samples)."""
+        """Return K(X, training samples)."""
         X = check_rows(self.kernel, X, self.X.shape[1])
         return X if isinstance(self.kernel, Precomputed) else cross(self.kernel, X, self.X)
 
     def _along(self, K: Array) -> Iterator[Segments]:
-        """Kβ and b on all segments, from rows of kernel values, in chunks."""
-        for chunk, lines in self.pieces.lines(self.motion, self.n_samples):
+        """Yield Kβ and b on chunks of segments, for rows K of kernel values."""
+        for chunk, lines in self.pieces.lines(self.parametric, self.n_samples):
             start, stop = self.pieces.start[chunk], self.pieces.stop[chunk]
             b = b_rate = np.zeros((len(start), 1))
-            if self.pieces.mu.shape[1]:  # ν-machines have two: b is their mean; signs do not need the division by ρ
+            if self.pieces.mu.shape[1]:  # with two multipliers (ν) b is their mean; its sign does not depend on ρ
                 b, b_rate = (np.mean(a[chunk], axis=1, keepdims=True) for a in (self.pieces.mu, self.pieces.mu_rate))
             at_start, at_stop = lines(K)
             yield Segments(start, stop, at_start, at_stop, b, b + b_rate * (stop - start)[:, None])
 
     def sign_changes(self, X: Any) -> SignChanges:
-        """Where the decision values at the rows of X change their sign.                  docs/math (221), (480)"""
+        """Return the values of θ at which decision values at the rows of X change sign.      docs/math (221), (480)"""
         crossings, K, rounding = Crossings(), self._cross(X), self._rounding
         reach = rounding.reach(check_rows(self.kernel, X, self.X.shape[1]))
-        sizes = np.resize(self.motion.sign, self.n_samples) * rounding.norms  # a row whose Kβ is Σ |βᵢ| kᵢᵢ^½
+        sizes = np.resize(self.parametric.sign, self.n_samples) * rounding.norms  # the product with β is Σ |βᵢ| kᵢᵢ^½
         for part in self._along(np.vstack([K, sizes])):
             ends = []
-            for known, b in ((part.at_start, part.b_start), (part.at_stop, part.b_stop)):
-                ends += [known[:, :-1] + b, rounding.bound(reach, known[:, -1:], b)]
+            for values, b in ((part.at_start, part.b_start), (part.at_stop, part.b_stop)):
+                ends += [values[:, :-1] + b, rounding.bound(reach, values[:, -1:], b)]
             crossings.add(part.start, part.stop, *ends)
         return crossings.changes()
 
     def validation_error(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> StepFunction | PiecewiseQuadratic:
-        """The error on other data, as an exact function of the parameter.
+        """Return the error on other data as an exact function of the parameter.
 
         Returns
         -------
         StepFunction
-            For classification: the (weighted) share of wrong labels, constant between its `knots`.   docs/math (221)
-            It is that of `model(theta).predict`: a decision value that is zero, to rounding, speaks for ``classes[0]``.
+            For classification: the (weighted) error rate, constant between its `knots`.   docs/math (221)
+            It is that of `model(theta).predict`: decision values that are zero to rounding predict ``classes[0]``.
         PiecewiseQuadratic
             For regression: the mean squared error.                                                  docs/math (222)
         """
@@ -255,15 +250,16 @@ class SolutionPath(PiecewisePath):
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if len(y) == 0 or len(y) != X.shape[0] or weight.shape != y.shape:
             raise ValueError(
-                f"X has {X.shape[0]} rows, y {len(y)}, sample_weight {len(weight)}; they must agree and not be 0"
+                f"X has {X.shape[0]} rows, y {len(y)}, sample_weight {len(weight)}; they must be equal and not 0"
             )
         if self.task == "classification":
             unknown = ~np.isin(y, self.classes)
             if unknown.any():
-                raise ValueError(f"y has the label {y[unknown][0]!r}; the path's classes are {list(self.classes)}")
+                known = self.classes.tolist()
+                raise ValueError(f"y has the label {y[unknown].tolist()[0]!r}; the classes of the path are {known}")
             return self.sign_changes(X).errors(y == self.classes[1], weight, self.low, self.high)
         if self.task != "regression":
-            raise ValueError("a validation error needs targets: the path must be one of classification or regression")
+            raise ValueError("validation_error needs a path of classification or regression: one-class has no targets")
         weight = weight / np.sum(weight)
         knots, coefficients = [], []
         for part in self._along(self._cross(X)):
@@ -274,19 +270,19 @@ class SolutionPath(PiecewisePath):
         return PiecewiseQuadratic(np.append(np.concatenate(knots), self.high), np.concatenate(coefficients))
 
     def best(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Best:
-        """The exact minimiser of the validation error: (low, high, error), and `theta`, a place inside the interval."""
+        """Return the exact minimizer of the validation error: (low, high, error), and `theta` inside the interval."""
         return self.validation_error(X, y, sample_weight).best()
 
     def _check_loaded(self) -> None:
-        """The arrays belong together (they may come from a file)."""
-        n, size, pieces = self.X.shape[0], self.motion.size, self.pieces
+        """Raise if the arrays of a loaded path are inconsistent."""
+        n, size, pieces = self.X.shape[0], self.parametric.size, self.pieces
         count, total = len(pieces), len(pieces.margin)
         checks = (
             len(self.y) == n and size % max(n, 1) == 0 and count > 0,
-            all(a.shape == (2, size) for a in (self.motion.linear, self.motion.lower, self.motion.upper)),
-            self.motion.group.shape == (size,) and self.motion.total.shape[0] == 2,
+            all(a.shape == (2, size) for a in (self.parametric.linear, self.parametric.lower, self.parametric.upper)),
+            self.parametric.group.shape == (size,) and self.parametric.total.shape[0] == 2,
             pieces.stop.shape == pieces.violation.shape == (count,) and np.all(np.diff(pieces.start) >= 0),
-            pieces.mu.shape == pieces.mu_rate.shape == (count, self.motion.total.shape[1]),
+            pieces.mu.shape == pieces.mu_rate.shape == (count, self.parametric.total.shape[1]),
             pieces.offset.shape == (count + 1,) and pieces.offset[0] == 0 and pieces.offset[-1] == total,
             bool(np.all(np.diff(pieces.offset) >= 0)) and pieces.value.shape == pieces.rate.shape == (total,),
             total == 0 or bool(pieces.margin.min() >= 0 and pieces.margin.max() < size),
@@ -296,7 +292,7 @@ class SolutionPath(PiecewisePath):
             (self.task == "classification") == (self.classes is not None),
         )
         if not all(checks):
-            raise ValueError("the internal representation of the path was altered")
+            raise ValueError("the arrays of the path are inconsistent")
 
     def __repr__(self) -> str:
         return (

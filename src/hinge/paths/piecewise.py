@@ -1,4 +1,4 @@
-"""What all paths of one parameter share: where they turn, how exact they are, and where they end."""
+"""Base of the piecewise linear paths: breakpoints, accuracy, and the interval of the parameter."""
 
 from __future__ import annotations
 
@@ -6,31 +6,33 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array
+import scipy.sparse as sp
 
 from hinge.kernels import FunctionKernel, Kernel, Precomputed
 from hinge.paths.breakpoints import Pieces
 from hinge.paths.engine import Counts
 from hinge.problems import Array
+from hinge.validation import as_samples
 
 
 def check_rows(kernel: Kernel, X: Any, width: int) -> Any:
-    """Samples to be judged, looked at as those of training were: in a kernel value a NaN may pass for a number.
+    """Return samples for prediction as an array or a CSR matrix.
 
-    `width`: features of the training samples, or their number for a precomputed kernel. What a Python function compares
-    is its own affair.
+    `width`: the number of features, or of training samples for a precomputed kernel. The samples of a kernel that calls
+    a Python function are not checked. NaN must be found here, because it may vanish in a kernel value.
     """
     if isinstance(kernel, FunctionKernel):
         return X
-    sparse = False if isinstance(kernel, Precomputed) else "csr"
-    X = check_array(X, dtype=np.float64, order="C", accept_sparse=sparse, ensure_min_samples=0)
+    X = as_samples(X, min_samples=0)
+    if isinstance(kernel, Precomputed) and sp.issparse(X):
+        raise TypeError("X is a sparse matrix, but kernel values must be an array: pass X.toarray()")
     if X.shape[1] != width:
-        raise ValueError(f"X has {X.shape[1]} features, but the path was made with {width}")
+        raise ValueError(f"X has {X.shape[1]} features, but the path was computed with {width}")
     return X
 
 
 class PiecewisePath:
-    """A path that was followed from `low` to `high`, in pieces."""
+    """Piecewise linear solution for `low` ≤ θ ≤ `high`."""
 
     parameter: str
     pieces: Pieces
@@ -40,21 +42,21 @@ class PiecewisePath:
 
     @cached_property
     def breakpoints(self) -> Array:
-        """Every value of the parameter at which the solution turns."""
+        """Values of the parameter at which the derivative of the solution changes, and both ends."""
         return np.unique(np.concatenate([self.pieces.start, [self.high]]))
 
     @property
     def kkt_violation(self) -> float:
-        """Largest over all breakpoints, relative to the scale of the problem there."""
+        """Largest KKT violation at the breakpoints, relative to the scale of the problem there."""
         return max(float(np.max(self.pieces.violation, initial=0.0)), self.counts.violation)
 
     def _check(self, theta: float) -> float:
-        """θ, which may be outside the path by rounding only."""
+        """Return θ, moved into the interval of the path if it is outside by rounding only."""
         theta = float(theta)
         slack = 1e-12 * max(abs(self.low), abs(self.high))
         if not self.low - slack <= theta <= self.high + slack:
             raise ValueError(
                 f"{self.parameter}={theta!r} is outside the path, which runs from {self.low!r} to {self.high!r}; "
-                "follow a longer one"
+                "compute a path over a longer interval"
             )
         return min(max(theta, self.low), self.high)

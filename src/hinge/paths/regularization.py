@@ -1,34 +1,41 @@
-"""Paths over C, over instance weights, over margins and tubes, over ν: one engine, different motions."""
+"""Paths over C, weights, margins, ε and ν."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 
+from hinge.control import RunControl
 from hinge.formulations import CSVC, SVR, Formulation, NuSVC, NuSVR, OneClass
-from hinge.kernels import FunctionKernel, Kernel, Precomputed, is_symmetric, make_kernel
-from hinge.paths.engine import Engine, Progress, path_access
+from hinge.kernels import FunctionKernel, Kernel, Precomputed, cache_bytes, make_kernel
+from hinge.paths.engine import Engine, Progress, path_access, warn_incomplete
 from hinge.paths.path import SolutionPath
 from hinge.problems import Array, Status
-from hinge.problems.parametric import between, proportional
-
-#: ν as a function of the parameter of its path: θ itself.
-NU = np.array([0.0, 1.0])
+from hinge.problems.dual import between, proportional
+from hinge.validation import (
+    as_labels,
+    as_samples,
+    as_targets,
+    check_choice,
+    check_number,
+    check_per_sample,
+    check_same_length,
+    check_symmetric,
+)
 
 TASKS = ("classification", "regression")
+
+#: ν as a linear function of the parameter of its path: θ itself.
+NU = np.array([0.0, 1.0])
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Validated training data of a path."""
+    """Validated training data of a path; labels of classification are ±1, +1 for the larger one."""
 
     X: Any
     y: Array
@@ -45,64 +52,59 @@ class Samples:
 def check_samples(
     X: Any, y: Any, task: str, kernel: Any, degree: float, gamma: Any, coef0: float, weight: Array | None = None
 ) -> Samples:
-    """The door: X, y and the kernel as the paths need them.  Labels become ±1, +1 for the larger."""
-    if task not in (*TASKS, "one_class"):
-        raise ValueError(f"task={task!r} must be one of {', '.join(map(repr, TASKS))}")
+    """Validate the data and the kernel of a path."""
+    check_choice("task", task, (*TASKS, "one_class"))
     made = make_kernel(kernel, degree=degree, gamma=gamma, coef0=coef0)
-    if not isinstance(made, FunctionKernel):
-        X = check_array(X, dtype=np.float64, order="C", accept_sparse="csr")
-    if isinstance(made, Precomputed) and (sp.issparse(X) or X.shape[0] != X.shape[1]):
-        raise ValueError(f"X has shape {X.shape}; a precomputed kernel needs a square matrix")
-    if isinstance(made, Precomputed) and not is_symmetric(X):
-        raise ValueError(
-            "X is a precomputed kernel and must be symmetric: X[i, j] and X[j, i] differ. Pass (X + X.T) / 2 if they "
-            "differ by rounding only"
-        )
-    if task == "one_class":
-        y = np.ones(X.shape[0])
-    y = column_or_1d(y, warn=True)
-    check_consistent_length(X, y)
+    X = check_training_rows(made, X)
     classes = None
     if task == "classification":
-        check_classification_targets(y)
-        classes = np.unique(y)
+        labels = as_labels(y)
+        classes = np.unique(labels)
         if len(classes) != 2:
             raise ValueError(
-                f"y has {len(classes)} classes, and one path is for two: use hinge.one_vs_one_paths for a path per "
+                f"y has {len(classes)} classes, but one path separates two: use hinge.one_vs_one_paths for a path per "
                 "pair of classes, hinge.selection.path_search to choose C, or pass y == label"
             )
-        y = np.where(y == classes[1], 1.0, -1.0)
+        y = np.where(labels == classes[1], 1.0, -1.0)
     else:
-        y = np.asarray(y, dtype=np.float64)
-        if not np.isfinite(y).all():
-            raise ValueError("y contains NaN or infinity; every sample needs a finite target")
+        y = np.ones(X.shape[0]) if task == "one_class" else as_targets(y)
+    check_same_length(X, y)
     resolved = made if isinstance(made, Precomputed) else made.resolve(X, np.ones(len(y)) if weight is None else weight)
     if resolved.psd is False:
         raise ValueError(f"{resolved!r} is not positive semidefinite: its problem is not convex and has no path")
     return Samples(X, y, resolved, classes, task)
 
 
+def check_training_rows(kernel: Kernel, X: Any) -> Any:
+    """Return training samples as an array or a CSR matrix; a precomputed kernel must be square and symmetric.
+
+    The samples of a kernel that calls a Python function are not checked.
+    """
+    if isinstance(kernel, FunctionKernel):
+        return X
+    X = as_samples(X)
+    if isinstance(kernel, Precomputed):
+        if sp.issparse(X):
+            raise ValueError("X is a sparse matrix, but a precomputed kernel must be an array: pass X.toarray()")
+        check_symmetric(X)
+    return X
+
+
 def check_vector(name: str, value: Any, n: int, default: float | None = None, positive: bool = True) -> Array:
-    """One number per sample."""
+    """Return one finite number per sample; one number stands for all, and None for `default`."""
     if value is None:
         assert default is not None
         return np.full(n, default)
-    value = np.asarray(value, dtype=np.float64)
-    value = np.full(n, float(value)) if value.ndim == 0 else value
-    if value.shape != (n,):
-        raise ValueError(f"{name} has shape {value.shape}, but there are {n} samples; pass one number per sample")
-    if not np.isfinite(value).all():
-        raise ValueError(f"{name} contains NaN or infinity")
-    if positive and np.any(value < 0):
-        raise ValueError(f"{name} has {int(np.sum(value < 0))} negative entries; they must be zero or positive")
-    return value
+    if np.ndim(value) == 0:
+        value = np.full(n, float(value))
+    return check_per_sample(name, value, n, nonnegative=positive)
 
 
 def check_range(name: str, low: Any, high: Any, open_low: bool = True) -> tuple[float, float]:
-    """low < high, finite."""
+    """Return the ends of an interval; they are finite, ascending, and not negative (not zero with `open_low`)."""
+    check_number(f"{name}_min", low, 0.0, open_low=open_low)
+    check_number(f"{name}_max", high, 0.0, open_low=open_low)
     low, high = float(low), float(high)
-    if not (np.isfinite(low) and np.isfinite(high)) or (low <= 0 if open_low else low < 0):
-        raise ValueError(f"{name}_min={low!r}, {name}_max={high!r} must be finite, {'> 0' if open_low else '>= 0'}")
     if not low < high:
         hint = "; exchange them" if low > high else ""
         raise ValueError(f"{name}_min={low!r} must be below {name}_max={high!r}{hint}")
@@ -110,15 +112,15 @@ def check_range(name: str, low: Any, high: Any, open_low: bool = True) -> tuple[
 
 
 def check_both_classes(samples: Samples, *weights: Array) -> None:
-    """Each of the weight vectors leaves samples of both classes."""
+    """Raise if one of the weight vectors is zero on a class."""
     if samples.task != "classification":
         return
     for weight in weights:
-        for side in (-1.0, 1.0):
-            if not np.any(weight[samples.y == side] > 0):
+        for label in (-1.0, 1.0):
+            if not np.any(weight[samples.y == label] > 0):
                 raise ValueError(
-                    "all samples of one class have weight zero: nothing is left to separate. Keep at least "
-                    "one sample of each class above zero"
+                    "all samples of one class have weight zero. Give at least one sample of each class a positive "
+                    "weight"
                 )
 
 
@@ -129,32 +131,27 @@ def follow(
     high: float,
     parameter: str,
     *,
-    beta: Array | None = None,
     cache_size: float | str = "auto",
     max_time: float | None = None,
     progress: Progress | None = None,
 ) -> SolutionPath:
-    """Start at `low`, follow to `high`."""
-    moving = formulation.parametric()
-    access = path_access(samples.kernel, samples.X, cache_size)
+    """Solve a parametric formulation at `low` and follow its solution to `high`."""
+    control, budget = RunControl(max_time, progress), cache_bytes(cache_size)
+    parametric = formulation.dual().parametric()
+    access = path_access(samples.kernel, samples.X, budget)
     if not np.isfinite(access.diagonal()).all():
         raise ValueError("kernel values of these data are not finite: they overflow. Scale the data")
-    engine = Engine(access, moving.group, moving.size // samples.n, cache_size)
-    engine.start(moving, low, beta, max_time)
-    pieces, counts, status, reached = engine.follow(moving, low, high, max_time=max_time, progress=progress)
+    engine = Engine(access, parametric.group, parametric.size // access.n, budget)
+    engine.start(parametric, low, control=control)
+    pieces, counts, status, reached = engine.follow(parametric, low, high, control=control)
     assert pieces is not None
-    if len(pieces) == 0:
-        raise ValueError(f"max_time={max_time!r} ended before the path began; allow more time")
+    if len(pieces.start) == 0:
+        raise ValueError(f"max_time={max_time!r} ended before the first event of the path; allow more time")
     if status is not Status.SOLVED:
-        warnings.warn(
-            f"the path ends at {parameter}={reached:.6g}, before {high:.6g}: {status.name}. The part that was "
-            "followed is exact",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+        warn_incomplete(parameter, reached, high, status, stacklevel=4)
     end = high if status is Status.SOLVED else reached
     return SolutionPath(
-        parameter, samples.task, samples.kernel, samples.X, samples.y, samples.classes, moving, pieces, counts,
+        parameter, samples.task, samples.kernel, samples.X, samples.y, samples.classes, parametric, pieces, counts,
         low, end, status,
     )  # fmt: skip
 
@@ -177,7 +174,7 @@ def regularization_path(
     max_time: float | None = None,
     progress: Progress | None = None,
 ) -> SolutionPath:
-    """The exact solution of `SVC` or `SVR` for every C between `C_min` and `C_max`.
+    """Compute the exact solution of `SVC` or `SVR` for every C between `C_min` and `C_max`.
 
     Parameters
     ----------
@@ -196,10 +193,10 @@ def regularization_path(
     cache_size : float or "auto"
         Megabytes for kernel values.
     max_time : float, optional
-        Seconds; the part of the path followed so far is kept, with a warning.
+        Seconds. If they do not suffice, a warning is issued and the path ends early.
     progress : callable, optional
-        `hinge.PathProgress` shows a line; or a function, called a few times a second with a dictionary: "iteration" is
-        the number of events, "primal" the C reached, "active" the size of the margin. Returning False stops the path.
+        Called a few times a second with a dictionary: "iteration" is the number of events, "primal" the current C,
+        "active" the size of the margin set. Returning False stops the path. `hinge.PathProgress` prints a line.
 
     Returns
     -------
@@ -217,7 +214,7 @@ def regularization_path(
     low, high = check_range("C", C_min, C_max)
     weight = None if sample_weight is None else check_vector("sample_weight", sample_weight, np.shape(y)[0])
     samples = check_samples(X, y, task, kernel, degree, gamma, coef0, weight)
-    weight = np.ones(samples.n) if weight is None else weight
+    weight = np.ones(len(samples.y)) if weight is None else weight
     check_both_classes(samples, weight)
     cost = proportional(weight)
     if task == "classification":
@@ -248,16 +245,16 @@ def weight_path(
     max_time: float | None = None,
     progress: Progress | None = None,
 ) -> SolutionPath:
-    """The exact solution while the weights of the samples move from `start` to `end`.      Karasuyama ch. 4 and 6
+    """Compute the exact solution while the sample weights change from `start` to `end`.      Karasuyama ch. 4 and 6
 
-    Cᵢ(θ) = C · (startᵢ + θ (endᵢ − startᵢ)) for θ in [0, 1]. A weight of zero is a sample that is not there. Margins δᵢ
-    (the loss is max(0, δᵢ − yᵢ f(xᵢ))) and tubes εᵢ may move with the weights, or alone.
+    Cᵢ(θ) = C · (startᵢ + θ (endᵢ − startᵢ)) for θ in [0, 1]. A sample of weight zero has no effect. Margins δᵢ (the
+    loss is max(0, δᵢ − yᵢ f(xᵢ))) and tube widths εᵢ may change with the weights, or alone.
 
     Parameters
     ----------
     X, y : as in `regularization_path`
     start, end : array-like of shape (n_samples,)
-        Weights, zero or positive; one number stands for all.
+        Weights, zero or positive; a number is used for all samples.
     C : float
     epsilon, epsilon_end : float or array-like
         Half widths of the tube at θ = 0 and θ = 1 (regression).
@@ -269,21 +266,20 @@ def weight_path(
     SolutionPath
         Over ``parameter="theta"``.
     """
-    if not (np.isfinite(C) and C > 0):
-        raise ValueError(f"C={C!r} must be positive and finite")
+    check_number("C", C, 0.0, open_low=True)
     samples = check_samples(X, y, task, kernel, degree, gamma, coef0)
     n = samples.n
     first, last = C * check_vector("start", start, n), C * check_vector("end", end, n)
     check_both_classes(samples, first, last)
     cost = between(first, last)
     if task == "classification":
-        here = check_vector("margin", margin, n, positive=False)
-        there = here if margin_end is None else check_vector("margin_end", margin_end, n, positive=False)
-        formulation: Formulation = CSVC(samples.y, cost, fit_intercept, between(here, there))
+        first = check_vector("margin", margin, n, positive=False)
+        last = first if margin_end is None else check_vector("margin_end", margin_end, n, positive=False)
+        formulation: Formulation = CSVC(samples.y, cost, fit_intercept, between(first, last))
     else:
-        here = check_vector("epsilon", epsilon, n)
-        there = here if epsilon_end is None else check_vector("epsilon_end", epsilon_end, n)
-        formulation = SVR(samples.y, cost, between(here, there), bias=fit_intercept)
+        first = check_vector("epsilon", epsilon, n)
+        last = first if epsilon_end is None else check_vector("epsilon_end", epsilon_end, n)
+        formulation = SVR(samples.y, cost, between(first, last), bias=fit_intercept)
     return follow(samples, formulation, 0.0, 1.0, "theta", cache_size=cache_size, max_time=max_time, progress=progress)
 
 
@@ -304,13 +300,12 @@ def epsilon_path(
     max_time: float | None = None,
     progress: Progress | None = None,
 ) -> SolutionPath:
-    """The exact solution of `SVR` for every ε between `epsilon_min` and `epsilon_max`.
+    """Compute the exact solution of `SVR` for every ε between `epsilon_min` and `epsilon_max`.
 
     Parameters as in `regularization_path`.
     """
     low, high = check_range("epsilon", epsilon_min, epsilon_max, open_low=False)
-    if not (np.isfinite(C) and C > 0):
-        raise ValueError(f"C={C!r} must be positive and finite")
+    check_number("C", C, 0.0, open_low=True)
     samples = check_samples(X, y, "regression", kernel, degree, gamma, coef0)
     cost = C * check_vector("sample_weight", sample_weight, samples.n, 1.0)
     formulation = SVR(samples.y, cost, proportional(np.ones(samples.n)), bias=fit_intercept)
@@ -336,17 +331,17 @@ def nu_path(
     max_time: float | None = None,
     progress: Progress | None = None,
 ) -> SolutionPath:
-    """The exact solution of `NuSVC` for every ν in [nu_min, nu_max]; of `NuSVR` or `OneClassSVM` for the other tasks.
+    """Compute the exact solution of `NuSVC`, `NuSVR` or `OneClassSVM`, depending on the task, for every ν.
 
     Parameters
     ----------
     X, y : as in `regularization_path`; no y for ``task="one_class"``
     nu_min, nu_max : float
-        `nu_max` is the largest admissible ν when left out (docs/math (12)).
+        The interval of ν. The default of `nu_max` is the largest admissible value (docs/math (12)).
     C : float
         For regression.
     task : {"classification", "regression", "one_class"}
-        For regression `path.tube(nu)` is the ε that belongs to ν.
+        For regression, `path.tube(nu)` is the ε of the solution.
 
     Returns
     -------
@@ -358,12 +353,11 @@ def nu_path(
     check_both_classes(samples, weight)
     nu_limit = 1.0
     if task == "classification":
-        sides = [float(np.sum(weight[samples.y == side])) for side in (-1.0, 1.0)]
-        nu_limit = 2 * min(sides) / sum(sides)
+        class_weights = [float(np.sum(weight[samples.y == label])) for label in (-1.0, 1.0)]
+        nu_limit = 2 * min(class_weights) / sum(class_weights)
         formulation: Formulation = NuSVC(samples.y, weight, NU)
     elif task == "regression":
-        if not (np.isfinite(C) and C > 0):
-            raise ValueError(f"C={C!r} must be positive and finite")
+        check_number("C", C, 0.0, open_low=True)
         formulation = NuSVR(samples.y, C * weight, NU)
     else:
         formulation = OneClass(weight, NU)

@@ -1,8 +1,7 @@
-"""Adding, removing and reweighting samples of one machine, exactly.     Karasuyama ch. 3, docs/math (215), (216)"""
+"""Exact addition, removal and reweighting of samples of one problem.     Karasuyama ch. 3, docs/math (215), (216)"""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -10,59 +9,59 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from hinge.control import RunControl
 from hinge.formulations import CSVC, SVR
 from hinge.kernels import Access, GramAccess, Kernel, cache_bytes, open_access
-from hinge.paths.engine import Counts, Engine
-from hinge.problems import Array, ParametricProblem, Problem
-from hinge.problems.parametric import between, constant
+from hinge.paths.engine import Counts, Engine, polished_start
+from hinge.problems import Array, ParametricProblem, Problem, Status
+from hinge.problems.dual import Values, between, constant
 
-#: Samples that were removed stay in memory until they are this share of all.
-DEAD_SHARE = 0.25
+#: Share of removed samples among those in memory, and a number of them, above which memory is released.
+MAX_REMOVED_SHARE, MAX_REMOVED = 0.25, 16
+
+#: Spare rows of an array that grows: one for every so many rows, and a constant number.
+ROWS_PER_SPARE_ROW, MIN_SPARE_ROWS = 8, 16
 
 
 def stack(first: Any, second: Any) -> Any:
-    """Rows of both."""
+    """Return the rows of both arrays or sparse matrices."""
     if sp.issparse(first):
         return sp.vstack([first, second], format="csr")
     return np.ascontiguousarray(np.concatenate([first, second]))
 
 
-class Rows:
-    """Samples that more are added to; arrays have room at their end, so that those that are there need not move."""
+class GrowingRows:
+    """Samples to which more can be added; arrays have spare rows, so that samples are seldom copied."""
 
     def __init__(self, X: Any) -> None:
         self.X: Any = X
-        self._room: NDArray[Any] | None = None
-        if self._plain(X):
-            self._make_room(len(X))
+        self._buffer: NDArray[Any] | None = None
+        if type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind == "f":
+            self._reserve(len(X))
 
-    @staticmethod
-    def _plain(X: Any) -> bool:
-        return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind == "f"
-
-    def _make_room(self, n: int) -> None:
-        room = np.empty((n + n // 8 + 16, self.X.shape[1]), dtype=self.X.dtype)
-        room[: len(self.X)] = self.X
-        self.X, self._room = room[: len(self.X)], room
+    def _reserve(self, n: int) -> None:
+        buffer = np.empty((n + n // ROWS_PER_SPARE_ROW + MIN_SPARE_ROWS, self.X.shape[1]), dtype=self.X.dtype)
+        buffer[: len(self.X)] = self.X
+        self.X, self._buffer = buffer[: len(self.X)], buffer
 
     def add(self, new: Any) -> Any:
-        """All rows, the new ones last.  What was given out before stays as it is."""
-        if self._room is None or self.X.dtype != np.result_type(self.X, new):
-            self.X, self._room = stack(self.X, new), None
+        """Append rows and return all rows. Arrays that were returned before do not change."""
+        if self._buffer is None or self.X.dtype != np.result_type(self.X, new):
+            self.X, self._buffer = stack(self.X, new), None
             return self.X
         before, n = len(self.X), len(self.X) + len(new)
-        if n > len(self._room):
-            self._make_room(n)
-        self._room[before:n] = new
-        self.X = self._room[:n]
+        if n > len(self._buffer):
+            self._reserve(n)
+        self._buffer[before:n] = new
+        self.X = self._buffer[:n]
         return self.X
 
 
 class Window:
-    """One machine, classification (y = ±1) or regression, with an engine that stays where it is between updates.
+    """Exact solution of one classification (y = ±1) or regression problem, with updates.
 
-    A sample is added by moving its cost from zero to Cᵢ and removed by moving it to zero; all at once along one path.
-    Positions count the samples that are there, in the order in which they came.
+    Adding a sample changes its cost from zero to Cᵢ, removing it changes its cost to zero. All changes of one update
+    are made along one path. Positions refer to the current samples, in the order in which they were added.
     """
 
     def __init__(
@@ -80,73 +79,78 @@ class Window:
         self.kernel, self.task, self.epsilon = kernel, task, epsilon
         self.cache_size, self.max_time = cache_size, max_time
         self.compiled = kernel.nodes() is not None
-        self._begin(X, y, cost, beta)
+        self.access: Access | None = None
+        self._solve(X, y, cost, beta)
 
-    def _begin(self, X: Any, y: Array, cost: Array, beta: Array | None) -> None:
-        self.rows, self.y, self.cost = Rows(X), y, cost
-        self.alive = np.arange(len(y))
+    def _solve(self, X: Any, y: Array, cost: Array, beta: Array | None) -> None:
+        self.rows, self.y, self.cost = GrowingRows(X), y, cost
+        self.current = np.arange(len(y))
         self.access = self._open(X)
-        still = self._motion(constant(cost))
-        self.slots = still.size // len(y)
-        self.engine = Engine(self.access, still.group, self.slots, self.cache_size)
-        start = None if beta is None else self._spread(beta)
-        self.counts = self.engine.start(still, 0.0, start, self.max_time)
+        parametric = self._parametric(constant(cost))
+        self.slots = parametric.size // len(y)
+        self.engine = Engine(self.access, parametric.group, self.slots, cache_bytes(self.cache_size))
+        control = RunControl(self.max_time)
+        if beta is None:
+            start = polished_start(parametric, self.access, 0.0, self.cache_size, control)
+        else:
+            start = self._variables(beta)
+        self.counts = self.engine.start(parametric, 0.0, start, control)
 
     def _open(self, X: Any) -> Access:
-        if self.compiled:  # no matrix is made, and free memory does not matter
-            known = getattr(self, "access", None)
-            return known.for_samples(X) if isinstance(known, GramAccess) else open_access(self.kernel, X, 0)
+        if self.compiled:  # kernel values are computed when they are needed: no memory budget
+            return self.access.for_samples(X) if isinstance(self.access, GramAccess) else open_access(self.kernel, X, 0)
         return open_access(self.kernel, X, budget_bytes=cache_bytes(self.cache_size))
 
-    def _motion(self, cost: Array) -> ParametricProblem:
-        if self.task == "classification":
-            return CSVC(self.y, cost).parametric()
-        return SVR(self.y, cost, self.epsilon).parametric()
+    def _parametric(self, cost: Array) -> ParametricProblem:
+        """Return the problem with costs that are linear functions of θ."""
+        formulation = CSVC(self.y, cost) if self.task == "classification" else SVR(self.y, cost, self.epsilon)
+        return formulation.dual().parametric()
 
-    def _spread(self, beta: Array) -> Array:
-        """Coefficients per sample to variables."""
+    def _variables(self, beta: Array) -> Array:
+        """Return the signed variables of coefficients per sample."""
         if self.task == "regression" and self.slots == 2:
             return np.concatenate([np.maximum(beta, 0.0), np.minimum(beta, 0.0)])
         return beta
 
-    # ---- what the machine is now ------------------------------------------------------------------------------
+    # ---- the current solution ---------------------------------------------------------------------------------
 
     @property
     def X(self) -> Any:
-        """Samples in memory, also those that were removed."""
+        """Samples in memory, including removed ones."""
         return self.rows.X
 
     @property
     def n(self) -> int:
-        """Samples that are there."""
-        return len(self.alive)
+        """Number of current samples."""
+        return len(self.current)
 
     def samples(self) -> Any:
-        """The samples that are there, where they lie one after the other in an array: no copy; None otherwise."""
-        first, last = int(self.alive[0]), int(self.alive[-1]) + 1
-        together = type(self.X) is np.ndarray and last - first == len(self.alive)
-        return self.X[first:last] if together else None
+        """Return a view of the current samples if they are consecutive rows of an array, else None."""
+        first, last = int(self.current[0]), int(self.current[-1]) + 1
+        consecutive = type(self.X) is np.ndarray and last - first == len(self.current)
+        return self.X[first:last] if consecutive else None
 
     @property
     def beta(self) -> Array:
-        """Coefficients of the samples that are there."""
-        beta = self.engine.set.beta
-        return (beta if self.slots == 1 else beta.reshape(self.slots, -1).sum(axis=0))[self.alive]
+        """Coefficients of the current samples."""
+        beta = self.engine.active_set.beta
+        return (beta if self.slots == 1 else beta.reshape(self.slots, -1).sum(axis=0))[self.current]
 
     @property
     def intercept(self) -> float:
         """b."""
-        return float(self.engine.set.mu[0])
+        return float(self.engine.active_set.mu[0])
 
     def decisions(self) -> Array:
-        """f at the samples that are there."""
-        return (self.engine.set.f + self.intercept)[self.alive]
+        """Return f at the current samples."""
+        return (self.engine.active_set.f + self.intercept)[self.current]
 
     def problem(self) -> Problem:
-        """Problem (1) as it is now, of all samples in memory."""
-        return self._motion(constant(self.cost)).problem(self.access, 0.0)
+        """Return problem (1) of all samples in memory, with the current costs."""
+        assert self.access is not None
+        return self._parametric(constant(self.cost)).problem(self.access, 0.0)
 
-    # ---- changes ----------------------------------------------------------------------------------------------
+    # ---- updates ----------------------------------------------------------------------------------------------
 
     def update(
         self,
@@ -156,107 +160,94 @@ class Window:
         forget: NDArray[np.intp] | None = None,
         reweight: Array | None = None,
     ) -> Counts:
-        """Add samples, remove those at the positions `forget`, give those that stay the costs `reweight`; one path."""
-        target = self.cost.copy()
+        """Add samples, remove those at the positions `forget` and set the costs of the others to `reweight`."""
+        new_cost = self.cost.copy()
         if reweight is not None:
-            target[self.alive] = reweight
-        stay = np.ones(self.n, dtype=bool)
+            new_cost[self.current] = reweight
+        kept = np.ones(self.n, dtype=bool)
         if forget is not None:
-            target[self.alive[forget]] = 0.0
-            stay[forget] = False
+            new_cost[self.current[forget]] = 0.0
+            kept[forget] = False
         before = len(self.y)
         if y is not None and len(y):
-            target = np.concatenate([target, cost])
-            path = self._grow(X, y, target)
+            new_cost = np.concatenate([new_cost, cost])
+            path = self._grow(X, y, new_cost)
         else:
-            path = self._motion(between(self.cost, target))
-        alive = np.concatenate([self.alive[stay], np.arange(before, len(self.y))])
+            path = self._parametric(between(self.cost, new_cost))
+        current = np.concatenate([self.current[kept], np.arange(before, len(self.y))])
         self.counts = self._move(path)
-        self.cost, self.alive = target, alive
-        if len(self.y) - self.n > DEAD_SHARE * len(self.y) + 16:
-            self._compact()
+        self.cost, self.current = new_cost, current
+        if len(self.y) - self.n > MAX_REMOVED_SHARE * len(self.y) + MAX_REMOVED:
+            self._release_removed()
         return self.counts
 
-    def _grow(self, X: Any, y: Array, target: Array) -> ParametricProblem:
-        """More samples in memory, of cost zero; and the way of all costs to `target`."""
+    def _grow(self, X: Any, y: Array, new_cost: Array) -> ParametricProblem:
+        """Add samples of cost zero; return the problem in which all costs change to `new_cost`."""
         y = np.concatenate([self.y, y])
         access = self._open(self.rows.add(X))
         self.y, self.access = y, access
         self.cost = np.concatenate([self.cost, np.zeros(len(y) - len(self.cost))])
-        path = self._motion(between(self.cost, target))
-        self.engine.set.grow(access.gram, path.group, *path.at(0.0))
+        path = self._parametric(between(self.cost, new_cost))
+        self.engine.active_set.grow(access.gram, path.group, *path.at(0.0))
         self.engine.access = access
         return path
 
     def _move(self, path: ParametricProblem) -> Counts:
-        """Along a path of costs that begins where they are; an error leaves the machine as it was."""
-        before = self.engine.set.beta
+        """Follow a path that starts at the current costs; an error restores the current solution."""
+        before = self.engine.active_set.beta
         try:
-            _, counts, status, _ = self.engine.follow(path, 0.0, 1.0, record=False, max_time=self.max_time)
-            if status:
-                raise TimeoutError(f"the update took more than max_time={self.max_time} s; the model is as it was")
+            _, counts, status, _ = self.engine.follow(path, 0.0, 1.0, record=False, control=RunControl(self.max_time))
+            if status is not Status.SOLVED:
+                raise TimeoutError(f"the update took more than max_time={self.max_time} s; the model is unchanged")
         except BaseException:
-            self.engine.start(self._motion(constant(self.cost)), 0.0, before)
+            self.engine.start(self._parametric(constant(self.cost)), 0.0, before)
             raise
         return counts
 
-    def _compact(self) -> None:
-        self._begin(self.X[self.alive], self.y[self.alive], self.cost[self.alive], self.beta)
+    def _release_removed(self) -> None:
+        self._solve(self.X[self.current], self.y[self.current], self.cost[self.current], self.beta)
 
     def without(self, group: NDArray[np.intp]) -> tuple[Array, float]:
-        """(β, b) of the machine without the samples at these positions."""
-        here, target = self.engine.set.snapshot(), self.cost.copy()
-        target[self.alive[group]] = 0.0
+        """Return (β, b) of the solution without the samples at these positions."""
+        snapshot, new_cost = self.engine.active_set.snapshot(), self.cost.copy()
+        new_cost[self.current[group]] = 0.0
         try:
             if len(group):
-                self._move(self._motion(between(self.cost, target)))
+                self._move(self._parametric(between(self.cost, new_cost)))
             return self.beta, self.intercept
         finally:
-            self.engine.set.restore(here)
+            self.engine.active_set.restore(snapshot)
 
-    # ---- leaving out ------------------------------------------------------------------------------------------
+    # ---- leave-out values -------------------------------------------------------------------------------------
 
     def leave_out(self, groups: Iterable[NDArray[np.intp]]) -> tuple[list[Array], int]:
-        """Decision values at each group of positions, of the machine without that group; and the number of events.
+        """Return the decision values at each group of the solution without that group, and the number of events.
 
-        `max_time` is for all groups together; when it is over there is no answer, and the machine is as it was.
+        `max_time` limits the time for all groups together. A TimeoutError leaves the solution unchanged.
         """
-        here, values, events, began = self.engine.set.snapshot(), [], 0, time.perf_counter()
-        decisions, used = self.decisions(), self.beta != 0
-        still = self._motion(constant(self.cost)).at(0.0)
-        zero = np.zeros_like(still.linear)
+        engine, control = self.engine, RunControl(self.max_time)
+        snapshot, values, events = engine.active_set.snapshot(), [], 0
+        decisions, is_support = self.decisions(), self.beta != 0
+        bounds = self._parametric(constant(self.cost)).at(0.0)
+        zero, no_total = np.zeros_like(bounds.linear), np.zeros_like(bounds.total)
         for group in groups:
-            if not used[group].any():
+            if not is_support[group].any():
                 values.append(decisions[group])
                 continue
-            members = (self.alive[group][None, :] + len(self.y) * np.arange(self.slots)[:, None]).ravel()
+            if control.expired():
+                self._raise_timeout()
+            members = (self.current[group][None, :] + len(self.y) * np.arange(self.slots)[:, None]).ravel()
             lower, upper = zero.copy(), zero.copy()
-            lower[members], upper[members] = -still.lower[members], -still.upper[members]
-            seconds = self._time_left(began)
+            lower[members], upper[members] = -bounds.lower[members], -bounds.upper[members]
             try:
-                run = self.engine.set.follow(
-                    zero, lower, upper, np.zeros_like(still.total), 0.0, 1.0, False, seconds, -1
-                )
-                self.engine._check(run)
-                if run.status:
-                    self._time_is_over()
-                values.append(self.engine.set.f[self.alive[group]] + self.intercept)
-                events += run.events
+                counts, status = engine.follow_rates(Values(zero, lower, upper, no_total), control)
+                if status is not Status.SOLVED:
+                    self._raise_timeout()
+                values.append(engine.active_set.f[self.current[group]] + self.intercept)
+                events += counts.events
             finally:
-                self.engine.set.restore(here)
+                engine.active_set.restore(snapshot)
         return values, events
 
-    def _time_left(self, began: float) -> float:
-        """Seconds, for the engine, to which zero means no limit."""
-        if not self.max_time:
-            return 0.0
-        left = self.max_time - (time.perf_counter() - began)
-        if left <= 0:
-            self._time_is_over()
-        return left
-
-    def _time_is_over(self) -> NoReturn:
-        raise TimeoutError(f"leaving out took more than max_time={self.max_time} s; the model is as it was")
-
-
-__all__ = ["Window", "stack"]
+    def _raise_timeout(self) -> NoReturn:
+        raise TimeoutError(f"leaving out took more than max_time={self.max_time} s; the model is unchanged")

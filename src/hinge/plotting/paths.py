@@ -108,8 +108,8 @@ class PathDisplay:
             sizes, edges = self.path.set_sizes(), self.path.knots
             names = ("right: α = 0", "centre", "left: α = h")
         else:
-            pieces, motion = self.path.pieces, self.path.motion
-            low, high, between = pieces.index_set_sizes(motion.size).T
+            pieces, parametric = self.path.pieces, self.path.parametric
+            low, high, between = pieces.index_set_sizes(parametric.size).T
             names = ("at the lower bound", "on the margin", "at the upper bound")
             if self.path.task == "classification":  # bounds in signed coordinates: zero is above for the negative class
                 names = ("outside: α = 0", "on the margin", "inside: α = C")
@@ -123,7 +123,7 @@ class PathDisplay:
         canvas.headline(ax, "Index sets")
 
     def _outside_inside(self) -> tuple[Any, Any]:
-        pieces, sign = self.path.pieces, self.path.motion.sign
+        pieces, sign = self.path.pieces, self.path.parametric.sign
         counts = np.zeros((len(pieces) + 1, 2), dtype=np.int64)
         side = np.full(len(sign), -1)
         for at, v, place in zip(pieces.changed_at, pieces.changed, pieces.place, strict=True):

@@ -2,7 +2,7 @@
 
 from hinge.problems.certificate import Certificate, certify, certify_all, combine
 from hinge.problems.crammer_singer import CrammerSingerProblem, CrammerSingerSolution, certify_crammer_singer
-from hinge.problems.dual import Dual, kernel_form, kernel_variables, linear_form
+from hinge.problems.dual import Dual, ParametricProblem, kernel_form, kernel_variables, linear_form
 from hinge.problems.linear import (
     Bias,
     LinearProblem,
@@ -15,7 +15,6 @@ from hinge.problems.linear import (
 )
 from hinge.problems.lp import LPProblem, LPSolution, certify_lp
 from hinge.problems.offset import optimal_offset
-from hinge.problems.parametric import ParametricProblem
 from hinge.problems.problem import Problem, dot
 from hinge.problems.quadratic import Array, Quadratic
 from hinge.problems.separable import Diagonal, LossTerm, Separable

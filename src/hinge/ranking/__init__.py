@@ -1,4 +1,4 @@
-"""Ranking: preferences within queries, their exact weight path, and NDCG along it."""
+"""Ranking: pairs of samples within queries, their exact weight path, and NDCG along it."""
 
 from hinge.ranking.ndcg import ndcg
 from hinge.ranking.path import BestRanking, RankingPath, ranking_path

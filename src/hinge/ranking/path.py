@@ -1,21 +1,17 @@
-"""The exact weight path of ranking: from one weighting of pairs to another.   Karasuyama (4.32), docs/math (441)"""
+"""Exact weight path of ranking, from one weighting of pairs to another.   Karasuyama (4.32), docs/math (441)"""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array, check_consistent_length
 
+from hinge.control import RunControl
 from hinge.formulations import WEIGHTINGS, Ranking, pair_weights
 from hinge.kernels import (
-    FunctionKernel,
     Kernel,
     Linear,
     PairAccess,
@@ -30,15 +26,18 @@ from hinge.kernels import (
 )
 from hinge.model import KernelModel
 from hinge.paths import Counts, ParametricProblem, Pieces, StepFunction
-from hinge.paths.engine import WHOLE_SHARE, Engine, Progress, path_access
+from hinge.paths.engine import WHOLE_MATRIX_SHARE, Engine, Progress, path_access, warn_incomplete
 from hinge.paths.piecewise import PiecewisePath, check_rows
+from hinge.paths.regularization import check_training_rows
 from hinge.problems import Array, Certificate, Status, certify
-from hinge.problems.parametric import between
+from hinge.problems.dual import between
 from hinge.ranking.ndcg import ndcg_path
 from hinge.ranking.queries import check_queries, check_query_weight, check_relevance, make_pairs
 from hinge.solvers import PairDescent
+from hinge.validation import check_number, check_same_length
 
-#: How near the optimum the point must be from which a path is started (relative gap).
+#: Relative gap at which coordinate descent stops and the active-set method takes over, which computes the exact
+#: solution.
 START_TOL = 1e-6
 
 
@@ -49,15 +48,15 @@ class _Interval(NamedTuple):
 
 
 class BestRanking(_Interval):
-    """Where NDCG is largest: between low and high.
+    """Interval from low to high in which NDCG is largest.
 
-    At the ends themselves two scores are equal. `theta` is inside, as far as can be from any such place: use it.
+    At the ends of the interval two scores are equal. `theta` is inside, as far as possible from such values.
     """
 
     theta: float
 
     def __new__(cls, low: float, high: float, ndcg: float, theta: float) -> BestRanking:
-        """The interval, and the place."""
+        """Return the interval, and a θ inside."""
         self = super().__new__(cls, low, high, ndcg)
         self.theta = theta
         return self
@@ -65,18 +64,18 @@ class BestRanking(_Interval):
 
 @dataclass(frozen=True)
 class RankingPath(PiecewisePath):
-    """The ranking machine as an exact, piecewise linear function of θ.  Made by `ranking_path`.
+    """Exact solution of `RankingSVM` as a piecewise linear function of θ; returned by `ranking_path`.
 
     Attributes
     ----------
     breakpoints : ndarray
-        Every θ at which the solution turns, ascending, both ends included.
+        Values of θ at which the derivative of the solution changes, ascending, with both ends.
     kkt_violation : float
-        The largest violation of the optimality conditions at any breakpoint, relative to 1 + max K̃ · max C.
+        Largest violation of the optimality conditions at the breakpoints, relative to 1 + max K̃ · max C.
     counts : Counts
-        Events, exchanges, mean size of the margin and more.
+        Numbers of events and corrections.
     status : Status
-        SOLVED, or why the path ends before `high` was reached.
+        SOLVED, or the reason why the path is shorter than requested.
     """
 
     parameter: ClassVar[str] = "theta"  # type: ignore[misc]
@@ -85,7 +84,7 @@ class RankingPath(PiecewisePath):
     X: Any
     first: NDArray[np.int32]
     second: NDArray[np.int32]
-    motion: ParametricProblem
+    parametric: ParametricProblem
     pieces: Pieces
     counts: Counts
     low: float
@@ -98,22 +97,22 @@ class RankingPath(PiecewisePath):
         return int(self.X.shape[0])
 
     def alpha(self, theta: float) -> Array:
-        """The variable of every pair (`first`, `second`), 0 ≤ α ≤ C_ij(θ)."""
-        return self.pieces.beta(self.motion, self._check(theta))
+        """Return the variable of every pair (`first`, `second`), 0 ≤ α ≤ C_ij(θ)."""
+        return self.pieces.beta(self.parametric, self._check(theta))
 
     def coefficients(self, theta: float) -> Array:
-        """β with f(x) = Σ βᵢ k(xᵢ, x)."""
+        """Return β with f(x) = Σ βᵢ k(xᵢ, x)."""
         return sum_over_pairs(self.first, self.second, self.alpha(theta), self.n_samples)
 
     def model(self, theta: float) -> KernelModel:
-        """What predicts at θ: `model(theta).decide(X)`."""
+        """Return the model at θ; `model(theta).decide(X)` are its scores."""
         beta = self.coefficients(theta)
         support = np.flatnonzero(beta)
         vectors = None if isinstance(self.kernel, Precomputed) else self.X[support]
         return KernelModel(self.kernel, vectors, beta[support][:, None], np.zeros(1))
 
     def predict(self, X: Any, theta: float) -> Array:
-        """Scores at the rows of X (kernel values with every training sample, for a precomputed kernel)."""
+        """Return scores at the rows of X (kernel values with all training samples, if it is precomputed)."""
         beta = self.coefficients(theta)
         X = check_rows(self.kernel, X, self.X.shape[1])
         if isinstance(self.kernel, Precomputed):
@@ -122,42 +121,42 @@ class RankingPath(PiecewisePath):
         return expand(self.kernel, X, self.X[support], beta[support])
 
     def certificate(self, theta: float) -> Certificate:
-        """Primal and dual value and their gap at θ, computed from the data."""
+        """Return the primal and dual values and their gap at θ, computed from the data."""
         pairs = PairAccess(open_access(self.kernel, self.X), self.first, self.second, np.array([0, len(self.first)]))
-        problem = self.motion.problem(pairs, self._check(theta))
+        problem = self.parametric.problem(pairs, self._check(theta))
         return certify(problem, self.alpha(theta), convex=self.kernel.psd)
 
     def _along(self, X: Any) -> Iterator[tuple[Array, Array, Array, Array]]:
-        """Chunks (starts, stops, scores at the starts, scores at the stops) at the rows of X."""
+        """Yield chunks of segments: (starts, stops, scores at the starts, scores at the stops) at the rows of X."""
         X = check_rows(self.kernel, X, self.X.shape[1])
         K = X if isinstance(self.kernel, Precomputed) else cross(self.kernel, X, self.X)
-        K = np.asfortranarray(K)  # it is read by columns, chunk after chunk
-        spread = incidence(self.first, self.second, self.n_samples)
-        for chunk, lines in self.pieces.lines(self.motion, len(self.first), spread):
+        K = np.asfortranarray(K)  # every chunk reads it by columns
+        pairs_to_samples = incidence(self.first, self.second, self.n_samples)
+        for chunk, lines in self.pieces.lines(self.parametric, len(self.first), pairs_to_samples):
             yield self.pieces.start[chunk], self.pieces.stop[chunk], *lines(K)
 
     def ndcg(self, X: Any, relevance: Any, qid: Any = None, k: int | None = 10) -> StepFunction:
-        """NDCG@k on other data, as an exact step function of θ (`knots`, `values`).                 docs/math (447)
+        """Return NDCG@k on other data as an exact step function of θ (`knots`, `values`).             docs/math (447)
 
-        Parameters as in `hinge.ranking.ndcg`, which it equals between the knots for `predict(X, theta)`.
+        Parameters as in `hinge.ranking.ndcg`. Between the knots it is the NDCG of `predict(X, theta)`.
         """
-        check_consistent_length(X, relevance)
+        check_same_length(X, relevance)
         return ndcg_path(self._along(X), relevance, qid, k, self.low, self.high)
 
     def best(self, X: Any, relevance: Any, qid: Any = None, k: int | None = 10) -> BestRanking:
-        """The exact maximiser of NDCG@k: (low, high, ndcg), and `theta`, a place inside the interval."""
-        found = self.ndcg(X, relevance, qid, k)
-        lowest = StepFunction(found.knots, -found.values).best()
-        return BestRanking(lowest.low, lowest.high, -lowest.error, lowest.theta)
+        """Return the exact maximizer of NDCG@k: (low, high, ndcg), and `theta` inside the interval."""
+        function = self.ndcg(X, relevance, qid, k)
+        best = StepFunction(function.knots, -function.values).best()
+        return BestRanking(best.low, best.high, -best.error, best.theta)
 
     def _check_loaded(self) -> None:
-        """The arrays belong together (they may come from a file)."""
+        """Raise if the arrays of a loaded path are inconsistent."""
         m, n, pieces = len(self.first), self.n_samples, self.pieces
         count, total = len(pieces), len(pieces.margin)
         checks = (
-            m > 0 and self.first.shape == self.second.shape == (m,) and self.motion.size == m and count > 0,
+            m > 0 and self.first.shape == self.second.shape == (m,) and self.parametric.size == m and count > 0,
             bool(min(self.first.min(), self.second.min()) >= 0 and max(self.first.max(), self.second.max()) < n),
-            all(a.shape == (2, m) for a in (self.motion.linear, self.motion.lower, self.motion.upper)),
+            all(a.shape == (2, m) for a in (self.parametric.linear, self.parametric.lower, self.parametric.upper)),
             pieces.stop.shape == pieces.violation.shape == (count,) and bool(np.all(np.diff(pieces.start) >= 0)),
             pieces.offset.shape == (count + 1,) and pieces.offset[0] == 0 and pieces.offset[-1] == total,
             bool(np.all(np.diff(pieces.offset) >= 0)) and pieces.value.shape == pieces.rate.shape == (total,),
@@ -167,7 +166,7 @@ class RankingPath(PiecewisePath):
             bool(set(np.unique(pieces.place).tolist()) <= {0, 1, 2}),
         )
         if not all(checks):
-            raise ValueError("the internal representation of the path was altered")
+            raise ValueError("the arrays of the path are inconsistent")
 
     def __repr__(self) -> str:
         return (
@@ -193,10 +192,10 @@ def ranking_path(
     max_time: float | None = None,
     progress: Progress | None = None,
 ) -> RankingPath:
-    """The exact solution of `RankingSVM` while the costs of its pairs move.                   Karasuyama (4.32)
+    """Compute the exact solution of `RankingSVM` while the costs of its pairs change.            Karasuyama (4.32)
 
-    C_ij(θ) = C · (start_ij + θ (end_ij − start_ij)) for θ in [0, 1]: by default from (4.33), the same cost for all
-    pairs, to (4.34), 2^yᵢ − 2^yⱼ.
+    C_ij(θ) = C · (start_ij + θ (end_ij − start_ij)) for θ in [0, 1]. By default the costs change from (4.33), the same
+    cost for all pairs, to (4.34), 2^yᵢ − 2^yⱼ.
 
     Parameters
     ----------
@@ -205,7 +204,7 @@ def ranking_path(
         Weightings of the pairs; a number multiplies "uniform".
     C, kernel, degree, gamma, coef0, cache_size : as in `RankingSVM`
     max_time : float, optional
-        Seconds; a path that takes longer ends early, with a warning.
+        Seconds. If they do not suffice, a warning is issued and the path ends early.
     progress : callable, optional
         Called about ten times a second.
 
@@ -224,15 +223,10 @@ def ranking_path(
     >>> path.kkt_violation < 1e-9
     True
     """
-    if not (isinstance(C, Real) and np.isfinite(float(C)) and C > 0):
-        raise ValueError(f"C={C!r} must be positive and finite")
+    check_number("C", C, 0.0, open_low=True)
     made = make_kernel(kernel, degree=degree, gamma=gamma, coef0=coef0)
-    if not isinstance(made, FunctionKernel):
-        X = check_array(X, dtype=np.float64, order="C", accept_sparse="csr")
-    if isinstance(made, Precomputed) and X.shape[0] != X.shape[1]:
-        raise ValueError(f"X has shape {X.shape}; a precomputed kernel needs a square matrix")
-    grades = check_relevance(relevance)
-    check_consistent_length(X, grades)
+    X, grades = check_training_rows(made, X), check_relevance(relevance)
+    check_same_length(X, grades)
     query, names = check_queries(qid, len(grades))
     weight = check_query_weight(query_weight, names)
     resolved = made if isinstance(made, Precomputed) else made.resolve(X, np.ones(len(grades)))
@@ -258,10 +252,10 @@ def _weighting(name: str, value: Any, grades: Array, pairs: Ranking) -> Array:
 
 
 def whole_access(kernel: Kernel, X: Any, cache_size: float | str = "auto", threads: int = 1) -> Any:
-    """Access over samples: the whole matrix where it fits the budget, else rows on demand; X for a linear kernel."""
+    """Return kernel access over samples: X if the kernel is linear, the matrix if it fits, else rows on demand."""
     budget = cache_bytes(cache_size)
     access = open_access(kernel, X, budget_bytes=budget, threads=threads)
-    if isinstance(kernel, Precomputed | Linear) or 8 * access.n**2 > WHOLE_SHARE * budget or not access.compiled:
+    if isinstance(kernel, Precomputed | Linear) or 8 * access.n**2 > WHOLE_MATRIX_SHARE * budget or not access.compiled:
         return access
     K = np.empty((access.n, access.n))
     access.gram.fill(K, threads)
@@ -278,28 +272,25 @@ def follow(
     max_time: float | None = None,
     progress: Progress | None = None,
 ) -> RankingPath:
-    """Solve at θ = 0, make it exact, follow to θ = 1."""
-    base = path_access(kernel, X, cache_size)
+    """Solve the problem at θ = 0 and follow its solution to θ = 1."""
+    control, budget = RunControl(max_time, progress), cache_bytes(cache_size)
+    base = path_access(kernel, X, budget)
     if not np.isfinite(base.diagonal()).all():
         raise ValueError("kernel values of these data are not finite: they overflow. Scale the data")
     access = PairAccess(base, pairs.first, pairs.second, pairs.block_starts)
-    moving = replace(pairs, cost=cost).parametric()
-    quick = open_access(kernel, X) if isinstance(kernel, Linear) else base
-    near = PairAccess(quick, pairs.first, pairs.second, pairs.block_starts)
-    rough = PairDescent(tol=START_TOL, max_time=max_time).solve(moving.problem(near, 0.0))
-    if rough.error is not None:
-        raise rough.error
-    if rough.status is Status.TIME_LIMIT:
-        raise TimeoutError(f"max_time={max_time} s was over before the beginning of the path was found")
-    engine = Engine(access, moving.group, 1, cache_size)
-    engine.start(moving, 0.0, rough.alpha, max_time)
-    pieces, counts, status, reached = engine.follow(moving, 0.0, 1.0, max_time=max_time, progress=progress)
+    parametric = replace(pairs, cost=cost).dual().parametric()
+    features = open_access(kernel, X) if isinstance(kernel, Linear) else base  # descent needs no matrix then
+    problem = parametric.problem(PairAccess(features, pairs.first, pairs.second, pairs.block_starts), 0.0)
+    start = PairDescent(tol=START_TOL).solve(problem, control=control.without_callback())
+    if start.error is not None:
+        raise start.error
+    if start.status is Status.TIME_LIMIT:
+        raise TimeoutError(f"max_time={max_time} s was over before the solution at the start of the path was found")
+    engine = Engine(access, parametric.group, 1, budget)
+    engine.start(parametric, 0.0, start.alpha, control)
+    pieces, counts, status, reached = engine.follow(parametric, 0.0, 1.0, control=control)
     assert pieces is not None
     if status is not Status.SOLVED:
-        warnings.warn(
-            f"the path ends at theta={reached:.6g} instead of 1 ({status.name}); what there is of it is exact",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-    return RankingPath(kernel, X, pairs.first, pairs.second, moving, pieces, counts, 0.0, reached, status)
+        warn_incomplete("theta", reached, 1.0, status, stacklevel=4)
+    return RankingPath(kernel, X, pairs.first, pairs.second, parametric, pieces, counts, 0.0, reached, status)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hinge.paths import SolutionPath, weight_path
-from hinge.paths.validation import Best, PiecewiseQuadratic, StepFunction
+from hinge.paths.validation_error import Best, PiecewiseQuadratic, StepFunction
 from hinge.problems import Array
 from hinge.recipes.density_ratio import DensityRatio, density_ratio
 

@@ -135,14 +135,14 @@ def _by_nu(samples: Samples, K: Array, nu: float) -> tuple[Array, float, float]:
     most = 2 * min(np.mean(samples.y > 0), np.mean(samples.y < 0))
     if not 0 < nu <= most:
         raise ValueError(f"nu={nu!r} must lie in (0, {most:.6g}], what the class sizes allow")
-    moving = NuSVC(samples.y, np.ones(samples.n), NU).parametric()
-    engine = Engine(open_access(Precomputed(), K), moving.group, 1)
-    engine.start(moving, nu)
-    mu = engine.set.mu
+    parametric = NuSVC(samples.y, np.ones(samples.n), NU).parametric()
+    engine = Engine(open_access(Precomputed(), K), parametric.group, 1)
+    engine.start(parametric, nu)
+    mu = engine.active_set.mu
     rho = float(0.5 * (mu[1] - mu[0]))
     if rho <= 0:
         raise ValueError(f"nu={nu!r} is not above nu_min for this kernel: the margin is zero; use a larger nu")
-    return engine.set.beta, float(0.5 * (mu[0] + mu[1])), rho
+    return engine.active_set.beta, float(0.5 * (mu[0] + mu[1])), rho
 
 
 def _restricted(

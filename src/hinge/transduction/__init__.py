@@ -1,6 +1,6 @@
-"""Transduction: labels for given samples, found together with the machine."""
+"""Transduction: a classifier and the labels of given unlabelled samples, computed together."""
 
-from hinge.transduction.positive_fraction import correction, deal
-from hinge.transduction.switching import OutOfTime, Stage, Transduction
+from hinge.transduction.positive_fraction import share_correction, stratified_folds
+from hinge.transduction.switching import Stage, TimeLimitReached, Transduction
 
-__all__ = ["OutOfTime", "Stage", "Transduction", "correction", "deal"]
+__all__ = ["Stage", "TimeLimitReached", "Transduction", "share_correction", "stratified_folds"]

@@ -1,4 +1,4 @@
-"""Labels that switch and a cost that grows, both by exact weight paths.  Karasuyama §4.5.3, docs/math (460)–(466)"""
+"""Transduction by label switching, with exact weight paths.  Karasuyama §4.5.3, docs/math (460)–(466)"""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from hinge.control import RunControl
 from hinge.formulations import CSVC
-from hinge.kernels import Access
-from hinge.paths.engine import Engine
+from hinge.kernels import Access, cache_bytes
+from hinge.paths.engine import Engine, polished_start
 from hinge.problems import Array, ParametricProblem, Status
-from hinge.problems.parametric import between, constant
+from hinge.problems.dual import between, constant
 
-#: Switching must gain more than this share of the objective; below it is rounding.
-LEAST_GAIN = 1e-10
+#: Gain of a switch, relative to the objective, up to which it is attributed to rounding errors and not made.
+MIN_RELATIVE_GAIN = 1e-10
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What happened at one cost of the unlabelled samples."""
+    """Result for one cost of the unlabelled samples."""
 
     cost_positive: float
     cost_negative: float
@@ -31,16 +32,16 @@ class Stage:
     seconds: float
 
 
-class OutOfTime(Exception):
-    """A path was cut off; the machine is where it was before."""
+class TimeLimitReached(Exception):
+    """The time limit ended a path; the solution is the one before it."""
 
 
 @dataclass
 class Transduction:
-    """min over y*, w, b:  ½‖w‖² + Σ Cᵢ ξᵢ + Σ C*ⱼ ξ*ⱼ, switching pairs of labels while that helps.  docs/math (460)
+    """min over y*, w, b:  ½‖w‖² + Σ Cᵢ ξᵢ + Σ C*ⱼ ξ*ⱼ, by switching pairs of labels that reduce it.  docs/math (460)
 
-    Every unlabelled sample has two variables, one for each label; the cost of the label it does not have is zero. So a
-    label switches while the engine stays where it is: one cost goes to zero, the other comes from zero.
+    Every unlabelled sample has two variables, one for each label. The cost of the label that it does not have is zero.
+    A label is switched along a path on which one cost decreases to zero and the other one increases from zero.
 
     Parameters
     ----------
@@ -49,12 +50,13 @@ class Transduction:
     y, cost : ndarray
         ±1 and Cᵢ of the labelled samples.
     positives : int or None
-        How many of the unlabelled are to be positive: k⁺; as many as the machine of the labelled says when None.
+        Number of unlabelled samples that get a positive label, k⁺; if None, the number that the classifier trained on
+        the labelled samples predicts.
 
     Attributes
     ----------
     predicted : int
-        How many of the unlabelled that machine says are positive.
+        Number of unlabelled samples that this classifier predicts to be positive.
     """
 
     access: Access
@@ -69,89 +71,86 @@ class Transduction:
     status: Status = Status.SOLVED
 
     def __post_init__(self) -> None:
-        self.began = time.monotonic()
+        self.control = RunControl(self.max_time)
         labelled, n = len(self.y), self.access.n
         self.labelled, self.k = labelled, n - labelled
         self.up, self.down = np.zeros(n), np.zeros(n)  # costs of the two labels
         self.up[:labelled] = np.where(self.y > 0, self.cost, 0.0)
         self.down[:labelled] = np.where(self.y < 0, self.cost, 0.0)
-        still = self._motion(constant(self.up), constant(self.down))
-        self.engine = Engine(self.access, still.group, 2, self.cache_size)
-        self.events += self.engine.start(still, 0.0, max_time=self.max_time).events
+        parametric = self._parametric(constant(self.up), constant(self.down))
+        self.engine = Engine(self.access, parametric.group, 2, cache_bytes(self.cache_size))
+        start = polished_start(parametric, self.access, 0.0, self.cache_size, self.control)
+        self.events += self.engine.start(parametric, 0.0, start, self.control).events
         self.predicted = int(np.count_nonzero(self.scores()[labelled:] > 0))
         self.assign(self.predicted if self.positives is None else self.positives)
 
     def assign(self, positives: int) -> None:
-        """First labels: the unlabelled samples with the largest scores are positive."""
+        """Set the first labels: the unlabelled samples with the largest scores are positive."""
         self.positives = positives
         order = np.argsort(-self.scores()[self.labelled :], kind="stable")
         self.label = np.full(self.k, -1.0)
         self.label[order[:positives]] = 1.0
 
     @staticmethod
-    def _motion(up: Array, down: Array) -> ParametricProblem:
+    def _parametric(up: Array, down: Array) -> ParametricProblem:
+        """Return the problem with a variable for each sample and label, and costs that are linear functions of θ."""
         labels = np.repeat([1.0, -1.0], up.shape[1])
-        return CSVC(labels, np.concatenate([up, down], axis=1)).parametric()
+        return CSVC(labels, np.concatenate([up, down], axis=1)).dual().parametric()
 
-    # ---- what the machine is now ------------------------------------------------------------------------------
+    # ---- the current solution ---------------------------------------------------------------------------------
 
     def scores(self) -> Array:
-        """f at all samples."""
-        return self.engine.set.f + self.engine.set.mu[0]
+        """Return f at all samples."""
+        return self.engine.active_set.f + self.engine.active_set.mu[0]
 
     @property
     def beta(self) -> Array:
         """Coefficients of all samples."""
-        return self.engine.set.beta.reshape(2, -1).sum(axis=0)
+        return self.engine.active_set.beta.reshape(2, -1).sum(axis=0)
 
     @property
     def intercept(self) -> float:
         """b."""
-        return float(self.engine.set.mu[0])
+        return float(self.engine.active_set.mu[0])
 
     @property
     def unlabelled_cost(self) -> Array:
-        """The cost of every unlabelled sample."""
+        """Cost of every unlabelled sample."""
         return (self.up + self.down)[self.labelled :]
 
     def objective(self) -> float:
-        """½‖w‖² plus the losses, for the labels and costs as they are.   docs/math (461)"""
+        """Return ½‖w‖² plus the losses for the current labels and costs.   docs/math (461)"""
         f = self.scores()
         losses = self.up * np.maximum(0.0, 1 - f) + self.down * np.maximum(0.0, 1 + f)
-        return float(0.5 * self.beta @ self.engine.set.f + np.sum(losses))
+        return float(0.5 * self.beta @ self.engine.active_set.f + np.sum(losses))
 
     # ---- changes ----------------------------------------------------------------------------------------------
 
-    def _left(self) -> float | None:
-        if self.max_time is None:
-            return None
-        left = self.max_time - (time.monotonic() - self.began)
-        if left <= 0:
-            raise OutOfTime
-        return left
-
     def _follow(self, up: Array, down: Array) -> None:
-        path = self._motion(between(self.up, up), between(self.down, down))
-        _, counts, status, _ = self.engine.follow(path, 0.0, 1.0, record=False, max_time=self._left())
+        if self.control.expired():
+            raise TimeLimitReached
+        path = self._parametric(between(self.up, up), between(self.down, down))
+        _, counts, status, _ = self.engine.follow(path, 0.0, 1.0, record=False, control=self.control)
         if status is not Status.SOLVED:
-            raise OutOfTime
+            raise TimeLimitReached
         self.events += counts.events
 
     def _move(self, up: Array, down: Array) -> None:
-        """Costs along one path; an error leaves everything as it was."""
-        before = self.engine.set.beta
+        """Change the costs along one path; an error restores the current solution."""
+        before = self.engine.active_set.beta
         try:
             self._follow(up, down)
         except BaseException:
-            self.engine.start(self._motion(constant(self.up), constant(self.down)), 0.0, before)
+            self.engine.start(self._parametric(constant(self.up), constant(self.down)), 0.0, before)
             raise
         self.up, self.down = up, down
 
-    def without(self, groups: Iterable[NDArray[np.intp]]) -> Array:
-        """f at every labelled sample, of the machine without its group; the machine stays.   docs/math (470)"""
-        here, values, used = self.engine.set.snapshot(), self.scores()[: self.labelled], self.beta != 0
+    def leave_out(self, groups: Iterable[NDArray[np.intp]]) -> Array:
+        """Return f at every labelled sample, of the solution without its group.   docs/math (470)"""
+        active_set = self.engine.active_set
+        snapshot, values, is_support = active_set.snapshot(), self.scores()[: self.labelled], self.beta != 0
         for group in groups:
-            if not used[group].any():
+            if not is_support[group].any():
                 continue
             up, down = self.up.copy(), self.down.copy()
             up[group] = down[group] = 0.0
@@ -159,7 +158,7 @@ class Transduction:
                 self._follow(up, down)
                 values[group] = self.scores()[group]
             finally:
-                self.engine.set.restore(here)
+                active_set.restore(snapshot)
         return values
 
     def _set_costs(self, label: Array, positive: float, negative: float) -> None:
@@ -170,23 +169,23 @@ class Transduction:
         self.label = label
 
     def _gains(self, positive: float, negative: float) -> Array:
-        """By how much the objective falls when the label of a sample switches and w stays.   docs/math (463)"""
+        """Return the decrease of the objective if the label of a sample is switched and w remains.   docs/math (463)"""
         f = self.scores()[self.labelled :]
         as_positive, as_negative = positive * np.maximum(0.0, 1 - f), negative * np.maximum(0.0, 1 + f)
         return np.where(self.label > 0, as_positive - as_negative, as_negative - as_positive)
 
     def best_pairs(self, positive: float, negative: float, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Up to `count` pairs (positive, negative) whose labels should switch, the best first.  docs/math (464)"""
+        """Return up to `count` pairs (positive, negative) whose switch has the largest gains.  docs/math (464)"""
         gains = self._gains(positive, negative)
         ups, downs = np.flatnonzero(self.label > 0), np.flatnonzero(self.label < 0)
         ups, downs = (side[np.argsort(-gains[side], kind="stable")[:count]] for side in (ups, downs))
-        both = min(len(ups), len(downs))
-        worth = gains[ups[:both]] + gains[downs[:both]] > LEAST_GAIN * max(1e-300, abs(self.objective()))
-        last = both if worth.all() else int(np.argmin(worth))
+        pairs = min(len(ups), len(downs))
+        enough = gains[ups[:pairs]] + gains[downs[:pairs]] > MIN_RELATIVE_GAIN * max(1e-300, abs(self.objective()))
+        last = pairs if enough.all() else int(np.argmin(enough))
         return ups[:last], downs[:last]
 
-    def settle(self, positive: float, negative: float, batch: int = 1) -> int:
-        """Switch pairs until no pair lowers the objective; how many were switched."""
+    def switch_labels(self, positive: float, negative: float, batch: int = 1) -> int:
+        """Switch pairs until no pair reduces the objective; return their number."""
         switched = 0
         while True:
             ups, downs = self.best_pairs(positive, negative, batch)
@@ -199,20 +198,23 @@ class Transduction:
             self.switches += len(ups)
 
     def run(self, cost: float, first: float, growth: float, batch: int = 1) -> None:
-        """Costs of the unlabelled from `first` times `cost` to `cost`, times `growth` each; switching at every one."""
+        """Increase the costs of the unlabelled samples from `first` · `cost` to `cost` by factors of `growth`.
+
+        Labels are switched at every cost.
+        """
         assert self.positives is not None
         others = self.k - self.positives
         ratio = self.positives / others if self.positives and others else 1.0
         negative, positive = min(cost, first * cost), min(cost, first * cost * ratio)
         try:
             while True:
-                before, began = self.events, time.monotonic()
+                events_before, began = self.events, time.monotonic()
                 self._set_costs(self.label, positive, negative)
-                switched = self.settle(positive, negative, batch)
-                seconds, events = time.monotonic() - began, self.events - before
+                switched = self.switch_labels(positive, negative, batch)
+                seconds, events = time.monotonic() - began, self.events - events_before
                 self.stages.append(Stage(positive, negative, switched, events, self.objective(), seconds))
                 if positive >= cost and negative >= cost:
                     return
                 positive, negative = min(growth * positive, cost), min(growth * negative, cost)
-        except OutOfTime:
+        except TimeLimitReached:
             self.status = Status.TIME_LIMIT

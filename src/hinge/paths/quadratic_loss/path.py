@@ -18,7 +18,7 @@ from hinge.paths.quadratic_loss.rational import RationalFunctions
 from hinge.paths.quadratic_loss.subproblem import CENTRE, LEFT, Subproblem
 from hinge.paths.regularization import check_samples
 from hinge.paths.ties import Rounding
-from hinge.paths.validation import Best, StepFunction
+from hinge.paths.validation_error import Best, StepFunction
 from hinge.problems import Array
 from hinge.solvers.blas_threads import single_thread
 
@@ -129,7 +129,7 @@ class QuadraticLossPath:
         beta = self.y * alpha / lam
         X = check_rows(self.kernel, X, self.X.shape[1])
         known = X @ beta if isinstance(self.kernel, Precomputed) else expand(self.kernel, X, self.X, beta)
-        return self._rounding.settle(np.asarray(known) + offset, X, beta, offset)
+        return self._rounding.zero_ties(np.asarray(known) + offset, X, beta, offset)
 
     def model(self, lam: float) -> PathModel:
         """The machine at λ."""

@@ -1,4 +1,4 @@
-"""Errors on other data as exact functions of the path's parameter."""
+"""Validation errors as exact functions of the parameter of a path."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from hinge.problems import Array
 
-#: Pieces that are narrower than this share of where they are, or of the whole, lie between steps at one place.
-SLIVER = 1e-12
+#: Relative width of a piece below which its two ends are the same step, separated by rounding errors.
+MIN_WIDTH = 1e-12
 
 
 class _Interval(NamedTuple):
@@ -21,36 +21,37 @@ class _Interval(NamedTuple):
 
 
 class Best(_Interval):
-    """Where an error is smallest: between low and high.
+    """Interval from low to high in which an error is smallest.
 
-    At the ends themselves some decision value is zero. `theta` is inside, as far as can be from any such place: use it.
-    Single places, where labels may be others than on both sides, do not count.
+    At the ends of the interval a decision value is zero. `theta` is inside, as far as possible from all values of the
+    parameter at which a decision value is zero. Single points, at which labels may differ from those on both sides, are
+    ignored.
     """
 
     theta: float
 
     def __new__(cls, low: float, high: float, error: float, theta: float | None = None) -> Best:
-        """`theta` is the middle if left out."""
+        """`theta` is the middle of the interval if None."""
         self = super().__new__(cls, low, high, error)
         self.theta = middle(low, high) if theta is None else theta
         return self
 
 
 def middle(low: float, high: float) -> float:
-    """Half way, of logarithms where there are any."""
+    """Return the middle of an interval, of the logarithms if low > 0."""
     return float(min(max(np.sqrt(low) * np.sqrt(high), low), high) if low > 0 else 0.5 * (low + high))
 
 
-def _summary(what: str, knots: Array, best: Best) -> str:
-    ends = f"over [{knots[0]:g}, {knots[-1]:g}], {len(knots)} knots"
-    return f"<{what} {ends}: at best {best.error:.6g} at {best.theta:.6g}>"
+def _summary(name: str, knots: Array, best: Best) -> str:
+    interval = f"over [{knots[0]:g}, {knots[-1]:g}], {len(knots)} knots"
+    return f"<{name} {interval}: minimum {best.error:.6g} at {best.theta:.6g}>"
 
 
 @dataclass(frozen=True)
 class StepFunction:
-    """values[k] on [knots[k], knots[k + 1]); the last piece ends at knots[-1], which belongs to it.
+    """Function with the value values[k] on [knots[k], knots[k + 1]); the last piece includes knots[-1].
 
-    A knot without a step is a place where what is counted changes, and the count does not.
+    The values on both sides of a knot may be equal: then the predictions change there, but not the number of errors.
     """
 
     knots: Array
@@ -60,19 +61,19 @@ class StepFunction:
         return _summary("step function", self.knots, self.best())
 
     def __call__(self, theta: ArrayLike) -> Array | float:
-        """The value at θ."""
+        """Return the value at θ."""
         theta = np.asarray(theta, dtype=np.float64)
         piece = np.clip(np.searchsorted(self.knots, theta, side="right") - 1, 0, len(self.values) - 1)
-        found = self.values[piece]
-        return float(found) if theta.ndim == 0 else found
+        values = self.values[piece]
+        return float(values) if theta.ndim == 0 else values
 
     def best(self) -> Best:
-        """The smallest value, the longest interval (in log θ where θ > 0) on which it is taken, and a place inside.
+        """Return the smallest value, the longest interval (in log θ if θ > 0) with this value, and a θ inside.
 
-        Steps that coincide are apart by rounding: what is between them is no value of the function.
+        Steps at the same θ are separated by rounding errors: values between them are ignored.
         """
         logs = bool(self.knots[0] > 0)
-        wide = np.diff(self.knots) > SLIVER * (self.knots[1:] if logs else self.knots[-1] - self.knots[0])
+        wide = np.diff(self.knots) > MIN_WIDTH * (self.knots[1:] if logs else self.knots[-1] - self.knots[0])
         wide |= not wide.any()
         smallest = float(np.min(self.values[wide]))
         hit = wide & (self.values == smallest)
@@ -88,9 +89,9 @@ class StepFunction:
     def of_steps(
         cls, low: float, high: float, first: float, at: Array, step: Array, blur: Array | None = None
     ) -> StepFunction:
-        """From jumps `step` at the places `at`, on [low, high], beginning with the value `first`.
+        """Return the function on [low, high] with the value `first` at low and jumps `step` at `at`.
 
-        `blur`: how uncertain each place is. Jumps that may be at one place are at one place.      docs/math (482)
+        `blur`: the uncertainty of every entry of `at`. Jumps whose intervals overlap are merged.   docs/math (482)
         """
         order = np.argsort(at, kind="stable")
         at, value = np.clip(at[order], low, high), first + np.cumsum(step[order])
@@ -105,7 +106,7 @@ class StepFunction:
         return cls(np.append(knots[:-1][full], high), values[full])
 
     def counted(self, weight: Array) -> StepFunction:
-        """Without the rounding of a running sum, where all weights are the same and values are counts."""
+        """Return the function without the rounding errors of a cumulative sum, if all weights are equal."""
         unit = float(np.min(weight[weight > 0]))
         if not np.allclose(weight, unit):
             return self
@@ -113,7 +114,7 @@ class StepFunction:
 
     @staticmethod
     def mean(functions: list[StepFunction], weights: ArrayLike | None = None) -> StepFunction:
-        """The (weighted) mean of several, on their common interval."""
+        """Return the (weighted) mean of functions on their common interval."""
         weight = np.full(len(functions), 1.0 / len(functions)) if weights is None else np.asarray(weights, dtype=float)
         low, high = max(f.knots[0] for f in functions), min(f.knots[-1] for f in functions)
         knots = np.unique(np.concatenate([f.knots for f in functions]))
@@ -124,7 +125,7 @@ class StepFunction:
 
 @dataclass(frozen=True)
 class PiecewiseQuadratic:
-    """On [knots[k], knots[k + 1]] the value a + b t + c t², t = θ − knots[k], with (a, b, c) = coefficients[k]."""
+    """Function a + b t + c t², t = θ − knots[k], on [knots[k], knots[k + 1]], with (a, b, c) = coefficients[k]."""
 
     knots: Array
     coefficients: Array
@@ -134,33 +135,33 @@ class PiecewiseQuadratic:
 
     @property
     def values(self) -> Array:
-        """The values at the knots."""
+        """Values at the knots."""
         last = self.coefficients[-1] @ np.array([1.0, *(np.diff(self.knots[-2:])[0] ** np.array([1, 2]))])
         return np.append(self.coefficients[:, 0], last)
 
     def __call__(self, theta: ArrayLike) -> Array | float:
-        """The value at θ."""
+        """Return the value at θ."""
         theta = np.asarray(theta, dtype=np.float64)
         piece = np.clip(np.searchsorted(self.knots, theta, side="right") - 1, 0, len(self.coefficients) - 1)
         t = theta - self.knots[piece]
         a, b, c = np.moveaxis(self.coefficients[piece], -1, 0)
-        found = a + t * (b + t * c)
-        return float(found) if theta.ndim == 0 else found
+        values = a + t * (b + t * c)
+        return float(values) if theta.ndim == 0 else values
 
     def best(self) -> Best:
-        """The minimiser, from the vertex of every parabola.                                   docs/math (222)"""
+        """Return the minimizer, from the vertex of every parabola.                            docs/math (222)"""
         length = np.diff(self.knots)
         a, b, c = self.coefficients.T
         with np.errstate(divide="ignore", invalid="ignore"):
             vertex = np.where(c > 0, np.clip(-b / (2 * c), 0.0, length), np.where(b < 0, length, 0.0))
         value = a + vertex * (b + vertex * c)
         k = int(np.argmin(value))
-        where = float(self.knots[k] + vertex[k])
-        return Best(where, where, float(value[k]))
+        minimizer = float(self.knots[k] + vertex[k])
+        return Best(minimizer, minimizer, float(value[k]))
 
     @staticmethod
     def mean(functions: list[PiecewiseQuadratic], weights: ArrayLike | None = None) -> PiecewiseQuadratic:
-        """The (weighted) mean of several, on their common interval."""
+        """Return the (weighted) mean of functions on their common interval."""
         weight = np.full(len(functions), 1.0 / len(functions)) if weights is None else np.asarray(weights, dtype=float)
         low, high = max(f.knots[0] for f in functions), min(f.knots[-1] for f in functions)
         knots = np.unique(np.concatenate([f.knots for f in functions]))
@@ -177,10 +178,10 @@ class PiecewiseQuadratic:
 
 @dataclass(frozen=True)
 class SignChanges:
-    """Where decision values become positive or stop being so.
+    """Sign changes of decision values along a path.
 
-    `first`: which are positive at the beginning. Then, at `at`, give or take `blur`, that of sample `column` becomes
-    `positive` or not.
+    `first`: whether every value is positive at the start of the path. At `at`, with the uncertainty `blur`, the value
+    of sample `column` becomes `positive` or not.
     """
 
     first: NDArray[np.bool_]
@@ -190,7 +191,7 @@ class SignChanges:
     positive: NDArray[np.bool_]
 
     def errors(self, truth: NDArray[np.bool_], weight: Array, low: float, high: float) -> StepFunction:
-        """The weighted share of samples whose sign is not `truth`."""
+        """Return the weighted error rate: the share of samples whose sign is not `truth`."""
         weight = weight / np.sum(weight)
         steps = np.where(self.positive != truth[self.column], 1.0, -1.0) * weight[self.column]
         first = float(weight @ (self.first != truth))
@@ -198,7 +199,7 @@ class SignChanges:
 
 
 class Crossings:
-    """Collects sign changes, segment by segment.                                          docs/math (221), (481)"""
+    """Collector of sign changes over consecutive segments.                                 docs/math (221), (481)"""
 
     def __init__(self) -> None:
         self.at: list[Array] = []
@@ -206,35 +207,35 @@ class Crossings:
         self.column: list[NDArray[np.intp]] = []
         self.sign: list[NDArray[np.bool_]] = []
         self.first: NDArray[np.bool_] | None = None
-        self.positive: NDArray[np.bool_] | None = None  # at the end of the segment before
+        self.positive: NDArray[np.bool_] | None = None  # at the end of the last segment
 
     def add(
         self, start: Array, stop: Array, at_start: Array, start_tie: Array, at_stop: Array, stop_tie: Array
     ) -> None:
-        """Segments with the decision values at both ends, one row per segment; up to a tie they are zero."""
+        """Add segments with the decision values at both ends, one row per segment; values up to a tie are zero."""
         before, after = at_start > start_tie, at_stop > stop_tie
         previous = np.vstack([before[:1] if self.positive is None else self.positive[None, :], after[:-1]])
         if self.first is None:
             self.first = before[0]
         rows, columns = np.nonzero(previous != before)
-        self._note(start[rows], np.zeros(len(rows)), columns, before[rows, columns])
+        self._append(start[rows], np.zeros(len(rows)), columns, before[rows, columns])
         rows, columns = np.nonzero(before != after)
-        fall, length = at_start[rows, columns] - at_stop[rows, columns], (stop - start)[rows]
+        decrease, length = at_start[rows, columns] - at_stop[rows, columns], (stop - start)[rows]
         tie = np.maximum(start_tie[rows, columns], stop_tie[rows, columns])
         with np.errstate(divide="ignore", invalid="ignore"):
-            share, blur = at_start[rows, columns] / fall, tie / np.abs(fall)
-        places = start[rows] + np.clip(np.nan_to_num(share), 0.0, 1.0) * length
-        self._note(places, np.clip(np.nan_to_num(blur), 0.0, 1.0) * length, columns, after[rows, columns])
+            share, blur = at_start[rows, columns] / decrease, tie / np.abs(decrease)
+        theta = start[rows] + np.clip(np.nan_to_num(share), 0.0, 1.0) * length
+        self._append(theta, np.clip(np.nan_to_num(blur), 0.0, 1.0) * length, columns, after[rows, columns])
         self.positive = after[-1]
 
-    def _note(self, where: Array, blur: Array, columns: NDArray[np.intp], sign: NDArray[np.bool_]) -> None:
-        self.at.append(where)
+    def _append(self, at: Array, blur: Array, columns: NDArray[np.intp], sign: NDArray[np.bool_]) -> None:
+        self.at.append(at)
         self.blur.append(blur)
         self.column.append(columns)
         self.sign.append(sign)
 
     def changes(self) -> SignChanges:
-        """All of them, in the order of the parameter."""
+        """Return all sign changes, sorted by the parameter."""
         assert self.first is not None
         at = np.concatenate(self.at)
         order = np.argsort(at, kind="stable")

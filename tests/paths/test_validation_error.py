@@ -84,7 +84,7 @@ def test_bad_validation_data_are_named():
     path = regularization_path(X, y, gamma=1.0)
     with pytest.raises(ValueError, match="label"):
         path.validation_error(X, np.arange(len(y)))
-    with pytest.raises(ValueError, match="agree"):
+    with pytest.raises(ValueError, match="must be equal"):
         path.validation_error(X, y[:-1])
 
 
