@@ -1,11 +1,10 @@
-"""Newton's method for pairs: a proximal point method whose steps are smooth problems.      docs/math (437)–(440)
+"""Newton's method for pairs: a proximal point method with smooth subproblems.                  docs/math (437)–(440)
 
-Squared errors make a smooth problem from the beginning, and need one such step.                          (467)–(469)
+With squared losses the problem itself is smooth, and one subproblem suffices.                             (467)–(469)
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,43 +12,77 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sla
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from hinge.kernels import Linear, PairAccess
-from hinge.problems import Array
+from hinge.control import RunControl
+from hinge.kernels import Access, GramAccess, Linear, PairAccess
+from hinge.problems import Array, Status
 
-#: Systems up to this size are factored; larger ones are left to conjugate gradients.
-DIRECT = 3000
+#: Linear systems up to this order are factorised; larger ones are solved by conjugate gradients.
+MAX_FACTORED = 3000
 
-#: Newton steps for one proximal step, and trials of one line search.
-INNER = 40
-TRIALS = 30
+#: Conjugate gradient steps, and the squared residual relative to the first one, at which the solution is taken.
+MAX_CG_STEPS = 60
+CG_REDUCTION = 1e-2
 
-#: A kink that is smooth over less than this is a kink.
-THINNEST = 1e-13
+#: Newton steps for one proximal step before its last point is taken.
+MAX_NEWTON_STEPS = 40
+
+#: Trials of a line search before the largest step that is known to descend is taken.
+MAX_LINE_SEARCH_TRIALS = 30
+
+#: Width of the smoothed kink of the hinge loss below which no progress is possible: the method has stalled.
+MIN_KINK_WIDTH = 1e-13
+
+#: First accuracy of a proximal step, relative to the gap of the losses, and the accuracy at which the method has
+#: stalled.
+FIRST_ACCURACY = 0.05
+MIN_ACCURACY = 1e-24
+
+#: Steps without progress before the method has stalled.
+MAX_STALLED_STEPS = 5
+
+
+def linear_features(access: Access) -> Any:
+    """X if the kernel of `access` is linear, else None."""
+    is_linear = isinstance(access, GramAccess) and isinstance(access.kernel, Linear)
+    return access.factor() if is_linear else None
 
 
 @dataclass
 class PairNewton:
-    """α ← argmin of the dual plus ½σ‖α − α_old‖², each by Newton's method on its primal, with σ falling.
+    """Proximal point method: α ← argmin of the dual plus ½σ‖α − α_old‖², with decreasing σ.
 
-    `ridge` is d of ½Σ dα² where errors are squared, and empty otherwise.
+    Each subproblem is solved by Newton's method on its primal.
+
+    Attributes
+    ----------
+    pairs : PairAccess
+    cost : ndarray
+        Upper bounds of α.
+    alpha : ndarray
+        The initial point, and the best point so far.
+    ridge : ndarray
+        d of ½Σ dα² for squared losses; empty for the hinge loss.
+    control : RunControl
+    max_steps : int
+        Newton steps; −1 for no limit.
     """
 
     pairs: PairAccess
     cost: Array
     alpha: Array
     ridge: Array
-    deadline: float | None = None
+    control: RunControl
     max_steps: int = -1
     steps: int = 0
-    asked_to_stop: bool = False
+    stop_requested: bool = False
     f: Array = field(init=False)
     X: Any = field(init=False)
 
     def __post_init__(self) -> None:
-        kernel = getattr(self.pairs.base, "kernel", None)
-        self.X = self.pairs.base.factor() if isinstance(kernel, Linear) else None
-        self._settle(self.alpha)
+        self.X = linear_features(self.pairs.base)
+        self._set_alpha(self.alpha)
 
     def _product(self, coefficients: Array) -> Array:
         """K times coefficients of samples."""
@@ -57,186 +90,199 @@ class PairNewton:
             return self.pairs.base.matvec(coefficients)
         return np.asarray(self.X @ (self.X.T @ coefficients), dtype=np.float64)
 
-    def _settle(self, alpha: Array) -> None:
-        """Take α, and f and the gap that belong to it."""
+    def _set_alpha(self, alpha: Array) -> None:
+        """Set α and compute f, gap and KKT violation."""
         self.alpha = alpha
         self.beta = self.pairs.coefficients(alpha)
         self.f = self._product(self.beta)
-        short = 1 - self.pairs.differences(self.f)
-        self.gap = self._terms(alpha, short)
+        residual = 1 - self.pairs.differences(self.f)
+        self.gap = self._loss_gap(alpha, residual)
         self.dual = float(np.sum(alpha) - 0.5 * self.beta @ self.f)
-        push = short
+        slope = residual
         if len(self.ridge):
-            push = short - self.ridge * alpha
+            slope = residual - self.ridge * alpha
             self.dual -= 0.5 * float(self.ridge @ alpha**2)
         self.primal = self.dual + self.gap
-        wrong = ((push > 0) & (alpha < self.cost)) | ((push < 0) & (alpha > 0))
-        self.violation = float(np.max(np.abs(push[wrong]), initial=0.0))
+        violating = ((slope > 0) & (alpha < self.cost)) | ((slope < 0) & (alpha > 0))
+        self.violation = float(np.max(np.abs(slope[violating]), initial=0.0))
 
-    def _terms(self, alpha: Array, short: Array) -> float:
-        """What the pairs add to the gap.                                                docs/math (433), (468)"""
+    def _loss_gap(self, alpha: Array, residual: Array) -> float:
+        """Contribution of the losses to the gap, with residuals 1 − (f_i − f_j).              docs/math (433), (468)"""
         if len(self.ridge):
-            away = alpha - np.maximum(short, 0.0) / self.ridge
-            return float(np.sum(0.5 * self.ridge * away**2 + np.maximum(-short, 0.0) * alpha))
-        return float(np.sum(np.where(short > 0, (self.cost - alpha) * short, -alpha * short)))
+            distance = alpha - np.maximum(residual, 0.0) / self.ridge
+            return float(np.sum(0.5 * self.ridge * distance**2 + np.maximum(-residual, 0.0) * alpha))
+        return float(np.sum(np.where(residual > 0, (self.cost - alpha) * residual, -alpha * residual)))
 
-    def stop(self) -> str | None:
-        """Why to stop before the end, if there is a reason."""
-        if self.asked_to_stop:
-            return "interrupted"
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            return "time"
-        return "steps" if 0 <= self.max_steps <= self.steps else None
+    def stop_status(self) -> Status | None:
+        """Status if the run has to end before it has converged, else None."""
+        if self.stop_requested:
+            return Status.INTERRUPTED
+        if self.control.expired():
+            return Status.TIME_LIMIT
+        return Status.MAX_ITER if 0 <= self.max_steps <= self.steps else None
 
-    def run(self, wanted: Callable[[PairNewton], bool], tell: Callable[[PairNewton], None]) -> str:
-        """Until `wanted` says so: "solved", a reason to stop, or "stalled" when rounding leaves nothing to gain.
+    def run(self, is_converged: Callable[[PairNewton], bool], record: Callable[[PairNewton], None]) -> Status:
+        """Iterate until `is_converged`; NUMERICAL if the method has stalled, since rounding prevents progress.
 
-        On the way w is ahead of Dᵀα, and the gap of the two together (440) says how it goes; at the end w is Dᵀα.
+        During the run w differs from Φᵀ Dᵀα. The gap (440) of the pair (w, α) decides how σ decreases, and the point
+        that is kept has w = Φᵀ Dᵀα.
         """
         if len(self.ridge):
-            return self._run_smooth(wanted, tell)
-        loss = float(np.sum(self.cost * np.maximum(1 - self.pairs.differences(self.f), 0.0)))
-        kinks = min(0.2 * loss, 2 * self.gap) if loss > 0 else 2 * self.gap  # no pair may be missing its margin
-        width = kinks / max(float(np.sum(self.cost)), np.finfo(float).tiny)  # of a kink
+            return self._run_smooth(is_converged, record)
+        width = self._first_kink_width()
         beta, f, alpha = self.beta.copy(), self.f.copy(), self.alpha
-        together, tightness, stalls = np.inf, 0.05, 0
-        while not wanted(self):
-            if not width >= THINNEST:
-                return "stalled"
-            before = together
-            sigma = width / max(float(np.mean(self.cost)), np.finfo(float).tiny)  # the kink is smooth over `width`
-            found = self._proximal_step(alpha, beta, f, np.full(len(alpha), sigma), tightness)
-            if found is None:
-                return self.stop() or "time"
-            alpha, beta, f, together = found
-            last = self.alpha
-            old_gap = self.gap
-            self._settle(alpha)
-            tell(self)
-            if wanted(self):
-                return "solved"
-            if self.gap > old_gap:
-                self._settle(last)  # the better of the two is what we would answer
-                if together < 0.1 * old_gap:
-                    tightness *= 0.01
-            stalls = stalls + 1 if together > 0.9 * before and tightness < 1e-12 else 0
-            if stalls > 5 or tightness < 1e-24:
-                return "stalled"
-            if together > 0.2 * before:
+        pair_gap, accuracy, stalled = np.inf, FIRST_ACCURACY, 0
+        while not is_converged(self):
+            if not width >= MIN_KINK_WIDTH:
+                return Status.NUMERICAL
+            last_pair_gap = pair_gap
+            sigma = width / max(float(np.mean(self.cost)), np.finfo(float).tiny)  # smooths the kink over `width`
+            step = self._proximal_step(alpha, beta, f, np.full(len(alpha), sigma), accuracy)
+            if step is None:
+                return self.stop_status() or Status.TIME_LIMIT
+            alpha, beta, f, pair_gap = step
+            last, last_gap = self.alpha, self.gap
+            self._set_alpha(alpha)
+            record(self)
+            if is_converged(self):
+                return Status.SOLVED
+            if self.gap > last_gap:
+                self._set_alpha(last)  # keep the better point
+                if pair_gap < 0.1 * last_gap:
+                    accuracy *= 0.01
+            stalled = stalled + 1 if pair_gap > 0.9 * last_pair_gap and accuracy < 1e-12 else 0
+            if stalled > MAX_STALLED_STEPS or accuracy < MIN_ACCURACY:
+                return Status.NUMERICAL
+            if pair_gap > 0.2 * last_pair_gap:
                 width *= 0.3
-        return "solved"
+        return Status.SOLVED
 
-    def _run_smooth(self, wanted: Callable[[PairNewton], bool], tell: Callable[[PairNewton], None]) -> str:
-        """Squared errors: α(w) = max(0, 1 − Df)/d leaves only ‖w − Φᵀ Dᵀα‖² of the gap.          docs/math (468)"""
-        beta, f, nothing = self.beta.copy(), self.f.copy(), np.zeros_like(self.alpha)
-        together, stalls = np.inf, 0
-        while not wanted(self):
-            before = together
-            found = self._proximal_step(nothing, beta, f, self.ridge, 0.0, most=1)  # one Newton step, then look
-            if found is None:
-                return self.stop() or "time"
-            alpha, beta, f, together = found
-            last, old_gap = self.alpha, self.gap
-            self._settle(alpha)
-            if self.gap > old_gap:
-                self._settle(last)
-            tell(self)
-            stalls = stalls + 1 if self.gap >= old_gap and together >= before else 0
-            if stalls > 5:
-                return "solved" if wanted(self) else "stalled"
-        return "solved"
+    def _first_kink_width(self) -> float:
+        """Width of the first smoothed kink: it changes the losses by a fifth, or by twice the gap if that is less."""
+        loss = float(np.sum(self.cost * np.maximum(1 - self.pairs.differences(self.f), 0.0)))
+        change = min(0.2 * loss, 2 * self.gap) if loss > 0 else 2 * self.gap
+        return change / max(float(np.sum(self.cost)), np.finfo(float).tiny)
+
+    def _run_smooth(self, is_converged: Callable[[PairNewton], bool], record: Callable[[PairNewton], None]) -> Status:
+        """Squared losses: with α(w) = max(0, 1 − Df)/d, only ‖w − Φᵀ Dᵀα‖² of the gap remains.    docs/math (468)"""
+        beta, f, zero = self.beta.copy(), self.f.copy(), np.zeros_like(self.alpha)
+        pair_gap, stalled = np.inf, 0
+        while not is_converged(self):
+            last_pair_gap = pair_gap
+            step = self._proximal_step(zero, beta, f, self.ridge, 0.0, max_newton_steps=1)
+            if step is None:
+                return self.stop_status() or Status.TIME_LIMIT
+            alpha, beta, f, pair_gap = step
+            last, last_gap = self.alpha, self.gap
+            self._set_alpha(alpha)
+            if self.gap > last_gap:
+                self._set_alpha(last)
+            record(self)
+            stalled = stalled + 1 if self.gap >= last_gap and pair_gap >= last_pair_gap else 0
+            if stalled > MAX_STALLED_STEPS:
+                return Status.SOLVED if is_converged(self) else Status.NUMERICAL
+        return Status.SOLVED
 
     def _proximal_step(
-        self, centre: Array, beta: Array, f: Array, sigma: Array, tightness: float, most: int = INNER
+        self,
+        center: Array,
+        beta: Array,
+        f: Array,
+        sigma: Array,
+        accuracy: float,
+        max_newton_steps: int = MAX_NEWTON_STEPS,
     ) -> tuple[Array, Array, Array, float] | None:
-        """One proximal step, until its slack ‖w − Φᵀ Dᵀα‖²/2 is small beside the pairs' own terms of the gap."""
+        """(α, β, f, gap) after a proximal step, until ½‖w − Φᵀ Dᵀα‖² is small relative to the gap of the losses.
+
+        None if the run has to stop.
+        """
         z = self.pairs.differences(f)
-        for inner in range(most + 1):
-            if self.stop():
+        for step_number in range(max_newton_steps + 1):
+            if self.stop_status() is not None:
                 return None
-            short = 1 - z
-            alpha = np.clip(centre + short / sigma, 0.0, self.cost)
-            rest = beta - self.pairs.coefficients(alpha)
-            f_rest = self._product(rest)
-            slack = max(0.0, 0.5 * float(rest @ f_rest))
-            terms = self._terms(alpha, short)
-            if slack <= tightness * terms or inner == most:
+            residual = 1 - z
+            alpha = np.clip(center + residual / sigma, 0.0, self.cost)
+            gradient = beta - self.pairs.coefficients(alpha)
+            f_gradient = self._product(gradient)
+            half_norm = max(0.0, 0.5 * float(gradient @ f_gradient))
+            loss_gap = self._loss_gap(alpha, residual)
+            if half_norm <= accuracy * loss_gap or step_number == max_newton_steps:
                 break
             free = np.flatnonzero((alpha > 0) & (alpha < self.cost))
-            step = self._direction(rest, f_rest, free, sigma[free])
+            step = self._direction(gradient, f_gradient, free, sigma[free])
             f_step = self._product(step)
-            t = self._search(beta, step, f_step, z, centre, sigma)
+            t = self._line_search(beta, step, f_step, z, center, sigma)
             self.steps += 1
             if t == 0.0:
                 break
             beta = beta + t * step
             f = f + t * f_step
             z = self.pairs.differences(f)
-        return alpha, beta, f, terms + slack
+        return alpha, beta, f, loss_gap + half_norm
 
-    def _direction(self, rest: Array, f_rest: Array, free: Any, sigma: Array) -> Array:
-        """−(I + LK)⁻¹ rest, L = D_Fᵀ σ⁻¹ D_F, as coefficients of samples.                         docs/math (439)"""
+    def _direction(self, gradient: Array, f_gradient: Array, free: NDArray[np.intp], sigma: Array) -> Array:
+        """−(I + LK)⁻¹ gradient, L = D_Fᵀ σ⁻¹ D_F, as coefficients of samples.                     docs/math (439)"""
         if len(free) == 0:
-            return -rest
+            return -gradient
         D = self.pairs.incidence(free)
-        few_features = self.X is not None and not hasattr(self.X, "indptr") and self.X.shape[1] <= DIRECT
+        few_features = self.X is not None and not sp.issparse(self.X) and self.X.shape[1] <= MAX_FACTORED
         if few_features and self.X.shape[1] < len(free):
-            # w-space: v = (I + XᵀLX)⁻¹ Xᵀ rest; the same step has the coefficients rest − L X v.
+            # With v = (I + XᵀLX)⁻¹ Xᵀ gradient the same step has the coefficients gradient − L X v.
             LX = D.T @ (sp.diags_array(1.0 / sigma) @ D) @ self.X
             H = self.X.T @ LX
             H[np.diag_indices_from(H)] += 1.0
-            v = sla.cho_solve(sla.cho_factor(H, overwrite_a=True), self.X.T @ rest)
-            return -(rest - LX @ v)
-        right = D @ f_rest
-        if len(free) <= DIRECT:
+            v = sla.cho_solve(sla.cho_factor(H, overwrite_a=True), self.X.T @ gradient)
+            return -(gradient - LX @ v)
+        right = D @ f_gradient
+        if len(free) <= MAX_FACTORED:
             M = self.pairs.block(free, free)
             M[np.diag_indices_from(M)] += sigma
             inner = sla.cho_solve(sla.cho_factor(M, overwrite_a=True), right)
         else:
             inner = self._conjugate_gradients(D, right, sigma)
-        return -(rest - D.T @ inner)
+        return -(gradient - D.T @ inner)
 
-    def _conjugate_gradients(self, D: Any, right: Array, sigma: Array, rounds: int = 60) -> Array:
-        """(σ + D K Dᵀ) x = right, roughly."""
+    def _conjugate_gradients(self, D: Any, right: Array, sigma: Array) -> Array:
+        """Approximate solution of (σ + D K Dᵀ) x = right."""
         x, r = np.zeros_like(right), right.copy()
         p, rr = r.copy(), float(r @ r)
-        enough = 1e-2 * rr
-        for _ in range(rounds):
-            if rr <= enough or self.stop():
+        goal = CG_REDUCTION * rr
+        for _ in range(MAX_CG_STEPS):
+            if rr <= goal or self.stop_status() is not None:
                 break
             q = sigma * p + D @ self._product(D.T @ p)
-            step = rr / float(p @ q)
-            x += step * p
-            r -= step * q
-            new = float(r @ r)
-            p, rr = r + (new / rr) * p, new
+            length = rr / float(p @ q)
+            x += length * p
+            r -= length * q
+            new_rr = float(r @ r)
+            p, rr = r + (new_rr / rr) * p, new_rr
         return x
 
-    def _search(self, beta: Array, step: Array, f_step: Array, z: Array, centre: Array, sigma: Array) -> float:
-        """Near the zero of the slope of the smooth primal along the step, which rises: bracketed secants."""
+    def _line_search(self, beta: Array, step: Array, f_step: Array, z: Array, center: Array, sigma: Array) -> float:
+        """Approximate root of the slope of the smooth primal along the step, by secants within a bracket."""
         linear, square = float(beta @ f_step), float(step @ f_step)
         z_step = self.pairs.differences(f_step)
-        at, rate = centre + (1 - z) / sigma, -z_step / sigma
+        alpha, d_alpha = center + (1 - z) / sigma, -z_step / sigma
 
         def slope(t: float) -> float:
-            return linear + t * square - float(np.clip(at + t * rate, 0.0, self.cost) @ z_step)
+            return linear + t * square - float(np.clip(alpha + t * d_alpha, 0.0, self.cost) @ z_step)
 
-        low, high, at_low = 0.0, 1.0, slope(0.0)
-        if at_low >= 0:
+        low, high, slope_low = 0.0, 1.0, slope(0.0)
+        if slope_low >= 0:
             return 0.0
-        enough, at_high = 0.2 * abs(at_low), slope(1.0)
-        while at_high < -enough and high < 64:
-            low, at_low, high = high, at_high, 2 * high
-            at_high = slope(high)
-        for trial in range(TRIALS):
-            if abs(at_high) <= enough:
+        goal, slope_high = 0.2 * abs(slope_low), slope(1.0)
+        while slope_high < -goal and high < 64:
+            low, slope_low, high = high, slope_high, 2 * high
+            slope_high = slope(high)
+        for trial in range(MAX_LINE_SEARCH_TRIALS):
+            if abs(slope_high) <= goal:
                 return high
-            t = low - at_low * (high - low) / (at_high - at_low) if trial % 3 < 2 else 0.5 * (low + high)
-            value = slope(t)
-            if abs(value) <= enough:
+            t = low - slope_low * (high - low) / (slope_high - slope_low) if trial % 3 < 2 else 0.5 * (low + high)
+            slope_t = slope(t)
+            if abs(slope_t) <= goal:
                 return t
-            if value < 0:
-                low, at_low = t, value
+            if slope_t < 0:
+                low, slope_low = t, slope_t
             else:
-                high, at_high = t, value
+                high, slope_high = t, slope_t
         return low if low > 0 else high
