@@ -1,23 +1,34 @@
-"""What prediction needs, nothing else: a kernel, support vectors, coefficients, offsets."""
+"""Models: what prediction needs, without training code."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hinge import _core
 from hinge.kernels import Kernel, expand, products
+from hinge.kernels.samples import view
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Expansion:
-    """f(x) = Σᵢ coefficients[i] k(xᵢ, x) + intercept over the training samples, and what else the machine found.
+    """f(x) = Σᵢ coefficients[i] k(xᵢ, x) + intercept over the training samples, recovered from a dual solution.
 
-    `margin` is ρ of ν-classification (coefficients are already divided by it), `tube` is ε of ν-regression.
+    Attributes
+    ----------
+    coefficients : ndarray
+        One per training sample of the subproblem.
+    intercept : float
+    margin : float
+        ρ of ν-classification, by which the coefficients are already divided.
+    tube : float
+        ε of ν-regression.
     """
 
     coefficients: Array
@@ -28,9 +39,9 @@ class Expansion:
 
 @dataclass(frozen=True)
 class KernelModel:
-    """Decision values K(X, vectors) @ coefficients + intercept, one column per machine.
+    """Decision values K(X, vectors) @ coefficients + intercept, one column per function.
 
-    For a precomputed kernel there are no vectors: X holds kernel values, one column per support vector.
+    A precomputed kernel has no vectors: X then holds kernel values, one column per support vector.
     """
 
     kernel: Kernel
@@ -39,8 +50,30 @@ class KernelModel:
     intercept: Array
 
     def decide(self, X: Any, n_threads: int = 1) -> Array:
-        """Decision values of the rows of X, (n_rows × n_machines)."""
+        """Decision values of the rows of X, (n_rows × n_functions)."""
+        if _is_native(X) and self._native is not None:
+            kernel, vectors = self._native
+            coefficients = np.ascontiguousarray(self.coefficients, dtype=np.float64)
+            return _core.expand(_core.Samples.dense(X), vectors, kernel, coefficients, n_threads) + self.intercept
         return expand(self.kernel, X, self.vectors, self.coefficients, threads=n_threads) + self.intercept
+
+    @cached_property
+    def _native(self) -> tuple[_core.Kernel, _core.Samples] | None:
+        """The kernel and a view on the support vectors in the compiled core; None for kernels in Python."""
+        nodes = self.kernel.nodes()
+        if nodes is None:
+            return None
+        vectors = self.vectors
+        samples = _core.Samples.dense(vectors) if _is_native(vectors) else view(vectors).native
+        return _core.Kernel(nodes), samples
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_native"}
+
+
+def _is_native(X: Any) -> bool:
+    """Whether the compiled core can read X as it is."""
+    return type(X) is np.ndarray and X.dtype.char in "fd" and X.dtype.isnative and X.flags.c_contiguous and X.ndim == 2
 
 
 @dataclass(frozen=True)
@@ -61,11 +94,11 @@ class DictionaryModel:
 
 @dataclass(frozen=True)
 class LinearModel:
-    """Decision values ⟨w, x⟩ + b, one column per machine; `weights` has one row per machine."""
+    """Decision values ⟨w, x⟩ + b, one column per function; `weights` has one row per function."""
 
     weights: Array
     intercept: Array
 
     def decide(self, X: Any, n_threads: int = 1) -> Array:
-        """Decision values of the rows of X, (n_rows × n_machines), without a copy of X."""
+        """Decision values of the rows of X, (n_rows × n_functions), without a copy of X."""
         return products(X, self.weights, threads=n_threads) + self.intercept

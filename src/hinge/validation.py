@@ -8,11 +8,10 @@ An error message gives the argument, its value, the reason and the remedy.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection
 from math import isfinite
 from numbers import Integral, Real
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -81,94 +80,6 @@ def check_cache_size(cache_size: float | str) -> None:
         raise TypeError(reason)
     if not (isfinite(cache_size) and cache_size > 0):
         raise ValueError(reason)
-
-
-class Rule(Protocol):
-    """A requirement on the value of one parameter."""
-
-    def check(self, name: str, value: Any) -> None:
-        """Raise a TypeError or ValueError if the value is not allowed."""
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number in [low, high], or in (low, high] with `open_low`."""
-
-    low: float
-    high: float = np.inf
-    open_low: bool = False
-    finite: bool = True
-    optional: bool = False  # None is accepted
-
-    def check(self, name: str, value: Any) -> None:
-        if value is not None or not self.optional:
-            check_number(name, value, self.low, self.high, open_low=self.open_low, finite=self.finite)
-
-
-@dataclass(frozen=True)
-class Integer:
-    """An integer of at least `low`."""
-
-    low: int
-
-    def check(self, name: str, value: Any) -> None:
-        check_integer(name, value, self.low)
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One of a few values."""
-
-    allowed: tuple[Any, ...]
-
-    def check(self, name: str, value: Any) -> None:
-        check_choice(name, value, self.allowed)
-
-
-@dataclass(frozen=True)
-class Flag:
-    """True or False."""
-
-    def check(self, name: str, value: Any) -> None:
-        check_flag(name, value)
-
-
-@dataclass(frozen=True)
-class Threads:
-    """A number of threads as joblib counts them: None, a positive number, or a negative one counted from all cores."""
-
-    def check(self, name: str, value: Any) -> None:
-        if value is None:
-            return
-        check_integer(name, value, -(2**31))
-        if value == 0:
-            raise ValueError(f"{name}=0 has no meaning; use 1, or -1 for all cores")
-
-
-@dataclass(frozen=True)
-class CacheSize:
-    """Megabytes of memory: a positive number, or "auto"."""
-
-    def check(self, name: str, value: Any) -> None:
-        check_cache_size(value)
-
-
-@dataclass(frozen=True)
-class ClassWeight:
-    """None, "balanced", or a dictionary of positive weights by label."""
-
-    def check(self, name: str, value: Any) -> None:
-        if isinstance(value, dict):
-            for label, weight in value.items():
-                check_number(f"{name}[{label!r}]", weight, 0.0, open_low=True)
-        elif value is not None:
-            check_choice(name, value, ("balanced",))
-
-
-def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
-    """Raise a TypeError or ValueError for the first parameter of the estimator that violates its rule."""
-    for name, rule in rules.items():
-        rule.check(name, getattr(estimator, name))
 
 
 # ---- arrays ---------------------------------------------------------------------------------------------------------

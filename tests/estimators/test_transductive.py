@@ -103,7 +103,7 @@ def test_labelled_samples_that_are_not_typical_are_noticed():
     rare = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:6]]
     machine = hinge.TransductiveSVC(C=10, C_unlabeled=10, gamma=2.0)
     forced = clone(machine).set_params(positive_fraction="labeled")
-    with pytest.warns(UserWarning, match="23% of the labelled samples are of class .*1.*positive_fraction"):
+    with pytest.warns(UserWarning, match="23% of the labelled samples belong to class .*1.*positive_fraction"):
         forced.fit(X[rare], y[rare], U)
     assert np.mean(forced.transduction_ == truth) < 0.8
     for remedy in (None, "predicted", 0.5):

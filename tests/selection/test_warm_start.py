@@ -50,14 +50,14 @@ class TestOrdinaryGridSearchWithWarmStart:
         axes = {"svc__C": [4.0, 2.0, 1.0]}
         machine = hinge.SVC(warm_start=True)
         GridSearchCV(make_pipeline(StandardScaler(), machine), axes, cv=3).fit(X, y)
-        assert len(machine._shared._found) == 4  # three folds, and all samples
+        assert len(machine._shared_solutions) == 4  # three folds, and all samples
 
     def test_in_other_processes_and_files(self, tmp_path):
         X, y = iris()
         machine = hinge.SVC(warm_start=True)
         best = GridSearchCV(machine, dict(C=[2.0, 1.0])).fit(X, y).best_estimator_
-        assert machine._shared._found
-        assert not pickle.loads(pickle.dumps(machine))._shared._found  # each process has its own
+        assert machine._shared_solutions
+        assert not pickle.loads(pickle.dumps(machine))._shared_solutions  # each process has its own
         hinge.save(best, tmp_path / "model.hinge")
         again = hinge.load(tmp_path / "model.hinge")
         np.testing.assert_array_equal(again.predict(X), best.predict(X))

@@ -1,8 +1,8 @@
-"""`RankingSVM`: preferences within queries."""
+"""`RankingSVM`: learning to rank from preferences within queries."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,22 +10,37 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.control import captures_signals
-from hinge.estimators.common.data import Data
-from hinge.estimators.common.rollback import rollback
-from hinge.estimators.kernel.base import Subproblem
-from hinge.estimators.kernel.regression import SingleMachine
+from hinge.control import RunControl
+from hinge.estimators.common.prediction import decision_values
+from hinge.estimators.common.report import rollback
+from hinge.estimators.common.training import Settings, Subproblem, train
+from hinge.estimators.common.validation import (
+    KERNEL_RULES,
+    LIMIT_RULES,
+    POSITIVE,
+    SOLVER_RULES,
+    Rule,
+    TrainingData,
+    validate_training_data,
+)
+from hinge.estimators.kernel.regression import SingleFunctionEstimator, store_function
 from hinge.formulations import WEIGHTINGS, Ranking
 from hinge.kernels import DirectAccess, Kernel
 from hinge.losses import Hinge, Loss, SquaredHinge
-from hinge.problems import Array, Certificate, Solution, certify
+from hinge.problems import Array, Certificate, certify
 from hinge.ranking import check_queries, check_query_weight, check_relevance, make_pairs, ndcg
 from hinge.ranking.path import whole_access
-from hinge.solvers import PairDescent
+from hinge.solvers import Explanation, PairDescent
 from hinge.validation import check_choice, check_number
 
+#: Losses of pairs, by name.
+PAIR_LOSSES: dict[str, type[Loss]] = {"hinge": Hinge, "squared_hinge": SquaredHinge}
 
-class RankingSVM(SingleMachine):
+#: Relative difference of `dual_coef_` and the sums of `pair_coef_` that `certify` attributes to rounding.
+COEFFICIENT_TOL = 1e-9
+
+
+class RankingSVM(SingleFunctionEstimator):
     """Learning to rank: f(xᵢ) should exceed f(xⱼ) by 1 where i is more relevant than j to the same query.
 
     Minimises ½‖w‖² + Σ C_ij φ(f(xᵢ) − f(xⱼ)), f = ⟨w, Φ⟩, φ(m) = max(0, 1 − m) or its square, over all pairs of a query
@@ -74,7 +89,7 @@ class RankingSVM(SingleMachine):
     True
     """
 
-    _losses: ClassVar[dict[str, type[Loss]]] = {"hinge": Hinge, "squared_hinge": SquaredHinge}
+    _rules: ClassVar[Mapping[str, Rule]] = {"C": POSITIVE, **LIMIT_RULES, **KERNEL_RULES, **SOLVER_RULES}
 
     def __init__(
         self,
@@ -113,40 +128,6 @@ class RankingSVM(SingleMachine):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _check_parameters(self) -> None:
-        check_number("C", self.C, 0.0, open_low=True)
-        if isinstance(self.weighting, str):
-            check_choice("weighting", self.weighting, WEIGHTINGS)
-        else:
-            check_number("weighting", self.weighting, 0.0, 1.0)
-        super()._check_parameters()
-        if type(self._make_loss()) not in self._losses.values():
-            check_choice("loss", self.loss, self._losses)
-
-    def _is_explained(self) -> bool:
-        return False
-
-    def _solver(self) -> Any:
-        if not (isinstance(self.solver, str) and self.solver == "auto"):
-            return super()._solver()
-        threads = effective_n_jobs(self.n_jobs)
-        return PairDescent(tol=self.tol, max_iter=self.max_iter, threads=threads)
-
-    def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
-        return check_relevance(y)
-
-    def _access(self, kernel: Kernel, X: Any) -> Any:
-        return whole_access(kernel, X, self.cache_size, effective_n_jobs(self.n_jobs))
-
-    def _pairs(self, data: Data, qid: Any, query_weight: Any) -> Ranking:
-        """The pairs of the samples that were kept; qid speaks of all."""
-        query, names = check_queries(qid, self.shape_fit_[0])
-        weight = check_query_weight(query_weight, names)
-        self.n_queries_ = len(names)
-        squared = not self._has_own_loss()
-        return make_pairs(data.y, query[data.rows], float(self.C), self.weighting, data.weight, weight, squared)
-
-    @captures_signals
     def fit(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None, query_weight: Any = None) -> Self:
         """Train on the preferences that the relevance y holds within queries.
 
@@ -166,21 +147,49 @@ class RankingSVM(SingleMachine):
         -------
         self
         """
-        with rollback(self):
-            data = self._validate(X, y, sample_weight)
-            pairs = self._pairs(data, qid, query_weight)
-            kernel, (expansion,) = self._train(data, [Subproblem(None, pairs)], self._control())
-            self.n_pairs_ = len(pairs.first)
-            self._assemble_single(data, kernel, expansion)
-        return self._finish()
+        settings = self._settings()
+        control = RunControl(self.max_time)
+        with control.capture_signals(), rollback(self):
+            data = self._validate(X, y, sample_weight, settings.kernel)
+            pairs, self.n_queries_ = self._pairs(data, qid, query_weight)
+            trained = train(self, data, [Subproblem(None, pairs)], settings, control)
+            store_function(self, data, trained)
+            self.n_pairs_, self.pair_coef_ = len(pairs.first), trained.solutions[0].alpha
+            trained.report.store(self)
+        trained.report.conclude(self, settings.solver.max_iter)
+        return self
 
-    def _remember(self, data: Data, kernel: Kernel, upper: Sequence[Array], solutions: Sequence[Solution]) -> None:
-        self.pair_coef_ = solutions[0].alpha
-        super()._remember(data, kernel, upper, solutions)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if isinstance(self.weighting, str):
+            check_choice("weighting", self.weighting, WEIGHTINGS)
+        else:
+            check_number("weighting", self.weighting, 0.0, 1.0)
+        if type(self.loss) not in PAIR_LOSSES.values():
+            check_choice("loss", self.loss, PAIR_LOSSES)
+
+    def _settings(self) -> Settings:
+        """Check the parameters, and build the kernel and the solver; "auto" is `PairDescent`."""
+        self._check_parameters()
+        solver = None
+        if isinstance(self.solver, str) and self.solver == "auto":
+            solver = PairDescent(tol=self.tol, max_iter=self.max_iter, threads=effective_n_jobs(self.n_jobs))
+        return Settings.of(self, solver, whole_access)
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any, kernel: Kernel, reset: bool = True) -> TrainingData:
+        return validate_training_data(self, X, y, sample_weight, kernel, _relevance, reset)
+
+    def _pairs(self, data: TrainingData, qid: Any, query_weight: Any) -> tuple[Ranking, int]:
+        """The pairs of the training samples, and the number of queries; `qid` has one value per sample given to fit."""
+        query, names = check_queries(qid, self.shape_fit_[0])
+        weight = check_query_weight(query_weight, names)
+        squared = self.loss == "squared_hinge" or type(self.loss) is SquaredHinge
+        pairs = make_pairs(data.y, query[data.rows], float(self.C), self.weighting, data.weight, weight, squared)
+        return pairs, len(names)
 
     def predict(self, X: Any) -> Array:
         """Scores: of two samples, the one with the higher score comes first."""
-        return self._decide(X).ravel()
+        return decision_values(self, X, 1).ravel()
 
     decision_function = predict
 
@@ -199,22 +208,31 @@ class RankingSVM(SingleMachine):
             What `fit` was given.
         """
         check_is_fitted(self)
-        data = self._validate(X, y, sample_weight, reset=False)
-        pairs = self._pairs(data, qid, query_weight)
+        self._check_parameters()
+        kernel = self.model_.kernel
+        data = self._validate(X, y, sample_weight, kernel, reset=False)
+        pairs, _ = self._pairs(data, qid, query_weight)
         if len(pairs.first) != len(self.pair_coef_):
             raise ValueError(
                 f"these samples make {len(pairs.first)} pairs, but fit had {len(self.pair_coef_)}; pass the training "
                 "data, queries and weights"
             )
-        coefficients = pairs.recover(self.pair_coef_, np.empty(0)).coefficients
-        mine = np.zeros(data.n)
-        mine[np.searchsorted(data.rows, self.support_)] = self.model_.coefficients[:, 0]
-        if not np.allclose(mine, coefficients, rtol=1e-9, atol=1e-9 * float(np.max(np.abs(coefficients), initial=1.0))):
+        expected = pairs.recover(self.pair_coef_, np.empty(0)).coefficients
+        coefficients = np.zeros(data.n)
+        coefficients[np.searchsorted(data.rows, self.support_)] = self.model_.coefficients[:, 0]
+        atol = COEFFICIENT_TOL * float(np.max(np.abs(expected), initial=1.0))
+        if not np.allclose(coefficients, expected, rtol=COEFFICIENT_TOL, atol=atol):
             raise ValueError("pair_coef_ and dual_coef_ do not belong together, or these are not the training data")
-        problem = pairs.build(DirectAccess(self.model_.kernel, data.X))
-        return certify(problem, self.pair_coef_, convex=self.model_.kernel.psd)
+        return certify(pairs.build(DirectAccess(kernel, data.X)), self.pair_coef_, convex=kernel.psd)
+
+    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
+        raise TypeError("RankingSVM has a method of its own; explain is for SVC, NuSVC, SVR, NuSVR and OneClassSVM")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def _relevance(estimator_name: str, y: Any, n: int) -> NDArray[Any]:
+    return check_relevance(y)

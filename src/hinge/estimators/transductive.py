@@ -1,35 +1,47 @@
-"""`TransductiveSVC`: labelled samples, and others whose labels are found together with the machine."""
+"""`TransductiveSVC`: classification from labelled and unlabelled samples."""
 
 from __future__ import annotations
 
-import time
 import warnings
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from hinge.estimators.common.data import Data, length
-from hinge.estimators.common.prediction import FLOATS
-from hinge.estimators.common.rollback import rollback
-from hinge.estimators.kernel.base import Subproblem
-from hinge.estimators.kernel.one_vs_one import PairwiseClassifier
+from hinge.estimators.common.prediction import decision_values
+from hinge.estimators.common.report import FitReport, rollback
+from hinge.estimators.common.training import Subproblem
+from hinge.estimators.common.validation import (
+    KERNEL_RULES,
+    LIMIT_RULES,
+    POSITIVE,
+    ClassificationData,
+    Integer,
+    Number,
+    Rule,
+    n_rows,
+    validate_classification,
+    validate_samples,
+)
+from hinge.estimators.kernel.one_vs_one import KernelClassifier, label_sign, pair_subproblems, store_pairs
 from hinge.formulations import CSVC
-from hinge.kernels import DirectAccess, FunctionKernel, Kernel, Precomputed, cache_bytes, check_cache_size
+from hinge.kernels import FunctionKernel, Kernel, Precomputed, cache_bytes, make_kernel
 from hinge.model import Expansion
 from hinge.paths.engine import path_access
 from hinge.problems import Array, Certificate, History, Status, certify
 from hinge.transduction import TimeLimitReached, Transduction, share_correction, stratified_folds
-from hinge.validation import check_choice, check_integer, check_number
+from hinge.validation import check_choice, check_number
 
-#: The shares of positives among the labelled and among the predictions for the unlabelled may differ by so much.
-SUSPICIOUS = 0.1
+#: A difference of this much between the fraction of positives among the labelled samples and the fraction predicted for
+#: the unlabelled ones is reported with a warning, if it also exceeds two standard deviations.
+MAX_FRACTION_DIFFERENCE = 0.1
 
 
-class TransductiveSVC(PairwiseClassifier):
+class TransductiveSVC(KernelClassifier):
     """Transductive classification: a wide margin for labelled and unlabelled samples alike.    Karasuyama §4.5.3
 
     Looks for labels y* of the unlabelled samples and a machine that make ½‖w‖² + C Σ ξᵢ + C* Σ ξ*ⱼ small, as Joachims's
@@ -96,6 +108,18 @@ class TransductiveSVC(PairwiseClassifier):
     True
     """
 
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "C": POSITIVE,
+        "C_unlabeled": POSITIVE,
+        "initial_share": Number(0.0, 1.0, open_low=True),
+        "growth": Number(1.0, open_low=True),
+        "batch": Integer(1),
+        "max_time": LIMIT_RULES["max_time"],
+        "n_jobs": LIMIT_RULES["n_jobs"],
+        "cache_size": LIMIT_RULES["cache_size"],
+        **KERNEL_RULES,
+    }
+
     def __init__(
         self,
         *,
@@ -127,41 +151,6 @@ class TransductiveSVC(PairwiseClassifier):
         self.max_time = max_time
         self.n_jobs = n_jobs
 
-    # What `PairwiseClassifier` asks for, and two classes do not need.
-    decision_function_shape = "ovr"
-    break_ties = False
-    class_weight = None
-
-    def _check_parameters(self) -> None:
-        check_number("C", self.C, 0.0, open_low=True)
-        check_number("C_unlabeled", self.C_unlabeled, 0.0, open_low=True)
-        check_number("degree", self.degree, 0.0)
-        check_number("coef0", self.coef0, -np.inf)
-        check_number("initial_share", self.initial_share, 0.0, 1.0, open_low=True)
-        check_number("growth", self.growth, 1.0, open_low=True)
-        check_integer("batch", self.batch, 1)
-        if isinstance(self.positive_fraction, str):
-            check_choice("positive_fraction", self.positive_fraction, ("labeled", "predicted"))
-        elif self.positive_fraction is not None:
-            check_number("positive_fraction", self.positive_fraction, 0.0, 1.0)
-        if self.max_time is not None:
-            check_number("max_time", self.max_time, 0.0, open_low=True)
-        check_cache_size(self.cache_size)
-        kernel = self._make_kernel()
-        if isinstance(kernel, Precomputed):
-            raise ValueError("kernel='precomputed' has no values for unlabelled samples; use a kernel of the samples")
-        if kernel.psd is False:
-            raise ValueError(f"kernel={self.kernel!r} is not positive semidefinite: paths need a convex problem")
-
-    def _classes(self, data: Data, y: Any) -> NDArray[Any]:
-        classes = super()._classes(data, y)
-        if len(classes) > 2:
-            raise ValueError(
-                "Only binary classification is supported. The type of the target is multiclass: y has "
-                f"{len(classes)} classes. Fit one machine for each class, with y == label"
-            )
-        return classes
-
     def fit(  # type: ignore[override]
         self, X: Any, y: Any, X_unlabeled: Any = None, sample_weight: Any = None
     ) -> Self:
@@ -181,13 +170,19 @@ class TransductiveSVC(PairwiseClassifier):
         -------
         self
         """
+        self._check_parameters()
+        kernel = make_kernel(self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0)
         with rollback(self):
-            data = self._validate(X, y, sample_weight)
-            self.classes_ = self._classes(data, y)
-            self.class_weight_ = np.ones(2)
-            whole, unlabelled = self._with_unlabelled(data, X_unlabeled)
-            kernel = self._make_kernel().resolve(whole.X, whole.weight)
-            self._transduce(data, whole, unlabelled, kernel)
+            data = validate_classification(self, X, y, sample_weight, kernel)
+            if len(data.classes) > 2:
+                raise ValueError(
+                    "Only binary classification is supported. The type of the target is multiclass: y has "
+                    f"{len(data.classes)} classes. Fit one estimator for each class, with y == label"
+                )
+            self.classes_, self.class_weight_ = data.classes, data.class_weight
+            whole, k = self._with_unlabeled(data, X_unlabeled, kernel, self.shape_fit_[0])
+            self.shape_fit_ = (self.shape_fit_[0] + k, *self.shape_fit_[1:])
+            self._transduce(data, whole, k, kernel.resolve(whole.X, whole.weight))
         if self.status_ is Status.TIME_LIMIT:
             warnings.warn(
                 f"max_time={self.max_time} s is over: unlabelled samples have reached a cost of "
@@ -197,111 +192,117 @@ class TransductiveSVC(PairwiseClassifier):
             )
         return self
 
-    def _with_unlabelled(self, data: Data, X_unlabeled: Any) -> tuple[Data, int]:
-        """Labelled and unlabelled samples as one; labels of the latter are still those of class 0."""
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if isinstance(self.positive_fraction, str):
+            check_choice("positive_fraction", self.positive_fraction, ("labeled", "predicted"))
+        elif self.positive_fraction is not None:
+            check_number("positive_fraction", self.positive_fraction, 0.0, 1.0)
+        kernel = make_kernel(self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0)
+        if isinstance(kernel, Precomputed):
+            raise ValueError("kernel='precomputed' has no values for unlabelled samples; use a kernel of the samples")
+        if kernel.psd is False:
+            raise ValueError(f"kernel={self.kernel!r} is not positive semidefinite: paths need a convex problem")
+
+    def _with_unlabeled(
+        self, data: ClassificationData, X_unlabeled: Any, kernel: Kernel, n_given: int
+    ) -> tuple[ClassificationData, int]:
+        """Labelled and unlabelled samples together, and the number of the latter; they have the first label for now."""
         if X_unlabeled is None:
             return data, 0
-        if isinstance(self._make_kernel(), FunctionKernel):
-            other = np.asarray(X_unlabeled)
-        else:
-            if length(X_unlabeled) == 0:
-                raise ValueError("X_unlabeled has no samples; leave it out, or use SVC")
-            other = validate_data(self, X_unlabeled, dtype=FLOATS, order="C", accept_sparse="csr", reset=False)
-        k = length(other)
-        if k == 0:
+        if n_rows(X_unlabeled) == 0:
             raise ValueError("X_unlabeled has no samples; leave it out, or use SVC")
+        other = validate_samples(self, X_unlabeled, kernel, reset=False)
+        if isinstance(kernel, FunctionKernel):
+            other = np.asarray(other)
         if sp.issparse(data.X) != sp.issparse(other):
             raise ValueError("X and X_unlabeled must both be dense or both be sparse; convert one of them")
         X = sp.vstack([data.X, other], format="csr") if sp.issparse(other) else np.concatenate([data.X, other])
-        n_all = self.shape_fit_[0]
-        rows = np.concatenate([data.rows, n_all + np.arange(k)])
-        y = np.concatenate([data.y, np.full(k, self.classes_[0], dtype=data.y.dtype)])
-        self.shape_fit_ = (n_all + k, *self.shape_fit_[1:])
-        X = X if sp.issparse(X) else np.ascontiguousarray(X)
-        return Data(X, y, np.concatenate([data.weight, np.ones(k)]), rows), k
+        k = n_rows(other)
+        y = np.concatenate([data.y, np.full(k, data.classes[0], dtype=data.y.dtype)])
+        weight, rows = np.concatenate([data.weight, np.ones(k)]), np.concatenate([data.rows, n_given + np.arange(k)])
+        return ClassificationData(X, y, weight, rows, data.classes, data.class_weight), k
 
-    def _transduce(self, data: Data, whole: Data, k: int, kernel: Kernel) -> None:
-        began = time.monotonic()
-        sign = np.where(data.y == self.classes_[1], 1.0, -1.0)
+    def _transduce(self, data: ClassificationData, whole: ClassificationData, k: int, kernel: Kernel) -> None:
+        """Find the labels, certify the convex problem with these labels, and set the fitted attributes."""
+        sign = np.where(data.y == data.classes[1], 1.0, -1.0)
         access = path_access(kernel, whole.X, cache_bytes(self.cache_size))
         if not np.isfinite(access.diagonal()).all():
             raise ValueError("kernel values of these data are not finite: they overflow. Scale the data")
         found = Transduction(access, sign, self.C * data.weight, None, self.cache_size, self.max_time)
         self.positive_fraction_ = np.nan
         if k:
-            self.positive_fraction_ = self._share(found, data, sign, kernel)
+            self.positive_fraction_ = self._choose_fraction(found, data, sign)
             found.assign(int(np.floor(k * self.positive_fraction_ + 0.5)))
             found.run(float(self.C_unlabeled), float(self.initial_share), float(self.growth), int(self.batch))
-        self.transduction_ = self.classes_[(found.label > 0).astype(np.intp)]
-        self.unlabeled_cost_ = found.unlabelled_cost
-        self.n_switches_ = found.switches
+        self.transduction_ = data.classes[(found.label > 0).astype(np.intp)]
+        self.unlabeled_cost_, self.n_switches_ = found.unlabelled_cost, found.switches
         self.stages_ = {
             name: np.array([getattr(stage, name) for stage in found.stages])
             for name in ("cost_positive", "cost_negative", "switches", "events", "objective", "seconds")
         }
-        self.status_, self.n_iter_ = found.status, np.array([found.events], dtype=np.int32)
-        self.fit_status_ = int(found.status is not Status.SOLVED)
-        problem_data = self._final(whole, self.transduction_, self.unlabeled_cost_)
-        machines = self._machines(problem_data)
-        # `found` has classes_[1] positive, the machines of pairs have classes_[0] positive.
-        expansion = Expansion(-found.beta, -found.intercept)
-        problem = machines[0].formulation.build(access)
-        alpha, mu = machines[0].formulation.dual_point(expansion)
-        self.certificate_ = certify(problem, alpha, mu, convex=kernel.psd)
-        self.certificates_ = [self.certificate_]
-        self.history_ = self._story(found, time.monotonic() - began)
-        self._assemble_pairs(problem_data, kernel, machines, [expansion])
+        final = self._final_data(whole)
+        (subproblem,) = self._subproblems(final)
+        sign_of_labels = label_sign(data.classes)  # classes[1] is positive for the paths, classes[0] in the subproblem
+        expansion = Expansion(sign_of_labels * found.beta, sign_of_labels * found.intercept)
+        alpha, mu = subproblem.formulation.dual_point(expansion)
+        certificate = certify(subproblem.build(access), alpha, mu, convex=kernel.psd)
+        store_pairs(self, final, data.classes, kernel, [None], [expansion])
+        report = FitReport(found.status, [certificate], [_history(found)], [found.events])
+        report.store(self, n_iter=np.array([found.events], dtype=np.int32))
 
-    def _share(self, found: Transduction, data: Data, sign: Array, kernel: Kernel) -> float:
-        """The share of positives among the unlabelled.   docs/math (470)–(473)"""
+    def _choose_fraction(self, found: Transduction, data: ClassificationData, sign: Array) -> float:
+        """The fraction of positives among the unlabelled samples.                              docs/math (470)–(473)"""
         predicted = found.predicted / found.k
         if self.positive_fraction == "predicted":
             return predicted
-        labelled = float(np.average(sign > 0, weights=data.weight))
+        labeled = float(np.average(sign > 0, weights=data.weight))
         if self.positive_fraction == "labeled":
-            self._warn_of_share(labelled, predicted, data.n, found.k)
-            return labelled
+            self._warn_if_not_typical(labeled, predicted, data.n, found.k)
+            return labeled
         if self.positive_fraction is not None:
             return float(self.positive_fraction)
         groups = stratified_folds(sign)
         if not groups:
-            return labelled
+            return labeled
         try:
             values = found.leave_out(groups)
-        except TimeLimitReached:  # `run` will say so
+        except TimeLimitReached:  # `run` ends with the status TIME_LIMIT
             return predicted
         return float(np.clip(predicted + share_correction(sign, values, data.weight), 0.0, 1.0))
 
-    def _warn_of_share(self, labelled: float, predicted: float, n: int, k: int) -> None:
-        """The balance constraint is only as good as the labelled samples are typical."""
-        spread = float(np.sqrt(labelled * (1.0 - labelled) * (1.0 / n + 1.0 / k)))
-        if abs(labelled - predicted) <= max(SUSPICIOUS, 2.0 * spread):
+    def _warn_if_not_typical(self, labeled: float, predicted: float, n: int, k: int) -> None:
+        """Warn if the fraction of positives among the labelled samples is far from the predicted one."""
+        deviation = float(np.sqrt(labeled * (1.0 - labeled) * (1.0 / n + 1.0 / k)))
+        if abs(labeled - predicted) <= max(MAX_FRACTION_DIFFERENCE, 2.0 * deviation):
             return
         warnings.warn(
-            f"{labelled:.0%} of the labelled samples are of class {self.classes_[1]}, and so many of the unlabelled "
-            f"will be, but the machine trained on the labelled ones says {predicted:.0%}: they may not be typical. "
-            "Pass the share as positive_fraction where it is known, or positive_fraction='predicted' to trust the "
-            "machine",
+            f"{labeled:.0%} of the labelled samples belong to class {self.classes_.tolist()[1]!r}, and this fraction "
+            f"of the unlabelled samples will get this label, but the model of the labelled samples predicts "
+            f"{predicted:.0%}: the labelled samples may not be typical. Pass the fraction as positive_fraction if it "
+            "is known, or positive_fraction='predicted' to use the prediction",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
-    def _story(self, found: Transduction, seconds: float) -> History:
-        """One row per value of C*: every one of them ends at an exact optimum."""
-        stages = found.stages
-        events, clock = np.cumsum([s.events for s in stages]), np.cumsum([s.seconds for s in stages])
-        value = np.array([s.objective for s in stages])
-        none, everyone = np.zeros(len(stages)), np.full(len(stages), found.access.n)
-        return History(events, clock, none, value, value, none, everyone, np.ones(len(stages), dtype=bool))
+    def _final_data(self, whole: ClassificationData) -> ClassificationData:
+        """All samples with the labels that were found; weights are costs."""
+        n = whole.n - len(self.transduction_)
+        y = np.concatenate([whole.y[:n], self.transduction_])
+        cost = np.concatenate([self.C * whole.weight[:n], self.unlabeled_cost_])
+        return ClassificationData(whole.X, y, cost, whole.rows, whole.classes, whole.class_weight)
 
-    def _final(self, whole: Data, labels: NDArray[Any], cost: Array) -> Data:
-        """The samples with the labels found; weights are costs now."""
-        n = whole.n - len(labels)
-        y = np.concatenate([whole.y[:n], labels])
-        return Data(whole.X, y, np.concatenate([self.C * whole.weight[:n], cost]), whole.rows)
+    def _subproblems(self, data: ClassificationData) -> list[Subproblem]:
+        return pair_subproblems(data, data.weight, CSVC)
 
-    def _formulation(self, sign: Array, cost: Array) -> CSVC:
-        return CSVC(sign, cost)
+    def decision_function(self, X: Any) -> Array:
+        """Decision values: positive values mean ``classes_[1]``."""
+        return decision_values(self, X, 1).ravel()
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of each row."""
+        values = self.decision_function(X)
+        return self.classes_[(values > 0).astype(np.intp)]
 
     def certify(  # type: ignore[override]
         self, X: Any, y: Any, X_unlabeled: Any = None, sample_weight: Any = None
@@ -314,26 +315,25 @@ class TransductiveSVC(PairwiseClassifier):
             What `fit` was given.
         """
         check_is_fitted(self)
-        shape = self.shape_fit_
-        k = len(self.transduction_)
-        self.shape_fit_ = (shape[0] - k, *shape[1:])
-        try:
-            data = self._validate(X, y, sample_weight, reset=False)
-            whole, given = self._with_unlabelled(data, X_unlabeled)
-        finally:
-            self.shape_fit_ = shape
+        self._check_parameters()
+        kernel, k = self.model_.kernel, len(self.transduction_)
+        n_given = self.shape_fit_[0] - k
+        data = validate_classification(self, X, y, sample_weight, kernel, reset=False, n_fitted=n_given)
+        whole, given = self._with_unlabeled(data, X_unlabeled, kernel, n_given)
         if given != k:
             raise ValueError(f"X_unlabeled has {given} samples, but fit was given {k}; pass the training data")
-        final = self._final(whole, self.transduction_, self.unlabeled_cost_)
-        return self._certify_data(final)
-
-    def _certify_data(self, data: Data) -> Certificate:
-        machine: Subproblem = self._machines(data)[0]
-        (expansion,) = self._expansions(data, [machine])
-        problem = machine.formulation.build(DirectAccess(self.model_.kernel, data.X, machine.rows))
-        return certify(problem, *machine.formulation.dual_point(expansion), convex=self.model_.kernel.psd)
+        return self._certify(self._final_data(whole))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+
+def _history(found: Transduction) -> History:
+    """One row per cost of the unlabelled samples: each of these stages ends at an exact optimum."""
+    stages = found.stages
+    events, seconds = np.cumsum([s.events for s in stages]), np.cumsum([s.seconds for s in stages])
+    value = np.array([s.objective for s in stages])
+    zeros, active = np.zeros(len(stages)), np.full(len(stages), found.access.n)
+    return History(events, seconds, zeros, value, value, zeros, active, np.ones(len(stages), dtype=bool))

@@ -184,11 +184,13 @@ class SubsetAccess:
         return self.whole.subset(self.index[_indices(index)])
 
 
-def open_access(kernel: Kernel, X: Data, budget_bytes: int | None = None, threads: int = 1) -> GramAccess:
+def open_access(
+    kernel: Kernel, X: Data, budget_bytes: int | None = None, threads: int = 1, cache_size: float | str = "auto"
+) -> GramAccess:
     """Return access to the kernel matrix of X. If the kernel is precomputed, X is the square matrix itself.
 
-    A kernel that calls a Python function is evaluated once if its matrix fits into the budget (by default a fraction
-    of the free memory), and row by row otherwise.
+    A kernel that calls a Python function is evaluated once if its matrix fits into the budget, and row by row
+    otherwise. The budget is `budget_bytes`, or `cache_size` megabytes ("auto": a fraction of the free memory).
     """
     if isinstance(kernel, Precomputed):
         K = _square(X)
@@ -199,7 +201,7 @@ def open_access(kernel: Kernel, X: Data, budget_bytes: int | None = None, thread
         samples = view(X)
         return GramAccess(kernel, samples.data, _core.Gram.of(samples.native, _core.Kernel(nodes)), threads)
     n = X.shape[0]
-    if 8 * n * n <= (cache_bytes("auto") if budget_bytes is None else budget_bytes):
+    if 8 * n * n <= (cache_bytes(cache_size) if budget_bytes is None else budget_bytes):
         return GramAccess(kernel, X, _core.Gram.matrix(contiguous(kernel(X))), threads)
     row = lambda i: kernel(X[i : i + 1], X)[0]  # noqa: E731  (closes over X and the kernel only: no reference cycle)
     return GramAccess(kernel, X, _core.Gram.callback(n, np.ascontiguousarray(kernel.diag(X)), row), threads)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from hinge.estimators import IncrementalSVR
-from hinge.estimators.common.rollback import rollback
+from hinge.estimators.common.report import rollback
 from hinge.problems import Array
 from hinge.validation import check_integer, check_number
 

@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from hinge.estimators import IncrementalSVC, IncrementalSVR
-from hinge.estimators.common.data import Data, take
+from hinge.estimators.common.validation import (
+    ClassificationData,
+    TrainingData,
+    class_weights,
+    take,
+    too_few_classes,
+)
+from hinge.kernels import Kernel
 from hinge.problems import Array
 from hinge.validation import check_integer, check_number
 
@@ -35,6 +42,7 @@ class _Sliding:
 
     window: int | None
     recency: float
+    class_weight: Any
     _y: NDArray[Any]
     _w: Array
 
@@ -44,12 +52,18 @@ class _Sliding:
             check_integer("window", self.window, 2)
         check_number("recency", self.recency, 0.0)
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Data:
-        data = super()._validate(X, y, sample_weight, reset)  # type: ignore[misc]
+    def _validate(self, X: Any, y: Any, sample_weight: Any, kernel: Kernel, reset: bool = True) -> TrainingData:
+        data: TrainingData = super()._validate(X, y, sample_weight, kernel, reset)  # type: ignore[misc]
         if not reset:
             return data
         last = np.arange(data.n)[-(self.window or data.n) :]
-        return Data(take(data.X, last), data.y[last], recency_weights(len(last), self.recency), np.arange(len(last)))
+        kept = take(data.X, last), data.y[last], recency_weights(len(last), self.recency), np.arange(len(last))
+        if not isinstance(data, ClassificationData):
+            return TrainingData(*kept)
+        classes = np.unique(kept[1])
+        if len(classes) < 2:
+            raise too_few_classes(classes, y)
+        return ClassificationData(*kept, classes, class_weights(self.class_weight, classes, kept[1]))
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train on the last `window` rows of X, from scratch."""
@@ -70,14 +84,14 @@ class _Sliding:
         """
         self._check_there()  # type: ignore[attr-defined]
         changed = self._check_changed_parameters()  # type: ignore[attr-defined]
-        new: Data = self._new_samples(X, y, None)  # type: ignore[attr-defined]
+        new: TrainingData = self._new_samples(X, y, None)  # type: ignore[attr-defined]
         size = self.window or len(self._y) + new.n
         last = slice(max(0, new.n - size), new.n)
         fresh = last.stop - last.start
         leaving = max(0, len(self._y) + fresh - size)
         weight = _weights(len(self._y) - leaving + fresh, self.recency)
         stay, come = weight[: len(self._y) - leaving], weight[len(self._y) - leaving :]
-        new = Data(new.X[last], new.y[last], come, np.arange(fresh))
+        new = TrainingData(new.X[last], new.y[last], come, np.arange(fresh))
         left = np.concatenate([self._y[leaving:], new.y])
         self._check_left(left, weight, "sliding the window")  # type: ignore[attr-defined]
         same = not changed and bool((stay == self._w[leaving:]).all())

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import compute_class_weight
 
-from hinge.kernels import Kernel, cache_bytes
+from hinge.estimators.common.validation import TrainingData
+from hinge.kernels import Kernel, cache_bytes, make_kernel
 from hinge.problems import Status
 from hinge.selection.cost_sequence import Ladder, Limits
 from hinge.selection.folds import Fold, PairFold, RegressionFold
@@ -22,6 +22,10 @@ from hinge.solvers.blas_threads import single_thread
 
 class KernelSearch(Search):
     """Kernel machines: one kernel matrix for all problems of a gamma, one ladder of costs for each of them."""
+
+    def validated(self, estimator: Any, X: Any, y: Any) -> TrainingData:
+        """The training data as `fit` of the estimator validates them, without sample weights."""
+        return estimator._validate(X, y, None, estimator._settings().kernel)
 
     def prepare(self) -> None:
         """Samples in the order in which they are best read."""
@@ -67,7 +71,8 @@ class KernelSearch(Search):
 
     def _kernels(self, gamma: Any) -> dict[Kernel, list[int]]:
         """The kernel of every split that can be trained: gamma="scale" differs from split to split."""
-        kernel = clone(self.template).set_params(gamma=gamma)._make_kernel()
+        template = self.template
+        kernel = make_kernel(template.kernel, degree=template.degree, gamma=gamma, coef0=template.coef0)
         found: dict[Kernel, list[int]] = {}
         for k in range(len(self.splits)):
             train = self.train(k)

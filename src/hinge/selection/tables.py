@@ -15,6 +15,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import ParameterGrid, check_cv
 
+from hinge.estimators.common.validation import TrainingData
 from hinge.problems import Array
 from hinge.selection.folds import Index
 from hinge.selection.result import GridResult, tabulate
@@ -43,7 +44,7 @@ class Search:
         self.began = time.monotonic()
         self.max_time = max_time
         self.scorer, self.error_score, self.unscored = scorer_of(scoring), error_score, list[str]()
-        data = clone(template)._validate(X, y, None)
+        data = self.validated(clone(template), X, y)
         self.classifies = is_classifier(template)
         if self.classifies and len(np.unique(data.y)) < 2:
             raise ValueError(
@@ -64,6 +65,10 @@ class Search:
         self.known, self.failed, self.unsolved = np.zeros(shape, dtype=bool), set[str](), 0
         self.threads = effective_n_jobs(template.n_jobs)
         self.prepare()
+
+    def validated(self, estimator: Any, X: Any, y: Any) -> TrainingData:
+        """The training data as `fit` of the estimator validates them, without sample weights."""
+        return estimator._validate(X, y, None)
 
     def prepare(self) -> None:
         """What else a search needs before it runs."""

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hinge
 from hinge import SVC, LowRankSVC, Status, _core
-from hinge.estimators.low_rank import classification as low_rank_classification
+from hinge.estimators.low_rank import training
 
 
 def blobs(m=600, classes=4, seed=0):
@@ -46,8 +46,8 @@ def test_the_certificate_is_recomputed_from_the_data(classes, basis):
 @pytest.mark.parametrize(("tol", "steps", "half"), [(0.1, 2, True), (0.099, 2, False), (0.1, -1, False)])
 def test_half_precision_only_where_labels_are_wanted(tol, steps, half, monkeypatch):
     X, y = blobs(m=2000)
-    seen, make = [], low_rank_classification.make_columns
-    monkeypatch.setattr(low_rank_classification, "make_columns", lambda *a, **o: seen.append(make(*a, **o)) or seen[-1])
+    seen, make = [], training.make_columns
+    monkeypatch.setattr(training, "make_columns", lambda *a, **o: seen.append(make(*a, **o)) or seen[-1])
     with nullcontext() if steps < 0 else pytest.warns(ConvergenceWarning):
         model = LowRankSVC(C=3, n_basis=150, basis="random", tol=tol, max_iter=steps).fit(X, y)
     assert [columns.is_half() for columns in seen] == [half and _core.has_float16_loops()]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Protocol, TextIO
 
+from hinge.control import Monitor
 from hinge.problems.certificate import relative
 
 try:
@@ -96,6 +98,16 @@ class ProgressLine:
         if self._screen is not None:
             screen, self._screen = self._screen, None
             screen.close(None if self._last is None else self._describe(self.label, self._last))
+
+
+@contextmanager
+def progress_callback(estimator: Any) -> Iterator[Monitor | None]:
+    """The callback of a progress line while a verbose estimator is trained; None for other estimators."""
+    if not estimator.verbose:
+        yield None
+        return
+    with ProgressLine(type(estimator).__name__) as line:
+        yield line.update
 
 
 class PathProgress(ProgressLine):

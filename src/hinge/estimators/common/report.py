@@ -1,122 +1,140 @@
-"""What every machine says about its training: progress, how it ended, and a warning where it ended early."""
+"""Result of a fit: status, certificates, histories and iteration counts; rollback if a fit raises an exception."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from typing import Any, Self
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from hinge.estimators.common.progress import ProgressLine
-from hinge.kernels import check_cache_size
-from hinge.problems import Certificate, Status, combine
-from hinge.solvers import Monitor
-from hinge.validation import check_integer, check_number
+from hinge.problems import Certificate, History, Status, combine
 
-#: A relative gap of so many tolerances is said, although the tolerance (of the KKT conditions) is met.
-LOOSE = 20
+#: A SOLVED fit whose relative gap exceeds this multiple of the tolerance (or of the default tolerance, if that is
+#: larger) is reported with a warning: the tolerance bounds the KKT violation, not the gap.
+LOOSE_GAP_FACTOR = 20
+DEFAULT_TOL = 1e-3
 
-#: A gap below that is the rounding error of an optimum that is zero, however large it is beside it.
-ROUNDING = 1e-15
+#: A gap below this is attributed to rounding errors and never reported as loose, even next to an optimum of zero.
+ROUNDING_GAP = 1e-15
+
+
+@contextmanager
+def rollback(estimator: Any) -> Iterator[None]:
+    """Restore the attributes of the estimator if the block raises an exception."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 def proven_status(status: Status, certificates: Sequence[Certificate]) -> Status:
-    """A certificate that is not a number proves nothing, whatever the solver says of itself."""
-    numbers = [value for c in certificates for value in (c.primal, c.dual, c.gap)]
-    return Status.NUMERICAL if status is Status.SOLVED and np.isnan(numbers).any() else status
+    """Downgrade SOLVED to NUMERICAL if a certificate contains NaN."""
+    if status is not Status.SOLVED:
+        return status
+    for certificate in certificates:
+        if np.isnan(certificate.primal) or np.isnan(certificate.dual) or np.isnan(certificate.gap):
+            return Status.NUMERICAL
+    return status
 
 
-class Reported:
-    """Limits that are checked, and attributes that tell what came of them."""
+@dataclass(frozen=True)
+class FitReport:
+    """How the training of an estimator ended.
 
-    certificate_: Certificate
-    n_iter_: Any
-    tol: Any
-    max_iter: Any
-    max_time: Any
-    n_jobs: Any
-    cache_size: Any
-    verbose: Any
+    Attributes
+    ----------
+    status : Status
+        The worst status of all subproblems.
+    certificates : list of Certificate
+        One per subproblem.
+    histories : list of History
+        One per run of a solver.
+    iterations : list of int
+        One per run of a solver.
+    error : BaseException or None
+        The exception of a signal that interrupted the fit. `conclude` raises it after the model is complete.
+    """
 
-    def _check_limits(self) -> None:
-        """Tolerance, limits and threads: parameters that every machine has."""
-        check_number("tol", self.tol, 0.0, open_low=True)
-        check_integer("max_iter", self.max_iter, -1)
-        if self.max_time is not None:
-            check_number("max_time", self.max_time, 0.0, open_low=True)
-        if self.n_jobs is not None:
-            check_integer("n_jobs", self.n_jobs, -(2**31))
-            if self.n_jobs == 0:
-                raise ValueError("n_jobs=0 has no meaning; use 1, or -1 for all cores")
-        check_cache_size(self.cache_size)
+    status: Status
+    certificates: list[Certificate]
+    histories: list[History]
+    iterations: list[int]
+    error: BaseException | None = None
 
-    @contextmanager
-    def _progress(self) -> Iterator[Monitor | None]:
-        """The monitor of a solver, for as long as it works; None where nobody asked to see it."""
-        with ProgressLine(type(self).__name__) if self.verbose else nullcontext() as line:
-            yield None if line is None else line.update
+    @classmethod
+    def of(cls, solutions: Sequence[Any], certificates: Sequence[Certificate]) -> FitReport:
+        """The report of solutions and their certificates."""
+        status, error = Status.SOLVED, None
+        for solution in solutions:
+            status = max(status, solution.status)
+            error = error or solution.error
+        histories, iterations = [s.history for s in solutions], [s.iterations for s in solutions]
+        return cls(proven_status(status, certificates), list(certificates), histories, iterations, error)
 
-    def _tell(self, solutions: Sequence[Any], certificates: Sequence[Certificate]) -> None:
-        """Attributes that say how training went."""
-        self.certificates_ = list(certificates)
-        self.certificate_ = combine(certificates)
-        self.status_ = proven_status(max(solution.status for solution in solutions), certificates)
-        self._error = next((s.error for s in solutions if s.error is not None), None)
-        histories = [solution.history for solution in solutions]
-        self.history_ = histories[0] if len(histories) == 1 else histories
-        self.n_iter_ = self._iterations(np.array([s.iterations for s in solutions], dtype=np.int32))
+    def interrupted(self, error: BaseException | None) -> FitReport:
+        """The same report if a signal ended the fit after these solutions."""
+        return replace(self, status=Status.INTERRUPTED, error=error)
 
-    def _iterations(self, counts: NDArray[np.int32]) -> Any:
-        """`n_iter_` of several machines."""
-        return int(np.max(counts))
+    def store(self, estimator: Any, *, n_iter: Any = None) -> None:
+        """Set the public attributes of the estimator; `n_iter_` is the largest iteration count unless given."""
+        estimator.certificates_ = self.certificates
+        estimator.certificate_ = combine(self.certificates)
+        estimator.status_ = self.status
+        estimator.fit_status_ = int(self.status is not Status.SOLVED)
+        estimator.history_ = self.histories[0] if len(self.histories) == 1 else self.histories
+        estimator.n_iter_ = int(max(self.iterations)) if n_iter is None else n_iter
 
-    def _iteration_limit(self) -> int | None:
-        return int(self.max_iter)
+    def conclude(self, estimator: Any, max_iter: int | None = None, *, tol_bounds_gap: bool = False) -> None:
+        """Raise the exception that interrupted the fit, or warn if the tolerance was not reached.
 
-    def _check_end(self) -> None:
-        """An error for ends that no model can come from."""
+        Parameters
+        ----------
+        estimator : estimator
+            Has the attributes of `store`; its `tol`, `max_time` and `max_iter` appear in the warning.
+        max_iter : int, optional
+            The iteration limit of the solver, if it is not that of the estimator.
+        tol_bounds_gap : bool
+            Whether SOLVED means that the relative gap is at most `tol`.
+        """
+        if self.error is not None:
+            raise self.error
+        if self.status is Status.SOLVED and tol_bounds_gap:
+            return
+        tol, gap = estimator.tol, estimator.certificate_
+        if self.status is not Status.SOLVED:
+            max_iter = estimator.max_iter if max_iter is None else max_iter
+            warnings.warn(
+                f"{self._reason(tol, max_iter, estimator.max_time)}  Consider pre-processing your data with "
+                "StandardScaler or MinMaxScaler, or increase the limit. It failed to converge: the model is kept, and "
+                f"the relative duality gap reached is {gap.relative_gap:.2g}.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+            return
+        limit = LOOSE_GAP_FACTOR * max(tol, DEFAULT_TOL)
+        if gap.gap > ROUNDING_GAP and limit < gap.relative_gap < np.inf:
+            warnings.warn(
+                f"The optimality conditions hold to tol={tol:g}, but the relative duality gap is above {limit:.2g} "
+                "(see certificate_). For a smaller gap use a smaller tol; where that takes long, pre-process your data "
+                "with StandardScaler or MinMaxScaler, or use a smaller C.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
-    def _is_loose(self) -> bool:
-        """Whether the gap is large although the tolerance, which is not one of the gap, is met."""
-        limit = LOOSE * max(self.tol, 1e-3)
-        return bool(self.certificate_.gap > ROUNDING and limit < self.certificate_.relative_gap < np.inf)
-
-    def _reason(self) -> str:
-        """Why the solver ended before it was done."""
-        limit = self._iteration_limit()
-        if self.status_ is Status.MAX_ITER and (limit is None or limit < 0):
-            return f"The solver gave up after {np.max(self.n_iter_)} steps."
+    def _reason(self, tol: float, max_iter: int, max_time: float | None) -> str:
+        """Why the solver ended before the tolerance was reached."""
+        if self.status is Status.MAX_ITER and max_iter < 0:
+            return f"The solver gave up after {max(self.iterations)} steps."
         return {
-            Status.MAX_ITER: f"Solver terminated early (max_iter={limit}).",
-            Status.TIME_LIMIT: f"Solver terminated early (max_time={self.max_time} s).",
-            Status.NUMERICAL: f"Rounding errors stopped the solver before tol={self.tol:g}.",
+            Status.MAX_ITER: f"Solver terminated early (max_iter={max_iter}).",
+            Status.TIME_LIMIT: f"Solver terminated early (max_time={max_time} s).",
+            Status.NUMERICAL: f"Rounding errors stopped the solver before tol={tol:g}.",
             Status.INTERRUPTED: "Solver was stopped by its monitor.",
-        }[self.status_]
-
-    def _finish(self) -> Self:
-        """Warn about a solver that stopped early; raise what interrupted it, now that the model is in place."""
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
-        self._check_end()
-        if self.status_ is not Status.SOLVED:
-            warnings.warn(
-                f"{self._reason()}  Consider pre-processing your data with StandardScaler or MinMaxScaler, or "
-                "increase the limit. It failed to converge: the model is kept, and the relative duality gap reached is "
-                f"{self.certificate_.relative_gap:.2g}.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        elif self._is_loose():
-            warnings.warn(
-                f"The optimality conditions hold to tol={self.tol:g}, but the relative duality gap is above "
-                f"{LOOSE * max(self.tol, 1e-3):.2g} (see certificate_). For a smaller gap use a smaller tol; where "
-                "that takes long, pre-process your data with StandardScaler or MinMaxScaler, or use a smaller C.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        return self
+        }[self.status]

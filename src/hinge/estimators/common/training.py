@@ -1,53 +1,292 @@
-"""All problems of an estimator, within one budget of time, each to the tolerance that it needs."""
+"""Training of kernel estimators: build the problems, solve them, certify the solutions, recover the functions.
+
+An estimator reduces to one or several subproblems, each a `Subproblem`: the samples it uses and the formulation of its
+dual problem. `Settings` holds what the parameters of the estimator determine. `train` returns `Trained`, from which the
+estimator sets its attributes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
-from hinge.control import RunControl
-from hinge.formulations import Formulation
-from hinge.problems import Problem, Solution, Status
-from hinge.solvers import Solver
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
 
-#: ν-classification refines its tolerance in proportion to its margin, down to this; a margin that cannot be told from
-#: zero at the second tolerance is taken for zero.
-FINEST_TOL = 1e-12
-UNCLEAR_TOL = 1e-9
+from hinge.control import RunControl
+from hinge.estimators.common.progress import ProgressLine
+from hinge.estimators.common.report import FitReport
+from hinge.estimators.common.validation import TrainingData
+from hinge.estimators.common.warm_start import initial_points, remember_solutions
+from hinge.estimators.low_rank.growing_basis import Round
+from hinge.estimators.low_rank.reduced_model import LowRankReport, approximation_of, true_certificates
+from hinge.formulations import Formulation
+from hinge.kernels import GramAccess, Kernel, Precomputed, make_kernel, open_access
+from hinge.lowrank import LowRankAccess
+from hinge.model import Expansion, KernelModel
+from hinge.problems import Array, Certificate, History, Problem, Solution, Status, certify_all
+from hinge.solvers import Solver, choose
+
+#: ν-classification multiplies its tolerance by the margin ρ, because the function is divided by ρ. It stops at
+#: MIN_REFINED_TOL. A margin that is below the tolerance is computed again with a much smaller one, at least
+#: MIN_MARGIN_TOL; if it is still below, it counts as zero.
+MIN_REFINED_TOL = 1e-12
+MIN_MARGIN_TOL = 1e-9
+
+#: Factor of the tolerance for a margin that is below the tolerance.
+UNRESOLVED_MARGIN_FACTOR = 1e-6
+
+#: The history of a run in which no bounds were recorded.
+EMPTY_HISTORY = History(*(np.empty(0, dtype=bool if f.name == "exact" else float) for f in fields(History)))
 
 
 @dataclass(frozen=True)
-class Training:
-    """The solver of an estimator, and the control of its run."""
+class Subproblem:
+    """One binary, regression or one-class problem of an estimator.
 
+    Attributes
+    ----------
+    rows : ndarray of int or None
+        The positions of its samples in the training data; None for all samples.
+    formulation : Formulation
+        The dual problem of these samples.
+    """
+
+    rows: NDArray[np.intp] | None
+    formulation: Formulation
+
+    def build(self, access: Any) -> Problem:
+        """Build the problem from kernel access to all training samples."""
+        return self.formulation.build(access if self.rows is None else access.subset(self.rows))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Kernel and solver of an estimator, built once per fit.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Its parameters may still depend on the data: see `Kernel.resolve`.
+    solver : Solver
+    threads : int
+    cache_size : float or str
+        Megabytes for kernel values, or "auto".
+    open_access : callable
+        (kernel, X, cache_size=..., threads=...) → access to the kernel matrix.
+    """
+
+    kernel: Kernel
     solver: Solver
-    control: RunControl
+    threads: int
+    cache_size: Any
+    open_access: Callable[..., Any] = open_access
 
-    def solve_all(
-        self, problems: Sequence[Problem], formulations: Sequence[Formulation], starts: Sequence[Any]
-    ) -> list[Solution]:
-        """Solve all problems; then refine those that need a smaller tolerance.
+    @classmethod
+    def of(
+        cls, estimator: Any, solver: Any = None, access: Callable[..., Any] = open_access
+    ) -> Settings:
+        """Build the kernel and the solver from the parameters of the estimator, which are valid."""
+        threads = effective_n_jobs(estimator.n_jobs)
+        if solver is None:
+            solver = choose(
+                estimator.solver,
+                threads=threads,
+                tol=estimator.tol,
+                shrinking=bool(estimator.shrinking),
+                max_iter=estimator.max_iter,
+                cache_size=estimator.cache_size,
+            )
+        kernel = make_kernel(estimator.kernel, degree=estimator.degree, gamma=estimator.gamma, coef0=estimator.coef0)
+        own_cache = "cache_size" in solver.capabilities.options
+        cache_size = solver.cache_size if own_cache else estimator.cache_size
+        return cls(kernel, solver, threads, cache_size, access)
 
-        Once one of them is interrupted, the others are not refined.
-        """
-        solutions = self.solver.solve_batch(problems, starts, self.control)
-        error = next((solution.error for solution in solutions if solution.error is not None), None)
-        for k, (problem, formulation) in enumerate(zip(problems, formulations, strict=True)):
-            if error is None:
-                solutions[k] = self._refined(problem, formulation, solutions[k])
-                error = solutions[k].error
-        return solutions
 
-    def _refined(self, problem: Problem, formulation: Formulation, solution: Solution) -> Solution:
-        """`tol` is in the units of the function: where recovering divides by ρ, go on until ρ · tol is reached."""
-        tol = finest = self.solver.tol
-        while solution.status is Status.SOLVED and not solution.polished and solution.error is None:
-            scale = formulation.scale(solution.mu)
-            wanted = max(scale * tol if scale > finest else max(finest * 1e-6, UNCLEAR_TOL), FINEST_TOL)
-            if finest <= wanted:
-                break
-            finest = wanted
-            solver = replace(self.solver, tol=finest)
-            solution = solution.then(solver.solve(problem, solution, self.control))
-        return solution
+@dataclass(frozen=True)
+class Trained:
+    """Solved subproblems.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The kernel with all parameters resolved.
+    subproblems : list of Subproblem
+    solutions : list of Solution
+    expansions : list of Expansion
+        The function of each subproblem.
+    report : FitReport
+    basis : LowRankAccess or None
+        The factor LLᵀ that replaced the kernel matrix, if the solver uses one: the functions are then expansions in
+        its basis.
+    approximation : LowRankReport or None
+        Rank and error of LLᵀ, and the certificate of the problems with LLᵀ.
+    """
+
+    kernel: Kernel
+    subproblems: Sequence[Subproblem]
+    solutions: Sequence[Solution]
+    expansions: list[Expansion]
+    report: FitReport
+    basis: LowRankAccess | None = None
+    approximation: LowRankReport | None = None
+
+
+def train(
+    estimator: Any, data: TrainingData, subproblems: Sequence[Subproblem], settings: Settings, control: RunControl
+) -> Trained:
+    """Solve the subproblems of an estimator and certify their solutions.
+
+    Of the estimator only its name, `warm_start` and `verbose` are used; see `hinge.estimators.common.warm_start`.
+    """
+    kernel = settings.kernel.resolve(data.X, data.weight)
+    access = settings.open_access(kernel, data.X, cache_size=settings.cache_size, threads=settings.threads)
+    if not np.isfinite(access.diagonal()).all():
+        raise ValueError(
+            "kernel values of these data are not finite: they overflow. Scale the data, for example with StandardScaler"
+        )
+    upper = [subproblem.formulation.upper for subproblem in subproblems] if estimator.warm_start else []
+    starts = initial_points(estimator, data, kernel, upper) if estimator.warm_start else None
+    if estimator.verbose:
+        with ProgressLine(type(estimator).__name__) as line:
+            last = _solve(access, subproblems, settings.solver, starts, control.with_callback(line.update))
+            if len(last.solutions[-1].history):
+                line.update(last.solutions[-1].history.last())
+    else:
+        last = _solve(access, subproblems, settings.solver, starts, control)
+    problems, solutions = last.problems, last.solutions
+    certificates, approximation = certify_solutions(problems, solutions, kernel.psd), None
+    if last.basis is not None:
+        whole = access if settings.solver.exact_bound else None
+        approximation = approximation_of(last.basis, certificates, settings.solver.exact_bound)
+        certificates = true_certificates(problems, solutions, certificates, whole, [s.rows for s in subproblems])
+    expansions = [s.formulation.recover(x.alpha, x.mu) for s, x in zip(subproblems, solutions, strict=True)]
+    if estimator.warm_start:
+        remember_solutions(estimator, data, kernel, upper, solutions)
+    else:
+        vars(estimator).pop("_last_solution", None)
+    report = FitReport.of(solutions, certificates)
+    return Trained(kernel, subproblems, solutions, expansions, report, last.basis, approximation)
+
+
+def _solve(
+    access: GramAccess, subproblems: Sequence[Subproblem], solver: Solver, starts: Any, control: RunControl
+) -> Round:
+    """Solve the subproblems with the kernel matrix, or with the factors by which the solver replaces it."""
+    if solver.capabilities.factor == "unused":
+        return _solve_round(access, subproblems, solver, starts, control)
+    first, *larger = solver.stages()
+    found = _solve_round(first.approximate(access, control), subproblems, solver, starts, control)
+    for stage in larger:
+        if found.basis is None or not found.is_solved():
+            break
+        following = control.unless_interrupted(partial(stage.approximate, access, control))
+        if following is None:
+            return found.ended(Status.INTERRUPTED, control.interrupt)
+        better = _solve_round(following, subproblems, solver, found.solutions, control)
+        found, improved = better.after(found, stage.tol)
+        if not improved:
+            break
+    return found
+
+
+def _solve_round(
+    access: Any, subproblems: Sequence[Subproblem], solver: Solver, starts: Any, control: RunControl
+) -> Round:
+    """Build and solve the problems of all subproblems.
+
+    If recovering the function divides by ρ, the problem is solved again until the tolerance ρ · tol is reached: `tol`
+    is in the unit of the function. Once a problem is interrupted, the others are not refined.
+    """
+    problems = [subproblem.build(access) for subproblem in subproblems]
+    solutions = solver.solve_batch(problems, starts, control)
+    for k, solution in enumerate(solutions):
+        if solution.error is not None:
+            break
+        if solution.status is Status.SOLVED and not solution.polished:
+            solutions[k] = _refine(problems[k], subproblems[k].formulation, solution, solver, control)
+    return Round(access, problems, solutions)
+
+
+def _refine(
+    problem: Problem, formulation: Formulation, solution: Solution, solver: Solver, control: RunControl
+) -> Solution:
+    """Continue with smaller tolerances until the recovered function has the tolerance of the solver."""
+    reached = solver.tol
+    while solution.status is Status.SOLVED and not solution.polished and solution.error is None:
+        margin = formulation.scale(solution.mu)
+        resolved = margin > reached
+        wanted = margin * solver.tol if resolved else max(reached * UNRESOLVED_MARGIN_FACTOR, MIN_MARGIN_TOL)
+        wanted = max(wanted, MIN_REFINED_TOL)
+        if reached <= wanted:
+            break
+        reached = wanted
+        solution = solution.then(replace(solver, tol=reached).solve(problem, solution, control))
+    return solution
+
+
+def certify_solutions(
+    problems: Sequence[Problem], solutions: Sequence[Solution], convex: bool | None
+) -> list[Certificate]:
+    """Compute the certificate of every solution.
+
+    Bounds that were recorded during a run are used if they were computed in double precision.
+    """
+    certificates = certify_all(problems, [(s.alpha, s.mu, s.gradient) for s in solutions], convex)
+    for k, solution in enumerate(solutions):
+        if not solution.exact:
+            certificates[k] = certificates[k].unproven(EMPTY_HISTORY if solution.rounded else solution.history)
+        elif not solution.rounded:
+            certificates[k] = certificates[k].with_history(solution.history)
+    return certificates
+
+
+def check_bounded(status: Status, C: float) -> None:
+    """Raise a ValueError if the problem with C=inf has no solution: the data are not separable."""
+    if status is Status.NUMERICAL and np.isinf(C):
+        raise ValueError(
+            "C=inf asks for a function without any error, and with this kernel there is none: the problem is "
+            "unbounded. Use a finite C"
+        )
+
+
+def store_expansion(
+    estimator: Any,
+    data: TrainingData,
+    kernel: Kernel,
+    support: NDArray[np.intp],
+    n_support: Any,
+    coefficients: Array,
+    intercept: Array,
+    dual_coef: Array,
+) -> None:
+    """Set the fitted attributes of an estimator whose functions are kernel expansions.
+
+    Parameters
+    ----------
+    support : ndarray of int
+        Positions of the support vectors in the training data.
+    n_support : sequence of int
+        Number of support vectors, of each class for classifiers.
+    coefficients : ndarray of shape (n_support_vectors, n_functions)
+    intercept : ndarray of shape (n_functions,)
+    dual_coef : ndarray
+        `dual_coef_`; sparse if the samples are, as in scikit-learn.
+    """
+    if not (np.isfinite(coefficients).all() and np.isfinite(intercept).all()):
+        raise ValueError(
+            "The dual coefficients or intercepts are not finite. The input data may contain large values and need to "
+            "be preprocessed."
+        )
+    vectors = None if isinstance(kernel, Precomputed) else data.X[support]
+    estimator.support_ = data.rows[support].astype(np.int32)
+    estimator.support_vectors_ = np.empty((0, 0)) if vectors is None else vectors
+    estimator.intercept_ = intercept
+    estimator.model_ = KernelModel(kernel, vectors, coefficients, intercept)
+    estimator._n_support = np.array(n_support, dtype=np.int32)
+    estimator._sparse = bool(sp.issparse(data.X))
+    estimator.dual_coef_ = sp.csr_matrix(dual_coef) if estimator._sparse else dual_coef

@@ -1,4 +1,9 @@
-"""Warm starts: from the last fit, and between the clones that a search makes of one estimator.    LwK 10.1.2"""
+"""Warm starts from the last fit, and between the clones of an estimator in a parameter search.    LwK 10.1.2
+
+With ``warm_start=True`` an estimator keeps its last solution in `_last_solution` and starts the next fit from it, if
+the subproblems have the same numbers of variables. Clones of the estimator share solutions through `_shared_solutions`.
+The next value of C on the same fold and with the same kernel then starts from the solution of the previous one.
+"""
 
 from __future__ import annotations
 
@@ -6,99 +11,106 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from hinge.estimators.common.data import Data, length
+from hinge.estimators.common.validation import TrainingData, n_rows
 from hinge.problems import Array, Solution
 
-#: The last solutions of so many pairs of a data set and a kernel are remembered for other clones, in so many bytes.
-REMEMBERED = 64
-REMEMBERED_BYTES = 64 << 20
+#: Solutions that clones share, one per data set and kernel. The oldest are removed beyond these numbers.
+MAX_SHARED = 64
+MAX_SHARED_BYTES = 64 << 20
 
-#: Rows by which a data set is recognised.  A mistake costs steps, nothing else: a start is only a start.
-LOOKED_AT = 64
+#: Rows of X that identify a data set. A wrong match costs iterations only: any start leads to the solution.
+KEY_ROWS = 64
 
 
 class SharedWarmStarts:
-    """Solutions by data set and kernel, for all clones of an estimator in this process."""
+    """Solutions by data set and kernel, shared by all clones of an estimator in one process."""
 
     def __init__(self) -> None:
-        self._found: OrderedDict[Any, WarmStart] = OrderedDict()
+        self._solutions: OrderedDict[Any, WarmStart] = OrderedDict()
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[SharedWarmStarts], tuple[()]]:
-        return SharedWarmStarts, ()  # another process, or a file, begins with none
+        return SharedWarmStarts, ()  # solutions are not pickled
+
+    def __len__(self) -> int:
+        return len(self._solutions)
 
     def get(self, key: Any) -> WarmStart | None:
+        """The last solution that was stored under this key."""
         with self._lock:
-            return self._found.get(key)
+            return self._solutions.get(key)
 
-    def put(self, key: Any, stand: WarmStart) -> None:
+    def put(self, key: Any, solution: WarmStart) -> None:
+        """Store a solution; remove the oldest ones beyond the limits."""
         with self._lock:
-            self._found[key] = stand
-            self._found.move_to_end(key)
-            while len(self._found) > REMEMBERED or sum(s.nbytes for s in self._found.values()) > REMEMBERED_BYTES:
-                self._found.popitem(last=False)
+            self._solutions[key] = solution
+            self._solutions.move_to_end(key)
+            while len(self._solutions) > MAX_SHARED or self._nbytes() > MAX_SHARED_BYTES:
+                self._solutions.popitem(last=False)
+
+    def _nbytes(self) -> int:
+        return sum(solution.nbytes for solution in self._solutions.values())
 
 
 @dataclass(frozen=True)
 class WarmStart:
-    """Where the variables of every machine ended, and their upper bounds."""
+    """The variables of every subproblem at the end of a fit, and their upper bounds."""
 
     alpha: list[Array]
     upper: list[Array]
 
     @property
     def nbytes(self) -> int:
-        """Memory it takes."""
-        return sum(each.nbytes for each in (*self.alpha, *self.upper))
+        """Memory of the arrays."""
+        return sum(array.nbytes for array in (*self.alpha, *self.upper))
 
     def fits(self, upper: Sequence[Array]) -> bool:
-        """Whether other bounds are for as many variables."""
-        return [each.shape for each in self.upper] == [each.shape for each in upper]
+        """Whether subproblems with these upper bounds have the same numbers of variables."""
+        return [array.shape for array in self.upper] == [array.shape for array in upper]
 
     def adapted_to(self, upper: Sequence[Array]) -> list[Array | None]:
-        """The same with other bounds: who was at the bound goes to the new one, the others stay if they can."""
+        """The variables for other bounds: those at the old bound move to the new one, the others are clipped to it."""
         triples = zip(self.alpha, self.upper, upper, strict=True)
         return [np.where(a >= old, np.where(np.isfinite(new), new, a), np.minimum(a, new)) for a, old, new in triples]
 
 
-class WarmStartMixin:
-    """What `warm_start` does: a fit begins where the last one ended.
+def initial_points(
+    estimator: Any, data: TrainingData, kernel: Any, upper: Sequence[Array]
+) -> list[Array | None] | None:
+    """The last solution of the estimator or of its clones, adapted to the new upper bounds; None without one."""
+    last: WarmStart | None = estimator._last_solution
+    if estimator._shared_solutions is not None and (last is None or not last.fits(upper)):
+        last = estimator._shared_solutions.get(_key(estimator, data, kernel))
+    return last.adapted_to(upper) if last is not None and last.fits(upper) else None
 
-    A search fits clones. With `warm_start` they share their solutions, so that the next value of C on the same fold
-    and with the same kernel begins where the last one ended.
-    """
 
-    _stand: WarmStart | None = None
-    _shared: SharedWarmStarts | None = None
-    _transient: ClassVar[tuple[str, ...]] = ("_shared",)
+def remember_solutions(
+    estimator: Any, data: TrainingData, kernel: Any, upper: Sequence[Array], solutions: Sequence[Solution]
+) -> None:
+    """Keep the solutions for the next fit, and share them with the clones of the estimator."""
+    last = estimator._last_solution = WarmStart([s.alpha for s in solutions], list(upper))
+    if estimator._shared_solutions is not None:
+        estimator._shared_solutions.put(_key(estimator, data, kernel), last)
 
-    def __sklearn_clone__(self) -> Any:
-        copy = super().__sklearn_clone__()  # type: ignore[misc]
-        if getattr(self, "warm_start", False):
-            self._shared = copy._shared = self._shared or SharedWarmStarts()
-        return copy
 
-    def _warm_starts(self, data: Data, kernel: Any, upper: Sequence[Array]) -> list[Array | None]:
-        """The last solution, moved to the new bounds, where `warm_start` asks for it and it still fits."""
-        stand = self._stand if self.warm_start else None  # type: ignore[attr-defined]
-        if self.warm_start and self._shared is not None and (stand is None or not stand.fits(upper)):  # type: ignore[attr-defined]
-            stand = self._shared.get(self._key(data, kernel))
-        return stand.adapted_to(upper) if stand is not None and stand.fits(upper) else [None] * len(upper)
+def share_warm_starts(estimator: Any, copy: Any) -> None:
+    """Let a clone share the solutions of the estimator, if both use warm starts."""
+    if estimator.warm_start:
+        if estimator._shared_solutions is None:
+            estimator._shared_solutions = SharedWarmStarts()
+        copy._shared_solutions = estimator._shared_solutions
 
-    def _remember(self, data: Data, kernel: Any, upper: Sequence[Array], solutions: Sequence[Solution]) -> None:
-        self._stand = WarmStart([s.alpha for s in solutions], list(upper)) if self.warm_start else None  # type: ignore[attr-defined]
-        if self._stand is not None and self._shared is not None:
-            self._shared.put(self._key(data, kernel), self._stand)
 
-    def _key(self, data: Data, kernel: Any) -> Any:
-        n = length(data.X)
-        rows = slice(None, None, max(1, n // LOOKED_AT))
-        values = data.X[rows].data if sp.issparse(data.X) and data.X.format == "csr" else None
-        values = data.X[rows] if isinstance(data.X, np.ndarray) else values
-        seen = b"" if values is None else np.ascontiguousarray(values).tobytes()
-        return type(self).__name__, repr(kernel), n, hash(np.asarray(data.y).tobytes()), hash(seen)
+def _key(estimator: Any, data: TrainingData, kernel: Any) -> Any:
+    """Identify the kind of estimator, the kernel and the data, by some of their rows."""
+    X, n = data.X, n_rows(data.X)
+    rows = slice(None, None, max(1, n // KEY_ROWS))
+    values = X[rows].data if sp.issparse(X) and X.format == "csr" else None
+    values = X[rows] if isinstance(X, np.ndarray) else values
+    content = b"" if values is None else np.ascontiguousarray(values).tobytes()
+    return type(estimator).__name__, repr(kernel), n, hash(np.asarray(data.y).tobytes()), hash(content)

@@ -8,14 +8,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.estimators.common.data import Data, take
-from hinge.estimators.common.rollback import rollback
+from hinge.estimators.common.report import rollback
+from hinge.estimators.common.training import Subproblem, store_expansion
+from hinge.estimators.common.validation import ClassificationData, TrainingData, class_labels, real_targets, take
 from hinge.estimators.incremental.updates import IncrementalMachine, as_groups
-from hinge.estimators.kernel.one_vs_one import PairwiseClassifier
-from hinge.estimators.kernel.regression import Regressor
+from hinge.estimators.kernel.one_vs_one import KernelClassifier, class_values, pair_subproblems, store_pairs
+from hinge.estimators.kernel.regression import KernelRegressor, store_single
 from hinge.formulations import CSVC
 from hinge.formulations import SVR as SVRFormulation
 from hinge.kernels import Kernel, expand
@@ -25,7 +25,7 @@ from hinge.problems import Array
 from hinge.validation import check_choice, check_flag, check_number
 
 
-class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
+class IncrementalSVC(IncrementalMachine, KernelClassifier):
     """C-support vector classification that is exact after every update.             Karasuyama ch. 3
 
     Samples are added, removed and reweighted by following the solution while their costs move; the result is what
@@ -102,14 +102,11 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with labels y, from scratch."""
         with rollback(self):
-            data = self._validate(X, y, sample_weight)
-            self.classes_ = self._classes(data, y)
-            self.class_weight_ = (
-                np.ones(len(self.classes_))
-                if self.class_weight is None
-                else compute_class_weight(self.class_weight, classes=self.classes_, y=data.y)
-            )
-            kernel = self._begin(data)
+            self._check_parameters()
+            kernel = self._make_kernel()
+            data = self._validate(X, y, sample_weight, kernel)
+            self.classes_, self.class_weight_ = data.classes, data.class_weight
+            kernel = self._begin(data, kernel)
             self._betas: dict[str, Array] = {}
             self._assemble_windows(kernel)
         return self
@@ -162,7 +159,7 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
         if key not in windows:
             rows = self._members_of(first, second)
             sign = np.where(take(self._y, rows) == first, 1.0, -1.0)
-            cost = self.C * take(self._costs(self._data()), rows)
+            cost = self.C * take(self._w * self.class_weight_[np.searchsorted(self.classes_, self._y)], rows)
             windows[key] = self._open(kernel, rows, sign, cost, self._betas.get(key))
             self._windows = windows
         return windows[key]
@@ -176,7 +173,7 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
         expansions = [Expansion(window.beta, window.intercept) for window in windows]
         samples = [self._members_of(*pair) for pair in pairs]
         self._betas = {_key(*pair): found.coefficients for pair, found in zip(pairs, expansions, strict=True)}
-        self._lay_out(self._data(), kernel, samples, expansions)
+        store_pairs(self, self._data(), self.classes_, kernel, samples, expansions)
         self._finished(windows)
 
     def _assemble_two(self, kernel: Kernel, first: Any, second: Any) -> None:
@@ -186,17 +183,19 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
         mine, others = np.flatnonzero(beta > 0), np.flatnonzero(beta < 0)
         support = np.concatenate([mine, others])
         layout, offsets = -beta[support][None, :], np.array([-window.intercept])
-        self._assemble(self._data(), kernel, support, layout.T.copy(), offsets)
+        counts = [len(mine), len(others)]
+        store_expansion(self, self._data(), kernel, support, counts, layout.T.copy(), offsets, layout)
         self._betas = {_key(first, second): beta}
-        self._n_support = np.array([len(mine), len(others)], dtype=np.int32)
         self._margins = np.ones(1)
-        self.intercept_, self.dual_coef_ = offsets, self._as_dual(layout)
         self._finished([window])
 
-    def _formulation(self, sign: Array, cost: Array) -> CSVC:
-        return CSVC(sign, self.C * cost)
+    def _validate_y(self, y: Any, n: int) -> NDArray[Any]:
+        return class_labels(type(self).__name__, y, n)
 
-    def _carry_out(self, new: Data | None, gone: NDArray[np.intp], weight: Array | None) -> None:
+    def _subproblems(self, data: ClassificationData) -> list[Subproblem]:
+        return pair_subproblems(data, data.cost(), lambda sign, cost: CSVC(sign, self.C * cost))
+
+    def _carry_out(self, new: TrainingData | None, gone: NDArray[np.intp], weight: Array | None) -> None:
         kernel = self.model_.kernel
         before = self.classes_
         windows = {pair: self._window(*pair, kernel) for pair in combinations(before, 2)}
@@ -257,8 +256,11 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
             else:
                 columns.append(self._leave_out_of_pair(window, rows, lists, inside))
         values = [np.stack([column[g] for column in columns], axis=1) for g in range(len(lists))]
-        shaped = [v[:, 0] if len(pairs) == 1 else v if self.decision_function_shape == "ovo" else self._per_class(v)
-                  for v in values]  # fmt: skip
+        if len(pairs) == 1:
+            shaped = [v[:, 0] for v in values]
+        else:
+            by_pair = self.decision_function_shape == "ovo"
+            shaped = [v if by_pair else class_values(v, self.classes_) for v in values]
         return shaped if order is None else np.concatenate(shaped)[order]
 
     def _leave_out_of_pair(
@@ -274,7 +276,7 @@ class IncrementalSVC(IncrementalMachine, PairwiseClassifier):
         return found
 
 
-class IncrementalSVR(IncrementalMachine, Regressor):
+class IncrementalSVR(IncrementalMachine, KernelRegressor):
     """ε-support vector regression that is exact after every update.                 Karasuyama §3.5
 
     Parameters
@@ -324,8 +326,10 @@ class IncrementalSVR(IncrementalMachine, Regressor):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with targets y, from scratch."""
         with rollback(self):
-            data = self._validate(X, y, sample_weight)
-            kernel = self._begin(data)
+            self._check_parameters()
+            kernel = self._make_kernel()
+            data = self._validate(X, y, sample_weight, kernel)
+            kernel = self._begin(data, kernel)
             self._beta: Array | None = None
             self._assemble_window(kernel)
         return self
@@ -340,8 +344,11 @@ class IncrementalSVR(IncrementalMachine, Regressor):
         if not np.any(weight > 0):
             raise ValueError(f"{what} would leave no sample with a positive weight; keep one")
 
-    def _formulation(self, data: Data) -> SVRFormulation:
-        return SVRFormulation(data.y, self.C * data.weight, float(self.epsilon))
+    def _validate_y(self, y: Any, n: int) -> NDArray[Any]:
+        return real_targets(type(self).__name__, y, n)
+
+    def _subproblems(self, data: TrainingData) -> list[Subproblem]:
+        return [Subproblem(None, SVRFormulation(data.y, self.C * data.weight, float(self.epsilon)))]
 
     def _window(self, kernel: Kernel) -> Window:
         windows = getattr(self, "_windows", None) or {}
@@ -354,10 +361,10 @@ class IncrementalSVR(IncrementalMachine, Regressor):
     def _assemble_window(self, kernel: Kernel) -> None:
         window = self._window(kernel)
         self._beta = window.beta
-        self._assemble_single(self._data(), kernel, Expansion(self._beta, window.intercept, tube=float(self.epsilon)))
+        store_single(self, self._data(), kernel, Expansion(self._beta, window.intercept, tube=float(self.epsilon)))
         self._finished([window])
 
-    def _carry_out(self, new: Data | None, gone: NDArray[np.intp], weight: Array | None) -> None:
+    def _carry_out(self, new: TrainingData | None, gone: NDArray[np.intp], weight: Array | None) -> None:
         kernel = self.model_.kernel
         arguments: dict[str, Any] = {"forget": gone}
         if weight is not None:

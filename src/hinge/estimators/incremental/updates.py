@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from hinge.estimators.common.data import Data, is_plain, length, take
-from hinge.estimators.common.rollback import rollback
-from hinge.estimators.kernel.base import KernelMachine
-from hinge.kernels import FunctionKernel, Kernel, Precomputed, check_cache_size
+from hinge.estimators.common.report import rollback
+from hinge.estimators.common.validation import TrainingData, is_plain, n_rows, take, validate_samples
+from hinge.estimators.kernel.base import DualEstimator
+from hinge.kernels import FunctionKernel, Kernel, Precomputed, check_cache_size, make_kernel
 from hinge.paths.window import Window, stack
 from hinge.problems import Array, Certificate, Status
 from hinge.validation import check_number, check_sample_weight
@@ -23,7 +23,7 @@ from hinge.validation import check_number, check_sample_weight
 FIXED = {"kernel", "degree", "gamma", "coef0", "epsilon", "class_weight"}
 
 
-class IncrementalMachine(KernelMachine):
+class IncrementalMachine(DualEstimator):
     """What both share: the samples that are there, a window for every machine, and changes that happen or do not."""
 
     _X: Any
@@ -97,25 +97,30 @@ class IncrementalMachine(KernelMachine):
         """Primal and dual value and their gap, computed from the data when asked for."""
         return self.certify(self._X, self._y, self._w)
 
-    def _new_samples(self, X: Any, y: Any, sample_weight: Any) -> Data:
+    def _new_samples(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
         if self._plain_like_mine(X):
-            y = self._validate_y(y, len(X), reset=False)
+            y = self._validate_y(y, len(X))
             if len(y) != len(X):
                 check_consistent_length(X, y)
         else:
-            X, y = self._validate_arrays(X, y, reset=False)
+            X = validate_samples(self, X, self.model_.kernel, reset=False)
+            y = self._validate_y(y, n_rows(X))
+            if len(y) != n_rows(X):
+                check_consistent_length(X, y)
             if hasattr(X, "astype"):
                 X = X.astype(self._X.dtype, copy=False)
-        n = length(X)
+        n = n_rows(X)
         weight = check_sample_weight(sample_weight, n)
         rows = np.arange(n) if sample_weight is None else np.flatnonzero(weight > 0)
-        return Data(X, y, weight, rows) if len(rows) == n else Data(take(X, rows), y[rows], weight[rows], rows)
+        if len(rows) == n:
+            return TrainingData(X, y, weight, rows)
+        return TrainingData(take(X, rows), y[rows], weight[rows], rows)
 
     def _plain_like_mine(self, X: Any) -> bool:
         """Whether X is an array like that of the samples that are there, to which nothing needs to be done."""
         mine = self._X
         same = type(X) is np.ndarray and type(mine) is np.ndarray and X.dtype == mine.dtype and mine.ndim == 2
-        return same and not hasattr(self, "feature_names_in_") and is_plain(X, mine.shape[1])
+        return same and not hasattr(self, "feature_names_in_") and is_plain(X) and X.shape[1] == mine.shape[1]
 
     def _positions(self, forget: Any) -> NDArray[np.intp]:
         n = len(self._y)
@@ -182,7 +187,7 @@ class IncrementalMachine(KernelMachine):
     def _check_left(self, y: NDArray[Any], weight: Array, what: str) -> None:
         raise NotImplementedError
 
-    def _change(self, new: Data | None, gone: NDArray[np.intp], weight: Array | None) -> Self:
+    def _change(self, new: TrainingData | None, gone: NDArray[np.intp], weight: Array | None) -> Self:
         try:
             with rollback(self):
                 self._carry_out(new, gone, weight)
@@ -193,7 +198,7 @@ class IncrementalMachine(KernelMachine):
             self._checked = [getattr(self, name) for name in _parameters(type(self))]  # type: ignore[arg-type]
         return self
 
-    def _carry_out(self, new: Data | None, gone: NDArray[np.intp], weight: Array | None) -> None:
+    def _carry_out(self, new: TrainingData | None, gone: NDArray[np.intp], weight: Array | None) -> None:
         raise NotImplementedError
 
     def _others(self, gone: NDArray[np.intp]) -> NDArray[np.intp] | slice:
@@ -205,7 +210,9 @@ class IncrementalMachine(KernelMachine):
         stay[gone] = False
         return np.flatnonzero(stay)
 
-    def _keep(self, new: Data | None, gone: NDArray[np.intp], weight: Array | None, window: Window | None) -> None:
+    def _keep(
+        self, new: TrainingData | None, gone: NDArray[np.intp], weight: Array | None, window: Window | None
+    ) -> None:
         """The samples after a change; where `window` has all of them together they are there already."""
         stay, w = self._others(gone), self._w if weight is None else weight
         X = None if window is None else window.samples()
@@ -221,27 +228,30 @@ class IncrementalMachine(KernelMachine):
         self._X, self._y, self._w = X, y, w
         self.shape_fit_ = (len(y), *self.shape_fit_[1:])
 
-    def _data(self) -> Data:
-        return Data(self._X, self._y, self._w, np.arange(len(self._y)))
+    def _data(self) -> TrainingData:
+        return TrainingData(self._X, self._y, self._w, np.arange(len(self._y)))
 
     def _open(self, kernel: Kernel, rows: Any, y: Array, cost: Array, beta: Array | None, **options: Any) -> Window:
         X = self._X if rows is None else take(self._X, rows)
         return Window(kernel, X, y, cost, beta=beta, cache_size=self.cache_size, max_time=self.max_time, **options)
 
-    def _begin(self, data: Data) -> Kernel:
+    def _make_kernel(self) -> Kernel:
+        return make_kernel(self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0)
+
+    def _begin(self, data: TrainingData, kernel: Kernel) -> Kernel:
         """Own copies of the samples, and the kernel with its width fixed for good."""
         self._X = data.X.copy() if hasattr(data.X, "copy") else data.X
         self._y, self._w = np.array(data.y), data.weight.copy()
         self.shape_fit_ = (len(self._y), *self.shape_fit_[1:])
         self._windows = None
         self._checked = [getattr(self, name) for name in _parameters(type(self))]  # type: ignore[arg-type]
-        kernel = self._make_kernel()
         return kernel if isinstance(kernel, FunctionKernel) else kernel.resolve(data.X, data.weight)
 
     def _finished(self, windows: Sequence[Window]) -> None:
         self.status_ = Status.SOLVED
         self.fit_status_ = 0
-        self.n_iter_ = self._iterations(np.array([w.counts.events for w in windows], dtype=np.int32))
+        events = np.array([w.counts.events for w in windows], dtype=np.int32)
+        self.n_iter_ = events if hasattr(self, "classes_") else int(events[0])
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -3,25 +3,43 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from hinge.control import RunControl
-from hinge.estimators.common.data import Data, everyone
-from hinge.estimators.kernel.base import Subproblem
-from hinge.estimators.kernel.one_vs_one import PairwiseClassifier
-from hinge.formulations import BALANCES, CSVC, ConvexLoss, Formulation, equivalent_C, equivalent_nu
+from hinge.estimators.common.report import rollback
+from hinge.estimators.common.training import Subproblem, Trained, check_bounded, train
+from hinge.estimators.common.validation import (
+    KERNEL_RULES,
+    LIMIT_RULES,
+    SOLVER_RULES,
+    Choice,
+    ClassificationData,
+    Flag,
+    Number,
+    Rule,
+    row_index,
+    validate_classification,
+)
+from hinge.estimators.kernel.base import resolve_loss
+from hinge.estimators.kernel.one_vs_one import (
+    CLASSIFIER_RULES,
+    KernelClassifier,
+    class_pairs,
+    pair_subproblems,
+    store_one_vs_one,
+)
+from hinge.formulations import BALANCES, CSVC, ConvexLoss, equivalent_C, equivalent_nu
 from hinge.formulations import NuSVC as NuSVCFormulation
 from hinge.kernels import Kernel
-from hinge.losses import MARGIN_LOSSES, Loss
-from hinge.model import Expansion
-from hinge.problems import Array, Status
-from hinge.validation import check_choice, check_flag, check_number
+from hinge.problems import Status
 
 
-class SVC(PairwiseClassifier):
+class SVC(KernelClassifier):
     """C-support vector classification.
 
     Minimises ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ(⟨w, Φ(xᵢ)⟩ + b)), or with another loss, for every pair of classes, and says in
@@ -96,7 +114,14 @@ class SVC(PairwiseClassifier):
     True
     """
 
-    _losses: ClassVar[dict[str, type[Loss]]] = MARGIN_LOSSES
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "C": Number(0.0, open_low=True, finite=False),
+        "fit_intercept": Flag(),
+        **LIMIT_RULES,
+        **KERNEL_RULES,
+        **SOLVER_RULES,
+        **CLASSIFIER_RULES,
+    }
 
     def __init__(
         self,
@@ -143,28 +168,53 @@ class SVC(PairwiseClassifier):
         self.random_state = random_state
         self.fit_intercept = fit_intercept
 
-    def _check_parameters(self) -> None:
-        check_number("C", self.C, 0.0, open_low=True, finite=False)
-        check_flag("fit_intercept", self.fit_intercept)
-        super()._check_parameters()
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on X with labels y.
 
-    def _formulation(self, sign: Array, cost: Array) -> Formulation:
-        if self._has_own_loss():
-            return CSVC(sign, self.C * cost, bool(self.fit_intercept))
-        return ConvexLoss(sign, self.C * cost, self._make_loss(), bool(self.fit_intercept))
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+            float32 and float64 arrays and CSR matrices are used as they are, without a copy. Kernel values for
+            ``kernel="precomputed"``.
+        y : array-like of shape (n_samples,)
+            Labels of any type.
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies the cost of each sample; zero leaves it out.
 
-    def _assemble_pairs(
-        self, data: Data, kernel: Kernel, machines: Sequence[Subproblem], expansions: Sequence[Expansion]
-    ) -> None:
-        super()._assemble_pairs(data, kernel, machines, expansions)
-        if not self._has_own_loss() or not self.fit_intercept:
-            return
-        costs = [machine.formulation.upper for machine in machines]
-        pairs = zip(expansions, costs, strict=True)
-        self.equivalent_nu_ = np.array([equivalent_nu(np.abs(e.coefficients), cost) for e, cost in pairs])
+        Returns
+        -------
+        self
+        """
+        settings = self._settings()
+        control = RunControl(self.max_time)
+        with control.capture_signals(), rollback(self):
+            data = validate_classification(self, X, y, sample_weight, settings.kernel, self.class_weight)
+            self.classes_, self.class_weight_ = data.classes, data.class_weight
+            trained = train(self, data, self._subproblems(data), settings, control)
+            check_bounded(trained.report.status, self.C)
+            store_one_vs_one(self, data, trained)
+            self._store_equivalent_nu(trained)
+            trained.report.store(self, n_iter=np.array(trained.report.iterations, dtype=np.int32))
+        trained.report.conclude(self, settings.solver.max_iter)
+        return self
+
+    def _subproblems(self, data: ClassificationData) -> list[Subproblem]:
+        loss, bias = resolve_loss(self, "margin", "hinge"), bool(self.fit_intercept)
+        if loss is None:
+            return pair_subproblems(data, data.cost(), lambda sign, cost: CSVC(sign, self.C * cost, bias))
+        return pair_subproblems(data, data.cost(), lambda sign, cost: ConvexLoss(sign, self.C * cost, loss, bias))
+
+    def _store_equivalent_nu(self, trained: Trained) -> None:
+        """Set `equivalent_nu_` for the hinge loss with an intercept."""
+        formulations: list[Any] = [subproblem.formulation for subproblem in trained.subproblems]
+        if self.fit_intercept and all(isinstance(each, CSVC) for each in formulations):
+            pairs = zip(trained.expansions, formulations, strict=True)
+            self.equivalent_nu_ = np.array([equivalent_nu(np.abs(e.coefficients), f.cost) for e, f in pairs])
+        else:
+            self.__dict__.pop("equivalent_nu_", None)
 
 
-class NuSVC(PairwiseClassifier):
+class NuSVC(KernelClassifier):
     """ν-support vector classification: ν bounds the share of margin errors from above, of support vectors from below.
 
     Parameters
@@ -193,6 +243,15 @@ class NuSVC(PairwiseClassifier):
     Where ρ is not positive, ν is below the smallest admissible value for this kernel: the optimal function is constant,
     and a warning says so.  All other parameters and attributes are those of `SVC`.
     """
+
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "nu": Number(0.0, 1.0, open_low=True),
+        "balance": Choice(BALANCES),
+        **LIMIT_RULES,
+        **KERNEL_RULES,
+        **SOLVER_RULES,
+        **CLASSIFIER_RULES,
+    }
 
     def __init__(
         self,
@@ -237,64 +296,74 @@ class NuSVC(PairwiseClassifier):
         self.random_state = random_state
         self.balance = balance
 
-    def _check_parameters(self) -> None:
-        check_number("nu", self.nu, 0.0, 1.0, open_low=True)
-        check_choice("balance", self.balance, BALANCES)
-        super()._check_parameters()
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on X with labels y.
 
-    def _one_class_left(self, n_classes: int) -> str:
-        return "specified nu is infeasible: " + super()._one_class_left(n_classes)
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+            float32 and float64 arrays and CSR matrices are used as they are, without a copy. Kernel values for
+            ``kernel="precomputed"``.
+        y : array-like of shape (n_samples,)
+            Labels of any type.
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies the cost of each sample; zero leaves it out.
 
-    def _costs(self, data: Data) -> Array:
-        """Sample weights only: class weights come in with `_reweighted`."""
-        return data.weight
+        Returns
+        -------
+        self
+        """
+        settings = self._settings()
+        control = RunControl(self.max_time)
+        with control.capture_signals(), rollback(self):
+            data = self._validate(X, y, sample_weight, settings.kernel)
+            self.classes_, self.class_weight_ = data.classes, data.class_weight
+            trained = train(self, data, self._subproblems(data), settings, control)
+            self._store_margins(trained)
+            if self._is_reweighted() and trained.report.error is None:
+                reweighted = partial(train, self, data, self._trained_subproblems(data), settings, control)
+                trained = _second_stage(trained, control.unless_interrupted(reweighted), control)
+            store_one_vs_one(self, data, trained)
+            trained.report.store(self, n_iter=np.array(trained.report.iterations, dtype=np.int32))
+        self._warn_if_constant()
+        trained.report.conclude(self, settings.solver.max_iter)
+        return self
 
-    def _formulation(self, sign: Array, cost: Array) -> NuSVCFormulation:
-        return NuSVCFormulation(sign, cost, float(self.nu), self.balance)
+    def _validate(
+        self, X: Any, y: Any, sample_weight: Any, kernel: Kernel, reset: bool = True
+    ) -> ClassificationData:
+        infeasible = "specified nu is infeasible: "
+        return validate_classification(self, X, y, sample_weight, kernel, self.class_weight, reset, infeasible)
 
-    def _train(
-        self, data: Data, machines: Sequence[Subproblem], control: RunControl
-    ) -> tuple[Kernel, list[Expansion]]:
-        kernel, expansions = super()._train(data, machines, control)
-        self.margin_ = np.array([expansion.margin for expansion in expansions])
-        factor = [self._cost_factor(machine.formulation) for machine in machines]
-        self.equivalent_C_ = np.array([f * equivalent_C(rho) for f, rho in zip(factor, self.margin_, strict=True)])
-        if self.class_weight is None or self._error is not None or np.any(self.margin_ <= 0):
-            return kernel, expansions
-        first = dict(vars(self))
-        try:
-            kernel, expansions = super()._train(data, self._reweighted(data), control)
-        except BaseException as error:
-            if error is not control.interrupt:
-                raise
-            self.__dict__.update(first)  # it came before the second one had begun
-            self.status_, self._error = Status.INTERRUPTED, error
-            return kernel, expansions
-        self.status_, self.n_iter_ = max(first["status_"], self.status_), first["n_iter_"] + self.n_iter_
-        return kernel, expansions
+    def _subproblems(self, data: ClassificationData) -> list[Subproblem]:
+        nu, balance = float(self.nu), self.balance
+        return pair_subproblems(data, data.weight, lambda sign, weight: NuSVCFormulation(sign, weight, nu, balance))
 
-    def _cost_factor(self, formulation: Any) -> float:
-        """What balance="min" multiplies all costs by."""
-        return float(formulation.upper[0] / formulation.weight[0]) if self.balance == "min" else 1.0
+    def _store_margins(self, trained: Trained) -> None:
+        """Set `margin_` and `equivalent_C_`."""
+        self.margin_ = np.array([expansion.margin for expansion in trained.expansions])
+        formulations: list[Any] = [subproblem.formulation for subproblem in trained.subproblems]
+        # balance="min" multiplies all costs by the same factor
+        factors = [float(f.upper[0] / f.weight[0]) if self.balance == "min" else 1.0 for f in formulations]
+        self.equivalent_C_ = np.array([f * equivalent_C(rho) for f, rho in zip(factors, self.margin_, strict=True)])
 
-    def _reweighted(self, data: Data) -> list[Subproblem]:
-        """The equivalent C-machines, their costs multiplied by the class weights."""
-        weights = self.class_weight_[np.searchsorted(self.classes_, data.y)]
-        trained = zip(self._pairs(data), super()._machines(data), self.margin_, strict=True)
+    def _is_reweighted(self) -> bool:
+        """Whether class weights multiply the costs of the equivalent C-classification in a second stage."""
+        return self.class_weight is not None and not np.any(self.margin_ <= 0)
+
+    def _trained_subproblems(self, data: ClassificationData) -> list[Subproblem]:
+        """With class weights: the equivalent C-classification, with its costs multiplied by the class weights."""
+        subproblems = self._subproblems(data)
+        if not self._is_reweighted():
+            return subproblems
+        weights = data.class_weight[np.searchsorted(data.classes, data.y)]
+        signs = [sign for _, sign in class_pairs(data.y, data.classes)]
         return [
-            Subproblem(rows, CSVC(sign, machine.formulation.upper * weights[everyone(rows)] / rho))
-            for (rows, sign), machine, rho in trained
+            Subproblem(each.rows, CSVC(sign, each.formulation.upper * weights[row_index(each.rows)] / rho))
+            for each, sign, rho in zip(subproblems, signs, self.margin_, strict=True)
         ]
 
-    def _trained_machines(self, data: Data) -> list[Subproblem]:
-        if self.class_weight is None or np.any(self.margin_ <= 0):
-            return self._machines(data)
-        return self._reweighted(data)
-
-    def _assemble_pairs(
-        self, data: Data, kernel: Kernel, machines: Sequence[Subproblem], expansions: Sequence[Expansion]
-    ) -> None:
-        super()._assemble_pairs(data, kernel, machines, expansions)
+    def _warn_if_constant(self) -> None:
         if np.any(self.margin_ <= 0) and self.status_ is Status.SOLVED:
             warnings.warn(
                 f"nu={self.nu:g} is not above the smallest admissible value for this kernel (the margin is "
@@ -302,3 +371,15 @@ class NuSVC(PairwiseClassifier):
                 "kernel.",
                 stacklevel=3,
             )
+
+
+def _second_stage(first: Trained, second: Trained | None, control: RunControl) -> Trained:
+    """The second of two stages of training, with the status and the iterations of both.
+
+    If an interrupt came before the second stage began to solve, the result of the first one is kept.
+    """
+    if second is None:
+        return replace(first, report=first.report.interrupted(control.interrupt))
+    iterations = [a + b for a, b in zip(first.report.iterations, second.report.iterations, strict=True)]
+    status = max(first.report.status, second.report.status)
+    return replace(second, report=replace(second.report, status=status, iterations=iterations))

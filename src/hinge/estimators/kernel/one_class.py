@@ -1,27 +1,38 @@
-"""`OneClassSVM`: where most of the samples are."""
+"""`OneClassSVM`: the support of a distribution."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 
-from hinge.control import captures_signals
-from hinge.estimators.common.data import Data
-from hinge.estimators.kernel.regression import SingleMachine
+from hinge.control import RunControl
+from hinge.estimators.common.prediction import decision_values
+from hinge.estimators.common.report import rollback
+from hinge.estimators.common.training import Subproblem, train
+from hinge.estimators.common.validation import (
+    KERNEL_RULES,
+    LIMIT_RULES,
+    SOLVER_RULES,
+    Number,
+    Rule,
+    TrainingData,
+    no_targets,
+    validate_training_data,
+)
+from hinge.estimators.kernel.regression import SingleFunctionEstimator, store_function
 from hinge.formulations import OneClass
 from hinge.kernels import Kernel
-from hinge.model import Expansion
 from hinge.problems import Array
-from hinge.validation import check_number
 
-#: Decision values below this fraction of the offset are zero.
-ON_BOUNDARY = 1e-12
+#: Decision values below this fraction of the offset are rounding errors and set to zero.
+BOUNDARY_TOL = 1e-12
 
 
-class OneClassSVM(OutlierMixin, SingleMachine):
+class OneClassSVM(OutlierMixin, SingleFunctionEstimator):
     """The support of a distribution: f is positive on most of the data, negative far from it.
 
     Parameters
@@ -38,6 +49,13 @@ class OneClassSVM(OutlierMixin, SingleMachine):
     -----
     All other parameters and attributes are those of `SVC`.
     """
+
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "nu": Number(0.0, 1.0, open_low=True),
+        **LIMIT_RULES,
+        **KERNEL_RULES,
+        **SOLVER_RULES,
+    }
 
     def __init__(
         self,
@@ -72,19 +90,8 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _check_parameters(self) -> None:
-        check_number("nu", self.nu, 0.0, 1.0, open_low=True)
-        super()._check_parameters()
-
-    def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
-        return np.ones(n)
-
-    def _formulation(self, data: Data) -> OneClass:
-        return OneClass(data.weight, float(self.nu))
-
-    @captures_signals
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the region where most of X lies.
+        """Find the region that contains most samples.
 
         Parameters
         ----------
@@ -97,20 +104,31 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         -------
         self
         """
-        return self._fit(X, None, sample_weight)._finish()
+        settings = self._settings()
+        control = RunControl(self.max_time)
+        with control.capture_signals(), rollback(self):
+            data = self._validate(X, y, sample_weight, settings.kernel)
+            trained = train(self, data, self._subproblems(data), settings, control)
+            store_function(self, data, trained)
+            self.offset_ = -self.intercept_
+            trained.report.store(self)
+        trained.report.conclude(self, settings.solver.max_iter)
+        return self
 
-    def _assemble_single(self, data: Data, kernel: Kernel, expansion: Expansion) -> None:
-        super()._assemble_single(data, kernel, expansion)
-        self.offset_ = -self.intercept_
+    def _validate(self, X: Any, y: Any, sample_weight: Any, kernel: Kernel, reset: bool = True) -> TrainingData:
+        return validate_training_data(self, X, None, sample_weight, kernel, no_targets, reset)
+
+    def _subproblems(self, data: TrainingData) -> list[Subproblem]:
+        return [Subproblem(None, OneClass(data.weight, float(self.nu)))]
 
     def decision_function(self, X: Any) -> Array:
         """Signed distance: positive inside, negative outside, zero on the boundary.
 
-        Values below the rounding error of their own sum are zero, so that support vectors on the boundary are inliers
-        whatever the order of summation was.
+        Values below the rounding error of their sum are set to zero. Support vectors on the boundary are therefore
+        inliers, independently of the order of summation.
         """
-        values = self._decide(X).ravel()
-        values[np.abs(values) <= ON_BOUNDARY * abs(self.offset_[0])] = 0.0
+        values = decision_values(self, X, 1).ravel()
+        values[np.abs(values) <= BOUNDARY_TOL * abs(self.offset_[0])] = 0.0
         return values
 
     def score_samples(self, X: Any) -> Array:

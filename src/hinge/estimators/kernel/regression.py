@@ -1,111 +1,98 @@
-"""One machine for all samples, and the two regressors that are one: `SVR` and `NuSVR`."""
+"""Estimators with one function, and the regressors among them: `SVR` and `NuSVR`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.control import captures_signals
-from hinge.estimators.common.data import Data, one_column
-from hinge.estimators.common.rollback import rollback
-from hinge.estimators.kernel.base import KernelMachine, Subproblem
+from hinge.control import RunControl
+from hinge.estimators.common.prediction import decision_values, prediction_samples
+from hinge.estimators.common.report import rollback
+from hinge.estimators.common.training import Subproblem, Trained, check_bounded, store_expansion, train
+from hinge.estimators.common.validation import (
+    KERNEL_RULES,
+    LIMIT_RULES,
+    POSITIVE,
+    SOLVER_RULES,
+    Flag,
+    Number,
+    Rule,
+    TrainingData,
+    n_rows,
+    real_targets,
+    validate_training_data,
+)
+from hinge.estimators.kernel.base import DualEstimator, resolve_loss
 from hinge.estimators.low_rank.reduced_model import basis_coefficients
 from hinge.formulations import SVR as SVRFormulation
-from hinge.formulations import ConvexLoss, Formulation
+from hinge.formulations import ConvexLoss
 from hinge.formulations import NuSVR as NuSVRFormulation
 from hinge.kernels import Kernel
-from hinge.losses import RESIDUAL_LOSSES, EpsilonInsensitive, Loss, SquaredEpsilonInsensitive
+from hinge.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 from hinge.model import Expansion
 from hinge.problems import Array
-from hinge.validation import check_flag, check_number, check_per_sample
+from hinge.validation import check_per_sample
 
 
-class SingleMachine(KernelMachine):
-    """One function f(x) = Σ βᵢ k(xᵢ, x) + b."""
+def store_function(estimator: Any, data: TrainingData, trained: Trained) -> None:
+    """Set the fitted attributes of an estimator with one function."""
+    (expansion,) = trained.expansions
+    if trained.basis is None:
+        store_single(estimator, data, trained.kernel, expansion)
+        vars(estimator).pop("approximation_", None)
+        return
+    coefficients = basis_coefficients(trained.basis, [None], [expansion])
+    _store(estimator, data, trained.kernel, trained.basis.origin.basis, coefficients, expansion)
+    estimator._dual_points = [expansion.coefficients]
+    estimator.approximation_ = trained.approximation
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        with rollback(self):
-            data = self._validate(X, y, sample_weight)
-            kernel, (expansion,) = self._train(data, self._machines(data), self._control())
-            self._assemble_single(data, kernel, expansion)
-        return self
 
-    def _machines(self, data: Data) -> list[Subproblem]:
-        return [Subproblem(None, self._formulation(data))]
+def store_single(estimator: Any, data: TrainingData, kernel: Kernel, expansion: Expansion) -> None:
+    """Set the fitted attributes from a function of the training samples."""
+    support = np.flatnonzero(expansion.coefficients)
+    _store(estimator, data, kernel, support, expansion.coefficients[support][:, None], expansion)
+    vars(estimator).pop("_dual_points", None)
 
-    def _formulation(self, data: Data) -> Formulation:
-        raise NotImplementedError
 
-    def _assemble_single(self, data: Data, kernel: Kernel, expansion: Expansion) -> None:
-        if self._low_rank is None:
-            support = np.flatnonzero(expansion.coefficients)
-            coefficients = expansion.coefficients[support][:, None]
+def _store(
+    estimator: Any, data: TrainingData, kernel: Kernel, support: Any, coefficients: Array, expansion: Expansion
+) -> None:
+    intercept = np.array([expansion.intercept])
+    store_expansion(estimator, data, kernel, support, [len(support)], coefficients, intercept, coefficients.T)
+    estimator._margin, estimator._tube = expansion.margin, expansion.tube
+
+
+class SingleFunctionEstimator(DualEstimator):
+    """Base class of the estimators with one function f(x) = Σ βᵢ k(xᵢ, x) + b."""
+
+    _margin: float
+    _tube: float
+
+    def _expansions(self, data: TrainingData, subproblems: Sequence[Subproblem]) -> list[Expansion]:
+        if self._dual_points is None:
+            beta = np.zeros(data.n)
+            beta[np.searchsorted(data.rows, self.support_)] = self.model_.coefficients[:, 0]
         else:
-            support = self._low_rank.origin.basis
-            coefficients = basis_coefficients(self._low_rank, [None], [expansion])
-            self._dual_points = [expansion.coefficients]
-            del self._low_rank
-        self._n_support = np.array([len(support)], dtype=np.int32)
-        self.intercept_ = np.array([expansion.intercept])
-        self._assemble(data, kernel, support, coefficients, self.intercept_)
-        self.dual_coef_ = self._as_dual(coefficients.T)
-        self._margin, self._tube = expansion.margin, expansion.tube
-
-    def _dual_expansions(self) -> list[Expansion]:
-        assert self._dual_points is not None
-        return [Expansion(self._dual_points[0], float(self.intercept_[0]), self._margin, self._tube)]
-
-    def _expansions(self, data: Data, machines: Sequence[Subproblem]) -> list[Expansion]:
-        coefficients = np.zeros(data.n)
-        coefficients[np.searchsorted(data.rows, self.support_)] = self.model_.coefficients[:, 0]
-        return [Expansion(coefficients, float(self.intercept_[0]), self._margin, self._tube)]
+            beta = self._dual_points[0]
+        return [Expansion(beta, float(self.intercept_[0]), self._margin, self._tube)]
 
 
-class Regressor(RegressorMixin, SingleMachine):
-    """Regression: fit on real targets, predict f."""
+class KernelRegressor(RegressorMixin, SingleFunctionEstimator):
+    """Base class of the kernel regressors: real targets, predictions f(x)."""
 
-    def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        y = one_column(y)
-        try:
-            y = y.astype(np.float64, copy=False)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"y must hold numbers: {error}") from None
-        if not np.isfinite(y).all():
-            raise ValueError("Input y contains NaN or infinity; every sample needs a finite target")
-        return y
-
-    @captures_signals
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on X with targets y.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-            float32 and float64 arrays and CSR matrices are used as they are, without a copy. Kernel values for
-            ``kernel="precomputed"``.
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            Multiplies the cost of each sample; zero leaves it out.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)._finish()
+    def _validate(self, X: Any, y: Any, sample_weight: Any, kernel: Kernel, reset: bool = True) -> TrainingData:
+        return validate_training_data(self, X, y, sample_weight, kernel, real_targets, reset)
 
     def predict(self, X: Any) -> Array:
         """The value of f at each row of X."""
-        return self._decide(X).ravel()
+        return decision_values(self, X, 1).ravel()
 
 
-class SVR(Regressor):
+class SVR(KernelRegressor):
     r"""ε-support vector regression.
 
     Minimises ½‖w‖² + Σ Cᵢ max(0, |yᵢ − f(xᵢ)| − ε), f = ⟨w, Φ⟩ + b, or with another loss of the residuals; the
@@ -144,7 +131,16 @@ class SVR(Regressor):
     True
     """
 
-    _losses: ClassVar[dict[str, type[Loss]]] = RESIDUAL_LOSSES
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "C": Number(0.0, open_low=True, finite=False),
+        "fit_intercept": Flag(),
+        "epsilon": Number(0.0, per_sample=True),
+        "sigma": POSITIVE,
+        "p": Number(1.0, open_low=True),
+        **LIMIT_RULES,
+        **KERNEL_RULES,
+        **SOLVER_RULES,
+    }
 
     def __init__(
         self,
@@ -189,34 +185,51 @@ class SVR(Regressor):
         self.p = p
         self.fit_intercept = fit_intercept
 
-    def _check_parameters(self) -> None:
-        check_number("C", self.C, 0.0, open_low=True, finite=False)
-        check_flag("fit_intercept", self.fit_intercept)
-        if np.ndim(self.epsilon) == 0:
-            check_number("epsilon", self.epsilon, 0.0)
-        check_number("sigma", self.sigma, 0.0, open_low=True)
-        check_number("p", self.p, 1.0, open_low=True)
-        super()._check_parameters()
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on X with targets y.
 
-    def _formulation(self, data: Data) -> Formulation:
-        bias = bool(self.fit_intercept)
-        if type(self.loss) is EpsilonInsensitive:
-            return SVRFormulation(data.y, self.C * data.weight, self._tubes(self.loss.epsilon, data), bias=bias)
-        if self._has_own_loss():
-            return SVRFormulation(data.y, self.C * data.weight, self._tubes(self.epsilon, data), bias=bias)
-        loss = self._make_loss()
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+            float32 and float64 arrays and CSR matrices are used as they are, without a copy. Kernel values for
+            ``kernel="precomputed"``.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies the cost of each sample; zero leaves it out.
+
+        Returns
+        -------
+        self
+        """
+        settings = self._settings()
+        control = RunControl(self.max_time)
+        with control.capture_signals(), rollback(self):
+            data = validate_training_data(self, X, y, sample_weight, settings.kernel, real_targets)
+            trained = train(self, data, self._subproblems(data), settings, control)
+            check_bounded(trained.report.status, self.C)
+            store_function(self, data, trained)
+            trained.report.store(self)
+        trained.report.conclude(self, settings.solver.max_iter)
+        return self
+
+    def _subproblems(self, data: TrainingData) -> list[Subproblem]:
+        loss = resolve_loss(self, "residual", "epsilon_insensitive")
+        cost, bias = self.C * data.weight, bool(self.fit_intercept)
+        if loss is None:
+            epsilon = self.loss.epsilon if type(self.loss) is EpsilonInsensitive else self.epsilon
+            return [Subproblem(None, SVRFormulation(data.y, cost, self._tubes(epsilon, data), bias=bias))]
         if isinstance(loss, SquaredEpsilonInsensitive):
             loss = SquaredEpsilonInsensitive(self._tubes(loss.epsilon, data))
-        return ConvexLoss(data.y, self.C * data.weight, loss, bias)
+        return [Subproblem(None, ConvexLoss(data.y, cost, loss, bias))]
 
-    def _tubes(self, epsilon: Any, data: Data) -> float | Array:
-        """ε, or those of the samples kept."""
+    def _tubes(self, epsilon: Any, data: TrainingData) -> float | Array:
+        """ε, or its values at the training samples."""
         if np.ndim(epsilon) == 0:
             return float(epsilon)
         return check_per_sample("epsilon", epsilon, self.shape_fit_[0])[data.rows]
 
 
-class NuSVR(Regressor):
+class NuSVR(KernelRegressor):
     """ν-support vector regression: the tube is found, ν bounds the fraction of samples outside it.
 
     Parameters
@@ -240,6 +253,14 @@ class NuSVR(Regressor):
     -----
     All other parameters and attributes are those of `SVC`.
     """
+
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "C": POSITIVE,
+        "nu": Number(0.0, 1.0, open_low=True),
+        **LIMIT_RULES,
+        **KERNEL_RULES,
+        **SOLVER_RULES,
+    }
 
     def __init__(
         self,
@@ -278,16 +299,39 @@ class NuSVR(Regressor):
         self.verbose = verbose
         self.tube = tube
 
-    def _check_parameters(self) -> None:
-        check_number("C", self.C, 0.0, open_low=True)
-        check_number("nu", self.nu, 0.0, 1.0, open_low=True)
-        super()._check_parameters()
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on X with targets y.
 
-    def _formulation(self, data: Data) -> NuSVRFormulation:
-        return NuSVRFormulation(data.y, self.C * data.weight, float(self.nu), self._shape(data))
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+            float32 and float64 arrays and CSR matrices are used as they are, without a copy. Kernel values for
+            ``kernel="precomputed"``.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Multiplies the cost of each sample; zero leaves it out.
 
-    def _shape(self, data: Data) -> Array | None:
-        """ζ at the samples kept."""
+        Returns
+        -------
+        self
+        """
+        settings = self._settings()
+        control = RunControl(self.max_time)
+        with control.capture_signals(), rollback(self):
+            data = validate_training_data(self, X, y, sample_weight, settings.kernel, real_targets)
+            trained = train(self, data, self._subproblems(data), settings, control)
+            store_function(self, data, trained)
+            self.epsilon_ = trained.expansions[0].tube
+            trained.report.store(self)
+        trained.report.conclude(self, settings.solver.max_iter)
+        return self
+
+    def _subproblems(self, data: TrainingData) -> list[Subproblem]:
+        formulation = NuSVRFormulation(data.y, self.C * data.weight, float(self.nu), self._shape(data))
+        return [Subproblem(None, formulation)]
+
+    def _shape(self, data: TrainingData) -> Array | None:
+        """ζ at the training samples."""
         if self.tube is None:
             return None
         if callable(self.tube):
@@ -299,15 +343,13 @@ class NuSVR(Regressor):
         return shape
 
     def tube_width(self, X: Any) -> Array:
-        """Half the width of the tube at the rows of X; a `tube` of values is known at the training samples only."""
+        """Half the width of the tube at the rows of X; needs a `tube` that is a function, or none."""
         check_is_fitted(self)
-        X = self._validate_for_prediction(X)
+        X = prediction_samples(self, X)
         if self.tube is None:
-            return np.full(X.shape[0], self.epsilon_)
+            return np.full(n_rows(X), self.epsilon_)
         if not callable(self.tube):
-            raise ValueError("tube was given as values at the training samples; give a function to know it elsewhere")
-        return self.epsilon_ * check_per_sample("tube(X)", self.tube(X), X.shape[0])
-
-    def _assemble_single(self, data: Data, kernel: Kernel, expansion: Expansion) -> None:
-        super()._assemble_single(data, kernel, expansion)
-        self.epsilon_ = expansion.tube
+            raise ValueError(
+                "tube was given as values at the training samples; pass a function of X to evaluate it at other samples"
+            )
+        return self.epsilon_ * check_per_sample("tube(X)", self.tube(X), n_rows(X))

@@ -15,10 +15,10 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hinge.control import RunControl
-from hinge.estimators.common.data import Data, is_plain, take
 from hinge.estimators.common.memory_map import block_bytes, check_finite, mapped_parts
-from hinge.estimators.common.prediction import FLOATS
-from hinge.estimators.common.report import Reported
+from hinge.estimators.common.progress import progress_callback
+from hinge.estimators.common.report import FitReport
+from hinge.estimators.common.validation import FLOATS, LIMIT_RULES, TrainingData, check_parameters, is_plain, take
 from hinge.estimators.linear.batch import one_by_one, side_by_side
 from hinge.kernels.samples import all_finite
 from hinge.losses import Form, loss_names
@@ -33,7 +33,7 @@ METHODS = ("auto", "descent", "newton")
 MANY_VALUES = 4_000_000
 
 
-class LinearMachine(Reported, BaseEstimator):
+class LinearMachine(BaseEstimator):
     """Base of `LinearSVC`, `LinearSVR` and `LinearOneClassSVM`."""
 
     #: Form of the losses that the estimator accepts; None if it has no choice of losses.
@@ -46,7 +46,7 @@ class LinearMachine(Reported, BaseEstimator):
     # ---- validation ---------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        self._check_limits()
+        check_parameters(self, LIMIT_RULES)
         check_flag("warm_start", self.warm_start)
         check_number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0.0)
         if self._loss_form is not None and isinstance(self.loss, str):
@@ -95,7 +95,7 @@ class LinearMachine(Reported, BaseEstimator):
             block_bytes=held,
         )
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Data:
+    def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingData:
         self._check_parameters()
         X = self._validate_X(X, reset)
         y = self._validate_y(y, X.shape[0], reset)
@@ -107,8 +107,8 @@ class LinearMachine(Reported, BaseEstimator):
         self._n_seen = X.shape[0]
         rows = np.arange(n) if sample_weight is None else np.flatnonzero(weight > 0)
         if len(rows) == n:
-            return Data(X, y, weight, rows)
-        return Data(take(X, rows), y[rows], weight[rows], rows)
+            return TrainingData(X, y, weight, rows)
+        return TrainingData(take(X, rows), y[rows], weight[rows], rows)
 
     def _validate_X(self, X: Any, reset: bool) -> Any:
         parts = mapped_parts(X)
@@ -122,7 +122,7 @@ class LinearMachine(Reported, BaseEstimator):
             X.check_format(full_check=not rows)
             plain = rows and min(X.shape) > 0 and all_finite(X, threads)
         else:
-            plain = isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] > 0 and is_plain(X, X.shape[1], threads)
+            plain = isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] > 0 and is_plain(X, threads)
         if plain and reset:  # no names of features, and a shape that is right
             self.__dict__.pop("feature_names_in_", None)
             self.n_features_in_ = X.shape[1]
@@ -138,8 +138,8 @@ class LinearMachine(Reported, BaseEstimator):
     # ---- training -----------------------------------------------------------------------------------------------
 
     def _train(
-        self, data: Data, problems: Sequence[LinearProblem], callback: Monitor | None = None
-    ) -> list[LinearSolution]:
+        self, data: TrainingData, problems: Sequence[LinearProblem], callback: Monitor | None = None
+    ) -> tuple[list[LinearSolution], FitReport]:
         """Solve every machine, several at a time; certificates, statuses and histories become attributes."""
         control = RunControl(self.max_time)
         threads = effective_n_jobs(self.n_jobs)
@@ -148,26 +148,23 @@ class LinearMachine(Reported, BaseEstimator):
         def solve(k: int, share: int, control: RunControl) -> LinearSolution:
             return self._solver(data.X, share).solve_linear(problems[k], starts[k], control)
 
-        with nullcontext(callback) if callback is not None else self._progress() as show:
+        with nullcontext(callback) if callback is not None else progress_callback(self) as show:
             if len(problems) == 1 or threads == 1:
                 solutions = one_by_one(solve, problems, threads, control.with_callback(show))
             else:
                 solutions = side_by_side(solve, problems, threads, control.with_callback(show))
         solutions = [self._settled(p, s) for s, p in zip(solutions, problems, strict=True)]
-        self._tell(solutions, [s.certificate(p) for s, p in zip(solutions, problems, strict=True)])
+        report = FitReport.of(solutions, [s.certificate(p) for s, p in zip(solutions, problems, strict=True)])
+        report.store(self)
         betas = [solution.beta for solution in solutions]
         self._keep(data, betas[0][None, :] if len(betas) == 1 else np.array(betas))
-        return solutions
+        return solutions, report
 
     def _settled(self, problem: LinearProblem, solution: LinearSolution) -> LinearSolution:
         """The solution as the model is to have it."""
         return solution
 
-    def _is_loose(self) -> bool:
-        """SOLVED speaks of the gap itself here: it is small beside the optimum, or beside the loss of nothing."""
-        return False
-
-    def _keep(self, data: Data, dual: Array) -> None:
+    def _keep(self, data: TrainingData, dual: Array) -> None:
         """The dual point, of all samples that `fit` was given; what `certify` and a warm start need."""
         if data.n == self._n_seen:
             self.dual_coef_ = np.ascontiguousarray(dual)
@@ -176,7 +173,7 @@ class LinearMachine(Reported, BaseEstimator):
             self.dual_coef_[:, data.rows] = dual
         self._fit_cost = float(getattr(self, "C", 1.0))
 
-    def _warm_starts(self, data: Data, machines: int) -> list[Array | None]:
+    def _warm_starts(self, data: TrainingData, machines: int) -> list[Array | None]:
         """The last dual point, scaled to the new C, where `warm_start` asks for it and it still fits."""
         before = getattr(self, "dual_coef_", None) if self.warm_start else None
         if before is None or before.shape != (machines, self._n_seen):
@@ -229,7 +226,7 @@ class LinearMachine(Reported, BaseEstimator):
             raise ValueError("sample_weight is zero for a support vector; pass the weights that fit was given")
         return combine(self._certify(data))
 
-    def _certify(self, data: Data) -> list[Certificate]:
+    def _certify(self, data: TrainingData) -> list[Certificate]:
         raise NotImplementedError
 
     def _check_loaded(self) -> None:

@@ -14,8 +14,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.control import RunControl, captures_signals
-from hinge.estimators.common.data import Data, check_known, labels_of, one_column, signs_of
-from hinge.estimators.common.rollback import rollback
+from hinge.estimators.common.progress import progress_callback
+from hinge.estimators.common.report import FitReport, rollback
+from hinge.estimators.common.validation import TrainingData, check_known_labels, labels_of, one_column, signs_of
 from hinge.estimators.linear.base import LinearMachine
 from hinge.formulations import linear_classification
 from hinge.losses import Form
@@ -166,10 +167,10 @@ class LinearSVC(ClassifierMixin, LinearMachine):
             check_choice("class_weight", self.class_weight, ("balanced",))
         super()._check_parameters()
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Data:
+    def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingData:
         data = super()._validate(X, y, sample_weight, reset)
         if not reset:
-            check_known(data.y, self.classes_)
+            check_known_labels(data.y, self.classes_)
         return data
 
     def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
@@ -199,9 +200,10 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         -------
         self
         """
-        return self._fit(X, y, sample_weight)._finish()
+        self._fit(X, y, sample_weight).conclude(self, tol_bounds_gap=True)
+        return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any = None, callback: Monitor | None = None) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None, callback: Monitor | None = None) -> FitReport:
         with rollback(self):
             data = self._validate(X, y, sample_weight)
             classes = labels_of(data.y)
@@ -221,13 +223,13 @@ class LinearSVC(ClassifierMixin, LinearMachine):
                 else compute_class_weight(self.class_weight, classes=classes, y=data.y)
             )
             if self._together():
-                self._fit_together(data, callback)
+                report = self._fit_together(data, callback)
             else:
-                solutions = self._train(data, self._problems(data), callback)
+                solutions, report = self._train(data, self._problems(data), callback)
                 weights = [solution.weights for solution in solutions]
                 self.coef_ = weights[0][None, :] if len(weights) == 1 else np.array(weights)
                 self._set_function(self.coef_, np.array([solution.offset for solution in solutions]))
-        return self
+        return report
 
     def _together(self) -> bool:
         return bool(self.multi_class == "crammer_singer" and len(self.classes_) > 2)
@@ -242,11 +244,11 @@ class LinearSVC(ClassifierMixin, LinearMachine):
             )
         return self.solver  # `dual` has no meaning there, as in scikit-learn
 
-    def _costs(self, data: Data) -> Array:
+    def _costs(self, data: TrainingData) -> Array:
         cost = scaled(data.weight, self.C)
         return cost if self.class_weight is None else cost * self.class_weight_[np.searchsorted(self.classes_, data.y)]
 
-    def _problems(self, data: Data) -> list[LinearProblem]:
+    def _problems(self, data: TrainingData) -> list[LinearProblem]:
         """Class 1 against class 0, or every class against the rest."""
         cost, loss = self._costs(data), self.loss
         if self.multi_class == "crammer_singer":  # w_1 = -w_0 = w/2: docs/math (140)
@@ -264,25 +266,27 @@ class LinearSVC(ClassifierMixin, LinearMachine):
             for label in positive
         ]
 
-    def _crammer_singer(self, data: Data) -> CrammerSingerProblem:
+    def _crammer_singer(self, data: TrainingData) -> CrammerSingerProblem:
         label, cost = np.searchsorted(self.classes_, data.y).astype(np.int32), np.ascontiguousarray(self._costs(data))
         return CrammerSingerProblem(
             data.X, label, cost, len(self.classes_), self._bias(), float(self.intercept_scaling)
         )
 
-    def _fit_together(self, data: Data, callback: Monitor | None) -> None:
+    def _fit_together(self, data: TrainingData, callback: Monitor | None) -> FitReport:
         problem = self._crammer_singer(data)
         starts = self._warm_starts(data, len(self.classes_))
         start = None if starts[0] is None else np.array(starts).T
         solver = self._solver(data.X, 1)
-        with nullcontext(callback) if callback is not None else self._progress() as show:
+        with nullcontext(callback) if callback is not None else progress_callback(self) as show:
             solution = solver.solve_crammer_singer(problem, start, RunControl(self.max_time, show))
-        self._tell([solution], [solution.certificate(problem)])
+        report = FitReport.of([solution], [solution.certificate(problem)])
+        report.store(self)
         self._keep(data, solution.alpha.T)
         self.coef_ = solution.weights
         self._set_function(self.coef_, solution.offset)
+        return report
 
-    def _certify(self, data: Data) -> list[Certificate]:
+    def _certify(self, data: TrainingData) -> list[Certificate]:
         dual = self.dual_coef_[:, data.rows]
         if self._together():
             problem = self._crammer_singer(data)

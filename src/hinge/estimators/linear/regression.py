@@ -11,9 +11,9 @@ from sklearn.base import OutlierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.control import captures_signals
-from hinge.estimators.common.data import Data, one_column
-from hinge.estimators.common.rollback import rollback
-from hinge.estimators.kernel.one_class import ON_BOUNDARY
+from hinge.estimators.common.report import FitReport, rollback
+from hinge.estimators.common.validation import TrainingData, one_column
+from hinge.estimators.kernel.one_class import BOUNDARY_TOL
 from hinge.estimators.linear.base import LinearMachine
 from hinge.formulations import linear_one_class, linear_regression, without_half_space
 from hinge.losses import Form
@@ -131,23 +131,24 @@ class LinearSVR(RegressorMixin, LinearMachine):
         -------
         self
         """
-        return self._fit(X, y, sample_weight)._finish()
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any = None, callback: Monitor | None = None) -> Self:
-        with rollback(self):
-            data = self._validate(X, y, sample_weight)
-            (solution,) = self._train(data, [self._problem(data)], callback)
-            self.coef_ = solution.weights
-            self._set_function(self.coef_, np.array([solution.offset]))
+        self._fit(X, y, sample_weight).conclude(self, tol_bounds_gap=True)
         return self
 
-    def _problem(self, data: Data) -> LinearProblem:
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None, callback: Monitor | None = None) -> FitReport:
+        with rollback(self):
+            data = self._validate(X, y, sample_weight)
+            (solution,), report = self._train(data, [self._problem(data)], callback)
+            self.coef_ = solution.weights
+            self._set_function(self.coef_, np.array([solution.offset]))
+        return report
+
+    def _problem(self, data: TrainingData) -> LinearProblem:
         cost = scaled(data.weight, self.C)
         return linear_regression(
             data.X, data.y, cost, float(self.epsilon), self.loss, self._bias(), float(self.intercept_scaling)
         )
 
-    def _certify(self, data: Data) -> list[Certificate]:
+    def _certify(self, data: TrainingData) -> list[Certificate]:
         problem = self._problem(data)
         return [certify_linear(problem, self.coef_, float(self.intercept_[0]), self.dual_coef_[0, data.rows])]
 
@@ -229,11 +230,11 @@ class LinearOneClassSVM(OutlierMixin, LinearMachine):
         """
         with rollback(self):
             data = self._validate(X, None, sample_weight)
-            (solution,) = self._train(data, [linear_one_class(data.X, data.weight, float(self.nu))])
+            (solution,), report = self._train(data, [linear_one_class(data.X, data.weight, float(self.nu))])
             self.coef_ = solution.weights[None, :]
             self._set_function(self.coef_, np.array([solution.offset]))
             self.offset_ = 0.0 - self.intercept_
-        self._finish()
+        report.conclude(self, tol_bounds_gap=True)
         if self.status_ is Status.SOLVED and not np.any(self.coef_):
             warnings.warn(
                 f"No half space away from the origin holds a share of 1 − nu = {1 - self.nu:g} of the samples: the "
@@ -247,14 +248,14 @@ class LinearOneClassSVM(OutlierMixin, LinearMachine):
     def _settled(self, problem: LinearProblem, solution: LinearSolution) -> LinearSolution:
         return without_half_space(problem, solution)
 
-    def _certify(self, data: Data) -> list[Certificate]:
+    def _certify(self, data: TrainingData) -> list[Certificate]:
         problem = linear_one_class(data.X, data.weight, float(self.nu))
         return [certify_linear(problem, self.coef_[0], float(self.intercept_[0]), self.dual_coef_[0, data.rows])]
 
     def decision_function(self, X: Any) -> Array:
         """⟨w, x⟩ − ρ: positive inside, negative outside, zero on the boundary (up to the rounding error of the sum)."""
         values = self._decide(X).ravel()
-        values[np.abs(values) <= ON_BOUNDARY * abs(self.offset_[0])] = 0.0
+        values[np.abs(values) <= BOUNDARY_TOL * abs(self.offset_[0])] = 0.0
         return values
 
     def score_samples(self, X: Any) -> Array:

@@ -1,70 +1,56 @@
-"""Rounds with more and more basis functions.                                     LwK §10.3.4, docs/math (357)"""
+"""Rounds of training with factors LLᵀ of growing rank in place of the kernel matrix.  LwK §10.3.4, docs/math (357)"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hinge.estimators.common.training import Training
 from hinge.lowrank import LowRankAccess
 from hinge.problems import Problem, Solution, Status, certify
-from hinge.solvers import Solver
 
 
 @dataclass(frozen=True)
 class Round:
-    """The problems of all machines with one LLᵀ in the place of K, and their solutions."""
+    """The problems of all subproblems with one kernel access, and their solutions."""
 
-    access: LowRankAccess
+    access: Any
     problems: list[Problem]
     solutions: list[Solution]
 
+    @property
+    def basis(self) -> LowRankAccess | None:
+        """The factor LLᵀ that replaces the kernel matrix; None if the access is exact."""
+        access = self.access
+        return access if isinstance(access, LowRankAccess) and not access.origin.exact else None
+
+    def is_solved(self) -> bool:
+        """Whether all solutions reached the tolerance."""
+        return all(solution.status is Status.SOLVED for solution in self.solutions)
+
     def risk(self) -> float:
-        """The regularised risk of the functions found: the primal values, which are the same for K and LLᵀ."""
+        """The regularised risk of the functions: the sum of the primal values, which are equal for K and LLᵀ."""
         pairs = zip(self.problems, self.solutions, strict=True)
         return sum(certify(problem, each.alpha, each.mu, each.gradient).primal for problem, each in pairs)
 
+    def ended(self, status: Status, error: BaseException | None) -> Round:
+        """The same round with the reason why no further round follows."""
+        return replace(self, solutions=[replace(each, status=status, error=error) for each in self.solutions])
 
-def improved(solver: Solver, whole: Any, machines: Sequence[Any], found: Round, training: Training) -> Round:
-    """The last of all rounds that the solver asks for, or the first that gains nothing."""
-    control = training.control
-    for stage in solver.stages()[1:]:
-        access = control.unless_interrupted(lambda: stage.approximate(whole, control))  # noqa: B023
-        if access is None:
-            return _ended(found, Status.INTERRUPTED, control.interrupt)
-        found, further = _next(found, access, machines, training, stage.tol)
-        if not further:
-            break
-    return found
+    def after(self, previous: Round, tol: float) -> tuple[Round, bool]:
+        """The round to keep, and whether the risk decreased by more than a fraction `tol`.
 
-
-def _ended(last: Round, status: Status, error: BaseException | None) -> Round:
-    """The last round, with the reason why it is the last."""
-    return replace(last, solutions=[replace(each, status=status, error=error) for each in last.solutions])
-
-
-def _next(
-    last: Round, access: LowRankAccess, machines: Sequence[Any], training: Training, tol: float
-) -> tuple[Round, bool]:
-    """The same machines with more basis functions, and whether still more may help.
-
-    Where the new round did not come to its end (time, an interruption) the last one stays, with the reason why.
-    """
-    if any(solution.status is not Status.SOLVED for solution in last.solutions):
-        return last, False
-    problems = [machine.problem(access) for machine in machines]
-    solutions = training.solve_all(problems, [machine.formulation for machine in machines], last.solutions)
-    for solution in solutions:
-        if solution.status is not Status.SOLVED:
-            return _ended(last, solution.status, solution.error), False
-    joined = [_after(before, now) for before, now in zip(last.solutions, solutions, strict=True)]
-    found = Round(access, problems, joined)
-    before = last.risk()
-    return found, before - found.risk() > tol * abs(before)
+        If this round did not reach its tolerance (time limit, interrupt), the previous one is kept with this status.
+        """
+        for solution in self.solutions:
+            if solution.status is not Status.SOLVED:
+                return previous.ended(solution.status, solution.error), False
+        pairs = zip(previous.solutions, self.solutions, strict=True)
+        joined = replace(self, solutions=[_joined(before, now) for before, now in pairs])
+        before = previous.risk()
+        return joined, before - joined.risk() > tol * abs(before)
 
 
-def _after(before: Solution, now: Solution) -> Solution:
-    """The solution of this round with the story of all; bounds of a problem of lower rank are none of this one."""
-    story = before.history.without_bounds().then(now.history)
-    return replace(now, iterations=before.iterations + now.iterations, history=story)
+def _joined(before: Solution, now: Solution) -> Solution:
+    """The solution of this round with the history of both; values of a problem of lower rank are not bounds of it."""
+    history = before.history.without_bounds().then(now.history)
+    return replace(now, iterations=before.iterations + now.iterations, history=history)

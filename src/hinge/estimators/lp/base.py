@@ -16,9 +16,8 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hinge.control import RunControl
-from hinge.estimators.common.data import Data, take
-from hinge.estimators.common.prediction import FLOATS
 from hinge.estimators.common.report import proven_status
+from hinge.estimators.common.validation import FLOATS, TrainingData, take
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, cross, make_kernel
 from hinge.model import DictionaryModel, KernelModel
 from hinge.problems import Array, Certificate, LPProblem, Status, certify_lp, combine
@@ -70,7 +69,7 @@ class LPMachine(BaseEstimator):
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, Precomputed) or (isinstance(self.kernel, str) and self.kernel == "precomputed")
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Data:
+    def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingData:
         self._check_parameters()
         if sp.issparse(X):
             if self._is_precomputed():
@@ -90,17 +89,17 @@ class LPMachine(BaseEstimator):
             raise ValueError(f"{told}; pass the training data")
         rows = np.flatnonzero(weight > 0)
         X = X[np.ix_(rows, rows)] if self._is_precomputed() else take(X, None if len(rows) == len(weight) else rows)
-        return Data(X, y[rows], weight[rows], rows)
+        return TrainingData(X, y[rows], weight[rows], rows)
 
     def _validate_y(self, y: Any, reset: bool) -> NDArray[Any]:
         raise NotImplementedError
 
-    def _problems(self, data: Data, design: Array) -> list[LPProblem]:
+    def _problems(self, data: TrainingData, design: Array) -> list[LPProblem]:
         raise NotImplementedError
 
     # ---- training ---------------------------------------------------------------------------------------------
 
-    def _train(self, data: Data) -> None:
+    def _train(self, data: TrainingData) -> None:
         control = RunControl(self.max_time)
         kernels = [kernel.resolve(data.X, data.weight) for kernel in self._kernels()]
         threads = effective_n_jobs(self.n_jobs)
@@ -126,7 +125,7 @@ class LPMachine(BaseEstimator):
     def _matrix(kernel: Kernel, X: Any, threads: int) -> Array:
         return np.asarray(X, dtype=np.float64) if isinstance(kernel, Precomputed) else cross(kernel, X, threads=threads)
 
-    def _assemble(self, data: Data, kernels: Sequence[Kernel], a: Array, offsets: Array) -> None:
+    def _assemble(self, data: TrainingData, kernels: Sequence[Kernel], a: Array, offsets: Array) -> None:
         """`a` is kernels × samples × outputs."""
         used = np.flatnonzero(np.any(a != 0, axis=(0, 2)))
         parts = []

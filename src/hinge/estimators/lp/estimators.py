@@ -12,8 +12,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from hinge.control import captures_signals
-from hinge.estimators.common.data import Data, check_known
-from hinge.estimators.common.rollback import rollback
+from hinge.estimators.common.report import rollback
+from hinge.estimators.common.validation import TrainingData, check_known_labels
 from hinge.estimators.lp.base import LPMachine
 from hinge.formulations import lp_classification, lp_regression
 from hinge.problems import Array, LPProblem
@@ -80,10 +80,10 @@ class LPSVC(ClassifierMixin, LPMachine):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> Data:
+    def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingData:
         data = super()._validate(X, y, sample_weight, reset)
         if not reset:
-            check_known(data.y, self.classes_)
+            check_known_labels(data.y, self.classes_)
         return data
 
     def _validate_y(self, y: Any, reset: bool) -> NDArray[Any]:
@@ -123,7 +123,7 @@ class LPSVC(ClassifierMixin, LPMachine):
             self._train(data)
         return self._finish()
 
-    def _problems(self, data: Data, design: Array) -> list[LPProblem]:
+    def _problems(self, data: TrainingData, design: Array) -> list[LPProblem]:
         cost = self.C * data.weight * self.class_weight_[np.searchsorted(self.classes_, data.y)]
         positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         return [lp_classification(design, np.where(data.y == label, 1.0, -1.0), cost) for label in positive]
@@ -224,7 +224,7 @@ class LPSVR(RegressorMixin, LPMachine):
             self._train(self._validate(X, y, sample_weight))
         return self._finish()
 
-    def _problems(self, data: Data, design: Array) -> list[LPProblem]:
+    def _problems(self, data: TrainingData, design: Array) -> list[LPProblem]:
         epsilon = self.epsilon
         if np.ndim(epsilon):
             epsilon = check_per_sample("epsilon", epsilon, self.shape_fit_[0])[data.rows]

@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hinge.estimators.common.prediction import FLOATS
-from hinge.estimators.common.rollback import rollback
+from hinge.estimators.common.report import rollback
+from hinge.estimators.common.validation import FLOATS
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, make_kernel
 from hinge.online import Learner, OnlineOptions, OnlineState
 from hinge.problems import Array

@@ -1,0 +1,426 @@
+"""Validation of the parameters and training data of estimators.
+
+`check_parameters` compares parameters with declared rules. `validate_training_data`, `validate_classification` and
+their counterparts for prediction turn user arrays into `TrainingData`. Checks that do not need scikit-learn are in
+`hinge.validation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import check_consistent_length, compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from hinge.kernels import FunctionKernel, Kernel, Precomputed
+from hinge.kernels.samples import all_finite
+from hinge.problems import Array
+from hinge.validation import (
+    check_cache_size,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_number,
+    check_sample_weight,
+    check_symmetric,
+)
+
+#: Types of X that are used without conversion; others become the first one.
+FLOATS = [np.float64, np.float32]
+
+
+# ---- parameters -----------------------------------------------------------------------------------------------------
+
+
+class Rule(Protocol):
+    """A requirement on the value of one parameter."""
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise a TypeError or ValueError if the value is not allowed."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number in [low, high], or in (low, high] with `open_low`.
+
+    None is allowed with `optional`. Arrays are allowed with `per_sample`, and checked together with the data.
+    """
+
+    low: float
+    high: float = np.inf
+    open_low: bool = False
+    finite: bool = True
+    optional: bool = False
+    per_sample: bool = False
+
+    def check(self, name: str, value: Any) -> None:
+        if not (self.optional and value is None) and not (self.per_sample and np.ndim(value)):
+            check_number(name, value, self.low, self.high, open_low=self.open_low, finite=self.finite)
+
+
+@dataclass(frozen=True)
+class Integer:
+    """An integer of at least `low`."""
+
+    low: int
+
+    def check(self, name: str, value: Any) -> None:
+        check_integer(name, value, self.low)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few values."""
+
+    allowed: tuple[Any, ...]
+
+    def check(self, name: str, value: Any) -> None:
+        check_choice(name, value, self.allowed)
+
+
+@dataclass(frozen=True)
+class Flag:
+    """True or False."""
+
+    def check(self, name: str, value: Any) -> None:
+        check_flag(name, value)
+
+
+@dataclass(frozen=True)
+class Threads:
+    """A number of threads as joblib counts them: None, a positive number, or a negative one counted from all cores."""
+
+    def check(self, name: str, value: Any) -> None:
+        if value is None:
+            return
+        check_integer(name, value, -(2**31))
+        if value == 0:
+            raise ValueError(f"{name}=0 has no meaning; use 1, or -1 for all cores")
+
+
+@dataclass(frozen=True)
+class CacheSize:
+    """A positive number of megabytes, or "auto"."""
+
+    def check(self, name: str, value: Any) -> None:
+        check_cache_size(value)
+
+
+@dataclass(frozen=True)
+class ClassWeight:
+    """None, "balanced", or a dictionary of positive weights by label."""
+
+    def check(self, name: str, value: Any) -> None:
+        if isinstance(value, dict):
+            for label, weight in value.items():
+                check_number(f"{name}[{label!r}]", weight, 0.0, open_low=True)
+        elif value is not None:
+            check_choice(name, value, ("balanced",))
+
+
+#: Rules of the parameters that most estimators share.
+POSITIVE = Number(0.0, open_low=True)
+KERNEL_RULES: dict[str, Rule] = {"degree": Number(0.0), "coef0": Number(-np.inf)}
+LIMIT_RULES: dict[str, Rule] = {
+    "tol": POSITIVE,
+    "max_iter": Integer(-1),
+    "max_time": Number(0.0, open_low=True, optional=True),
+    "n_jobs": Threads(),
+    "cache_size": CacheSize(),
+}
+SOLVER_RULES: dict[str, Rule] = {"shrinking": Flag(), "warm_start": Flag(), "verbose": Flag()}
+
+
+def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
+    """Raise a TypeError or ValueError for the first parameter of the estimator that violates its rule."""
+    for name, rule in rules.items():
+        rule.check(name, getattr(estimator, name))
+
+
+# ---- training data --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Validated training data without the samples of weight zero.
+
+    Attributes
+    ----------
+    X : array, CSR matrix or array of objects
+        The samples, or the kernel matrix of a precomputed kernel.
+    y : ndarray
+        Labels or targets.
+    weight : ndarray
+        Sample weights, all positive.
+    rows : ndarray of int
+        The positions of these samples among those given to `fit`.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    weight: Array
+    rows: NDArray[np.intp]
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return len(self.rows)
+
+
+@dataclass(frozen=True)
+class ClassificationData(TrainingData):
+    """Training data with class labels: `classes` in sorted order and one weight per class."""
+
+    classes: NDArray[Any]
+    class_weight: Array
+
+    def cost(self) -> Array:
+        """Sample weight times class weight, one value per sample."""
+        return self.weight * self.class_weight[np.searchsorted(self.classes, self.y)]
+
+
+#: Converts y: (name of the estimator, y, number of samples) → array.
+CheckTargets = Callable[[str, Any, int], NDArray[Any]]
+
+
+def validate_training_data(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    kernel: Kernel,
+    check_targets: CheckTargets,
+    reset: bool = True,
+    n_fitted: int | None = None,
+) -> TrainingData:
+    """Validate X, y and the sample weights, and leave out samples of weight zero.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Receives `n_features_in_`, `feature_names_in_` and `shape_fit_` if `reset` is True. If `reset` is False, X is
+        compared with them.
+    X, y, sample_weight
+        The arguments of `fit`.
+    kernel : Kernel
+        Decides what X may be: kernel values, samples of any type for a Python function, or numbers.
+    check_targets : callable
+        Converts y.
+    reset : bool
+        False for the training data of a fitted estimator.
+    n_fitted : int, optional
+        The number of samples that a fitted estimator was given, if it is not that of `shape_fit_`.
+    """
+    X = validate_samples(estimator, X, kernel, reset)
+    n = n_rows(X)
+    y = check_targets(type(estimator).__name__, y, n)
+    if len(y) != n:
+        check_consistent_length(X, y)
+    if isinstance(kernel, Precomputed):
+        check_symmetric(X)
+    if reset:
+        estimator.shape_fit_ = X.shape if hasattr(X, "shape") else (n,)
+    else:
+        expected = estimator.shape_fit_[0] if n_fitted is None else n_fitted
+        if n != expected:
+            raise ValueError(f"X has {n} samples, but fit was given {expected}; pass the training data")
+    if sample_weight is None:
+        return TrainingData(X, y, np.ones(n), np.arange(n))
+    weight = check_sample_weight(sample_weight, n)
+    rows = np.flatnonzero(weight > 0)
+    if len(rows) == n:
+        return TrainingData(X, y, weight, rows)
+    X = X[np.ix_(rows, rows)] if isinstance(kernel, Precomputed) else X[rows]
+    return TrainingData(X, y[rows], weight[rows], rows)
+
+
+def validate_classification(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    kernel: Kernel,
+    class_weight: Any = None,
+    reset: bool = True,
+    one_class_error: str = "",
+    n_fitted: int | None = None,
+) -> ClassificationData:
+    """Validate training data with class labels; see `validate_training_data`.
+
+    `one_class_error` precedes the error message if sample weights leave samples of one class only.
+    """
+    data = validate_training_data(estimator, X, y, sample_weight, kernel, class_labels, reset, n_fitted)
+    if reset:
+        classes = np.unique(data.y)
+        if len(classes) < 2:
+            raise too_few_classes(classes, y, one_class_error)
+        by_class = class_weights(class_weight, classes, data.y)
+    else:
+        classes, by_class = estimator.classes_, estimator.class_weight_
+        check_known_labels(data.y, classes)
+    return ClassificationData(data.X, data.y, data.weight, data.rows, classes, by_class)
+
+
+def too_few_classes(classes: NDArray[Any], y: Any, prefix: str = "") -> ValueError:
+    """The error for training data with one class only; `y` are the labels that `fit` was given."""
+    given = np.unique(column_or_1d(y))
+    if len(given) >= 2:
+        return ValueError(
+            f"{prefix}Invalid input - all samples with positive weights belong to the same class; give some samples of "
+            f"another of the {len(given)} classes a positive sample_weight"
+        )
+    return ValueError(
+        f"The number of classes has to be greater than one; got {len(classes)} class: every sample is labelled "
+        f"{classes.tolist()[0]!r}"
+    )
+
+
+def class_weights(class_weight: Any, classes: NDArray[Any], y: NDArray[Any]) -> Array:
+    """Return one weight per class for a `class_weight` parameter."""
+    if class_weight is None:
+        return np.ones(len(classes))
+    return compute_class_weight(class_weight, classes=classes, y=y)
+
+
+def check_known_labels(y: NDArray[Any], classes: NDArray[Any]) -> None:
+    """Raise if y holds labels that `fit` was not given."""
+    if not np.isin(y, classes).all():
+        raise ValueError(f"y has labels that fit was not given; the classes are {classes.tolist()}")
+
+
+# ---- targets --------------------------------------------------------------------------------------------------------
+
+
+def class_labels(estimator_name: str, y: Any, n: int) -> NDArray[Any]:
+    """Validate class labels of any type."""
+    if y is None:
+        raise ValueError(f"{estimator_name} requires y to be passed, but the target y is None")
+    y = one_column(y)
+    if y.dtype.kind not in "biuSU" and not (y.dtype.kind == "f" and np.all(y == np.rint(y))):
+        check_classification_targets(y)  # whole numbers and text are labels; scikit-learn decides about other types
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError("Input y contains NaN or infinity; every sample needs a label")
+    return y
+
+
+def real_targets(estimator_name: str, y: Any, n: int) -> NDArray[Any]:
+    """Validate targets of a regression: finite numbers."""
+    if y is None:
+        raise ValueError(f"{estimator_name} requires y to be passed, but the target y is None")
+    y = one_column(y)
+    try:
+        y = y.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must hold numbers: {error}") from None
+    if not np.isfinite(y).all():
+        raise ValueError("Input y contains NaN or infinity; every sample needs a finite target")
+    return y
+
+
+def no_targets(estimator_name: str, y: Any, n: int) -> NDArray[Any]:
+    """Return ones in place of the targets of an outlier detector, which are ignored."""
+    return np.ones(n)
+
+
+def one_column(y: Any) -> NDArray[Any]:
+    """Return y as a 1-D array, and y itself if it is one already."""
+    plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biufSU"
+    return y if plain else column_or_1d(y, warn=True)
+
+
+def labels_of(y: NDArray[Any]) -> NDArray[Any]:
+    """Return the distinct labels in sorted order; two numeric labels are found without sorting y."""
+    if y.dtype.kind in "iuf" and y.size:
+        low, high = y.min(), y.max()
+        if low < high and np.count_nonzero(y == low) + np.count_nonzero(y == high) == y.size:
+            return np.array([low, high])
+    return np.unique(y)
+
+
+def signs_of(y: NDArray[Any], label: Any, classes: NDArray[Any]) -> Array:
+    """Return 1 where y is this label and −1 elsewhere, and y itself if it holds these values already."""
+    if y.dtype == np.float64 and len(classes) == 2 and tuple(classes) == (-1.0, 1.0) and label == 1.0:
+        return y
+    return 2.0 * (y == label) - 1.0
+
+
+# ---- samples --------------------------------------------------------------------------------------------------------
+
+
+def validate_samples(estimator: Any, X: Any, kernel: Kernel, reset: bool) -> Any:
+    """Validate X for a kernel; with `reset` the estimator receives the number and the names of the features."""
+    if isinstance(kernel, FunctionKernel):  # a kernel function may accept any sequence of samples
+        X = as_rows(X)
+        if n_rows(X) == 0:
+            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        if reset and len(getattr(X, "shape", ())) == 2:
+            estimator.n_features_in_ = X.shape[1]
+        return X
+    if is_plain(X):
+        if reset:
+            vars(estimator).pop("feature_names_in_", None)
+            estimator.n_features_in_ = X.shape[1]
+            return X
+        if X.shape[1] == estimator.n_features_in_ and "feature_names_in_" not in vars(estimator):
+            return X
+    elif sp.issparse(X):
+        if isinstance(kernel, Precomputed):
+            raise TypeError("Sparse precomputed kernels are not supported; pass K.toarray()")
+        if X.format in ("csr", "csc"):
+            X.check_format(full_check=True)  # invalid indices must not reach compiled code
+    return validate_data(estimator, X, dtype=FLOATS, order="C", accept_sparse="csr", reset=reset)
+
+
+def is_plain(X: Any, threads: int = 1) -> bool:
+    """Whether X needs no conversion: a 2-D array of finite floats in C order, with samples and features."""
+    if not (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype.char in "fd"
+        and X.dtype.isnative
+        and X.flags.c_contiguous
+        and X.size > 0
+    ):
+        return False
+    if threads > 1:
+        return all_finite(X, threads)
+    with np.errstate(over="ignore", invalid="ignore"):  # the sum of a finite array is finite, unless it overflows
+        return bool(np.isfinite(X.sum()) or np.isfinite(X).all())
+
+
+def as_rows(X: Any) -> Any:
+    """Return samples for a kernel function: arrays and sparse matrices unchanged, other sequences as object arrays."""
+    if hasattr(X, "iloc"):
+        X = X.to_numpy()
+    if hasattr(X, "shape"):
+        return X
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        array = np.empty(0)
+    if array.ndim >= 2 and array.dtype.kind in "fiub":
+        return array
+    samples = np.empty(len(X), dtype=object)
+    samples[:] = list(X)
+    return samples
+
+
+def n_rows(X: Any) -> int:
+    """Number of samples of an array, a sparse matrix or a sequence."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def take(X: Any, rows: NDArray[np.intp] | None) -> Any:
+    """Return X[rows], or X itself if `rows` is None."""
+    return X if rows is None else X[rows]
+
+
+def row_index(rows: NDArray[np.intp] | None) -> NDArray[np.intp] | slice:
+    """Return an index of the samples of a subproblem; None stands for all samples."""
+    return slice(None) if rows is None else rows
