@@ -74,6 +74,10 @@ class RunControl:
         """Seconds until the deadline, at least 0; None without a deadline."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
 
+    def max_seconds(self) -> float:
+        """Seconds until the deadline in the form of the compiled solvers: −1 without a deadline."""
+        return -1.0 if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
     def expired(self) -> bool:
         """Whether the deadline has passed."""
         return self.deadline is not None and time.monotonic() >= self.deadline

@@ -6,7 +6,8 @@ from hinge.estimators.kernel.classification import SVC, NuSVC
 from hinge.estimators.kernel.one_class import OneClassSVM
 from hinge.estimators.kernel.regression import SVR, NuSVR
 from hinge.estimators.linear.classification import LinearSVC
-from hinge.estimators.linear.regression import LinearOneClassSVM, LinearSVR
+from hinge.estimators.linear.one_class import LinearOneClassSVM
+from hinge.estimators.linear.regression import LinearSVR
 from hinge.estimators.low_rank.classification import LowRankSVC
 from hinge.estimators.lp.estimators import LPSVC, LPSVR
 from hinge.estimators.online.classification import OnlineNuSVC, OnlineSVC

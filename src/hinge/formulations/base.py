@@ -8,7 +8,7 @@ import numpy as np
 
 from hinge.kernels import Access
 from hinge.model import Expansion
-from hinge.problems import Array, Dual, ParametricProblem, Problem, scaled
+from hinge.problems import Array, Dual, ParametricProblem, Problem
 
 
 class Formulation(ABC):
@@ -63,8 +63,3 @@ def difference(alpha: Array) -> Array:
     """Return α − α* from the variables (α, α*) of regression."""
     up, down = alpha.reshape(2, -1)
     return up - down
-
-
-def scaled_cost(cost: Array, h: float) -> Array:
-    """Return h · cost, the bound of |β| for a loss with slopes up to h."""
-    return np.broadcast_to(h, cost.shape) if np.isinf(h) else scaled(cost, h)

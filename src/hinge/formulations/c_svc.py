@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hinge.formulations.base import Formulation, scaled_cost
+from hinge.formulations.base import Formulation
 from hinge.losses import Hinge, QuadraticConjugate
 from hinge.model import Expansion
-from hinge.problems import Array, Dual, broadcast_ratio
+from hinge.problems import Array, Dual, broadcast_ratio, scaled_cost
 
 HINGE = Hinge().quadratic_conjugate
 

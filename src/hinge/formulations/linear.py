@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from hinge.formulations.c_svc import margin_dual
 from hinge.formulations.one_class import OneClass
 from hinge.formulations.svr import residual_dual
-from hinge.losses import Loss, QuadraticConjugate, make_loss
+from hinge.losses import MARGIN_LOSSES, Loss, QuadraticConjugate, make_loss
 from hinge.problems import Array, Bias, LinearProblem, LinearSolution, Status, certify_linear, distinct
 
 #: Range of the costs of losses with a curvature: the dual problem contains 1/C, which overflows outside of it.
@@ -21,8 +22,11 @@ def linear_classification(
     X: Any, y: Array, cost: Array, loss: str | Loss, bias: Bias = Bias.FREE, bias_scale: float = 1.0
 ) -> LinearProblem:
     """Return min ½‖w‖² + Σ Cᵢ φ(yᵢ f(xᵢ)); y holds ±1, and φ is a margin loss with a quadratic conjugate."""
-    conjugate = _conjugate(make_loss(loss, "margin"), cost)
-    return margin_dual(y, cost, conjugate).linear_problem(X, bias, bias_scale)
+    if isinstance(loss, str):
+        conjugate = _registered_conjugate(MARGIN_LOSSES[loss])
+    else:
+        conjugate = make_loss(loss, "margin").quadratic_conjugate
+    return margin_dual(y, cost, _checked(loss, conjugate, cost)).linear_problem(X, bias, bias_scale)
 
 
 def linear_regression(
@@ -35,8 +39,8 @@ def linear_regression(
     bias_scale: float = 1.0,
 ) -> LinearProblem:
     """Return min ½‖w‖² + Σ Cᵢ φ(yᵢ − f(xᵢ)); φ is a residual loss with a quadratic conjugate, ε that of its name."""
-    conjugate = _conjugate(make_loss(loss, "residual", {"epsilon": float(epsilon)}), cost)
-    return residual_dual(y, cost, conjugate).linear_problem(X, bias, bias_scale)
+    conjugate = make_loss(loss, "residual", {"epsilon": float(epsilon)}).quadratic_conjugate
+    return residual_dual(y, cost, _checked(loss, conjugate, cost)).linear_problem(X, bias, bias_scale)
 
 
 def linear_one_class(X: Any, weight: Array, nu: float) -> LinearProblem:
@@ -64,9 +68,14 @@ def without_half_space(problem: LinearProblem, solution: LinearSolution) -> Line
     )
 
 
-def _conjugate(loss: Loss, cost: Array) -> QuadraticConjugate:
+@cache
+def _registered_conjugate(cls: type[Loss]) -> QuadraticConjugate | None:
+    """Return the parameters of the conjugate of a registered margin loss with its default parameters."""
+    return make_loss(cls(), "margin").quadratic_conjugate
+
+
+def _checked(loss: str | Loss, conjugate: QuadraticConjugate | None, cost: Array) -> QuadraticConjugate:
     """Return the parameters of the conjugate of `loss`, after checking that the dual problem does not overflow."""
-    conjugate = loss.quadratic_conjugate
     if conjugate is None:
         raise ValueError(f"loss={loss!r}: linear estimators need a loss whose conjugate is quadratic, such as 'hinge'")
     if not conjugate.curvature or not len(cost):

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hinge.formulations.base import Formulation, difference, scaled_cost, split_signs
+from hinge.formulations.base import Formulation, difference, split_signs
 from hinge.losses import QuadraticConjugate
 from hinge.model import Expansion
-from hinge.problems import Array, Dual, broadcast_ratio, scaled
+from hinge.problems import Array, Dual, broadcast_ratio, scaled, scaled_cost
 
 
 def residual_dual(

@@ -30,7 +30,7 @@ class LowRankAccess:
         return len(self.origin.residual) if self.index is None else len(self.index)
 
     @property
-    def compiled(self) -> bool:
+    def quick(self) -> bool:
         return True
 
     @cached_property

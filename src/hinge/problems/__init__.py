@@ -12,6 +12,7 @@ from hinge.problems.linear import (
     constant_function,
     distinct,
     scaled,
+    scaled_cost,
 )
 from hinge.problems.lp import LPProblem, LPSolution, certify_lp
 from hinge.problems.offset import optimal_offset
@@ -56,4 +57,5 @@ __all__ = [
     "linear_form",
     "optimal_offset",
     "scaled",
+    "scaled_cost",
 ]

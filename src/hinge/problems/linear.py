@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from typing import Any
 
@@ -41,18 +41,20 @@ def scaled(values: Array, factor: float) -> Array:
     return np.asarray(factor * values, dtype=np.float64)
 
 
+def scaled_cost(cost: Array, h: float) -> Array:
+    """Return h · cost, the bound of |β| for a loss with slopes up to h; a broadcast scalar if h is infinite."""
+    return np.broadcast_to(h, cost.shape) if np.isinf(h) else scaled(cost, h)
+
+
 def broadcast_ratio(numerator: float, values: Array) -> Array:
     """Return numerator / values; a broadcast scalar remains one."""
     return np.broadcast_to(numerator / distinct(values), values.shape)
 
 
-def _highest(values: Array) -> float:
-    """The largest value, or zero."""
-    return float(np.maximum.reduce(distinct(values), initial=0.0))
-
-
-def _lowest(values: Array) -> float:
-    return float(np.minimum.reduce(distinct(values), initial=0.0))
+def _range_with_zero(values: Array) -> tuple[float, float]:
+    """Return the smallest interval that contains zero and all values."""
+    values = values[:1] if values.strides == (0,) else values  # one element of a broadcast scalar
+    return float(np.minimum.reduce(values, initial=0.0)), float(np.maximum.reduce(values, initial=0.0))
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,11 @@ class LinearProblem:
     bias: Bias = Bias.FREE
     bias_scale: float = 1.0
     total: float = 0.0
+    n: int = field(init=False, repr=False)  # number of samples
 
     def __post_init__(self) -> None:
-        n = self.X.shape[0]
+        n = int(self.X.shape[0])
+        object.__setattr__(self, "n", n)
         for name in ("target", "lower", "upper", "ridge"):
             value = np.asarray(getattr(self, name), dtype=np.float64)
             if value.shape != (n,):
@@ -84,7 +88,8 @@ class LinearProblem:
             object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name)))
 
     def _check_values(self) -> None:
-        largest = max(_highest(self.target), -_lowest(self.target))
+        low, high = _range_with_zero(self.target)
+        largest = max(high, -low)
         if not np.isfinite(largest):
             raise ValueError("target must be finite")
         if largest > LARGEST_TARGET:
@@ -92,17 +97,13 @@ class LinearProblem:
                 f"a target of {largest:g} is too large, its square overflows: divide targets (y) by their standard "
                 f"deviation, or by anything that leaves them below {LARGEST_TARGET:g}"
             )
-        if _highest(self.lower) > 0 or _lowest(self.upper) < 0 or _lowest(self.ridge) < 0:
+        (lowest, high_lower), (low_upper, highest) = _range_with_zero(self.lower), _range_with_zero(self.upper)
+        if high_lower > 0 or low_upper < 0 or _range_with_zero(self.ridge)[0] < 0:
             raise ValueError("zero must lie between lower and upper, and ridge must not be negative")
-        bounded = np.isfinite(_highest(self.upper)) and np.isfinite(_lowest(self.lower))
+        bounded = np.isfinite(highest) and np.isfinite(lowest)
         curved = np.min(distinct(self.ridge), initial=np.inf) > 0
         if not bounded and not curved and np.any((self.ridge == 0) & np.isinf(self.upper - self.lower)):
-            raise ValueError("a variable without ridge needs finite bounds: the machine has no loss that can be large")
-
-    @property
-    def n(self) -> int:
-        """Number of samples."""
-        return int(self.X.shape[0])
+            raise ValueError("a variable without ridge needs finite bounds, because its loss is infinite otherwise")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from sklearn.base import clone
 
+from hinge.control import RunControl
 from hinge.problems import Status
 from hinge.selection.tables import Search
 from hinge.solvers.blas_threads import single_thread
@@ -59,7 +60,7 @@ class LinearSearch(Search):
                 return
             began = time.monotonic()
             model.set_params(C=C, max_time=left)
-            model._fit(X, y, weight, callback=lambda _: not stop.is_set())
+            model._fit(X, y, weight, RunControl(left, lambda _: not stop.is_set()))
             fitted = time.monotonic()
             if model.status_ in (Status.TIME_LIMIT, Status.INTERRUPTED):
                 return

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import hinge
 from hinge import Status
 from hinge.control import RunControl
-from hinge.estimators.linear.batch import side_by_side
+from hinge.estimators.linear.batch import solve_in_parallel
 from hinge.formulations import linear_classification
 from hinge.solvers import CoordinateDescent
 from hinge.solvers.linear.small_problems import interior_point_fallback
@@ -192,7 +192,7 @@ class TestWarmStart:
 
 
 class TestThreads:
-    def test_classes_side_by_side(self):
+    def test_threads_do_not_change_the_model(self):
         X, y = make_classification(1500, 30, n_informative=10, n_classes=5, random_state=0)
         one, two = (hinge.LinearSVC(n_jobs=n, tol=1e-6).fit(X, y) for n in (1, 2))
         assert np.array_equal(one.coef_, two.coef_)
@@ -236,7 +236,7 @@ class TestLimits:
 
         for limits, shown in (({"max_time": 1e-9}, None), ({}, callback)):
             model = hinge.LinearSVC(loss="hinge", C=1e4, tol=1e-14, n_jobs=n_jobs, max_iter=-1, dual=True, **limits)
-            model._fit(X, y, callback=shown)
+            model._fit(X, y, None, RunControl(model.max_time, shown))
             assert model.status_ in (Status.TIME_LIMIT, Status.INTERRUPTED)
             found = model.certify(X, y)
             assert np.isfinite(model.certificate_.gap)
@@ -326,24 +326,24 @@ def test_memory_maps_are_trained_on_in_parts(tmp_path):
     assert parts.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=2e-4)
 
 
-def test_machines_in_other_threads_show_themselves_in_turn():
-    """Monitors know nothing of threads; one that says no ends them all, in their interior point method too."""
+def test_calls_of_the_callback_from_threads_do_not_overlap():
+    """A callback that returns False stops all runs, also in the interior-point fallback."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), np.arange(60) % 3
     problems = [linear_classification(X, np.where(y == k, 1.0, -1.0), np.full(60, 1e6), "hinge") for k in range(3)]
-    inside, most = [], []
+    active, concurrent = [], []
 
-    def show(snapshot):
-        inside.append(snapshot)
+    def callback(snapshot):
+        active.append(snapshot)
         time.sleep(0.01)
-        most.append(len(inside))
-        inside.pop()
-        return len(most) < 2
+        concurrent.append(len(active))
+        active.pop()
+        return len(concurrent) < 2
 
-    def solve(k, threads, control):
-        crept = CoordinateDescent(tol=1e-9, max_iter=3, threads=threads).solve_linear(problems[k])
-        return interior_point_fallback(problems[k], crept, 1e-9, control)
+    def solve(problem, start, control):
+        unfinished = CoordinateDescent(tol=1e-9, max_iter=3).solve_linear(problem, start)
+        return interior_point_fallback(problem, unfinished, 1e-9, control)
 
-    found = side_by_side(solve, problems, 2, RunControl(callback=show))
-    assert Status.INTERRUPTED in [solution.status for solution in found]
-    assert max(most) == 1
+    solutions = solve_in_parallel(solve, problems, [None] * 3, 2, RunControl(callback=callback))
+    assert Status.INTERRUPTED in [solution.status for solution in solutions]
+    assert max(concurrent) == 1

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 import hinge
 from hinge import Status
 from hinge.control import RunControl
-from hinge.estimators.linear.batch import one_by_one, side_by_side
+from hinge.estimators.linear.batch import solve_in_order, solve_in_parallel
 from hinge.formulations import linear_classification, linear_regression
 from hinge.problems import Bias, CrammerSingerProblem
 from hinge.solvers import CoordinateDescent
@@ -95,18 +95,22 @@ class TestLimitsOfIterations:
         assert model.status_ is Status.MAX_ITER
 
 
-@pytest.mark.parametrize("runs", [one_by_one, side_by_side])
-def test_a_callback_may_stop_between_two_machines(runs):
-    """It sees the end of every machine; those after a no are not begun."""
+@pytest.mark.parametrize("parallel", [False, True])
+def test_a_callback_can_stop_between_two_problems(parallel):
+    """It is called at the end of every problem; after it returns False, no further problem is solved."""
     X, y = make_classification(60, n_informative=5, n_classes=4, random_state=0)
     problems = [linear_classification(X, np.where(y == k, 1.0, -1.0), np.ones(60), "hinge") for k in range(4)]
-    begun = []
+    started = []
 
-    def solve(k, threads, control):
-        begun.append(k)
-        return CoordinateDescent(threads=threads).solve_linear(problems[k])  # says nothing on the way
+    def solve(problem, start, control):
+        started.append(problem)
+        return CoordinateDescent().solve_linear(problem, start)  # without the callback
 
-    found = runs(solve, problems, 1, RunControl(callback=lambda snapshot: len(begun) < 2))
-    assert begun == [0, 1]
-    assert [solution.status for solution in found] == [Status.SOLVED] * 2 + [Status.INTERRUPTED] * 2
-    assert not any(np.any(solution.weights) for solution in found[2:])
+    control = RunControl(callback=lambda snapshot: len(started) < 2)
+    if parallel:
+        solutions = solve_in_parallel(solve, problems, [None] * 4, 1, control)
+    else:
+        solutions = solve_in_order(solve, problems, [None] * 4, control)
+    assert len(started) == 2
+    assert [solution.status for solution in solutions] == [Status.SOLVED] * 2 + [Status.INTERRUPTED] * 2
+    assert not any(np.any(solution.weights) for solution in solutions[2:])

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from inspect import Parameter, signature
 from typing import Any, Protocol
 
 import numpy as np
@@ -138,9 +140,22 @@ SOLVER_RULES: dict[str, Rule] = {"shrinking": Flag(), "warm_start": Flag(), "ver
 
 
 def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
-    """Raise a TypeError or ValueError for the first parameter of the estimator that violates its rule."""
+    """Raise a TypeError or ValueError for the first parameter of the estimator that violates its rule.
+
+    Defaults satisfy the rules, so that only other values are checked.
+    """
+    defaults = _defaults(type(estimator))
     for name, rule in rules.items():
-        rule.check(name, getattr(estimator, name))
+        value = getattr(estimator, name)
+        if name not in defaults or value is not defaults[name]:
+            rule.check(name, value)
+
+
+@cache
+def _defaults(cls: type) -> dict[str, Any]:
+    """Return the default values of the parameters of a class."""
+    parameters = signature(cls).parameters.values()
+    return {p.name: p.default for p in parameters if p.default is not Parameter.empty}
 
 
 # ---- training data --------------------------------------------------------------------------------------------------

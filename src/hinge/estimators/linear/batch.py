@@ -1,4 +1,4 @@
-"""Several linear machines, one after another or side by side, and what is left of them when somebody stops."""
+"""Solving several linear problems, in order or in parallel, and the solutions that remain when a run is stopped."""
 
 from __future__ import annotations
 
@@ -9,77 +9,92 @@ from dataclasses import replace
 from typing import Any
 
 from hinge.control import RunControl
-from hinge.problems import LinearProblem, LinearSolution, Status, constant_function
+from hinge.problems import Array, LinearProblem, LinearSolution, Status, constant_function
 
-#: Seconds between two looks at whether a signal has come, while other threads work.
-POLL = 0.05
+#: Seconds between two checks of the interrupt flag while other threads solve.
+POLL_PERIOD = 0.05
 
-#: (machine, threads, control) → its solution.
-Solve = Callable[[int, int, RunControl], LinearSolution]
+#: (problem, initial dual point, control) → solution.
+Solve = Callable[[LinearProblem, Array | None, RunControl], LinearSolution]
 
 
-def one_by_one(
-    solve: Solve, problems: Sequence[LinearProblem], threads: int, control: RunControl
+def report_end(solution: LinearSolution, control: RunControl) -> bool:
+    """Report the last snapshot of a run; False if the callback asks to stop."""
+    return control.callback is None or not len(solution.history) or control.report(solution.history.last())
+
+
+def solve_in_order(
+    solve: Solve, problems: Sequence[LinearProblem], starts: Sequence[Array | None], control: RunControl
 ) -> list[LinearSolution]:
-    """One machine after another. Who is stopped keeps what there is: those not begun are constant functions."""
-    found: list[LinearSolution | None] = [None] * len(problems)
-    for k in range(len(problems)):
-        solution = found[k] = solve(k, threads, control)  # ends at once where a signal came between two machines
-        if solution.status is Status.INTERRUPTED:
+    """Solve the problems one after the other, until a run is interrupted or the callback returns False."""
+    solutions: list[LinearSolution] = []
+    for problem, start in zip(problems, starts, strict=True):
+        solution = solve(problem, start, control)  # returns at once if the interrupt flag was set before
+        solutions.append(solution)
+        if solution.status is Status.INTERRUPTED or not report_end(solution, control):
             break
-        if len(solution.history) and not control.report(solution.history.last()):
-            break
-    return _completed(found, problems, control)
+    return _complete(solutions, problems, control)
 
 
-def side_by_side(
-    solve: Solve, problems: Sequence[LinearProblem], threads: int, control: RunControl
+def solve_in_parallel(
+    solve: Solve,
+    problems: Sequence[LinearProblem],
+    starts: Sequence[Array | None],
+    threads: int,
+    control: RunControl,
 ) -> list[LinearSolution]:
-    """One machine per thread; Ctrl-C reaches the calling thread, which asks the others to stop and waits for them."""
-    stop, one_at_a_time = threading.Event(), threading.Lock()  # monitors know nothing of threads
-    machines = len(problems)
-    share = max(1, threads // machines)
+    """Solve every problem in a task of a thread pool.
 
-    def go_on(snapshot: dict[str, Any]) -> bool:
-        with one_at_a_time:
+    The calling thread receives Ctrl-C, stops the other threads and waits for them. Calls of the callback do not
+    overlap; if it returns False, all runs stop.
+    """
+    stop, callback_lock = threading.Event(), threading.Lock()
+
+    def report(snapshot: dict[str, Any]) -> bool:
+        with callback_lock:
             if not control.report(snapshot):
                 stop.set()
         return not stop.is_set()
 
+    part = control.with_callback(report)
+
     def run(k: int) -> LinearSolution | None:
-        solution = None if stop.is_set() else solve(k, share, control.with_callback(go_on))
-        if solution is not None and solution.status is not Status.INTERRUPTED and len(solution.history):
-            go_on(solution.history.last())
+        if stop.is_set():
+            return None
+        solution = solve(problems[k], starts[k], part)
+        if solution.status is not Status.INTERRUPTED:
+            report_end(solution, part)
         return solution
 
-    with ThreadPoolExecutor(min(threads, machines)) as pool:
-        waiting = [pool.submit(run, k) for k in range(machines)]
+    with ThreadPoolExecutor(min(threads, len(problems))) as pool:
+        futures = [pool.submit(run, k) for k in range(len(problems))]
         try:
-            _wait(waiting, control)
-        finally:  # a second Ctrl-C, too, must not wait for all of them
-            if not all(future.done() for future in waiting):
+            _wait(futures, control)
+        finally:  # after a second Ctrl-C, too, the threads must end soon
+            if not all(future.done() for future in futures):
                 stop.set()
-    return _completed([future.result() for future in waiting], problems, control)
+    return _complete([future.result() for future in futures], problems, control)
 
 
-def _wait(waiting: Sequence[Future[Any]], control: RunControl) -> None:
-    """Until all are done, or one has failed, or a signal has come."""
-    busy: Any = waiting
-    while busy and control.interrupt is None:
-        done, busy = wait(waiting, timeout=POLL, return_when=FIRST_EXCEPTION)
+def _wait(futures: Sequence[Future[Any]], control: RunControl) -> None:
+    """Wait until all tasks are done, one has failed, or the interrupt flag is set."""
+    pending: Any = futures
+    while pending and control.interrupt is None:
+        done, pending = wait(futures, timeout=POLL_PERIOD, return_when=FIRST_EXCEPTION)
         if any(future.exception() is not None for future in done):
             return
 
 
-def _completed(
-    found: Sequence[LinearSolution | None], problems: Sequence[LinearProblem], control: RunControl
+def _complete(
+    solutions: Sequence[LinearSolution | None], problems: Sequence[LinearProblem], control: RunControl
 ) -> list[LinearSolution]:
-    """Constant functions for those not begun; an interrupt is kept, for `fit` to raise when the model is in place."""
-    solutions = [
+    """Add null models for problems without a solution, and the exception of an interrupt, which `fit` raises later."""
+    missing = [None] * (len(problems) - len(solutions))
+    completed = [
         constant_function(problem, Status.INTERRUPTED) if solution is None else solution
-        for solution, problem in zip(found, problems, strict=True)
+        for solution, problem in zip([*solutions, *missing], problems, strict=True)
     ]
     error = control.interrupt
     if error is None:
-        return solutions
-    return [replace(each, error=error) if each.status is Status.INTERRUPTED else each for each in solutions]
+        return completed
+    return [replace(each, error=error) if each.status is Status.INTERRUPTED else each for each in completed]

@@ -1,85 +1,100 @@
-"""`LinearSVC`."""
+"""Linear support vector classification: `LinearSVC`."""
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.control import RunControl, captures_signals
+from hinge.control import RunControl
 from hinge.estimators.common.progress import progress_callback
 from hinge.estimators.common.report import FitReport, rollback
-from hinge.estimators.common.validation import TrainingData, check_known_labels, labels_of, one_column, signs_of
-from hinge.estimators.linear.base import LinearMachine
+from hinge.estimators.common.validation import (
+    POSITIVE,
+    Choice,
+    ClassificationData,
+    ClassWeight,
+    Rule,
+    check_parameters,
+    signs_of,
+)
+from hinge.estimators.linear.base import (
+    INTERCEPT_RULES,
+    LINEAR_RULES,
+    LinearEstimator,
+    LinearLoss,
+    dense_weights,
+)
+from hinge.estimators.linear.training import (
+    initial_points,
+    intercept_kind,
+    make_solver,
+    selected_method,
+    stack_rows,
+    store_linear,
+    train_linear,
+    validate_linear_classification,
+)
 from hinge.formulations import linear_classification
-from hinge.losses import Form
 from hinge.problems import (
     Array,
     Certificate,
     CrammerSingerProblem,
     LinearProblem,
     certify_crammer_singer,
-    certify_linear,
     scaled,
 )
-from hinge.solvers import Monitor
-from hinge.validation import check_choice, check_number
 
 
-def _dense(weights: Any) -> Array:
-    return weights.toarray() if sp.issparse(weights) else np.asarray(weights)
-
-
-class LinearSVC(ClassifierMixin, LinearMachine):
+class LinearSVC(ClassifierMixin, LinearEstimator):
     """Linear support vector classification, for many samples and many features.
 
-    Minimises ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ(⟨w, xᵢ⟩ + b)), or the squares of the losses, and stops when the relative
-    duality gap is proven to be at most `tol`. The intercept is free unless `penalize_intercept` asks for LIBLINEAR's.
+    Minimises ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ(⟨w, xᵢ⟩ + b)), or the sum of the squared losses, and stops when the relative
+    duality gap is proven to be at most `tol`. The intercept is free unless `penalize_intercept` is True.
 
     Parameters
     ----------
     penalty : {"l2"}, default="l2"
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
     dual : "auto" or bool, default="auto"
-        scikit-learn's name for the choice of method: True descends on the dual, False is Newton on the primal.
+        The method, if `solver` is "auto", as in scikit-learn: True selects coordinate descent on the dual problem,
+        False Newton's method on the primal problem.
     tol : float, default=1e-4
-        Relative duality gap at which to stop: (primal − dual) / ((|primal| + |dual|) / 2). Where the optimum itself is
-        no more than rounding errors beside the losses of the zero function (below 1e-14 of them: a perfect fit with
-        weights close to zero), no relative gap can be reached or has a meaning; there a gap of that size is `SOLVED`
-        as well, and `certificate_` shows it as it is.
+        Relative duality gap at which the solver stops: (primal − dual) / ((|primal| + |dual|) / 2). If the optimal
+        value is below 1e-14 of the loss of w = 0 (a perfect fit with weights close to zero), it consists of rounding
+        errors. Then a gap of that size is `SOLVED` as well, and `certificate_` shows the relative gap.
     C : float, default=1.0
-        Price of an error. Multiplied by class and sample weights.
+        Cost of a margin error. Multiplied by class and sample weights.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
-        One machine per class against the rest, or one for all classes together (its loss is the hinge).
+        One problem per class against the rest, or one problem for all classes, with the hinge loss of Crammer and
+        Singer.
     fit_intercept : bool, default=True
     penalize_intercept : bool, default=False
-        Whether the intercept is the weight of a constant feature `intercept_scaling`, as in LIBLINEAR.
+        Whether the intercept is the weight of a constant feature with value `intercept_scaling`, as in LIBLINEAR.
     intercept_scaling : float, default=1.0
-        The constant feature where `penalize_intercept`; else it has no meaning.
+        The constant feature; not used unless `penalize_intercept` is True.
     class_weight : dict or "balanced", optional
     solver : {"auto", "descent", "newton"} or CoordinateDescent, default="auto"
-        "newton" is none for files that are held in parts, nor for all classes together: an error says so.
+        "newton" does not support files that are read in blocks, nor ``multi_class="crammer_singer"``.
     max_iter : int, default=1000
-        Epochs, Newton steps and interior point steps per machine, all together; −1 for no limit.
+        Limit of epochs, Newton steps and interior-point steps together, for each problem; −1 for no limit.
     max_time : float, optional
-        Seconds for the whole fit; the best model so far is kept.
+        Seconds for the whole fit. The best model found within this time is kept.
     cache_size : float or "auto", default="auto"
-        Where X is a memory map of a file: megabytes of it to hold at a time.
+        Megabytes of X to hold in memory at a time, if X is a memory map of a file.
     warm_start : bool, default=False
-        Start from the last solution, scaled to the new C.
+        Whether to start from the last solution, scaled to the new C.
     n_jobs : int, optional
-        Threads: classes side by side, and passes over the samples. The answer does not depend on it.
+        Threads. Classes are trained in parallel, and so are passes over the samples. The result does not depend on it.
     verbose : bool, default=False
-        Show one line of progress on standard error.
+        Whether to show a progress line on standard error.
     random_state : int, RandomState or None, default=None
-        Seed of the order of the samples; None is always the same one.
+        Seed of the order of the samples; None is a fixed seed.
 
     Attributes
     ----------
@@ -88,12 +103,12 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     classes_, n_iter_, n_features_in_
         As in scikit-learn.
     dual_coef_ : ndarray of shape (1 or n_classes, n_samples)
-        The dual point: signed, so that w = Σ dual_coef_ᵢ xᵢ at the optimum.
+        The dual point, with signs: w = Σ dual_coef_ᵢ xᵢ at the optimum.
     certificate_ : Certificate
-        Primal and dual value, gap, relative gap, KKT violation; `certificates_` has one per machine.
+        Primal and dual value, gap, relative gap and KKT violation; `certificates_` has one per problem.
     status_ : Status
     history_ : History
-        What `verbose` shows, as arrays; a list of them for several machines.
+        The recorded iterations, as arrays; a list of them for several problems.
 
     Examples
     --------
@@ -108,7 +123,15 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     True
     """
 
-    _loss_form: ClassVar[Form | None] = "margin"
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "penalty": Choice(("l2",)),
+        "C": POSITIVE,
+        "multi_class": Choice(("ovr", "crammer_singer")),
+        "class_weight": ClassWeight(),
+        "loss": LinearLoss("margin"),
+        **INTERCEPT_RULES,
+        **LINEAR_RULES,
+    }
 
     def __init__(
         self,
@@ -151,46 +174,15 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _check_parameters(self) -> None:
-        if self.penalty != "l2":
-            raise ValueError(
-                f"Unsupported set of arguments: penalty={self.penalty!r}, loss={self.loss!r}, dual={self.dual!r}; "
-                "linear machines of hinge have penalty='l2'"
-            )
-        check_number("C", self.C, 0.0, open_low=True)
-        check_choice("multi_class", self.multi_class, ("ovr", "crammer_singer"))
-        self._check_bias()
-        if isinstance(self.class_weight, dict):
-            for label, weight in self.class_weight.items():
-                check_number(f"class_weight[{label!r}]", weight, 0.0, open_low=True)
-        elif self.class_weight is not None:
-            check_choice("class_weight", self.class_weight, ("balanced",))
-        super()._check_parameters()
-
-    def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingData:
-        data = super()._validate(X, y, sample_weight, reset)
-        if not reset:
-            check_known_labels(data.y, self.classes_)
-        return data
-
-    def _validate_y(self, y: Any, n: int, reset: bool) -> NDArray[Any]:
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        y = one_column(y)
-        if y.dtype.kind not in "biuf" or not y.size:  # of numbers, `fit` asks the different labels
-            check_classification_targets(y)
-        return y
-
-    @captures_signals
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with labels y.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            float32 and float64 arrays, CSR matrices and memory maps of them are used as they are. Of an array in memory
-            that is mostly zeros the other values are kept in a row while `fit` runs, in at most half its memory.
-            With more than 1,200 features in memory inner products of some samples may be kept: at most 285 MB a thread.
+            float32 and float64 arrays, CSR matrices and memory maps of them are used without a copy. If most values of
+            an array in memory are zero, the others are stored while `fit` runs, in at most half its memory. With more
+            than 1,200 features in memory, inner products of samples may be stored: at most 285 MB per thread.
         y : array-like of shape (n_samples,)
             Labels of any type.
         sample_weight : array-like of shape (n_samples,), optional
@@ -200,114 +192,91 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         -------
         self
         """
-        self._fit(X, y, sample_weight).conclude(self, tol_bounds_gap=True)
+        check_parameters(self, self._rules)
+        control = RunControl(self.max_time)
+        with control.capture_signals():
+            report = self._fit(X, y, sample_weight, control)
+        report.conclude(self, tol_bounds_gap=True)
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any = None, callback: Monitor | None = None) -> FitReport:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, control: RunControl) -> FitReport:
+        """Train within the limits of `control`; valid parameters are assumed, and no warnings are issued."""
         with rollback(self):
             data = self._validate(X, y, sample_weight)
-            classes = labels_of(data.y)
-            if classes.dtype.kind == "f" and not np.all(np.isfinite(classes) & (classes == np.floor(classes))):
-                check_classification_targets(classes)
-            if len(classes) < 2:
-                raise ValueError(
-                    f"The number of classes has to be greater than one; got {len(classes)} class: every sample with a "
-                    f"positive weight is labelled {classes[0]!r}"
-                )
-            if hasattr(self, "classes_") and not np.array_equal(self.classes_, classes):
-                self.__dict__.pop("dual_coef_", None)  # no warm start across labels
-            self.classes_ = classes
-            self.class_weight_ = (
-                np.ones(len(classes))
-                if self.class_weight is None
-                else compute_class_weight(self.class_weight, classes=classes, y=data.y)
-            )
-            if self._together():
-                report = self._fit_together(data, callback)
-            else:
-                solutions, report = self._train(data, self._problems(data), callback)
-                weights = [solution.weights for solution in solutions]
-                self.coef_ = weights[0][None, :] if len(weights) == 1 else np.array(weights)
-                self._set_function(self.coef_, np.array([solution.offset for solution in solutions]))
+            if self._is_joint(data.classes):
+                return self._fit_crammer_singer(data, control)
+            solutions, report = train_linear(self, data, self._problems(data), selected_method(self), control)
+            coef, dual = stack_rows([s.weights for s in solutions]), stack_rows([s.beta for s in solutions])
+            store_linear(self, data, coef, np.array([s.offset for s in solutions]), dual, report)
         return report
 
-    def _together(self) -> bool:
-        return bool(self.multi_class == "crammer_singer" and len(self.classes_) > 2)
+    def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> ClassificationData:
+        return validate_linear_classification(self, X, y, sample_weight, reset)
 
-    def _method(self) -> str:
-        if not self._together():
-            return super()._method()
-        if self.solver == "newton":
-            raise ValueError(
-                "solver='newton' is no method for multi_class='crammer_singer': use solver='auto' or 'descent', or "
-                "multi_class='ovr'"
-            )
-        return self.solver  # `dual` has no meaning there, as in scikit-learn
+    def _is_joint(self, classes: NDArray[Any]) -> bool:
+        """Whether one problem contains all classes."""
+        return bool(self.multi_class == "crammer_singer" and len(classes) > 2)
 
-    def _costs(self, data: TrainingData) -> Array:
+    def _costs(self, data: ClassificationData) -> Array:
         cost = scaled(data.weight, self.C)
-        return cost if self.class_weight is None else cost * self.class_weight_[np.searchsorted(self.classes_, data.y)]
+        return cost if self.class_weight is None else cost * data.class_weight[np.searchsorted(data.classes, data.y)]
 
-    def _problems(self, data: TrainingData) -> list[LinearProblem]:
+    def _problems(self, data: ClassificationData) -> list[LinearProblem]:
         """Class 1 against class 0, or every class against the rest."""
         cost, loss = self._costs(data), self.loss
-        if self.multi_class == "crammer_singer":  # w_1 = -w_0 = w/2: docs/math (140)
+        if self.multi_class == "crammer_singer":  # two classes, w_1 = -w_0 = w/2: docs/math (140)
             cost, loss = 2 * cost, "hinge"
-        positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-        return [
-            linear_classification(
-                data.X,
-                signs_of(data.y, label, self.classes_),
-                cost,
-                loss,
-                self._bias(),
-                float(self.intercept_scaling),
+        bias, scale, problems = intercept_kind(self), float(self.intercept_scaling), []
+        for label in data.classes[1:] if len(data.classes) == 2 else data.classes:
+            sign = signs_of(data.y, label, data.classes)
+            problems.append(linear_classification(data.X, sign, cost, loss, bias, scale))
+        return problems
+
+    # ---- all classes in one problem -----------------------------------------------------------------------------
+
+    def _joint_problem(self, data: ClassificationData) -> CrammerSingerProblem:
+        label, cost = np.searchsorted(data.classes, data.y).astype(np.int32), np.ascontiguousarray(self._costs(data))
+        bias, scale = intercept_kind(self), float(self.intercept_scaling)
+        return CrammerSingerProblem(data.X, label, cost, len(data.classes), bias, scale)
+
+    def _fit_crammer_singer(self, data: ClassificationData, control: RunControl) -> FitReport:
+        if self.solver == "newton":
+            raise ValueError(
+                "solver='newton' does not support multi_class='crammer_singer': use solver='auto' or 'descent', or "
+                "multi_class='ovr'"
             )
-            for label in positive
-        ]
-
-    def _crammer_singer(self, data: TrainingData) -> CrammerSingerProblem:
-        label, cost = np.searchsorted(self.classes_, data.y).astype(np.int32), np.ascontiguousarray(self._costs(data))
-        return CrammerSingerProblem(
-            data.X, label, cost, len(self.classes_), self._bias(), float(self.intercept_scaling)
-        )
-
-    def _fit_together(self, data: TrainingData, callback: Monitor | None) -> FitReport:
-        problem = self._crammer_singer(data)
-        starts = self._warm_starts(data, len(self.classes_))
+        problem = self._joint_problem(data)
+        starts = initial_points(self, data, len(data.classes)) if self.warm_start else [None]
         start = None if starts[0] is None else np.array(starts).T
-        solver = self._solver(data.X, 1)
-        with nullcontext(callback) if callback is not None else progress_callback(self) as show:
-            solution = solver.solve_crammer_singer(problem, start, RunControl(self.max_time, show))
+        solver = make_solver(self, data.X, self.solver)  # `dual` is not used, as in scikit-learn
+        with progress_callback(self) as show:
+            solution = solver.solve_crammer_singer(problem, start, control.with_callback(control.callback or show))
         report = FitReport.of([solution], [solution.certificate(problem)])
-        report.store(self)
-        self._keep(data, solution.alpha.T)
-        self.coef_ = solution.weights
-        self._set_function(self.coef_, solution.offset)
+        store_linear(self, data, solution.weights, solution.offset, solution.alpha.T, report)
         return report
 
-    def _certify(self, data: TrainingData) -> list[Certificate]:
-        dual = self.dual_coef_[:, data.rows]
-        if self._together():
-            problem = self._crammer_singer(data)
-            return [certify_crammer_singer(problem, _dense(self.coef_), self.intercept_, dual.T)]
-        machines = zip(self._problems(data), _dense(self.coef_), self.intercept_, dual, strict=True)
-        return [certify_linear(problem, w, float(b), beta) for problem, w, b, beta in machines]
+    def _certificates(self, data: ClassificationData) -> list[Certificate]:
+        if not self._is_joint(data.classes):
+            return super()._certificates(data)
+        dual = self.dual_coef_[:, data.rows].T
+        return [certify_crammer_singer(self._joint_problem(data), dense_weights(self.coef_), self.intercept_, dual)]
+
+    # ---- the fitted model ---------------------------------------------------------------------------------------
 
     def sparsify(self) -> Self:
-        """Turn `coef_` into a CSR matrix, in place; where most weights are zero it takes less memory."""
+        """Convert `coef_` to a CSR matrix, in place. It needs less memory if most weights are zero."""
         check_is_fitted(self)
         self.coef_ = sp.csr_matrix(self.coef_)
         return self
 
     def densify(self) -> Self:
-        """Turn `coef_` back into an array."""
+        """Convert `coef_` back to an array."""
         check_is_fitted(self)
-        self.coef_ = _dense(self.coef_)
+        self.coef_ = dense_weights(self.coef_)
         return self
 
     def decision_function(self, X: Any) -> Array:
-        """⟨w, x⟩ + b: positive means ``classes_[1]`` with two classes; else one column per class."""
+        """⟨w, x⟩ + b: positive for ``classes_[1]`` if there are two classes; otherwise one column per class."""
         values = self._decide(X)
         return values.ravel() if values.shape[1] == 1 else values
 

@@ -30,12 +30,6 @@ FINE_TOL = 1e-4
 FLOAT32 = float(np.finfo(np.float32).eps) / 2
 
 
-def seconds_left(control: RunControl) -> float:
-    """Seconds until the deadline as the core takes them: −1 for no deadline."""
-    remaining = control.remaining()
-    return -1.0 if remaining is None else remaining
-
-
 def signed_bounds(problem: Problem) -> tuple[Array, Array]:
     """The boxes of β = sign ∘ α."""
     low, high = problem.Q.sign * problem.lower, problem.Q.sign * problem.upper
@@ -162,7 +156,7 @@ class SMO(Solver):
             stop_on_gap=self.stop == "gap",
             shrinking=self.shrinking,
             max_iterations=self.max_iter,
-            max_seconds=seconds_left(control),
+            max_seconds=control.max_seconds(),
             cache_bytes=cache_bytes(self.cache_size),
             double_rows=double,
             control=control,

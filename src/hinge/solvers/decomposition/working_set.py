@@ -13,7 +13,7 @@ from hinge.kernels import SubsetAccess, cache_bytes
 from hinge.problems import Array, Problem, Solution, Status
 from hinge.solvers.base import Capabilities, Start, check_threads
 from hinge.solvers.decomposition.run import DecompositionRun
-from hinge.solvers.decomposition.smo import POLISHED_N, SMO, seconds_left, signed_bounds
+from hinge.solvers.decomposition.smo import POLISHED_N, SMO, signed_bounds
 from hinge.solvers.diagonal import fold_diagonal, unfold_diagonal
 from hinge.solvers.feasibility import group_totals, groups_of
 
@@ -155,7 +155,7 @@ class WorkingSet(SMO):
             tolerance=self.tol,
             stop_on_gap=self.stop == "gap",
             shrinking=self.shrinking,
-            max_seconds=seconds_left(control),
+            max_seconds=control.max_seconds(),
             cache_bytes=cache_bytes(self.cache_size),
             size=self.size,
             threads=self.threads,

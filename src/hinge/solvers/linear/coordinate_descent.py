@@ -25,7 +25,6 @@ from hinge.problems import (
     linear_form,
 )
 from hinge.solvers.base import Capabilities, Solver, Start, check_threads
-from hinge.solvers.decomposition.smo import seconds_left
 from hinge.solvers.interior_point import crammer_singer
 from hinge.solvers.linear import small_problems
 from hinge.solvers.linear.centering import centered
@@ -173,7 +172,7 @@ class CoordinateDescent(Solver):
             tolerance=self.tol,
             method=METHODS["descent" if self.block_bytes > 0 else self.method],
             max_iterations=max_iter,
-            max_seconds=seconds_left(control),
+            max_seconds=control.max_seconds(),
             threads=self.threads,
             seed=self.seed,
             expansion=expansion,
@@ -222,7 +221,7 @@ class CoordinateDescent(Solver):
             alpha=alpha.ravel(),
             tolerance=self.tol,
             max_iterations=SLOW_EPOCHS if small and not 0 <= self.max_iter <= SLOW_EPOCHS else self.max_iter,
-            max_seconds=seconds_left(control),
+            max_seconds=control.max_seconds(),
             seed=self.seed,
             control=control,
         )

@@ -15,7 +15,6 @@ from hinge.kernels.samples import view
 from hinge.problems import Array, Diagonal, History, Problem, Solution, Status
 from hinge.solvers.base import Capabilities, Solver, Start
 from hinge.solvers.blas_threads import single_thread
-from hinge.solvers.decomposition.smo import seconds_left
 from hinge.solvers.diagonal import fold_diagonal
 from hinge.solvers.ranking.pair_newton import PairNewton, linear_features
 from hinge.solvers.refinement.polish import polish
@@ -195,7 +194,7 @@ class _Run:
             tolerance=solver.tol,
             stop_on_gap=solver.stop == "gap",
             max_iterations=epochs,
-            max_seconds=seconds_left(self.control),
+            max_seconds=self.control.max_seconds(),
             threads=solver.threads,
             seed=solver.seed,
             control=self.control,

@@ -1,0 +1,286 @@
+"""Training of linear estimators: validate the data, solve the problems, certify the solutions, store the model.
+
+Samples are not copied. X may be a memory map of a file that is larger than the memory: it is then read in blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_consistent_length, validate_data
+
+from hinge.control import RunControl
+from hinge.estimators.common.memory_map import block_bytes, check_finite, mapped_parts
+from hinge.estimators.common.progress import ProgressLine
+from hinge.estimators.common.report import FitReport
+from hinge.estimators.common.validation import (
+    FLOATS,
+    ClassificationData,
+    TrainingData,
+    check_known_labels,
+    class_labels,
+    class_weights,
+    is_plain,
+    labels_of,
+    too_few_classes,
+)
+from hinge.estimators.linear.batch import report_end, solve_in_order, solve_in_parallel
+from hinge.kernels.samples import all_finite
+from hinge.problems import Array, Bias, LinearProblem, LinearSolution
+from hinge.solvers import CoordinateDescent
+from hinge.validation import check_sample_weight
+
+#: Arrays with more values than this are checked for NaN and infinity on several threads.
+PARALLEL_CHECK_VALUES = 4_000_000
+
+
+# ---- validation -----------------------------------------------------------------------------------------------------
+
+
+def validate_linear(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    check_targets: Callable[[str, Any, int], NDArray[Any]],
+    reset: bool = True,
+) -> TrainingData:
+    """Validate X, y and the sample weights, and leave out samples of weight zero.
+
+    With `reset` the estimator receives `n_features_in_` and the number of samples; otherwise X is compared with them.
+    Equal weights are a broadcast scalar, without memory for every sample.
+    """
+    X = validate_samples(estimator, X, reset)
+    n = int(X.shape[0])
+    y = check_targets(type(estimator).__name__, y, n)
+    if len(y) != n:
+        check_consistent_length(X, y)
+    if reset:
+        estimator._n_seen = n
+    elif n != estimator._n_seen:
+        raise ValueError(f"X has {n} samples, but fit was given {estimator._n_seen}; pass the training data")
+    if sample_weight is None:
+        return TrainingData(X, y, np.broadcast_to(1.0, n), np.arange(n))
+    weight = check_sample_weight(sample_weight, n)
+    rows = np.flatnonzero(weight > 0)
+    if len(rows) == n:
+        return TrainingData(X, y, weight, rows)
+    return TrainingData(X[rows], y[rows], weight[rows], rows)
+
+
+def validate_linear_classification(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, reset: bool = True
+) -> ClassificationData:
+    """Validate training data with class labels; see `validate_linear`."""
+    data = validate_linear(estimator, X, y, sample_weight, class_labels, reset)
+    if reset:
+        classes = labels_of(data.y)
+        if len(classes) < 2:
+            raise too_few_classes(classes, y)
+        by_class = class_weights(estimator.class_weight, classes, data.y)
+    else:
+        classes, by_class = estimator.classes_, estimator.class_weight_
+        check_known_labels(data.y, classes)
+    return ClassificationData(data.X, data.y, data.weight, data.rows, classes, by_class)
+
+
+def validate_samples(estimator: Any, X: Any, reset: bool) -> Any:
+    """Validate X without a copy if possible; with `reset` the estimator receives the number and names of features."""
+    if _may_be_mapped(X):
+        parts = mapped_parts(X)
+        if parts is not None and min(X.shape) > 0:  # possibly larger than memory; the compiled core checks the indices
+            check_finite(parts[0])
+            validate_data(estimator, X, skip_check_array=True, reset=reset)
+            return X
+    if _needs_no_conversion(X, estimator.n_jobs, reset):
+        if reset:
+            vars(estimator).pop("feature_names_in_", None)
+            estimator.n_features_in_ = X.shape[1]
+        else:
+            validate_data(estimator, X, skip_check_array=True, reset=False)
+        return X
+    return validate_data(estimator, X, dtype=FLOATS, order="C", accept_sparse="csr", reset=reset)
+
+
+def _may_be_mapped(X: Any) -> bool:
+    """Whether X can be a memory map of a file: arrays that own their memory are not."""
+    return not (type(X) is np.ndarray and X.base is None)
+
+
+def _needs_no_conversion(X: Any, n_jobs: int | None, reset: bool) -> bool:
+    threads = effective_n_jobs(n_jobs) if getattr(X, "size", 0) > PARALLEL_CHECK_VALUES else 1
+    if not (sp.issparse(X) and X.format in ("csr", "csc")):
+        return is_plain(X, threads)
+    # Training checks the column indices of a CSR matrix with valid rows itself. Other invalid indices must not reach
+    # compiled code.
+    rows_valid = reset and _has_valid_rows(X)
+    X.check_format(full_check=not rows_valid)
+    return rows_valid and min(X.shape) > 0 and all_finite(X, threads)
+
+
+def _has_valid_rows(X: Any) -> bool:
+    """Whether X is a CSR matrix of floats whose rows do not overlap."""
+    return X.format == "csr" and X.ndim == 2 and X.dtype in FLOATS and bool(np.all(X.indptr[1:] >= X.indptr[:-1]))
+
+
+# ---- problem and solver ---------------------------------------------------------------------------------------------
+
+
+def intercept_kind(estimator: Any) -> Bias:
+    """How the intercept enters the problem, from `fit_intercept` and `penalize_intercept`."""
+    if not estimator.fit_intercept:
+        return Bias.NONE
+    return Bias.PENALISED if estimator.penalize_intercept else Bias.FREE
+
+
+def selected_method(estimator: Any) -> str:
+    """The method of the solver. scikit-learn's parameter `dual` selects it if `solver` is "auto"."""
+    if estimator.solver != "auto" or isinstance(estimator.dual, str):
+        return estimator.solver
+    return "descent" if estimator.dual else "newton"
+
+
+def make_solver(estimator: Any, X: Any, method: str, threads: int = 1) -> CoordinateDescent:
+    """Return the solver of an estimator: its `solver` parameter if that is an object, or one with this method."""
+    if isinstance(estimator.solver, CoordinateDescent):
+        return estimator.solver
+    in_blocks = block_bytes(X, estimator.cache_size) if _may_be_mapped(X) else 0
+    if in_blocks and method == "newton":
+        argument = "solver='newton'" if estimator.solver == "newton" else f"dual={estimator.dual!r}"
+        raise ValueError(
+            f"{argument} selects Newton's method, which needs all samples in memory, but X is a memory map of a file "
+            "that is read in blocks; use solver='auto' or 'descent', a cache_size of more than twice the file, or load "
+            "the file with np.array(X) or X.copy()"
+        )
+    seed = 0
+    if estimator.random_state is not None:
+        seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
+    return CoordinateDescent(
+        tol=float(estimator.tol),
+        method=method,
+        max_iter=int(estimator.max_iter),
+        threads=threads,
+        seed=seed,
+        block_bytes=in_blocks,
+    )
+
+
+# ---- training -------------------------------------------------------------------------------------------------------
+
+
+def train_linear(
+    estimator: Any,
+    data: TrainingData,
+    problems: Sequence[LinearProblem],
+    method: str,
+    control: RunControl,
+    correct: Callable[[LinearProblem, LinearSolution], LinearSolution] | None = None,
+) -> tuple[list[LinearSolution], FitReport]:
+    """Solve the problems of an estimator and certify their solutions.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its parameters are valid. Its last dual point is the initial point if `warm_start` is True.
+    data : TrainingData
+    problems : sequence of LinearProblem
+        They share the samples. Several are solved in parallel if there are several threads.
+    method : {"auto", "descent", "newton"}
+        The method of the solver, unless the estimator has a solver object.
+    control : RunControl
+        A verbose estimator shows a progress line, unless `control` has a callback.
+    correct : callable, optional
+        (problem, solution) → solution, applied before the certificates are computed.
+    """
+    threads, count = effective_n_jobs(estimator.n_jobs), len(problems)
+    parallel = min(threads, count)
+    solver = make_solver(estimator, data.X, method, threads if parallel == 1 else max(1, threads // count))
+    starts = initial_points(estimator, data, count) if estimator.warm_start else [None] * count
+    if estimator.verbose and control.callback is None:
+        with ProgressLine(type(estimator).__name__) as line:
+            solutions = _solve(solver, problems, starts, parallel, control.with_callback(line.update))
+    else:
+        solutions = _solve(solver, problems, starts, parallel, control)
+    if correct is not None:
+        solutions = [correct(problem, solution) for problem, solution in zip(problems, solutions, strict=True)]
+    certificates = [solution.certificate(problem) for problem, solution in zip(problems, solutions, strict=True)]
+    return solutions, FitReport.of(solutions, certificates)
+
+
+def _solve(
+    solver: CoordinateDescent,
+    problems: Sequence[LinearProblem],
+    starts: Sequence[Array | None],
+    parallel: int,
+    control: RunControl,
+) -> list[LinearSolution]:
+    """Solve the problems, up to `parallel` of them at a time."""
+    if parallel > 1:
+        return solve_in_parallel(solver.solve_linear, problems, starts, parallel, control)
+    if len(problems) > 1:
+        return solve_in_order(solver.solve_linear, problems, starts, control)
+    solution = solver.solve_linear(problems[0], starts[0], control)
+    if control.callback is not None:
+        report_end(solution, control)
+    return [solution]
+
+
+def initial_points(estimator: Any, data: TrainingData, count: int) -> Sequence[Array | None]:
+    """The dual points of the last fit, scaled to the new C; None if the samples or the classes are different."""
+    last = vars(estimator).get("dual_coef_")
+    if last is None or last.shape != (count, estimator._n_seen) or _has_other_classes(estimator, data):
+        return [None] * count
+    with np.errstate(over="ignore", invalid="ignore"):
+        starts = cost_scale(estimator) / estimator._fit_cost * last[:, data.rows]
+    return list(starts) if np.isfinite(starts).all() else [None] * count
+
+
+def _has_other_classes(estimator: Any, data: TrainingData) -> bool:
+    return isinstance(data, ClassificationData) and not np.array_equal(estimator.classes_, data.classes)
+
+
+def cost_scale(estimator: Any) -> float:
+    """C of the estimator, to which its dual point is proportional; 1 for one-class classification."""
+    return float(vars(estimator).get("C", 1.0))
+
+
+def store_linear(
+    estimator: Any, data: TrainingData, coef: Array, intercept: Array, dual: Array, report: FitReport
+) -> None:
+    """Set the fitted attributes of an estimator.
+
+    Parameters
+    ----------
+    coef : ndarray
+        `coef_`: the weights, in the shape that the estimator documents.
+    intercept : ndarray of shape (n_functions,)
+    dual : ndarray of shape (n_functions, n_samples)
+        The dual point of the samples in `data`. Samples of weight zero have zeros in `dual_coef_`.
+    report : FitReport
+    """
+    if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+        raise ValueError(
+            "The weights or intercepts are not finite. The input data may contain large values and need to be "
+            "preprocessed."
+        )
+    estimator.coef_, estimator.intercept_ = coef, np.asarray(intercept, dtype=np.float64)
+    if dual.shape[1] == estimator._n_seen:
+        estimator.dual_coef_ = np.ascontiguousarray(dual)
+    else:
+        estimator.dual_coef_ = np.zeros((len(dual), estimator._n_seen))
+        estimator.dual_coef_[:, data.rows] = dual
+    estimator._fit_cost = cost_scale(estimator)
+    if isinstance(data, ClassificationData):
+        estimator.classes_, estimator.class_weight_ = data.classes, data.class_weight
+    report.store(estimator)
+
+
+def stack_rows(arrays: Sequence[Array]) -> Array:
+    """Return arrays as the rows of a matrix, without a copy if there is one."""
+    return arrays[0][None, :] if len(arrays) == 1 else np.array(arrays)
