@@ -1,4 +1,4 @@
-"""Fixtures of more than one file."""
+"""Fixtures of the estimator tests."""
 
 import signal
 
@@ -9,10 +9,10 @@ from reference.invalid_input import SECONDS
 
 @pytest.fixture
 def bounded_time():
-    """Whatever the input, the answer comes within seconds: an alarm interrupts Python and the core alike."""
+    """Fail after `SECONDS`: an alarm interrupts Python and the compiled core."""
 
     def too_late(signum, frame):
-        raise TimeoutError(f"no answer within {SECONDS} s")
+        raise TimeoutError(f"no result within {SECONDS} s")
 
     before = signal.signal(signal.SIGALRM, too_late)
     signal.alarm(SECONDS)

@@ -1,10 +1,9 @@
-"""scikit-learn's own SVM tests with its kernel and linear machines replaced by hinge's.
+"""scikit-learn's tests of its SVM estimators, run with the estimators of hinge.
 
     python tests/estimators/sklearn_suite.py [options of pytest]
 
-As a pytest plugin this module puts hinge's classes into `sklearn.svm` before the tests import them, and marks
-every test of `EXCEPTIONS` as one that must fail: an exception that would pass, or whose test is gone, is an
-error, so the list cannot rot.
+As a pytest plugin, this module replaces classes in `sklearn.svm` before the tests import them. The tests in
+`EXCEPTIONS` are expected to fail. An exception that passes, or whose test does not exist, is an error.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from pathlib import Path
 NAMES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "LinearSVC", "LinearSVR")
 MODULES = ("sklearn.svm.tests.test_svm", "sklearn.svm.tests.test_sparse")
 
-L1 = "asks for penalty='l1', which linear machines of hinge do not have"
-PROBABILITY = "asks for probability=True (deprecated by scikit-learn 1.9, not in hinge)"
-NEGATIVE = "negative sample weights are an error in hinge (scikit-learn drops those samples silently)"
+L1 = "uses penalty='l1', which hinge does not support"
+PROBABILITY = "uses probability=True (deprecated in scikit-learn 1.9, not in hinge)"
+NEGATIVE = "negative sample weights are an error in hinge (scikit-learn ignores these samples)"
 EXCEPTIONS = {
     "test_svm.py::test_probability": PROBABILITY,
     "test_svm.py::test_hasattr_predict_proba": PROBABILITY,
@@ -33,17 +32,17 @@ EXCEPTIONS = {
     "test_svm.py::test_negative_weights_svc_leave_just_one_label": NEGATIVE,
     "test_svm.py::test_negative_weights_svc_leave_two_labels[partial-mask-label-1": NEGATIVE,
     "test_svm.py::test_negative_weight_equal_coeffs[partial-mask-label-1": NEGATIVE,
-    "test_svm.py::test_custom_kernel_not_array_input[SVC": "its kernel is right between equal lists "
-    "only; hinge asks for the columns of the support vectors",
+    "test_svm.py::test_custom_kernel_not_array_input[SVC": "its kernel is correct for equal lists only; "
+    "hinge evaluates it for the support vectors",
     "test_svm.py::test_linearsvc_parameters[42-False-l1-squared_hinge": L1,
-    "test_svm.py::test_linearsvc_parameters[42-False-l2-hinge": "expects hinge with dual=False to be refused; "
-    "Newton's method of hinge can do it",
+    "test_svm.py::test_linearsvc_parameters[42-False-l2-hinge": "expects an error for loss='hinge' with "
+    "dual=False, which hinge supports",
     "test_svm.py::test_linearsvc": L1,
     "test_svm.py::test_dense_liblinear_intercept_handling": L1,
     "test_sparse.py::test_sparse_liblinear_intercept_handling": L1,
     "test_svm.py::test_linearsvm_liblinear_sample_weight[42-LinearSVC-params0": L1,
-    "test_svm.py::test_linear_svm_convergence_warnings": "expects the warning to be of Liblinear",
-    "test_svm.py::test_svr_errors": "fits on a callable kernel of the wrong shape, which hinge refuses",
+    "test_svm.py::test_linear_svm_convergence_warnings": "expects a warning that names Liblinear",
+    "test_svm.py::test_svr_errors": "fits a callable kernel of the wrong shape, which hinge rejects",
 }
 
 
@@ -70,21 +69,21 @@ def pytest_collection_modifyitems(config, items):
             unseen.discard(test)
             item.add_marker(pytest.mark.xfail(reason=EXCEPTIONS[test], strict=True))
     if unseen and not config.option.keyword:
-        raise pytest.UsageError(f"excepted tests that scikit-learn no longer has: {sorted(unseen)}")
+        raise pytest.UsageError(f"EXCEPTIONS contains tests that scikit-learn does not have: {sorted(unseen)}")
 
 
 def run(arguments=(), **options):
-    """Run the two modules in a fresh interpreter; returns the completed process."""
+    """Run the two modules in a new interpreter and return the completed process."""
     with tempfile.TemporaryDirectory() as folder:
-        here = Path(__file__).resolve()
-        start = f"import sys; sys.path.insert(0, {str(here.parent)!r}); import pytest; "
+        this = Path(__file__).resolve()
+        start = f"import sys; sys.path.insert(0, {str(this.parent)!r}); import pytest; "
         start += "sys.exit(pytest.main(sys.argv[1:]))"
         command = [
             sys.executable,
             "-c",
             start,
             "-p",
-            here.stem,
+            this.stem,
             "-p",
             "no:cacheprovider",
             "-c",

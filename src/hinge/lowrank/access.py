@@ -30,7 +30,7 @@ class LowRankAccess:
         return len(self.origin.residual) if self.index is None else len(self.index)
 
     @property
-    def quick(self) -> bool:
+    def compiled(self) -> bool:
         return True
 
     @cached_property

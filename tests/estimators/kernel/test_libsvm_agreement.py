@@ -1,4 +1,4 @@
-"""The dual objective agrees with LIBSVM's and with clarabel's to 1e-6 relative, at tol=1e-6."""
+"""The dual objective agrees with LIBSVM and clarabel to a relative difference of 1e-6."""
 
 import numpy as np
 import pytest
@@ -8,34 +8,34 @@ from reference.agreement import agree, random_case
 from reference.benchmark_data import data_folder, small_cases
 
 TOL = 1e-6
-SECONDS = 5.0  # a limit for the hopeless only: what is solved takes milliseconds
+SECONDS = 5.0  # time limit; fits take milliseconds
 
 
-def explain(case, found):
+def describe(case, agreement):
     return (
-        f"{case.name} {case.label} {case.options}: hinge {found.value!r}, LIBSVM {found.libsvm!r}, "
-        f"clarabel {found.clarabel!r} ± {found.error:.1g}; "
-        f"infeasible by {found.infeasibility:.1g}, gap {found.gap:.1g}"
+        f"{case.name} {case.label} {case.options}: hinge {agreement.value!r}, LIBSVM {agreement.libsvm!r}, "
+        f"clarabel {agreement.clarabel!r} ± {agreement.error:.1g}; "
+        f"infeasible by {agreement.infeasibility:.1g}, gap {agreement.gap:.1g}"
     )
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_random_problems(seed):
+def test_random_problems_agree(seed):
     case = random_case(seed)
-    model, found = agree(case, hinge, tol=TOL, max_time=SECONDS)
-    assert found.holds(TOL), explain(case, found)
+    model, agreement = agree(case, hinge, tol=TOL, max_time=SECONDS)
+    assert agreement.holds(TOL), describe(case, agreement)
     assert model.status_ is hinge.Status.SOLVED
-    # the certificate speaks of the same optimum
-    assert model.certificate_.dual == pytest.approx(found.value, rel=1e-6, abs=found.floor)
-    slack = TOL * max(abs(found.clarabel), found.floor) + found.error
-    assert model.certificate_.dual <= found.clarabel + slack
-    assert model.certificate_.primal >= found.clarabel - slack
+    # the certificate encloses the same optimum
+    assert model.certificate_.dual == pytest.approx(agreement.value, rel=1e-6, abs=agreement.floor)
+    slack = TOL * max(abs(agreement.clarabel), agreement.floor) + agreement.error
+    assert model.certificate_.dual <= agreement.clarabel + slack
+    assert model.certificate_.primal >= agreement.clarabel - slack
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(data_folder() is None, reason="the shared data sets are not beside the repository")
+@pytest.mark.skipif(data_folder() is None, reason="the benchmark data are not available")
 @pytest.mark.parametrize("case", small_cases(), ids=lambda case: f"{case.label}-{case.name}")
-def test_small_data_sets(case):
-    model, found = agree(case, hinge, tol=TOL, max_time=12 * SECONDS)
-    assert found.holds(TOL), explain(case, found)
+def test_benchmark_data_agree(case):
+    model, agreement = agree(case, hinge, tol=TOL, max_time=12 * SECONDS)
+    assert agreement.holds(TOL), describe(case, agreement)
     assert np.isfinite(model.certificate_.gap)

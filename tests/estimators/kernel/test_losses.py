@@ -1,4 +1,4 @@
-"""`SVC` and `SVR` with other losses: what is promised for the hinge holds for all of them."""
+"""`SVC` and `SVR` with all losses: certificates, weights, files, time limits and errors."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def curve(n=60, seed=0):
 
 
 @pytest.mark.parametrize("loss", CLASSIFIERS)
-def test_classification(loss):
+def test_classification_is_certified(loss):
     X, y, weight = blobs()
     model = SVC(C=3.0, loss=loss, class_weight={0: 2.0}).fit(X, y, weight)
     assert model.status_ is Status.SOLVED
     assert model.certificate_.relative_gap < 1e-6
-    again = model.certify(X, y, weight)
-    assert again.relative_gap < 1e-6
-    assert again.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
+    recomputed = model.certify(X, y, weight)
+    assert recomputed.relative_gap < 1e-6
+    assert recomputed.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
     assert len(model.certificates_) == 3
     assert not hasattr(model, "equivalent_nu_")
     assert model.score(X, y) > 0.7
@@ -50,54 +50,54 @@ def test_classification(loss):
 
 
 @pytest.mark.parametrize("options", REGRESSORS, ids=lambda o: o["loss"])
-def test_regression(options):
+def test_regression_is_certified_and_weights_are_repetitions(options):
     X, y, weight = curve()
     model = SVR(C=3.0, epsilon=0.05, **options).fit(X, y, weight)
     assert model.status_ is Status.SOLVED
-    again = model.certify(X, y, weight)
-    assert again.relative_gap < 1e-6
-    assert again.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
-    twice = np.repeat(np.arange(60), 2)
+    recomputed = model.certify(X, y, weight)
+    assert recomputed.relative_gap < 1e-6
+    assert recomputed.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
+    repeated = np.repeat(np.arange(60), 2)
     weights = np.ones(120) * 0.5
-    halves = SVR(C=3.0, epsilon=0.05, **options).fit(X[twice], y[twice], weights)
-    whole = SVR(C=3.0, epsilon=0.05, **options).fit(X, y)
-    np.testing.assert_allclose(halves.predict(X), whole.predict(X), atol=2e-4)
+    half_weights = SVR(C=3.0, epsilon=0.05, **options).fit(X[repeated], y[repeated], weights)
+    unweighted = SVR(C=3.0, epsilon=0.05, **options).fit(X, y)
+    np.testing.assert_allclose(half_weights.predict(X), unweighted.predict(X), atol=2e-4)
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
-def test_a_sample_of_weight_zero_is_not_there(loss):
+def test_zero_weight_removes_a_sample(loss):
     X, y, weight = blobs(classes=2)
     weight[::5] = 0
     kept = weight > 0
-    there = SVC(C=2.0, gamma=0.3, loss=loss).fit(X, y, weight)
-    gone = SVC(C=2.0, gamma=0.3, loss=loss).fit(X[kept], y[kept], weight[kept])
-    np.testing.assert_allclose(there.decision_function(X), gone.decision_function(X), atol=1e-7)
+    weighted = SVC(C=2.0, gamma=0.3, loss=loss).fit(X, y, weight)
+    removed = SVC(C=2.0, gamma=0.3, loss=loss).fit(X[kept], y[kept], weight[kept])
+    np.testing.assert_allclose(weighted.decision_function(X), removed.decision_function(X), atol=1e-7)
 
 
-def test_squared_hinge_is_that_of_liblinear():
+def test_squared_hinge_is_not_worse_than_liblinear():
     X, y, _ = blobs(classes=2)
-    X1 = np.hstack([X, np.ones((60, 1))])  # liblinear penalises the intercept: give both a feature instead of one
-    own = SVC(C=0.5, kernel="linear", loss="squared_hinge", tol=1e-8).fit(X1, y)
-    w, b = own.coef_[0], own.intercept_[0]
+    X1 = np.hstack([X, np.ones((60, 1))])  # LIBLINEAR penalizes its intercept: both get a constant feature instead
+    model = SVC(C=0.5, kernel="linear", loss="squared_hinge", tol=1e-8).fit(X1, y)
+    w, b = model.coef_[0], model.intercept_[0]
     margins = np.where(y == 1, 1, -1) * (X1 @ w + b)
     objective = 0.5 * w @ w + 0.5 * np.sum(np.maximum(0, 1 - margins) ** 2)
-    assert own.certificate_.primal == pytest.approx(objective, rel=1e-8)
-    other = LinearSVC(C=0.5, fit_intercept=False, dual=True, tol=1e-10, max_iter=100000).fit(X1, y)
-    theirs = 0.5 * other.coef_[0] @ other.coef_[0]
-    theirs += 0.5 * np.sum(np.maximum(0, 1 - np.where(y == 1, 1, -1) * (X1 @ other.coef_[0])) ** 2)
-    assert objective <= theirs  # a free intercept can only help
+    assert model.certificate_.primal == pytest.approx(objective, rel=1e-8)
+    peer = LinearSVC(C=0.5, fit_intercept=False, dual=True, tol=1e-10, max_iter=100000).fit(X1, y)
+    peer_objective = 0.5 * peer.coef_[0] @ peer.coef_[0]
+    peer_objective += 0.5 * np.sum(np.maximum(0, 1 - np.where(y == 1, 1, -1) * (X1 @ peer.coef_[0])) ** 2)
+    assert objective <= peer_objective  # a free intercept can only decrease the objective
 
 
-def test_the_gaussian_loss_is_a_linear_system():
+def test_gaussian_loss_is_the_solution_of_a_linear_system():
     X, y, _ = curve()
     model = SVR(C=5.0, gamma=1.0, loss="gaussian").fit(X, y)
     K = np.exp(-1.0 * np.sum((X[:, None] - X[None]) ** 2, axis=2))
     system = np.block([[K + np.eye(60) / 5.0, np.ones((60, 1))], [np.ones((1, 60)), np.zeros((1, 1))]])
-    answer = np.linalg.solve(system, np.r_[y, 0.0])
-    np.testing.assert_allclose(model.predict(X), K @ answer[:60] + answer[60], atol=1e-10)
+    solution = np.linalg.solve(system, np.r_[y, 0.0])
+    np.testing.assert_allclose(model.predict(X), K @ solution[:60] + solution[60], atol=1e-10)
 
 
-def test_one_tube_for_each_sample():
+def test_epsilon_for_each_sample():
     X, y, weight = curve()
     epsilon = np.linspace(0, 0.3, 60)
     weight[7] = 0
@@ -117,7 +117,7 @@ def test_one_tube_for_each_sample():
 
 
 class Pinball:
-    """The 80 % quantile."""
+    """Pinball loss of the 80 % quantile."""
 
     def value(self, z):
         return np.maximum(0.8 * z, -0.2 * z)
@@ -129,7 +129,7 @@ class Pinball:
         return np.where((s >= -0.2) & (s <= 0.8), 0.0, np.inf)
 
 
-def test_a_loss_of_ones_own():
+def test_user_defined_loss_is_certified():
     X, y, _ = curve(80)
     model = SVR(C=10.0, gamma=0.5, loss=Pinball()).fit(X, y)
     assert model.status_ is Status.SOLVED
@@ -137,7 +137,7 @@ def test_a_loss_of_ones_own():
     assert 0.7 < np.mean(y <= model.predict(X) + 1e-6) < 0.97
 
 
-def test_models_with_losses_are_saved(tmp_path):
+def test_models_with_losses_can_be_saved(tmp_path):
     X, y, _ = curve(30)
     for loss in ("huber", losses.PolynomialLoss(3.0), losses.EpsilonInsensitive(np.linspace(0, 0.2, 30))):
         model = SVR(loss=loss).fit(X, y)
@@ -150,7 +150,7 @@ def test_models_with_losses_are_saved(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("model", "said"),
+    ("model", "message"),
     [
         (SVC(loss="squared"), "loss='squared' must be one of 'hinge', 'squared_hinge'"),
         (SVC(loss=losses.Huber()), "of the residual, but this estimator needs one of the margin"),
@@ -160,13 +160,13 @@ def test_models_with_losses_are_saved(tmp_path):
         (SVC(loss=None), "has no method value, derivative, conjugate"),
     ],
 )
-def test_bad_losses(model, said):
+def test_invalid_losses_are_rejected(model, message):
     X, y, _ = blobs(20, 2)
-    with pytest.raises((ValueError, TypeError), match=said.replace("(", r"\(")):
+    with pytest.raises((ValueError, TypeError), match=message.replace("(", r"\(")):
         model.fit(X, y)
 
 
-def test_a_time_limit_keeps_the_best_model():
+def test_iteration_limit_keeps_the_model():
     X, y, _ = blobs(300, 2)
     model = SVC(loss="logistic", max_iter=1)
     with pytest.warns(ConvergenceWarning, match="max_iter=1"):
@@ -175,13 +175,13 @@ def test_a_time_limit_keeps_the_best_model():
     assert model.predict(X).shape == (300,)
 
 
-def test_explanations():
+def test_explain_states_the_solver_and_the_reasons():
     X, y, _ = blobs(50, 2)
     assert explain(SVC(), X, y).solver == "working_set"
     assert explain(SVC(tol=1e-10), X, y).solver == "interior_point"
-    told = explain(SVC(loss="logistic"), X, y)
-    assert told.solver == "interior_point"
-    assert "not quadratic" in str(told)
+    explanation = explain(SVC(loss="logistic"), X, y)
+    assert explanation.solver == "interior_point"
+    assert "not quadratic" in str(explanation)
     assert explain(SVC(solver="smo"), X, y).reasons[-1] == "SMO was asked for"
     assert "diagonal" in str(explain(SVC(loss="squared_hinge"), X, y))
     model = SVC()
@@ -191,7 +191,7 @@ def test_explanations():
         explain(hinge.LinearSVC(), X, y)
 
 
-def test_tubes_with_a_shape():
+def test_tube_shape_determines_the_width_at_each_sample():
     rng = np.random.default_rng(0)
     X = rng.uniform(-3, 3, (80, 1))
     shape = lambda X: 0.2 + np.abs(X[:, 0])  # noqa: E731
@@ -214,13 +214,13 @@ def test_tubes_with_a_shape():
         NuSVR(tube=np.zeros(80)).fit(X, y)
 
 
-def test_nu_for_noise():
+def test_nu_for_noise_agrees_with_known_values():
     assert nu_for_noise("gaussian") == pytest.approx(0.5405, abs=1e-3)
     assert nu_for_noise("laplace") == pytest.approx(1.0, abs=1e-6)
     assert nu_for_noise("uniform") == 0.0
     assert nu_for_noise("polynomial:2") == pytest.approx(nu_for_noise("gaussian"), abs=1e-6)
-    falling = [nu_for_noise(f"polynomial:{p}") for p in (1.2, 1.5, 2.0, 3.0, 5.0)]
-    assert falling == sorted(falling, reverse=True)  # SVR tutorial Fig. 5
+    decreasing = [nu_for_noise(f"polynomial:{p}") for p in (1.2, 1.5, 2.0, 3.0, 5.0)]
+    assert decreasing == sorted(decreasing, reverse=True)  # SVR tutorial Fig. 5
     with pytest.raises(ValueError, match="is unknown"):
         nu_for_noise("pink")
     with pytest.raises(TypeError, match="must be a name"):

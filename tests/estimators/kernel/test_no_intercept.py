@@ -1,4 +1,4 @@
-"""Kernel machines without an intercept: one variable at a time, and the same machines as the linear ones."""
+"""Kernel estimators without an intercept: optimality, and agreement with the linear estimators."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def targets():
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("solver", [*SOLVERS, CoordinateDescent(tol=1e-9)], ids=named)
-def test_a_linear_kernel_is_the_linear_machine(solver, loss):
+def test_linear_kernel_agrees_with_linear_svc(solver, loss):
     X, y = classes()
     model = hinge.SVC(kernel="linear", loss=loss, solver=solver, tol=1e-8, fit_intercept=False).fit(X, y)
     linear = hinge.LinearSVC(loss=loss, tol=1e-10, fit_intercept=False).fit(X, y)
@@ -37,7 +37,7 @@ def test_a_linear_kernel_is_the_linear_machine(solver, loss):
 
 
 @pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
-def test_regression_with_a_linear_kernel_is_the_linear_machine(loss):
+def test_linear_kernel_agrees_with_linear_svr(loss):
     X, y = targets()
     model = hinge.SVR(C=10, epsilon=0.5, kernel="linear", loss=loss, tol=1e-8, fit_intercept=False).fit(X, y)
     linear = hinge.LinearSVR(C=10, epsilon=0.5, loss=loss, tol=1e-10, fit_intercept=False).fit(X, y)
@@ -46,8 +46,8 @@ def test_regression_with_a_linear_kernel_is_the_linear_machine(loss):
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=named)
-def test_optimality_without_an_equality(solver):
-    """Each α by itself: at 0 its margin is at least 1, at C at most 1, in between exactly 1."""
+def test_margins_satisfy_the_optimality_conditions(solver):
+    """α = 0: margin ≥ 1; α = C: margin ≤ 1; 0 < α < C: margin = 1."""
     X, y = classes()
     model = hinge.SVC(C=2.0, gamma=0.1, solver=solver, tol=1e-7, fit_intercept=False).fit(X, y)
     margin = np.where(y == model.classes_[1], 1, -1) * model.decision_function(X)
@@ -56,17 +56,17 @@ def test_optimality_without_an_equality(solver):
     assert np.all(margin[alpha < 1e-9] > 1 - 1e-6)
     assert np.all(margin[alpha > 2 - 1e-9] < 1 + 1e-6)
     assert np.allclose(margin[(alpha > 1e-6) & (alpha < 2 - 1e-6)], 1, atol=1e-6)
-    assert abs(np.sum(model.dual_coef_)) > 1e-3  # an intercept would have made that zero
+    assert abs(np.sum(model.dual_coef_)) > 1e-3  # with an intercept it would be 0
 
 
-def test_an_intercept_is_better_where_it_is_free():
+def test_free_intercept_decreases_the_objective():
     X, y = targets()
-    with_it, without = (hinge.SVR(C=5, gamma=0.01, fit_intercept=fit).fit(X, y + 50) for fit in (True, False))
-    assert without.intercept_ == 0 != with_it.intercept_
-    assert with_it.certificate_.primal < without.certificate_.dual
+    with_intercept, without = (hinge.SVR(C=5, gamma=0.01, fit_intercept=fit).fit(X, y + 50) for fit in (True, False))
+    assert without.intercept_ == 0 != with_intercept.intercept_
+    assert with_intercept.certificate_.primal < without.certificate_.dual
 
 
-def test_adding_a_constant_to_the_kernel_is_a_penalised_intercept():
+def test_constant_added_to_the_kernel_is_a_penalized_intercept():
     X, y = classes()
     plain = hinge.SVC(kernel=Linear() + 1.0 * RBF(1e-12), fit_intercept=False, tol=1e-9).fit(X, y)
     linear = hinge.LinearSVC(loss="hinge", penalize_intercept=True, tol=1e-11).fit(X, y)
@@ -79,13 +79,13 @@ def test_several_classes_weights_and_warm_starts():
     model = hinge.SVC(C=1, fit_intercept=False, class_weight="balanced", warm_start=True).fit(X, y, weight)
     assert np.all(model.intercept_ == 0)
     assert model.certify(X, y, weight).relative_gap < 1e-3
-    again = model.set_params(C=3).fit(X, y, weight)
+    warm = model.set_params(C=3).fit(X, y, weight)
     cold = hinge.SVC(C=3, fit_intercept=False, class_weight="balanced").fit(X, y, weight)
-    assert np.allclose(again.decision_function(X), cold.decision_function(X), atol=1e-2)
-    assert not hasattr(model, "equivalent_nu_")  # ν machines have an intercept
+    assert np.allclose(warm.decision_function(X), cold.decision_function(X), atol=1e-2)
+    assert not hasattr(model, "equivalent_nu_")  # ν-classification has an intercept
 
 
-def test_saved_and_loaded(tmp_path):
+def test_model_can_be_saved_and_loaded(tmp_path):
     X, y = classes()
     model = hinge.SVC(fit_intercept=False).fit(X, y)
     hinge.save(model, tmp_path / "model.hinge")
@@ -94,8 +94,7 @@ def test_saved_and_loaded(tmp_path):
     assert np.array_equal(loaded.decision_function(X), model.decision_function(X))
 
 
-def test_the_solver_needs_no_pairs():
-    """Problem (1) without rows: a single variable moves where a pair could not."""
+def test_solver_without_equality_rows_changes_single_variables():
     X = np.array([[1.0, 0.0], [0.0, 1.0]])
     problem = hinge.formulations.CSVC(np.array([1.0, 1.0]), np.array([5.0, 0.25]), bias=False).build(
         open_access(Linear(), X)
@@ -104,7 +103,7 @@ def test_the_solver_needs_no_pairs():
     assert np.allclose(CoordinateDescent(tol=1e-12).solve(problem).alpha, [1.0, 0.25])
 
 
-def test_what_is_refused():
+def test_invalid_fit_intercept_is_rejected():
     X, y = classes()
     with pytest.raises(TypeError, match="fit_intercept='no' must be True or False"):
         hinge.SVC(fit_intercept="no").fit(X, y)

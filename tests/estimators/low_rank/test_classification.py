@@ -1,4 +1,4 @@
-"""LowRankSVC: what it promises of its problem, its data and its files."""
+"""LowRankSVC: certificates, precision, limits, input formats and files."""
 
 import signal
 import time
@@ -28,23 +28,23 @@ X, y = blobs()
 
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize("basis", ["loss", "random"])
-def test_the_certificate_is_recomputed_from_the_data(classes, basis):
+def test_certify_agrees_with_the_fit(classes, basis):
     X, y = blobs(classes=classes)
     weight = np.random.default_rng(1).uniform(0, 2, len(y)) * (np.arange(len(y)) % 7 > 0)
     model = LowRankSVC(C=3, n_basis=60, basis=basis, tol=1e-5, class_weight="balanced").fit(X, y, weight)
-    again = model.certify(X, y, weight)
+    recomputed = model.certify(X, y, weight)
     assert model.status_ is Status.SOLVED
-    assert again.primal == pytest.approx(model.certificate_.primal, rel=1e-4)
-    assert again.dual == pytest.approx(model.certificate_.dual, rel=1e-4)
-    assert again.relative_gap < 1e-2
-    assert again.dual <= again.primal
+    assert recomputed.primal == pytest.approx(model.certificate_.primal, rel=1e-4)
+    assert recomputed.dual == pytest.approx(model.certificate_.dual, rel=1e-4)
+    assert recomputed.relative_gap < 1e-2
+    assert recomputed.dual <= recomputed.primal
     assert len(model.certificates_) == (1 if classes == 2 else classes)
     assert len(model.support_) == 60
     assert np.all(weight[model.support_] > 0)
 
 
 @pytest.mark.parametrize(("tol", "steps", "half"), [(0.1, 2, True), (0.099, 2, False), (0.1, -1, False)])
-def test_half_precision_only_where_labels_are_wanted(tol, steps, half, monkeypatch):
+def test_half_precision_is_used_for_large_tolerances_and_few_steps_only(tol, steps, half, monkeypatch):
     X, y = blobs(m=2000)
     seen, make = [], training.make_columns
     monkeypatch.setattr(training, "make_columns", lambda *a, **o: seen.append(make(*a, **o)) or seen[-1])
@@ -58,35 +58,35 @@ def test_half_precision_only_where_labels_are_wanted(tol, steps, half, monkeypat
 
 @pytest.mark.parametrize("steps", [1, 2, 4, 50])
 @pytest.mark.parametrize("gamma", [0.05, 1.0])
-def test_what_half_precision_proves_is_true(steps, gamma):
+def test_bounds_in_half_precision_are_valid(steps, gamma):
     X, y = blobs(m=2000)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = LowRankSVC(C=3, n_basis=150, basis="random", tol=0.1, max_iter=steps, gamma=gamma).fit(X, y)
-    true = model.certify(X, y)
-    assert model.certificate_.dual <= true.dual * (1 + 1e-5)
-    assert model.certificate_.primal >= true.primal * (1 - 1e-5)
-    assert model.status_ is not Status.SOLVED or true.relative_gap <= 0.1
+    exact = model.certify(X, y)
+    assert model.certificate_.dual <= exact.dual * (1 + 1e-5)
+    assert model.certificate_.primal >= exact.primal * (1 - 1e-5)
+    assert model.status_ is not Status.SOLVED or exact.relative_gap <= 0.1
 
 
 @pytest.mark.skipif(not _core.has_float16_loops(), reason="this processor has no float16")
 @pytest.mark.parametrize("steps", [2, 20])
-def test_where_half_precision_tells_nothing_single_precision_is_used(steps):
-    """Values next to 1, and large weights: float16 knew a risk a thirtieth of the true one."""
+def test_single_precision_is_used_if_half_precision_is_not_accurate(steps):
+    """Kernel values close to 1 and large weights: in float16 the risk would be 30 times too small."""
     X, y = load_digits(return_X_y=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         models = [
             LowRankSVC(C=1e3, gamma=0.001, n_basis=300, tol=tol, max_iter=steps).fit(X / 16, y) for tol in (0.1, 0.0999)
         ]
-    true = models[0].certify(X / 16, y)
-    assert true.primal == pytest.approx(models[1].certificate_.primal, rel=0.2)
-    assert models[0].certificate_.dual <= true.dual * (1 + 1e-3)
-    assert models[0].certificate_.primal >= true.primal * (1 - 1e-3)
+    exact = models[0].certify(X / 16, y)
+    assert exact.primal == pytest.approx(models[1].certificate_.primal, rel=0.2)
+    assert models[0].certificate_.dual <= exact.dual * (1 + 1e-3)
+    assert models[0].certificate_.primal >= exact.primal * (1 - 1e-3)
 
 
-def test_equal_kernel_values_round_alike():
-    """Binary features: errors do not average out; a gap of 0.085 was claimed where it was 0.35."""
+def test_rounding_errors_of_equal_kernel_values_are_bounded():
+    """With binary features rounding errors do not average out, and the gap must not be underestimated."""
     rng = np.random.default_rng(378)
     X = rng.integers(0, 2, (10_000, 5)).astype(float)
     y = (X.sum(axis=1) + rng.normal(size=len(X)) > 2.5).astype(int)
@@ -96,7 +96,7 @@ def test_equal_kernel_values_round_alike():
         assert model.certify(X, y).relative_gap <= 0.1
 
 
-def test_solved_is_what_the_certificate_proves():
+def test_solved_means_that_the_certificate_meets_tol():
     X, y = blobs(m=1500, classes=4)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -106,7 +106,7 @@ def test_solved_is_what_the_certificate_proves():
             assert (model.status_ is Status.SOLVED) == (model.certificate_.relative_gap <= tol)
 
 
-def test_time_is_kept_with_a_kernel_in_python():
+def test_time_limit_holds_with_a_slow_callable_kernel():
     def slow(A, B):
         time.sleep(2e-6 * len(A) * len(B))
         return np.exp(-0.5 * ((A[:, None, :] - B[None, :, :]) ** 2).sum(axis=2))
@@ -115,12 +115,12 @@ def test_time_is_kept_with_a_kernel_in_python():
     began = time.monotonic()
     with pytest.warns(ConvergenceWarning, match="max_time"):
         model = LowRankSVC(kernel=slow, n_basis=400, max_time=0.4).fit(X, y)
-    assert time.monotonic() - began < 1.5  # all of it is four seconds
+    assert time.monotonic() - began < 1.5  # without a limit: four seconds
     assert 0 < len(model.support_) < 400
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
-def test_the_basis_is_where_losses_are(kernel):
+def test_basis_loss_selects_samples_with_large_losses(kernel):
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(1500, 2)) + [far, 0] for far in (-9, 9)] + [rng.normal(size=(600, 2))])
     y = np.where(X[:, 0] + rng.normal(size=len(X)) > 0, 1, -1)
@@ -132,15 +132,16 @@ def test_the_basis_is_where_losses_are(kernel):
     assert middle["loss"] > 0.8
 
 
-def test_all_samples_as_basis_functions_are_the_exact_machine():
+def test_full_basis_gives_the_exact_solution():
     X, y = blobs(m=200, classes=2)
     model = LowRankSVC(C=2, gamma=0.5, n_basis=200, tol=1e-7).fit(X, y)
     exact = SVC(C=2, gamma=0.5, loss="squared_hinge", tol=1e-8).fit(X, y)
-    assert model.certificate_.primal == pytest.approx(exact.certificate_.primal, rel=2e-3)  # δ, and float32
+    # the basis is regularized, and kernel values are float32
+    assert model.certificate_.primal == pytest.approx(exact.certificate_.primal, rel=2e-3)
     np.testing.assert_allclose(model.decision_function(X), exact.decision_function(X), atol=0.02)
 
 
-def test_decision_values_name_the_label():
+def test_largest_decision_value_is_the_predicted_class():
     model = LowRankSVC(n_basis=50).fit(X, y)
     values = model.decision_function(X)
     assert values.shape == (len(y), 4)
@@ -156,21 +157,21 @@ def test_sparse_float32_precomputed_and_python_kernels_agree():
     options = dict(C=2, gamma=0.3, n_basis=40, basis="random", tol=1e-6)
     values = LowRankSVC(**options).fit(X, y).decision_function(X)
     K = hinge.kernels.RBF(0.3)(X)
-    thin = LowRankSVC(**options).fit(sp.csr_matrix(X), y)
-    np.testing.assert_allclose(thin.decision_function(sp.csr_matrix(X)), values, atol=2e-3)
-    narrow = LowRankSVC(**options).fit(X.astype(np.float32), y)
-    np.testing.assert_allclose(narrow.decision_function(X.astype(np.float32)), values, atol=2e-2)
-    given = LowRankSVC(**{**options, "kernel": "precomputed"}).fit(K, y)
-    np.testing.assert_allclose(given.decision_function(K), values, atol=2e-3)
-    assert given.certify(K, y).primal == pytest.approx(given.certificate_.primal, rel=1e-3)
+    from_sparse = LowRankSVC(**options).fit(sp.csr_matrix(X), y)
+    np.testing.assert_allclose(from_sparse.decision_function(sp.csr_matrix(X)), values, atol=2e-3)
+    single = LowRankSVC(**options).fit(X.astype(np.float32), y)
+    np.testing.assert_allclose(single.decision_function(X.astype(np.float32)), values, atol=2e-2)
+    precomputed = LowRankSVC(**{**options, "kernel": "precomputed"}).fit(K, y)
+    np.testing.assert_allclose(precomputed.decision_function(K), values, atol=2e-3)
+    assert precomputed.certify(K, y).primal == pytest.approx(precomputed.certificate_.primal, rel=1e-3)
     plain = LowRankSVC(**{**options, "kernel": lambda A, B: hinge.kernels.RBF(0.3)(A, B)}).fit(X, y)
     np.testing.assert_allclose(plain.decision_function(X), values, atol=2e-3)
 
 
 @pytest.mark.parametrize("basis", ["loss", "random"])
-def test_odd_data(basis):
-    twice = np.concatenate([X[:50]] * 4)
-    model = LowRankSVC(n_basis=120, basis=basis, tol=1e-4).fit(twice, np.concatenate([y[:50]] * 4))
+def test_degenerate_data(basis):
+    repeated = np.concatenate([X[:50]] * 4)
+    model = LowRankSVC(n_basis=120, basis=basis, tol=1e-4).fit(repeated, np.concatenate([y[:50]] * 4))
     assert model.status_ is Status.SOLVED
     many = LowRankSVC(n_basis=1000, basis=basis).fit(X[:30], y[:30])
     assert len(many.support_) == 30
@@ -180,16 +181,16 @@ def test_odd_data(basis):
     assert np.isfinite(zero.decision_function(np.zeros((3, 2)))).all()
 
 
-def test_weights_are_copies():
-    whole = np.random.default_rng(3).integers(1, 4, len(y))
+def test_integer_weights_equal_repeated_samples():
+    weight = np.random.default_rng(3).integers(1, 4, len(y))
     options = dict(n_basis=len(y), basis="random", gamma=0.5, tol=1e-7)
-    weighted = LowRankSVC(**options).fit(X, y, whole)
-    options["n_basis"] = int(whole.sum())
-    copied = LowRankSVC(**options).fit(np.repeat(X, whole, axis=0), np.repeat(y, whole))
+    weighted = LowRankSVC(**options).fit(X, y, weight)
+    options["n_basis"] = int(weight.sum())
+    copied = LowRankSVC(**options).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     np.testing.assert_allclose(weighted.decision_function(X), copied.decision_function(X), atol=0.02)
 
 
-def test_the_same_for_any_number_of_threads_and_the_same_again():
+def test_result_does_not_depend_on_threads_but_on_the_seed():
     options = dict(n_basis=50, tol=1e-4)
     one, two = LowRankSVC(n_jobs=1, **options).fit(X, y), LowRankSVC(n_jobs=2, **options).fit(X, y)
     np.testing.assert_array_equal(one.dual_coef_, two.dual_coef_)
@@ -197,7 +198,7 @@ def test_the_same_for_any_number_of_threads_and_the_same_again():
     assert not np.array_equal(one.support_, other.support_)
 
 
-def test_limits_warn_and_files_keep_everything(tmp_path):
+def test_limits_warn_and_saved_models_are_complete(tmp_path):
     with pytest.warns(ConvergenceWarning, match="max_iter=1"):
         early = LowRankSVC(n_basis=60, tol=1e-9, max_iter=1).fit(X, y)
     assert early.status_ is Status.MAX_ITER
@@ -208,23 +209,23 @@ def test_limits_warn_and_files_keep_everything(tmp_path):
         warnings.simplefilter("error")
         model = LowRankSVC(n_basis=60).fit(X, y)
     hinge.save(model, tmp_path / "model.hinge")
-    again = hinge.load(tmp_path / "model.hinge")
-    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
-    assert again.certify(X, y).primal == pytest.approx(model.certificate_.primal, rel=1e-4)
+    loaded = hinge.load(tmp_path / "model.hinge")
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    assert loaded.certify(X, y).primal == pytest.approx(model.certificate_.primal, rel=1e-4)
 
 
-def test_bad_arguments_are_named():
-    for options, said in (
+def test_invalid_arguments_are_named():
+    for options, message in (
         ({"n_basis": 0}, "n_basis"), ({"basis": "best"}, "basis"), ({"C": np.inf}, "C="),
         ({"class_weight": "some"}, "class_weight"), ({"kernel": lambda A, B: -(A @ B.T)}, "positive semidefinite"),
     ):  # fmt: skip
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             LowRankSVC(**{"n_basis": 20, "basis": "random", **options}).fit(X, y)
     with pytest.raises(ValueError, match="one method"):
         hinge.solvers.explain(LowRankSVC(), X, y)
 
 
-INEXACT = "basis functions are drawn at random, and kernel values are float32: the same to 1e-5, not to 1e-7"
+INEXACT = "random basis functions and float32 kernel values: equal to 1e-5, not to 1e-7"
 
 
 @parametrize_with_checks(
@@ -234,12 +235,12 @@ INEXACT = "basis functions are drawn at random, and kernel values are float32: t
         "check_sample_weight_equivalence_on_sparse_data": INEXACT,
     },
 )
-def test_scikit_learn_accepts_it(estimator, check):
+def test_common_checks(estimator, check):
     check(estimator)
 
 
 def slow_kernel(seconds, calls=None):
-    """A Gaussian that takes so long for every value."""
+    """Gaussian kernel that takes `seconds` for every value and raises SIGINT in the third call."""
 
     def kernel(A, B):
         if calls is not None:
@@ -252,8 +253,8 @@ def slow_kernel(seconds, calls=None):
     return kernel
 
 
-def test_time_is_kept_while_kernel_values_are_computed():
-    """All 300,000 take a second and a half: in half a second there are fewer basis functions, and a proof."""
+def test_time_limit_holds_while_kernel_values_are_computed():
+    """All kernel values take 1.5 s. Within 0.5 s the model has fewer basis functions and a certificate."""
     X, y = blobs(classes=2)
     began = time.monotonic()
     with pytest.warns(ConvergenceWarning, match="max_time"):
@@ -263,12 +264,12 @@ def test_time_is_kept_while_kernel_values_are_computed():
     assert model.status_ is Status.TIME_LIMIT
     assert 0 < len(model.support_) < 500
     assert list(model.support_[: model.n_support_[0]]) == sorted(model.support_[: model.n_support_[0]])
-    again = model.certify(X, y)
-    assert again.infeasibility <= 1e-9
-    assert again.dual <= again.primal
+    recomputed = model.certify(X, y)
+    assert recomputed.infeasibility <= 1e-9
+    assert recomputed.dual <= recomputed.primal
 
 
-def test_a_signal_is_heard_while_kernel_values_are_computed():
+def test_interrupt_while_kernel_values_are_computed():
     calls, model = [], LowRankSVC(n_basis=500, basis="random")
     model.kernel = slow_kernel(0.0, calls)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -281,21 +282,21 @@ def test_a_signal_is_heard_while_kernel_values_are_computed():
     assert not hasattr(model, "status_")
 
 
-def test_what_a_cut_off_fit_proves_is_true():
-    """Σβ = 0 is asked of a dual point by the free offset; that of a function which is not yet good misses it."""
+def test_bounds_of_a_stopped_fit_are_valid():
+    """The free offset requires Σβ = 0, which the dual point of an intermediate function violates."""
     X, y = blobs(classes=2)
     y[:120] = "a"
     optimum = LowRankSVC(n_basis=60, basis="random", tol=1e-6).fit(X, y).certificate_
     for steps in (0, 1, 2):
         with pytest.warns(ConvergenceWarning):
-            rough = LowRankSVC(n_basis=60, basis="random", tol=1e-6, max_iter=steps).fit(X, y).certificate_
-        assert rough.infeasibility <= 1e-9
-        assert rough.dual <= optimum.primal <= rough.primal * (1 + 1e-5)
+            stopped = LowRankSVC(n_basis=60, basis="random", tol=1e-6, max_iter=steps).fit(X, y).certificate_
+        assert stopped.infeasibility <= 1e-9
+        assert stopped.dual <= optimum.primal <= stopped.primal * (1 + 1e-5)
 
 
 @pytest.mark.parametrize(
-    "machine", [hinge.RankingSVM(), hinge.IncrementalSVC(), hinge.IncrementalSVR(), hinge.TransductiveSVC()], ids=repr
+    "estimator", [hinge.RankingSVM(), hinge.IncrementalSVC(), hinge.IncrementalSVR(), hinge.TransductiveSVC()], ids=repr
 )
-def test_machines_with_a_method_of_their_own_explain_nothing(machine):
+def test_estimators_with_one_solver_cannot_be_explained(estimator):
     with pytest.raises(TypeError, match="method of its own"):
-        hinge.solvers.explain(machine, X, np.arange(len(X)) % 2)
+        hinge.solvers.explain(estimator, X, np.arange(len(X)) % 2)

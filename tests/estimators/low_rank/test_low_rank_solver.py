@@ -1,4 +1,4 @@
-"""Machines made of basis functions: the best function of their span, and an honest word about all others."""
+"""Kernel estimators with the low-rank solver: optimal in the span of the basis, with valid bounds for all functions."""
 
 import warnings
 
@@ -20,7 +20,7 @@ PARAMETERS = {
     "NuSVR": dict(C=5.0, nu=0.4),
     "OneClassSVM": dict(nu=0.2),
 }
-every_machine = pytest.mark.parametrize("name", PARAMETERS)
+every_estimator = pytest.mark.parametrize("name", PARAMETERS)
 
 
 def data(name, n=150, classes=3, seed=0):
@@ -28,40 +28,40 @@ def data(name, n=150, classes=3, seed=0):
     return X, (np.sin(X[:, 0]) + 0.2 * X[:, 1] if "SVR" in name else y)
 
 
-def machine(name, solver, **more):
+def make(name, solver, **more):
     return getattr(hinge, name)(gamma=0.05, solver=solver, **PARAMETERS[name], **more)
 
 
-@every_machine
-def test_the_true_optimum_lies_between_the_bounds(name):
-    """Whatever was left out of the kernel matrix: certificate_, with either bound, and certify (LwK §10.3.4)."""
+@every_estimator
+def test_bounds_enclose_the_optimum_of_the_full_problem(name):
+    """certificate_, with both kinds of bounds, and certify (LwK §10.3.4)."""
     X, y = data(name)
-    optimum = machine(name, "auto", tol=1e-9).fit(X, y).certificate_.primal
+    optimum = make(name, "auto", tol=1e-9).fit(X, y).certificate_.primal
     slack = 1e-6 * abs(optimum)
     gaps = {}
     for exact in (False, True):
         solver = LowRankInteriorPoint(approximation=SGMA(rank=25), tol=1e-8, exact_bound=exact)
-        model = machine(name, solver).fit(X, y)
+        model = make(name, solver).fit(X, y)
         recomputed = model.certify(X, y)
-        for found in (model.certificate_, recomputed):
-            assert found.dual <= optimum + slack
-            assert found.primal >= optimum - slack
-            assert found.gap == pytest.approx(found.primal - found.dual, rel=1e-9)
+        for certificate in (model.certificate_, recomputed):
+            assert certificate.dual <= optimum + slack
+            assert certificate.primal >= optimum - slack
+            assert certificate.gap == pytest.approx(certificate.primal - certificate.dual, rel=1e-9)
         assert model.certificate_.primal == pytest.approx(recomputed.primal, rel=1e-6)
-        assert model.approximation_.certificate.relative_gap < 1e-6  # of the problem that was solved
+        assert model.approximation_.certificate.relative_gap < 1e-6  # gap of the low-rank problem
         assert model.approximation_.exact_bound is exact
         gaps[exact] = model.certificate_.gap
     assert model.certificate_.gap == pytest.approx(recomputed.gap, rel=1e-4)
     assert gaps[True] <= gaps[False]
-    assert model.certificate_.relative_gap > 1e-3  # 25 basis functions are not enough, and that is said
+    assert model.certificate_.relative_gap > 1e-3  # 25 basis functions are not enough
 
 
-@every_machine
-def test_all_samples_as_basis_functions_are_the_exact_machine(name):
+@every_estimator
+def test_full_basis_gives_the_exact_solution(name):
     X, y = data(name, n=80)
     solver = LowRankInteriorPoint(approximation=SGMA(rank=80, tol=0), tol=1e-9)
-    model = machine(name, solver).fit(X, y)
-    exact = machine(name, "auto", tol=1e-9).fit(X, y)
+    model = make(name, solver).fit(X, y)
+    exact = make(name, "auto", tol=1e-9).fit(X, y)
     assert model.certificate_.relative_gap < 1e-6
     assert model.certify(X, y).relative_gap < 1e-6
     if name in ("SVC", "NuSVC"):
@@ -71,40 +71,40 @@ def test_all_samples_as_basis_functions_are_the_exact_machine(name):
     np.testing.assert_allclose(getattr(model, decide)(X), getattr(exact, decide)(X), atol=2e-4)
 
 
-@every_machine
-def test_the_function_is_the_best_of_the_span(name):
-    """Against SMO on the kernel matrix K^mn (K^nn)⁻¹ K^nm, made by hand."""
+@every_estimator
+def test_solution_is_optimal_in_the_span_of_the_basis(name):
+    """Agrees with SMO on the matrix K^mn (K^nn)⁻¹ K^nm."""
     X, y = data(name, classes=2)
     solver = LowRankInteriorPoint(approximation=PivotedCholesky(rank=20, tol=0), tol=1e-9)
-    model = machine(name, solver).fit(X, y)
+    model = make(name, solver).fit(X, y)
     kernel = RBF(0.05)
     basis = model.support_
     K = kernel(X, X[basis]) @ np.linalg.solve(kernel(X[basis]), kernel(X[basis], X))
-    by_hand = getattr(hinge, name)(kernel="precomputed", tol=1e-8, **PARAMETERS[name]).fit(0.5 * (K + K.T), y)
-    assert model.certificate_.primal == pytest.approx(by_hand.certificate_.primal, rel=1e-5)
+    explicit = getattr(hinge, name)(kernel="precomputed", tol=1e-8, **PARAMETERS[name]).fit(0.5 * (K + K.T), y)
+    assert model.certificate_.primal == pytest.approx(explicit.certificate_.primal, rel=1e-5)
     decide = "predict" if "SVR" in name else "decision_function"
-    np.testing.assert_allclose(getattr(model, decide)(X), getattr(by_hand, decide)(K), atol=5e-3)
+    np.testing.assert_allclose(getattr(model, decide)(X), getattr(explicit, decide)(K), atol=5e-3)
 
 
-@every_machine
-def test_a_compact_model_in_a_file(name, tmp_path):
+@every_estimator
+def test_reduced_model_can_be_saved(name, tmp_path):
     X, y = data(name)
-    model = machine(name, LowRankInteriorPoint(approximation=Nystrom(rank=15))).fit(X, y)
+    model = make(name, LowRankInteriorPoint(approximation=Nystrom(rank=15))).fit(X, y)
     assert model.support_vectors_.shape == (15, 6)
     assert model.n_support_.sum() == 15
     assert model.dual_coef_.shape[1] == 15
     hinge.save(model, tmp_path / "model.hinge")
-    again = hinge.load(tmp_path / "model.hinge")
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    assert again.certify(X, y).gap == model.certify(X, y).gap
-    assert again.approximation_.rank == 15
+    loaded = hinge.load(tmp_path / "model.hinge")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.certify(X, y).gap == model.certify(X, y).gap
+    assert loaded.approximation_.rank == 15
 
 
-def test_sparse_precomputed_and_function_kernels():
+def test_sparse_data_precomputed_and_callable_kernels():
     X, y = data("SVC")
     solver = LowRankInteriorPoint(approximation=SGMA(rank=30))
-    dense = machine("SVC", solver).fit(X, y)
-    assert machine("SVC", solver).fit(sparse.csr_matrix(X), y).score(sparse.csr_matrix(X), y) == dense.score(X, y)
+    dense = make("SVC", solver).fit(X, y)
+    assert make("SVC", solver).fit(sparse.csr_matrix(X), y).score(sparse.csr_matrix(X), y) == dense.score(X, y)
     K = RBF(0.05)(X)
     computed = hinge.SVC(kernel="precomputed", solver=solver, C=5.0).fit(K, y)
     np.testing.assert_array_equal(computed.predict(K), dense.predict(X))
@@ -113,7 +113,7 @@ def test_sparse_precomputed_and_function_kernels():
     np.testing.assert_array_equal(function.predict(X), dense.predict(X))
 
 
-def test_the_linear_kernel_is_not_approximated():
+def test_linear_kernel_is_not_approximated():
     X, y = data("SVC", classes=2)
     model = hinge.SVC(kernel="linear", solver=LowRankInteriorPoint(tol=1e-8)).fit(X, y)
     assert not hasattr(model, "approximation_")
@@ -125,26 +125,26 @@ def test_the_linear_kernel_is_not_approximated():
         hinge.SVC(kernel="linear", solver="low_rank_interior_point").fit(wide, [0, 1, 0, 1])
 
 
-def test_another_solver_forgets_the_approximation():
+def test_refit_with_another_solver_removes_the_approximation():
     X, y = data("SVC")
-    model = machine("SVC", LowRankInteriorPoint(approximation=SGMA(rank=20))).fit(X, y)
+    model = make("SVC", LowRankInteriorPoint(approximation=SGMA(rank=20))).fit(X, y)
     model.set_params(solver=SMO(tol=1e-6)).fit(X, y)
     assert not hasattr(model, "approximation_")
     assert model.certify(X, y).relative_gap < 1e-4
 
 
-def test_weights_are_repetitions():
+def test_integer_weights_equal_repeated_samples():
     X, y = data("SVC", n=60, classes=2)
     weight = np.random.default_rng(0).integers(0, 3, 60)
-    again = np.repeat(np.arange(60), weight)
+    rows = np.repeat(np.arange(60), weight)
     solver = LowRankInteriorPoint(approximation=SGMA(rank=60, tol=0), tol=1e-9)
-    weighted = machine("SVC", solver).fit(X, y, sample_weight=weight)
-    repeated = machine("SVC", solver).fit(X[again], y[again])
+    weighted = make("SVC", solver).fit(X, y, sample_weight=weight)
+    repeated = make("SVC", solver).fit(X[rows], y[rows])
     np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-4)
 
 
 @pytest.mark.parametrize("limit", [dict(max_iter=1), dict(max_time=1e-9)], ids=str)
-def test_stopping_early_is_said(limit):
+def test_early_stop_is_reported(limit):
     X, y = data("SVC", classes=2)
     with pytest.warns(ConvergenceWarning, match="gap"):
         model = hinge.SVC(solver=LowRankInteriorPoint(tol=1e-9, **limit)).fit(X, y)
@@ -154,7 +154,7 @@ def test_stopping_early_is_said(limit):
     assert model.certify(X, y).gap > 0
 
 
-def test_by_name_with_the_limits_of_the_machine():
+def test_solver_by_name_uses_the_limits_of_the_estimator():
     X, y = data("SVC", classes=2)
     model = hinge.SVC(solver="low_rank_interior_point", n_jobs=2).fit(X, y)
     assert model.status_ is hinge.Status.SOLVED
@@ -163,7 +163,7 @@ def test_by_name_with_the_limits_of_the_machine():
         assert hinge.SVC(solver="low_rank_interior_point", max_iter=1).fit(X, y).status_ is hinge.Status.MAX_ITER
 
 
-def test_a_kernel_that_has_no_factor_is_refused():
+def test_unsupported_problems_are_rejected():
     X, y = data("SVC")
     with pytest.raises(ValueError, match="positive semidefinite"):
         hinge.SVC(kernel="sigmoid", solver="low_rank_interior_point").fit(X, y)

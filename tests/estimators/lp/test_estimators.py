@@ -1,4 +1,4 @@
-"""The ℓ1 machines against a direct linear program of the primal."""
+"""LPSVC and LPSVR agree with a linear program of the primal problem."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def rbf(X, gamma):
     return np.exp(-gamma * np.sum((X[:, None] - X[None]) ** 2, axis=2))
 
 
-def direct(design, inequalities, right, cost):
-    """min 1ᵀ(a⁺ + a⁻) + costᵀξ with inequalities @ (Φ(a⁺ − a⁻) + b) + … + ξ ≥ right, written down."""
+def primal_value(design, inequalities, right, cost):
+    """min 1ᵀ(a⁺ + a⁻) + costᵀξ with inequalities @ (Φ(a⁺ − a⁻) + b) + … + ξ ≥ right, solved by HiGHS."""
     n, width = design.shape
     rows = inequalities @ np.hstack([design, -design, np.ones((n, 1))])
     slack = np.abs(inequalities)
@@ -33,45 +33,44 @@ def direct(design, inequalities, right, cost):
     return linprog(c, A_ub=-np.hstack([rows, slack]), b_ub=-right, bounds=bounds, method="highs-ipm").fun
 
 
-def test_regression_is_the_linear_program():
+def test_regression_solves_the_linear_program():
     X, y = sinc(40, noise=0.1)
     weight = np.linspace(0.5, 2, 40)
     model = LPSVR(C=3.0, epsilon=0.05, gamma=[0.3, 3.0]).fit(X, y, weight)
     design = np.hstack([rbf(X, 0.3), rbf(X, 3.0)])
     eye = np.eye(40)
-    value = direct(design, np.vstack([eye, -eye]), np.r_[y - 0.05, -y - 0.05], 3.0 * weight)
+    value = primal_value(design, np.vstack([eye, -eye]), np.r_[y - 0.05, -y - 0.05], 3.0 * weight)
     assert model.status_ is Status.SOLVED
     assert model.certificate_.primal == pytest.approx(value, rel=1e-6)
     assert model.certificate_.relative_gap < 1e-6
-    again = model.certify(X, y, weight)
-    assert again.primal == pytest.approx(value, rel=1e-6)
-    assert again.gap == pytest.approx(model.certificate_.gap, abs=1e-7)
+    recomputed = model.certify(X, y, weight)
+    assert recomputed.primal == pytest.approx(value, rel=1e-6)
+    assert recomputed.gap == pytest.approx(model.certificate_.gap, abs=1e-7)
     residual = np.abs(y - model.predict(X))
     penalty = np.sum(np.abs(model.dual_coef_))
     objective = penalty + np.sum(3.0 * weight * np.maximum(residual - 0.05, 0))
-    assert again.primal == pytest.approx(objective, rel=1e-9)
+    assert recomputed.primal == pytest.approx(objective, rel=1e-9)
 
 
-def test_classification_is_the_linear_program():
+def test_classification_solves_the_linear_program():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(40, 2))
     y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=40) > 0, "yes", "no")
     sign = np.where(y == "yes", 1.0, -1.0)
     model = LPSVC(C=2.0, gamma=0.5).fit(X, y)
-    value = direct(rbf(X, 0.5), np.diag(sign), np.ones(40), np.full(40, 2.0))
+    value = primal_value(rbf(X, 0.5), np.diag(sign), np.ones(40), np.full(40, 2.0))
     assert model.certificate_.primal == pytest.approx(value, rel=1e-6)
     assert model.certify(X, y).relative_gap < 1e-6
     assert set(model.predict(X)) <= {"yes", "no"}
 
 
-def test_certificates_are_no_better_than_the_point():
+def test_certificate_of_another_point_has_a_gap():
     X, y = sinc(40, noise=0.1)
     model = LPSVR(C=3.0, epsilon=0.05, gamma=1.0).fit(X, y)
-    model._beta = 0.5 * model._beta  # still feasible, no longer optimal
+    model._beta = 0.5 * model._beta  # feasible, not optimal
     assert model.certify(X, y).gap > 1e-3
     model._beta = np.zeros_like(model._beta)
-    found = model.certify(X, y)
-    assert found.dual == pytest.approx(0.0, abs=1e-12)
+    assert model.certify(X, y).dual == pytest.approx(0.0, abs=1e-12)
 
 
 def test_sparser_than_svr_on_sinc():
@@ -92,8 +91,8 @@ def test_several_classes_sparse_data_weights_and_files(tmp_path):
     assert model.score(X, y) > 0.8
     assert model.certify(X, y, weight).relative_gap < 1e-6
     kept = weight > 0
-    gone = LPSVC(C=5.0, kernel=["rbf", "linear"], class_weight="balanced").fit(X[kept], y[kept])
-    assert gone.certificate_.primal == pytest.approx(model.certificate_.primal, rel=1e-6)
+    removed = LPSVC(C=5.0, kernel=["rbf", "linear"], class_weight="balanced").fit(X[kept], y[kept])
+    assert removed.certificate_.primal == pytest.approx(model.certificate_.primal, rel=1e-6)
     csr = LPSVC(C=5.0).fit(sparse.csr_matrix(X), y)
     assert csr.certificate_.primal == pytest.approx(LPSVC(C=5.0).fit(X, y).certificate_.primal, rel=1e-6)
     hinge.save(model, tmp_path / "lp.hinge")
@@ -102,7 +101,7 @@ def test_several_classes_sparse_data_weights_and_files(tmp_path):
     assert loaded.certify(X, y, weight).relative_gap < 1e-6
 
 
-def test_precomputed():
+def test_precomputed_kernel():
     X, y = sinc(30)
     K = rbf(X, 1.0)
     model = LPSVR(C=10.0, kernel="precomputed").fit(K, y)
@@ -110,21 +109,21 @@ def test_precomputed():
     np.testing.assert_allclose(model.predict(K), other.predict(X), atol=1e-6)
 
 
-def test_limits_and_bad_input():
+def test_limits_and_invalid_input():
     X, y = sinc(80, noise=0.1)
     with pytest.warns(ConvergenceWarning, match="max_iter=1"):
         model = LPSVR(C=10.0, max_iter=1).fit(X, y)
     assert model.status_ is Status.MAX_ITER
     assert np.isfinite(model.predict(X)).all()
     assert len(model.history_) == 1
-    for bad, said in (
+    for estimator, message in (
         (LPSVR(C=0.0), "C=0.0"), (LPSVR(gamma=[]), "must not be empty"), (LPSVR(kernel=np.dot), "is a function"),
         (LPSVR(kernel=["precomputed", "rbf"]), "cannot be one of several"), (LPSVR(epsilon=[1.0, 2.0]), "epsilon has"),
     ):  # fmt: skip
-        with pytest.raises(ValueError, match=said):
-            bad.fit(X, y)
+        with pytest.raises(ValueError, match=message):
+            estimator.fit(X, y)
 
 
 @parametrize_with_checks([LPSVC(), LPSVR()])
-def test_scikit_learn_accepts_them(estimator, check):
+def test_common_checks(estimator, check):
     check(estimator)
