@@ -41,9 +41,16 @@ def losses_of(form: Form) -> dict[str, type[Loss]]:
     return MARGIN_LOSSES if form == "margin" else RESIDUAL_LOSSES
 
 
-def loss_names(form: Form, *, quadratic: bool = False) -> tuple[str, ...]:
-    """Names of the registered losses of a form; `quadratic`: only those whose conjugate is quadratic on an interval."""
-    return tuple(name for name, cls in losses_of(form).items() if cls.quadratic or not quadratic)
+def loss_names(form: Form, *, quadratic: bool = False, smooth: bool = False) -> tuple[str, ...]:
+    """Return the names of the registered losses of a form.
+
+    `quadratic`: only losses whose conjugate is quadratic on an interval; `smooth`: of these only differentiable losses,
+    whose conjugate has a positive curvature.
+    """
+    if not (quadratic or smooth):
+        return tuple(losses_of(form))
+    conjugates = {name: cls().quadratic_conjugate for name, cls in losses_of(form).items() if cls.quadratic}
+    return tuple(name for name, c in conjugates.items() if c is not None and (c.curvature > 0 or not smooth))
 
 
 def make_loss(loss: Any, form: Form, parameters: Mapping[str, Any] | None = None) -> Loss:

@@ -5,7 +5,8 @@ from hinge.paths.breakpoints import Pieces
 from hinge.paths.engine import Counts, PathError
 from hinge.paths.one_vs_one import OneVsOnePaths, one_vs_one_paths
 from hinge.paths.path import PathModel, SolutionPath
-from hinge.paths.quadratic_loss.path import QuadraticLossPath, quadratic_loss_path
+from hinge.paths.quadratic_loss.path import QuadraticLossPath
+from hinge.paths.quadratic_loss.tracking import quadratic_loss_path
 from hinge.paths.regularization import epsilon_path, nu_path, regularization_path, weight_path
 from hinge.paths.validation_error import Best, PiecewiseQuadratic, StepFunction
 from hinge.problems import ParametricProblem
