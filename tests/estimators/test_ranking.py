@@ -1,4 +1,4 @@
-"""RankingSVM: the same answer from every solver, laws of weights, and what it refuses."""
+"""RankingSVM: agreement of all solvers, weights, input formats and errors."""
 
 import clarabel
 import numpy as np
@@ -23,14 +23,14 @@ def queries(n=60, count=6, seed=0, grades=3):
     X = rng.normal(size=(n, 3))
     qid = rng.integers(0, count, n)
     grade = np.clip(np.round(X[:, 0] + 0.7 * rng.normal(size=n) + 0.5), 0, grades - 1)
-    X[1], qid[1], grade[:2] = X[0], qid[0], (0, 1)  # the same item twice, with different grades
+    X[1], qid[1], grade[:2] = X[0], qid[0], (0, 1)  # two equal items with different grades
     qid[2] = 100
     qid[3:6], grade[3:6] = 101, 1
     return X, grade, qid
 
 
 def reference(K, grade, qid, cost, squared=False):
-    """The pair dual written out in full, by an interior point solver that knows nothing of us: (primal value, f)."""
+    """(primal value, f) of the dual problem over pairs, solved by clarabel."""
     pairs = [(i, j) for i in range(len(K)) for j in range(len(K)) if qid[i] == qid[j] and grade[i] > grade[j]]
     D = np.zeros((len(pairs), len(K)))
     for p, (i, j) in enumerate(pairs):
@@ -56,7 +56,7 @@ def reference(K, grade, qid, cost, squared=False):
     ("weighting", "loss"),
     [("uniform", "hinge"), ("gain", "hinge"), (0.3, "hinge"), ("uniform", "squared_hinge"), (0.3, "squared_hinge")],
 )
-def test_agrees_with_the_problem_written_out(kernel, weighting, loss):
+def test_agrees_with_an_independent_solver(kernel, weighting, loss):
     X, grade, qid = queries()
     gain = lambda i, j: 2 ** grade[i] - 2 ** grade[j]  # noqa: E731
     theta = {"uniform": 0.0, "gain": 1.0}.get(weighting, weighting)
@@ -75,41 +75,41 @@ def test_agrees_with_the_problem_written_out(kernel, weighting, loss):
 @pytest.mark.parametrize("solver", ["auto", "smo", "working_set", "interior_point", "chunking"])
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_every_solver_proves_the_same_optimum(solver, kernel, loss):
+def test_all_solvers_reach_the_same_optimum(solver, kernel, loss):
     X, grade, qid = queries(seed=3)
     options = dict(C=0.5, kernel=kernel, tol=1e-6, loss=loss)
     model = hinge.RankingSVM(solver=solver, **options).fit(X, grade, qid=qid)
     best = hinge.RankingSVM(**options).fit(X, grade, qid=qid)
     assert model.status_ == hinge.Status.SOLVED
     assert model.certificate_.primal == pytest.approx(best.certificate_.primal, rel=1e-6)
-    again = model.certify(X, grade, qid=qid)
-    assert again.relative_gap <= 1e-5
-    assert again.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
+    recomputed = model.certify(X, grade, qid=qid)
+    assert recomputed.relative_gap <= 1e-5
+    assert recomputed.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
 
 
 @pytest.mark.parametrize("method", ["descent", "newton", "auto"])
 @pytest.mark.parametrize("kernel", [None, RBF(0.3)])
 @pytest.mark.parametrize("squared", [False, True])
-def test_descent_and_newton_reach_any_gap(method, kernel, squared):
-    """Large enough not to be polished: the gap is the methods' own."""
+def test_descent_and_newton_reach_the_requested_gap(method, kernel, squared):
+    """The problem is too large for polishing, so that the gap is that of the method."""
     X, grade, qid = queries(n=160, count=4, seed=5)
     first, second, starts = preferences(grade, np.unique(qid, return_inverse=True)[1])
     assert len(first) > 1000
     access = open_access(kernel or hinge.kernels.Linear(), X)
     problem = Ranking(first, second, starts, np.full(len(first), 0.2), len(X), squared).build(access)
     tol = 1e-4 if method == "descent" else 1e-9
-    found = PairDescent(tol=tol, method=method).solve(problem)
-    proof = certify(problem, found.alpha)
-    assert found.status == hinge.Status.SOLVED
-    assert proof.infeasibility == 0
-    assert proof.relative_gap <= 1.01 * tol
-    assert np.all(np.diff(found.history.seconds) >= 0)
-    assert found.history.last()["gap"] == pytest.approx(proof.gap, rel=0.3, abs=1e-9)
+    solution = PairDescent(tol=tol, method=method).solve(problem)
+    certificate = certify(problem, solution.alpha)
+    assert solution.status == hinge.Status.SOLVED
+    assert certificate.infeasibility == 0
+    assert certificate.relative_gap <= 1.01 * tol
+    assert np.all(np.diff(solution.history.seconds) >= 0)
+    assert solution.history.last()["gap"] == pytest.approx(certificate.gap, rel=0.3, abs=1e-9)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_the_same_as_a_linear_machine_on_differences(loss):
-    """LinearSVC of scikit-learn with a row for every pair, half of them turned round."""
+def test_linear_kernel_agrees_with_linear_svc_on_differences(loss):
+    """scikit-learn's LinearSVC with a row for every pair, half of them with the opposite sign."""
     X, grade, qid = queries(n=120, seed=7)
     first, second, _ = preferences(grade, np.unique(qid, return_inverse=True)[1])
     sign = np.where(np.arange(len(first)) % 2, 1.0, -1.0)
@@ -119,7 +119,7 @@ def test_the_same_as_a_linear_machine_on_differences(loss):
     assert np.allclose(model.coef_, other.coef_, atol=1e-4)
 
 
-def test_kernel_access_over_pairs_is_the_matrix_of_differences():
+def test_pair_access_is_the_kernel_matrix_of_differences():
     X, grade, qid = queries(n=30, count=3)
     first, second, starts = preferences(grade, np.unique(qid, return_inverse=True)[1])
     base = open_access(RBF(0.4), X)
@@ -137,23 +137,23 @@ def test_kernel_access_over_pairs_is_the_matrix_of_differences():
     assert np.allclose(pairs.subset(index).matvec(v[:3]), whole[np.ix_(index, index)] @ v[:3])
 
 
-def test_a_query_of_many_samples_is_divided_into_blocks(monkeypatch):
+def test_large_query_is_divided_into_blocks(monkeypatch):
     monkeypatch.setattr("hinge.formulations.ranking.PART_SIZE", 8)
     X, grade, qid = queries(n=90, count=2)
     query = np.unique(qid, return_inverse=True)[1]
     first, second, starts = preferences(grade, query)
-    found = set(zip(first.tolist(), second.tolist(), strict=True))
-    wanted = {(i, j) for i in range(90) for j in range(90) if qid[i] == qid[j] and grade[i] > grade[j]}
+    pairs = set(zip(first.tolist(), second.tolist(), strict=True))
+    expected = {(i, j) for i in range(90) for j in range(90) if qid[i] == qid[j] and grade[i] > grade[j]}
     assert len(starts) > 10
-    assert len(found) == len(first) == starts[-1]
-    assert found == wanted
+    assert len(pairs) == len(first) == starts[-1]
+    assert pairs == expected
     model = hinge.RankingSVM(C=0.1, tol=1e-7).fit(X, grade, qid=qid)
     monkeypatch.undo()
     whole = hinge.RankingSVM(C=0.1, tol=1e-7).fit(X, grade, qid=qid)
     assert model.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=1e-6)
 
 
-# ---- laws --------------------------------------------------------------------------------------------------------
+# ---- invariance and equivalence ----------------------------------------------------------------------------------
 
 
 def scores(X, grade, qid, at, **options):
@@ -163,7 +163,7 @@ def scores(X, grade, qid, at, **options):
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_weight_zero_is_absence_and_weight_two_is_twice(kernel, loss):
+def test_integer_weights_equal_repeated_samples(kernel, loss):
     X, grade, qid = queries(n=40, count=3)
     weight = np.ones(40)
     weight[7], weight[9] = 0.0, 2.0
@@ -173,27 +173,27 @@ def test_weight_zero_is_absence_and_weight_two_is_twice(kernel, loss):
     assert np.allclose(weighted, scores(X[rows], grade[rows], qid[rows], X, **options), atol=1e-6)
 
 
-def test_the_weight_of_a_query_is_that_many_queries():
+def test_query_weight_equals_repeated_queries():
     X, grade, qid = queries(n=40, count=3)
     names = np.unique(qid)
     weight = np.where(names == 1, 2.0, 1.0)
-    twice = np.r_[np.arange(40), np.flatnonzero(qid == 1)]
+    repeated = np.r_[np.arange(40), np.flatnonzero(qid == 1)]
     named = np.r_[qid, np.full(np.sum(qid == 1), 77)]
     one = scores(X, grade, qid, X, query_weight=weight)
-    assert np.allclose(one, scores(X[twice], grade[twice], named, X), atol=1e-6)
+    assert np.allclose(one, scores(X[repeated], grade[repeated], named, X), atol=1e-6)
     assert np.allclose(one, scores(X, grade, qid, X, query_weight=dict(zip(names.tolist(), weight, strict=True))))
 
 
-def test_order_of_samples_and_names_of_queries_do_not_matter():
+def test_order_of_samples_and_names_of_queries_have_no_effect():
     X, grade, qid = queries()
     shuffled = np.random.default_rng(1).permutation(len(X))
     names = np.array([f"query {q}" for q in qid])
     one = scores(X, grade, qid, X)
     assert np.allclose(one, scores(X[shuffled], grade[shuffled], names[shuffled], X), atol=1e-6)
-    assert np.allclose(one, scores(X, 10 * grade - 3, qid, X))  # only the order of grades counts
+    assert np.allclose(one, scores(X, 10 * grade - 3, qid, X))  # only the order of the grades matters
 
 
-def test_sparse_float32_precomputed_and_one_query():
+def test_input_formats_give_the_same_scores():
     X, grade, qid = queries()
     assert np.allclose(scores(X, grade, qid, X), scores(sp.csr_matrix(X), grade, qid, sp.csr_matrix(X)), atol=1e-6)
     assert np.allclose(
@@ -206,7 +206,7 @@ def test_sparse_float32_precomputed_and_one_query():
     assert np.allclose(named, scores(X, grade, None, X))
 
 
-def test_same_bits_twice_and_for_any_number_of_threads():
+def test_result_is_reproducible_and_does_not_depend_on_threads():
     X, grade, qid = queries(n=200, count=3)
     fits = [hinge.RankingSVM(C=0.1, kernel="rbf", n_jobs=t).fit(X, grade, qid=qid) for t in (1, 1, 2)]
     assert np.array_equal(fits[0].pair_coef_, fits[1].pair_coef_)
@@ -220,13 +220,13 @@ def test_warm_start_needs_fewer_steps():
     assert model.fit(X, grade, qid=qid).n_iter_ <= 1 < first
 
 
-def test_clone_and_files(tmp_path):
+def test_models_can_be_cloned_and_saved(tmp_path):
     X, grade, qid = queries()
     model = hinge.RankingSVM(C=0.1, kernel="rbf").fit(X, grade, qid=qid)
     hinge.save(model, tmp_path / "m.hinge")
-    again = hinge.load(tmp_path / "m.hinge")
-    assert np.array_equal(again.predict(X), model.predict(X))
-    assert again.certify(X, grade, qid=qid).relative_gap <= 1e-3
+    loaded = hinge.load(tmp_path / "m.hinge")
+    assert np.array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.certify(X, grade, qid=qid).relative_gap <= 1e-3
     assert clone(model).get_params() == model.get_params()
 
 
@@ -235,12 +235,12 @@ def test_common_checks(estimator, check):
     check(estimator)
 
 
-# ---- what goes wrong ---------------------------------------------------------------------------------------------
+# ---- errors and limits -------------------------------------------------------------------------------------------
 
 
-def test_bad_input_is_named():
+def test_invalid_input_is_named():
     X, grade, qid = queries()
-    machine = hinge.RankingSVM()
+    estimator = hinge.RankingSVM()
     cases = [
         (dict(qid=np.arange(60)), "none of the 60 queries has two samples"),
         (dict(y=np.ones(60)), "nothing to learn from"),
@@ -262,7 +262,7 @@ def test_bad_input_is_named():
     for change, message in cases:
         given = dict(y=grade, qid=qid) | change
         with pytest.raises(ValueError, match=message):
-            machine.fit(X, **given)
+            estimator.fit(X, **given)
     for bad, message in [
         (dict(C=0), "C="),
         (dict(weighting="best"), "weighting"),
@@ -276,14 +276,14 @@ def test_bad_input_is_named():
         hinge.RankingSVM(weighting="gain").fit(X, grade + 5000, qid=qid)
 
 
-def test_too_many_pairs_are_refused_before_they_are_made(monkeypatch):
+def test_too_many_pairs_are_rejected(monkeypatch):
     monkeypatch.setattr("hinge.ranking.queries.MOST_PAIRS", 100)
     X, grade, _ = queries()
     with pytest.raises(ValueError, match="pass qid"):
         hinge.RankingSVM().fit(X, grade)
 
 
-def test_an_early_end_keeps_the_model_and_says_the_gap():
+def test_early_stop_keeps_the_model_and_states_the_gap():
     X, grade, qid = queries(n=300, count=2)
     with pytest.warns(ConvergenceWarning, match="relative duality gap"):
         model = hinge.RankingSVM(C=10.0, tol=1e-9, max_iter=1).fit(X, grade, qid=qid)
@@ -293,7 +293,7 @@ def test_an_early_end_keeps_the_model_and_says_the_gap():
         hinge.RankingSVM(C=10.0, tol=1e-12, max_time=1e-4).fit(X, grade, qid=qid)
 
 
-def test_certify_wants_the_training_data():
+def test_certify_rejects_other_data():
     X, grade, qid = queries()
     model = hinge.RankingSVM(C=0.1).fit(X, grade, qid=qid)
     with pytest.raises(ValueError, match="pairs"):
@@ -302,7 +302,7 @@ def test_certify_wants_the_training_data():
         model.certify(X, grade[::-1], qid=qid[::-1])
 
 
-def test_an_interrupt_keeps_the_model_that_exists(monkeypatch):
+def test_interrupt_keeps_the_model(monkeypatch):
     X, grade, qid = queries(n=300, count=2)
 
     def interrupted(*_):
@@ -317,12 +317,12 @@ def test_an_interrupt_keeps_the_model_that_exists(monkeypatch):
     assert np.isfinite(model.certificate_.gap)
 
 
-def test_a_start_where_no_pair_misses_its_margin():
-    """The width of the smooth kinks was a share of the loss: zero, and all coefficients became NaN, without an end."""
+def test_start_without_margin_violations():
+    """The smoothing width is a fraction of the loss and must not be zero."""
     first, second, starts = np.array([0], dtype=np.int32), np.array([1], dtype=np.int32), np.array([0, 1])
     access = open_access(hinge.kernels.Linear(), np.array([[1.0], [-1.0]]))
     problem = Ranking(first, second, starts, np.ones(1), 2, False).build(access)
-    found = PairDescent(tol=1e-6, method="newton", max_time=5.0).solve(problem, start=np.ones(1))
-    assert found.status is hinge.Status.SOLVED
-    assert found.alpha == pytest.approx([0.25])
-    assert len(found.history) < 1000
+    solution = PairDescent(tol=1e-6, method="newton", max_time=5.0).solve(problem, start=np.ones(1))
+    assert solution.status is hinge.Status.SOLVED
+    assert solution.alpha == pytest.approx([0.25])
+    assert len(solution.history) < 1000

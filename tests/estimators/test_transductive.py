@@ -1,4 +1,4 @@
-"""TransductiveSVC: exact for the labels it has, its objective falls with every switch, k⁺ is kept."""
+"""TransductiveSVC: exact solution for its labels, decreasing objective, number of positive labels."""
 
 import warnings
 
@@ -26,67 +26,67 @@ def moons(n=120, labelled=10, seed=0):
     return X[some], side[some], X[others], side[others]
 
 
-def test_finds_what_the_labelled_alone_do_not_show():
-    gained = []
+def test_unlabelled_samples_improve_accuracy():
+    gain_in_accuracy = []
     for seed in range(4):
         X, y, U, truth = moons(labelled=6, seed=seed)
         model = hinge.TransductiveSVC(C=10, C_unlabeled=10, gamma=2.0, positive_fraction=0.5).fit(X, y, U)
         alone = hinge.SVC(C=10, gamma=2.0).fit(X, y).score(U, truth)
-        gained.append(np.mean(model.transduction_ == truth) - alone)
-    assert np.mean(gained) > 0.02
+        gain_in_accuracy.append(np.mean(model.transduction_ == truth) - alone)
+    assert np.mean(gain_in_accuracy) > 0.02
 
 
 @pytest.mark.parametrize("batch", [1, 5])
-def test_the_end_is_the_svc_of_its_labels(batch):
+def test_solution_is_the_svc_of_the_final_labels(batch):
     X, y, U, _ = moons()
     model = hinge.TransductiveSVC(C=5, C_unlabeled=2, gamma=1.0, batch=batch).fit(X, y, U)
-    everyone, labels = np.r_[X, U], np.r_[y, model.transduction_]
+    samples, labels = np.r_[X, U], np.r_[y, model.transduction_]
     weight = np.r_[np.full(len(X), 5.0), np.full(len(U), 2.0)]
-    plain = hinge.SVC(C=1.0, gamma=1.0, tol=1e-8).fit(everyone, labels, sample_weight=weight)
+    plain = hinge.SVC(C=1.0, gamma=1.0, tol=1e-8).fit(samples, labels, sample_weight=weight)
     assert np.allclose(model.decision_function(U), plain.decision_function(U), atol=1e-6)
     assert model.certificate_.relative_gap <= 1e-10
-    again = model.certify(X, y, U)
-    assert again.kkt_violation <= 1e-8
-    assert again.primal == pytest.approx(plain.certificate_.primal, rel=1e-8)
-    assert model.stages_["objective"][-1] == pytest.approx(again.primal, rel=1e-8)
+    recomputed = model.certify(X, y, U)
+    assert recomputed.kkt_violation <= 1e-8
+    assert recomputed.primal == pytest.approx(plain.certificate_.primal, rel=1e-8)
+    assert model.stages_["objective"][-1] == pytest.approx(recomputed.primal, rel=1e-8)
 
 
-def exact_objective(access, machine, label):
-    """(4.37) for given labels, by an ordinary machine."""
-    sign = np.r_[machine.y, label]
-    cost = np.r_[machine.cost, machine.unlabelled_cost]
+def exact_objective(access, transduction, label):
+    """Objective (4.37) for given labels, computed with SVC."""
+    sign = np.r_[transduction.y, label]
+    cost = np.r_[transduction.cost, transduction.unlabelled_cost]
     fit = hinge.SVC(C=1.0, kernel="precomputed", tol=1e-8)
     return fit.fit(access.block(np.arange(access.n), np.arange(access.n)), sign, sample_weight=cost).certificate_.primal
 
 
-def test_every_switch_is_exact_and_lowers_the_objective():
+def test_switches_are_exact_and_decrease_the_objective():
     X, y, U, _ = moons(n=60, labelled=6, seed=3)
     access = open_access(RBF(1.0), np.r_[X, U])
-    machine = Transduction(access, np.where(y > 0, 1.0, -1.0), np.full(len(X), 5.0), len(U) // 2)
+    transduction = Transduction(access, np.where(y > 0, 1.0, -1.0), np.full(len(X), 5.0), len(U) // 2)
     rng = np.random.default_rng(0)
     label = np.full(len(U), -1.0)
-    label[rng.choice(len(U), len(U) // 2, replace=False)] = 1.0  # a bad beginning: many switches to come
-    machine._set_costs(label, 2.0, 2.0)
-    values = [machine.objective()]
+    label[rng.choice(len(U), len(U) // 2, replace=False)] = 1.0  # random labels, so that many switches follow
+    transduction._set_costs(label, 2.0, 2.0)
+    values = [transduction.objective()]
     for _ in range(100):
-        ups, downs = machine.best_pairs(2.0, 2.0, 1)
+        ups, downs = transduction.best_pairs(2.0, 2.0, 1)
         if len(ups) == 0:
             break
-        gain = machine._gains(2.0, 2.0)[[ups[0], downs[0]]].sum()
-        switched = machine.label.copy()
+        gain = transduction._gains(2.0, 2.0)[[ups[0], downs[0]]].sum()
+        switched = transduction.label.copy()
         switched[ups], switched[downs] = -1.0, 1.0
-        machine._set_costs(switched, 2.0, 2.0)
-        values.append(machine.objective())
-        assert values[-1] <= values[-2] - gain + 1e-9  # (463): w has not moved yet
-        assert np.sum(machine.label > 0) == len(U) // 2
+        transduction._set_costs(switched, 2.0, 2.0)
+        values.append(transduction.objective())
+        assert values[-1] <= values[-2] - gain + 1e-9  # (463): the gain at constant w
+        assert np.sum(transduction.label > 0) == len(U) // 2
     assert len(values) > 5
-    assert values[-1] == pytest.approx(exact_objective(access, machine, machine.label), rel=1e-8)
-    # No pair of labels is left whose switch would lower the objective with w as it is.
-    gains = machine._gains(2.0, 2.0)
-    assert gains[machine.label > 0].max() + gains[machine.label < 0].max() <= 1e-6
+    assert values[-1] == pytest.approx(exact_objective(access, transduction, transduction.label), rel=1e-8)
+    # No switch of a pair of labels decreases the objective at constant w.
+    gains = transduction._gains(2.0, 2.0)
+    assert gains[transduction.label > 0].max() + gains[transduction.label < 0].max() <= 1e-6
 
 
-def test_the_share_of_positives_is_kept():
+def test_fraction_of_positive_labels_is_kept():
     X, y, U, _ = moons()
     assert np.mean(hinge.TransductiveSVC(positive_fraction="labeled").fit(X, y, U).transduction_ == 1) == 0.5
     for share in (0.0, 0.2, 1.0):
@@ -97,27 +97,27 @@ def test_the_share_of_positives_is_kept():
     assert np.sum(model.transduction_ == 1) == np.floor(len(U) * np.mean(y[uneven]) + 0.5)
 
 
-def test_labelled_samples_that_are_not_typical_are_noticed():
-    """One class in four among the labelled, one in two among the others: imposing the share costs as much."""
+def test_warning_if_labelled_samples_are_not_representative():
+    """A quarter of the labelled and half of the other samples are positive: imposing the former reduces accuracy."""
     X, y, U, truth = moons(labelled=40, n=240)
     rare = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:6]]
-    machine = hinge.TransductiveSVC(C=10, C_unlabeled=10, gamma=2.0)
-    forced = clone(machine).set_params(positive_fraction="labeled")
+    estimator = hinge.TransductiveSVC(C=10, C_unlabeled=10, gamma=2.0)
+    forced = clone(estimator).set_params(positive_fraction="labeled")
     with pytest.warns(UserWarning, match="23% of the labelled samples belong to class .*1.*positive_fraction"):
         forced.fit(X[rare], y[rare], U)
     assert np.mean(forced.transduction_ == truth) < 0.8
     for remedy in (None, "predicted", 0.5):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            model = clone(machine).set_params(positive_fraction=remedy).fit(X[rare], y[rare], U)
+            model = clone(estimator).set_params(positive_fraction=remedy).fit(X[rare], y[rare], U)
         assert np.mean(model.transduction_ == truth) > 0.9
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        forced.fit(X, y, U)  # typical ones
-        forced.fit(X, y, U[:1])  # the share of one sample is 0 or 1, and says nothing
+        forced.fit(X, y, U)  # representative samples
+        forced.fit(X, y, U[:1])  # the fraction of one sample is 0 or 1
 
 
-def test_samples_are_dealt_out():
+def test_stratified_folds_partition_both_classes():
     rng = np.random.default_rng(0)
     for positives, negatives in ((2, 30), (13, 40), (25, 25)):
         y = rng.permutation(np.r_[np.ones(positives), -np.ones(negatives)])
@@ -131,43 +131,43 @@ def test_samples_are_dealt_out():
     assert stratified_folds(np.r_[1.0, -np.ones(9)]) == []
 
 
-def judged(missed, false, right=(40, 40)):
-    """Labels and scores: so many positives missed and negatives taken for positive, all of these near the border."""
+def scored(missed, false, right=(40, 40)):
+    """Labels and scores with given numbers of false negatives and false positives close to the decision boundary."""
     y = np.repeat([1.0, -1.0, 1.0, -1.0], [missed, false, *right])
     scores = np.repeat([-0.1, 0.1, 1.0, -1.0], [missed, false, *right])
     return y, scores
 
 
-def test_the_correction_is_the_part_of_the_bias_that_chance_does_not_explain():
-    y, scores = judged(9, 3)
+def test_correction_is_the_significant_part_of_the_bias():
+    y, scores = scored(9, 3)
     weight = np.ones(len(y))
     assert share_correction(y, scores, weight) == pytest.approx(6 / 92 * (1 - 12 / 36))
     assert share_correction(-y, -scores, 7 * weight) == pytest.approx(-6 / 92 * (1 - 12 / 36))
     for missed, false in ((6, 6), (7, 5), (0, 0)):  # 4/12 < 1
-        assert share_correction(*judged(missed, false), np.ones(80 + missed + false)) == 0
-    # Weight two is not two samples: what is known about the bias does not grow.
+        assert share_correction(*scored(missed, false), np.ones(80 + missed + false)) == 0
+    # A weight of 2 does not count as two independent samples.
     weight[:12] = 2
     mean, chance = 12 / 104, 48 / 104**2
     assert share_correction(y, scores, weight) == pytest.approx(mean * (1 - chance / mean**2))
 
 
-def test_no_correction_that_makes_more_errors():
-    """Positives hidden among the negatives: taking more for positive would be wrong more often."""
+def test_no_correction_that_increases_the_errors():
+    """Positive samples have the scores of negative ones: more positive predictions would increase the errors."""
     rng = np.random.default_rng(0)
     y = rng.permutation(np.repeat([1.0, -1.0], [20, 80]))
-    scores = -1 + 0.1 * rng.normal(size=100)  # all negative: 20 errors; twenty of them positive: about 32
+    scores = -1 + 0.1 * rng.normal(size=100)  # all predicted negative: 20 errors; twenty predicted positive: about 32
     assert share_correction(y, scores, np.ones(100)) == 0
     assert share_correction(y, scores + 0.2 * y, np.ones(100)) > 0.15
 
 
-@pytest.mark.parametrize("twice", [False, True])
-def test_the_share_is_what_cross_validation_by_hand_gives(twice):
-    """A wide kernel and a small C: the machine prefers the larger class, and labelled samples tell."""
+@pytest.mark.parametrize("repeated", [False, True])
+def test_predicted_fraction_agrees_with_cross_validation(repeated):
+    """With a wide kernel and a small C the predictions are biased to the larger class."""
     rng = np.random.default_rng(1)
     side = rng.permutation(np.repeat([0, 1], [140, 60]))
     A = rng.normal(size=(200, 2)) + 1.2 * side[:, None]
     X, y, U, truth = A[:80], side[:80], A[80:], side[80:]
-    X, y = (np.r_[X, X[:20]], np.r_[y, y[:20]]) if twice else (X, y)
+    X, y = (np.r_[X, X[:20]], np.r_[y, y[:20]]) if repeated else (X, y)
     weight = rng.uniform(0.5, 2, len(y))
     weight[3] = 0.0
     options = dict(C=0.1, gamma=0.1)
@@ -186,18 +186,18 @@ def test_the_share_is_what_cross_validation_by_hand_gives(twice):
     assert np.sum(model.transduction_) == np.floor(len(U) * expected + 0.5)
 
 
-def test_leaving_out_does_not_move_the_machine():
+def test_leave_out_does_not_change_the_solution():
     X, y, U, _ = moons(labelled=20)
     sign = np.where(y > 0, 1.0, -1.0)
-    machine = Transduction(open_access(RBF(1.0), np.r_[X, U]), sign, np.full(len(X), 5.0), None)
-    before, beta = machine.scores(), machine.beta
-    values = machine.leave_out(stratified_folds(sign))
-    np.testing.assert_array_equal(machine.scores(), before)
-    np.testing.assert_array_equal(machine.beta, beta)
+    transduction = Transduction(open_access(RBF(1.0), np.r_[X, U]), sign, np.full(len(X), 5.0), None)
+    before, beta = transduction.scores(), transduction.beta
+    values = transduction.leave_out(stratified_folds(sign))
+    np.testing.assert_array_equal(transduction.scores(), before)
+    np.testing.assert_array_equal(transduction.beta, beta)
     assert not np.allclose(values, before[: len(X)])
 
 
-def test_a_class_with_one_sample_has_its_share():
+def test_class_of_one_sample_uses_the_labelled_fraction():
     X, y, U, _ = moons()
     few = np.r_[0:4, 5]
     assert np.bincount(y[few]).min() == 1
@@ -206,7 +206,7 @@ def test_a_class_with_one_sample_has_its_share():
     assert np.isnan(hinge.TransductiveSVC().fit(X, y).positive_fraction_)
 
 
-def test_costs_begin_at_their_share_and_grow_by_their_factor():
+def test_costs_start_at_initial_share_and_grow_by_the_factor():
     """docs/math (465): C*₋ = εC*, C*₊ = εC* k⁺/(k − k⁺), both times the growth factor, up to C*."""
     X, y, U, _ = moons()
     model = hinge.TransductiveSVC(C_unlabeled=3.0, growth=4.0, initial_share=1e-3, positive_fraction=0.3).fit(X, y, U)
@@ -218,7 +218,7 @@ def test_costs_begin_at_their_share_and_grow_by_their_factor():
     assert len(steps) == 1 + np.ceil(np.log(1e3 / ratio) / np.log(4.0))
 
 
-def test_costs_grow_to_the_end():
+def test_costs_grow_to_C_unlabeled():
     X, y, U, _ = moons()
     model = hinge.TransductiveSVC(C_unlabeled=3.0, growth=4.0, initial_share=1e-3).fit(X, y, U)
     assert np.all(np.diff(model.stages_["cost_negative"]) >= 0)
@@ -228,15 +228,15 @@ def test_costs_grow_to_the_end():
     assert len(model.history_) == len(model.stages_["seconds"])
 
 
-def test_labels_of_any_kind_sparse_data_and_weights():
+def test_labels_of_any_type_sparse_data_and_weights():
     X, y, U, _ = moons()
     names = np.array(["left", "right"])
     model = hinge.TransductiveSVC(gamma=1.0).fit(X, y, U)
     named = hinge.TransductiveSVC(gamma=1.0).fit(X, names[y], U)
     assert np.array_equal(named.transduction_, names[model.transduction_])
     assert np.array_equal(named.predict(U), names[model.predict(U)])
-    thin = hinge.TransductiveSVC(gamma=1.0).fit(sp.csr_matrix(X), y, sp.csr_matrix(U))
-    assert np.array_equal(thin.transduction_, model.transduction_)
+    from_sparse = hinge.TransductiveSVC(gamma=1.0).fit(sp.csr_matrix(X), y, sp.csr_matrix(U))
+    assert np.array_equal(from_sparse.transduction_, model.transduction_)
     weight = np.ones(len(X))
     weight[2] = 0.0
     weighted = hinge.TransductiveSVC(gamma=1.0, positive_fraction=0.5).fit(X, y, U, sample_weight=weight)
@@ -246,14 +246,14 @@ def test_labels_of_any_kind_sparse_data_and_weights():
     assert weighted.certify(X, y, U, sample_weight=weight).kkt_violation <= 1e-8
 
 
-def test_duplicates_and_opposite_labels():
+def test_duplicates_with_opposite_labels():
     X, y, U, _ = moons(n=40)
     data = np.r_[X, X], np.r_[y, 1 - y], np.r_[U, U, X]
     model = hinge.TransductiveSVC(C=100.0, C_unlabeled=100.0, kernel="linear").fit(*data)
     assert model.certify(*data).relative_gap <= 1e-8
 
 
-def test_without_unlabelled_samples_it_is_an_svc():
+def test_without_unlabelled_samples_agrees_with_svc():
     X, y, U, _ = moons()
     model = hinge.TransductiveSVC(C=3.0, gamma=1.0).fit(X, y)
     assert len(model.transduction_) == 0
@@ -261,14 +261,14 @@ def test_without_unlabelled_samples_it_is_an_svc():
     assert np.allclose(model.decision_function(U), plain.decision_function(U), atol=1e-6)
 
 
-def test_files_and_clone(tmp_path):
+def test_models_can_be_cloned_and_saved(tmp_path):
     X, y, U, _ = moons()
     model = hinge.TransductiveSVC().fit(X, y, U)
     hinge.save(model, tmp_path / "m.hinge")
-    again = hinge.load(tmp_path / "m.hinge")
-    assert np.array_equal(again.predict(U), model.predict(U))
-    assert np.array_equal(again.transduction_, model.transduction_)
-    assert again.certify(X, y, U).kkt_violation <= 1e-8
+    loaded = hinge.load(tmp_path / "m.hinge")
+    assert np.array_equal(loaded.predict(U), model.predict(U))
+    assert np.array_equal(loaded.transduction_, model.transduction_)
+    assert loaded.certify(X, y, U).kkt_violation <= 1e-8
     assert clone(model).get_params() == model.get_params()
 
 
@@ -277,7 +277,7 @@ def test_common_checks(estimator, check):
     check(estimator)
 
 
-def test_bad_input_is_named():
+def test_invalid_input_is_named():
     X, y, U, _ = moons()
     bad = U.copy()
     bad[3, 0] = np.nan
@@ -305,8 +305,8 @@ def test_bad_input_is_named():
         model.certify(X, y, U[:5])
 
 
-def test_time_that_is_up_keeps_the_model(monkeypatch):
-    """After five paths, whatever the machine's speed."""
+def test_time_limit_keeps_the_model(monkeypatch):
+    """The time limit is simulated after five paths."""
     X, y, U, _ = moons(n=400)
     paths, follow = [], Transduction._follow
 

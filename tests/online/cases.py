@@ -1,4 +1,4 @@
-"""Machines, kernels and streams for the tests of the online learners."""
+"""Estimators, kernels and streams for the tests of the online learners."""
 
 import numpy as np
 
@@ -15,8 +15,8 @@ KERNELS = {
     "sum": RBF(0.5) + 0.1 * Linear(),
 }
 
-#: Every loss, with the machine that has it.
-MACHINES = {
+#: Estimators for all losses.
+ESTIMATORS = {
     "hinge": lambda **o: hinge.OnlineSVC(loss="hinge", **o),
     "perceptron": lambda **o: hinge.OnlineSVC(loss="perceptron", **o),
     "free perceptron": lambda **o: hinge.OnlineSVC(loss="perceptron", regularization=0.0, **o),
@@ -37,7 +37,7 @@ RATES = {
 
 
 def stream(n, d=3, seed=0):
-    """(X, labels ±1, numbers)."""
+    """(X, labels ±1, real targets)."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     values = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=n)
@@ -45,7 +45,7 @@ def stream(n, d=3, seed=0):
 
 
 def learn(model, name, X, labels, values):
-    """partial_fit with the targets that this machine takes."""
+    """Call partial_fit with the targets of this estimator."""
     if name == "novelty":
         return model.partial_fit(X)
     if name in CLASSIFIERS:

@@ -1,4 +1,4 @@
-"""The learners do what the book says, to the last digits; and nothing depends on how a stream is cut into calls."""
+"""Online learners agree with the formulas of the book; results do not depend on how a stream is divided into calls."""
 
 import copy
 import pickle
@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import hinge
-from online.cases import CLASSIFIERS, KERNELS, MACHINES, RATES, learn, stream
+from online.cases import CLASSIFIERS, ESTIMATORS, KERNELS, RATES, learn, stream
 from reference.online_learners import SlowLearner
 
 
-def slow_twin(model, kernel):
-    """The reference with the options of a machine that has begun."""
+def reference_of(model, kernel):
+    """The reference learner with the options of a model."""
     o = model._learner.options
     nu = o.nu if o.nu >= 0 else None
     return SlowLearner(kernel, o.loss, o.rate, o.power, o.regularization, nu, o.level, o.offset, o.budget or None)
@@ -27,7 +27,7 @@ def targets_of(name, labels, values):
 
 
 def assert_same(model, slow, X):
-    """Function, offset, level, counts and the exact truncation error within its bounds."""
+    """Equal function, offset, level and counts; the exact truncation error is within its bounds."""
     state = model._learner.state()
     scale = 1e-9 * (1 + abs(slow.b) + sum(abs(a) for _, a in slow.kept))
     assert state.seen == slow.t
@@ -43,77 +43,77 @@ def assert_same(model, slow, X):
 
 
 @pytest.mark.parametrize("rate", RATES)
-@pytest.mark.parametrize("name", MACHINES)
-def test_every_loss_is_the_books(name, rate):
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_losses_agree_with_the_book(name, rate):
     X, labels, values = stream(150)
-    model = MACHINES[name](gamma=0.7, budget=20, **RATES[rate])
-    said = []
+    model = ESTIMATORS[name](gamma=0.7, budget=20, **RATES[rate])
+    values_before_learning = []
     learn(model, name, X[:1], labels[:1], values[:1])
-    slow = slow_twin(model, KERNELS["rbf"])
+    slow = reference_of(model, KERNELS["rbf"])
     target = targets_of(name, labels, values)
     slow.learn(X[0], target[0])
     for i in range(1, len(X)):
-        said.append((model._learner.learn_one(X[i], float(target[i])), slow.learn(X[i], target[i])))
-    np.testing.assert_allclose(*zip(*said, strict=True), atol=1e-10)
+        values_before_learning.append((model._learner.learn_one(X[i], float(target[i])), slow.learn(X[i], target[i])))
+    np.testing.assert_allclose(*zip(*values_before_learning, strict=True), atol=1e-10)
     assert_same(model, slow, X[:10])
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_every_kernel_is_itself(kernel):
+def test_kernels_agree_with_the_reference(kernel):
     X, labels, values = stream(120, d=5, seed=1)
     for name in ("hinge", "nu tube", "novelty"):
-        model = MACHINES[name](kernel=KERNELS[kernel], budget=30, eta0=0.1)
+        model = ESTIMATORS[name](kernel=KERNELS[kernel], budget=30, eta0=0.1)
         learn(model, name, X, labels, values)
-        slow = slow_twin(model, KERNELS[kernel])
+        slow = reference_of(model, KERNELS[kernel])
         for x, y in zip(X, targets_of(name, labels, values), strict=True):
             slow.learn(x, y)
         assert_same(model, slow, X[:10])
 
 
 @given(
-    name=st.sampled_from(sorted(MACHINES)),
+    name=st.sampled_from(sorted(ESTIMATORS)),
     d=st.integers(1, 9),
     budget=st.integers(1, 40),
     seed=st.integers(0, 1000),
     cuts=st.lists(st.integers(0, 200), max_size=6),
     storage=st.sampled_from(["float64", "float32", "csr"]),
 )
-def test_a_batch_is_its_samples_one_by_one(name, d, budget, seed, cuts, storage):
-    """Bit for bit: one call, several calls, single samples, saved and restored in between; dense, float32 or CSR."""
+def test_batches_equal_single_samples(name, d, budget, seed, cuts, storage):
+    """To the bit: one call, several calls, single samples, copies in between; dense, float32 or CSR."""
     X, labels, values = stream(200, d, seed)
     X[np.abs(X) < 0.3] = 0.0
     X = X.astype(np.float32)
     given_X = {"float64": X.astype(np.float64), "float32": X, "csr": sparse.csr_matrix(X)}[storage]
     options = dict(budget=budget, gamma=0.5)
-    whole = learn(MACHINES[name](**options), name, given_X, labels, values)
-    pieces = MACHINES[name](**options)
+    one_call = learn(ESTIMATORS[name](**options), name, given_X, labels, values)
+    several_calls = ESTIMATORS[name](**options)
     edges = sorted({0, 200, *cuts})
     for first, last in pairwise(edges):
-        learn(pieces, name, given_X[first:last], labels[first:last], values[first:last])
-        pieces = pickle.loads(pickle.dumps(pieces)) if first % 2 else copy.deepcopy(pieces)
-    single = MACHINES[name](**options)
+        learn(several_calls, name, given_X[first:last], labels[first:last], values[first:last])
+        several_calls = pickle.loads(pickle.dumps(several_calls)) if first % 2 else copy.deepcopy(several_calls)
+    single = ESTIMATORS[name](**options)
     learn(single, name, X[:1].astype(np.float64), labels[:1], values[:1])
     for x, y in zip(X[1:], targets_of(name, labels, values)[1:], strict=True):
         single.learn_one(x) if name == "novelty" else single.learn_one(x, y)
-    for other in (pieces, single):
+    for other in (several_calls, single):
         for field in ("vectors", "coefficients", "offset", "level", "dropped", "beyond"):
-            np.testing.assert_array_equal(getattr(other._known(), field), getattr(whole._known(), field))
+            np.testing.assert_array_equal(getattr(other._known(), field), getattr(one_call._known(), field))
 
 
-@pytest.mark.parametrize("name", MACHINES)
-def test_a_saved_machine_goes_on(name, tmp_path):
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_loaded_model_continues_like_the_saved_one(name, tmp_path):
     X, labels, values = stream(300)
-    model = learn(MACHINES[name](budget=25), name, X[:150], labels[:150], values[:150])
+    model = learn(ESTIMATORS[name](budget=25), name, X[:150], labels[:150], values[:150])
     hinge.save(model, tmp_path / "model.hinge")
     loaded = hinge.load(tmp_path / "model.hinge")
     np.testing.assert_array_equal(loaded._decide(X), model._decide(X))
-    for machine in (model, loaded):
-        learn(machine, name, X[150:], labels[150:], values[150:])
+    for each in (model, loaded):
+        learn(each, name, X[150:], labels[150:], values[150:])
     np.testing.assert_array_equal(loaded.dual_coef_, model.dual_coef_)
     np.testing.assert_array_equal(loaded._decide(X), model._decide(X))
 
 
-def test_an_altered_state_is_refused(tmp_path):
+def test_inconsistent_state_is_rejected(tmp_path):
     X, labels, _ = stream(100)
     model = hinge.OnlineSVC(budget=10).fit(X, labels)
     state = model._plain()["_state"]
@@ -126,21 +126,21 @@ def test_an_altered_state_is_refused(tmp_path):
             hinge.online.Learner.of(broken, 3)
 
 
-def test_one_against_the_rest_is_binary_machines_that_share_their_terms():
-    """Without a budget each machine of several is the binary one, to rounding."""
+def test_one_versus_rest_agrees_with_binary_models():
+    """Without a budget, each class has the function of a binary model, up to rounding."""
     X, _, values = stream(300, seed=3)
     y = np.digitize(values, [-0.5, 0.5])
-    for machine in (hinge.OnlineSVC, hinge.OnlineNuSVC):
-        model = machine(budget=None, gamma=0.7).fit(X, y)
+    for estimator in (hinge.OnlineSVC, hinge.OnlineNuSVC):
+        model = estimator(budget=None, gamma=0.7).fit(X, y)
         for k in range(3):
-            binary = machine(budget=None, gamma=0.7).fit(X, y == k)
+            binary = estimator(budget=None, gamma=0.7).fit(X, y == k)
             np.testing.assert_allclose(model.decision_function(X)[:, k], binary.decision_function(X), atol=1e-10)
             assert model.n_beyond_[k] == binary.n_beyond_[0]
         assert set(model.predict(X)) <= {0, 1, 2}
         assert model.score(X, y) > 0.6
 
 
-def test_single_samples_are_predicted_as_batches_are():
+def test_predictions_of_single_samples_equal_those_of_batches():
     X, labels, values = stream(200)
     model = hinge.OnlineSVC(gamma=0.5).fit(X, labels)
     assert [model.predict_one(x) for x in X[:20]] == model.predict(X[:20]).tolist()
@@ -153,21 +153,21 @@ def test_single_samples_are_predicted_as_batches_are():
     np.testing.assert_allclose([detector.score_one(x) for x in X[:20]], detector.decision_function(X[:20]), atol=1e-12)
 
 
-def test_decay_lasts_through_thousands_of_steps():
-    """The scalar is folded into the coefficients before it underflows: (1 − λΛ)^t is 10⁻³⁶⁰ at the end."""
+def test_decay_does_not_underflow():
+    """The scale factor (1 − λΛ)^t, 10⁻³⁶⁰ at the end, is multiplied into the coefficients before it underflows."""
     X, labels, _ = stream(1200, d=2)
     options = dict(learning_rate="constant", eta0=0.5, regularization=1.0)
     model = hinge.OnlineSVC(gamma=0.7, budget=16, **options).fit(X, labels)
-    slow = slow_twin(model, KERNELS["rbf"])
+    slow = reference_of(model, KERNELS["rbf"])
     for x, y in zip(X, labels, strict=True):
         slow.learn(x, y)
     assert_same(model, slow, X[:5])
     idle = hinge.OnlineSVR(epsilon=3.0, gamma=0.7, **options).fit(X, np.r_[5.0, np.zeros(1199)])
-    np.testing.assert_array_equal(idle.dual_coef_, 0.0)  # nothing to learn: the first sample is forgotten, not a NaN
+    np.testing.assert_array_equal(idle.dual_coef_, 0.0)  # the coefficient of the first sample decays to 0, not NaN
 
 
 @pytest.mark.parametrize("T", [1, 5, 20])
-def test_the_bound_of_the_book(T):
+def test_truncation_bound_agrees_with_the_book(T):
     """LwK (10.130): λ⁻¹(1 − λΛ)^T LX with L = X = 1; for steps Λ_t = η/√t the product of the last T, (410)."""
     X, labels, _ = stream(60)
     model = hinge.OnlineSVC(gamma=0.7, budget=T, regularization=0.1, eta0=0.5).partial_fit(X, labels)
@@ -177,4 +177,4 @@ def test_the_bound_of_the_book(T):
     last = np.arange(60 - T + 1, 61)
     assert model.truncation_bound_ == pytest.approx(np.prod(1 - 0.1 * 0.5 / np.sqrt(last)) / 0.1, rel=1e-12)
     longer = hinge.OnlineSVC(gamma=0.7, budget=100, regularization=0.1).partial_fit(X, labels)
-    assert longer.truncation_bound_ == 0.0  # nothing was dropped
+    assert longer.truncation_bound_ == 0.0  # no term was dropped

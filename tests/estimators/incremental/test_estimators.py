@@ -1,4 +1,4 @@
-"""Adding, forgetting and reweighting give what training from scratch gives; errors change nothing."""
+"""Incremental estimators: adding, removing and reweighting samples equals training from scratch."""
 
 import pickle
 
@@ -11,8 +11,8 @@ import hinge
 from paths.cases import classification, regression
 
 
-def fresh(model, X):
-    """Decision values at X of a batch machine trained on what the incremental one is trained on."""
+def refitted_values(model, X):
+    """Decision values at X of a batch estimator fitted to the same training data."""
     X_now, y_now, weight = model.training_data_
     kernel = model.model_.kernel
     if isinstance(model, hinge.IncrementalSVC):
@@ -25,8 +25,8 @@ def values(model, X):
     return model.decision_function(X) if isinstance(model, hinge.IncrementalSVC) else model.predict(X)
 
 
-def walk(model, X, y, rng, steps):
-    """Random operations in a row."""
+def random_operations(model, X, y, rng, steps):
+    """Apply `steps` random operations."""
     for _ in range(steps):
         n, kind = model.n_samples_, rng.integers(4)
         new = rng.integers(0, len(y), rng.integers(1, 4))
@@ -43,7 +43,7 @@ def walk(model, X, y, rng, steps):
 
 def make(kind, seed=0):
     rng = np.random.default_rng(seed)
-    X = np.round(rng.normal(size=(120, 3)), 1)  # some points come twice
+    X = np.round(rng.normal(size=(120, 3)), 1)  # some samples are equal
     if kind == "svc":
         return hinge.IncrementalSVC(C=5.0, gamma=0.5), X, np.where(X[:, 0] + 0.7 * rng.normal(size=120) > 0, "b", "a")
     if kind == "three classes":
@@ -55,40 +55,40 @@ def make(kind, seed=0):
 
 
 @pytest.mark.parametrize("kind", ["svc", "three classes", "linear", "svr", "svr without tube"])
-def test_operations_in_a_row_end_where_a_fresh_fit_ends(kind):
+def test_sequence_of_operations_equals_a_new_fit(kind):
     model, X, y = make(kind)
     rng = np.random.default_rng(1)
     model.fit(X[:40], y[:40])
-    walk(model, X, y, rng, 80)
-    np.testing.assert_allclose(values(model, X), fresh(model, X), atol=1e-8)
+    random_operations(model, X, y, rng, 80)
+    np.testing.assert_allclose(values(model, X), refitted_values(model, X), atol=1e-8)
     assert model.certificate_.relative_gap < 1e-9
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["svc", "three classes", "svr"])
-def test_a_thousand_operations(kind):
+def test_thousand_operations_equal_a_new_fit(kind):
     model, X, y = make(kind)
     model.fit(X[:40], y[:40])
-    walk(model, X, y, np.random.default_rng(2), 1000)
-    np.testing.assert_allclose(values(model, X), fresh(model, X), atol=1e-8)
+    random_operations(model, X, y, np.random.default_rng(2), 1000)
+    np.testing.assert_allclose(values(model, X), refitted_values(model, X), atol=1e-8)
 
 
-def test_from_two_points_up_and_down_again():
+def test_adding_and_removing_single_samples():
     X, y = classification()["some of each"]
     model = hinge.IncrementalSVC(C=3.0, gamma=1.0)
     first = [int(np.argmax(y)), int(np.argmin(y))]
     model.partial_fit(X[first], y[first])
     for i in range(20):
         model.partial_fit(X[i : i + 1], y[i : i + 1])
-    np.testing.assert_allclose(model.decision_function(X), fresh(model, X), atol=1e-8)
+    np.testing.assert_allclose(model.decision_function(X), refitted_values(model, X), atol=1e-8)
     while model.n_samples_ > 4:
         labels = model.training_data_[1]
-        spare = [i for i in range(len(labels)) if np.sum(labels == labels[i]) > 1]
-        model.forget([spare[0]])
-        np.testing.assert_allclose(model.decision_function(X), fresh(model, X), atol=1e-8)
+        removable = [i for i in range(len(labels)) if np.sum(labels == labels[i]) > 1]
+        model.forget([removable[0]])
+        np.testing.assert_allclose(model.decision_function(X), refitted_values(model, X), atol=1e-8)
 
 
-def test_a_sliding_window():
+def test_sliding_window_equals_a_new_fit():
     rng = np.random.default_rng(5)
     X = np.sort(rng.uniform(0, 10, 150))[:, None]
     y = np.sin(X[:, 0])
@@ -97,10 +97,10 @@ def test_a_sliding_window():
         model.update(X[start : start + 10], y[start : start + 10], forget=range(10))
         assert model.n_samples_ == 50
     np.testing.assert_array_equal(model.training_data_[0], X[100:])
-    np.testing.assert_allclose(model.predict(X), fresh(model, X), atol=1e-8)
+    np.testing.assert_allclose(model.predict(X), refitted_values(model, X), atol=1e-8)
 
 
-def test_weight_zero_is_absence_and_can_be_taken_back():
+def test_weight_zero_removes_a_sample_reversibly():
     model, X, y = make("svc")
     model.fit(X[:60], y[:60])
     before = model.decision_function(X)
@@ -114,48 +114,48 @@ def test_weight_zero_is_absence_and_can_be_taken_back():
     np.testing.assert_allclose(model.decision_function(X), before, atol=1e-9)
 
 
-def test_a_new_class_may_come():
+def test_new_class_can_be_added():
     model, X, y = make("three classes")
     model.fit(X[y < 2], y[y < 2]).partial_fit(X[y == 2], y[y == 2])
-    np.testing.assert_allclose(model.decision_function(X), fresh(model, X), atol=1e-8)
+    np.testing.assert_allclose(model.decision_function(X), refitted_values(model, X), atol=1e-8)
 
 
 @pytest.mark.parametrize("kind", ["svc", "three classes", "svr"])
-def test_left_out_groups_are_not_in_the_training_set(kind):
+def test_leave_out_equals_fits_without_each_group(kind):
     model, X, y = make(kind)
     X, y = X[:70], y[:70]
     model.fit(X, y)
     before = values(model, X)
     groups = np.arange(70) % 9
-    found = model.leave_out(groups)
+    left_out = model.leave_out(groups)
     for g in range(9):
         rest = groups != g
         other = type(model)(**model.get_params()).fit(X[rest], y[rest])
-        np.testing.assert_allclose(found[~rest], values(other, X[~rest]), atol=1e-8)
+        np.testing.assert_allclose(left_out[~rest], values(other, X[~rest]), atol=1e-8)
     lists = model.leave_out([np.flatnonzero(groups == g) for g in range(9)])
-    np.testing.assert_array_equal(np.concatenate(lists), np.concatenate([found[groups == g] for g in range(9)]))
+    np.testing.assert_array_equal(np.concatenate(lists), np.concatenate([left_out[groups == g] for g in range(9)]))
     np.testing.assert_array_equal(values(model, X), before)
 
 
 @pytest.mark.parametrize("kind", ["svc", "three classes", "svr"])
-def test_files_and_pickles_resume(kind, tmp_path):
+def test_saved_and_pickled_models_can_be_updated(kind, tmp_path):
     model, X, y = make(kind)
     model.fit(X[:60], y[:60]).forget([3, 4])
     hinge.save(model, tmp_path / "model.hinge")
     for other in (hinge.load(tmp_path / "model.hinge"), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(values(other, X), values(model, X))
         other.update(X[60:70], y[60:70], forget=[0])
-        np.testing.assert_allclose(values(other, X), fresh(other, X), atol=1e-8)
+        np.testing.assert_allclose(values(other, X), refitted_values(other, X), atol=1e-8)
 
 
-def test_sparse_samples():
+def test_sparse_samples_equal_dense_ones():
     model, X, y = make("svc")
     dense = hinge.IncrementalSVC(C=5.0, gamma=0.5).fit(X[:40], y[:40]).update(X[40:60], y[40:60], forget=[1, 2])
     model.fit(sp.csr_matrix(X[:40]), y[:40]).update(sp.csr_matrix(X[40:60]), y[40:60], forget=[1, 2])
     np.testing.assert_allclose(model.decision_function(sp.csr_matrix(X)), dense.decision_function(X), atol=1e-9)
 
 
-def impossible(model, X, y):
+def invalid_requests(model, X, y):
     yield "forget would leave", lambda: model.forget(np.flatnonzero(model.training_data_[1] == "a"))
     yield "position 500", lambda: model.forget([500])
     yield "positions of samples", lambda: model.forget([0.5])
@@ -169,20 +169,20 @@ def impossible(model, X, y):
     yield "leave no sample", lambda: model.leave_out((model.training_data_[1] == "a").astype(int))
 
 
-def test_impossible_requests_change_nothing():
+def test_invalid_requests_do_not_change_the_model():
     model, X, y = make("svc")
     model.fit(X[:60], y[:60])
     before = model.decision_function(X)
-    for message, request in impossible(model, X, y):
+    for message, request in invalid_requests(model, X, y):
         with pytest.raises((ValueError, IndexError, TypeError), match=message):
             request()
         np.testing.assert_array_equal(model.decision_function(X), before)
         assert model.n_samples_ == 60
     model.partial_fit(X[60:], y[60:])
-    np.testing.assert_allclose(model.decision_function(X), fresh(model, X), atol=1e-8)
+    np.testing.assert_allclose(model.decision_function(X), refitted_values(model, X), atol=1e-8)
 
 
-def test_an_update_that_takes_too_long_does_not_happen():
+def test_update_is_rolled_back_at_the_time_limit():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(900, 4))
     y = np.sign(rng.normal(size=900))
@@ -195,72 +195,72 @@ def test_an_update_that_takes_too_long_does_not_happen():
     np.testing.assert_array_equal(model.decision_function(X), before)
     model.set_params(max_time=None)
     model.partial_fit(X[500:520], y[500:520])
-    np.testing.assert_allclose(model.decision_function(X), fresh(model, X), atol=1e-7)
+    np.testing.assert_allclose(model.decision_function(X), refitted_values(model, X), atol=1e-7)
 
 
 @pytest.mark.parametrize("kind", ["svc", "three classes", "svr"])
-def test_leaving_out_is_whole_or_not_at_all(kind):
-    """Runs that the clock cut off are no answers, wherever it cut them off."""
+def test_leave_out_returns_complete_results_or_raises(kind):
+    """At any time limit, partial results are not returned."""
     model, X, y = make(kind)
     model.fit(X, y)
-    before, groups, answers, refusals = values(model, X), np.arange(len(y)) % 5, [], 0
+    before, groups, results, timeouts = values(model, X), np.arange(len(y)) % 5, [], 0
     expected = model.leave_out(groups)
     for seconds in 10.0 ** np.arange(-8, 2):
         try:
-            answers.append(model.set_params(max_time=seconds).leave_out(groups))
+            results.append(model.set_params(max_time=seconds).leave_out(groups))
         except TimeoutError:
-            refusals += 1
-    assert refusals >= 3
-    assert answers
-    for found in answers:
-        np.testing.assert_array_equal(found, expected)
+            timeouts += 1
+    assert timeouts >= 3
+    assert results
+    for result in results:
+        np.testing.assert_array_equal(result, expected)
     np.testing.assert_array_equal(values(model, X), before)
 
 
 @pytest.mark.parametrize("change", [lambda m: m.forget([3]), lambda m: m.reweight(np.ones(m.n_samples_))])
-def test_an_update_follows_a_changed_cost(change):
+def test_update_uses_a_changed_C(change):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(80, 3))
     y = np.sign(X[:, 0] + rng.normal(size=80))
     model = hinge.IncrementalSVC(C=10.0, gamma=0.5).fit(X, y).set_params(C=2.0)
     with pytest.raises(ValueError, match="NaN"):
-        model.update(np.full((1, X.shape[1]), np.nan), y[:1])  # and is not forgotten on the way
-    np.testing.assert_allclose(values(change(model), X), fresh(model, X), atol=1e-8)
+        model.update(np.full((1, X.shape[1]), np.nan), y[:1])  # the change of C is kept after an error
+    np.testing.assert_allclose(values(change(model), X), refitted_values(model, X), atol=1e-8)
 
 
-def test_what_a_model_is_made_of_cannot_be_changed_by_an_update():
+def test_kernel_and_epsilon_cannot_be_changed_by_an_update():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(60, 3))
     y = X[:, 0] + 0.3 * rng.normal(size=60)
     model = hinge.IncrementalSVR(C=10.0, gamma=0.5).fit(X, y)
     before = model.predict(X)
     for name, value in (("gamma", 3.0), ("epsilon", 0.5), ("kernel", "linear")):
-        was = getattr(model, name)
+        previous = getattr(model, name)
         with pytest.raises(ValueError, match=f"{name}=.*when the model was fitted.*set it back"):
             model.set_params(**{name: value}).forget([0])
-        np.testing.assert_array_equal(model.set_params(**{name: was}).predict(X), before)
-    np.testing.assert_allclose(model.forget([0]).predict(X), fresh(model, X), atol=1e-8)
+        np.testing.assert_array_equal(model.set_params(**{name: previous}).predict(X), before)
+    np.testing.assert_allclose(model.forget([0]).predict(X), refitted_values(model, X), atol=1e-8)
 
 
 @pytest.mark.parametrize("megabytes", [0.05, 50.0])
-def test_rows_that_come_and_go_have_the_columns_of_later_samples(megabytes):
+def test_cached_rows_are_extended_for_new_samples(megabytes):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(900, 6))
     y = np.where(X[:, 0] + rng.normal(size=900) > 0, 1, -1)
     model = hinge.IncrementalSVC(C=30.0, gamma=0.3, cache_size=megabytes).fit(X[:300], y[:300])
-    for first in range(300, 900, 50):  # rows grow, move, are thrown away and are made again
+    for first in range(300, 900, 50):  # rows are extended, moved, evicted and recomputed
         new = slice(first, first + 50)
         model.update(X[new], y[new], forget=rng.choice(model.n_samples_, 20, replace=False))
-    np.testing.assert_allclose(model.decision_function(X), fresh(model, X), atol=1e-7)
+    np.testing.assert_allclose(model.decision_function(X), refitted_values(model, X), atol=1e-7)
     assert model.certificate_.relative_gap < 1e-9
 
 
-def test_precomputed_kernels_are_refused():
+def test_precomputed_kernels_are_rejected():
     with pytest.raises(ValueError, match="precomputed"):
         hinge.IncrementalSVC(kernel="precomputed").fit(np.eye(4), [0, 1, 0, 1])
 
 
-def test_regression_forgets_all_but_one():
+def test_regression_with_one_remaining_sample():
     X, y = regression()["smooth"]
     model = hinge.IncrementalSVR(gamma=1.0).fit(X, y)
     model.forget(range(1, len(y)))
@@ -270,8 +270,8 @@ def test_regression_forgets_all_but_one():
         model.forget([0])
 
 
-def test_large_updates_look_at_near_samples_only_and_are_exact_all_the_same():
-    """With n·|M| this large events are sought among a few of the samples; the others are checked at the end."""
+def test_large_updates_with_a_subset_of_event_candidates_are_exact():
+    """For large n·|M|, events are searched among a subset of the samples; the others are checked at the end."""
     rng = np.random.default_rng(7)
     X = rng.normal(size=(1300, 4))
     y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.4 * rng.normal(size=1300) > 0, 1, 0)
@@ -282,23 +282,23 @@ def test_large_updates_look_at_near_samples_only_and_are_exact_all_the_same():
         certificate = model.certificate_
         assert certificate.kkt_violation < 1e-9
         assert certificate.infeasibility < 1e-9
-    model.update(X[:30] + 3.0, y[:30])  # far from where anybody was looking
+    model.update(X[:30] + 3.0, y[:30])  # far from the previous candidates
     assert model.certificate_.kkt_violation < 1e-9
-    again = hinge.IncrementalSVC(C=30.0, gamma=1.0).fit(*model.training_data_)
-    np.testing.assert_allclose(model.decision_function(X), again.decision_function(X), atol=1e-8)
+    refitted = hinge.IncrementalSVC(C=30.0, gamma=1.0).fit(*model.training_data_)
+    np.testing.assert_allclose(model.decision_function(X), refitted.decision_function(X), atol=1e-8)
 
 
-def test_large_updates_of_regression_are_exact_too():
+def test_large_updates_of_regression_are_exact():
     rng = np.random.default_rng(8)
     X = rng.normal(size=(640, 3))
     y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=640)
     model = hinge.IncrementalSVR(C=100.0, gamma=1.0, epsilon=0.2).fit(X[:600], y[:600])
-    assert 600 * np.sum(np.abs(model.dual_coef_) < 99) > 150_000  # the size from which on not everybody is looked at
+    assert 600 * np.sum(np.abs(model.dual_coef_) < 99) > 150_000  # the size above which a subset is searched
     for new in (slice(600, 620), slice(620, 640)):
         model.update(X[new], y[new], forget=rng.choice(model.n_samples_, 20, replace=False))
         assert model.certificate_.kkt_violation < 1e-9
-    again = hinge.IncrementalSVR(C=100.0, gamma=1.0, epsilon=0.2).fit(*model.training_data_)
-    np.testing.assert_allclose(model.predict(X), again.predict(X), atol=1e-8)
+    refitted = hinge.IncrementalSVR(C=100.0, gamma=1.0, epsilon=0.2).fit(*model.training_data_)
+    np.testing.assert_allclose(model.predict(X), refitted.predict(X), atol=1e-8)
 
 
 @parametrize_with_checks([hinge.IncrementalSVC(), hinge.IncrementalSVR()])

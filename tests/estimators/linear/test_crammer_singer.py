@@ -1,4 +1,4 @@
-"""All classes at once: the value of an independent solver, proven."""
+"""Crammer–Singer problems: agreement with an independent solver, certificates, limits."""
 
 import signal
 
@@ -29,7 +29,7 @@ def problem_of(bias, kind, C=0.5, n=40, d=4, classes=3):
 
 @pytest.mark.parametrize("kind", ["dense", "duplicates", "sparse"])
 @pytest.mark.parametrize("bias", list(Bias), ids=lambda bias: bias.name)
-def test_the_certificate_agrees_with_an_independent_solver(bias, kind):
+def test_certificate_agrees_with_an_independent_solver(bias, kind):
     problem = problem_of(bias, kind)
     value = crammer_singer_optimum(problem)
     solution = CoordinateDescent(tol=5e-9, max_time=20).solve_crammer_singer(problem)
@@ -37,13 +37,13 @@ def test_the_certificate_agrees_with_an_independent_solver(bias, kind):
     assert solution.gap <= 1e-8 * value
     assert abs(solution.primal - value) <= 1e-8 * value
     assert abs(solution.dual - value) <= 1e-8 * value
-    found = certify_crammer_singer(problem, solution.weights, solution.offset, solution.alpha)
-    assert found.relative_gap <= 1e-8
+    certificate = certify_crammer_singer(problem, solution.weights, solution.offset, solution.alpha)
+    assert certificate.relative_gap <= 1e-8
 
 
 @pytest.mark.parametrize("bias", list(Bias), ids=lambda bias: bias.name)
-def test_two_classes_are_no_special_case(bias):
-    """The binary machine that takes the place of two vectors has their optimum, not that of half the costs."""
+def test_two_classes_have_the_crammer_singer_optimum(bias):
+    """The equivalent binary problem has the optimum for the full costs."""
     problem = problem_of(bias, "dense", classes=2)
     value = crammer_singer_optimum(problem)
     model = LinearSVC(
@@ -61,68 +61,68 @@ def test_two_classes_are_no_special_case(bias):
     assert abs(model.certificate_.primal - 2 * value) <= 2e-8 * value
 
 
-def test_norms_that_overflow_are_refused():
+def test_overflowing_norms_are_rejected():
     X = np.array([[1e160], [2e160], [3e160]])
     with pytest.raises(ValueError, match="norms of these samples overflow"):
         LinearSVC(multi_class="crammer_singer").fit(X, [0, 1, 2])
 
 
-class TestWhereDescentCreeps:
-    """With few features an interior point method goes on, under the same certificate."""
+class TestInteriorPointFallback:
+    """With few features the interior-point method continues where coordinate descent converges slowly."""
 
     @pytest.mark.parametrize("bias", list(Bias), ids=lambda bias: bias.name)
     @pytest.mark.parametrize(("n", "d", "C", "size"), [(18, 4, 34.0, 1.0), (25, 1, 20.0, 100.0), (12, 40, 80.0, 1.0)])
-    def test_tiny_data_and_large_costs(self, bias, n, d, C, size):
+    def test_small_data_and_large_costs(self, bias, n, d, C, size):
         rng = np.random.default_rng(0)
         X, label = size * rng.normal(size=(n, d)), (np.arange(n) % 3).astype(np.int32)
         problem = CrammerSingerProblem(X, label, C * rng.uniform(0.5, 1.5, n), 3, bias, 0.7)
-        found = CoordinateDescent(tol=1e-8, max_iter=1000).solve_crammer_singer(problem)
-        assert found.status is Status.SOLVED
-        proof = certify_crammer_singer(problem, found.weights, found.offset, found.alpha)
-        assert proof.relative_gap <= 1.01e-8
-        assert proof.infeasibility <= 1e-9 * C * n
-        assert proof.primal == pytest.approx(crammer_singer_optimum(problem), rel=1e-7)
+        solution = CoordinateDescent(tol=1e-8, max_iter=1000).solve_crammer_singer(problem)
+        assert solution.status is Status.SOLVED
+        certificate = certify_crammer_singer(problem, solution.weights, solution.offset, solution.alpha)
+        assert certificate.relative_gap <= 1.01e-8
+        assert certificate.infeasibility <= 1e-9 * C * n
+        assert certificate.primal == pytest.approx(crammer_singer_optimum(problem), rel=1e-7)
 
-    def test_a_limit_below_is_a_limit(self):
+    def test_iteration_limit_is_kept(self):
         problem = problem_of(Bias.NONE, "dense", C=1e4)
         for limits in ({"max_iter": 50}, {"max_iter": 1000, "method": "descent"}):
-            found = CoordinateDescent(tol=1e-10, **limits).solve_crammer_singer(problem)
-            assert found.status is Status.MAX_ITER
-            assert found.iterations <= limits["max_iter"]
+            solution = CoordinateDescent(tol=1e-10, **limits).solve_crammer_singer(problem)
+            assert solution.status is Status.MAX_ITER
+            assert solution.iterations <= limits["max_iter"]
 
-    def test_time_is_a_limit_too(self):
+    def test_time_limit_is_kept(self):
         problem = problem_of(Bias.NONE, "dense", C=1e4)
-        crept = CoordinateDescent(tol=1e-10, max_iter=50).solve_crammer_singer(problem)
-        found = interior_point_fallback(problem, crept, 1e-10, RunControl(0.0))
-        assert found.status is Status.TIME_LIMIT
-        assert found.gap <= crept.gap
+        descent = CoordinateDescent(tol=1e-10, max_iter=50).solve_crammer_singer(problem)
+        solution = interior_point_fallback(problem, descent, 1e-10, RunControl(0.0))
+        assert solution.status is Status.TIME_LIMIT
+        assert solution.gap <= descent.gap
 
     @pytest.mark.parametrize(
-        ("asks", "error"),
+        ("reaction", "error"),
         [(lambda: False, type(None)), (lambda: signal.raise_signal(signal.SIGINT), KeyboardInterrupt)],
         ids=["callback", "signal"],
     )
-    def test_a_callback_and_a_signal_end_the_run(self, asks, error):
+    def test_callback_and_signal_end_the_run(self, reaction, error):
         """`fit` captures signals: nothing is raised here, and the best point is returned."""
         problem = problem_of(Bias.NONE, "dense", C=1e4)
-        crept = CoordinateDescent(tol=1e-10, max_iter=50).solve_crammer_singer(problem)
+        descent = CoordinateDescent(tol=1e-10, max_iter=50).solve_crammer_singer(problem)
         seen = []
 
         def callback(snapshot):
             seen.append(snapshot)
-            return asks() if len(seen) == 2 else None
+            return reaction() if len(seen) == 2 else None
 
         control = RunControl(callback=callback)
         with control.capture_signals(raises=False):
-            found = interior_point_fallback(problem, crept, 1e-10, control)
-        assert found.status is Status.INTERRUPTED
-        assert type(found.error) is error
+            solution = interior_point_fallback(problem, descent, 1e-10, control)
+        assert solution.status is Status.INTERRUPTED
+        assert type(solution.error) is error
         assert len(seen) == 2
-        assert found.iterations == crept.iterations + 2
-        assert found.gap <= crept.gap
+        assert solution.iterations == descent.iterations + 2
+        assert solution.gap <= descent.gap
 
-    def test_fit_passes_its_interrupt_on(self, monkeypatch):
-        """The first Ctrl-C, in the second step of the interior point method."""
+    def test_interrupt_reaches_the_fallback(self, monkeypatch):
+        """Ctrl-C in the second step of the interior-point method."""
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(18, 4)), np.arange(18) % 3
         steps, step = [], crammer_singer_interior._Iterate.step
@@ -140,16 +140,16 @@ class TestWhereDescentCreeps:
         assert len(steps) == 2
         assert model.status_ is Status.INTERRUPTED
 
-    def test_many_features_are_left_to_descent(self):
+    def test_fallback_is_not_used_with_many_features(self):
         assert is_small(problem_of(Bias.FREE, "dense"))
         X = np.ones((2000, 400))
         assert not is_small(CrammerSingerProblem(X, np.zeros(2000, dtype=np.int32), np.ones(2000), 3))
 
 
 @pytest.mark.parametrize("C", [1e-8, 1e-14, 1e-20, 1e-150])
-def test_small_costs_are_not_rounded_away(C):
-    """The variables are of the size of C, and were found as a difference of numbers of the size of one."""
+def test_small_costs_do_not_cause_cancellation(C):
+    """The variables have the size of C and must not be computed as differences of numbers of size 1."""
     problem = problem_of(Bias.FREE, "dense", C=C)
-    found = CoordinateDescent(tol=1e-8, method="descent", max_iter=1000).solve_crammer_singer(problem)
-    assert found.status is Status.SOLVED
-    assert certify_crammer_singer(problem, found.weights, found.offset, found.alpha).relative_gap <= 1e-8
+    solution = CoordinateDescent(tol=1e-8, method="descent", max_iter=1000).solve_crammer_singer(problem)
+    assert solution.status is Status.SOLVED
+    assert certify_crammer_singer(problem, solution.weights, solution.offset, solution.alpha).relative_gap <= 1e-8

@@ -1,4 +1,4 @@
-"""LinearSVC, LinearSVR and LinearOneClassSVM: scikit-learn's conventions, laws, certificates, warm starts, limits."""
+"""LinearSVC, LinearSVR and LinearOneClassSVM: conventions, equivalences, certificates, warm starts, limits."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ from hinge.solvers import CoordinateDescent
 from hinge.solvers.linear.small_problems import interior_point_fallback
 
 NAMES = ("LinearSVC", "LinearSVR", "LinearOneClassSVM")
-every_machine = pytest.mark.parametrize("name", NAMES)
+every_estimator = pytest.mark.parametrize("name", NAMES)
 CLOSE = dict(rtol=1e-6, atol=1e-7)
 
 
@@ -41,41 +41,41 @@ def values(model, X):
     return model.predict(X) if hasattr(model, "epsilon") else model.decision_function(X)
 
 
-def machine(name, **options):
+def make(name, **options):
     return getattr(hinge, name)(**options)
 
 
-@parametrize_with_checks([machine(name) for name in NAMES])
+@parametrize_with_checks([make(name) for name in NAMES])
 def test_common_checks(estimator, check):
     check(estimator)
 
 
 @pytest.mark.parametrize("name", ["LinearSVC", "LinearSVR"])
-def test_signature_holds_scikit_learns_defaults(name):
-    ours, theirs = machine(name).get_params(), getattr(sklearn.svm, name)().get_params()
+def test_parameters_and_defaults_are_those_of_scikit_learn(name):
+    ours, theirs = make(name).get_params(), getattr(sklearn.svm, name)().get_params()
     assert {key: ours.get(key, "absent") for key in theirs} == theirs
 
 
-class TestLaws:
-    @every_machine
-    def test_weight_zero_is_absence_and_weight_two_a_copy(self, name):
+class TestEquivalences:
+    @every_estimator
+    def test_integer_weights_equal_repeated_samples(self, name):
         X, y = data(name)
         weight = np.random.default_rng(1).integers(0, 3, len(y)).astype(float)
-        weighted = machine(name, tol=1e-9).fit(X, y, sample_weight=weight)
-        copied = machine(name, tol=1e-9).fit(np.repeat(X, weight.astype(int), axis=0), np.repeat(y, weight.astype(int)))
+        weighted = make(name, tol=1e-9).fit(X, y, sample_weight=weight)
+        copied = make(name, tol=1e-9).fit(np.repeat(X, weight.astype(int), axis=0), np.repeat(y, weight.astype(int)))
         np.testing.assert_allclose(values(weighted, X), values(copied, X), **CLOSE)
 
     @pytest.mark.parametrize("name", ["LinearSVC", "LinearSVR"])
     @pytest.mark.parametrize("factor", [1e-2, 30.0])
-    def test_a_common_factor_is_a_factor_of_C(self, name, factor):
+    def test_common_factor_multiplies_C(self, name, factor):
         X, y = data(name)
         weight = np.random.default_rng(1).uniform(0.5, 2, len(y))
-        scaled = machine(name, tol=1e-9).fit(X, y, sample_weight=factor * weight)
-        other = machine(name, tol=1e-9, C=factor).fit(X, y, sample_weight=weight)
+        scaled = make(name, tol=1e-9).fit(X, y, sample_weight=factor * weight)
+        other = make(name, tol=1e-9, C=factor).fit(X, y, sample_weight=weight)
         np.testing.assert_allclose(values(scaled, X), values(other, X), **CLOSE)
 
     @pytest.mark.parametrize("multi_class", ["ovr", "crammer_singer"])
-    def test_class_weights_are_sample_weights(self, multi_class):
+    def test_class_weights_equal_sample_weights(self, multi_class):
         X, y = data("LinearSVC", classes=3)
         given = {0: 0.5, 1: 2.0, 2: 1.0}
         options = dict(tol=1e-5, multi_class=multi_class, C=0.1, max_iter=20_000)
@@ -83,15 +83,15 @@ class TestLaws:
         by_sample = hinge.LinearSVC(**options).fit(X, y, sample_weight=[given[label] for label in y])
         assert np.array_equal(by_class.coef_, by_sample.coef_)
 
-    def test_a_free_intercept_does_not_mind_a_shift(self):
+    def test_shift_does_not_change_weights_with_a_free_intercept(self):
         X, y = data("LinearSVC")
         model, shifted = hinge.LinearSVC(tol=1e-10).fit(X, y), hinge.LinearSVC(tol=1e-10).fit(X + 5.0, y)
         np.testing.assert_allclose(model.coef_, shifted.coef_, **CLOSE)
-        liblinear = [hinge.LinearSVC(tol=1e-10, penalize_intercept=True).fit(X + s, y).coef_ for s in (0.0, 5.0)]
-        assert np.abs(liblinear[0] - liblinear[1]).max() > 1e-3
+        penalized = [hinge.LinearSVC(tol=1e-10, penalize_intercept=True).fit(X + s, y).coef_ for s in (0.0, 5.0)]
+        assert np.abs(penalized[0] - penalized[1]).max() > 1e-3
 
     @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-    def test_the_penalised_intercept_is_liblinears(self, loss):
+    def test_penalized_intercept_agrees_with_liblinear(self, loss):
         X, y = data("LinearSVC")
         ours = hinge.LinearSVC(loss=loss, penalize_intercept=True, intercept_scaling=2.0, tol=1e-9).fit(X, y)
         theirs = sklearn.svm.LinearSVC(
@@ -100,21 +100,21 @@ class TestLaws:
         np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-3, atol=1e-4)
         np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-3, atol=1e-4)
 
-    def test_the_hinge_is_that_of_svc(self):
+    def test_hinge_loss_agrees_with_svc(self):
         X, y = data("LinearSVC")
         linear = hinge.LinearSVC(loss="hinge", tol=1e-9).fit(X, y)
         kernel = hinge.SVC(kernel="linear", tol=1e-9).fit(X, y)
         np.testing.assert_allclose(linear.coef_, kernel.coef_, **CLOSE)
         np.testing.assert_allclose(linear.intercept_, kernel.intercept_, **CLOSE)
 
-    def test_regression_is_that_of_svr(self):
+    def test_regression_agrees_with_svr(self):
         X, y = data("LinearSVR")
         linear = hinge.LinearSVR(epsilon=0.3, tol=1e-9).fit(X, y)
         kernel = hinge.SVR(kernel="linear", epsilon=0.3, tol=1e-9).fit(X, y)
         np.testing.assert_allclose(linear.predict(X), kernel.predict(X), **CLOSE)
 
     @pytest.mark.parametrize("nu", [0.1, 0.5])
-    def test_one_class_is_that_of_the_kernel_machine(self, nu):
+    def test_one_class_agrees_with_the_kernel_estimator(self, nu):
         X, _ = data("LinearOneClassSVM")
         linear = hinge.LinearOneClassSVM(nu=nu, tol=1e-9).fit(X)
         kernel = hinge.OneClassSVM(nu=nu, kernel="linear", tol=1e-9).fit(X)
@@ -124,21 +124,21 @@ class TestLaws:
 
 class TestCertificates:
     @pytest.mark.parametrize("kind", [np.float32, np.float64, sp.csr_matrix, sp.csr_array])
-    @every_machine
-    def test_certify_recomputes_what_fit_says(self, name, kind):
+    @every_estimator
+    def test_certify_agrees_with_the_fit(self, name, kind):
         X, y = data(name, n=400)
         X = X.astype(kind) if isinstance(kind, type) and issubclass(kind, np.floating) else kind(X)
         weight = np.random.default_rng(2).uniform(0, 2, len(y)) * (np.arange(len(y)) % 5 > 0)
-        model = machine(name, tol=1e-6).fit(X, y, sample_weight=weight)
-        found = model.certify(X, y, sample_weight=weight)
+        model = make(name, tol=1e-6).fit(X, y, sample_weight=weight)
+        recomputed = model.certify(X, y, sample_weight=weight)
         assert model.status_ is Status.SOLVED
-        assert found.relative_gap <= 1.01e-6
-        assert found.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
-        assert found.infeasibility <= 1e-9 * np.abs(model.dual_coef_).sum()
+        assert recomputed.relative_gap <= 1.01e-6
+        assert recomputed.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
+        assert recomputed.infeasibility <= 1e-9 * np.abs(model.dual_coef_).sum()
 
     @pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"penalize_intercept": True}])
     @pytest.mark.parametrize("multi_class", ["ovr", "crammer_singer"])
-    def test_many_classes(self, options, multi_class):
+    def test_several_classes_are_certified(self, options, multi_class):
         X, y = load_iris(return_X_y=True)
         X = (X - X.mean(axis=0)) / X.std(axis=0)
         model = hinge.LinearSVC(multi_class=multi_class, tol=1e-3, max_iter=20_000, C=0.1, **options).fit(X, y)
@@ -148,7 +148,7 @@ class TestCertificates:
         assert model.certify(X, y).relative_gap <= 1.01e-3
         assert model.score(X, y) > 0.8
 
-    def test_other_data_are_refused(self):
+    def test_certify_rejects_other_data(self):
         X, y = data("LinearSVC")
         model = hinge.LinearSVC().fit(X, y)
         with pytest.raises(ValueError, match="training data"):
@@ -172,9 +172,9 @@ class TestCertificates:
 
 
 class TestWarmStart:
-    # with few features, a start from fewer samples takes no more steps than one from another C
+    # with few features a subsample start needs no more iterations than a warm start from another C
     @pytest.mark.parametrize(("loss", "solver"), [("hinge", "descent"), ("squared_hinge", "auto")])
-    def test_along_C(self, loss, solver):
+    def test_sequence_of_C_needs_no_more_iterations_than_cold_fits(self, loss, solver):
         X, y = make_classification(3000, 30, random_state=0)
         cold, warm = 0, 0
         model = hinge.LinearSVC(loss=loss, solver=solver, warm_start=True, tol=1e-5)
@@ -201,8 +201,7 @@ class TestThreads:
 
     @pytest.mark.parametrize("n_jobs", [1, 2])
     @pytest.mark.parametrize(("classes", "multi_class"), [(2, "ovr"), (4, "ovr"), (4, "crammer_singer")])
-    def test_ctrl_c(self, classes, multi_class, n_jobs):
-        """It is heard, and what there is is kept, with a certificate that the data bear out."""
+    def test_interrupt_keeps_a_certified_model(self, classes, multi_class, n_jobs):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(30_000, 40)) * 10.0 ** rng.integers(-3, 4, 40)
         y = rng.integers(0, classes, 30_000)
@@ -214,19 +213,19 @@ class TestThreads:
         began = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, y)
-        assert time.monotonic() - began < 2.5  # half a second to the signal, and a machine that others use
+        assert time.monotonic() - began < 2.5  # the signal is sent after 0.5 s; other processes may delay the answer
         assert model.status_ is Status.INTERRUPTED
-        found = model.certify(X, y)
-        assert np.isfinite(found.gap)
-        assert found.primal == pytest.approx(model.certificate_.primal, rel=1e-6)
-        assert found.gap <= model.certificate_.gap * (1 + 1e-6)
+        recomputed = model.certify(X, y)
+        assert np.isfinite(recomputed.gap)
+        assert recomputed.primal == pytest.approx(model.certificate_.primal, rel=1e-6)
+        assert recomputed.gap <= model.certificate_.gap * (1 + 1e-6)
         assert model.predict(X[:20]).shape == (20,)
 
 
 class TestLimits:
     @pytest.mark.parametrize("n_jobs", [1, 2])
-    def test_machines_that_were_not_begun_are_constant_functions(self, n_jobs):
-        """Their certificate is that of zero weights; classes that nobody looked at do not win."""
+    def test_classes_that_were_not_trained_have_constant_functions(self, n_jobs):
+        """Their certificate is that of w = 0, and they are never predicted."""
         X, y = make_classification(3000, 20, n_informative=10, n_classes=6, random_state=0)
         stopped = []
 
@@ -238,16 +237,16 @@ class TestLimits:
             model = hinge.LinearSVC(loss="hinge", C=1e4, tol=1e-14, n_jobs=n_jobs, max_iter=-1, dual=True, **limits)
             model._fit(X, y, None, RunControl(model.max_time, shown))
             assert model.status_ in (Status.TIME_LIMIT, Status.INTERRUPTED)
-            found = model.certify(X, y)
+            recomputed = model.certify(X, y)
             assert np.isfinite(model.certificate_.gap)
-            assert found.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
-            assert found.gap == pytest.approx(model.certificate_.gap, rel=1e-6)
+            assert recomputed.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
+            assert recomputed.gap == pytest.approx(model.certificate_.gap, rel=1e-6)
             untouched = ~np.any(model.coef_, axis=1)
             assert np.all(model.intercept_[untouched] == -1.0)
         assert stopped
         assert untouched.any()
 
-    def test_early_ends_are_said(self):
+    def test_early_stop_is_reported(self):
         X, y = make_classification(2000, 30, random_state=0, flip_y=0.2)
         with pytest.warns(ConvergenceWarning, match=r"max_iter=1\).*relative duality gap"):
             model = hinge.LinearSVC(loss="hinge", C=100, tol=1e-12, max_iter=1).fit(X, y)
@@ -256,7 +255,7 @@ class TestLimits:
         with pytest.warns(ConvergenceWarning, match="max_time"):
             hinge.LinearSVC(loss="hinge", C=1e5, tol=1e-14, max_time=0.05, max_iter=-1, solver="descent").fit(X, y)
 
-    def test_history_and_progress(self, capsys):
+    def test_history_is_recorded_and_progress_is_shown(self, capsys):
         X, y = make_classification(500, 10, random_state=0)
         model = hinge.LinearSVC(verbose=1).fit(X, y)
         assert "relative gap" in capsys.readouterr().err
@@ -281,13 +280,13 @@ class TestLimits:
         ({"class_weight": {0: -1}}, "class_weight"),
     ],
 )
-def test_bad_parameters(options, word):
+def test_invalid_parameters_are_named(options, word):
     X, y = data("LinearSVC")
     with pytest.raises((ValueError, TypeError), match=word):
         hinge.LinearSVC(**options).fit(X, y)
 
 
-def test_a_failed_fit_leaves_the_model_alone():
+def test_failed_fit_keeps_the_previous_model():
     X, y = data("LinearSVC")
     model = hinge.LinearSVC().fit(X, y)
     before = model.coef_.copy()
@@ -296,10 +295,10 @@ def test_a_failed_fit_leaves_the_model_alone():
     assert np.array_equal(model.coef_, before)
 
 
-@every_machine
-def test_models_go_through_files(name, tmp_path):
+@every_estimator
+def test_models_can_be_saved_and_loaded(name, tmp_path):
     X, y = data(name)
-    model = machine(name, solver=CoordinateDescent(tol=1e-6)).fit(X, y)
+    model = make(name, solver=CoordinateDescent(tol=1e-6)).fit(X, y)
     hinge.save(model, tmp_path / "model.hinge")
     loaded = hinge.load(tmp_path / "model.hinge")
     assert np.array_equal(values(loaded, X), values(model, X))
@@ -307,7 +306,7 @@ def test_models_go_through_files(name, tmp_path):
     assert clone(loaded).get_params().keys() == model.get_params().keys()
 
 
-def test_sparse_weights():
+def test_sparsify_does_not_change_decision_values():
     X, y = data("LinearSVC")
     model = hinge.LinearSVC().fit(X, y)
     before = model.decision_function(X)
@@ -316,14 +315,14 @@ def test_sparse_weights():
     assert not sp.issparse(model.densify().coef_)
 
 
-def test_memory_maps_are_trained_on_in_parts(tmp_path):
+def test_memory_maps_are_trained_in_blocks(tmp_path):
     X, y = make_classification(3000, 40, random_state=0)
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    whole = hinge.LinearSVC(loss="hinge", C=0.1).fit(X, y)
-    parts = hinge.LinearSVC(loss="hinge", C=0.1, cache_size=0.2).fit(mapped, y)
-    assert parts.status_ is Status.SOLVED
-    assert parts.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=2e-4)
+    in_memory = hinge.LinearSVC(loss="hinge", C=0.1).fit(X, y)
+    mapped_model = hinge.LinearSVC(loss="hinge", C=0.1, cache_size=0.2).fit(mapped, y)
+    assert mapped_model.status_ is Status.SOLVED
+    assert mapped_model.certificate_.primal == pytest.approx(in_memory.certificate_.primal, rel=2e-4)
 
 
 def test_calls_of_the_callback_from_threads_do_not_overlap():

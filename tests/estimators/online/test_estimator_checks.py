@@ -1,4 +1,4 @@
-"""scikit-learn's common checks, with no expected failure."""
+"""scikit-learn's common checks of the online estimators, without expected failures."""
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 

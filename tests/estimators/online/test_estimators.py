@@ -1,4 +1,4 @@
-"""The ν-property, the way to the batch solution, prequential evaluation, and streams with something wrong in them."""
+"""Online estimators: ν-property, convergence to the batch solution, prequential evaluation, invalid streams."""
 
 import os
 import resource
@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import hinge
 from hinge.online import prequential
-from online.cases import CLASSIFIERS, KERNELS, MACHINES, learn, stream
+from online.cases import CLASSIFIERS, ESTIMATORS, KERNELS, learn, stream
 
 
 def wave(n, seed=0):
@@ -27,18 +27,18 @@ def wave(n, seed=0):
 
 
 @pytest.mark.parametrize("nu", [0.1, 0.3, 0.6])
-def test_the_share_beyond_the_level_tends_to_nu(nu):
+def test_fraction_beyond_the_level_converges_to_nu(nu):
     """docs/math (407): with a constant step the deviation is exactly (level − its start) / (Λt)."""
     X, labels, _ = stream(40_000, d=2)
     Z, values = wave(40_000)
     for rate in ({"eta0": 0.02}, {"eta0": 0.5, "learning_rate": "invscaling"}):
-        machines = (
+        models = (
             hinge.OnlineNuSVC(nu=nu, gamma=1.0, budget=60, **rate).fit(X, labels),
             hinge.OnlineNoveltyDetector(nu=nu, gamma=1.0, budget=60, **rate).fit(X),
             hinge.OnlineSVR(nu=nu, gamma=1.0, budget=60, **rate).fit(Z, values),
             hinge.OnlineSVR(nu=nu, loss="huber", gamma=1.0, budget=60, **rate).fit(Z, values),
         )
-        for model in machines:
+        for model in models:
             share = model.n_beyond_[0] / model.t_
             assert abs(share - nu) < 0.01, (model, share)
             if "learning_rate" not in rate:
@@ -48,15 +48,15 @@ def test_the_share_beyond_the_level_tends_to_nu(nu):
                 np.testing.assert_allclose(share, nu + sign * moved, atol=1e-10)
 
 
-def test_adaptive_widths_are_quantiles():
-    """ε and σ end where a share ν of the errors is larger."""
+def test_adaptive_widths_converge_to_quantiles():
+    """A fraction ν of the errors is larger than ε or σ."""
     X, values = wave(30_000)
     for loss in ("epsilon_insensitive", "huber"):
         rate = dict(eta0=1.0, learning_rate="invscaling")
         model = hinge.OnlineSVR(nu=0.2, loss=loss, gamma=1.0, regularization=1e-3, **rate).fit(X, values)
         width = model.epsilon_ if loss == "epsilon_insensitive" else model.sigma_
-        wanted = np.quantile(np.abs(values - model.predict(X)), 0.8)
-        assert abs(width - wanted) < 0.1 * wanted
+        quantile = np.quantile(np.abs(values - model.predict(X)), 0.8)
+        assert abs(width - quantile) < 0.1 * quantile
 
 
 def risk(model, X, y, lam):
@@ -66,7 +66,7 @@ def risk(model, X, y, lam):
     return np.mean(np.maximum(0, 1 - y * model.decision_function(X))) + 0.5 * lam * a @ K @ a
 
 
-def test_the_batch_solution_is_approached_as_the_step_decreases():
+def test_batch_solution_is_approached_as_the_step_decreases():
     X, y, _ = stream(80, d=2, seed=5)
     lam = 0.05
     batch = hinge.SVC(C=1 / (lam * len(y)), gamma=1.0, tol=1e-8).fit(X, y)
@@ -79,24 +79,24 @@ def test_the_batch_solution_is_approached_as_the_step_decreases():
         excess.append(risk(model, X, y, lam) / best - 1)
     assert excess[0] > excess[1] > excess[2] > -1e-9
     assert excess[2] < 0.02
-    falling = hinge.OnlineSVC(
+    decreasing = hinge.OnlineSVC(
         regularization=lam, gamma=1.0, budget=3000, eta0=0.5, learning_rate="invscaling", n_passes=200, shuffle=True,
         random_state=0,
     ).fit(X, y)
-    assert -1e-9 < risk(falling, X, y, lam) / best - 1 < 0.06
-    apart = falling.decision_function(X) - batch.decision_function(X)
-    assert np.sqrt(np.mean(apart**2)) < 0.2
+    assert -1e-9 < risk(decreasing, X, y, lam) / best - 1 < 0.06
+    difference = decreasing.decision_function(X) - batch.decision_function(X)
+    assert np.sqrt(np.mean(difference**2)) < 0.2
 
 
-def test_prequential_predicts_before_it_learns():
+def test_prequential_predicts_before_learning():
     X, labels, values = stream(400)
     fast = prequential(hinge.OnlineSVC(gamma=0.7, budget=50), X, labels)
-    model, said = hinge.OnlineSVC(gamma=0.7, budget=50), []
+    model, predictions = hinge.OnlineSVC(gamma=0.7, budget=50), []
     model.learn_one(X[0], labels[0], classes=[-1, 1])
     for x, y in zip(X[1:], labels[1:], strict=True):
-        said.append(model.predict_one(x))
+        predictions.append(model.predict_one(x))
         model.learn_one(x, y)
-    np.testing.assert_array_equal(fast.predictions[1:], said)
+    np.testing.assert_array_equal(fast.predictions[1:], predictions)
     assert fast.accuracy == np.mean(fast.predictions == labels)
     np.testing.assert_allclose(fast.curve(100)[-1], np.mean(fast.losses[-100:]))
     np.testing.assert_allclose(fast.curve(100)[9], np.mean(fast.losses[:10]))
@@ -114,7 +114,7 @@ def test_prequential_predicts_before_it_learns():
 
 
 class Majority:
-    """No estimator of scikit-learn: says the label it has seen most."""
+    """Model that is not a scikit-learn estimator: predicts the most frequent label."""
 
     _estimator_type = "classifier"
 
@@ -126,8 +126,8 @@ class Majority:
 
 
 @pytest.mark.parametrize("make", [lambda: hinge.OnlineSVC(gamma=0.7), lambda: SGDClassifier(random_state=0)])
-def test_prequential_goes_on_with_a_model_that_has_begun(make):
-    """In parts as in one go, also where a part lacks a class."""
+def test_prequential_continues_with_a_fitted_model(make):
+    """Several parts give the same result as one call, also if a part lacks a class."""
     X, labels, _ = stream(300)
     labels[100:130] = 1
     whole = prequential(make(), X, labels)
@@ -138,8 +138,8 @@ def test_prequential_goes_on_with_a_model_that_has_begun(make):
     np.testing.assert_array_equal(np.concatenate([part.losses for part in parts]), whole.losses)
 
 
-def test_prequential_of_other_kinds():
-    """A detector's alerts are right or wrong; a model that is no estimator is asked as one that has not begun."""
+def test_prequential_of_detectors_and_other_models():
+    """Losses of a detector are 0 or 1; a model that is not an estimator is treated as not fitted."""
     X, labels, _ = stream(300)
     expected = np.where(np.abs(X[:, 0]) < 2, 1, -1)
     detector = hinge.OnlineNoveltyDetector(nu=0.1, gamma=0.5)
@@ -150,7 +150,7 @@ def test_prequential_of_other_kinds():
     assert prequential(Majority(), X, labels, batch=50).skipped == 50
 
 
-# ---- something is wrong with the stream -----------------------------------------------------------------------
+# ---- invalid streams ----------------------------------------------------------------------------------------
 
 
 def same(before, after):
@@ -158,28 +158,28 @@ def same(before, after):
                for f in ("vectors", "coefficients", "offset", "level", "dropped", "beyond"))  # fmt: skip
 
 
-def test_targets_out_of_reach_are_told_and_the_remedies_work():
+def test_warning_about_the_scale_of_targets_and_its_remedies():
     X, y = load_diabetes(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     with pytest.warns(UserWarning, match="the targets spread over 77.*eta0=0.2.*Standardise y"):
         hinge.OnlineSVR().fit(X, y)
-    standardised = TransformedTargetRegressor(hinge.OnlineSVR(), transformer=StandardScaler())
+    standardized = TransformedTargetRegressor(hinge.OnlineSVR(), transformer=StandardScaler())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for model in (standardised, hinge.OnlineSVR(loss="squared")):
+        for model in (standardized, hinge.OnlineSVR(loss="squared")):
             assert model.fit(X[:221], y[:221]).score(X[221:], y[221:]) > 0.3
 
 
-@pytest.mark.parametrize("name", MACHINES)
-def test_a_bad_sample_is_refused_and_changes_nothing(name):
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_invalid_sample_is_rejected_and_state_is_unchanged(name):
     X, labels, values = stream(50)
-    model = learn(MACHINES[name](budget=10), name, X, labels, values)
+    model = learn(ESTIMATORS[name](budget=10), name, X, labels, values)
     before = model._known()
-    holed, infinite = X.copy(), X[0].copy()
-    holed[30, 1], infinite[2] = np.nan, np.inf
+    with_nan, infinite = X.copy(), X[0].copy()
+    with_nan[30, 1], infinite[2] = np.nan, np.inf
     more = () if name == "novelty" else (labels[0],)
     for call, what in (
-        (lambda: learn(model, name, holed, labels, values), "NaN"),
+        (lambda: learn(model, name, with_nan, labels, values), "NaN"),
         (lambda: learn(model, name, X[:, :2], labels, values), "features"),
         (lambda: model.learn_one(X[0, :2], *more), "features"),
         (lambda: model.learn_one(infinite, *more), "NaN or infinity"),
@@ -197,7 +197,7 @@ def test_a_bad_sample_is_refused_and_changes_nothing(name):
     assert same(before, model._known())
 
 
-def test_a_class_that_appears_late_is_refused_and_changes_nothing():
+def test_new_class_is_rejected_and_state_is_unchanged():
     X, labels, _ = stream(50)
     model = hinge.OnlineSVC().partial_fit(X, labels)
     before = model._known()
@@ -217,11 +217,11 @@ def test_a_class_that_appears_late_is_refused_and_changes_nothing():
         hinge.OnlineSVC().partial_fit(X, np.where(labels > 0, "a", None))
     with pytest.raises(ValueError, match="y=None is no number"):
         hinge.OnlineSVR().partial_fit(X, X[:, 0]).learn_one(X[0], None)
-    announced = hinge.OnlineSVC().learn_one(X[0], 1, classes=[-1, 1, 7]).learn_one(X[1], 7)
-    assert announced.classes_.tolist() == [-1, 1, 7]
+    with_classes = hinge.OnlineSVC().learn_one(X[0], 1, classes=[-1, 1, 7]).learn_one(X[1], 7)
+    assert with_classes.classes_.tolist() == [-1, 1, 7]
 
 
-def test_a_failed_first_batch_leaves_no_trace():
+def test_failed_first_batch_does_not_change_the_estimator():
     X, labels, _ = stream(20)
     X[3, 1] = np.nan
     model = hinge.OnlineSVC()
@@ -231,7 +231,7 @@ def test_a_failed_first_batch_leaves_no_trace():
     assert vars(model) == before
 
 
-def test_an_explosion_is_told_and_undone():
+def test_divergence_is_reported_and_rolled_back():
     X, values = wave(100)
     model = hinge.OnlineSVR(loss="squared", kernel="linear", eta0=1e3, learning_rate="constant", regularization=0.0)
     model.partial_fit(X[:2], values[:2])
@@ -246,23 +246,23 @@ def test_an_explosion_is_told_and_undone():
     assert np.isfinite(model.predict(X)).all()
 
 
-HUGE = {"linear": 1e160, "poly": 1e90, "sum": 1e160}
+OVERFLOWING = {"linear": 1e160, "poly": 1e90, "sum": 1e160}
 
 
-@pytest.mark.parametrize("kernel", HUGE)
-@pytest.mark.parametrize("name", MACHINES)
-def test_a_kernel_value_that_overflows_is_refused_and_leaves_no_trace(name, kernel, tmp_path):
+@pytest.mark.parametrize("kernel", OVERFLOWING)
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_overflowing_kernel_value_is_rejected_and_state_is_unchanged(name, kernel, tmp_path):
     X, labels, values = stream(30)
     bad = X.copy()
-    bad[17] = HUGE[kernel]
-    made = {"kernel": KERNELS[kernel], "eta0": 0.01, "budget": 8}
-    fresh = MACHINES[name](**made)
-    untouched = dict(vars(fresh))
+    bad[17] = OVERFLOWING[kernel]
+    options = {"kernel": KERNELS[kernel], "eta0": 0.01, "budget": 8}
+    fresh = ESTIMATORS[name](**options)
+    unchanged = dict(vars(fresh))
     for call in (fresh.fit, lambda *a: learn(fresh, name, a[0], labels, values)):
         with pytest.raises(ValueError, match=r"not finite at sample 17 of 30.*Scale the data.*as it was"):
             call(bad, values if name not in CLASSIFIERS else labels)
-        assert vars(fresh) == untouched
-    model = learn(MACHINES[name](**made), name, X, labels, values)
+        assert vars(fresh) == unchanged
+    model = learn(ESTIMATORS[name](**options), name, X, labels, values)
     before = model._known()
     target = () if name == "novelty" else (labels[17],) if name in CLASSIFIERS else (values[17],)
     for call in (
@@ -283,8 +283,8 @@ def test_a_kernel_value_that_overflows_is_refused_and_leaves_no_trace(name, kern
 
 @pytest.mark.parametrize("budget", [1, None])
 @pytest.mark.parametrize("size", [1e90, 1e120, 1e150])
-def test_whatever_was_learned_can_be_saved(size, budget, tmp_path):
-    """Products of a step, a kernel's norm and a decay may overflow where each of them does not."""
+def test_states_with_large_values_can_be_saved(size, budget, tmp_path):
+    """The product of step size, kernel norm and decay may overflow although each factor is finite."""
     X, _, values = stream(40)
     model = hinge.OnlineSVR(loss="squared", kernel="linear", eta0=0.5, regularization=1.9, budget=budget)
     model.partial_fit(X[:1], values[:1])
@@ -313,13 +313,13 @@ def test_whatever_was_learned_can_be_saved(size, budget, tmp_path):
         ({"gamma": "wide"}, ValueError, "gamma"),
     ],
 )
-def test_bad_parameters_are_named(options, error, what):
+def test_invalid_parameters_are_named(options, error, what):
     X, labels, _ = stream(20)
     with pytest.raises(error, match=what):
         hinge.OnlineSVC(**options).fit(X, labels)
 
 
-def test_parameters_do_not_change_on_the_way():
+def test_parameters_cannot_change_during_a_stream():
     X, labels, _ = stream(20)
     model = hinge.OnlineSVC().partial_fit(X, labels)
     with pytest.raises(ValueError, match=r"rate was 0\.5, is 0\.1"):
@@ -332,7 +332,7 @@ def test_parameters_do_not_change_on_the_way():
     assert model.partial_fit(X, labels).t_ == 60
 
 
-def test_scale_needs_more_than_one_sample():
+def test_gamma_scale_needs_more_than_one_sample():
     X, labels, _ = stream(20)
     with pytest.raises(ValueError, match="gamma='scale' needs the variance"):
         hinge.OnlineSVC(gamma="scale").learn_one(X[0], 1, classes=[-1, 1])
@@ -342,25 +342,25 @@ def test_scale_needs_more_than_one_sample():
         hinge.OnlineSVR(loss="squared", nu=0.5).fit(X, labels)
 
 
-def test_control_c_keeps_what_was_learned():
+def test_interrupt_keeps_the_learned_samples():
     X, labels, _ = stream(2000, d=50)
     X, labels = np.tile(X, (100, 1)), np.tile(labels, 100)
     model = hinge.OnlineSVC(budget=4000, gamma=0.01, regularization=0.0).partial_fit(X[:10], labels[:10])
-    asked = []
+    sent = []
 
-    def ask():
-        asked.append(time.perf_counter())
+    def interrupt():
+        sent.append(time.perf_counter())
         os.kill(os.getpid(), signal.SIGINT)
 
-    threading.Timer(0.3, ask).start()
+    threading.Timer(0.3, interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(X, labels)
-    assert time.perf_counter() - asked[0] < 1
+    assert time.perf_counter() - sent[0] < 1
     assert 10 < model.t_ < len(X)
     assert np.isfinite(model.decision_function(X[:5])).all()
 
 
-def test_two_threads_take_turns():
+def test_concurrent_updates_are_serialized():
     X, labels, _ = stream(3000)
     model = hinge.OnlineSVC(budget=None).partial_fit(X[:10], labels[:10])
     threads = [threading.Thread(target=lambda: [model.learn_one(x, 1) for x in X]) for _ in range(2)]
@@ -372,7 +372,7 @@ def test_two_threads_take_turns():
 
 
 @pytest.mark.slow
-def test_memory_stays_flat_over_ten_million_samples():
+def test_memory_does_not_grow_over_ten_million_samples():
     rng = np.random.default_rng(0)
     model = hinge.OnlineSVC(gamma=1.0, budget=50, learning_rate="constant", eta0=0.1)
     peaks = []
@@ -384,7 +384,7 @@ def test_memory_stays_flat_over_ten_million_samples():
     assert peaks[-1] - peaks[5] < 2048  # kilobytes
 
 
-def test_inputs_that_gamma_cannot_tell_apart_are_named():
+def test_warning_about_gamma_too_small_for_the_data():
     X, y = load_diabetes(return_X_y=True)  # columns of norm 1: entries of about 0.05
     y = (y - y.mean()) / y.std()
     with pytest.warns(UserWarning, match=r"gamma='auto' is 0.1.*0.0045 on average.*gamma='scale'"):
@@ -392,4 +392,4 @@ def test_inputs_that_gamma_cannot_tell_apart_are_named():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert hinge.OnlineSVR(gamma="scale").fit(X, y).score(X, y) > 0.4 > flat
-        hinge.OnlineSVR().fit(np.ones((5, 2)), np.arange(5.0))  # all the same: nothing would help
+        hinge.OnlineSVR().fit(np.ones((5, 2)), np.arange(5.0))  # identical samples: no gamma would help
