@@ -80,7 +80,8 @@ class Certificate:
         """The same with the best bounds of a run; LwK (10.21).  Without convexity there are none."""
         if self.convex is False:
             return self
-        primal, dual = min(self.primal, history.best_primal), max(self.dual, history.best_dual)
+        best_primal, best_dual = history.best_bounds()
+        primal, dual = min(self.primal, best_primal), max(self.dual, best_dual)
         if self.convex is None and dual - primal > CROSSED * (abs(primal) + abs(dual)):
             return replace(self, convex=False)  # bounds of a convex problem do not cross
         return replace(self, best_primal=primal, best_dual=dual)

@@ -48,15 +48,20 @@ class History:
     def __len__(self) -> int:
         return len(self.iteration)
 
+    def best_bounds(self) -> tuple[float, float]:
+        """Return the smallest upper bound and the largest lower bound of the run; LwK (10.21)."""
+        upper = np.fmin.reduce(self.primal[self.exact], initial=np.inf)
+        return float(upper), float(np.fmax.reduce(self.dual, initial=-np.inf))
+
     @property
     def best_primal(self) -> float:
-        """The smallest upper bound seen; LwK (10.21)."""
-        return float(np.fmin.reduce(self.primal[self.exact], initial=np.inf))
+        """The smallest upper bound of the run."""
+        return self.best_bounds()[0]
 
     @property
     def best_dual(self) -> float:
-        """The largest lower bound seen; LwK (10.21)."""
-        return float(np.fmax.reduce(self.dual, initial=-np.inf))
+        """The largest lower bound of the run."""
+        return self.best_bounds()[1]
 
     def last(self) -> dict[str, Any]:
         """The last snapshot."""

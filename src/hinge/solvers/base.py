@@ -82,7 +82,9 @@ class SolverOptions:
 
     def started(self, control: RunControl | None) -> RunControl:
         """The control of a run that starts now: `control`, with a deadline not later than `max_time`."""
-        return RunControl(self.max_time) if control is None else control.limited_to(self.max_time)
+        if control is None:
+            return RunControl(self.max_time)
+        return control if self.max_time is None else control.limited_to(self.max_time)
 
 
 @dataclass(frozen=True, kw_only=True)

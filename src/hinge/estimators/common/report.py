@@ -71,11 +71,12 @@ class FitReport:
     @classmethod
     def of(cls, solutions: Sequence[Any], certificates: Sequence[Certificate]) -> FitReport:
         """The report of solutions and their certificates."""
-        status, error = Status.SOLVED, None
+        status, error, histories, iterations = Status.SOLVED, None, [], []
         for solution in solutions:
             status = max(status, solution.status)
             error = error or solution.error
-        histories, iterations = [s.history for s in solutions], [s.iterations for s in solutions]
+            histories.append(solution.history)
+            iterations.append(solution.iterations)
         return cls(proven_status(status, certificates), list(certificates), histories, iterations, error)
 
     def interrupted(self, error: BaseException | None) -> FitReport:

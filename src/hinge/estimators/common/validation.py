@@ -144,7 +144,7 @@ def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
 
     Defaults satisfy the rules, so that only other values are checked.
     """
-    defaults = _defaults(type(estimator))
+    defaults = _defaults(type(estimator))  # type: ignore[arg-type]
     for name, rule in rules.items():
         value = getattr(estimator, name)
         if name not in defaults or value is not defaults[name]:

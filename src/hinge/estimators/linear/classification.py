@@ -34,8 +34,7 @@ from hinge.estimators.linear.training import (
     initial_points,
     intercept_kind,
     make_solver,
-    selected_method,
-    stack_rows,
+    store_functions,
     store_linear,
     train_linear,
     validate_linear_classification,
@@ -205,9 +204,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
             data = self._validate(X, y, sample_weight)
             if self._is_joint(data.classes):
                 return self._fit_crammer_singer(data, control)
-            solutions, report = train_linear(self, data, self._problems(data), selected_method(self), control)
-            coef, dual = stack_rows([s.weights for s in solutions]), stack_rows([s.beta for s in solutions])
-            store_linear(self, data, coef, np.array([s.offset for s in solutions]), dual, report)
+            solutions, report = train_linear(self, data, self._problems(data), control, self.dual)
+            store_functions(self, data, solutions, report)
         return report
 
     def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> ClassificationData:
@@ -248,7 +246,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         problem = self._joint_problem(data)
         starts = initial_points(self, data, len(data.classes)) if self.warm_start else [None]
         start = None if starts[0] is None else np.array(starts).T
-        solver = make_solver(self, data.X, self.solver)  # `dual` is not used, as in scikit-learn
+        solver = make_solver(self, data.X)  # `dual` is not used, as in scikit-learn
         with progress_callback(self) as show:
             solution = solver.solve_crammer_singer(problem, start, control.with_callback(control.callback or show))
         report = FitReport.of([solution], [solution.certificate(problem)])

@@ -16,7 +16,7 @@ from hinge.estimators.common.report import rollback
 from hinge.estimators.common.validation import Number, Rule, TrainingData, check_parameters, no_targets
 from hinge.estimators.kernel.one_class import BOUNDARY_TOL
 from hinge.estimators.linear.base import LINEAR_RULES, LinearEstimator
-from hinge.estimators.linear.training import store_linear, train_linear, validate_linear
+from hinge.estimators.linear.training import store_functions, train_linear, validate_linear
 from hinge.formulations import linear_one_class, without_half_space
 from hinge.problems import Array, LinearProblem, Status
 
@@ -89,10 +89,8 @@ class LinearOneClassSVM(OutlierMixin, LinearEstimator):
         control = RunControl(self.max_time)
         with control.capture_signals(), rollback(self):
             data = self._validate(X, None, sample_weight)
-            problems = self._problems(data)
-            (solution,), report = train_linear(self, data, problems, self.solver, control, without_half_space)
-            coef, offset = solution.weights[None, :], np.array([solution.offset])
-            store_linear(self, data, coef, offset, solution.beta[None, :], report)
+            solutions, report = train_linear(self, data, self._problems(data), control, correct=without_half_space)
+            store_functions(self, data, solutions, report)
             self.offset_ = 0.0 - self.intercept_
         report.conclude(self, tol_bounds_gap=True)
         if report.status is Status.SOLVED and not np.any(self.coef_):

@@ -12,13 +12,7 @@ from hinge.control import RunControl
 from hinge.estimators.common.report import FitReport, rollback
 from hinge.estimators.common.validation import POSITIVE, Number, Rule, TrainingData, check_parameters, real_targets
 from hinge.estimators.linear.base import INTERCEPT_RULES, LINEAR_RULES, LinearEstimator, LinearLoss
-from hinge.estimators.linear.training import (
-    intercept_kind,
-    selected_method,
-    store_linear,
-    train_linear,
-    validate_linear,
-)
+from hinge.estimators.linear.training import intercept_kind, store_linear, train_linear, validate_linear
 from hinge.formulations import linear_regression
 from hinge.problems import Array, LinearProblem, scaled
 
@@ -122,7 +116,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         """Train within the limits of `control`; valid parameters are assumed, and no warnings are issued."""
         with rollback(self):
             data = self._validate(X, y, sample_weight)
-            (solution,), report = train_linear(self, data, self._problems(data), selected_method(self), control)
+            (solution,), report = train_linear(self, data, self._problems(data), control, self.dual)
             store_linear(self, data, solution.weights, np.array([solution.offset]), solution.beta[None, :], report)
         return report
 

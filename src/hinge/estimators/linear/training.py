@@ -92,7 +92,7 @@ def validate_linear_classification(
 
 def validate_samples(estimator: Any, X: Any, reset: bool) -> Any:
     """Validate X without a copy if possible; with `reset` the estimator receives the number and names of features."""
-    if _may_be_mapped(X):
+    if not _owns_memory(X):
         parts = mapped_parts(X)
         if parts is not None and min(X.shape) > 0:  # possibly larger than memory; the compiled core checks the indices
             check_finite(parts[0])
@@ -108,9 +108,9 @@ def validate_samples(estimator: Any, X: Any, reset: bool) -> Any:
     return validate_data(estimator, X, dtype=FLOATS, order="C", accept_sparse="csr", reset=reset)
 
 
-def _may_be_mapped(X: Any) -> bool:
-    """Whether X can be a memory map of a file: arrays that own their memory are not."""
-    return not (type(X) is np.ndarray and X.base is None)
+def _owns_memory(X: Any) -> bool:
+    """Whether X is an array with memory of its own. Other arrays and CSR matrices can be memory maps of files."""
+    return type(X) is np.ndarray and X.base is None
 
 
 def _needs_no_conversion(X: Any, n_jobs: int | None, reset: bool) -> bool:
@@ -139,20 +139,19 @@ def intercept_kind(estimator: Any) -> Bias:
     return Bias.PENALISED if estimator.penalize_intercept else Bias.FREE
 
 
-def selected_method(estimator: Any) -> str:
-    """The method of the solver. scikit-learn's parameter `dual` selects it if `solver` is "auto"."""
-    if estimator.solver != "auto" or isinstance(estimator.dual, str):
-        return estimator.solver
-    return "descent" if estimator.dual else "newton"
+def make_solver(estimator: Any, X: Any, threads: int = 1, dual: Any = "auto") -> CoordinateDescent:
+    """Return the solver of an estimator: its `solver` if that is an object, or one with the selected method.
 
-
-def make_solver(estimator: Any, X: Any, method: str, threads: int = 1) -> CoordinateDescent:
-    """Return the solver of an estimator: its `solver` parameter if that is an object, or one with this method."""
-    if isinstance(estimator.solver, CoordinateDescent):
-        return estimator.solver
-    in_blocks = block_bytes(X, estimator.cache_size) if _may_be_mapped(X) else 0
+    `dual` is scikit-learn's parameter: True selects descent and False Newton's method if `solver` is "auto".
+    """
+    method = estimator.solver
+    if isinstance(method, CoordinateDescent):
+        return method
+    if method == "auto" and not isinstance(dual, str):
+        method = "descent" if dual else "newton"
+    in_blocks = 0 if _owns_memory(X) else block_bytes(X, estimator.cache_size)
     if in_blocks and method == "newton":
-        argument = "solver='newton'" if estimator.solver == "newton" else f"dual={estimator.dual!r}"
+        argument = "solver='newton'" if estimator.solver == "newton" else f"dual={dual!r}"
         raise ValueError(
             f"{argument} selects Newton's method, which needs all samples in memory, but X is a memory map of a file "
             "that is read in blocks; use solver='auto' or 'descent', a cache_size of more than twice the file, or load "
@@ -178,8 +177,8 @@ def train_linear(
     estimator: Any,
     data: TrainingData,
     problems: Sequence[LinearProblem],
-    method: str,
     control: RunControl,
+    dual: Any = "auto",
     correct: Callable[[LinearProblem, LinearSolution], LinearSolution] | None = None,
 ) -> tuple[list[LinearSolution], FitReport]:
     """Solve the problems of an estimator and certify their solutions.
@@ -191,16 +190,16 @@ def train_linear(
     data : TrainingData
     problems : sequence of LinearProblem
         They share the samples. Several are solved in parallel if there are several threads.
-    method : {"auto", "descent", "newton"}
-        The method of the solver, unless the estimator has a solver object.
     control : RunControl
         A verbose estimator shows a progress line, unless `control` has a callback.
+    dual : "auto" or bool
+        See `make_solver`.
     correct : callable, optional
         (problem, solution) → solution, applied before the certificates are computed.
     """
     threads, count = effective_n_jobs(estimator.n_jobs), len(problems)
     parallel = min(threads, count)
-    solver = make_solver(estimator, data.X, method, threads if parallel == 1 else max(1, threads // count))
+    solver = make_solver(estimator, data.X, threads if parallel == 1 else max(1, threads // count), dual)
     starts = initial_points(estimator, data, count) if estimator.warm_start else [None] * count
     if estimator.verbose and control.callback is None:
         with ProgressLine(type(estimator).__name__) as line:
@@ -281,6 +280,12 @@ def store_linear(
     report.store(estimator)
 
 
-def stack_rows(arrays: Sequence[Array]) -> Array:
-    """Return arrays as the rows of a matrix, without a copy if there is one."""
-    return arrays[0][None, :] if len(arrays) == 1 else np.array(arrays)
+def store_functions(
+    estimator: Any, data: TrainingData, solutions: Sequence[LinearSolution], report: FitReport
+) -> None:
+    """Set the fitted attributes from one solution per function; `coef_` has one row per function."""
+    if len(solutions) == 1:  # without copies
+        weights, dual = solutions[0].weights[None, :], solutions[0].beta[None, :]
+    else:
+        weights, dual = np.array([s.weights for s in solutions]), np.array([s.beta for s in solutions])
+    store_linear(estimator, data, weights, np.array([s.offset for s in solutions]), dual, report)
