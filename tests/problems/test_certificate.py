@@ -320,7 +320,7 @@ class TestAll:
             ours, theirs, *_ = random_machine(name, rng, n=int(rng.integers(12, 20)))
             problems.append(ours.build(open_access(Precomputed(), theirs.K)))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("hinge.problems.certificate.TOGETHER", together)
+            patch.setattr("hinge.problems.certificate.MAX_BATCH_SIZE", together)
             self.assert_same(problems, list(self.points(problems, rng)))
 
     @given(given_programs=st.lists(programs(max_exponent=2), min_size=1, max_size=4), seed=seeds)

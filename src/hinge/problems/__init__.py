@@ -16,9 +16,8 @@ from hinge.problems.linear import (
 )
 from hinge.problems.lp import LPProblem, LPSolution, certify_lp
 from hinge.problems.offset import optimal_offset
-from hinge.problems.problem import Problem, dot
-from hinge.problems.quadratic import Array, Quadratic
-from hinge.problems.separable import Diagonal, LossTerm, Separable
+from hinge.problems.problem import Problem, Quadratic, dot
+from hinge.problems.separable import Array, Diagonal, LossTerm, Separable
 from hinge.problems.solution import History, Solution
 from hinge.problems.status import Status
 

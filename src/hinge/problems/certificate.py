@@ -1,4 +1,4 @@
-"""The certificate: how far a point can be from the optimum at most.  No solver uses this code."""
+"""Certificates: bounds on the distance of a point from the optimum, computed without any code of the solvers."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import numpy as np
 from hinge.problems import double_double
 from hinge.problems.offset import optimal_offset
 from hinge.problems.problem import Problem
-from hinge.problems.quadratic import Array
+from hinge.problems.separable import Array
 from hinge.problems.solution import History
 
-#: A variable this close to a bound, relative to the width of its box, counts as lying on it.
-AT_BOUND = 1e-10
+#: Variables within this fraction of the width of their box from a bound count as lying on it.
+BOUND_TOL = 1e-10
 
-#: A lower bound that is above an upper bound by more than this, relative to both, is no rounding error.
-CROSSED = 1e-6
+#: If a lower bound exceeds an upper bound by more than this, relative to both, the problem is not convex.
+CROSSING_TOL = 1e-6
 
-#: Certificates of problems with so many variables, taken together, are computed in one pass.
-TOGETHER = 4096
+#: Certificates of small problems with up to this many variables in total are computed in one pass.
+MAX_BATCH_SIZE = 4096
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Bounds on the optimal value and the violations that keep them apart.     LwK Prop. 10.1, docs/math (4)
+    """Bounds on the optimal value, and violations of the optimality conditions.     LwK Prop. 10.1, docs/math (4)
 
     Attributes
     ----------
@@ -43,12 +43,12 @@ class Certificate:
     infeasibility : float
         Largest violation of a constraint (equality rows, boxes, and the sign conditions of infinite bounds).
     mu : ndarray
-        Multipliers of the equality rows: the offset b, and ρ or ε where a machine has them.
+        Multipliers of the equality rows: the offset b, and ρ or ε of formulations with ν.
     best_primal, best_dual : float
-        The tightest bounds seen during the run, LwK (10.21).
+        The tightest bounds during the run, LwK (10.21).
     convex : bool or None
-        Whether the kernel is known to be positive semidefinite. Where it is not, the gap measures how well the
-        optimality conditions hold, but no longer bounds the distance to the optimum.
+        Whether the kernel is known to be positive semidefinite. If it is not, the gap measures how well the optimality
+        conditions hold, but does not bound the distance from the optimum.
     """
 
     primal: float
@@ -66,31 +66,32 @@ class Certificate:
     def of(
         cls, dual: float, gap: float, violation: float, infeasibility: float, mu: Array, convex: bool | None
     ) -> Self:
-        """From what is measured at a point: the rest follows."""
+        """Return the certificate of a point from its dual value, gap and violations."""
         primal = dual + gap
         share = relative(gap, primal, dual)
         return cls(primal, dual, gap, share, violation, infeasibility, mu, primal, dual, convex)
 
     def proves(self, tol: float) -> bool:
-        """Whether the point is feasible, and optimal, to within `tol`; never for a kernel known to be indefinite."""
-        known = np.isfinite(self.kkt_violation)  # NaN is not below anything
-        return bool(self.gap <= tol and self.infeasibility <= tol and known and self.convex is not False)
+        """Whether the point is feasible and optimal to within `tol`; False if the kernel is known to be indefinite."""
+        finite = np.isfinite(self.kkt_violation)
+        return bool(self.gap <= tol and self.infeasibility <= tol and finite and self.convex is not False)
 
     def with_history(self, history: History) -> Certificate:
-        """The same with the best bounds of a run; LwK (10.21).  Without convexity there are none."""
+        """Return the certificate with the best bounds of a run; LwK (10.21).  Without convexity there are none."""
         if self.convex is False:
             return self
-        best_primal, best_dual = history.best_bounds()
-        primal, dual = min(self.primal, best_primal), max(self.dual, best_dual)
-        if self.convex is None and dual - primal > CROSSED * (abs(primal) + abs(dual)):
+        primal = min(self.primal, float(np.fmin.reduce(history.primal[history.exact], initial=np.inf)))
+        dual = max(self.dual, float(np.fmax.reduce(history.dual, initial=-np.inf)))
+        if self.convex is None and dual - primal > CROSSING_TOL * (abs(primal) + abs(dual)):
             return replace(self, convex=False)  # bounds of a convex problem do not cross
         return replace(self, best_primal=primal, best_dual=dual)
 
     def unproven(self, history: History) -> Certificate:
-        """What is left when the run was cut off before all samples were looked at: the lower bound."""
-        none = np.inf
-        cut = replace(self, primal=none, gap=none, relative_gap=none, kkt_violation=none, dual=history.best_dual)
-        return cut.with_history(history)
+        """Return the certificate of a run that ended before the gradient was exact: only the lower bound remains."""
+        lower = float(np.fmax.reduce(history.dual, initial=-np.inf))
+        unknown = np.inf
+        bound = replace(self, primal=unknown, gap=unknown, relative_gap=unknown, kkt_violation=unknown, dual=lower)
+        return bound.with_history(history)
 
     def __str__(self) -> str:
         text = (
@@ -104,9 +105,9 @@ class Certificate:
 
 
 def relative(gap: float, primal: float, dual: float) -> float:
-    """gap ÷ ((|primal| + |dual|) / 2), LwK (10.9); 0 when all are 0."""
+    """Return gap ÷ ((|primal| + |dual|) / 2), LwK (10.9); 0 if all are 0, and infinity if one of them is NaN."""
     scale = 0.5 * (abs(primal) + abs(dual))
-    if np.isinf(gap) or np.isnan(gap + scale):  # what is not a number proves nothing
+    if np.isinf(gap) or np.isnan(gap + scale):
         return np.inf
     return gap / scale if scale > 0 else (0.0 if gap == 0 else np.inf)
 
@@ -119,7 +120,7 @@ def certify(
     convex: bool | None = None,
     remainder: tuple[Array, Array] | None = None,
 ) -> Certificate:
-    """gap = Σᵥ max_{x ∈ {lᵥ, uᵥ}} rᵥ(αᵥ − x),  r = Qα + p + Aᵀμ.            docs/math (4)
+    """Return the certificate of a point: gap = Σᵥ max_{x ∈ {lᵥ, uᵥ}} rᵥ(αᵥ − x),  r = Qα + p + Aᵀμ.    docs/math (4)
 
     Parameters
     ----------
@@ -127,32 +128,40 @@ def certify(
     alpha : ndarray
         The point, feasible up to rounding.
     mu : ndarray, optional
-        Multipliers of the equality rows; the ones with the smallest gap when left out.
+        Multipliers of the equality rows; by default those with the smallest gap.
     gradient : ndarray, optional
-        Qα + p where it is known; computed when left out.
+        Qα + p, if it is known.
     convex : bool, optional
-        What is known of Q, passed on.
+        Whether Q is known to be positive semidefinite; stored in the certificate.
     remainder : pair of ndarray, optional
-        What rounding has left of alpha and mu (`Solution.remainder`): the certificate of the sums, with all of it
-        computed to twice the precision, from the whole matrix.  For problems without a term.    (379)
+        Rounding errors of alpha and mu (`Solution.remainder`). The certificate is then that of the sums, computed in
+        double-double precision from the whole matrix. Only for problems without a term.    (379)
     """
     alpha = np.asarray(alpha, dtype=np.float64)
     if remainder is not None:
         return _certify_pairs(problem, alpha, mu, remainder, convex)
     gradient = problem.gradient(alpha) if gradient is None else gradient
     mu = optimal_offset(problem, alpha, gradient) if mu is None else np.asarray(mu, dtype=np.float64)
-    residual = problem.reduced(gradient, mu)
+    residual = gradient
+    for row, multiplier in zip(problem.A, mu, strict=True):
+        residual = residual + multiplier * row
 
     gap, unbounded = _gap(problem, alpha, residual)
-    violation = _kkt_violation(problem, alpha, residual + (problem.slope(alpha, gradient) - gradient))
+    slope = residual if problem.term is None else residual + (problem.slope(alpha, gradient) - gradient)
+    violation = float(np.maximum.reduce(_violations(alpha, slope, problem.lower, problem.upper), initial=0.0))
     infeasibility = float(np.maximum(_infeasibility(problem, alpha), unbounded))
-    return Certificate.of(-problem.value(alpha, gradient), gap, violation, infeasibility, mu, convex)
+    value = 0.5 * float(np.einsum("i,i->", alpha, gradient + problem.p))
+    if problem.term is not None:
+        value += float(np.sum(problem.term.value(alpha)))
+    return Certificate.of(-value, gap, violation, infeasibility, mu, convex)
 
 
 def certify_all(
     problems: Sequence[Problem], points: Sequence[tuple[Array, Array, Array]], convex: bool | None = None
 ) -> list[Certificate]:
-    """The certificate of every problem at its point (alpha, mu, gradient), small ones together."""
+    """Return the certificate of every problem at its point (alpha, mu, gradient); small ones are computed together."""
+    if len(problems) == 1:
+        return [certify(problems[0], *points[0], convex=convex)]
     found: list[Certificate] = []
     for first, last in _batches(problems):
         some, here = problems[first:last], points[first:last]
@@ -164,10 +173,10 @@ def certify_all(
 
 
 def _batches(problems: Sequence[Problem]) -> Iterator[tuple[int, int]]:
-    """Runs of problems that are small enough, taken together, for what is computed of them to stay in the cache."""
+    """Yield ranges of problems whose arrays, taken together, fit into the processor cache."""
     first, size = 0, 0
     for k, problem in enumerate(problems):
-        if k > first and size + problem.size > TOGETHER:
+        if k > first and size + problem.size > MAX_BATCH_SIZE:
             yield first, k
             first, size = k, 0
         size += problem.size
@@ -178,7 +187,7 @@ def _batches(problems: Sequence[Problem]) -> Iterator[tuple[int, int]]:
 def _certify_together(
     problems: Sequence[Problem], points: Sequence[tuple[Array, Array, Array]], convex: bool | None
 ) -> list[Certificate]:
-    """One pass over the variables of all."""
+    """Return the certificates of several problems from one pass over all variables."""
     first = np.concatenate([[0], np.cumsum([problem.size for problem in problems])[:-1]])
     alpha, gradient = (np.concatenate([point[k] for point in points]) for k in (0, 2))
     lower, upper, p = (np.concatenate([getattr(each, name) for each in problems]) for name in ("lower", "upper", "p"))
@@ -199,7 +208,7 @@ def _certify_together(
 
 
 def _is_plain(problem: Problem) -> bool:
-    """Whether every variable has a box and nothing but a box."""
+    """Whether the problem has finite bounds and no term."""
     boxed = np.isfinite(problem.lower).all() and np.isfinite(problem.upper).all()
     return bool(problem.term is None and problem.size > 0 and boxed)
 
@@ -218,12 +227,12 @@ def _certify_pairs(
     missing = np.max(np.abs(double_double.excess(problem, (alpha, remainder[0]))), initial=0.0)
     boxes = np.maximum((problem.lower - alpha) - remainder[0], (alpha - problem.upper) + remainder[0])
     infeasibility = float(np.max(boxes, initial=max(float(missing), unbounded)))
-    violation = _kkt_violation(problem, alpha, residual)
+    violation = float(np.maximum.reduce(_violations(alpha, residual, problem.lower, problem.upper), initial=0.0))
     return Certificate.of(-problem.value(alpha, gradient), gap, violation, infeasibility, mu, convex)
 
 
 def _gap(problem: Problem, alpha: Array, residual: Array) -> tuple[float, float]:
-    """The gap of all variables whose share is finite, and the largest force on the others.   docs/math (4), (314)"""
+    """Return the gap of variables with a finite share, and the largest residual of the others.  docs/math (4), (314)"""
     if problem.term is None:
         towards = np.where(residual > 0, problem.lower, problem.upper)
         bounded = np.isfinite(towards)
@@ -237,29 +246,27 @@ def _gap(problem: Problem, alpha: Array, residual: Array) -> tuple[float, float]
     return float(np.sum(shares)), float(np.max(np.abs(residual[~bounded]), initial=0.0))
 
 
-def _kkt_violation(problem: Problem, alpha: Array, residual: Array) -> float:
-    return float(np.maximum.reduce(_violations(alpha, residual, problem.lower, problem.upper), initial=0.0))
-
-
 def _violations(alpha: Array, residual: Array, lower: Array, upper: Array) -> Array:
-    """By how much every variable is pushed where it could go; zero or more."""
+    """Return the KKT violation of every variable: how fast the objective falls in a feasible direction."""
     width = upper - lower
-    margin = AT_BOUND * np.where(np.isfinite(width), width, 1.0)
+    margin = BOUND_TOL * np.where(np.isfinite(width), width, 1.0)
     rising = np.where(alpha < upper - margin, -residual, 0.0)
     falling = np.where(alpha > lower + margin, residual, 0.0)
-    pushed: Array = np.maximum(np.maximum(rising, falling), 0.0)
-    return pushed
+    violations: Array = np.maximum(np.maximum(rising, falling), 0.0)
+    return violations
 
 
 def _infeasibility(problem: Problem, alpha: Array) -> float:
-    boxes = np.maximum.reduce(np.maximum(problem.lower - alpha, alpha - problem.upper), initial=0.0)
-    return float(np.maximum.reduce(np.abs(problem.excess(alpha)), initial=boxes))
+    worst = float(np.maximum.reduce(np.maximum(problem.lower - alpha, alpha - problem.upper), initial=0.0))
+    for row, total in zip(problem.A, problem.d, strict=True):
+        worst = float(np.maximum(worst, abs(np.einsum("i,i->", row, alpha) - total)))
+    return worst
 
 
 def combine(certificates: Sequence[Certificate]) -> Certificate:
-    """One certificate for several independent problems: values add up, violations do not.
+    """Return one certificate for several independent problems: the sums of the values, the largest of the violations.
 
-    `mu` holds the multipliers of all, one problem after the other.
+    `mu` holds the multipliers of all problems, one after the other.
     """
     if len(certificates) == 1:
         return certificates[0]

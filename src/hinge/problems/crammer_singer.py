@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hinge.problems.certificate import Certificate, relative
 from hinge.problems.linear import Bias, row_blocks
-from hinge.problems.quadratic import Array
+from hinge.problems.separable import Array
 from hinge.problems.solution import History
 from hinge.problems.status import Status
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from hinge.problems.problem import Problem
-from hinge.problems.quadratic import Array
+from hinge.problems.separable import Array
 
 Pair = tuple[Array, Array]
 

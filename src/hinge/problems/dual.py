@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from hinge.kernels import Access, Linear
 from hinge.problems.linear import Bias, LinearProblem
-from hinge.problems.problem import Problem
-from hinge.problems.quadratic import Array, Quadratic
-from hinge.problems.separable import Diagonal, Separable
+from hinge.problems.problem import Problem, Quadratic
+from hinge.problems.separable import Array, Diagonal, Separable
 
 
 class Values(NamedTuple):

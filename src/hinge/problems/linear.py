@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hinge.problems.certificate import Certificate, relative
-from hinge.problems.quadratic import Array
+from hinge.problems.separable import Array
 from hinge.problems.solution import History
 from hinge.problems.status import Status
 

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 
 from hinge import _core
 from hinge.problems.problem import Problem
-from hinge.problems.quadratic import Array
+from hinge.problems.separable import Array
 
 
 def optimal_offset(problem: Problem, alpha: Array, gradient: Array) -> Array:

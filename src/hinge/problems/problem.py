@@ -1,26 +1,98 @@
-"""The one problem every machine becomes."""
+"""Problem (1), to which every kernel estimator reduces, and its matrix Q."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hinge.problems.quadratic import Array, Quadratic
-from hinge.problems.separable import Diagonal, Separable
+from hinge.kernels import Access, GramAccess, Precomputed, SubsetAccess, open_access
+from hinge.problems.separable import Array, Diagonal, Separable
 
 
 def dot(a: Array, b: Array) -> float:
-    """aᵀb on the calling thread: for two vectors BLAS wakes up threads that cost more than they bring."""
+    """Return aᵀb, computed on the calling thread: BLAS threads cost more than they save for two vectors."""
     return float(np.einsum("i,i->", a, b))
 
 
 @dataclass(frozen=True)
-class Problem:
-    """min ½αᵀQα + pᵀα + h(α)  s.t.  Aα = d,  lower ≤ α ≤ upper.              docs/math (1), (311)
+class Quadratic:
+    """Q[v, w] = sign[v] · K[v mod n, w mod n] · sign[w].                 docs/math (2)
 
-    A has zero, one or two rows; bounds may be infinite. h is a sum of convex functions of one variable each, and
-    absent for most machines.
+    Attributes
+    ----------
+    access : Access
+        Access to K.
+    sign : ndarray
+        +1 or −1 for every variable.
+    n : int
+        Number of samples.
+    size : int
+        Number of variables.
+    slots : int
+        Variables per sample.
+    """
+
+    access: Access
+    sign: Array
+    n: int = field(init=False)
+    size: int = field(init=False)
+    slots: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        sign, n = np.ascontiguousarray(self.sign, dtype=np.float64), self.access.n
+        if sign.ndim != 1 or sign.size % max(n, 1) or not (np.abs(sign) == 1.0).all():
+            raise ValueError(f"sign must hold +1 or -1 for every variable, and a multiple of n={n} values")
+        vars(self).update(sign=sign, n=n, size=sign.size, slots=sign.size // max(n, 1))
+
+    @classmethod
+    def dense(cls, matrix: Array) -> Quadratic:
+        """Return Q given as a symmetric matrix."""
+        matrix = np.ascontiguousarray(matrix, dtype=np.float64)
+        return cls(open_access(Precomputed(), matrix), np.ones(len(matrix)))
+
+    def coefficients(self, alpha: Array) -> Array:
+        """Return β of every sample: the sum of its signed variables."""
+        return (self.sign * alpha).reshape(self.slots, self.n).sum(axis=0)
+
+    def spread(self, f: Array) -> Array:
+        """Return values per variable, sign ∘ f, from values per sample f = Kβ."""
+        return self.sign * np.tile(f, self.slots)
+
+    def matvec(self, alpha: Array) -> Array:
+        """Return Qα."""
+        return self.spread(self.access.matvec(self.coefficients(alpha)))
+
+    def diagonal(self) -> Array:
+        """Return the diagonal of Q."""
+        return np.tile(self.access.diagonal(), self.slots)
+
+    def block(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> Array:
+        """Return Q[rows, cols]."""
+        inner = self.access.block(np.asarray(rows) % self.n, np.asarray(cols) % self.n)
+        return self.sign[rows][:, None] * inner * self.sign[cols][None, :]
+
+    def kernel_matrix(self) -> Array:
+        """Return all of K."""
+        if not isinstance(self.access, GramAccess | SubsetAccess):
+            return self.access.block(np.arange(self.n), np.arange(self.n))
+        K = np.empty((self.n, self.n))
+        self.access.gram.fill(K)
+        return K
+
+    def to_dense(self) -> Array:
+        """Return all of Q, for small problems."""
+        everything = np.arange(self.size)
+        return self.block(everything, everything)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """min ½αᵀQα + pᵀα + h(α)  subject to  Aα = d,  lower ≤ α ≤ upper.              docs/math (1), (311)
+
+    A has zero, one or two rows; bounds may be infinite. h, the `term`, is a sum of convex functions of one variable
+    each, and None for most formulations. `size` is the number of variables.
     """
 
     Q: Quadratic
@@ -30,53 +102,47 @@ class Problem:
     lower: Array
     upper: Array
     term: Separable | None = None
+    size: int = field(init=False)
 
     def __post_init__(self) -> None:
-        size = self.Q.size
-        for name, shape in (("p", (size,)), ("lower", (size,)), ("upper", (size,))):
-            self._set(name, shape)
-        self._set("d", (np.size(self.d),))
-        self._set("A", (self.d.size, size))
-        if self.d.size > 2:
-            raise ValueError(f"A has {self.d.size} rows; zero, one or two equality rows are supported")
-        if not all(np.isfinite(values).all() for values in (self.p, self.A, self.d)):
+        size, rows = self.Q.size, np.size(self.d)
+        shapes = (("p", (size,)), ("lower", (size,)), ("upper", (size,)), ("d", (rows,)), ("A", (rows, size)))
+        arrays = {}
+        for name, shape in shapes:
+            value = np.ascontiguousarray(getattr(self, name), dtype=np.float64)
+            if value.size == 0 and 0 in shape:
+                value = value.reshape(shape)
+            if value.shape != shape:
+                raise ValueError(f"{name} has shape {value.shape}, expected {shape}")
+            arrays[name] = value
+        vars(self).update(arrays, size=size)
+        if rows > 2:
+            raise ValueError(f"A has {rows} rows; zero, one or two equality rows are supported")
+        if not (np.isfinite(self.p).all() and np.isfinite(self.A).all() and np.isfinite(self.d).all()):
             raise ValueError("p, A and d must be finite")
-        if not np.all(self.lower <= self.upper):  # NaN is not below anything
+        if not (self.lower <= self.upper).all():  # also if one of them is NaN
             raise ValueError("lower must not exceed upper, and neither may be NaN")
         highest, lowest = np.maximum.reduce(self.lower, initial=-np.inf), np.minimum.reduce(self.upper, initial=np.inf)
         if highest == np.inf or lowest == -np.inf:
             raise ValueError("lower = +inf or upper = -inf leaves no finite value for a variable")
 
-    def _set(self, name: str, shape: tuple[int, ...]) -> None:
-        value = np.ascontiguousarray(getattr(self, name), dtype=np.float64)
-        if value.size == 0 and 0 in shape:
-            value = value.reshape(shape)
-        if value.shape != shape:
-            raise ValueError(f"{name} has shape {value.shape}, expected {shape}")
-        object.__setattr__(self, name, value)
-
-    @property
-    def size(self) -> int:
-        """Number of variables."""
-        return self.Q.size
-
     def gradient(self, alpha: Array) -> Array:
-        """Qα + p: the slope of everything but h."""
+        """Return Qα + p, the gradient of the objective without h."""
         return self.Q.matvec(alpha) + self.p
 
     def value(self, alpha: Array, gradient: Array | None = None) -> float:
-        """½αᵀQα + pᵀα + h(α)."""
+        """Return ½αᵀQα + pᵀα + h(α)."""
         gradient = self.gradient(alpha) if gradient is None else gradient
         smooth = 0.5 * dot(alpha, gradient + self.p)
         return smooth if self.term is None else smooth + float(np.sum(self.term.value(alpha)))
 
     def slope(self, alpha: Array, gradient: Array | None = None) -> Array:
-        """Qα + p + h'(α): the slope of all of the objective."""
+        """Return Qα + p + h'(α), the gradient of the objective."""
         gradient = self.gradient(alpha) if gradient is None else gradient
         return gradient if self.term is None else gradient + self.term.gradient(alpha)
 
     def reduced(self, slope: Array, mu: Array) -> Array:
-        """slope + Aᵀμ."""
+        """Return slope + Aᵀμ."""
         out = slope
         for row, multiplier in zip(self.A, mu, strict=True):
             out = out + multiplier * row
@@ -97,5 +163,5 @@ class Problem:
         return np.asarray(parts[0], dtype=np.float64)
 
     def excess(self, alpha: Array) -> Array:
-        """Aα − d."""
+        """Return Aα − d."""
         return np.array([dot(row, alpha) for row in self.A], dtype=np.float64) - self.d

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.problems.quadratic import Array
+from hinge.problems.separable import Array
 from hinge.problems.status import Status
 
 
