@@ -1,44 +1,55 @@
-"""`LPSVC` and `LPSVR`: ℓ1 in the coefficients, several kernels at once."""
+"""ℓ1-regularised estimators with several kernels: `LPSVC` and `LPSVR`."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
-from hinge.control import captures_signals
+from hinge.control import RunControl
 from hinge.estimators.common.report import rollback
-from hinge.estimators.common.validation import TrainingData, check_known_labels
-from hinge.estimators.lp.base import LPMachine
+from hinge.estimators.common.validation import (
+    ClassificationData,
+    ClassWeight,
+    Number,
+    Rule,
+    TrainingData,
+    check_parameters,
+    real_targets,
+    validate_classification,
+    validate_training_data,
+)
+from hinge.estimators.lp.base import LP_RULES, LPEstimator
+from hinge.estimators.lp.training import dictionary_kernels, train_lp
 from hinge.formulations import lp_classification, lp_regression
+from hinge.kernels import Kernel
 from hinge.problems import Array, LPProblem
-from hinge.validation import check_number, check_per_sample
+from hinge.validation import check_per_sample
 
 
-class LPSVC(ClassifierMixin, LPMachine):
-    """Classification with the sum of absolute coefficients in place of ‖w‖²: few terms, several kernel widths at once.
+class LPSVC(ClassifierMixin, LPEstimator):
+    """Classification with a penalty on the sum of absolute coefficients: few terms, and several kernels at once.
 
     Minimises Σⱼ \\|aⱼ\\| + Σ Cᵢ max(0, 1 − yᵢ f(xᵢ)) over f(x) = Σⱼ aⱼ kⱼ(xⱼ, x) + b, where j runs over all kernels and
-    training samples: a linear program. For more than two classes, one against the rest.
+    training samples: a linear program. With more than two classes, one linear program per class against the rest.
 
     Parameters
     ----------
     C : float, default=1.0
-        Price of a margin error. Multiplied by class and sample weights.
+        Cost of a margin error. Multiplied by class and sample weights.
     kernel : str, hinge.kernels.Kernel, or list of them, default="rbf"
-        As for `SVC`, without functions; it need not be positive definite. All kernels of a list are used at once.
+        As in `SVC`, without functions. It need not be positive definite. All kernels of a list are used at once.
     degree, coef0
-        As for `SVC`.
+        As in `SVC`.
     gamma : {"scale", "auto"}, float, or list of them, default="scale"
-        With a list, every kernel is there with every width.
+        With a list, every kernel is used with every value.
     tol : float, default=1e-9
-        Feasibility asked of HiGHS, at least 1e-10.
+        Feasibility tolerance of HiGHS, at least 1e-10.
     max_iter : int, default=-1
+        Limit of iterations of HiGHS; −1 for no limit.
     max_time : float, optional
         Seconds for the whole fit.
     class_weight : dict or "balanced", optional
@@ -50,10 +61,12 @@ class LPSVC(ClassifierMixin, LPMachine):
     certificate_ : Certificate
         Of the linear program: primal and dual value, gap, KKT violation (LwK Problem 10.1).
     n_terms_ : int
-        Coefficients that are not zero.
+        Number of coefficients that are not zero.
     support_, support_vectors_, dual_coef_, intercept_, classes_, n_iter_, status_, history_
-        As for `SVC`; `dual_coef_` has the coefficients of all kernels one after the other, a row per output.
+        As in `SVC`; a row of `dual_coef_` holds the coefficients of one output for all kernels, one after the other.
     """
+
+    _rules: ClassVar[Mapping[str, Rule]] = {**LP_RULES, "class_weight": ClassWeight()}
 
     def __init__(
         self,
@@ -80,71 +93,53 @@ class LPSVC(ClassifierMixin, LPMachine):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> TrainingData:
-        data = super()._validate(X, y, sample_weight, reset)
-        if not reset:
-            check_known_labels(data.y, self.classes_)
-        return data
-
-    def _validate_y(self, y: Any, reset: bool) -> NDArray[Any]:
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        return y
-
-    @captures_signals
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on X with labels y; a sample of weight zero is left out.
+        """Train on X with labels y.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
+            Multiplies the cost of each sample; zero leaves it out.
 
         Returns
         -------
         self
         """
-        with rollback(self):
-            data = self._validate(X, y, sample_weight)
-            self.classes_ = np.unique(data.y)
-            if len(self.classes_) < 2:
-                raise ValueError(
-                    f"The number of classes has to be greater than one; got {len(self.classes_)} class: every sample "
-                    f"is labelled {self.classes_[0]!r}"
-                )
-            self.class_weight_ = (
-                np.ones(len(self.classes_))
-                if self.class_weight is None
-                else compute_class_weight(self.class_weight, classes=self.classes_, y=data.y)
-            )
-            self._train(data)
-        return self._finish()
+        check_parameters(self, self._rules)
+        kernels, control = dictionary_kernels(self), RunControl(self.max_time)
+        with control.capture_signals(), rollback(self):
+            data = self._validate(X, y, sample_weight, kernels[0])
+            self.classes_, self.class_weight_ = data.classes, data.class_weight
+            report = train_lp(self, data, kernels, self._problems, control)
+        report.conclude(self, tol_bounds_gap=True)
+        return self
 
-    def _problems(self, data: TrainingData, design: Array) -> list[LPProblem]:
-        cost = self.C * data.weight * self.class_weight_[np.searchsorted(self.classes_, data.y)]
-        positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+    def _validate(self, X: Any, y: Any, sample_weight: Any, kernel: Kernel, reset: bool = True) -> ClassificationData:
+        return validate_classification(self, X, y, sample_weight, kernel, self.class_weight, reset)
+
+    def _problems(self, data: ClassificationData, design: Array) -> list[LPProblem]:
+        cost = self.C * data.weight * data.class_weight[np.searchsorted(data.classes, data.y)]
+        positive = data.classes[1:] if len(data.classes) == 2 else data.classes
         return [lp_classification(design, np.where(data.y == label, 1.0, -1.0), cost) for label in positive]
 
     def decision_function(self, X: Any) -> Array:
-        """f at each row of X: positive means ``classes_[1]`` with two classes, else one column per class."""
+        """f at each row of X: positive for ``classes_[1]`` if there are two classes; otherwise one column per class."""
         values = self._decide(X)
         return values.ravel() if len(self.classes_) == 2 else values
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row."""
+        """The label of each row of X."""
         values = self.decision_function(X)
         index = (values > 0).astype(np.intp) if values.ndim == 1 else np.argmax(values, axis=1)
         return self.classes_[index]
 
 
-class LPSVR(RegressorMixin, LPMachine):
-    """Regression with the sum of absolute coefficients in place of ‖w‖².        SVR tutorial §6.1
+class LPSVR(RegressorMixin, LPEstimator):
+    """Regression with a penalty on the sum of absolute coefficients.        SVR tutorial §6.1
 
-    Minimises Σⱼ \\|aⱼ\\| + Σ Cᵢ max(0, \\|yᵢ − f(xᵢ)\\| − ε): fewer terms than `SVR` needs, and several kernel widths
-    at once.
+    Minimises Σⱼ \\|aⱼ\\| + Σ Cᵢ max(0, \\|yᵢ − f(xᵢ)\\| − ε): fewer terms than `SVR`, and several kernels at once.
 
     Parameters
     ----------
@@ -164,6 +159,8 @@ class LPSVR(RegressorMixin, LPMachine):
     >>> model.n_terms_ < 25
     True
     """
+
+    _rules: ClassVar[Mapping[str, Rule]] = {**LP_RULES, "epsilon": Number(0.0, per_sample=True)}
 
     def __init__(
         self,
@@ -190,39 +187,30 @@ class LPSVR(RegressorMixin, LPMachine):
         self.max_time = max_time
         self.n_jobs = n_jobs
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if np.ndim(self.epsilon) == 0:
-            check_number("epsilon", self.epsilon, 0.0)
-
-    def _validate_y(self, y: Any, reset: bool) -> NDArray[Any]:
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        try:
-            y = column_or_1d(y, warn=True).astype(np.float64, copy=False)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"y must hold numbers: {error}") from None
-        if not np.isfinite(y).all():
-            raise ValueError("Input y contains NaN or infinity; every sample needs a finite target")
-        return y
-
-    @captures_signals
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on X with targets y; a sample of weight zero is left out.
+        """Train on X with targets y.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
+            Multiplies the cost of each sample; zero leaves it out.
 
         Returns
         -------
         self
         """
-        with rollback(self):
-            self._train(self._validate(X, y, sample_weight))
-        return self._finish()
+        check_parameters(self, self._rules)
+        kernels, control = dictionary_kernels(self), RunControl(self.max_time)
+        with control.capture_signals(), rollback(self):
+            data = self._validate(X, y, sample_weight, kernels[0])
+            report = train_lp(self, data, kernels, self._problems, control)
+        report.conclude(self, tol_bounds_gap=True)
+        return self
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any, kernel: Kernel, reset: bool = True) -> TrainingData:
+        return validate_training_data(self, X, y, sample_weight, kernel, real_targets, reset)
 
     def _problems(self, data: TrainingData, design: Array) -> list[LPProblem]:
         epsilon = self.epsilon
