@@ -198,8 +198,8 @@ def open_access(
     kernel = kernel.resolve(X)
     nodes = kernel.nodes()
     if nodes is not None:
-        samples = view(X)
-        return GramAccess(kernel, samples.data, _core.Gram.of(samples.native, _core.Kernel(nodes)), threads)
+        data, native = _native_samples(X)
+        return GramAccess(kernel, data, _core.Gram.of(native, _core.Kernel(nodes)), threads)
     n = X.shape[0]
     if 8 * n * n <= (cache_bytes(cache_size) if budget_bytes is None else budget_bytes):
         return GramAccess(kernel, X, _core.Gram.matrix(contiguous(kernel(X))), threads)
@@ -244,6 +244,14 @@ def products(X: Data, weights: ArrayLike, threads: int = 1) -> Array:
     if rows.shape[1] != X.shape[1]:
         raise ValueError(f"weights have {rows.shape[1]} features, but X has {X.shape[1]}")
     return _core.products(view(X).native, rows, threads)
+
+
+def _native_samples(X: Data) -> tuple[Data, _core.Samples]:
+    """Return the samples and the view of the compiled core on them; X itself if it needs no conversion."""
+    if type(X) is np.ndarray and X.ndim == 2 and X.dtype.char in "fd" and X.dtype.isnative and X.flags.c_contiguous:
+        return X, _core.Samples.dense(X)
+    samples = view(X)
+    return samples.data, samples.native
 
 
 def _indices(index: ArrayLike) -> np.ndarray:

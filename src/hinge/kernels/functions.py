@@ -1,18 +1,116 @@
-"""The kernels of the papers, each defined by its formula."""
+"""The kernels of the papers, each defined by its formula, and the kernels by name.
+
+The parameter γ of most kernels may be "scale" or "auto"; its value then depends on the data and is set by `resolve`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import comb, factorial
-from numbers import Integral
+from dataclasses import dataclass, fields, replace
+from math import comb, factorial, isfinite
+from numbers import Integral, Real
+from typing import Literal, TypeAlias
 
 import numpy as np
+from scipy import sparse
 
 from hinge.kernels.algebra import Array, Data, Kernel, Node
+from hinge.kernels.custom import FunctionKernel, Precomputed
 from hinge.kernels.distances import dots, l1_distances, pair, row_blocks, squared_distances, squared_norms
-from hinge.kernels.gamma import Gamma, GammaKernel, check_real
 
+Gamma: TypeAlias = float | Literal["scale", "auto"]
+
+MAX_UNBLOCKED_SIZE = 1 << 20  # entries of X beyond which its variance is computed in blocks of rows
+VARIANCE_ROWS = 1024  # rows per block
+ROUNDING = 16 * float(np.finfo(np.float64).eps)  # relative differences below this are rounding errors
 MAX_SPLINE_DEGREE = 15  # larger degrees are refused: their closed form loses too many digits
+
+
+# ---- kernels with a parameter γ -------------------------------------------------------------------------------------
+
+
+class GammaKernel(Kernel):
+    """Base of the kernels with a parameter γ."""
+
+    gamma: Gamma
+
+    def __post_init__(self) -> None:
+        check_gamma(self.gamma)
+
+    def resolve(self, X: Data, weight: Array | None = None) -> Kernel:
+        if type(self.gamma) is float:  # already resolved
+            return self  # type: ignore[return-value]
+        return replace(self, gamma=_resolve_gamma(self.gamma, X, weight))  # type: ignore[type-var]
+
+    @property
+    def _gamma(self) -> float:
+        if isinstance(self.gamma, str):
+            raise ValueError(f"gamma={self.gamma!r} depends on the data: call kernel.resolve(X) first")
+        return float(self.gamma)
+
+
+def check_real(name: str, value: object) -> None:
+    """Raise unless `value` is a finite real number."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name}={value!r} must be a number, not {type(value).__name__}")
+    if not isfinite(value):
+        raise ValueError(f"{name}={value!r} must be finite")
+
+
+def check_gamma(gamma: object) -> None:
+    """Raise unless `gamma` is "scale", "auto" or a nonnegative number."""
+    if isinstance(gamma, str):
+        if gamma not in ("scale", "auto"):
+            raise ValueError(f"gamma={gamma!r} must be 'scale', 'auto' or a number of at least 0")
+        return
+    check_real("gamma", gamma)
+    if gamma < 0:  # type: ignore[operator]
+        raise ValueError(f"gamma={gamma!r} must be 'scale', 'auto' or a number of at least 0")
+
+
+def _resolve_gamma(gamma: Gamma, X: Data, weight: Array | None) -> float:
+    """Return the value of γ for X, with scikit-learn's definitions of "scale" and "auto".
+
+    "scale" is 1/(d·Var X), where the variance is taken over all entries, or 1 if all entries are equal; "auto" is 1/d.
+    Each row counts with its weight, so that an integer weight has the same effect as repeating the row.
+    """
+    if not isinstance(gamma, str):
+        return float(gamma)
+    if gamma == "auto":
+        return 1.0 / X.shape[1]
+    uniform = weight is None or bool(np.all(weight == weight[0]))
+    if sparse.issparse(X):
+        X = sparse.csr_array(X, dtype=np.float64)
+        means, squares = X.sum(axis=1) / X.shape[1], X.multiply(X).sum(axis=1) / X.shape[1]
+        square = float(np.average(squares, weights=weight))
+        variance = _unless_rounding(square - float(np.average(means, weights=weight)) ** 2, ROUNDING * square)
+    else:
+        variance = _variance(np.asarray(X), None if uniform else weight)
+    if not np.isfinite(variance):
+        raise ValueError(
+            "gamma='scale' needs the variance of X, which overflows: The dual coefficients or intercepts are not "
+            "finite for such data. Scale X, for example with StandardScaler, or pass a number for gamma"
+        )
+    return float(1.0 / (X.shape[1] * variance)) if variance != 0 else 1.0
+
+
+def _variance(X: Array, weight: Array | None) -> float:
+    """Return the weighted variance of all entries, computed in float64 and in blocks, without a copy of X."""
+    if weight is None and X.size <= MAX_UNBLOCKED_SIZE:
+        return _unless_rounding(float(X.var(dtype=np.float64)), (ROUNDING * float(X.mean(dtype=np.float64))) ** 2)
+    w = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
+    blocks = [slice(k, k + VARIANCE_ROWS) for k in range(0, len(X), VARIANCE_ROWS)]
+    total = float(w.sum()) * X.shape[1]
+    mean = sum(float(w[b] @ X[b].sum(axis=1, dtype=np.float64)) for b in blocks) / total
+    variance = sum(float(w[b] @ ((X[b].astype(np.float64) - mean) ** 2).sum(axis=1)) for b in blocks) / total
+    return _unless_rounding(variance, (ROUNDING * mean) ** 2)
+
+
+def _unless_rounding(variance: float, rounding: float) -> float:
+    """Return 0 for a variance that is within the rounding error of equal entries."""
+    return 0.0 if variance <= rounding < np.inf else variance
+
+
+# ---- kernels --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -183,3 +281,33 @@ def _bspline(q: int, t: Array) -> Array:
     for rows in row_blocks(len(flat), len(k)):
         flat_out[rows] = np.maximum((q + 1) / 2 - np.abs(flat[rows]) - k, 0.0) ** q @ weight
     return np.maximum(out, 0.0)
+
+
+# ---- kernels by name ------------------------------------------------------------------------------------------------
+
+#: Every kernel with a name. Each is a dataclass whose fields are among `degree`, `gamma` and `coef0`.
+KERNELS: dict[str, type[Kernel]] = {
+    "linear": Linear,
+    "poly": Polynomial,
+    "rbf": RBF,
+    "sigmoid": Sigmoid,
+    "laplacian": Laplacian,
+    "bspline": BSpline,
+    "precomputed": Precomputed,
+}
+
+
+def make_kernel(kernel: object, degree: float = 3, gamma: Gamma = "scale", coef0: float = 0.0) -> Kernel:
+    """Return the kernel for a name, a function (X, Z) -> matrix, or a `Kernel` object (returned unchanged).
+
+    ``degree``, ``gamma`` and ``coef0`` are passed to the named kernels that have them.
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, str) and kernel in KERNELS:
+        kind, options = KERNELS[kernel], {"degree": degree, "gamma": gamma, "coef0": coef0}
+        return kind(**{field.name: options[field.name] for field in fields(kind)})  # type: ignore[arg-type]
+    if callable(kernel):
+        return FunctionKernel(kernel)
+    choices = ", ".join(map(repr, KERNELS))
+    raise ValueError(f"kernel={kernel!r} must be one of {choices}, a function (X, Z) -> matrix or a Kernel object")
