@@ -1,4 +1,4 @@
-"""All classes at once: the problem of Crammer and Singer, and its certificate."""
+"""The multi-class problem of Crammer and Singer and its certificate."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hinge.kernels.algebra import Array
 from hinge.problems.certificate import Certificate, relative
 from hinge.problems.linear import Bias, row_blocks
-from hinge.problems.separable import Array
 from hinge.problems.solution import History
 from hinge.problems.status import Status
 
@@ -29,7 +29,7 @@ class CrammerSingerProblem:
 
 @dataclass(frozen=True)
 class CrammerSingerSolution:
-    """Weights (classes × d), offsets, and the dual point (n × classes)."""
+    """Weights (classes × d), offsets and the dual point (n × classes)."""
 
     weights: Array
     offset: Array
@@ -44,23 +44,23 @@ class CrammerSingerSolution:
     error: BaseException | None = None
 
     def certificate(self, problem: CrammerSingerProblem) -> Certificate:
-        """The solver's own bounds as a certificate."""
+        """Return the bounds of the solver as a certificate."""
         sums = np.abs(self.alpha.sum(axis=0)) if problem.bias is Bias.FREE else np.zeros(1)
-        found = _certificate(problem, self.primal, self.gap, self.violation, float(np.max(sums)), self.offset)
-        return found.with_history(self.history)
+        certificate = _certificate(problem, self.primal, self.gap, self.violation, float(np.max(sums)), self.offset)
+        return certificate.with_history(self.history)
 
 
 def certify_crammer_singer(
     problem: CrammerSingerProblem, weights: Array, offset: Array, alpha: Array
 ) -> Certificate:
-    """How far the weights can be from the optimum at most, from the data alone.               docs/math (119)"""
-    n, everyone = len(problem.cost), np.arange(len(problem.cost))
+    """Compute the certificate of the weights from the data.                                  docs/math (119)"""
+    n, index = len(problem.cost), np.arange(len(problem.cost))
     f, combined = np.empty((n, problem.classes)), np.zeros_like(weights)
     for rows, block in row_blocks(problem.X):
         f[rows] = block @ weights.T + offset
         combined += (block.T @ alpha[rows]).T
-    margins = 1.0 + f - f[everyone, problem.label][:, None]
-    margins[everyone, problem.label] = 0.0
+    margins = 1.0 + f - f[index, problem.label][:, None]
+    margins[index, problem.label] = 0.0
     losses = problem.cost * np.max(margins, axis=1)
     parts = np.maximum(0.0, losses + np.sum(alpha * margins, axis=1))
     sums = alpha.sum(axis=0)
@@ -72,7 +72,7 @@ def certify_crammer_singer(
     surplus = float(np.max(np.abs(sums))) if problem.bias is Bias.FREE else 0.0
     gap += float(np.abs(offset) @ np.abs(sums)) if problem.bias is Bias.FREE else 0.0
     upper = np.zeros_like(alpha)
-    upper[everyone, problem.label] = problem.cost
+    upper[index, problem.label] = problem.cost
     outside = max(float(np.max(alpha - upper, initial=0.0)), float(np.max(np.abs(alpha.sum(axis=1)), initial=0.0)))
     slope = np.where(alpha < upper, margins, np.inf)
     violation = float(np.max(np.max(margins, axis=1) - np.minimum(np.min(slope, axis=1), np.max(margins, axis=1))))

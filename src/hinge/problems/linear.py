@@ -1,28 +1,25 @@
-"""Linear machines: the problem in signed coordinates, and its certificate.  No solver uses the certificate's code."""
+"""Linear problems in signed variables and their certificates, computed by code that no solver uses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
+from hinge.kernels.algebra import Array
 from hinge.problems.certificate import Certificate, relative
-from hinge.problems.separable import Array
 from hinge.problems.solution import History
 from hinge.problems.status import Status
 
-#: Values of X turned to float64 at a time by the certificate.
-BLOCK_VALUES = 1 << 22
-
-#: Targets whose squares, added up, are still numbers.
-LARGEST_TARGET = 1e140
+BLOCK_VALUES = 1 << 22  # values of X that the certificate converts to float64 at a time
+MAX_TARGET = 1e140  # larger targets are refused: sums of their squares would overflow
 
 
 class Bias(IntEnum):
-    """No offset, one whose square is part of the objective, or a free one."""
+    """No offset, an offset with a quadratic penalty, or a free offset."""
 
     NONE = 0
     PENALISED = 1
@@ -41,20 +38,19 @@ def scaled(values: Array, factor: float) -> Array:
     return np.asarray(factor * values, dtype=np.float64)
 
 
-def scaled_cost(cost: Array, h: float) -> Array:
-    """Return h · cost, the bound of |β| for a loss with slopes up to h; a broadcast scalar if h is infinite."""
-    return np.broadcast_to(h, cost.shape) if np.isinf(h) else scaled(cost, h)
-
-
 def broadcast_ratio(numerator: float, values: Array) -> Array:
     """Return numerator / values; a broadcast scalar remains one."""
     return np.broadcast_to(numerator / distinct(values), values.shape)
 
 
-def _range_with_zero(values: Array) -> tuple[float, float]:
-    """Return the smallest interval that contains zero and all values."""
-    values = values[:1] if values.strides == (0,) else values  # one element of a broadcast scalar
-    return float(np.minimum.reduce(values, initial=0.0)), float(np.maximum.reduce(values, initial=0.0))
+def _highest(values: Array) -> float:
+    """Return the largest value, at least zero."""
+    return float(np.maximum.reduce(distinct(values), initial=0.0))
+
+
+def _lowest(values: Array) -> float:
+    """Return the smallest value, at most zero."""
+    return float(np.minimum.reduce(distinct(values), initial=0.0))
 
 
 @dataclass(frozen=True)
@@ -73,11 +69,9 @@ class LinearProblem:
     bias: Bias = Bias.FREE
     bias_scale: float = 1.0
     total: float = 0.0
-    n: int = field(init=False, repr=False)  # number of samples
 
     def __post_init__(self) -> None:
-        n = int(self.X.shape[0])
-        object.__setattr__(self, "n", n)
+        n = self.X.shape[0]
         for name in ("target", "lower", "upper", "ridge"):
             value = np.asarray(getattr(self, name), dtype=np.float64)
             if value.shape != (n,):
@@ -88,27 +82,30 @@ class LinearProblem:
             object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name)))
 
     def _check_values(self) -> None:
-        low, high = _range_with_zero(self.target)
-        largest = max(high, -low)
+        largest = max(_highest(self.target), -_lowest(self.target))
         if not np.isfinite(largest):
             raise ValueError("target must be finite")
-        if largest > LARGEST_TARGET:
+        if largest > MAX_TARGET:
             raise ValueError(
-                f"a target of {largest:g} is too large, its square overflows: divide targets (y) by their standard "
-                f"deviation, or by anything that leaves them below {LARGEST_TARGET:g}"
+                f"y contains {largest:g}, whose square overflows: divide y by its standard deviation, or scale it such "
+                f"that all values are below {MAX_TARGET:g}"
             )
-        (lowest, high_lower), (low_upper, highest) = _range_with_zero(self.lower), _range_with_zero(self.upper)
-        if high_lower > 0 or low_upper < 0 or _range_with_zero(self.ridge)[0] < 0:
+        if _highest(self.lower) > 0 or _lowest(self.upper) < 0 or _lowest(self.ridge) < 0:
             raise ValueError("zero must lie between lower and upper, and ridge must not be negative")
-        bounded = np.isfinite(highest) and np.isfinite(lowest)
+        bounded = np.isfinite(_highest(self.upper)) and np.isfinite(_lowest(self.lower))
         curved = np.min(distinct(self.ridge), initial=np.inf) > 0
         if not bounded and not curved and np.any((self.ridge == 0) & np.isinf(self.upper - self.lower)):
-            raise ValueError("a variable without ridge needs finite bounds, because its loss is infinite otherwise")
+            raise ValueError("a variable with ridge 0 needs finite bounds: otherwise the loss is infinite")
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return int(self.X.shape[0])
 
 
 @dataclass(frozen=True)
 class LinearSolution:
-    """(w, b) and the dual point β, with the bounds that the solver found."""
+    """(w, b) and the dual point β, with the bounds computed by the solver."""
 
     weights: Array
     offset: float
@@ -122,12 +119,12 @@ class LinearSolution:
     history: History
     error: BaseException | None = None
     counters: dict[str, int] | None = None
-    floor: float = 0.0  # what the solver takes for zero, docs/math (133)
+    floor: float = 0.0  # gaps below this count as zero, docs/math (133)
 
     def certificate(self, problem: LinearProblem) -> Certificate:
-        """The solver's own bounds as a certificate."""
+        """Return the bounds of the solver as a certificate."""
         surplus = abs(float(np.sum(self.beta)) - problem.total) if problem.bias is Bias.FREE else 0.0
-        found = Certificate(
+        certificate = Certificate(
             primal=self.primal,
             dual=self.dual,
             gap=self.gap,
@@ -139,26 +136,26 @@ class LinearSolution:
             best_dual=self.dual,
             convex=True,
         )
-        return found.with_history(self.history)
+        return certificate.with_history(self.history)
 
 
 def constant_function(problem: LinearProblem, status: Status, error: BaseException | None = None) -> LinearSolution:
-    """What a run has that ended before it began: w = 0, β = 0, and the best of a few offsets, with their certificate.
+    """Return the null model w = 0, β = 0 with the best of a few offsets, for runs that stop before their first point.
 
-    No sample is looked at. Only for Σβ = 0: other sums have no such point.
+    The samples are not read. β = 0 is feasible only if the total is zero.
     """
     if problem.total != 0:
-        raise ValueError("without a look at the samples there is a certificate only where the variables add up to zero")
+        raise ValueError(f"total={problem.total:g} must be zero: otherwise the null model has no feasible dual point")
     offset, primal = min(((b, _value_at(problem, b)) for b in _offsets(problem)), key=lambda pair: pair[1])
-    nothing = np.zeros(problem.n)
+    zeros = np.zeros(problem.n)
     return LinearSolution(
         weights=np.zeros(problem.X.shape[1]),
         offset=offset,
-        beta=nothing,
+        beta=zeros,
         primal=primal,
         dual=0.0,
         gap=primal,
-        violation=_kkt_violation(problem, np.full(problem.n, offset), nothing),
+        violation=_kkt_violation(problem, np.full(problem.n, offset), zeros),
         status=status,
         iterations=0,
         history=History.from_columns({f.name: np.empty(0) for f in fields(History)}),
@@ -175,18 +172,18 @@ def _offsets(problem: LinearProblem) -> list[float]:
 
 
 def _value_at(problem: LinearProblem, offset: float) -> float:
-    """The primal value of the function that is `offset` everywhere."""
-    rest = problem.target - offset
+    """Return the primal value of the constant function `offset`."""
+    residual = problem.target - offset
     best = _best_dual(problem, np.full(problem.n, offset))
-    losses = best * rest - problem.tube * np.abs(best) - 0.5 * problem.ridge * best**2
-    own = offset / problem.bias_scale if problem.bias is Bias.PENALISED else 0.0
-    return float(np.sum(losses)) + 0.5 * own**2
+    losses = best * residual - problem.tube * np.abs(best) - 0.5 * problem.ridge * best**2
+    scaled_offset = offset / problem.bias_scale if problem.bias is Bias.PENALISED else 0.0
+    return float(np.sum(losses)) + 0.5 * scaled_offset**2
 
 
 def certify_linear(problem: LinearProblem, weights: Array, offset: float, beta: Array) -> Certificate:
-    """How far (w, b) can be from the optimum at most, from the data alone, in float64.   docs/math (104)–(106)
+    """Compute the certificate of (w, b) and β from the data in float64.                  docs/math (104)–(106)
 
-    Any w and b give an upper bound, and any β in its box with Σβ = d (for a free offset) a lower one.
+    Every (w, b) gives an upper bound, and every β in its box, with Σβ = d for a free offset, a lower bound.
     """
     w = np.asarray(weights, dtype=np.float64)
     beta = np.asarray(beta, dtype=np.float64)
@@ -223,13 +220,13 @@ def certify_linear(problem: LinearProblem, weights: Array, offset: float, beta: 
 
 
 def _best_dual(problem: LinearProblem, f: Array) -> Array:
-    """argmax of −fβ − h(β) over the box; (102)."""
-    rest = problem.target - f
-    kinked = np.where(rest > problem.tube, problem.upper, np.where(rest < -problem.tube, problem.lower, 0.0))
-    soft = np.sign(rest) * np.maximum(np.abs(rest) - problem.tube, 0.0)
+    """Return argmax of −fβ − h(β) over the box; (102)."""
+    residual = problem.target - f
+    linear = np.where(residual > problem.tube, problem.upper, np.where(residual < -problem.tube, problem.lower, 0.0))
+    excess = np.sign(residual) * np.maximum(np.abs(residual) - problem.tube, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        smooth = np.clip(soft / problem.ridge, problem.lower, problem.upper)
-    return np.where(problem.ridge > 0, smooth, kinked)
+        smooth = np.clip(excess / problem.ridge, problem.lower, problem.upper)
+    return np.where(problem.ridge > 0, smooth, linear)
 
 
 def _kkt_violation(problem: LinearProblem, f: Array, beta: Array) -> float:
@@ -242,7 +239,7 @@ def _kkt_violation(problem: LinearProblem, f: Array, beta: Array) -> float:
 
 
 def row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
-    """X in float64, some rows at a time."""
+    """Yield blocks of rows of X in float64."""
     step = max(1, BLOCK_VALUES // max(1, int(X.shape[1]))) if not hasattr(X, "indptr") else 1 << 16
     for first in range(0, X.shape[0], step):
         rows = slice(first, min(X.shape[0], first + step))

@@ -1,4 +1,4 @@
-"""ℓ1 machines: the linear program in signed coordinates, and its certificate."""
+"""Linear programs of ℓ1-penalised models in signed variables, and their certificates."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hinge.kernels.algebra import Array
 from hinge.problems.certificate import Certificate, relative
-from hinge.problems.separable import Array
 from hinge.problems.solution import History
 from hinge.problems.status import Status
 
-#: A dual variable this close to an end of its box, relative to it, counts as lying there: simplex codes are no closer.
-AT_END = 1e-6
+AT_BOUND = 1e-6  # relative distance at which a dual variable counts as on its bound; the accuracy of simplex solvers
 
 
 @dataclass(frozen=True)
@@ -51,29 +50,29 @@ class LPSolution:
 
 
 def certify_lp(problem: LPProblem, coefficients: Array, offset: float, beta: Array) -> Certificate:
-    """Primal value of (a, b), dual value of β made feasible; their difference is the gap.    docs/math (333)
+    """Compute the certificate of (a, b) and of β, which is made feasible first.              docs/math (333)
 
-    The gap of a feasible pair is Σ priceⱼ|aⱼ| − aⱼΦⱼᵀβ over coefficients and the rest of Fenchel and Young over
-    samples, none of them negative: what is complementary in a linear program (LwK Problem 10.1).
+    The gap is a sum of nonnegative complementarity terms (LwK Problem 10.1): priceⱼ|aⱼ| − aⱼΦⱼᵀβ for every coefficient,
+    and a Fenchel–Young term for every sample.
     """
-    beta, short = _feasible(problem, beta)
+    beta, infeasibility = _feasible(problem, beta)
     f = problem.design @ coefficients + (offset if problem.bias else 0.0)
     residual = problem.target - f
-    rises = np.maximum(residual - problem.tube, 0.0) * problem.upper
-    falls = np.maximum(-residual - problem.tube, 0.0) * -problem.lower
+    above = np.maximum(residual - problem.tube, 0.0) * problem.upper
+    below = np.maximum(-residual - problem.tube, 0.0) * -problem.lower
     correlation = problem.design.T @ beta
     penalty = problem.price * np.abs(coefficients)
-    shares = np.maximum(rises + falls - beta * residual + problem.tube * np.abs(beta), 0.0)
+    losses = np.maximum(above + below - beta * residual + problem.tube * np.abs(beta), 0.0)
     slack = np.maximum(penalty - coefficients * correlation, 0.0)
-    gap = float(np.sum(shares) + np.sum(slack)) + (abs(offset * float(np.sum(beta))) if problem.bias else 0.0)
-    primal = float(np.sum(penalty) + np.sum(rises) + np.sum(falls))
+    gap = float(np.sum(losses) + np.sum(slack)) + (abs(offset * float(np.sum(beta))) if problem.bias else 0.0)
+    primal = float(np.sum(penalty) + np.sum(above) + np.sum(below))
     return Certificate(
         primal=primal,
         dual=primal - gap,
         gap=gap,
         relative_gap=relative(gap, primal, primal - gap),
         kkt_violation=_violation(problem, coefficients, residual, beta, correlation),
-        infeasibility=short,
+        infeasibility=infeasibility,
         mu=np.array([offset] if problem.bias else []),
         best_primal=primal,
         best_dual=primal - gap,
@@ -82,28 +81,28 @@ def certify_lp(problem: LPProblem, coefficients: Array, offset: float, beta: Arr
 
 
 def _feasible(problem: LPProblem, beta: Array) -> tuple[Array, float]:
-    """β within its box, with sum zero and small correlations; and how far it was from that."""
+    """Project β onto its box, make its sum zero and scale it until |Φᵀβ| ≤ price; also return its infeasibility."""
     inside = np.clip(beta, problem.lower, problem.upper)
-    short = float(np.max(np.abs(beta - inside), initial=0.0))
+    infeasibility = float(np.max(np.abs(beta - inside), initial=0.0))
     if problem.bias:
         surplus = float(np.sum(inside))
         side = np.maximum(inside, 0.0) if surplus > 0 else np.minimum(inside, 0.0)
         if surplus != 0:
             inside = inside - side * (surplus / float(np.sum(side)))
-        short = max(short, abs(surplus))
+        infeasibility = max(infeasibility, abs(surplus))
     correlation = np.abs(problem.design.T @ inside)
     with np.errstate(divide="ignore", invalid="ignore"):
         excess = float(np.max(np.where(correlation > problem.price, correlation / problem.price, 1.0), initial=1.0))
-    return inside / excess, max(short, excess - 1.0)
+    return inside / excess, max(infeasibility, excess - 1.0)
 
 
 def _violation(problem: LPProblem, a: Array, residual: Array, beta: Array, correlation: Array) -> float:
-    """The largest violation of the optimality conditions by a coefficient or by a sample."""
+    """Return the largest violation of the optimality conditions by a coefficient or a sample."""
     used = a != 0
     coefficients = np.max(np.abs(correlation - np.sign(a) * problem.price)[used], initial=0.0)
     above, below = residual - problem.tube, -residual - problem.tube
-    at_upper, at_lower = beta >= problem.upper * (1 - AT_END), beta <= problem.lower * (1 - AT_END)
+    at_upper, at_lower = beta >= problem.upper * (1 - AT_BOUND), beta <= problem.lower * (1 - AT_BOUND)
     too_far = np.where(at_upper, 0.0, np.maximum(above, 0.0)) + np.where(at_lower, 0.0, np.maximum(below, 0.0))
     too_near = np.where(beta > 0, np.maximum(-above, 0.0), 0.0) + np.where(beta < 0, np.maximum(-below, 0.0), 0.0)
-    significant = np.abs(beta) > AT_END * np.maximum(problem.upper, -problem.lower)
+    significant = np.abs(beta) > AT_BOUND * np.maximum(problem.upper, -problem.lower)
     return float(max(coefficients, np.max(too_far, initial=0.0), np.max(too_near[significant], initial=0.0)))

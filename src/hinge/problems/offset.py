@@ -1,4 +1,4 @@
-"""The multipliers of the equality rows that make the duality gap smallest.  docs/math (5)"""
+"""Multipliers of the equality rows with the smallest duality gap.                          docs/math (5)"""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import numpy as np
 from scipy.optimize import linprog
 
 from hinge import _core
+from hinge.kernels.algebra import Array
 from hinge.problems.problem import Problem
-from hinge.problems.separable import Array
+
+INFINITE_MULTIPLIER = 1e100  # multipliers beyond this are reported as infinite
 
 
 def optimal_offset(problem: Problem, alpha: Array, gradient: Array) -> Array:
-    """argmin over μ of the gap (4): one weighted median per equality row; with a term h, one root of (315) per row.
+    """Return argmin over μ of the gap (4): a weighted median per equality row or, with a term h, a root of (315).
 
-    Rows that share variables (not the case for any machine here) are minimised together as a linear program.
+    Rows that share variables, which no formulation of this package has, lead to a linear program.
     """
     rows = problem.A
     if problem.term is not None:
@@ -23,12 +25,14 @@ def optimal_offset(problem: Problem, alpha: Array, gradient: Array) -> Array:
     if len(rows) == 2 and np.any((rows[0] != 0) & (rows[1] != 0)):
         return _by_linear_program(problem, alpha, gradient)
     alpha, gradient = np.ascontiguousarray(alpha), np.ascontiguousarray(gradient)
-    found = [_core.best_multiplier(row, alpha, gradient, problem.lower, problem.upper) for row in rows]
-    return np.array(found, dtype=np.float64)
+    mu = np.empty(len(rows))
+    for k, row in enumerate(rows):
+        mu[k] = _core.best_multiplier(row, alpha, gradient, problem.lower, problem.upper)
+    return mu
 
 
 def _by_linear_program(problem: Problem, alpha: Array, gradient: Array) -> Array:
-    """min Σ t_v  s.t.  t_v ≥ r_v (α_v − x) for both finite bounds x,  r = g + Aᵀμ; infinite bounds fix r's sign."""
+    """Minimise Σ t_v s.t.  t_v ≥ r_v (α_v − x) for finite bounds x,  r = g + Aᵀμ; infinite bounds fix its sign."""
     size, rows = problem.size, problem.A
     cost = np.concatenate([np.zeros(len(rows)), np.ones(size)])
     left, right = [], []
@@ -38,7 +42,7 @@ def _by_linear_program(problem: Problem, alpha: Array, gradient: Array) -> Array
         block = np.hstack([(rows * distance).T, -np.eye(size)])
         left.append(block[finite])
         right.append(-(gradient * distance)[finite])
-        # no bound on this side: the reduced gradient must not push that way
+        # an infinite bound: the reduced gradient must not point to this side
         left.append(np.hstack([outward * rows.T, np.zeros((size, size))])[~finite])
         right.append(-outward * gradient[~finite])
     bounds = [(None, None)] * len(rows) + [(0, None)] * size
@@ -49,9 +53,9 @@ def _by_linear_program(problem: Problem, alpha: Array, gradient: Array) -> Array
 
 
 def _by_bisection(problem: Problem, alpha: Array, gradient: Array) -> Array:
-    """The gap's derivative in μ_k, aᵀ(α − x(μ)) with x the best answers to g + Aᵀμ, rises with μ_k.  docs/math (315)
+    """Find the root of the derivative of the gap, aᵀ(α − x(μ)), which increases with μ_k.           docs/math (315)
 
-    Rows that share variables take turns.
+    Here x(μ) maximises −(g + Aᵀμ)ᵀx − h(x). Rows that share variables are minimised alternately.
     """
     rows, mu = problem.A, np.zeros(len(problem.A))
     shared = len(rows) == 2 and bool(np.any((rows[0] != 0) & (rows[1] != 0)))
@@ -65,8 +69,8 @@ def _by_bisection(problem: Problem, alpha: Array, gradient: Array) -> Array:
     return mu
 
 
-def _root(problem: Problem, alpha: Array, slope: Array, row: Array, near: float) -> float:
-    """The middle of the interval in which the derivative is zero; its end where it has only one."""
+def _root(problem: Problem, alpha: Array, slope: Array, row: Array, start: float) -> float:
+    """Return the midpoint of the interval of roots, or its finite end."""
     term = problem.term
     assert term is not None
     if not np.any(row):
@@ -76,31 +80,28 @@ def _root(problem: Problem, alpha: Array, slope: Array, row: Array, near: float)
         with np.errstate(invalid="ignore", over="ignore"):
             return float(np.nansum(row * (alpha - term.answer(slope + mu * row, problem.lower, problem.upper))))
 
-    left = _first(lambda mu: derivative(mu) >= 0, near)
-    right = _first(lambda mu: derivative(mu) > 0, near if np.isinf(left) else left)
+    left = _first(lambda mu: derivative(mu) >= 0, start)
+    right = _first(lambda mu: derivative(mu) > 0, start if np.isinf(left) else left)
     if np.isfinite(left) and np.isfinite(right):
         return 0.5 * (left + right)
-    return left if np.isfinite(left) else right if np.isfinite(right) else near
+    return left if np.isfinite(left) else right if np.isfinite(right) else start
 
 
-def _first(holds: Callable[[float], bool], near: float) -> float:
-    """Where a condition that holds from some μ on begins to hold; infinite where it always does, or never."""
-    step = max(1.0, abs(near))
-    low = high = near
-    if holds(near):
+def _first(holds: Callable[[float], bool], start: float) -> float:
+    """Return the smallest μ for which a monotone condition holds; ∓∞ if it holds always or never."""
+    step = max(1.0, abs(start))
+    low = high = start
+    if holds(start):
         while holds(low):
-            if step > FAR:
+            if step > INFINITE_MULTIPLIER:
                 return -np.inf
-            low, high, step = near - step, low, 16 * step
+            low, high, step = start - step, low, 16 * step
     else:
         while not holds(high):
-            if step > FAR:
+            if step > INFINITE_MULTIPLIER:
                 return np.inf
-            low, high, step = high, near + step, 16 * step
+            low, high, step = high, start + step, 16 * step
     while low < (middle := 0.5 * (low + high)) < high:
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
 
-
-#: Multipliers beyond this are infinite.
-FAR = 1e100

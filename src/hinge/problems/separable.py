@@ -1,4 +1,4 @@
-"""A convex function of every variable by itself, added to problem (1).                docs/math (311)–(314)"""
+"""Separable convex terms of problem (1).                                               docs/math (311)–(314)"""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hinge.kernels.algebra import Array
 from hinge.losses import Loss
-
-Array = NDArray[np.float64]
 
 
 class Separable(Protocol):
-    """h(α) = Σᵥ hᵥ(αᵥ), each hᵥ convex on the box of its variable.  All methods are elementwise."""
+    """h(α) = Σᵥ hᵥ(αᵥ), where each hᵥ is convex on the box of its variable. All methods are elementwise."""
 
     def value(self, alpha: Array) -> Array:
         """hᵥ(αᵥ)"""
@@ -30,24 +28,24 @@ class Separable(Protocol):
         ...
 
     def answer(self, r: Array, lower: Array, upper: Array) -> Array:
-        """The x in [lower, upper] at which −r x − hᵥ(x) is largest."""
+        """argmax over x in [lower, upper] of −r x − hᵥ(x)"""
         ...
 
     def gap(self, alpha: Array, r: Array, lower: Array, upper: Array) -> Array:
-        """max over x of −r x − hᵥ(x), minus that value at αᵥ: a variable's share of the duality gap, never negative."""
+        """max over x of −r x − hᵥ(x), minus the value at αᵥ: the nonnegative term of the duality gap of a variable."""
         ...
 
 
 @dataclass(frozen=True)
 class Diagonal:
-    """½ Σ dᵥ αᵥ²: what a loss that is quadratic somewhere adds to the dual.                docs/math (312)"""
+    """½ Σ dᵥ αᵥ²: the dual term of a loss with quadratic parts.                               docs/math (312)"""
 
     d: Array
 
     def __post_init__(self) -> None:
         d = np.ascontiguousarray(self.d, dtype=np.float64)
         if d.ndim != 1 or not np.isfinite(d).all() or np.any(d < 0):
-            raise ValueError("a diagonal term needs one finite value for every variable, none of them negative")
+            raise ValueError("d must hold one finite, nonnegative value for every variable")
         object.__setattr__(self, "d", d)
 
     def value(self, alpha: Array) -> Array:
@@ -67,35 +65,35 @@ class Diagonal:
         return np.where(flat, end, np.clip(inside, lower, upper))
 
     def gap(self, alpha: Array, r: Array, lower: Array, upper: Array) -> Array:
-        """(r + d x)(α − x) + ½ d (α − x)² with x the best answer: two terms that are not negative."""
+        """(r + d x)(α − x) + ½ d (α − x)², where x is the maximiser: a sum of two nonnegative terms."""
         x = self.answer(r, lower, upper)
         bounded = np.isfinite(x)
         x = np.where(bounded, x, 0.0)
         slope = r + self.d * x
-        slope = np.where((x > lower) & (x < upper) & (self.d > 0), 0.0, slope)  # zero, but for rounding
-        away = alpha - x
-        return np.where(bounded, np.maximum(slope * away, 0.0) + 0.5 * self.d * away**2, np.inf)
+        slope = np.where((x > lower) & (x < upper) & (self.d > 0), 0.0, slope)  # exactly zero without rounding
+        step = alpha - x
+        return np.where(bounded, np.maximum(slope * step, 0.0) + 0.5 * self.d * step**2, np.inf)
 
 
-#: A slope that is an end of its piece is moved inside by this much before the conjugate's derivatives are asked for.
-INSIDE = 1e-300
+#: Slopes at the ends of a piece are moved inside by this amount before the conjugate is differentiated.
+INTERIOR_SHIFT = 1e-300
 
 
 @dataclass(frozen=True)
 class LossTerm:
     """hᵥ(α) = C φ*(start + direction α / C) − offset for a piece of the conjugate of a loss φ.    docs/math (313)
 
-    What the primal has for it is the loss itself, or its tangents beyond the slopes of the piece: `gap` is computed
-    from the values of the loss.  There are `slots` variables for every sample, those of one slot after each other.
+    In the primal problem it corresponds to the loss, continued by its tangents beyond the slopes of the piece; `gap` is
+    computed from the values of the loss. There are `slots` variables per sample, ordered by slot.
 
     Attributes
     ----------
     loss : Loss
     slots : int
     cost, direction, start, low, high : ndarray
-        Per variable: C, the sign that turns α into a slope, and the piece of slopes.
+        Per variable: C, the sign that converts α to a slope, and the interval of slopes.
     offset : ndarray
-        C φ*(start) for all pieces of a sample but its first.
+        C φ*(start) for all pieces of a sample except its first.
     """
 
     loss: Loss
@@ -121,7 +119,7 @@ class LossTerm:
         return np.clip(self.direction * (slope - self.start) * self.cost, lower, upper)
 
     def gap(self, alpha: Array, r: Array, lower: Array, upper: Array) -> Array:
-        """C (ψ(z) + φ*(s) − s z), ψ the loss with its slopes kept within the piece (Fenchel and Young)."""
+        """C (ψ(z) + φ*(s) − s z), nonnegative by the Fenchel–Young inequality; ψ is the loss with clipped slopes."""
         z = -self.direction * r
         slope = self._each(self.loss.derivative, z)
         kept = np.clip(slope, self.low, self.high)
@@ -132,14 +130,14 @@ class LossTerm:
         return np.maximum(self.cost * (primal + self._each(self.loss.conjugate, s) - s * z), 0.0)
 
     def _each(self, function: Callable[[Array], Array], values: Array) -> Array:
-        """`function` slot by slot: a loss may have parameters of its own for every sample."""
+        """Apply `function` to each slot, because a loss may have one parameter per sample."""
         return np.concatenate([np.asarray(function(part)) for part in np.split(values, self.slots)])
 
     def _slope(self, alpha: Array) -> Array:
         return np.clip(self.start + self.direction * alpha / self.cost, self.low, self.high)
 
     def _inner_slope(self, alpha: Array) -> Array:
-        """Derivatives at the end of a piece are those from inside."""
-        low = np.where(self.low == 0, INSIDE, np.nextafter(self.low, np.inf))
-        high = np.where(self.high == 0, -INSIDE, np.nextafter(self.high, -np.inf))
+        """Return the slopes, moved inside the piece so that one-sided derivatives are used at its ends."""
+        low = np.where(self.low == 0, INTERIOR_SHIFT, np.nextafter(self.low, np.inf))
+        high = np.where(self.high == 0, -INTERIOR_SHIFT, np.nextafter(self.high, -np.inf))
         return np.clip(self._slope(alpha), low, high)

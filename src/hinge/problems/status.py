@@ -1,4 +1,4 @@
-"""How a solver ended."""
+"""Termination status of a solver."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Status(IntEnum):
-    """How a solver ended; only SOLVED says that the tolerance asked for was reached."""
+    """Termination status of a solver. Only SOLVED means that the tolerance was reached."""
 
     SOLVED = 0
     MAX_ITER = 1
