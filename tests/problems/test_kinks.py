@@ -98,5 +98,5 @@ def test_a_slope_that_is_none_beside_an_infinite_bound():
 
 
 def test_lengths_must_agree():
-    with pytest.raises(ValueError, match="every variable"):
+    with pytest.raises(ValueError, match="must have one length"):
         _core.best_multiplier(np.ones(3), np.ones(3), np.ones(2), np.zeros(3), np.ones(3))

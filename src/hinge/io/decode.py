@@ -133,7 +133,8 @@ class Decoder:
 
     def _record(self, content: Any, depth: int) -> Any:
         name, nodes = expect(content, list, 2)
-        cls = RECORDS.get(FORMER_NAMES.get(expect(name, str), name))
+        current: str = FORMER_NAMES.get(expect(name, str)) or name
+        cls = RECORDS.get(current)
         if cls is None:
             raise Flaw(f"it holds an object of the unknown class {name[:40]!r}", NEWER)
         fields = fields_of(cls)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.kernels.algebra import Array
 from hinge.problems.certificate import Certificate, relative
 from hinge.problems.linear import Bias, row_blocks
+from hinge.problems.separable import Array
 from hinge.problems.solution import History
 from hinge.problems.status import Status
 

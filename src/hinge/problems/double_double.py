@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hinge.kernels.algebra import Array
 from hinge.problems.problem import Problem
+from hinge.problems.separable import Array
 
 Pair = tuple[Array, Array]
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
-from hinge.kernels.algebra import Array
 from hinge.problems.certificate import Certificate, relative
+from hinge.problems.separable import Array
 from hinge.problems.solution import History
 from hinge.problems.status import Status
 
@@ -38,19 +38,20 @@ def scaled(values: Array, factor: float) -> Array:
     return np.asarray(factor * values, dtype=np.float64)
 
 
+def scaled_cost(cost: Array, h: float) -> Array:
+    """Return h · cost, the bound of |β| for a loss with slopes up to h; a broadcast scalar if h is infinite."""
+    return np.broadcast_to(h, cost.shape) if np.isinf(h) else scaled(cost, h)
+
+
 def broadcast_ratio(numerator: float, values: Array) -> Array:
     """Return numerator / values; a broadcast scalar remains one."""
     return np.broadcast_to(numerator / distinct(values), values.shape)
 
 
-def _highest(values: Array) -> float:
-    """Return the largest value, at least zero."""
-    return float(np.maximum.reduce(distinct(values), initial=0.0))
-
-
-def _lowest(values: Array) -> float:
-    """Return the smallest value, at most zero."""
-    return float(np.minimum.reduce(distinct(values), initial=0.0))
+def _range_with_zero(values: Array) -> tuple[float, float]:
+    """Return the smallest interval that contains zero and all values."""
+    values = values[:1] if values.strides == (0,) else values  # one element of a broadcast scalar
+    return float(np.minimum.reduce(values, initial=0.0)), float(np.maximum.reduce(values, initial=0.0))
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,11 @@ class LinearProblem:
     bias: Bias = Bias.FREE
     bias_scale: float = 1.0
     total: float = 0.0
+    n: int = field(init=False, repr=False)  # number of samples
 
     def __post_init__(self) -> None:
-        n = self.X.shape[0]
+        n = int(self.X.shape[0])
+        object.__setattr__(self, "n", n)
         for name in ("target", "lower", "upper", "ridge"):
             value = np.asarray(getattr(self, name), dtype=np.float64)
             if value.shape != (n,):
@@ -82,7 +85,8 @@ class LinearProblem:
             object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name)))
 
     def _check_values(self) -> None:
-        largest = max(_highest(self.target), -_lowest(self.target))
+        low, high = _range_with_zero(self.target)
+        largest = max(high, -low)
         if not np.isfinite(largest):
             raise ValueError("target must be finite")
         if largest > MAX_TARGET:
@@ -90,17 +94,13 @@ class LinearProblem:
                 f"y contains {largest:g}, whose square overflows: divide y by its standard deviation, or scale it such "
                 f"that all values are below {MAX_TARGET:g}"
             )
-        if _highest(self.lower) > 0 or _lowest(self.upper) < 0 or _lowest(self.ridge) < 0:
+        (lowest, high_lower), (low_upper, highest) = _range_with_zero(self.lower), _range_with_zero(self.upper)
+        if high_lower > 0 or low_upper < 0 or _range_with_zero(self.ridge)[0] < 0:
             raise ValueError("zero must lie between lower and upper, and ridge must not be negative")
-        bounded = np.isfinite(_highest(self.upper)) and np.isfinite(_lowest(self.lower))
+        bounded = np.isfinite(highest) and np.isfinite(lowest)
         curved = np.min(distinct(self.ridge), initial=np.inf) > 0
         if not bounded and not curved and np.any((self.ridge == 0) & np.isinf(self.upper - self.lower)):
-            raise ValueError("a variable with ridge 0 needs finite bounds: otherwise the loss is infinite")
-
-    @property
-    def n(self) -> int:
-        """Number of samples."""
-        return int(self.X.shape[0])
+            raise ValueError("a variable without ridge needs finite bounds, because its loss is infinite otherwise")
 
 
 @dataclass(frozen=True)

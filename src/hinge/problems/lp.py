@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hinge.kernels.algebra import Array
 from hinge.problems.certificate import Certificate, relative
+from hinge.problems.separable import Array
 from hinge.problems.solution import History
 from hinge.problems.status import Status
 

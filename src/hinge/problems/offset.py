@@ -8,8 +8,8 @@ import numpy as np
 from scipy.optimize import linprog
 
 from hinge import _core
-from hinge.kernels.algebra import Array
 from hinge.problems.problem import Problem
+from hinge.problems.separable import Array
 
 INFINITE_MULTIPLIER = 1e100  # multipliers beyond this are reported as infinite
 

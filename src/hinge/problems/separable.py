@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hinge.kernels.algebra import Array
 from hinge.losses import Loss
+
+Array = NDArray[np.float64]
 
 
 class Separable(Protocol):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.kernels.algebra import Array
+from hinge.problems.separable import Array
 from hinge.problems.status import Status
 
 
@@ -47,15 +47,20 @@ class History:
     def __len__(self) -> int:
         return len(self.iteration)
 
+    def best_bounds(self) -> tuple[float, float]:
+        """Return the smallest upper bound and the largest lower bound of the run; LwK (10.21)."""
+        upper = np.fmin.reduce(self.primal[self.exact], initial=np.inf)
+        return float(upper), float(np.fmax.reduce(self.dual, initial=-np.inf))
+
     @property
     def best_primal(self) -> float:
-        """Smallest upper bound of the run; LwK (10.21)."""
-        return float(np.fmin.reduce(self.primal[self.exact], initial=np.inf))
+        """The smallest upper bound of the run."""
+        return self.best_bounds()[0]
 
     @property
     def best_dual(self) -> float:
-        """Largest lower bound of the run; LwK (10.21)."""
-        return float(np.fmax.reduce(self.dual, initial=-np.inf))
+        """The largest lower bound of the run."""
+        return self.best_bounds()[1]
 
     def last(self) -> dict[str, Any]:
         """Return the last snapshot."""
