@@ -1,12 +1,13 @@
-"""Every solution of a ladder is proven, for every cost, by somebody who did not solve it."""
+"""Solutions of cost sequences are certified for every cost, by code that is independent of the solver."""
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
+from hinge.control import RunControl
 from hinge.kernels import RBF, open_access
 from hinge.problems import certify, optimal_offset
-from hinge.selection.cost_sequence import Ladder, Limits
+from hinge.selection.cost_sequence import CostSequences, Limits
 from hinge.selection.folds import PairFold, RegressionFold
 
 COSTS = np.array([1000.0, 100.0, 10.0, 1.0, 0.1, 0.01])
@@ -25,40 +26,40 @@ def folds():
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("tol", [1e-3, 1e-7])
 @pytest.mark.parametrize("case", [0, 1], ids=["pairs", "regression"])
-def test_every_rung_is_proven(case, tol, threads):
+def test_the_solution_of_every_cost_is_certified(case, tol, threads):
     X, fold = list(folds())[case]
     access = open_access(RBF(0.3), X)
-    ladder = Ladder([fold], COSTS, Limits(tol, -1, 1 << 30, threads))
-    ladder.climb(access, None, tol < 1e-4)
-    assert np.all(ladder.status == 0)
-    for p, part in enumerate(ladder.parts):
-        solved = ladder.solved(p)
+    sequences = CostSequences([fold], COSTS, Limits(tol, -1, 1 << 30, threads))
+    sequences.solve(access, RunControl(), tol < 1e-4)
+    assert np.all(sequences.status == 0)
+    for p, part in enumerate(sequences.parts):
+        solutions = sequences.solutions(p)
         for c, cost in enumerate(COSTS):
             formulation = part.formulation(cost)
             problem = formulation.build(access.subset(part.samples))
-            beta = solved.coefficients[c]
+            beta = solutions.coefficients[c]
             n = len(beta)
             alpha = np.abs(beta) if problem.size == n else np.concatenate([np.maximum(beta, 0), np.maximum(-beta, 0)])
-            found = certify(problem, alpha, solved.offsets[c : c + 1])
-            assert found.gap <= tol * np.sum(problem.upper) + 1e-9
+            certificate = certify(problem, alpha, solutions.offsets[c : c + 1])
+            assert certificate.gap <= tol * np.sum(problem.upper) + 1e-9
             best = certify(problem, alpha, optimal_offset(problem, alpha, problem.gradient(alpha)))
             rounding = 1e-5 if tol >= 1e-4 else 1e-10  # of f, from rows in single or double precision
-            assert found.gap <= best.gap + rounding * np.sum(problem.upper)
+            assert certificate.gap <= best.gap + rounding * np.sum(problem.upper)
 
 
-def test_a_limit_on_steps_is_told():
+def test_the_iteration_limit_is_reported():
     X, fold = next(folds())
-    ladder = Ladder([fold], COSTS, Limits(1e-3, 1, 1 << 30, 1))
-    ladder.climb(open_access(RBF(0.3), X), None, False)
-    assert np.any(ladder.status == 1)
-    assert np.all(ladder.iterations <= 1)
+    sequences = CostSequences([fold], COSTS, Limits(1e-3, 1, 1 << 30, 1))
+    sequences.solve(open_access(RBF(0.3), X), RunControl(), False)
+    assert np.any(sequences.status == 1)
+    assert np.all(sequences.iterations <= 1)
 
 
-def test_no_time_means_no_answer():
+def test_an_expired_deadline_leaves_problems_unfinished():
     X, fold = next(folds())
-    ladder = Ladder([fold], COSTS, Limits(1e-3, -1, 1 << 30, 1))
-    ladder.climb(open_access(RBF(0.3), X), 0.0, False)
-    assert not ladder.finished([0, 1, 2]).any()
+    sequences = CostSequences([fold], COSTS, Limits(1e-3, -1, 1 << 30, 1))
+    sequences.solve(open_access(RBF(0.3), X), RunControl(0.0), False)
+    assert not sequences.finished([0, 1, 2]).any()
 
 
 def test_the_matrix_is_filled_from_its_upper_triangle():

@@ -108,7 +108,7 @@ def test_honest_where_something_is_missing():
 def test_refusals_name_the_argument():
     X, y = iris()
     for wrong, message in (
-        (dict(gamma=1.0), "gamma=1.0 has no meaning for LinearSVC"),
+        (dict(gamma=1.0), "gamma=1.0 is not a parameter of LinearSVC"),
         (dict(epsilon=0.1), "epsilon"),
         (dict(C=[]), "empty"),
     ):

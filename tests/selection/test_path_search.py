@@ -74,7 +74,7 @@ def test_every_value_without_its_sample_lies_in_its_interval(name, nu, gamma):
     for p in range(len(b)):
         rest = np.arange(len(b)) != p
         path = hinge.nu_path(A[rest], b[rest], nu_min=0.9 * nu, nu_max=1.1 * nu, gamma=gamma)
-        value = signs[p] * path.decision_function(A[p : p + 1], nu)[0] * path._unit(nu)
+        value = signs[p] * path.decision_function(A[p : p + 1], nu)[0] * path._scale(path._multipliers(nu))
         low, high = found.nu_intervals[p]
         assert low - 1e-9 <= value <= high + 1e-9
         wrong += value <= 0
@@ -127,7 +127,7 @@ def test_nu_and_c_name_the_same_machine():
 
 
 def test_bad_requests_are_named():
-    with pytest.raises(ValueError, match="not both"):
+    with pytest.raises(ValueError, match="exclude each other"):
         loo_bounds(X, Y, C=1.0, nu=0.5)
     with pytest.raises(ValueError, match="nu="):
         loo_bounds(X, Y, nu=1.5)

@@ -1,25 +1,27 @@
-"""All problems of some folds, for all costs, in one call of the compiled core."""
+"""Sequences of decreasing costs for all problems of some folds, in one call of the compiled core."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hinge import _core
+from hinge.control import RunControl
 from hinge.kernels import GramAccess
 from hinge.kernels.memory import MEGABYTE
 from hinge.problems import Array, Status
-from hinge.selection.folds import Fold, Part, Solved
+from hinge.selection.folds import Fold, Part, PartSolutions
 from hinge.solvers import Auto
 from hinge.solvers.auto import DENSE_N, patience
+
+NOT_STARTED = -1  # status of a problem that the time limit left unsolved
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What the solver may use."""
+    """Tolerance, iteration limit, memory and threads of the solver."""
 
     tol: float
     max_iter: int
@@ -28,8 +30,8 @@ class Limits:
 
 
 @dataclass
-class Ladder:
-    """The problems of `folds`, side by side in flat arrays; costs fall, and each solution starts the next one."""
+class CostSequences:
+    """Problems of `folds` in flat arrays. For each of them costs decrease, and a solution is the start of the next."""
 
     folds: list[Fold]
     costs: Array
@@ -37,28 +39,28 @@ class Ladder:
 
     def __post_init__(self) -> None:
         self.parts: list[Part] = []
-        self.owner: list[int] = []
+        self.fold_of_part: list[int] = []
         for k, fold in enumerate(self.folds):
-            new = fold.parts()
-            self.parts += new
-            self.owner += [k] * len(new)
+            parts = fold.parts()
+            self.parts += parts
+            self.fold_of_part += [k] * len(parts)
         sizes = [len(part.samples) for part in self.parts]
         self.start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.samples = np.concatenate([part.samples for part in self.parts]).astype(np.int32)
         variables = [part.formulation(1.0).dual().variables() for part in self.parts]
         _, self.linear, self.lower, self.upper = (np.concatenate(arrays) for arrays in zip(*variables, strict=True))
-        own = self.limits.max_iter
-        self.patience = np.array([patience(n) if own < 0 else own for n in sizes], dtype=np.int64)
+        max_iter = self.limits.max_iter
+        self.max_iter = np.array([patience(n) if max_iter < 0 else max_iter for n in sizes], dtype=np.int64)
         shape = (len(self.parts), len(self.costs))
         self.coefficients = np.zeros(len(self.costs) * len(self.samples))
         self.offset, self.seconds = np.zeros(shape), np.zeros(shape)
         self.status = np.empty(shape, dtype=np.int8)
         self.iterations = np.zeros(shape, dtype=np.int64)
 
-    def climb(self, access: GramAccess, max_time: float | None, double: bool) -> None:
-        """Solve everything there is time for; `double`: kernel rows are kept in double precision."""
-        began = time.monotonic()
-        self.status.fill(-1)
+    def solve(self, access: GramAccess, control: RunControl, double: bool) -> None:
+        """Solve all problems for all costs until the deadline; `double`: kernel rows are stored in double precision."""
+        remaining = control.remaining()
+        self.status.fill(NOT_STARTED)
         self.seconds.fill(0.0)
         self.iterations.fill(0)
         _core.solve_cost_sequences(
@@ -69,7 +71,7 @@ class Ladder:
             self.lower,
             self.upper,
             len(self.linear) // len(self.samples),
-            self.patience,
+            self.max_iter,
             self.costs,
             self.coefficients,
             self.offset,
@@ -77,44 +79,43 @@ class Ladder:
             self.status,
             self.iterations,
             self.limits.tol,
-            -1.0 if max_time is None else max_time,
+            -1.0 if remaining is None else remaining,
             self.limits.cache_bytes,
             double,
             self.limits.threads,
         )
         if self.limits.max_iter < 0:
-            self._insist(access, None if max_time is None else began + max_time)
+            self._solve_remaining(access, control)
 
-    def _insist(self, access: GramAccess, deadline: float | None) -> None:
-        """Where SMO creeps (large costs, badly scaled data), the solver that estimators use."""
+    def _solve_remaining(self, access: GramAccess, control: RunControl) -> None:
+        """Solve problems that did not converge (large costs, badly scaled data) with the solver of estimators."""
         for p, c in np.argwhere(np.isin(self.status, (Status.MAX_ITER, Status.NUMERICAL))):
-            max_time = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if max_time == 0.0:
+            if control.expired():
                 return
-            part, solved = self.parts[p], self.solved(p)
+            part, solutions = self.parts[p], self.solutions(p)
             if len(part.samples) > DENSE_N and self.status[p, c] == Status.MAX_ITER:
-                continue  # the same solver has tried as long as it would
-            problem = part.formulation(self.costs[c]).build(access.subset(part.samples))
+                continue  # the solver of estimators would be the same
+            formulation = part.formulation(self.costs[c])
             limits, megabytes = self.limits, self.limits.cache_bytes / MEGABYTE
-            solver = Auto(tol=limits.tol, max_time=max_time, threads=limits.threads, cache_size=megabytes)
-            found = solver.solve(problem)
-            if found.error is not None:
-                raise found.error
-            expansion = part.formulation(self.costs[c]).recover(*found.point)
-            solved.coefficients[c], solved.offsets[c] = expansion.coefficients, expansion.intercept
-            self.status[p, c] = found.status
+            solver = Auto(tol=limits.tol, threads=limits.threads, cache_size=megabytes)
+            solution = solver.solve(formulation.build(access.subset(part.samples)), control=control)
+            if solution.error is not None:
+                raise solution.error
+            expansion = formulation.recover(*solution.point)
+            solutions.coefficients[c], solutions.offsets[c] = expansion.coefficients, expansion.intercept
+            self.status[p, c] = solution.status
 
-    def solved(self, p: int) -> Solved:
-        """The solutions of problem p: views."""
+    def solutions(self, p: int) -> PartSolutions:
+        """Return views of the solutions of problem p."""
         m = len(self.costs)
         first, last = m * self.start[p], m * self.start[p + 1]
-        return Solved(self.coefficients[first:last].reshape(m, -1), self.offset[p])
+        return PartSolutions(self.coefficients[first:last].reshape(m, -1), self.offset[p])
 
     def of_fold(self, k: int) -> list[int]:
-        """The problems of fold k."""
-        return [p for p, owner in enumerate(self.owner) if owner == k]
+        """Return the problems of fold k."""
+        return [p for p, fold in enumerate(self.fold_of_part) if fold == k]
 
     def finished(self, problems: list[int]) -> NDArray[np.bool_]:
-        """For which costs all of these problems have an answer."""
-        open_end = np.isin(self.status[problems], (-1, Status.TIME_LIMIT, Status.INTERRUPTED))
-        return np.logical_not(np.any(open_end, axis=0))
+        """Return for every cost whether all of these problems have a solution."""
+        unfinished = np.isin(self.status[problems], (NOT_STARTED, Status.TIME_LIMIT, Status.INTERRUPTED))
+        return np.logical_not(np.any(unfinished, axis=0))

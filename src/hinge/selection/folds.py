@@ -1,4 +1,4 @@
-"""What is trained and predicted in one split, for all costs: pairs of classes, or one regression."""
+"""Problems and decision values of one split for all costs: pairs of classes, or one regression."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Solved:
-    """A part's solutions: coefficients (costs × samples), offsets (costs)."""
+class PartSolutions:
+    """Solutions of a part: coefficients (costs × samples), offsets (costs)."""
 
     coefficients: Array
     offsets: Array
 
 
 class Fold(Protocol):
-    """Problems in, decision values out."""
+    """Problems of a split, and the decision values that follow from their solutions."""
 
     @property
     def test(self) -> Index: ...
 
     def parts(self) -> list[Part]: ...
 
-    def decide(self, solved: list[Solved], expand: Expand, run: Callable[..., Any]) -> Array:
-        """Decision values (machines × costs × test samples); `run` maps a function, on several threads."""
+    def decide(self, solved: list[PartSolutions], expand: Expand, run: Callable[..., Any]) -> Array:
+        """Return decision values (problems × costs × test samples); `run` maps a function on several threads."""
         ...
 
 
 @dataclass(frozen=True)
 class PairFold:
-    """One against one, the first class of a pair positive."""
+    """One-vs-one classification; the first class of a pair is positive."""
 
     test: Index
     members: list[Index]  # training samples of every class
-    cost: Array  # of every sample, for C = 1
+    cost: Array  # of every sample for C = 1
 
     def parts(self) -> list[Part]:
         return [self._part(first, second) for first, second in combinations(self.members, 2)]
@@ -63,8 +63,8 @@ class PairFold:
         cost = self.cost[samples]
         return Part(samples, lambda C: CSVC(sign, C * cost))
 
-    def decide(self, solved: list[Solved], expand: Expand, run: Callable[..., Any]) -> Array:
-        """Every class multiplies its kernel values with its coefficients in all pairs and for all costs at once."""
+    def decide(self, solved: list[PartSolutions], expand: Expand, run: Callable[..., Any]) -> Array:
+        """The kernel values of a class are multiplied once, with its coefficients in all pairs and for all costs."""
         costs, classes = len(solved[0].offsets), len(self.members)
         pairs = list(combinations(range(classes), 2))
 
@@ -75,10 +75,10 @@ class PairFold:
                     rows.append(pair.coefficients[:, :size] if a == first else pair.coefficients[:, -size:])
             return expand(np.concatenate(rows), self.members[a], self.test).reshape(classes - 1, costs, -1)
 
-        shares = list(run(of_class, range(classes)))
+        parts = list(run(of_class, range(classes)))
         values = np.empty((len(pairs), costs, len(self.test)))
         for k, ((first, second), pair) in enumerate(zip(pairs, solved, strict=True)):
-            np.add(shares[first][second - 1], shares[second][first], out=values[k])
+            np.add(parts[first][second - 1], parts[second][first], out=values[k])
             values[k] += pair.offsets[:, None]
         return values
 
@@ -97,13 +97,16 @@ class RegressionFold:
         y, cost = self.y[self.train], self.cost[self.train]
         return [Part(self.train, lambda C: SVR(y, C * cost, self.epsilon))]
 
-    def decide(self, solved: list[Solved], expand: Expand, run: Callable[..., Any]) -> Array:
+    def decide(self, solved: list[PartSolutions], expand: Expand, run: Callable[..., Any]) -> Array:
         values = np.asarray(expand(solved[0].coefficients, self.train, self.test), dtype=np.float64)
         return (values + solved[0].offsets[:, None])[None]
 
 
 def votes(values: Array, n_classes: int) -> NDArray[np.intp]:
-    """The class with most votes, ties to the first; values (pairs × ...), positive for the first of the pair."""
+    """Return the class with most votes, the first one in case of a tie.
+
+    Positive values (pairs × ...) vote for the first class of a pair.
+    """
     if n_classes == 2:
         return (values[0] < 0).astype(np.intp)
     count = np.zeros((n_classes, *values.shape[1:]), dtype=np.int16)

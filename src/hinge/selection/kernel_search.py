@@ -1,4 +1,4 @@
-"""The search over kernel machines."""
+"""Grid search over kernel estimators."""
 
 from __future__ import annotations
 
@@ -12,81 +12,78 @@ from sklearn.utils import compute_class_weight
 from hinge.estimators.common.validation import TrainingData
 from hinge.kernels import Kernel, cache_bytes, make_kernel
 from hinge.problems import Status
-from hinge.selection.cost_sequence import Ladder, Limits
+from hinge.selection.cost_sequence import CostSequences, Limits
 from hinge.selection.folds import Fold, PairFold, RegressionFold
 from hinge.selection.matrix import SharedMatrix
 from hinge.selection.scores import classification_scores, regression_scores
-from hinge.selection.tables import Search
+from hinge.selection.search import Search
 from hinge.solvers.blas_threads import single_thread
 
 
 class KernelSearch(Search):
-    """Kernel machines: one kernel matrix for all problems of a gamma, one ladder of costs for each of them."""
+    """Grid search with one kernel matrix for all problems of a gamma, and a sequence of costs for each of them."""
 
     def validated(self, estimator: Any, X: Any, y: Any) -> TrainingData:
-        """The training data as `fit` of the estimator validates them, without sample weights."""
+        """Return the training data as `fit` of the estimator validates them, without sample weights."""
         return estimator._validate(X, y, None, estimator._settings().kernel)
 
-    def prepare(self) -> None:
-        """Samples in the order in which they are best read."""
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         if self.classifies and not self.template._is_precomputed():
             self._sort()
         self.costs = np.array(sorted({float(C) for C in self.axes["C"]}, reverse=True))
         self.budget = cache_bytes(self.template.cache_size)
 
     def _sort(self) -> None:
-        """Samples by class, then by the split that tests them: what a problem reads lies together."""
+        """Sort samples by class, then by the split that tests them: a problem then reads consecutive rows."""
         tested = np.full(len(self.y), -1)
         for k, (_, test) in enumerate(self.splits):
             tested[test] = k
         _, label = np.unique(self.y, return_inverse=True)
         order = np.lexsort((tested, label))
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
+        position = np.empty_like(order)
+        position[order] = np.arange(len(order))
         self.X, self.y, self.weight = self.X[order], self.y[order], self.weight[order]
-        self.splits = [(place[train], place[test]) for train, test in self.splits]
-
-    # ---- running ----------------------------------------------------------------------------------------------
+        self.splits = [(position[train], position[test]) for train, test in self.splits]
 
     def run(self) -> None:
-        """Fill the tables, gamma by gamma."""
+        """Fill the tables, one gamma after the other."""
         cost = float(max(self.axes.get("C", [self.template.C]))) * float(np.max(self.weight, initial=1.0))
         matrix = SharedMatrix(self.X, self.template.tol, cost, self.budget, self.threads)
-        ladders: dict[Any, Ladder] = {}
+        sequences: dict[Any, CostSequences] = {}
         with single_thread(), ThreadPoolExecutor(self.threads) as pool:
             for gamma in dict.fromkeys(self.axes.get("gamma", [self.template.gamma])):
                 for kernel, splits in self._kernels(gamma).items():
-                    if self.left() == 0.0:
+                    if self.control.expired():
                         return
                     access = matrix.open(kernel)
                     for epsilon in dict.fromkeys(self.axes.get("epsilon", [getattr(self.template, "epsilon", None)])):
                         key = (epsilon, tuple(splits))
-                        if key not in ladders:
-                            ladders[key] = self._ladder(splits, epsilon)
-                        ladder = ladders[key]
-                        ladder.climb(access, self.left(), matrix.double)
-                        for at, k in enumerate(splits):
-                            self._score(ladder, at, k, gamma, epsilon, matrix, pool)
-                self.say(f"gamma={gamma}")
+                        if key not in sequences:
+                            sequences[key] = self._cost_sequences(splits, epsilon)
+                        sequences[key].solve(access, self.control, matrix.double)
+                        for fold, k in enumerate(splits):
+                            self._score(sequences[key], fold, k, gamma, epsilon, matrix, pool)
+                self.report(f"gamma={gamma}")
 
     def _kernels(self, gamma: Any) -> dict[Kernel, list[int]]:
-        """The kernel of every split that can be trained: gamma="scale" differs from split to split."""
+        """Return the kernels with the splits that use them: gamma="scale" differs between splits."""
         template = self.template
         kernel = make_kernel(template.kernel, degree=template.degree, gamma=gamma, coef0=template.coef0)
-        found: dict[Kernel, list[int]] = {}
+        kernels: dict[Kernel, list[int]] = {}
         for k in range(len(self.splits)):
             train = self.train(k)
             if not self.can_train(k):
                 continue
             if self.template._is_precomputed():
-                found.setdefault(kernel, []).append(k)
+                kernels.setdefault(kernel, []).append(k)
             else:
-                found.setdefault(kernel.resolve(self.X[train], self.weight[train]), []).append(k)
-        return found
+                kernels.setdefault(kernel.resolve(self.X[train], self.weight[train]), []).append(k)
+        return kernels
 
-    def _ladder(self, splits: list[int], epsilon: float | None) -> Ladder:
+    def _cost_sequences(self, splits: list[int], epsilon: float | None) -> CostSequences:
         limits = Limits(self.template.tol, self.template.max_iter, self.budget, self.threads)
-        return Ladder([self._fold(k, epsilon) for k in splits], self.costs, limits)
+        return CostSequences([self._fold(k, epsilon) for k in splits], self.costs, limits)
 
     def _fold(self, k: int, epsilon: float | None) -> Fold:
         train, test = self.train(k), self.splits[k][1]
@@ -102,16 +99,23 @@ class KernelSearch(Search):
         return PairFold(test, [train[labels == label] for label in classes], cost)
 
     def _score(
-        self, ladder: Ladder, at: int, k: int, gamma: Any, epsilon: Any, matrix: SharedMatrix, pool: ThreadPoolExecutor
+        self,
+        sequences: CostSequences,
+        fold_index: int,
+        k: int,
+        gamma: Any,
+        epsilon: Any,
+        matrix: SharedMatrix,
+        pool: ThreadPoolExecutor,
     ) -> None:
-        """Scores of split k for all costs that are solved."""
-        began = time.monotonic()
-        problems = ladder.of_fold(at)
-        fold, solved = ladder.folds[at], [ladder.solved(p) for p in problems]
-        finished = ladder.finished(problems)
+        """Compute the scores of split k for all costs with solutions."""
+        start = time.monotonic()
+        problems = sequences.of_fold(fold_index)
+        fold, solutions = sequences.folds[fold_index], [sequences.solutions(p) for p in problems]
+        finished = sequences.finished(problems)
         if not finished.any():
             return
-        values = fold.decide(solved, matrix.expand, pool.map)
+        values = fold.decide(solutions, matrix.expand, pool.map)
         X, y = self.X[fold.test], self.y[fold.test]
         scorer = None if self.scorer is None else self.score
         if isinstance(fold, PairFold):
@@ -120,13 +124,13 @@ class KernelSearch(Search):
             scores = classification_scores(values, classes, X, y, scorer, shape, ties)
         else:
             scores = regression_scores(values, X, y, scorer)
-        status, seconds = ladder.status[problems], ladder.seconds[problems].sum(axis=0)
+        status, fit_time = sequences.status[problems], sequences.seconds[problems].sum(axis=0)
         self.unsolved += int(np.sum((status != Status.SOLVED)[:, finished]))
-        share = (time.monotonic() - began) / len(self.costs)
-        place = {cost: c for c, cost in enumerate(self.costs)}
+        score_time = (time.monotonic() - start) / len(self.costs)
+        column = {cost: c for c, cost in enumerate(self.costs)}
         for row, candidate in enumerate(self.candidates):
             same = candidate.get("gamma", gamma) == gamma and candidate.get("epsilon", epsilon) == epsilon
-            c = place[float(candidate["C"])]
+            c = column[float(candidate["C"])]
             if same and finished[c]:
                 self.scores[row, k], self.known[row, k] = scores[c], True
-                self.fit_time[row, k], self.score_time[row, k] = seconds[c], share
+                self.fit_time[row, k], self.score_time[row, k] = fit_time[c], score_time

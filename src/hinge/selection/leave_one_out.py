@@ -1,4 +1,4 @@
-"""Leave-one-out by exact removal."""
+"""Exact leave-one-out values by removing samples along paths."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from numpy.typing import ArrayLike
 from hinge.paths.regularization import check_both_classes, check_samples, check_vector
 from hinge.paths.window import Window
 from hinge.problems import Array
+from hinge.validation import check_number
 
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """What `leave_one_out` found.
+    """Result of `leave_one_out`.
 
     Attributes
     ----------
     decision_values : ndarray
-        At every sample the value of the machine trained without it.
+        At every sample the decision value of the model trained without it.
     error : float
-        The share of wrong signs, or the mean squared error of regression.
+        The error rate, or the mean squared error of regression.
     fitted_values : ndarray
-        The values of the machine trained on all samples.
+        The decision values of the model trained on all samples.
     n_events : int
-        Events on all paths together.
+        Number of events on all paths.
     """
 
     decision_values: Array
@@ -38,7 +39,7 @@ class LeaveOneOut:
         return f"<leave-one-out of {len(self.decision_values)} samples: error {self.error:.6g}, {self.n_events} events>"
 
 
-def machine_window(
+def open_window(
     X: Any,
     y: Any,
     C: float,
@@ -51,9 +52,8 @@ def machine_window(
     sample_weight: ArrayLike | None,
     cache_size: float | str,
 ) -> Window:
-    """One trained machine that samples can be taken from."""
-    if not (np.isfinite(C) and C > 0):
-        raise ValueError(f"C={C!r} must be positive and finite")
+    """Validate the arguments and solve the problem of all samples."""
+    check_number("C", C, 0.0, open_low=True)
     samples = check_samples(X, y, task, kernel, degree, gamma, coef0)
     weight = check_vector("sample_weight", sample_weight, samples.n, 1.0)
     check_both_classes(samples, weight)
@@ -74,9 +74,9 @@ def leave_one_out(
     sample_weight: ArrayLike | None = None,
     cache_size: float | str = "auto",
 ) -> LeaveOneOut:
-    """The exact leave-one-out values of `SVC` (two classes) or `SVR`: each sample is removed along its own short path.
+    """Compute exact leave-one-out values of `SVC` (two classes) or `SVR`, by removing each sample along a short path.
 
-    Samples without influence (α = 0) cost nothing; the others a few events each. Positive values mean the larger label.
+    Samples with α = 0 need no computation, the others a few events each. Positive values mean the larger label.
 
     Parameters
     ----------
@@ -88,13 +88,16 @@ def leave_one_out(
     -------
     LeaveOneOut
     """
-    window = machine_window(X, y, C, kernel, degree, gamma, coef0, task, epsilon, sample_weight, cache_size)
+    window = open_window(X, y, C, kernel, degree, gamma, coef0, task, epsilon, sample_weight, cache_size)
     if task == "classification":
-        for side in (-1.0, 1.0):
-            if np.sum((window.y == side) & (window.cost > 0)) < 2:
-                raise ValueError("a class with one sample cannot do without it; give every class at least two samples")
+        for label in (-1.0, 1.0):
+            if np.sum((window.y == label) & (window.cost > 0)) < 2:
+                raise ValueError("a class has one sample, which cannot be left out; give every class at least two")
     values, events = window.leave_out([np.array([i]) for i in range(window.n)])
-    found = np.concatenate(values)
+    decision_values = np.concatenate(values)
     weight = window.cost / np.sum(window.cost)
-    wrong = (found > 0) != (window.y > 0) if task == "classification" else (found - window.y) ** 2
-    return LeaveOneOut(found, float(weight @ wrong), window.decisions(), events)
+    if task == "classification":
+        losses = (decision_values > 0) != (window.y > 0)
+    else:
+        losses = (decision_values - window.y) ** 2
+    return LeaveOneOut(decision_values, float(weight @ losses), window.decisions(), events)

@@ -1,4 +1,4 @@
-"""The search over linear machines: along C, each solution starts the next."""
+"""Grid search over linear estimators, with warm starts along increasing C."""
 
 from __future__ import annotations
 
@@ -9,45 +9,44 @@ from typing import Any
 
 from sklearn.base import clone
 
-from hinge.control import RunControl
 from hinge.problems import Status
-from hinge.selection.tables import Search
+from hinge.selection.search import Search
 from hinge.solvers.blas_threads import single_thread
 
 
 class LinearSearch(Search):
-    """One chain of machines for every split (and epsilon), C ascending; chains run side by side."""
+    """Grid search with one sequence of fits for every split (and epsilon), C ascending; sequences run in parallel."""
 
-    def prepare(self) -> None:
-        """Chains report from threads of their own."""
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self._lock = threading.Lock()
 
     def run(self) -> None:
         """Fill the tables."""
-        chains = [
+        sequences = [
             (k, epsilon)
             for epsilon in dict.fromkeys(self.axes.get("epsilon", [getattr(self.template, "epsilon", None)]))
             for k in range(len(self.splits))
             if self.can_train(k)
         ]
-        if not chains:
+        if not sequences:
             return
         stop = threading.Event()
-        workers = min(self.threads, len(chains))
-        share = max(1, self.threads // workers)
+        workers = min(self.threads, len(sequences))
+        threads = max(1, self.threads // workers)
         with single_thread(), ThreadPoolExecutor(workers) as pool:
-            waiting = [pool.submit(self._climb, k, epsilon, share, stop) for k, epsilon in chains]
+            futures = [pool.submit(self._fit_sequence, k, epsilon, threads, stop) for k, epsilon in sequences]
             try:
-                for future in waiting:
+                for future in futures:
                     future.result()
             except BaseException:
                 stop.set()
-                for future in waiting:
+                for future in futures:
                     future.cancel()
                 raise
 
-    def _climb(self, k: int, epsilon: Any, threads: int, stop: threading.Event) -> None:
-        """Fit and score the machines of one chain."""
+    def _fit_sequence(self, k: int, epsilon: Any, threads: int, stop: threading.Event) -> None:
+        """Fit and score the estimator of one split for all values of C."""
         train, test = self.train(k), self.splits[k][1]
         X, y, weight = self.X[train], self.y[train], self.weight[train]
         X_test, y_test = self.X[test], self.y[test]
@@ -55,23 +54,22 @@ class LinearSearch(Search):
         if epsilon is not None:
             model.set_params(epsilon=epsilon)
         for C in sorted({float(C) for C in self.axes["C"]}):
-            left = self.left()
-            if left == 0.0 or stop.is_set():
+            if self.control.expired() or stop.is_set():
                 return
-            began = time.monotonic()
-            model.set_params(C=C, max_time=left)
-            model._fit(X, y, weight, RunControl(left, lambda _: not stop.is_set()))
+            start = time.monotonic()
+            model.set_params(C=C, max_time=self.control.remaining())
+            model._fit(X, y, weight, self.control.with_callback(lambda _: not stop.is_set()))
             fitted = time.monotonic()
             if model.status_ in (Status.TIME_LIMIT, Status.INTERRUPTED):
                 return
             score = model.score(X_test, y_test) if self.scorer is None else self.score(model, X_test, y_test)
-            self._enter(k, C, epsilon, float(score), fitted - began, time.monotonic() - fitted)
+            self._store(k, C, epsilon, float(score), fitted - start, time.monotonic() - fitted)
             if model.status_ is not Status.SOLVED:
                 with self._lock:
                     self.unsolved += 1
-        self.say(f"split {k}" + ("" if epsilon is None else f"  epsilon={epsilon}"))
+        self.report(f"split {k}" + ("" if epsilon is None else f"  epsilon={epsilon}"))
 
-    def _enter(self, k: int, C: float, epsilon: Any, score: float, fit_time: float, score_time: float) -> None:
+    def _store(self, k: int, C: float, epsilon: Any, score: float, fit_time: float, score_time: float) -> None:
         rows = [
             row
             for row, candidate in enumerate(self.candidates)

@@ -1,4 +1,4 @@
-"""ν for a known noise model.                                    SVR tutorial Remark 10; docs/math (341)"""
+"""Optimal ν for a known noise model.                                    SVR tutorial Remark 10; docs/math (341)"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize, stats
 
-#: Noise models by name; those that scipy.stats knows under another name included.
+#: Noise models by name.
 MODELS: dict[str, Any] = {
     "gaussian": stats.norm(),
     "normal": stats.norm(),
@@ -17,13 +17,15 @@ MODELS: dict[str, Any] = {
     "student_t3": stats.t(3),
 }
 
+SMALLEST_NU, GRID_SIZE = 1e-4, 2000  # of the grid on which the minimization starts; twice the smallest is taken for 0
+
 
 def nu_for_noise(noise: Any) -> float:
-    """The ν for which `NuSVR` estimates a location most efficiently, given the density of the noise.
+    """Return the ν for which `NuSVR` estimates a location most efficiently, given the density of the noise.
 
-    The ε-insensitive estimator has its tube at the (1 − ν) quantile of the absolute noise. Its asymptotic variance is
-    smallest for the ε that minimises P(|ξ| > ε) / p(ε)², p the density (symmetric, of any scale); ν is the share
-    of samples outside this tube.
+    The tube of the ε-insensitive estimator ends at the (1 − ν) quantile of the absolute noise. Its asymptotic variance
+    is smallest for the ε that minimizes P(|ξ| > ε) / p(ε)², where p is the density (symmetric, of any scale). ν is the
+    share of samples outside this tube.
 
     Parameters
     ----------
@@ -45,17 +47,17 @@ def nu_for_noise(noise: Any) -> float:
     median = float(model.median())
     if abs(median) > 1e-8 * float(model.std() if np.isfinite(model.std()) else 1.0):
         raise ValueError(f"noise={noise!r} must be symmetric around zero, but its median is {median:g}")
-    outside = np.linspace(1e-4, 1.0, 2000)
-    best = float(outside[np.argmin([_inefficiency(model, nu) for nu in outside])])
+    values = np.linspace(SMALLEST_NU, 1.0, GRID_SIZE)
+    best = float(values[np.argmin([_inefficiency(model, nu) for nu in values])])
     low, high = max(best - 1e-3, 1e-9), min(best + 1e-3, 1.0)
-    found = optimize.minimize_scalar(lambda nu: _inefficiency(model, nu), bounds=(low, high), method="bounded")
-    candidates = {low: _inefficiency(model, low), high: _inefficiency(model, high), float(found.x): float(found.fun)}
-    nu = min(candidates, key=lambda each: candidates[each])
-    return 0.0 if nu <= 2e-4 else nu
+    minimum = optimize.minimize_scalar(lambda nu: _inefficiency(model, nu), bounds=(low, high), method="bounded")
+    candidates = {nu: _inefficiency(model, nu) for nu in (low, high)} | {float(minimum.x): float(minimum.fun)}
+    nu = min(candidates, key=lambda nu: candidates[nu])
+    return 0.0 if nu <= 2 * SMALLEST_NU else nu
 
 
 def _inefficiency(model: Any, nu: float) -> float:
-    """P(|ξ| > ε) / (2 p(ε))² with P(|ξ| > ε) = ν."""
+    """Return P(|ξ| > ε) / (2 p(ε))² with P(|ξ| > ε) = ν."""
     epsilon = model.ppf(1.0 - 0.5 * nu)
     density = float(model.pdf(epsilon))
     return np.inf if density <= 0 or not np.isfinite(density) else nu / (4.0 * density**2)

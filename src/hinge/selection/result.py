@@ -1,4 +1,4 @@
-"""What a search found."""
+"""Result of a grid search."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from hinge.problems import Array
 
 @dataclass(frozen=True)
 class GridResult:
-    """The outcome of `hinge.selection.grid`, named as in scikit-learn's `GridSearchCV`.
+    """Result of `hinge.selection.grid`, with the attributes of scikit-learn's `GridSearchCV`.
 
     Attributes
     ----------
     cv_results_ : dict of arrays
         ``pandas.DataFrame(result.cv_results_)`` is a table with one row per candidate: ``param_C``, ``param_gamma``,
         ``params``, ``split0_test_score``, ..., ``mean_test_score``, ``std_test_score``, ``rank_test_score``, and the
-        times. ``mean_fit_time`` is the time of one thread for solving; kernel values are shared, and not in it.
+        times. ``mean_fit_time`` is the time of one thread for solving, without the kernel values, which are shared.
     best_index_, best_params_, best_score_
-        The candidate with the best mean score; None if none was finished.
+        The candidate with the best mean score; None if no candidate was finished.
     best_estimator_ : estimator or None
         Fitted to all data with the best parameters, unless ``refit=False``.
     n_splits_ : int
     complete_ : bool
-        False if time ran out or Ctrl-C came first: then scores that are not known are NaN.
+        False if the time limit or Ctrl-C ended the search; the missing scores are NaN.
     """
 
     cv_results_: dict[str, Any] = field(repr=False)
@@ -40,38 +40,38 @@ class GridResult:
     best_estimator_: Any = None
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predictions of the best estimator."""
+        """Return the predictions of the best estimator."""
         return self._best("predict").predict(X)
 
     def decision_function(self, X: Any) -> Array:
-        """Decision values of the best estimator."""
+        """Return the decision values of the best estimator."""
         return self._best("decision_function").decision_function(X)
 
     def score(self, X: Any, y: Any) -> float:
-        """The best estimator's own score: accuracy or R²."""
+        """Return the score of the best estimator: accuracy or R²."""
         return float(self._best("score").score(X, y))
 
     def _check_loaded(self) -> None:
-        """The parts belong together (they may come from a file)."""
+        """Raise if the parts of a loaded result are inconsistent."""
         count = len(self.cv_results_["params"])
-        whole = all(len(column) == count for column in self.cv_results_.values())
+        consistent = all(len(column) == count for column in self.cv_results_.values())
         if self.best_index_ is not None:
-            whole = whole and 0 <= self.best_index_ < count
-            whole = whole and self.cv_results_["params"][self.best_index_] == self.best_params_
-        if not whole or (not hasattr(self.best_estimator_, "predict") and self.best_estimator_ is not None):
-            raise ValueError("the parts of the search do not belong together")
+            consistent = consistent and 0 <= self.best_index_ < count
+            consistent = consistent and self.cv_results_["params"][self.best_index_] == self.best_params_
+        if not consistent or (not hasattr(self.best_estimator_, "predict") and self.best_estimator_ is not None):
+            raise ValueError("the parts of the search result are inconsistent")
 
     def _best(self, method: str) -> Any:
         if self.best_estimator_ is None:
             raise AttributeError(
-                f"{method} needs best_estimator_, and there is none: search with refit=True, and with time enough for "
-                "one candidate"
+                f"{method} needs best_estimator_, which was not fitted: search with refit=True, and with enough time "
+                "for one candidate"
             )
         return self.best_estimator_
 
 
 def tabulate(candidates: list[dict[str, Any]], scores: Array, fit_time: Array, score_time: Array) -> dict[str, Any]:
-    """`cv_results_` from tables of (candidates × splits)."""
+    """Return `cv_results_` for tables of (candidates × splits)."""
     results: dict[str, Any] = {}
     for name, times in (("fit_time", fit_time), ("score_time", score_time)):
         results[f"mean_{name}"], results[f"std_{name}"] = times.mean(axis=1), times.std(axis=1)

@@ -1,4 +1,4 @@
-"""Scores of one split from decision values that are there already."""
+"""Scores of one split from its decision values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Scorer = Callable[..., Any]
 
 
 class ClassifierOfSplit(ClassifierMixin, BaseEstimator):
-    """What a scorer sees: a classifier whose answers for the test part are known."""
+    """Classifier for scorers: its decision values at the test samples of a split are given."""
 
     def __init__(self, classes: Any = None, values: Any = None, shape: str = "ovr", break_ties: bool = False) -> None:
         self.classes, self.values, self.shape, self.break_ties = classes, values, shape, break_ties
@@ -31,7 +31,7 @@ class ClassifierOfSplit(ClassifierMixin, BaseEstimator):
         return True
 
     def decision_function(self, X: Any) -> Array:
-        """Of the test part, whatever X is."""
+        """Return the result for the test samples; X is ignored."""
         if len(self.classes) == 2:
             return -self.values[0]
         return self._per_class() if self.shape == "ovr" else self.values.T
@@ -40,14 +40,14 @@ class ClassifierOfSplit(ClassifierMixin, BaseEstimator):
         return _ovr_decision_function(self.values.T < 0, -self.values.T, len(self.classes))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Of the test part, whatever X is."""
+        """Return the result for the test samples; X is ignored."""
         if self.break_ties and len(self.classes) > 2:
             return self.classes[np.argmax(self._per_class(), axis=1)]
         return self.classes[votes(self.values, len(self.classes))]
 
 
 class RegressorOfSplit(RegressorMixin, BaseEstimator):
-    """A regressor whose answers for the test part are known."""
+    """Regressor for scorers: its predictions at the test samples of a split are given."""
 
     def __init__(self, values: Any = None) -> None:
         self.values = values
@@ -56,18 +56,18 @@ class RegressorOfSplit(RegressorMixin, BaseEstimator):
         return True
 
     def predict(self, X: Any) -> Array:
-        """Of the test part, whatever X is."""
+        """Return the result for the test samples; X is ignored."""
         return self.values
 
 
 def scorer_of(scoring: Any) -> Scorer | None:
-    """None for the estimator's own score."""
+    """Return a scorer; None for the score of the estimator."""
     if scoring is None or callable(scoring):
         return scoring
     if isinstance(scoring, str):
         return get_scorer(scoring)
     raise ValueError(
-        f"scoring={scoring!r} must be None, one name or one function; for several scores use "
+        f"scoring={scoring!r} must be None, a name or a function; for several scores use "
         "sklearn.model_selection.GridSearchCV"
     )
 
@@ -75,7 +75,7 @@ def scorer_of(scoring: Any) -> Scorer | None:
 def classification_scores(
     values: Array, classes: NDArray[Any], X: Any, y: NDArray[Any], scorer: Scorer | None, shape: str, break_ties: bool
 ) -> Array:
-    """One score for every cost; values: pairs × costs × samples."""
+    """Return one score for every cost; values: pairs × costs × samples."""
     if scorer is None and not (break_ties and len(classes) > 2):
         return np.mean(classes[votes(values, len(classes))] == y, axis=1)
     models = (ClassifierOfSplit(classes, values[:, c], shape, break_ties) for c in range(values.shape[1]))
@@ -83,7 +83,7 @@ def classification_scores(
 
 
 def regression_scores(values: Array, X: Any, y: NDArray[Any], scorer: Scorer | None) -> Array:
-    """One score for every cost; values: 1 × costs × samples."""
+    """Return one score for every cost; values: 1 × costs × samples."""
     if scorer is None:
         return np.array([r2_score(y, row) for row in values[0]])
     return np.array([scorer(RegressorOfSplit(row), X, y) for row in values[0]], dtype=np.float64)

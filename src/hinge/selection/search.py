@@ -1,153 +1,163 @@
-"""Cross-validation over all values of C at once."""
+"""Base of the grid searches: splits, tables of scores, and warnings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import sys
+import time
+import warnings
+from abc import ABC, abstractmethod
+from collections import Counter
+from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.model_selection import check_cv
-from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.multiclass import check_classification_targets
+from joblib import effective_n_jobs
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
+from sklearn.model_selection import ParameterGrid, check_cv
 
-from hinge.kernels import FunctionKernel, Precomputed, make_kernel
-from hinge.paths import (
-    Best,
-    OneVsOnePaths,
-    PiecewiseQuadratic,
-    SolutionPath,
-    StepFunction,
-    one_vs_one_paths,
-    regularization_path,
-)
-from hinge.paths.regularization import check_samples, check_vector
+from hinge.control import RunControl
+from hinge.estimators.common.validation import TrainingData
+from hinge.problems import Array
+from hinge.selection.folds import Index
+from hinge.selection.result import GridResult, tabulate
+from hinge.selection.scores import scorer_of
+from hinge.validation import check_sample_weight
 
 
-@dataclass(frozen=True)
-class PathSearch:
-    """What `path_search` found.
+class Search(ABC):
+    """Grid search. `run` fills the tables `scores`, `known`, `fit_time` and `score_time` (candidates × splits)."""
 
-    Attributes
-    ----------
-    error : StepFunction or PiecewiseQuadratic
-        The cross-validated error as an exact function of C, for the best gamma.
-    best : Best
-        (low, high, error): the smallest error there is, taken between low and high.
-    best_C : float
-        A C inside that interval, away from its ends, where labels change.
-    best_gamma : object
-        The gamma it belongs to.
-    errors : list
-        One function per gamma.
-    gammas : list
-    paths : list of SolutionPath or OneVsOnePaths
-        Of the folds, for the best gamma.
-    """
+    def __init__(
+        self,
+        template: Any,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        axes: dict[str, list[Any]],
+        cv: Any,
+        groups: Any,
+        scoring: Any,
+        error_score: Any,
+        max_time: float | None,
+        verbose: bool,
+    ) -> None:
+        self.template, self.axes, self.verbose = template, axes, verbose
+        self.start = time.monotonic()
+        self.max_time, self.control = max_time, RunControl(max_time)
+        self.scorer, self.error_score, self.unscored = scorer_of(scoring), error_score, list[str]()
+        data = self.validated(clone(template), X, y)
+        self.classifies = is_classifier(template)
+        if self.classifies and len(np.unique(data.y)) < 2:
+            raise ValueError(
+                "The number of classes has to be greater than one; got 1 class: every sample is labelled "
+                f"{data.y[:1].tolist()[0]!r}"
+            )
+        splits = [
+            (np.arange(data.n)[train], np.arange(data.n)[test])
+            for train, test in check_cv(cv, data.y, classifier=self.classifies).split(data.X, data.y, groups)
+        ]
+        if not splits:
+            raise ValueError(f"cv={cv!r} returns no split; at least one (train, test) is needed")
+        weight = check_sample_weight(sample_weight, data.n)
+        self.X, self.y, self.weight, self.splits = data.X, data.y, weight, splits
+        self.candidates = list(ParameterGrid(axes))
+        shape = (len(self.candidates), len(splits))
+        self.scores, self.fit_time, self.score_time = np.full(shape, np.nan), np.zeros(shape), np.zeros(shape)
+        self.known, self.failed, self.unsolved = np.zeros(shape, dtype=bool), set[str](), 0
+        self.threads = effective_n_jobs(template.n_jobs)
 
-    error: StepFunction | PiecewiseQuadratic
-    best: Best
-    best_C: float
-    best_gamma: Any
-    errors: list[StepFunction | PiecewiseQuadratic]
-    gammas: list[Any]
-    paths: list[SolutionPath | OneVsOnePaths]
+    def validated(self, estimator: Any, X: Any, y: Any) -> TrainingData:
+        """Return the training data as `fit` of the estimator validates them, without sample weights."""
+        return estimator._validate(X, y, None)
 
-    def __repr__(self) -> str:
-        return (
-            f"<path search over {len(self.gammas)} gamma and {len(self.paths)} folds: error {self.best.error:.6g} at "
-            f"C = {self.best_C:.6g}, gamma = {self.best_gamma!r}>"
+    @abstractmethod
+    def run(self) -> None:
+        """Fill the tables."""
+
+    def report(self, finished: str) -> None:
+        """Print a line on standard error if `verbose`."""
+        if self.verbose and sys.stderr is not None:
+            sys.stderr.write(f"grid  {finished}  {time.monotonic() - self.start:.1f} s\n")
+
+    def train(self, k: int) -> Index:
+        """Return the training samples of a split with a positive weight, in ascending order."""
+        train = np.sort(self.splits[k][0])
+        return train[self.weight[train] > 0]
+
+    def can_train(self, k: int) -> bool:
+        """Whether a split can be trained on; otherwise its scores are set to `error_score`."""
+        train = self.train(k)
+        if self.classifies and len(np.unique(self.y[train])) < 2:
+            reason = f"split {k} has training samples of fewer than two classes"
+        elif len(train) == 0:
+            reason = f"split {k} has no training samples"
+        else:
+            return True
+        if isinstance(self.error_score, str):
+            raise ValueError(f"{reason}. Use fewer folds, or stratified ones")
+        self.failed.add(reason)
+        self.scores[:, k], self.known[:, k] = self.error_score, True
+        return False
+
+    def score(self, model: Any, X: Any, y: Any) -> float:
+        """Return the value of the scorer, or `error_score` if it raises an error."""
+        assert self.scorer is not None
+        try:
+            value = self.scorer(model, X, y)
+        except Exception as error:
+            if isinstance(self.error_score, str):
+                raise
+            self.unscored.append(f"{type(error).__name__}: {error}")
+            return float(self.error_score)
+        if isinstance(value, Real | np.generic):
+            return float(value)
+        raise ValueError(f"scoring must return a number, got {value!r} of type {type(value).__name__}")
+
+    def result(self) -> GridResult:
+        """Return the current tables as a result."""
+        table = tabulate(self.candidates, self.scores, self.fit_time, self.score_time)
+        mean: Array = table["mean_test_score"]
+        best = int(np.nanargmax(mean)) if np.isfinite(mean).any() else None
+        return GridResult(
+            cv_results_=table,
+            n_splits_=len(self.splits),
+            best_index_=best,
+            best_params_=None if best is None else dict(self.candidates[best]),
+            best_score_=float("nan") if best is None else float(mean[best]),
+            complete_=bool(self.known.all()),
         )
 
-
-def path_search(
-    X: Any,
-    y: Any,
-    *,
-    C_min: float = 1e-3,
-    C_max: float = 1e3,
-    kernel: Any = "rbf",
-    degree: float = 3,
-    gamma: Any = "scale",
-    coef0: float = 0.0,
-    task: str = "classification",
-    epsilon: float = 0.1,
-    sample_weight: ArrayLike | None = None,
-    cv: Any = 5,
-    cache_size: float | str = "auto",
-) -> PathSearch:
-    """K-fold cross-validation of `SVC` or `SVR` for every C in [C_min, C_max], and the exact optimum.
-
-    One regularization path per fold; the validation errors of the folds are step functions of C (piecewise quadratic
-    for regression) and so is their mean: its minimum is found without a grid. With more than two classes a fold has one
-    path per pair of classes, and the error is that of their votes.
-
-    Parameters
-    ----------
-    X, y, C_min, C_max, kernel, degree, coef0, task, epsilon, sample_weight
-        As in `regularization_path`. Sample weights count in training and in the error.
-    gamma : float, {"scale", "auto"}, or a sequence of them
-        Several are tried one after the other.
-    cv : int, splitter or iterable
-        As in scikit-learn: stratified folds for classification when an integer.
-
-    Returns
-    -------
-    PathSearch
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from hinge.selection import path_search
-    >>> X, y = load_iris(return_X_y=True)
-    >>> found = path_search(X[50:], y[50:], gamma=[0.1, 1.0], cv=3)
-    >>> found.best.error <= found.error(1.0)
-    True
-    """
-    gammas = list(gamma) if isinstance(gamma, Sequence | np.ndarray) and not isinstance(gamma, str) else [gamma]
-    X, y, many, precomputed = _checked(X, y, task, kernel, degree, gammas[0], coef0)
-    weight = check_vector("sample_weight", sample_weight, len(y), 1.0)
-    folds = list(check_cv(cv, y, classifier=task == "classification").split(X, y))
-    errors, all_paths = [], []
-    for value in gammas:
-        paths, functions, shares = [], [], []
-        for train, test in folds:
-            inner = X[np.ix_(train, train)] if precomputed else X[train]
-            options: dict[str, Any] = dict(
-                C_min=C_min, C_max=C_max, kernel=kernel, degree=degree, gamma=value, coef0=coef0,
-                sample_weight=weight[train], cache_size=cache_size,
-            )  # fmt: skip
-            path: SolutionPath | OneVsOnePaths
-            if many:
-                path = one_vs_one_paths(inner, y[train], **options)
-            else:
-                path = regularization_path(inner, y[train], task=task, epsilon=epsilon, **options)
-            outer = X[np.ix_(test, train)] if precomputed else X[test]
-            paths.append(path)
-            functions.append(path.validation_error(outer, y[test], weight[test]))
-            shares.append(float(np.sum(weight[test])))
-        mean = (StepFunction if task == "classification" else PiecewiseQuadratic).mean
-        errors.append(mean(functions, np.array(shares) / sum(shares)))  # type: ignore[arg-type]
-        all_paths.append(paths)
-    optima = [error.best() for error in errors]
-    k = int(np.argmin([optimum.error for optimum in optima]))
-    best = optima[k]
-    return PathSearch(errors[k], best, best.theta, gammas[k], errors, gammas, all_paths[k])
-
-
-def _checked(
-    X: Any, y: Any, task: str, kernel: Any, degree: float, gamma: Any, coef0: float
-) -> tuple[Any, Any, bool, bool]:
-    """X and y as arrays, whether there are more than two classes, whether X is a kernel matrix."""
-    y = np.asarray(y)
-    many = task == "classification" and y.ndim == 1 and len(np.unique(y)) > 2
-    if not many:
-        samples = check_samples(X, y, task, kernel, degree, gamma, coef0)
-        return samples.X, y, False, isinstance(samples.kernel, Precomputed)
-    made = make_kernel(kernel, degree=degree, gamma=gamma, coef0=coef0)
-    if not isinstance(made, FunctionKernel):
-        X = check_array(X, dtype=np.float64, order="C", accept_sparse="csr")
-    check_consistent_length(X, y)
-    check_classification_targets(y)
-    return X, y, True, isinstance(made, Precomputed)
+    def warn(self) -> None:
+        """Warn of splits without scores, of errors in scorers and of problems that were not solved."""
+        if self.failed:
+            warnings.warn(
+                f"{'; '.join(sorted(self.failed))}: their scores are {self.error_score}. Use fewer folds, or "
+                "stratified ones",
+                FitFailedWarning,
+                stacklevel=3,
+            )
+        for reason, count in Counter(self.unscored).items():
+            warnings.warn(
+                f"scoring failed {count} times ({reason}): the scores are {self.error_score}. Pass "
+                "error_score='raise' to see the error",
+                UserWarning,
+                stacklevel=3,
+            )
+        missing = ~np.all(self.known, axis=1)
+        if missing.any():
+            warnings.warn(
+                f"max_time={self.max_time} s ended the search: {int(missing.sum())} of {len(missing)} candidates have "
+                "no score (NaN). Allow more time or fewer candidates",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        limit = self.template.max_iter
+        if self.unsolved:
+            warnings.warn(
+                f"{self.unsolved} problems of the search did not reach tol={self.template.tol:g}"
+                f"{f' (max_iter={limit})' if limit >= 0 else ''}. Consider pre-processing your data with "
+                "StandardScaler or MinMaxScaler",
+                ConvergenceWarning,
+                stacklevel=3,
+            )

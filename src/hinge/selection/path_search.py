@@ -1,0 +1,150 @@
+"""Cross-validation for all values of C, along regularization paths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.model_selection import check_cv
+
+from hinge.kernels import Precomputed, make_kernel
+from hinge.paths import (
+    Best,
+    OneVsOnePaths,
+    PiecewiseQuadratic,
+    SolutionPath,
+    StepFunction,
+    one_vs_one_paths,
+    regularization_path,
+)
+from hinge.paths.regularization import check_samples, check_training_rows, check_vector
+from hinge.validation import as_labels, check_same_length
+
+
+@dataclass(frozen=True)
+class PathSearch:
+    """Result of `path_search`.
+
+    Attributes
+    ----------
+    error : StepFunction or PiecewiseQuadratic
+        The cross-validated error as an exact function of C, for the best gamma.
+    best : Best
+        (low, high, error): the smallest error, and the interval of C in which it is attained.
+    best_C : float
+        A C inside that interval, away from its ends, at which predictions change.
+    best_gamma : object
+        The gamma with the smallest error.
+    errors : list
+        The error as a function of C, for every gamma.
+    gammas : list
+    paths : list of SolutionPath or OneVsOnePaths
+        The paths of the folds, for the best gamma.
+    """
+
+    error: StepFunction | PiecewiseQuadratic
+    best: Best
+    best_C: float
+    best_gamma: Any
+    errors: list[StepFunction | PiecewiseQuadratic]
+    gammas: list[Any]
+    paths: list[SolutionPath | OneVsOnePaths]
+
+    def __repr__(self) -> str:
+        return (
+            f"<path search over {len(self.gammas)} gamma and {len(self.paths)} folds: error {self.best.error:.6g} at "
+            f"C = {self.best_C:.6g}, gamma = {self.best_gamma!r}>"
+        )
+
+
+def path_search(
+    X: Any,
+    y: Any,
+    *,
+    C_min: float = 1e-3,
+    C_max: float = 1e3,
+    kernel: Any = "rbf",
+    degree: float = 3,
+    gamma: Any = "scale",
+    coef0: float = 0.0,
+    task: str = "classification",
+    epsilon: float = 0.1,
+    sample_weight: ArrayLike | None = None,
+    cv: Any = 5,
+    cache_size: float | str = "auto",
+) -> PathSearch:
+    """Cross-validate `SVC` or `SVR` for every C in [C_min, C_max], and return the exact minimum of the error.
+
+    One regularization path is computed for each fold. The validation errors of the folds are step functions of C
+    (piecewise quadratic for regression), and so is their mean, whose minimum is computed exactly. With more than two
+    classes a fold has one path per pair of classes, and the error is that of their votes.
+
+    Parameters
+    ----------
+    X, y, C_min, C_max, kernel, degree, coef0, task, epsilon, sample_weight
+        As in `regularization_path`. Sample weights enter training and the error.
+    gamma : float, {"scale", "auto"}, or a sequence of them
+        All values are searched.
+    cv : int, splitter or iterable
+        As in scikit-learn: stratified folds for classification when an integer.
+
+    Returns
+    -------
+    PathSearch
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hinge.selection import path_search
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = path_search(X[50:], y[50:], gamma=[0.1, 1.0], cv=3)
+    >>> found.best.error <= found.error(1.0)
+    True
+    """
+    gammas = list(gamma) if isinstance(gamma, Sequence | np.ndarray) and not isinstance(gamma, str) else [gamma]
+    X, y, is_multiclass, precomputed = _validate(X, y, task, kernel, degree, gammas[0], coef0)
+    weight = check_vector("sample_weight", sample_weight, len(y), 1.0)
+    folds = list(check_cv(cv, y, classifier=task == "classification").split(X, y))
+    errors, all_paths = [], []
+    for value in gammas:
+        paths, functions, shares = [], [], []
+        for train, test in folds:
+            inner = X[np.ix_(train, train)] if precomputed else X[train]
+            options: dict[str, Any] = dict(
+                C_min=C_min, C_max=C_max, kernel=kernel, degree=degree, gamma=value, coef0=coef0,
+                sample_weight=weight[train], cache_size=cache_size,
+            )  # fmt: skip
+            path: SolutionPath | OneVsOnePaths
+            if is_multiclass:
+                path = one_vs_one_paths(inner, y[train], **options)
+            else:
+                path = regularization_path(inner, y[train], task=task, epsilon=epsilon, **options)
+            outer = X[np.ix_(test, train)] if precomputed else X[test]
+            paths.append(path)
+            functions.append(path.validation_error(outer, y[test], weight[test]))
+            shares.append(float(np.sum(weight[test])))
+        mean = (StepFunction if task == "classification" else PiecewiseQuadratic).mean
+        errors.append(mean(functions, np.array(shares) / sum(shares)))  # type: ignore[arg-type]
+        all_paths.append(paths)
+    optima = [error.best() for error in errors]
+    k = int(np.argmin([optimum.error for optimum in optima]))
+    best = optima[k]
+    return PathSearch(errors[k], best, best.theta, gammas[k], errors, gammas, all_paths[k])
+
+
+def _validate(
+    X: Any, y: Any, task: str, kernel: Any, degree: float, gamma: Any, coef0: float
+) -> tuple[Any, Any, bool, bool]:
+    """Return X and y as arrays, whether there are more than two classes, and whether X is a kernel matrix."""
+    y = np.asarray(y)
+    is_multiclass = task == "classification" and y.ndim == 1 and len(np.unique(y)) > 2
+    if not is_multiclass:
+        samples = check_samples(X, y, task, kernel, degree, gamma, coef0)
+        return samples.X, y, False, isinstance(samples.kernel, Precomputed)
+    made = make_kernel(kernel, degree=degree, gamma=gamma, coef0=coef0)
+    X, y = check_training_rows(made, X), as_labels(y)
+    check_same_length(X, y)
+    return X, y, True, isinstance(made, Precomputed)
