@@ -32,7 +32,8 @@ class History:
     @classmethod
     def from_columns(cls, columns: Mapping[str, Any]) -> History:
         """Build a history from arrays by name."""
-        return cls(**{**columns, "exact": np.asarray(columns["exact"], dtype=bool)})
+        values = {name: np.asarray(column) for name, column in columns.items()}
+        return cls(**{**values, "exact": values["exact"].astype(bool)})
 
     @classmethod
     def from_run(cls, run: Any) -> History:
