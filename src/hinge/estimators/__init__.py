@@ -11,7 +11,8 @@ from hinge.estimators.linear.regression import LinearSVR
 from hinge.estimators.low_rank.classification import LowRankSVC
 from hinge.estimators.lp.estimators import LPSVC, LPSVR
 from hinge.estimators.online.classification import OnlineNuSVC, OnlineSVC
-from hinge.estimators.online.regression import OnlineNoveltyDetector, OnlineSVR
+from hinge.estimators.online.novelty import OnlineNoveltyDetector
+from hinge.estimators.online.regression import OnlineSVR
 from hinge.estimators.ranking import RankingSVM
 from hinge.estimators.transductive import TransductiveSVC
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,35 +12,38 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from hinge.estimators.online.base import OnlineMachine
+from hinge.estimators.common.validation import Choice, Flag, Number, Rule
+from hinge.estimators.online.base import OnlineEstimator
+from hinge.estimators.online.options import ONLINE_RULES
 from hinge.problems import Array
-from hinge.validation import check_choice, check_flag, check_number
-
-LOSSES = ("hinge", "perceptron")
 
 
-class OnlineClassifier(ClassifierMixin, OnlineMachine):
-    """Labels: ±1 of two classes, one machine against the rest for each of several."""
+class OnlineClassifier(ClassifierMixin, OnlineEstimator):
+    """Base class of the online classifiers.
+
+    The targets of the learner are ±1 for two classes. For more classes they are indices, and there is one function per
+    class against the rest.
+    """
 
     classes_: NDArray[Any]
+
+    #: Target of every label; computed when `learn_one` is first called.
     _codes: dict[Any, float]
     _transient: ClassVar[tuple[str, ...]] = ("_live", "_codes")
 
-    def _n_machines(self) -> int:
+    def _n_functions(self) -> int:
         return 1 if len(self.classes_) == 2 else len(self.classes_)
 
-    def _learn_labels(self, y: Any, classes: Any) -> None:
-        if classes is None:
-            classes = self._check_labels(y)
-        found = np.unique(column_or_1d(classes))
-        if found.dtype.kind == "f" and not np.isfinite(found).all():
+    def _set_classes(self, y: Any, classes: Any) -> None:
+        labels = np.unique(column_or_1d(_check_labels(y) if classes is None else classes))
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
             raise ValueError("classes contains NaN or infinity; every class needs a label")
-        if len(found) < 2:
+        if len(labels) < 2:
             raise ValueError(
-                f"The number of classes has to be greater than one; got {len(found)} class: name all classes of the "
+                f"The number of classes has to be greater than one; got {len(labels)} class: name all classes of the "
                 "stream in the first partial_fit(X, y, classes=[...])"
             )
-        self.classes_ = found
+        self.classes_ = labels
         self.__dict__.pop("_codes", None)
 
     def _check_classes(self, classes: Any) -> None:
@@ -50,47 +53,33 @@ class OnlineClassifier(ClassifierMixin, OnlineMachine):
                 f"{self.classes_.tolist()}; fit again to learn other classes"
             )
 
-    @staticmethod
-    def _check_labels(y: Any) -> NDArray[Any]:
-        if y is None:
-            raise ValueError("an online classifier requires y to be passed, but the target y is None")
-        y = column_or_1d(y, warn=True)
-        if y.dtype.kind == "f" and not np.isfinite(y).all():
-            raise ValueError("Input y contains NaN or infinity; every sample needs a label")
-        if y.dtype.kind not in "biuSU":
-            try:
-                check_classification_targets(y)
-            except TypeError as error:
-                raise ValueError(f"labels must be of one kind that can be sorted, without None: {error}") from None
-        return y
-
     def _targets(self, y: Any, n: int) -> Array:
-        y = self._check_labels(y)
+        y = _check_labels(y)
         check_consistent_length(y, np.empty(n))
         code = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
         unknown = self.classes_[code] != y
         if np.any(unknown):
-            raise self._late(y[unknown][:1].tolist()[0])
+            raise self._unknown_label(y[unknown][:1].tolist()[0])
         return np.asarray(2.0 * code - 1.0 if len(self.classes_) == 2 else code, dtype=np.float64)
 
     def _target_of(self, y: Any) -> float:
         codes = self.__dict__.get("_codes")
         if codes is None:
-            target_of = (-1.0, 1.0) if len(self.classes_) == 2 else np.arange(float(len(self.classes_))).tolist()
-            codes = self._codes = dict(zip(self.classes_.tolist(), target_of, strict=True))
+            targets = (-1.0, 1.0) if len(self.classes_) == 2 else np.arange(float(len(self.classes_))).tolist()
+            codes = self._codes = dict(zip(self.classes_.tolist(), targets, strict=True))
         target = codes.get(y) if isinstance(y, Hashable) else None
         if target is None:
-            raise self._late(y)
+            raise self._unknown_label(y)
         return target
 
-    def _late(self, label: Any) -> ValueError:
+    def _unknown_label(self, label: Any) -> ValueError:
         return ValueError(
-            f"y has the label {label!r}, which is none of classes_ {self.classes_.tolist()}: name every class in the "
-            "first partial_fit(X, y, classes=[...]), or fit again. The model is as it was"
+            f"y has the label {label!r}, which is not in classes_ {self.classes_.tolist()}: name every class in the "
+            "first partial_fit(X, y, classes=[...]), or fit again. The model was not changed"
         )
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn X from scratch: `n_passes` times, in the order of the rows unless `shuffle`.
+        """Learn X from scratch, in `n_passes` passes.
 
         Parameters
         ----------
@@ -104,16 +93,16 @@ class OnlineClassifier(ClassifierMixin, OnlineMachine):
         return self._fit(X, y)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Learn samples in their order; n samples at once or one after the other give the same bits.
+        """Learn samples in their order. The result is the same, bit for bit, for one call or for one per sample.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows of a sparse matrix are made dense one at a time.
+            Rows of a sparse matrix are converted to dense vectors one at a time.
         y : array-like of shape (n_samples,)
         classes : array-like, optional
-            All labels that will ever come; in the first call, unless `y` has them all. A label that is none of them is
-            an error, and the model stays as it was.
+            All labels of the stream. The first call needs them unless `y` contains them all. Later, other labels are an
+            error that does not change the model.
 
         Returns
         -------
@@ -123,12 +112,12 @@ class OnlineClassifier(ClassifierMixin, OnlineMachine):
         return self
 
     def learn_one(self, x: Any, y: Any, classes: Any = None) -> Self:
-        """Learn one sample (a vector and its label), without scikit-learn's cost per call."""
+        """Learn one sample, a vector and its label, without the overhead of scikit-learn's validation."""
         self._learn_one(x, y, classes)
         return self
 
     def predict_then_learn(self, X: Any, y: Any, classes: Any = None) -> NDArray[Any]:
-        """`partial_fit` that returns the label predicted for each sample just before it was learned."""
+        """Learn samples as `partial_fit`, and return the label predicted for each just before it was learned."""
         return self._labels(self._learn(X, y, classes))
 
     def _labels(self, values: Array) -> NDArray[Any]:
@@ -137,7 +126,7 @@ class OnlineClassifier(ClassifierMixin, OnlineMachine):
         return self.classes_[np.argmax(values, axis=1)]
 
     def decision_function(self, X: Any) -> Array:
-        """g(x): positive for ``classes_[1]`` of two classes; one column per class of several."""
+        """g(x): positive for ``classes_[1]`` if there are two classes; otherwise one column per class."""
         values = self._decide(X)
         return values[:, 0] if len(self.classes_) == 2 else values
 
@@ -155,37 +144,52 @@ class OnlineClassifier(ClassifierMixin, OnlineMachine):
         return self.classes_[int(value > 0) if len(self.classes_) == 2 else int(np.argmax(value))]
 
 
-class OnlineSVC(OnlineClassifier):
-    """Soft margin classification of a stream, one gradient step per sample.                    LwK 10.6.3, (10.131)
+def _check_labels(y: Any) -> NDArray[Any]:
+    """Return labels as a 1-D array."""
+    if y is None:
+        raise ValueError("an online classifier requires y to be passed, but the target y is None")
+    y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError("Input y contains NaN or infinity; every sample needs a label")
+    if y.dtype.kind not in "biuSU":
+        try:
+            check_classification_targets(y)
+        except TypeError as error:
+            raise ValueError(f"labels must have one type that can be sorted, without None: {error}") from None
+    return y
 
-    f moves by the gradient of max(0, 1 − y g(x)) + λ/2 ‖f‖², g = f + b, at each sample as it comes. With several
-    classes, one machine against the rest for each; all of them share their terms.
+
+class OnlineSVC(OnlineClassifier):
+    """Soft-margin classification of a stream, one gradient step per sample.                    LwK 10.6.3, (10.131)
+
+    Each sample moves f along the negative gradient of max(0, 1 − y g(x)) + λ/2 ‖f‖², g = f + b. With more than two
+    classes there is one function per class against the rest, and all functions share their support vectors.
 
     Parameters
     ----------
     loss : {"hinge", "perceptron"}, default="hinge"
-        max(0, 1 − y g), or max(0, −y g): the kernel perceptron, with or without regularisation (10.133).
+        max(0, 1 − y g), or max(0, −y g): the kernel perceptron, with or without regularization (10.133).
     regularization : float, default=0.01
-        λ: how fast the past is forgotten. With n samples and mean loss it stands for C = 1/(λn). 0 forgets nothing.
+        λ. A step multiplies all earlier coefficients by 1 − λΛₜ. For n samples it corresponds to C = 1/(λn).
     kernel : str or Kernel, default="rbf"
-        "linear", "poly", "rbf", "sigmoid", "laplacian", "bspline", or an object of `hinge.kernels`. Not precomputed and
-        no Python function.
+        "linear", "poly", "rbf", "sigmoid", "laplacian", "bspline", or an object of `hinge.kernels`. Precomputed kernels
+        and Python functions are not supported.
     degree, gamma, coef0
-        As in `SVC`, but ``gamma="auto"`` (one over the number of features) is the default: it does not depend on which
-        samples come first. ``"scale"`` is found from the first batch.
+        As in `SVC`, but the default is ``gamma="auto"``, one over the number of features, which does not depend on the
+        first samples. ``"scale"`` is computed from the first batch.
     fit_intercept : bool, default=True
-        Whether b is learned. It is not shrunk.
+        Whether b is learned. It is not regularized.
     learning_rate : {"constant", "invscaling"}, default="constant"
-        The step Λₜ is ``eta0``, which follows a stream that changes, or ``eta0 / t**power_t``.
+        The step Λₜ is ``eta0``, which adapts to a stream that changes, or ``eta0 / t**power_t``.
     eta0 : float, default=0.5
     power_t : float, default=0.5
-        Of "invscaling": the default is 1/√t.
+        Exponent of "invscaling"; the default gives steps proportional to 1/√t.
     budget : int or None, default=1000
-        Terms of the expansion at most; when it is full the oldest makes room. None keeps all.
+        Largest number of terms of the expansion. Beyond it the oldest term is removed. None keeps all terms.
     n_passes : int, default=1
-        How often `fit` goes through its data. `partial_fit` does it once.
+        Number of passes of `fit` over its data. `partial_fit` makes one pass.
     shuffle : bool, default=False
-        Whether `fit` takes the samples in random order; otherwise in theirs.
+        Whether `fit` learns the samples in random order, instead of the order of the rows.
     random_state : int, RandomState or None
     n_jobs : int, optional
         Threads for prediction.
@@ -194,21 +198,21 @@ class OnlineSVC(OnlineClassifier):
     ----------
     classes_ : ndarray
     t_ : int
-        Samples learned.
+        Number of samples learned.
     step_ : float
-        Λ of the next sample.
+        The step Λ of the next sample.
     support_vectors_, dual_coef_, intercept_
-        The expansion, oldest term first; one row of coefficients per machine.
+        The expansion, oldest term first; one row of coefficients per function.
     n_beyond_ : ndarray
-        For every machine the samples short of the margin when they came: those it learned from.
+        For every function, the number of samples that violated the margin just before they were learned.
     truncation_error_ : float
-        A bound on ‖f − f_trunc‖ from the terms that the budget has cut off.                          docs/math (409)
+        Bound on ‖f − f_trunc‖ from the terms that the budget has removed.                            docs/math (409)
     truncation_bound_ : float
-        The same in advance: LwK (10.130).                                                        docs/math (410)
+        A-priori bound on the same norm: LwK (10.130).                                            docs/math (410)
 
     Notes
     -----
-    Parameters are read when learning begins: `fit`, or the first `partial_fit` or `learn_one`.
+    Parameters are read when learning begins: by `fit`, or by the first `partial_fit` or `learn_one`.
 
     Examples
     --------
@@ -224,6 +228,13 @@ class OnlineSVC(OnlineClassifier):
     >>> bool(np.mean(model.predict(X) == y) > 0.9)
     True
     """
+
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "loss": Choice(("hinge", "perceptron")),
+        "regularization": Number(0.0),
+        "fit_intercept": Flag(),
+        **ONLINE_RULES,
+    }
 
     def __init__(
         self,
@@ -260,12 +271,6 @@ class OnlineSVC(OnlineClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _check_parameters(self) -> None:
-        check_choice("loss", self.loss, LOSSES)
-        check_number("regularization", self.regularization, 0.0)
-        check_flag("fit_intercept", self.fit_intercept)
-        super()._check_parameters()
-
     def _regularization(self) -> float:
         return float(self.regularization)
 
@@ -274,34 +279,34 @@ class OnlineSVC(OnlineClassifier):
 
 
 class OnlineNuSVC(OnlineClassifier):
-    """Classification of a stream with a margin that adapts: a share ν of the samples falls short of it.    LwK (10.132)
+    """Online classification with an adaptive margin, which a fraction ν of the samples violates.          LwK (10.132)
 
     Minimises max(0, ρ − y g(x)) − νρ + ½‖f‖² in f, b and ρ, one gradient step per sample.
 
     Parameters
     ----------
     nu : float in (0, 1], default=0.5
-        The share of margin errors that ρ settles at. In the batch problem it can be at most twice the share of the
-        smaller class; beyond that ρ grows without end.
+        Fraction of margin errors to which ρ adapts. It should be at most twice the fraction of the smaller class, the
+        limit of feasibility of the batch problem; otherwise ρ grows without bound.
     kernel : str or Kernel, default="rbf"
-        "linear", "poly", "rbf", "sigmoid", "laplacian", "bspline", or an object of `hinge.kernels`. Not precomputed and
-        no Python function.
+        "linear", "poly", "rbf", "sigmoid", "laplacian", "bspline", or an object of `hinge.kernels`. Precomputed kernels
+        and Python functions are not supported.
     degree, gamma, coef0
-        As in `SVC`, but ``gamma="auto"`` (one over the number of features) is the default: it does not depend on which
-        samples come first. ``"scale"`` is found from the first batch.
+        As in `SVC`, but the default is ``gamma="auto"``, one over the number of features, which does not depend on the
+        first samples. ``"scale"`` is computed from the first batch.
     fit_intercept : bool, default=True
     learning_rate : {"constant", "invscaling"}, default="constant"
-        The step Λₜ is ``eta0``, which follows a stream that changes, or ``eta0 / t**power_t``.
+        The step Λₜ is ``eta0``, which adapts to a stream that changes, or ``eta0 / t**power_t``.
     eta0 : float, default=0.01
-        A step must be small beside the margin, which is of the order of ν.
+        A step must be small relative to the margin, which is of the order of ν.
     power_t : float, default=0.5
-        Of "invscaling": the default is 1/√t.
+        Exponent of "invscaling"; the default gives steps proportional to 1/√t.
     budget : int or None, default=1000
-        Terms of the expansion at most; when it is full the oldest makes room. None keeps all.
+        Largest number of terms of the expansion. Beyond it the oldest term is removed. None keeps all terms.
     n_passes : int, default=1
-        How often `fit` goes through its data. `partial_fit` does it once.
+        Number of passes of `fit` over its data. `partial_fit` makes one pass.
     shuffle : bool, default=False
-        Whether `fit` takes the samples in random order; otherwise in theirs.
+        Whether `fit` learns the samples in random order, instead of the order of the rows.
     random_state : int, RandomState or None
     n_jobs : int, optional
         Threads for prediction.
@@ -310,23 +315,23 @@ class OnlineNuSVC(OnlineClassifier):
     ----------
     classes_ : ndarray
     margin_ : ndarray
-        ρ of every machine.
+        ρ of every function.
     t_ : int
-        Samples learned.
+        Number of samples learned.
     step_ : float
-        Λ of the next sample.
+        The step Λ of the next sample.
     support_vectors_, dual_coef_, intercept_
-        The expansion, oldest term first; one row of coefficients per machine.
+        The expansion, oldest term first; one row of coefficients per function.
     n_beyond_ : ndarray
-        For every machine the number of margin errors so far: ``n_beyond_ / t_`` tends to ν.
+        For every function, the number of margin errors so far: ``n_beyond_ / t_`` converges to ν.
     truncation_error_ : float
-        A bound on ‖f − f_trunc‖ from the terms that the budget has cut off.                          docs/math (409)
+        Bound on ‖f − f_trunc‖ from the terms that the budget has removed.                            docs/math (409)
     truncation_bound_ : float
-        The same in advance: LwK (10.130).                                                        docs/math (410)
+        A-priori bound on the same norm: LwK (10.130).                                            docs/math (410)
 
     Notes
     -----
-    There is no λ: another one is another learning rate (docs/math (406)).
+    There is no λ: another value is equivalent to another learning rate (docs/math (406)).
 
     Examples
     --------
@@ -338,6 +343,12 @@ class OnlineNuSVC(OnlineClassifier):
     >>> bool(abs(model.n_beyond_[0] / model.t_ - 0.3) < 0.01)
     True
     """
+
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "nu": Number(0.0, 1.0, open_low=True),
+        "fit_intercept": Flag(),
+        **ONLINE_RULES,
+    }
 
     def __init__(
         self,
@@ -372,16 +383,11 @@ class OnlineNuSVC(OnlineClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _check_parameters(self) -> None:
-        check_number("nu", self.nu, 0.0, 1.0, open_low=True)
-        check_flag("fit_intercept", self.fit_intercept)
-        super()._check_parameters()
-
     def _loss_options(self) -> dict[str, Any]:
         return {"loss": "nu_margin", "offset": bool(self.fit_intercept), "nu": float(self.nu)}
 
     @property
     def margin_(self) -> Array:
-        """ρ of every machine."""
+        """ρ of every function."""
         check_is_fitted(self)
         return self._learner.level

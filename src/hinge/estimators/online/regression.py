@@ -1,61 +1,55 @@
-"""Online regression and novelty detection: `OnlineSVR` and `OnlineNoveltyDetector`."""
+"""Online regression: `OnlineSVR`."""
 
 from __future__ import annotations
 
-import warnings
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import OutlierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from hinge.estimators.online.base import OnlineMachine
+from hinge.estimators.common.validation import POSITIVE, Choice, Flag, Number, Rule
+from hinge.estimators.online.base import OnlineEstimator
+from hinge.estimators.online.options import ONLINE_RULES, warn_if_unscaled
 from hinge.problems import Array
-from hinge.validation import check_choice, check_flag, check_number
-
-#: All steps together should be able to go FAR times as far as the targets spread, where these are not standardised.
-FAR = 10.0
-WIDE = 2.0
-
-LOSSES = ("epsilon_insensitive", "squared", "huber")
 
 
-class OnlineSVR(RegressorMixin, OnlineMachine):
+class OnlineSVR(RegressorMixin, OnlineEstimator):
     """Regression on a stream, one gradient step per sample.                             LwK (10.135) to (10.140)
 
     Parameters
     ----------
     loss : {"epsilon_insensitive", "squared", "huber"}, default="epsilon_insensitive"
-        max(0, |e| − ε); ½e², which keeps every sample; e²/2σ up to |e| = σ and |e| − σ/2 beyond.
+        max(0, |e| − ε); ½e², for which every sample is a support vector; e²/2σ up to |e| = σ and |e| − σ/2 beyond.
     epsilon : float, default=0.1
-        ε; where it starts if `nu` is given.
+        ε; its initial value if `nu` is given.
     sigma : float, default=1.0
-        σ of Huber's loss; where it starts if `nu` is given.
+        σ of Huber's loss; its initial value if `nu` is given.
     nu : float in (0, 1] or None, default=None
-        The width, ε or σ, moves until a share ν of the samples is outside: (10.137), (10.140). None leaves it fixed.
+        The width, ε or σ, adapts such that a fraction ν of the samples is outside: (10.137), (10.140). None keeps it.
     regularization : float, default=0.01
-        λ: how fast the past is forgotten.
+        λ. A step multiplies all earlier coefficients by 1 − λΛₜ.
     kernel : str or Kernel, default="rbf"
-        "linear", "poly", "rbf", "sigmoid", "laplacian", "bspline", or an object of `hinge.kernels`. Not precomputed and
-        no Python function.
+        "linear", "poly", "rbf", "sigmoid", "laplacian", "bspline", or an object of `hinge.kernels`. Precomputed kernels
+        and Python functions are not supported.
     degree, gamma, coef0
-        As in `SVC`, but ``gamma="auto"`` (one over the number of features) is the default: it does not depend on which
-        samples come first. ``"scale"`` is found from the first batch.
+        As in `SVC`, but the default is ``gamma="auto"``, one over the number of features, which does not depend on the
+        first samples. ``"scale"`` is computed from the first batch.
     fit_intercept : bool, default=True
-        Whether b is learned. It is not shrunk.
+        Whether b is learned. It is not regularized.
     learning_rate : {"constant", "invscaling"}, default="constant"
-        The step Λₜ is ``eta0``, which follows a stream that changes, or ``eta0 / t**power_t``.
+        The step Λₜ is ``eta0``, which adapts to a stream that changes, or ``eta0 / t**power_t``.
     eta0 : float, default=0.2
     power_t : float, default=0.5
-        Of "invscaling": the default is 1/√t.
+        Exponent of "invscaling"; the default gives steps proportional to 1/√t.
     budget : int or None, default=1000
-        Terms of the expansion at most; when it is full the oldest makes room. None keeps all.
+        Largest number of terms of the expansion. Beyond it the oldest term is removed. None keeps all terms.
     n_passes : int, default=1
-        How often `fit` goes through its data. `partial_fit` does it once.
+        Number of passes of `fit` over its data. `partial_fit` makes one pass.
     shuffle : bool, default=False
-        Whether `fit` takes the samples in random order; otherwise in theirs.
+        Whether `fit` learns the samples in random order, instead of the order of the rows.
     random_state : int, RandomState or None
     n_jobs : int, optional
         Threads for prediction.
@@ -63,26 +57,26 @@ class OnlineSVR(RegressorMixin, OnlineMachine):
     Attributes
     ----------
     epsilon_, sigma_ : float
-        The width now. It may dip below zero by less than a step.
+        The present width. It may be negative by less than a step.
     t_ : int
-        Samples learned.
+        Number of samples learned.
     step_ : float
-        Λ of the next sample.
+        The step Λ of the next sample.
     support_vectors_, dual_coef_, intercept_
-        The expansion, oldest term first; one row of coefficients per machine.
+        The expansion, oldest term first; one row of coefficients per function.
     n_beyond_ : ndarray
-        Samples outside the width when they came.
+        Number of samples that were outside the tube just before they were learned.
     truncation_error_ : float
-        A bound on ‖f − f_trunc‖ from the terms that the budget has cut off.                          docs/math (409)
+        Bound on ‖f − f_trunc‖ from the terms that the budget has removed.                            docs/math (409)
     truncation_bound_ : float
-        The same in advance: LwK (10.130).                                                        docs/math (410)
+        A-priori bound on the same norm: LwK (10.130).                                            docs/math (410)
 
     Notes
     -----
-    The defaults are made for targets of a spread of about 1. The slope of all losses but "squared" is at most 1, so
-    that a step moves the function by `eta0` at most, however far it is from its target: `fit` warns where that cannot
-    suffice. Standardise y, for a stream by a mean and a spread that are known in advance; for a batch
-    ``TransformedTargetRegressor(OnlineSVR(), transformer=StandardScaler())`` does it.
+    The defaults are meant for targets with a standard deviation of about 1. The slopes of all losses but "squared" are
+    at most 1, and a step changes the function by at most `eta0`. `fit` warns if that cannot suffice. Standardise y: for
+    a stream with a mean and a standard deviation that are known in advance, for a batch with
+    ``TransformedTargetRegressor(OnlineSVR(), transformer=StandardScaler())``.
 
     Examples
     --------
@@ -96,6 +90,16 @@ class OnlineSVR(RegressorMixin, OnlineMachine):
     >>> bool(abs(model.n_beyond_[0] / model.t_ - 0.2) < 0.02)
     True
     """
+
+    _rules: ClassVar[Mapping[str, Rule]] = {
+        "loss": Choice(("epsilon_insensitive", "squared", "huber")),
+        "epsilon": Number(0.0),
+        "sigma": POSITIVE,
+        "nu": Number(0.0, 1.0, open_low=True, optional=True),
+        "regularization": Number(0.0),
+        "fit_intercept": Flag(),
+        **ONLINE_RULES,
+    }
 
     def __init__(
         self,
@@ -139,16 +143,9 @@ class OnlineSVR(RegressorMixin, OnlineMachine):
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
-        check_choice("loss", self.loss, LOSSES)
-        check_number("epsilon", self.epsilon, 0.0)
-        check_number("sigma", self.sigma, 0.0, open_low=True)
-        if self.nu is not None:
-            check_number("nu", self.nu, 0.0, 1.0, open_low=True)
-            if self.loss == "squared":
-                raise ValueError(f"nu={self.nu!r} needs a width: loss='epsilon_insensitive' or 'huber', not 'squared'")
-        check_number("regularization", self.regularization, 0.0)
-        check_flag("fit_intercept", self.fit_intercept)
         super()._check_parameters()
+        if self.nu is not None and self.loss == "squared":
+            raise ValueError(f"nu={self.nu!r} needs a width: loss='epsilon_insensitive' or 'huber', not 'squared'")
 
     def _regularization(self) -> float:
         return float(self.regularization)
@@ -171,16 +168,16 @@ class OnlineSVR(RegressorMixin, OnlineMachine):
         try:
             return float(y)
         except (TypeError, ValueError):
-            raise ValueError(f"y={y!r} is no number; every sample needs a finite target") from None
+            raise ValueError(f"y={y!r} is not a number; every sample needs a finite target") from None
 
     @property
     def epsilon_(self) -> float:
-        """ε as it is now."""
+        """The present value of ε."""
         return self._width("epsilon_insensitive", "ε")
 
     @property
     def sigma_(self) -> float:
-        """σ as it is now."""
+        """The present value of σ."""
         return self._width("huber", "σ")
 
     def _width(self, loss: str, symbol: str) -> float:
@@ -191,38 +188,23 @@ class OnlineSVR(RegressorMixin, OnlineMachine):
         return float(learner.level[0])
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn X from scratch: `n_passes` times, in the order of the rows unless `shuffle`."""
+        """Learn X from scratch, in `n_passes` passes."""
         self._fit(X, y)
-        self._warn_of_scale(np.asarray(y, dtype=np.float64))
+        warn_if_unscaled(self, np.asarray(y, dtype=np.float64))
         return self
 
-    def _warn_of_scale(self, y: Array) -> None:
-        """Losses of bounded slope move by a step at a time, however far the target is."""
-        power = 0.0 if self.learning_rate == "constant" else float(self.power_t)
-        steps = self.n_passes * y.shape[0]
-        way, spread = float(self.eta0) * float(np.sum(np.arange(1, steps + 1) ** -power)), float(np.std(y))
-        if self.loss == "squared" or spread < WIDE or way >= FAR * spread:
-            return
-        warnings.warn(
-            f"the targets spread over {spread:.3g}, and a step moves the function by eta0={self.eta0:g} at most: "
-            f"{steps} steps do not get far. Standardise y (TransformedTargetRegressor with StandardScaler), raise "
-            "eta0, or use loss='squared', whose steps grow with the error",
-            UserWarning,
-            stacklevel=3,
-        )
-
     def partial_fit(self, X: Any, y: Any) -> Self:
-        """Learn samples in their order; n samples at once or one after the other give the same bits."""
+        """Learn samples in their order. The result is the same, bit for bit, for one call or for one per sample."""
         self._learn(X, y)
         return self
 
     def learn_one(self, x: Any, y: Any) -> Self:
-        """Learn one sample (a vector and a number), without scikit-learn's cost per call."""
+        """Learn one sample, a vector and a number, without the overhead of scikit-learn's validation."""
         self._learn_one(x, y)
         return self
 
     def predict_then_learn(self, X: Any, y: Any) -> Array:
-        """`partial_fit` that returns what was predicted for each sample just before it was learned."""
+        """Learn samples as `partial_fit`, and return the prediction for each just before it was learned."""
         return self._learn(X, y)[:, 0]
 
     def predict(self, X: Any) -> Array:
@@ -232,145 +214,3 @@ class OnlineSVR(RegressorMixin, OnlineMachine):
     def predict_one(self, x: Any) -> float:
         """`predict` of one sample."""
         return float(self._decide_one(x))
-
-
-class OnlineNoveltyDetector(OutlierMixin, OnlineMachine):
-    """Warns of samples unlike those before: a share ν of the stream.            LwK (10.134), Algorithm 10.6
-
-    Minimises max(0, ρ − f(x)) − νρ + ½‖f‖² in f and ρ, one gradient step per sample.
-
-    Parameters
-    ----------
-    nu : float in (0, 1], default=0.5
-        The share of alerts that ρ settles at.
-    kernel : str or Kernel, default="rbf"
-        "linear", "poly", "rbf", "sigmoid", "laplacian", "bspline", or an object of `hinge.kernels`. Not precomputed and
-        no Python function.
-    degree, gamma, coef0
-        As in `SVC`, but ``gamma="auto"`` (one over the number of features) is the default: it does not depend on which
-        samples come first. ``"scale"`` is found from the first batch.
-    learning_rate : {"constant", "invscaling"}, default="constant"
-        The step Λₜ is ``eta0``, which follows a stream that changes, or ``eta0 / t**power_t``.
-    eta0 : float, default=0.01
-        A step must be small beside ρ, which is of the order of ν.
-    power_t : float, default=0.5
-        Of "invscaling": the default is 1/√t.
-    budget : int or None, default=1000
-        Terms of the expansion at most; when it is full the oldest makes room. None keeps all.
-    n_passes : int, default=1
-        How often `fit` goes through its data. `partial_fit` does it once.
-    shuffle : bool, default=False
-        Whether `fit` takes the samples in random order; otherwise in theirs.
-    random_state : int, RandomState or None
-    n_jobs : int, optional
-        Threads for prediction.
-
-    Attributes
-    ----------
-    offset_ : float
-        ρ: ``decision_function = score_samples - offset_``.
-    t_ : int
-        Samples learned.
-    step_ : float
-        Λ of the next sample.
-    support_vectors_, dual_coef_, intercept_
-        The expansion, oldest term first; one row of coefficients per machine.
-    n_beyond_ : ndarray
-        The number of alerts so far: ``n_beyond_ / t_`` tends to ν.
-    truncation_error_ : float
-        A bound on ‖f − f_trunc‖ from the terms that the budget has cut off.                          docs/math (409)
-    truncation_bound_ : float
-        The same in advance: LwK (10.130).                                                        docs/math (410)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from hinge import OnlineNoveltyDetector
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(20000, 2))
-    >>> model = OnlineNoveltyDetector(nu=0.05, gamma=0.5, eta0=0.001).fit(X)
-    >>> bool(abs(model.n_beyond_[0] / model.t_ - 0.05) < 0.01)
-    True
-    >>> model.predict([[0.0, 0.0], [6.0, 6.0]]).tolist()
-    [1, -1]
-    """
-
-    def __init__(
-        self,
-        *,
-        nu=0.5,
-        kernel="rbf",
-        degree=3,
-        gamma="auto",
-        coef0=0.0,
-        learning_rate="constant",
-        eta0=0.01,
-        power_t=0.5,
-        budget=1000,
-        n_passes=1,
-        shuffle=False,
-        random_state=None,
-        n_jobs=None,
-    ):
-        self.nu = nu
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.learning_rate = learning_rate
-        self.eta0 = eta0
-        self.power_t = power_t
-        self.budget = budget
-        self.n_passes = n_passes
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def _check_parameters(self) -> None:
-        check_number("nu", self.nu, 0.0, 1.0, open_low=True)
-        super()._check_parameters()
-
-    def _loss_options(self) -> dict[str, Any]:
-        return {"loss": "novelty", "offset": False, "nu": float(self.nu)}
-
-    def _targets(self, y: Any, n: int) -> Array:
-        return np.ones(n)
-
-    def _target_of(self, y: Any) -> float:
-        return 1.0
-
-    @property
-    def offset_(self) -> float:
-        """ρ."""
-        check_is_fitted(self)
-        return float(self._learner.level[0])
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn X from scratch: `n_passes` times, in the order of the rows unless `shuffle`.  `y` is ignored."""
-        return self._fit(X, None)
-
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Learn samples in their order; n samples at once or one after the other give the same bits."""
-        self._learn(X, None)
-        return self
-
-    def learn_one(self, x: Any) -> Self:
-        """Learn one sample, without scikit-learn's cost per call."""
-        self._learn_one(x, None)
-        return self
-
-    def score_samples(self, X: Any) -> Array:
-        """f at each row of X: large where samples were."""
-        return self._decide(X)[:, 0]
-
-    def decision_function(self, X: Any) -> Array:
-        """f − ρ: negative for an alert."""
-        return self.score_samples(X) - self.offset_
-
-    def predict(self, X: Any) -> NDArray[np.intp]:
-        """+1 for what was to be expected, −1 for news."""
-        return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.intp)
-
-    def score_one(self, x: Any) -> float:
-        """`decision_function` of one sample."""
-        return float(self._decide_one(x)) - self.offset_

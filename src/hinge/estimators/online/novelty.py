@@ -1,0 +1,158 @@
+"""Online novelty detection: `OnlineNoveltyDetector`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import OutlierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from hinge.estimators.common.validation import Number, Rule
+from hinge.estimators.online.base import OnlineEstimator
+from hinge.estimators.online.options import ONLINE_RULES
+from hinge.problems import Array
+
+
+class OnlineNoveltyDetector(OutlierMixin, OnlineEstimator):
+    """Online one-class classification: detect the fraction ν of the stream that is unlike the earlier samples.
+
+    LwK (10.134), Algorithm 10.6.
+
+    Minimises max(0, ρ − f(x)) − νρ + ½‖f‖² in f and ρ, one gradient step per sample.
+
+    Parameters
+    ----------
+    nu : float in (0, 1], default=0.5
+        Fraction of outliers to which ρ adapts.
+    kernel : str or Kernel, default="rbf"
+        "linear", "poly", "rbf", "sigmoid", "laplacian", "bspline", or an object of `hinge.kernels`. Precomputed kernels
+        and Python functions are not supported.
+    degree, gamma, coef0
+        As in `SVC`, but the default is ``gamma="auto"``, one over the number of features, which does not depend on the
+        first samples. ``"scale"`` is computed from the first batch.
+    learning_rate : {"constant", "invscaling"}, default="constant"
+        The step Λₜ is ``eta0``, which adapts to a stream that changes, or ``eta0 / t**power_t``.
+    eta0 : float, default=0.01
+        A step must be small relative to ρ, which is of the order of ν.
+    power_t : float, default=0.5
+        Exponent of "invscaling"; the default gives steps proportional to 1/√t.
+    budget : int or None, default=1000
+        Largest number of terms of the expansion. Beyond it the oldest term is removed. None keeps all terms.
+    n_passes : int, default=1
+        Number of passes of `fit` over its data. `partial_fit` makes one pass.
+    shuffle : bool, default=False
+        Whether `fit` learns the samples in random order, instead of the order of the rows.
+    random_state : int, RandomState or None
+    n_jobs : int, optional
+        Threads for prediction.
+
+    Attributes
+    ----------
+    offset_ : float
+        ρ: ``decision_function = score_samples - offset_``.
+    t_ : int
+        Number of samples learned.
+    step_ : float
+        The step Λ of the next sample.
+    support_vectors_, dual_coef_, intercept_
+        The expansion, oldest term first; one row of coefficients per function.
+    n_beyond_ : ndarray
+        Number of outliers so far: ``n_beyond_ / t_`` converges to ν.
+    truncation_error_ : float
+        Bound on ‖f − f_trunc‖ from the terms that the budget has removed.                            docs/math (409)
+    truncation_bound_ : float
+        A-priori bound on the same norm: LwK (10.130).                                            docs/math (410)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import OnlineNoveltyDetector
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(20000, 2))
+    >>> model = OnlineNoveltyDetector(nu=0.05, gamma=0.5, eta0=0.001).fit(X)
+    >>> bool(abs(model.n_beyond_[0] / model.t_ - 0.05) < 0.01)
+    True
+    >>> model.predict([[0.0, 0.0], [6.0, 6.0]]).tolist()
+    [1, -1]
+    """
+
+    _rules: ClassVar[Mapping[str, Rule]] = {"nu": Number(0.0, 1.0, open_low=True), **ONLINE_RULES}
+
+    def __init__(
+        self,
+        *,
+        nu=0.5,
+        kernel="rbf",
+        degree=3,
+        gamma="auto",
+        coef0=0.0,
+        learning_rate="constant",
+        eta0=0.01,
+        power_t=0.5,
+        budget=1000,
+        n_passes=1,
+        shuffle=False,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.learning_rate = learning_rate
+        self.eta0 = eta0
+        self.power_t = power_t
+        self.budget = budget
+        self.n_passes = n_passes
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _loss_options(self) -> dict[str, Any]:
+        return {"loss": "novelty", "offset": False, "nu": float(self.nu)}
+
+    def _targets(self, y: Any, n: int) -> Array:
+        return np.ones(n)
+
+    def _target_of(self, y: Any) -> float:
+        return 1.0
+
+    @property
+    def offset_(self) -> float:
+        """ρ."""
+        check_is_fitted(self)
+        return float(self._learner.level[0])
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn X from scratch, in `n_passes` passes; `y` is ignored."""
+        return self._fit(X, None)
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Learn samples in their order. The result is the same, bit for bit, for one call or for one per sample."""
+        self._learn(X, None)
+        return self
+
+    def learn_one(self, x: Any) -> Self:
+        """Learn one sample, without the overhead of scikit-learn's validation."""
+        self._learn_one(x, None)
+        return self
+
+    def score_samples(self, X: Any) -> Array:
+        """f at each row of X: large near the samples learned."""
+        return self._decide(X)[:, 0]
+
+    def decision_function(self, X: Any) -> Array:
+        """f − ρ: negative for outliers."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """+1 for inliers, −1 for outliers."""
+        return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.intp)
+
+    def score_one(self, x: Any) -> float:
+        """`decision_function` of one sample."""
+        return float(self._decide_one(x)) - self.offset_

@@ -1,0 +1,136 @@
+"""Parameters of the online estimators: rules, kernel, options of the learner, and warnings about the scale of data."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from hinge.estimators.common.validation import (
+    KERNEL_RULES,
+    POSITIVE,
+    Choice,
+    Flag,
+    Integer,
+    Number,
+    Rule,
+    Threads,
+    check_parameters,
+)
+from hinge.kernels import FunctionKernel, Kernel, Precomputed, make_kernel
+from hinge.online import OnlineOptions
+from hinge.problems import Array
+from hinge.validation import check_integer
+
+#: `fit` warns that the samples are nearly equal if the mean of γ‖x − z‖² is below this: a few steps cannot separate
+#: samples whose kernel values are all close to 1.
+MIN_MEAN_DISTANCE = 0.05
+
+#: `fit` warns that the targets are not standardised if their standard deviation is at least MIN_UNSCALED_DEVIATION, and
+#: all steps together move the function by less than MIN_TOTAL_STEP standard deviations.
+MIN_UNSCALED_DEVIATION = 2.0
+MIN_TOTAL_STEP = 10.0
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A positive integer, or None."""
+
+    def check(self, name: str, value: Any) -> None:
+        if value is not None:
+            check_integer(name, value, 1)
+
+
+#: Rules of the parameters that all online estimators share.
+ONLINE_RULES: dict[str, Rule] = {
+    **KERNEL_RULES,
+    "learning_rate": Choice(("constant", "invscaling")),
+    "eta0": POSITIVE,
+    "power_t": Number(0.0),
+    "budget": Budget(),
+    "n_passes": Integer(1),
+    "shuffle": Flag(),
+    "n_jobs": Threads(),
+}
+
+
+def check_online_parameters(estimator: Any, rules: dict[str, Rule], regularization: float) -> None:
+    """Raise a TypeError or ValueError if a parameter is not valid; `regularization` is λ."""
+    check_parameters(estimator, rules)
+    if regularization * estimator.eta0 > 1:
+        raise ValueError(
+            f"eta0={estimator.eta0!r} times the regularization {regularization:g} exceeds 1: a step would change the "
+            "sign of the coefficients. Reduce one of them"
+        )
+    if isinstance(online_kernel(estimator), Precomputed | FunctionKernel):
+        raise ValueError(
+            f"kernel={estimator.kernel!r} cannot be evaluated at later samples; use a name or an object of "
+            "hinge.kernels (they add and multiply)"
+        )
+
+
+def online_kernel(estimator: Any) -> Kernel:
+    """Build the kernel; its parameters may still depend on the data."""
+    return make_kernel(estimator.kernel, degree=estimator.degree, gamma=estimator.gamma, coef0=estimator.coef0)
+
+
+def needs_variance(kernel: Kernel) -> bool:
+    """Whether the kernel depends on the variance of the data, as with gamma="scale"."""
+    try:
+        kernel.nodes()
+    except ValueError:  # a parameter depends on the data: compare the kernels of two data sets of different variance
+        narrow, wide = np.array([[0.0, 1.0]]), np.array([[0.0, 2.0]])
+        return kernel.resolve(narrow).nodes() != kernel.resolve(wide).nodes()
+    return False
+
+
+def step_decay(estimator: Any) -> float:
+    """The exponent p of the step eta0 / t**p."""
+    return 0.0 if estimator.learning_rate == "constant" else float(estimator.power_t)
+
+
+def online_options(
+    estimator: Any, regularization: float, n_functions: int, loss: dict[str, Any]
+) -> OnlineOptions:
+    """Build the options of the learner; `loss` holds the loss and its parameters."""
+    return OnlineOptions(
+        rate=float(estimator.eta0),
+        power=step_decay(estimator),
+        regularization=float(regularization),
+        budget=0 if estimator.budget is None else int(estimator.budget),
+        machines=n_functions,
+        **loss,
+    )
+
+
+def warn_if_nearly_equal(estimator: Any, X: Any) -> None:
+    """Warn if gamma="auto", which assumes features of variance about 1, makes all samples nearly equal."""
+    is_auto = isinstance(estimator.kernel, str) and estimator.kernel == "rbf" and estimator.gamma == "auto"
+    if not is_auto or sp.issparse(X):
+        return
+    mean_distance = 2.0 * float(np.mean(np.var(X, axis=0)))  # mean of γ‖x − z‖²
+    if 0.0 < mean_distance < MIN_MEAN_DISTANCE:
+        warnings.warn(
+            f"gamma='auto' is {1 / X.shape[1]:.3g}, for which these samples are nearly equal: gamma·|x − z|² is "
+            f"{mean_distance:.2g} on average. Standardise X, or use gamma='scale'",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def warn_if_unscaled(estimator: Any, y: Array) -> None:
+    """Warn if the targets spread over more than all steps of a loss with bounded slope can reach."""
+    steps, deviation = estimator.n_passes * y.shape[0], float(np.std(y))
+    reach = float(estimator.eta0) * float(np.sum(np.arange(1, steps + 1) ** -step_decay(estimator)))
+    if estimator.loss == "squared" or deviation < MIN_UNSCALED_DEVIATION or reach >= MIN_TOTAL_STEP * deviation:
+        return
+    warnings.warn(
+        f"the standard deviation of the targets is {deviation:.3g}, and a step changes the function by "
+        f"eta0={estimator.eta0:g} at most: {steps} steps are too few. Standardise y (TransformedTargetRegressor with "
+        "StandardScaler), increase eta0, or use loss='squared', whose steps are proportional to the error",
+        UserWarning,
+        stacklevel=3,
+    )
