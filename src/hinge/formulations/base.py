@@ -8,7 +8,7 @@ import numpy as np
 
 from hinge.kernels import Access
 from hinge.model import Expansion
-from hinge.problems import Array, Dual, ParametricProblem, Problem
+from hinge.problems import Array, Dual, ParametricProblem, Problem, parametric_problem
 
 
 class Formulation(ABC):
@@ -41,7 +41,7 @@ class Formulation(ABC):
 
     def parametric(self) -> ParametricProblem:
         """Return the problem as a function of θ, for paths."""
-        return self.dual().parametric()
+        return parametric_problem(self.dual())
 
     @property
     def upper(self) -> Array:

@@ -12,7 +12,16 @@ from hinge.formulations.c_svc import margin_dual
 from hinge.formulations.one_class import OneClass
 from hinge.formulations.svr import residual_dual
 from hinge.losses import MARGIN_LOSSES, Loss, QuadraticConjugate, make_loss
-from hinge.problems import Array, Bias, LinearProblem, LinearSolution, Status, certify_linear, distinct
+from hinge.problems import (
+    Array,
+    Bias,
+    LinearProblem,
+    LinearSolution,
+    Status,
+    certify_linear,
+    distinct,
+    linear_problem,
+)
 
 #: Range of the costs of losses with a curvature: the dual problem contains 1/C, which overflows outside of it.
 MIN_COST, MAX_COST = 1e-300, 1e300
@@ -26,7 +35,7 @@ def linear_classification(
         conjugate = _registered_conjugate(MARGIN_LOSSES[loss])
     else:
         conjugate = make_loss(loss, "margin").quadratic_conjugate
-    return margin_dual(y, cost, _checked(loss, conjugate, cost)).linear_problem(X, bias, bias_scale)
+    return linear_problem(margin_dual(y, cost, _checked(loss, conjugate, cost)), X, bias, bias_scale)
 
 
 def linear_regression(
@@ -40,12 +49,12 @@ def linear_regression(
 ) -> LinearProblem:
     """Return min ½‖w‖² + Σ Cᵢ φ(yᵢ − f(xᵢ)); φ is a residual loss with a quadratic conjugate, ε that of its name."""
     conjugate = make_loss(loss, "residual", {"epsilon": float(epsilon)}).quadratic_conjugate
-    return residual_dual(y, cost, _checked(loss, conjugate, cost)).linear_problem(X, bias, bias_scale)
+    return linear_problem(residual_dual(y, cost, _checked(loss, conjugate, cost)), X, bias, bias_scale)
 
 
 def linear_one_class(X: Any, weight: Array, nu: float) -> LinearProblem:
     """Return min ½‖w‖² − νWρ + Σ wᵢ max(0, ρ − ⟨w, xᵢ⟩), W = Σ wᵢ; the offset is −ρ.        docs/math (14)"""
-    return OneClass(weight, nu).dual().linear_problem(X, Bias.FREE)
+    return linear_problem(OneClass(weight, nu).dual(), X, Bias.FREE)
 
 
 def without_half_space(problem: LinearProblem, solution: LinearSolution) -> LinearSolution:

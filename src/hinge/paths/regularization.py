@@ -15,7 +15,7 @@ from hinge.kernels import FunctionKernel, Kernel, Precomputed, cache_bytes, make
 from hinge.paths.engine import Engine, Progress, path_access, warn_incomplete
 from hinge.paths.path import SolutionPath
 from hinge.problems import Array, Status
-from hinge.problems.dual import between, proportional
+from hinge.problems.dual import between, parametric_problem, proportional
 from hinge.validation import (
     as_labels,
     as_samples,
@@ -137,7 +137,7 @@ def follow(
 ) -> SolutionPath:
     """Solve a parametric formulation at `low` and follow its solution to `high`."""
     control, budget = RunControl(max_time, progress), cache_bytes(cache_size)
-    parametric = formulation.dual().parametric()
+    parametric = parametric_problem(formulation.dual())
     access = path_access(samples.kernel, samples.X, budget)
     if not np.isfinite(access.diagonal()).all():
         raise ValueError("kernel values of these data are not finite: they overflow. Scale the data")

@@ -14,7 +14,7 @@ from hinge.formulations import CSVC, SVR
 from hinge.kernels import Access, GramAccess, Kernel, cache_bytes, open_access
 from hinge.paths.engine import Counts, Engine, polished_start
 from hinge.problems import Array, ParametricProblem, Problem, Status
-from hinge.problems.dual import Values, between, constant
+from hinge.problems.dual import Values, between, constant, parametric_problem
 
 #: Share of removed samples among those in memory, and a number of them, above which memory is released.
 MAX_REMOVED_SHARE, MAX_REMOVED = 0.25, 16
@@ -104,7 +104,7 @@ class Window:
     def _parametric(self, cost: Array) -> ParametricProblem:
         """Return the problem with costs that are linear functions of θ."""
         formulation = CSVC(self.y, cost) if self.task == "classification" else SVR(self.y, cost, self.epsilon)
-        return formulation.dual().parametric()
+        return parametric_problem(formulation.dual())
 
     def _variables(self, beta: Array) -> Array:
         """Return the signed variables of coefficients per sample."""

@@ -2,7 +2,14 @@
 
 from hinge.problems.certificate import Certificate, certify, certify_all, combine
 from hinge.problems.crammer_singer import CrammerSingerProblem, CrammerSingerSolution, certify_crammer_singer
-from hinge.problems.dual import Dual, ParametricProblem, kernel_form, kernel_variables, linear_form
+from hinge.problems.dual import (
+    ParametricProblem,
+    kernel_form,
+    kernel_variables,
+    linear_form,
+    linear_problem,
+    parametric_problem,
+)
 from hinge.problems.linear import (
     Bias,
     LinearProblem,
@@ -16,7 +23,7 @@ from hinge.problems.linear import (
 )
 from hinge.problems.lp import LPProblem, LPSolution, certify_lp
 from hinge.problems.offset import optimal_offset
-from hinge.problems.problem import Problem, Quadratic, dot
+from hinge.problems.problem import Dual, Problem, Quadratic, dot
 from hinge.problems.separable import Array, Diagonal, LossTerm, Separable
 from hinge.problems.solution import History, Solution
 from hinge.problems.status import Status
@@ -54,7 +61,9 @@ __all__ = [
     "kernel_form",
     "kernel_variables",
     "linear_form",
+    "linear_problem",
     "optimal_offset",
+    "parametric_problem",
     "scaled",
     "scaled_cost",
 ]

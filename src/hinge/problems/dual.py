@@ -1,4 +1,4 @@
-"""Dual problems in signed variables, and their kernel, linear and parametric forms.
+"""Linear and parametric forms of dual problems.
 
 A formulation defines its dual problem once, as a `Dual`. Solvers of kernel problems get the form (1), linear solvers
 (101), paths (201). The module also converts problem (1) with a linear kernel to the linear form and back.
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from hinge.kernels import Access, Linear
 from hinge.problems.linear import Bias, LinearProblem
-from hinge.problems.problem import Problem, Quadratic
-from hinge.problems.separable import Array, Diagonal, Separable
+from hinge.problems.problem import Dual, Problem, group_rows, unsigned_problem
+from hinge.problems.separable import Array
 
 
 class Values(NamedTuple):
@@ -70,31 +70,6 @@ class ParametricProblem:
         return unsigned_problem(access, self.sign, now.linear, now.lower, now.upper, rows, now.total)
 
 
-def unsigned_problem(
-    access: Access,
-    sign: Array,
-    linear: Array,
-    lower: Array,
-    upper: Array,
-    rows: Array,
-    total: Array,
-    term: Separable | None = None,
-) -> Problem:
-    """Return problem (1) in α = sign ∘ β from the linear term and the bounds of β."""
-    first, second = sign * lower, sign * upper
-    # adding zero turns −0.0, the product of a zero bound and a negative sign, into 0.0
-    low, high = np.minimum(first, second) + 0.0, np.maximum(first, second) + 0.0
-    return Problem(Quadratic(access, sign), sign * linear, rows, total, low, high, term)
-
-
-def group_rows(group: NDArray[np.int8], sign: Array, factors: Array) -> Array:
-    """Return the equality rows in α: factor · Σ_{v ∈ g} βᵥ for every group g."""
-    rows = np.empty((len(factors), len(sign)))
-    for g, factor in enumerate(factors):
-        rows[g] = np.where(group == g, factor * sign, 0.0)
-    return rows
-
-
 def constant(values: Array) -> Array:
     """Return the two rows of data that do not depend on θ."""
     rows = np.zeros((2, *values.shape))
@@ -115,97 +90,34 @@ def proportional(rates: Array) -> Array:
     return np.stack([np.zeros_like(rates), rates])
 
 
-@dataclass(frozen=True)
-class Dual:
-    """Dual problem in signed variables, without its kernel matrix.
+def parametric_problem(dual: Dual) -> ParametricProblem:
+    """Return the form of paths (201) of a dual problem; arrays with one row are constants.
 
-    min ½βᵀKβ + Σᵢ (½ ridgeᵢ βᵢ² + tubeᵢ |βᵢ| − targetᵢ βᵢ),  lower ≤ β ≤ upper,  Σ_{v ∈ g} βᵥ = total_g
-
-    There is one value per sample. Every array may be a linear function of a parameter θ: it then has two rows, the
-    value at θ = 0 and the rate.
-
-    Attributes
-    ----------
-    target, lower, upper : ndarray
-    sign : ndarray
-        Sign of βᵢ where it has one: the α of problem (1) is sign ∘ β. Not used if `split`.
-    total : ndarray
-        Right-hand sides of the equality rows: none, one or two.
-    tube : float or ndarray
-    ridge : ndarray or None
-        Zero if None.
-    split : bool
-        Whether problem (1) has two variables for every sample, α and α*, with β = α − α*.
-    group : ndarray or None
-        Equality row of every variable; None: all belong to the first row, if there is one.
-    row_factors : tuple of float
-        Factors by which (1) multiplies the equality rows. −1 makes the coefficients of a row of negative variables
-        positive.
+    A tube of width zero, for all θ, needs one variable per sample only.
     """
+    target, lower, upper, total = (_two_rows(a) for a in (dual.target, dual.lower, dual.upper, dual.total))
+    n, sign, split = target.shape[1], dual.sign, dual.split and (dual.group is not None or bool(np.any(dual.tube)))
+    if split:
+        tube = _two_rows(np.broadcast_to(np.asarray(dual.tube, dtype=np.float64), np.shape(dual.tube) or (n,)))
+        two_rows = Dual(target, lower, upper, sign, total, tube, split=True)
+        sign, linear, lower, upper = two_rows.variables()
+    else:
+        sign, linear = (np.ones(n) if dual.split else sign), 0.0 - target
+    group = dual.group
+    if group is None:
+        group = np.full(len(sign), 0 if total.shape[1] else -1, dtype=np.int8)
+    return ParametricProblem(linear, lower, upper, total, group, sign)
 
-    target: Array
-    lower: Array
-    upper: Array
-    sign: Array
-    total: Array
-    tube: float | Array = 0.0
-    ridge: Array | None = None
-    split: bool = False
-    group: NDArray[np.int8] | None = None
-    row_factors: tuple[float, ...] = (1.0, 1.0)
 
-    def variables(self) -> tuple[Array, Array, Array, Array]:
-        """Return (sign, linear, lower, upper) of every signed variable, those of α before those of −α*."""
-        if not self.split:
-            return self.sign, 0.0 - self.target, self.lower, self.upper
-        zero = np.zeros_like(self.upper)
-        return (
-            np.repeat([1.0, -1.0], self.target.shape[-1]),
-            np.concatenate([self.tube - self.target, -(self.tube + self.target)], axis=-1),
-            np.concatenate([zero, self.lower], axis=-1),
-            np.concatenate([self.upper, zero], axis=-1),
-        )
-
-    def problem(self, access: Access) -> Problem:
-        """Return the kernel form, problem (1)."""
-        sign, linear, lower, upper = self.variables()
-        factors = np.array(self.row_factors[: len(self.total)])
-        if self.group is not None:
-            rows = group_rows(self.group, sign, factors)
-        else:
-            rows = sign[None, :] if len(self.total) else np.empty((0, len(sign)))
-        term = None
-        if self.ridge is not None and self.ridge.any():
-            term = Diagonal(np.tile(self.ridge, 2) if self.split else self.ridge)
-        return unsigned_problem(access, sign, linear, lower, upper, rows, factors * self.total, term)
-
-    def linear_problem(self, X: Any, bias: Bias, bias_scale: float = 1.0) -> LinearProblem:
-        """Return the linear form (101): K = XXᵀ."""
-        ridge = np.zeros(len(self.target)) if self.ridge is None else self.ridge
-        total = float(self.total[0]) if len(self.total) else 0.0
-        tube = np.asarray(self.tube)
-        if tube.size > 1 and np.any(tube != tube.flat[0]):
-            raise ValueError("a linear problem needs the same tube width for all samples")
-        width = float(tube.flat[0]) if tube.size else 0.0
-        return LinearProblem(X, self.target, self.lower, self.upper, ridge, width, bias, bias_scale, total)
-
-    def parametric(self) -> ParametricProblem:
-        """Return the form of paths (201); arrays with one row are constants.
-
-        A tube of width zero, for all θ, needs one variable per sample only.
-        """
-        target, lower, upper, total = (_two_rows(a) for a in (self.target, self.lower, self.upper, self.total))
-        n, sign, split = target.shape[1], self.sign, self.split and (self.group is not None or bool(np.any(self.tube)))
-        if split:
-            tube = _two_rows(np.broadcast_to(np.asarray(self.tube, dtype=np.float64), np.shape(self.tube) or (n,)))
-            dual = Dual(target, lower, upper, sign, total, tube, split=True)
-            sign, linear, lower, upper = dual.variables()
-        else:
-            sign, linear = (np.ones(n) if self.split else sign), 0.0 - target
-        group = self.group
-        if group is None:
-            group = np.full(len(sign), 0 if total.shape[1] else -1, dtype=np.int8)
-        return ParametricProblem(linear, lower, upper, total, group, sign)
+def linear_problem(dual: Dual, X: Any, bias: Bias, bias_scale: float = 1.0) -> LinearProblem:
+    """Return the linear form (101) of a dual problem: K = XXᵀ."""
+    ridge = np.zeros(len(dual.target)) if dual.ridge is None else dual.ridge
+    total = float(dual.total[0]) if len(dual.total) else 0.0
+    tube = np.asarray(dual.tube)
+    if tube.size > 1 and np.any(tube != tube.flat[0]):
+        raise ValueError("a linear problem needs the same tube width for all samples")
+    width = float(tube.flat[0]) if tube.size else 0.0
+    return LinearProblem(X, dual.target, dual.lower, dual.upper, ridge, width, bias, bias_scale, total)
 
 
 def _two_rows(values: Array) -> Array:

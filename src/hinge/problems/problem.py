@@ -1,4 +1,4 @@
-"""Problem (1), to which every kernel estimator reduces, and its matrix Q."""
+"""Problem (1), to which every kernel estimator reduces, its matrix Q, and dual problems in signed variables."""
 
 from __future__ import annotations
 
@@ -165,3 +165,93 @@ class Problem:
     def excess(self, alpha: Array) -> Array:
         """Return Aα − d."""
         return np.array([dot(row, alpha) for row in self.A], dtype=np.float64) - self.d
+
+
+@dataclass(frozen=True)
+class Dual:
+    """Dual problem in signed variables, without its kernel matrix.
+
+    min ½βᵀKβ + Σᵢ (½ ridgeᵢ βᵢ² + tubeᵢ |βᵢ| − targetᵢ βᵢ),  lower ≤ β ≤ upper,  Σ_{v ∈ g} βᵥ = total_g
+
+    There is one value per sample. Every array may be a linear function of a parameter θ: it then has two rows, the
+    value at θ = 0 and the rate.
+
+    Attributes
+    ----------
+    target, lower, upper : ndarray
+    sign : ndarray
+        Sign of βᵢ where it has one: the α of problem (1) is sign ∘ β. Not used if `split`.
+    total : ndarray
+        Right-hand sides of the equality rows: none, one or two.
+    tube : float or ndarray
+    ridge : ndarray or None
+        Zero if None.
+    split : bool
+        Whether problem (1) has two variables for every sample, α and α*, with β = α − α*.
+    group : ndarray or None
+        Equality row of every variable; None: all belong to the first row, if there is one.
+    row_factors : tuple of float
+        Factors by which (1) multiplies the equality rows. −1 makes the coefficients of a row of negative variables
+        positive.
+    """
+
+    target: Array
+    lower: Array
+    upper: Array
+    sign: Array
+    total: Array
+    tube: float | Array = 0.0
+    ridge: Array | None = None
+    split: bool = False
+    group: NDArray[np.int8] | None = None
+    row_factors: tuple[float, ...] = (1.0, 1.0)
+
+    def variables(self) -> tuple[Array, Array, Array, Array]:
+        """Return (sign, linear, lower, upper) of every signed variable, those of α before those of −α*."""
+        if not self.split:
+            return self.sign, 0.0 - self.target, self.lower, self.upper
+        zero = np.zeros_like(self.upper)
+        return (
+            np.repeat([1.0, -1.0], self.target.shape[-1]),
+            np.concatenate([self.tube - self.target, -(self.tube + self.target)], axis=-1),
+            np.concatenate([zero, self.lower], axis=-1),
+            np.concatenate([self.upper, zero], axis=-1),
+        )
+
+    def problem(self, access: Access) -> Problem:
+        """Return the kernel form, problem (1)."""
+        sign, linear, lower, upper = self.variables()
+        factors = np.array(self.row_factors[: len(self.total)])
+        if self.group is not None:
+            rows = group_rows(self.group, sign, factors)
+        else:
+            rows = sign[None, :] if len(self.total) else np.empty((0, len(sign)))
+        term = None
+        if self.ridge is not None and self.ridge.any():
+            term = Diagonal(np.tile(self.ridge, 2) if self.split else self.ridge)
+        return unsigned_problem(access, sign, linear, lower, upper, rows, factors * self.total, term)
+
+
+def unsigned_problem(
+    access: Access,
+    sign: Array,
+    linear: Array,
+    lower: Array,
+    upper: Array,
+    rows: Array,
+    total: Array,
+    term: Separable | None = None,
+) -> Problem:
+    """Return problem (1) in α = sign ∘ β from the linear term and the bounds of β."""
+    first, second = sign * lower, sign * upper
+    # adding zero turns −0.0, the product of a zero bound and a negative sign, into 0.0
+    low, high = np.minimum(first, second) + 0.0, np.maximum(first, second) + 0.0
+    return Problem(Quadratic(access, sign), sign * linear, rows, total, low, high, term)
+
+
+def group_rows(group: NDArray[np.int8], sign: Array, factors: Array) -> Array:
+    """Return the equality rows in α: factor · Σ_{v ∈ g} βᵥ for every group g."""
+    rows = np.empty((len(factors), len(sign)))
+    for g, factor in enumerate(factors):
+        rows[g] = np.where(group == g, factor * sign, 0.0)
+    return rows

@@ -30,7 +30,7 @@ from hinge.paths.engine import WHOLE_MATRIX_SHARE, Engine, Progress, path_access
 from hinge.paths.piecewise import PiecewisePath, check_rows
 from hinge.paths.regularization import check_training_rows
 from hinge.problems import Array, Certificate, Status, certify
-from hinge.problems.dual import between
+from hinge.problems.dual import between, parametric_problem
 from hinge.ranking.ndcg import ndcg_path
 from hinge.ranking.queries import check_queries, check_query_weight, check_relevance, make_pairs
 from hinge.solvers import PairDescent
@@ -278,7 +278,7 @@ def follow(
     if not np.isfinite(base.diagonal()).all():
         raise ValueError("kernel values of these data are not finite: they overflow. Scale the data")
     access = PairAccess(base, pairs.first, pairs.second, pairs.block_starts)
-    parametric = replace(pairs, cost=cost).dual().parametric()
+    parametric = parametric_problem(replace(pairs, cost=cost).dual())
     features = open_access(kernel, X) if isinstance(kernel, Linear) else base  # descent needs no matrix then
     problem = parametric.problem(PairAccess(features, pairs.first, pairs.second, pairs.block_starts), 0.0)
     start = PairDescent(tol=START_TOL).solve(problem, control=control.without_callback())

@@ -14,7 +14,7 @@ from hinge.formulations import CSVC
 from hinge.kernels import Access, cache_bytes
 from hinge.paths.engine import Engine, polished_start
 from hinge.problems import Array, ParametricProblem, Status
-from hinge.problems.dual import between, constant
+from hinge.problems.dual import between, constant, parametric_problem
 
 #: Gain of a switch, relative to the objective, up to which it is attributed to rounding errors and not made.
 MIN_RELATIVE_GAIN = 1e-10
@@ -95,7 +95,7 @@ class Transduction:
     def _parametric(up: Array, down: Array) -> ParametricProblem:
         """Return the problem with a variable for each sample and label, and costs that are linear functions of θ."""
         labels = np.repeat([1.0, -1.0], up.shape[1])
-        return CSVC(labels, np.concatenate([up, down], axis=1)).dual().parametric()
+        return parametric_problem(CSVC(labels, np.concatenate([up, down], axis=1)).dual())
 
     # ---- the current solution ---------------------------------------------------------------------------------
 
