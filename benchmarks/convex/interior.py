@@ -250,7 +250,8 @@ def gap(problem, alpha):
 
 
 def solve_by_piqp(problem, runs=1):
-    Q, A = np.asfortranarray(problem.Q.to_dense()), np.asfortranarray(problem.A)
+    rows = np.arange(problem.size)
+    Q, A = np.asfortranarray(problem.Q.block(rows, rows)), np.asfortranarray(problem.A)
     solver = piqp.DenseSolver()
     solver.settings.verbose = False
 
@@ -265,7 +266,8 @@ def solve_by_clarabel(problem, runs=1):
     """Solve min ½vᵀKv + pᵀα,  v = Eα,  Aα = d,  l ≤ α ≤ u for regression; without v if a sample has one variable."""
     Q, size, n = problem.Q, problem.size, problem.Q.n
     if Q.slots == 1:
-        P, q, rows = sparse.csc_matrix(Q.to_dense()), problem.p, sparse.csc_matrix(problem.A)
+        dense = Q.block(np.arange(size), np.arange(size))
+        P, q, rows = sparse.csc_matrix(dense), problem.p, sparse.csc_matrix(problem.A)
     else:
         K = Q.access.block(np.arange(n), np.arange(n))
         P = sparse.block_diag([sparse.csc_matrix((size, size)), K]).tocsc()

@@ -127,7 +127,7 @@ def test_time_limit_of_zero_returns_a_feasible_point(name):
     solution = changed(DECOMPOSITION[name], max_time=0.0).solve(problem)
     assert solution.status is Status.TIME_LIMIT
     assert np.all((solution.alpha >= problem.lower) & (solution.alpha <= problem.upper))
-    assert np.abs(problem.excess(solution.alpha)).max() <= 1e-9 * max(1.0, np.abs(solution.alpha).sum())
+    assert np.abs(problem.equality_residual(solution.alpha)).max() <= 1e-9 * max(1.0, np.abs(solution.alpha).sum())
 
 
 @every_decomposition

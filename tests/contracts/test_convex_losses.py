@@ -111,7 +111,7 @@ def contract(name):
             assert solution.status is Status.SOLVED
             assert np.all((solution.alpha >= problem.lower) & (solution.alpha <= problem.upper))
             size = max(1.0, np.abs(solution.alpha).max())
-            assert np.abs(problem.excess(solution.alpha)).max(initial=0.0) <= 1e-10 * len(K) * size
+            assert np.abs(problem.equality_residual(solution.alpha)).max(initial=0.0) <= 1e-10 * len(K) * size
             expansion = formulation.recover(*solution.point)
             proof = formulation.certified_problem(DirectAccess(Precomputed(), K))
             certificate = certify(proof, *formulation.dual_point(expansion))

@@ -130,7 +130,7 @@ def test_time_limit_of_zero_returns_a_feasible_point(name):
     assert time.monotonic() - began < 10.0
     assert solution.status is Status.TIME_LIMIT
     assert np.all((solution.alpha >= problem.lower) & (solution.alpha <= problem.upper))
-    assert np.abs(problem.excess(solution.alpha)).max() <= 1e-9 * max(1.0, np.abs(solution.alpha).sum())
+    assert np.abs(problem.equality_residual(solution.alpha)).max() <= 1e-9 * max(1.0, np.abs(solution.alpha).sum())
 
 
 @every_long

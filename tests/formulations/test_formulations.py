@@ -12,7 +12,7 @@ from hinge.formulations import BALANCES, CSVC, SVR, NuSVC, NuSVR, OneClass, equi
 from hinge.kernels import RBF, Precomputed, open_access
 from hinge.problems import certify
 from hinge.solvers import SMO
-from reference.qp import solve_with_clarabel
+from reference.qp import dense_matrix, solve_with_clarabel
 from solvers.cases import MACHINES, formulation
 
 every_machine = pytest.mark.parametrize("name", MACHINES)
@@ -40,7 +40,7 @@ def random_point(problem, rng):
 
 
 def clarabel(problem):
-    Q = problem.Q.to_dense()
+    Q = dense_matrix(problem.Q)
     return solve_with_clarabel(Q, problem.p, problem.A, problem.d, problem.lower, problem.upper)
 
 
@@ -317,7 +317,7 @@ class TestWithoutBias:
         ours = problem.value(solution.alpha)
         optimum = clarabel(problem)
         assert ours == pytest.approx(optimum.value, abs=optimum.error + 1e-9 * abs(optimum.value))
-        slow = projected_gradient(problem.Q.to_dense(), problem.p, problem.lower, problem.upper, steps=4000)
+        slow = projected_gradient(dense_matrix(problem.Q), problem.p, problem.lower, problem.upper, steps=4000)
         assert ours == pytest.approx(problem.value(slow), rel=1e-8)
         beta = problem.Q.coefficients
         np.testing.assert_allclose(beta(solution.alpha), beta(slow), atol=1e-3)

@@ -23,6 +23,11 @@ class Optimum:
     mu: np.ndarray
 
 
+def dense_matrix(Q):
+    """All of the matrix Q of problem (1)."""
+    return Q.block(np.arange(Q.size), np.arange(Q.size))
+
+
 def solve_with_clarabel(Q, p, A, d, lower, upper, fold=None, tol=1e-11, rounds=4):
     """Interior-point solution.  With `fold` (n × N) the quadratic form is foldᵀ Q fold, and Q is n × n.
 

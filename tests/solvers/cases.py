@@ -10,7 +10,7 @@ import numpy as np
 from hinge import formulations
 from hinge.kernels import RBF, DirectAccess, FunctionKernel, Linear, open_access
 from hinge.problems import Problem, Quadratic, certify
-from reference.qp import solve_with_clarabel
+from reference.qp import dense_matrix, solve_with_clarabel
 
 MACHINES = ("CSVC", "NuSVC", "SVR", "NuSVR", "OneClass", "CSVC without bias", "SVR without bias")
 
@@ -77,7 +77,7 @@ def assert_feasible(problem, alpha):
 def clarabel(problem):
     """The optimum by other people's code."""
     return solve_with_clarabel(
-        problem.Q.to_dense(), problem.p, problem.A, problem.d, problem.lower, problem.upper
+        dense_matrix(problem.Q), problem.p, problem.A, problem.d, problem.lower, problem.upper
     )
 
 

@@ -147,7 +147,7 @@ def certify(
         residual = residual + multiplier * row
 
     gap, unbounded = _gap(problem, alpha, residual)
-    slope = residual if problem.term is None else residual + (problem.slope(alpha, gradient) - gradient)
+    slope = residual if problem.term is None else residual + (problem.objective_gradient(alpha, gradient) - gradient)
     violation = float(np.maximum.reduce(_violations(alpha, slope, problem.lower, problem.upper), initial=0.0))
     infeasibility = float(np.maximum(_infeasibility(problem, alpha), unbounded))
     value = 0.5 * float(np.einsum("i,i->", alpha, gradient + problem.p))
@@ -191,13 +191,13 @@ def _certify_together(
     first = np.concatenate([[0], np.cumsum([problem.size for problem in problems])[:-1]])
     alpha, gradient = (np.concatenate([point[k] for point in points]) for k in (0, 2))
     lower, upper, p = (np.concatenate([getattr(each, name) for each in problems]) for name in ("lower", "upper", "p"))
-    residual = np.concatenate([each.reduced(g, mu) for each, (_, mu, g) in zip(problems, points, strict=True)])
+    residual = np.concatenate([each.reduced_gradient(g, mu) for each, (_, mu, g) in zip(problems, points, strict=True)])
 
     gap = np.add.reduceat(residual * (alpha - np.where(residual > 0, lower, upper)), first)
     dual = -0.5 * np.add.reduceat(alpha * (gradient + p), first)
     violation = np.maximum.reduceat(_violations(alpha, residual, lower, upper), first)
     boxes = np.maximum.reduceat(np.maximum(lower - alpha, alpha - upper), first)
-    rows = [np.abs(each.excess(a)) for each, (a, _, _) in zip(problems, points, strict=True)]
+    rows = [np.abs(each.equality_residual(a)) for each, (a, _, _) in zip(problems, points, strict=True)]
     infeasibility = [np.maximum.reduce(row, initial=max(box, 0.0)) for row, box in zip(rows, boxes, strict=True)]
     return [
         Certificate.of(d, g, kkt, float(off), mu, convex)
@@ -224,7 +224,7 @@ def _certify_pairs(
     closed = np.isfinite(towards)
     gap = float(np.sum(residual[closed] * ((alpha - towards) + remainder[0])[closed]))
     unbounded = float(np.max(np.abs(residual[~closed]), initial=0.0))
-    missing = np.max(np.abs(double_double.excess(problem, (alpha, remainder[0]))), initial=0.0)
+    missing = np.max(np.abs(double_double.equality_residual(problem, (alpha, remainder[0]))), initial=0.0)
     boxes = np.maximum((problem.lower - alpha) - remainder[0], (alpha - problem.upper) + remainder[0])
     infeasibility = float(np.max(boxes, initial=max(float(missing), unbounded)))
     violation = float(np.maximum.reduce(_violations(alpha, residual, problem.lower, problem.upper), initial=0.0))

@@ -78,7 +78,7 @@ def residual(problem: Problem, K: Array, alpha: Pair, mu: Pair) -> tuple[Array, 
     return gradient[0], reduced[0] + reduced[1]
 
 
-def excess(problem: Problem, alpha: Pair) -> Array:
+def equality_residual(problem: Problem, alpha: Pair) -> Array:
     """Return Aα − d, rounded once at the end."""
     if not len(problem.d):
         return np.zeros(0)

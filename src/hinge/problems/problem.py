@@ -81,11 +81,6 @@ class Quadratic:
         self.access.gram.fill(K)
         return K
 
-    def to_dense(self) -> Array:
-        """Return all of Q, for small problems."""
-        everything = np.arange(self.size)
-        return self.block(everything, everything)
-
 
 @dataclass(frozen=True)
 class Problem:
@@ -136,17 +131,17 @@ class Problem:
         smooth = 0.5 * dot(alpha, gradient + self.p)
         return smooth if self.term is None else smooth + float(np.sum(self.term.value(alpha)))
 
-    def slope(self, alpha: Array, gradient: Array | None = None) -> Array:
+    def objective_gradient(self, alpha: Array, gradient: Array | None = None) -> Array:
         """Return Qα + p + h'(α), the gradient of the objective."""
         gradient = self.gradient(alpha) if gradient is None else gradient
         return gradient if self.term is None else gradient + self.term.gradient(alpha)
 
-    def reduced(self, slope: Array, mu: Array) -> Array:
-        """Return slope + Aᵀμ."""
-        out = slope
+    def reduced_gradient(self, gradient: Array, mu: Array) -> Array:
+        """Return gradient + Aᵀμ."""
+        reduced = gradient
         for row, multiplier in zip(self.A, mu, strict=True):
-            out = out + multiplier * row
-        return out
+            reduced = reduced + multiplier * row
+        return reduced
 
     def sample_diagonal(self) -> Array:
         """Return the diagonal term d of every sample, if h is one and all variables of a sample have the same dᵥ."""
@@ -162,7 +157,7 @@ class Problem:
             )
         return np.asarray(parts[0], dtype=np.float64)
 
-    def excess(self, alpha: Array) -> Array:
+    def equality_residual(self, alpha: Array) -> Array:
         """Return Aα − d."""
         return np.array([dot(row, alpha) for row in self.A], dtype=np.float64) - self.d
 

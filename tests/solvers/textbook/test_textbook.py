@@ -36,6 +36,7 @@ from hinge.solvers import (
 )
 from hinge.solvers.run_log import RunLog
 from hinge.solvers.textbook.lagrangian import _FixedPointIteration
+from reference.qp import dense_matrix
 
 SMOOTH = {
     "squared hinge": SquaredHinge(),
@@ -162,7 +163,7 @@ def test_lagrangian_converges_at_the_rate_of_theorem_10_7(loss):
     """‖Q(α − ᾱ)‖ falls by ‖1 − γQ⁻¹‖ or more in every iteration (variables scaled to a ridge of one)."""
     posed = problem(loss, bias=False, C=2.0)
     d = posed.term.d
-    Q = posed.Q.to_dense() / np.sqrt(np.outer(d, d)) + np.eye(posed.size)
+    Q = dense_matrix(posed.Q) / np.sqrt(np.outer(d, d)) + np.eye(posed.size)
     solution = np.sqrt(d) * InteriorPoint(tol=1e-12).solve(posed).alpha
     rate = np.linalg.norm(np.eye(posed.size) - 1.9 * np.linalg.inv(Q), 2)
     assert rate < 1
@@ -348,7 +349,7 @@ def test_turns_are_those_of_the_formula(loss, flat):
     d, row = rng.uniform(0, 0.1, posed.size) * (not flat), posed.A[0]
     curvature = np.tile(np.diagonal(K), posed.Q.slots) + d
     group, mu, order = np.zeros(posed.size, dtype=np.int8), np.array([0.3]), rng.permutation(n)[:20]
-    missing = posed.excess(alpha)
+    missing = posed.equality_residual(alpha)
     expected = turns_by_hand(K, posed, d, row, curvature, group, mu, 0.2, 1.3, order, alpha, missing)
     f, change = K @ posed.Q.coefficients(alpha), np.zeros(n)
     before = posed.Q.coefficients(alpha)

@@ -67,7 +67,7 @@ class Iterate:
         self.x, self.mu, self.gradient = x, mu, self.gradient_at(x)
         self.s = np.where(self.has_lower, x - problem.lower, 1.0)
         self.t = np.where(self.has_upper, problem.upper - x, 1.0)
-        r = problem.slope(x, self.gradient) + mu @ problem.A
+        r = problem.objective_gradient(x, self.gradient) + mu @ problem.A
         self.z = np.where(self.has_lower & (self.s == 0), np.maximum(r, 0.0), 0.0)
         self.w = np.where(self.has_upper & (self.t == 0), np.maximum(-r, 0.0), 0.0)
         self._set_scales()
@@ -96,7 +96,7 @@ class Iterate:
         self.mu = np.zeros(len(problem.d))
         self.gradient = self.gradient_at(self.x)
         self._set_scales()
-        slope = problem.slope(self.x, self.gradient)
+        slope = problem.objective_gradient(self.x, self.gradient)
         mean_slack = float(np.mean(self.smallest_slack()[self.movable])) if self.movable.any() else 1.0
         product = INITIAL_COMPLEMENTARITY * (float(np.mean(np.abs(slope))) or 1.0) * mean_slack
         self.z = np.where(self.has_lower, np.maximum(slope, 0.0) + product / self.s, 0.0)
@@ -148,7 +148,7 @@ class Iterate:
     def residuals(self) -> tuple[Array, Array]:
         """Residuals of dual and of primal feasibility."""
         problem = self.problem
-        slope = problem.slope(self.x, self.gradient)
+        slope = problem.objective_gradient(self.x, self.gradient)
         dual = -(slope + self.mu @ problem.A - self.z + self.w)
         return np.where(self.movable, dual, 0.0), problem.d - problem.A @ self.x
 

@@ -165,7 +165,7 @@ class LowRankInteriorPoint(Solver):
         fixed, history, iterations = np.ones(problem.Q.n, dtype=bool), None, 0
         for _ in range(MAX_FIXING_ATTEMPTS):
             gradient = problem.gradient(alpha)
-            r = problem.reduced(gradient, optimal_offset(problem, alpha, gradient))
+            r = problem.reduced_gradient(gradient, optimal_offset(problem, alpha, gradient))
             fixed &= fixable_samples(problem, alpha, r)
             part = fix_samples(problem, fixed, r)
             if part is None:

@@ -90,7 +90,7 @@ class LowRankIterate:
     def _residuals(self) -> tuple[Array, Array]:
         """Residuals of dual and of primal feasibility."""
         A, d = self.problem.A, self.problem.d
-        dual = -(self.problem.slope(self.alpha, self.gradient) + self.mu @ A - self.z + self.w)
+        dual = -(self.problem.objective_gradient(self.alpha, self.gradient) + self.mu @ A - self.z + self.w)
         return np.where(self.movable, dual, 0.0), d - A @ self.alpha
 
     def _gap(self) -> tuple[float, float]:

@@ -149,7 +149,8 @@ class ProximalNewton:
         The gap is infinite where a row without free variables is not met.
         """
         problem, x = self.problem, self.centre
-        if np.any(np.abs(problem.excess(x)) > FEASIBLE * (np.abs(problem.A) @ np.abs(x) + np.abs(problem.d))):
+        residual = np.abs(problem.equality_residual(x))
+        if np.any(residual > FEASIBLE * (np.abs(problem.A) @ np.abs(x) + np.abs(problem.d))):
             return np.inf, np.inf, 0.0, 0.0
         lower, upper = problem.lower, problem.upper
         gradient = problem.Q.spread(self.f) + problem.p
@@ -214,7 +215,7 @@ class ProximalNewton:
     def _cut(self, x: Array, free: Mask) -> Mask | None:
         """The free variables outside of their boxes, if cutting them off is seen in a row."""
         problem = self.problem
-        missing = np.abs(problem.excess(self._inside(x)))
+        missing = np.abs(problem.equality_residual(self._inside(x)))
         if not np.any(missing > MET * (np.abs(problem.A) @ np.abs(x) + np.abs(problem.d))):
             return None
         outside: Mask = free & ((x < problem.lower) | (x > problem.upper))

@@ -58,7 +58,7 @@ def polish(
         idle = ~np.any(problem.A[:, index] != 0, axis=1)  # rows without a free variable have a choice of multipliers
         if idle.any():
             mu[idle] = optimal_offset(problem, point, slope)[idle]
-        residual = problem.reduced(slope, mu)
+        residual = problem.reduced_gradient(slope, mu)
         outside = moved != inside
         wrong = ~free & _pushed_inside(problem, point, residual, noise)
         if not outside.any() and not wrong.any():
@@ -75,7 +75,7 @@ def polish(
                 return None
             supposed, slope = slope, problem.gradient(point)
             confirmed = np.max(np.abs(slope - supposed)[index], initial=0.0) <= 100 * noise and not np.any(
-                ~free & _pushed_inside(problem, point, problem.reduced(slope, mu), noise)
+                ~free & _pushed_inside(problem, point, problem.reduced_gradient(slope, mu), noise)
             )
             if not confirmed:  # the slope was not exact: that of rows in single precision, or of many rounds
                 if refreshes == MAX_IDLE:
@@ -160,7 +160,7 @@ def _solve(
     system = np.zeros((size + len(rows), size + len(rows)))
     system[:size, :size] = problem.Q.block(index, index)
     system[:size, size:], system[size:, :size] = rows.T, rows
-    right = np.concatenate([-slope[index], -problem.excess(point)[used]])
+    right = np.concatenate([-slope[index], -problem.equality_residual(point)[used]])
     here = np.concatenate([point[index], np.zeros(len(rows))])
     answer = _symmetric_solve(system, right)
     if answer is None:

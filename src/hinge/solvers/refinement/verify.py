@@ -31,7 +31,7 @@ def borne_out(problem: Problem, solution: Solution, tol: float) -> Solution:
     """
     if solution.status is not Status.SOLVED:
         return solution
-    force = -problem.reduced(problem.slope(solution.alpha, solution.gradient), solution.mu)
+    force = -problem.reduced_gradient(problem.objective_gradient(solution.alpha, solution.gradient), solution.mu)
     met = kkt_violation(problem, solution.alpha, force) <= 1.01 * tol
     if not met and solution.polished:
         met = relative_gap(problem, solution, force) <= tol
