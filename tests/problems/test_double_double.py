@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hinge.problems import Diagonal, Problem, Quadratic, certify
-from hinge.problems.double_double import add, excess, product, residual, slices, two_sum
+from hinge.problems.double_double import add, equality_residual, product, residual, slices, two_sum
 
 
 @given(st.floats(-1e100, 1e100), st.floats(-1e100, 1e100))
@@ -68,7 +68,7 @@ def test_residual_and_excess_of_pairs():
         s = Fraction(sign[v])
         exact = s * f[v % 6] + Fraction(problem.p[v]) + s * m[0] + m[1]
         assert abs(Fraction(r[v]) - exact) <= abs(exact) * Fraction(1, 10**15) + Fraction(1, 10**28)
-    found = excess(problem, alpha)
+    found = equality_residual(problem, alpha)
     assert found[0] == pytest.approx(float(sum(Fraction(s) * v for s, v in zip(sign, x, strict=True))), rel=1e-15)
     assert found[1] == pytest.approx(float(sum(x) - 3), rel=1e-15)
     for a, b in zip(add(alpha, alpha)[0] / 2, alpha[0], strict=True):

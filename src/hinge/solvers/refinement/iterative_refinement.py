@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from hinge.problems import Array, Problem
-from hinge.problems.double_double import Pair, add, excess, residual
+from hinge.problems.double_double import Pair, add, equality_residual, residual
 from hinge.solvers.refinement.crossover import turn_of
 
 #: Corrections, and those without a gain after which there is none.
@@ -45,7 +45,7 @@ def refine(problem: Problem, K: Array, alpha: Array, mu: Array, tol: float) -> R
     best: Refined | None = None
     for _ in range(MAX_ROUNDS):
         gradient, r = residual(problem, K, x, m)
-        missing = excess(problem, x)
+        missing = equality_residual(problem, x)
         value = problem.value(x[0], gradient)
         here = Refined(x, m, _gap(problem, x, r) + float(np.abs(m[0]) @ np.abs(missing)), value)
         idle = 0 if best is None or here.gap < 0.5 * best.gap else idle + 1
