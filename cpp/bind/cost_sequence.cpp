@@ -19,8 +19,8 @@ void require(bool condition, const char* message) {
 }
 
 // Problem p has the samples start[p] … start[p + 1] − 1 of `samples`.  Its slots · n values of linear, lower and upper
-// begin at slots · start[p], its m × n coefficients at m · start[p].  Tables have one row per problem and one column per
-// cost.
+// begin at slots · start[p], its m × n coefficients at m · start[p].  Tables have one row per problem and one column
+// per cost.
 void solve(const Gram& gram, const Vector<const std::int32_t>& samples, const Vector<const std::int64_t>& start,
            const Vector<const double>& linear, const Vector<const double>& lower, const Vector<const double>& upper,
            std::size_t slots, const Vector<const std::int64_t>& max_iterations, const Vector<const double>& costs,

@@ -123,7 +123,7 @@ double multiplier(const Vector<const double>& row, const Vector<const double>& a
 
 void decomposition(nb::module_& m) {
   nb::class_<WorkingSetProblem>(m, "WorkingSetProblem",
-                                "A problem over all samples of a kernel matrix or some of them; beta is updated in place.")
+                                "A problem over all or some samples of a kernel matrix; beta is updated in place.")
       .def(nb::new_([](std::optional<Vector<const std::int32_t>> samples, Vector<const double> linear,
                        Vector<const double> lower, Vector<const double> upper, Vector<const std::int8_t> group,
                        std::size_t slots, Vector<double> beta, bool double_rows, std::int64_t max_iterations,

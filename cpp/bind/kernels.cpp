@@ -237,7 +237,8 @@ void kernels(nb::module_& m) {
           "threads"_a = 1, "Whether all stored values are finite.")
       .def_prop_ro("address", &address, "Address of the first value.");
 
-  nb::class_<Gram>(m, "Gram", "A kernel matrix: computed from samples, stored, or computed by a Python function row by row.")
+  nb::class_<Gram>(m, "Gram",
+                   "A kernel matrix: computed from samples, stored, or computed by a Python function row by row.")
       .def_static(
           "of",
           [](const Samples& samples, const KernelFunction& kernel) {

@@ -1,4 +1,5 @@
-// module.cpp: hinge._core.native.  Bindings convert arguments and results and release the GIL; they contain no algorithm.
+// module.cpp: hinge._core.native.  Bindings convert arguments and results and release the GIL; they contain no
+// algorithm.
 #include "bind.hpp"
 
 NB_MODULE(native, m) {

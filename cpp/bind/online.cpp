@@ -162,7 +162,8 @@ void online(nb::module_& m) {
   def_array(summary, "beyond", &OnlineSummary::beyond);
   summary.def_ro("largest", &OnlineSummary::largest);
 
-  nb::class_<OnlineRecord> state(m, "OnlineState", "The complete state of an online learner.  See OnlineState in online.hpp.");
+  nb::class_<OnlineRecord> state(m, "OnlineState",
+                                 "The complete state of an online learner.  See OnlineState in online.hpp.");
   def_array(state, "vectors", &OnlineRecord::vectors);
   def_array(state, "coefficients", &OnlineRecord::coefficients);
   def_array(state, "norms", &OnlineRecord::norms);
@@ -187,13 +188,13 @@ void online(nb::module_& m) {
       .def_ro("head", &OnlineRecord::head);
 
   nb::class_<Learner>(m, "OnlineLearner", "Stochastic gradient descent in feature space.  See online.hpp.")
-      .def(nb::init<const KernelFunction&, const std::string&, double, double, double, double, double, bool, std::size_t,
-                    std::size_t, std::size_t>(),
+      .def(nb::init<const KernelFunction&, const std::string&, double, double, double, double, double, bool,
+                    std::size_t, std::size_t, std::size_t>(),
            "kernel"_a, "loss"_a, "rate"_a, "power"_a, "regularization"_a, "nu"_a, "level"_a, "offset"_a, "budget"_a,
            "features"_a, "outputs"_a)
       .def("learn", &Learner::learn, "samples"_a, "target"_a.noconvert(), "before"_a.noconvert(),
-           "Learn the samples in order and write their values before each step to `before`.  Returns the number of samples "
-           "learned: fewer than all if the next one overflows.")
+           "Learn the samples in order and write their values before each step to `before`.  Returns the number of "
+           "samples learned: fewer than all if the next one overflows.")
       .def("learn_one", &Learner::learn_one, "x"_a, "target"_a,
            "Learn one sample and return its values before the step, or None if it overflows.")
       .def("decide_one", &Learner::decide_one, "x"_a, "The decision values of one sample.")

@@ -161,7 +161,8 @@ class PathFollower {
 void paths(nb::module_& m) {
   nb::class_<PathSnapshot>(m, "PathSnapshot", "The state of an ActiveSet.");
 
-  nb::class_<PathColumns> record(m, "PathRecord", "The segments of a piecewise linear path.  See PathRecord in path.hpp.");
+  nb::class_<PathColumns> record(m, "PathRecord",
+                                 "The segments of a piecewise linear path.  See PathRecord in path.hpp.");
   def_array(record, "start", &PathColumns::start);
   def_array(record, "stop", &PathColumns::stop);
   def_array(record, "mu", &PathColumns::mu);

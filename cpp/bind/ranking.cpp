@@ -57,7 +57,8 @@ PairRun pair_descent(const Gram& gram, const Samples* samples, const Vector<cons
   if (cost.size() != m || alpha.size() != m) throw std::invalid_argument("cost and alpha need one entry per pair");
   if (ridge.size() != 0 && ridge.size() != m)
     throw std::invalid_argument("ridge needs one entry per pair, or must be empty");
-  bool valid = block.size() > 0 && block.data()[0] == 0 && block.data()[block.size() - 1] == static_cast<std::int64_t>(m);
+  bool valid = block.size() > 0 && block.data()[0] == 0 &&
+               block.data()[block.size() - 1] == static_cast<std::int64_t>(m);
   for (std::size_t b = 1; b < block.size(); ++b) valid = valid && block.data()[b] >= block.data()[b - 1];
   if (!valid) throw std::invalid_argument("block must ascend from 0 to the number of pairs");
   const hinge::Samples* linear = samples ? &samples->view : nullptr;

@@ -26,7 +26,8 @@ struct RunHistory {
 class PyRunControl final : public RunControl {
  public:
   explicit PyRunControl(nb::object control)
-      : control_(std::move(control)), callback_(control_.is_none() ? nb::none() : nb::object(control_.attr("callback"))),
+      : control_(std::move(control)),
+        callback_(control_.is_none() ? nb::none() : nb::object(control_.attr("callback"))),
         reports_(!callback_.is_none()) {}
 
   void record(const Snapshot& snapshot) override { snapshots_.push_back(snapshot); }
@@ -56,8 +57,8 @@ inline void check_signals() {
 
 // ---- records of runs ----
 //
-// The exception of a run refers to stack frames, and they may refer to the record: the garbage collector of Python must see
-// the reference from the record to the exception.
+// The exception of a run refers to stack frames, and they may refer to the record: the garbage collector of Python must
+// see the reference from the record to the exception.
 
 template <class Record>
 int traverse_error(PyObject* self, visitproc visit, void* arg) {

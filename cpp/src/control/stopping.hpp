@@ -74,8 +74,8 @@ class StopChecker {
 };
 
 // Detects a run that has reached the limits of floating-point arithmetic: neither the objective nor the violation
-// decreases.  Near the optimum a violation is worth less than the last digit of the objective long before it consists of
-// rounding errors, so both are observed.
+// decreases.  Near the optimum a violation is worth less than the last digit of the objective long before it consists
+// of rounding errors, so both are observed.
 class StallDetector {
  public:
   // Whether the objective has not decreased over the last `window` steps, beyond rounding.

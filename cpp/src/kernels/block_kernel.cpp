@@ -1,4 +1,4 @@
-// block_kernel.cpp: base quantities of one tile by products or row by row, then the kernel function.
+// block_kernel.cpp: dot products and distances of one tile, then the kernel function.
 #include "kernels/block_kernel.hpp"
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include "kernels/sparse_rows.hpp"
 
 namespace hinge {
+
 template <class T>
 BlockKernel<T>::BlockKernel(const Samples& x, RowList list_x, const Samples& z, RowList list_z,
                             const KernelFunction& function, const std::vector<double>& centre,
@@ -31,11 +32,11 @@ BlockKernel<T>::BlockKernel(const Samples& x, RowList list_x, const Samples& z, 
 
 template <class T>
 void BlockKernel<T>::load_x(Range rows) {
-  few_rows_ = rows.size() <= kFewRows && !sparse_z_ && !packed_z_;
+  unpacked_ = rows.size() <= kMaxUnpackedRows && !sparse_z_ && !packed_z_;
   if (sparse_z_ && same_samples_) {
     x_.load(*sparse_z_, rows);
   } else {
-    x_.load(rows, !few_rows_);
+    x_.load(rows, !unpacked_);
   }
 }
 
@@ -46,7 +47,7 @@ void BlockKernel<T>::load_z(Range rows) {
   if (sparse_z_) {
     load_sparse_z(rows);
   } else if (!packed_z_) {
-    z_.load(rows, !few_rows_);
+    z_.load(rows, !unpacked_);
   }
 }
 
@@ -61,15 +62,15 @@ void BlockKernel<T>::load_sparse_z(Range rows) {
   }
 }
 
-// One strip of Z against all strips of X, panel after panel of features.
+// Each strip of Z against all strips of X, one block of features at a time.
 template <class T>
 void BlockKernel<T>::products(Product product, const T* (PackedRows<T>::*part)(std::size_t) const, std::size_t first,
                               std::size_t count, T* out) const {
   constexpr std::size_t width = kStripZ<T>;
   const std::size_t strips = (count + kStripX - 1) / kStripX;
   const T* const x = (x_.*part)(first / kStripX);
-  for (std::size_t f = 0; f < features_; f += kPanel) {
-    const std::size_t d = std::min(kPanel, features_ - f);
+  for (std::size_t f = 0; f < features_; f += kFeatureBlock) {
+    const std::size_t d = std::min(kFeatureBlock, features_ - f);
     for (std::size_t s = 0; s * width < loaded_z_; ++s) {
       product(strips, d, x + f * kStripX, x_.strip_stride(),
               (packed_z().*part)(first_z_ / width + s) + f * width, f > 0, out + s * width, stride_);
@@ -88,7 +89,7 @@ void BlockKernel<T>::sparse_products(std::size_t first, std::size_t count, T* ou
 }
 
 template <class T>
-void BlockKernel<T>::by_rows(RowOperation<T, T>* operation, std::size_t first, std::size_t count,
+void BlockKernel<T>::row_operation(RowOperation<T, T>* operation, std::size_t first, std::size_t count,
                              T* out) const {
   for (std::size_t i = 0; i < count; ++i) {
     operation(x_.row(first + i), packed_z().row(first_z_), packed_z().row_stride(), packed_z().row_width(), nullptr,
@@ -112,7 +113,7 @@ void BlockKernel<T>::centred_products(std::size_t first, std::size_t count) cons
 
 template <class T>
 void BlockKernel<T>::squared_distances(std::size_t first, std::size_t count) const {
-  if (distances_ == Distances::by_differences)
+  if (distances_ == Distances::from_differences)
     return products(vector_ops().strips<T>().squared, &PackedRows<T>::centred, first, count, squared_.data());
   centred_products(first, count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -121,13 +122,13 @@ void BlockKernel<T>::squared_distances(std::size_t first, std::size_t count) con
   }
 }
 
-// The most frequent kernel in fewer passes.
+// The Gaussian kernel, in fewer passes over the tile.
 template <class T>
 const T* BlockKernel<T>::gaussian(std::size_t first, std::size_t count) const {
   const std::size_t m = padded(loaded_z_);
   const T scale = -static_cast<T>(function_.sharpness());
-  const bool by_norms = distances_ == Distances::by_norms;
-  if (by_norms) {
+  const bool from_norms = distances_ == Distances::from_norms;
+  if (from_norms) {
     centred_products(first, count);
   } else {
     squared_distances(first, count);
@@ -135,7 +136,7 @@ const T* BlockKernel<T>::gaussian(std::size_t first, std::size_t count) const {
   for (std::size_t i = 0; i < count; ++i) {
     T* const row = squared_.data() + i * stride_;
     std::fill(row + loaded_z_, row + m, T(0));
-    if (by_norms) {
+    if (from_norms) {
       vector_ops().array<T>().gaussian_from_dot(m, scale, x_.norms()[first + i], norms_z(), row, row);
     } else {
       vector_ops().array<T>().gaussian(m, scale, row, row);
@@ -145,7 +146,7 @@ const T* BlockKernel<T>::gaussian(std::size_t first, std::size_t count) const {
   return squared_.data();
 }
 
-// Row by row; a program of one leaf works in place.
+// Applies the kernel function row by row; a program with one leaf is evaluated in place.
 template <class T>
 void BlockKernel<T>::apply_function(T* result, std::size_t count) const {
   const std::size_t m = padded(loaded_z_);
@@ -168,10 +169,10 @@ void BlockKernel<T>::apply_function(T* result, std::size_t count) const {
 template <class T>
 const T* BlockKernel<T>::evaluate(std::size_t first, std::size_t count) {
   const RowOps<T, T>& rows = vector_ops().rows<T, T>();
-  if (function_.is_gaussian() && !few_rows_) return gaussian(first, count);
-  if (few_rows_) {
-    if (needs_.dot) by_rows(rows.dot, first, count, dot_.data());
-    if (needs_.squared) by_rows(rows.squared, first, count, squared_.data());
+  if (function_.is_gaussian() && !unpacked_) return gaussian(first, count);
+  if (unpacked_) {
+    if (needs_.dot) row_operation(rows.dot, first, count, dot_.data());
+    if (needs_.squared) row_operation(rows.squared, first, count, squared_.data());
   } else {
     if (needs_.dot && sparse_z_) {
       sparse_products(first, count, dot_.data());
@@ -180,7 +181,7 @@ const T* BlockKernel<T>::evaluate(std::size_t first, std::size_t count) {
     }
     if (needs_.squared) squared_distances(first, count);
   }
-  if (needs_.l1) by_rows(rows.l1, first, count, l1_.data());
+  if (needs_.l1) row_operation(rows.l1, first, count, l1_.data());
   T* const result = needs_.dot ? dot_.data() : needs_.squared ? squared_.data() : l1_.data();
   apply_function(result, count);
   return result;

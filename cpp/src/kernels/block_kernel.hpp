@@ -1,9 +1,9 @@
-// block_kernel.hpp: K(X, Z) block by block, by matrix products on packed samples.
-// A BlockKernel owns its buffers, one per thread: the packed rows of one task of X and of one block of Z (a
-// few megabytes, whatever the number of samples) and the values of one tile.
+// block_kernel.hpp: K(X, Z) in blocks, by matrix products of packed samples.
+// A BlockKernel, one per thread, owns its buffers: the packed rows of one task of X and of one block of Z (a few
+// megabytes for any number of samples) and the values of one tile.
 //
-// Squared distances are |x|² + |z|² - 2 x·z on data moved to a common centre.  The three are summed alike, so
-// the distance of equal rows is exactly 0, and a value depends on its own two rows only, not on the block.
+// Squared distances are |x|² + |z|² - 2 x·z of centred data.  The three terms are summed in the same order, so the
+// distance of equal rows is exactly 0, and a value depends on its two rows only, not on the block.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace hinge {
 
-// Memory on a vector boundary, not initialised.
+// Uninitialised memory, aligned for vectors.
 template <class T>
 class AlignedArray {
  public:
@@ -38,7 +38,7 @@ struct Range {
   std::size_t size() const { return last - first; }
 };
 
-// Which rows of a side take part, in which order: all of them, or those listed.
+// The rows of X or Z that take part, in order: all of them, or a list.
 class RowList {
  public:
   explicit RowList(std::size_t all) : size_(all) {}
@@ -57,24 +57,25 @@ std::vector<double> column_means(const Samples& samples);
 // The largest squared distance of a sample from the centre.
 double spread(const Samples& samples, const std::vector<double>& centre);
 
-// How squared distances are made: |x|² + |z|² - 2 x·z, or term by term.
-enum class Distances { by_norms, by_differences };
+// How squared distances are computed: |x|² + |z|² - 2 x·z, or as sums of squared differences.
+enum class Distances { from_norms, from_differences };
 
-// Float keeps gamma |x - z|² of centred data to about 1e-7 times gamma times their spread if it comes from norms, and
-// to 1e-7 times the square root of that, weighted with the kernel's value, if it comes from differences of rounded
-// features.  Is that enough?  The same 2e-6 of error in both cases.
-inline bool float_keeps(double gamma_times_spread, Distances distances = Distances::by_norms) {
-  return gamma_times_spread <= (distances == Distances::by_norms ? 16 : 1600);
+// Whether float determines gamma |x - z|² with an error of at most about 2e-6.  The error is about 1e-7 times
+// gamma · spread for distances from norms, and 1e-7 times its square root, weighted with the kernel value, for
+// distances from differences of rounded features.
+inline bool float_suffices(double gamma_times_spread, Distances distances = Distances::from_norms) {
+  return gamma_times_spread <= (distances == Distances::from_norms ? 16 : 1600);
 }
 
-// So few rows of X do not pay for packing Z into strips: their distances are summed from differences.
-inline constexpr std::size_t kFewRows = 4;
-inline constexpr std::size_t kPanel = 256;  // features of a product at a time: a strip of them stays in L1
+// Up to this many rows of X, Z is not packed into strips and distances are sums of squared differences.
+inline constexpr std::size_t kMaxUnpackedRows = 4;
+// features per pass of a product: a strip of them stays in the L1 cache
+inline constexpr std::size_t kFeatureBlock = 256;
 
-// How K(X, Z) is cut up; depends on the shapes only.
+// Division of K(X, Z) into tasks and blocks; depends on the shapes only.
 struct Blocking {
   Blocking(std::size_t rows_x, std::size_t features, std::size_t value_size);
-  static constexpr std::size_t kTile = 96;  // rows of X evaluated at a time: a multiple of kStripX
+  static constexpr std::size_t kTile = 96;  // rows of X evaluated at a time; a multiple of kStripX
   static constexpr std::size_t kMaxColumns = 256;
   std::size_t task;     // rows of X packed at a time
   std::size_t columns;  // rows of Z packed at a time, a power of two from kPad to kMaxColumns
@@ -83,17 +84,17 @@ struct Blocking {
 template <class T>
 class SparseRows;
 
-// Consecutive rows of one side (of its list) in the forms the kernel needs; what it does not need stays
-// empty.
+// Consecutive rows of X or Z (of its list) in the layouts that the kernel needs.
 template <class T>
 class PackedRows {
  public:
   PackedRows(const Samples& samples, RowList list, Needs needs, const std::vector<double>& centre,
              std::size_t strip, std::size_t capacity);
 
-  void load(const SparseRows<T>& sparse, Range rows);  // in panels, from the same samples shifted by the centre
-  void load(Range rows, bool in_strips);  // row by row instead if not in_strips; also, where l1 is needed
-  static std::size_t bytes(std::size_t rows, std::size_t features, Needs needs);  // of so many of them, about
+  // into panels; `sparse` has the same samples, shifted by the centre
+  void load(const SparseRows<T>& sparse, Range rows);
+  void load(Range rows, bool in_strips);  // into strips; into rows if not in_strips, or additionally if l1 is needed
+  static std::size_t bytes(std::size_t rows, std::size_t features, Needs needs);  // approximate memory
 
   std::size_t strip_stride() const { return strip_ * features_; }
   const T* plain(std::size_t strip) const { return plain_.data() + strip * strip_stride(); }
@@ -106,7 +107,7 @@ class PackedRows {
 
  private:
   void load_strips(Range rows);
-  bool in_panels() const { return strip_ == kPanelWidth<T>; }  // then the centre is a shift that dot products allow
+  bool in_panels() const { return strip_ == kPanelWidth<T>; }  // dot products are then unaffected by the centre
   void load_rows(Range rows);
 
   const Samples& samples_;
@@ -123,19 +124,19 @@ class PackedRows {
 template <class T>
 class BlockKernel {
  public:
-  // The kernel function, the samples, the centre and the sparse rows must outlive this.  With sparse rows, which are
-  // those of Z shifted by the centre, products are panels of X against them; without, strips against strips.  (If X and
-  // Z are the same samples, panels are made from them, too.)  Packed rows, if given, are all of list_z; without, every
-  // block of them is packed when it is loaded.
+  // The kernel function, the samples, the centre and the sparse rows must outlive this object.
+  // sparse_z: the rows of Z shifted by the centre; products are then panels of X against sparse rows, otherwise strips
+  // of X against strips of Z.  If X and Z are the same samples, panels are made from sparse_z as well.
+  // packed_z: all rows of list_z; if nullptr, every block is packed when it is loaded.
   BlockKernel(const Samples& x, RowList list_x, const Samples& z, RowList list_z, const KernelFunction& function,
               const std::vector<double>& centre, const Blocking& blocking, const SparseRows<T>* sparse_z = nullptr,
-              const PackedRows<T>* packed_z = nullptr, Distances distances = Distances::by_norms);
+              const PackedRows<T>* packed_z = nullptr, Distances distances = Distances::from_norms);
 
   void load_x(Range rows);
-  void load_z(Range rows);  // the first a multiple of Blocking::columns
+  void load_z(Range rows);  // rows.first must be a multiple of Blocking::columns
 
-  // K for rows [first, first + count) of what load_x loaded, first a multiple of Blocking::kTile and count at
-  // most that, and all that load_z loaded.  Rows are stride() apart; zeros fill the last vector of each.
+  // K for the rows [first, first + count) loaded by load_x and all rows loaded by load_z.  first must be a multiple of
+  // Blocking::kTile and count at most kTile.  Rows are stride() apart; the last vector of each is padded with zeros.
   const T* evaluate(std::size_t first, std::size_t count);
   std::size_t stride() const { return stride_; }
 
@@ -146,7 +147,7 @@ class BlockKernel {
   const PackedRows<T>& packed_z() const { return packed_z_ ? *packed_z_ : z_; }
   void load_sparse_z(Range rows);
   void sparse_products(std::size_t first, std::size_t count, T* out) const;
-  void by_rows(RowOperation<T, T>* operation, std::size_t first, std::size_t count, T* out) const;
+  void row_operation(RowOperation<T, T>* operation, std::size_t first, std::size_t count, T* out) const;
   const T* norms_z() const;
   void centred_products(std::size_t first, std::size_t count) const;
   void squared_distances(std::size_t first, std::size_t count) const;
@@ -164,8 +165,8 @@ class BlockKernel {
   const PackedRows<T>* const packed_z_;
   const Distances distances_;
   PackedRows<T> x_, z_;
-  std::size_t first_z_ = 0, loaded_z_ = 0;  // among the packed rows, and how many
-  bool few_rows_ = false;
+  std::size_t first_z_ = 0, loaded_z_ = 0;  // position among the packed rows, and number
+  bool unpacked_ = false;  // Z is read row by row: X has few rows
   AlignedArray<T> dot_, squared_, l1_, stack_;
 };
 

@@ -1,4 +1,4 @@
-// expansion.cpp: which way to go through K(X, Z), and what to do with its values: multiply or store.
+// expansion.cpp: choice of a method for K(X, Z), and consumers that multiply or store its values.
 #include "hinge/kernels/expansion.hpp"
 
 #include <algorithm>
@@ -16,9 +16,9 @@
 namespace hinge {
 namespace {
 
-constexpr std::size_t kPanelRows = 16;  // fewer rows of X do not fill a panel
+constexpr std::size_t kMinPanelRows = 16;  // fewer rows of X are not multiplied in panels, which they would not fill
 
-// The samples of Z that have a coefficient other than zero.
+// The samples of Z with a nonzero coefficient.
 std::vector<std::size_t> used_rows(Span<const double> coef, std::size_t m, std::size_t outputs) {
   std::vector<std::size_t> used;
   for (std::size_t j = 0; j < m; ++j) {
@@ -28,70 +28,71 @@ std::vector<std::size_t> used_rows(Span<const double> coef, std::size_t m, std::
   return used;
 }
 
-// Takes rows of kernel values and adds K coef to out.  In every run of columns only the outputs count that have a
-// coefficient there (of a one-against-one classifier: the pairs with that class); theirs are stored one output after
-// the other, filled up with zeros.
-class Multiply {
+// Receives rows of kernel values and adds K coef to out.  For every group of columns only the outputs with a nonzero
+// coefficient in the group are computed (for a one-vs-one classifier: the pairs with that class).  Their coefficients
+// are stored output by output, padded with zeros.
+class MultiplyConsumer {
  public:
-  Multiply(Span<const double> coef, RowList list, std::size_t outputs, Span<double> out) : outputs_(outputs), out_(out) {
-    for (std::size_t first = 0; first < list.size(); first += kRun) {
-      const std::size_t count = std::min(kRun, list.size() - first);
-      Run run{{}, padded(count), {}};
+  MultiplyConsumer(Span<const double> coef, RowList list, std::size_t outputs, Span<double> out) : outputs_(outputs),
+      out_(out) {
+    for (std::size_t first = 0; first < list.size(); first += kGroup) {
+      const std::size_t count = std::min(kGroup, list.size() - first);
+      Group group{{}, padded(count), {}};
       for (std::size_t c = 0; c < outputs; ++c) {
-        const std::size_t start = run.coef.size();
-        run.coef.resize(start + run.stride, 0.0);
+        const std::size_t start = group.coef.size();
+        group.coef.resize(start + group.stride, 0.0);
         bool used = false;
         for (std::size_t j = 0; j < count; ++j) {
           const double value = coef[list[first + j] * outputs + c];
-          run.coef[start + j] = value;
+          group.coef[start + j] = value;
           used = used || value != 0;
         }
         if (used) {
-          run.outputs.push_back(c);
+          group.outputs.push_back(c);
         } else {
-          run.coef.resize(start);
+          group.coef.resize(start);
         }
       }
-      runs_.push_back(std::move(run));
+      groups_.push_back(std::move(group));
     }
     std::fill(out.begin(), out.end(), 0.0);
   }
 
-  // values: K[i, first .. first + count), followed by zeros up to a multiple of kPad; no run begins within them.
+  // values: K[i, first .. first + count), followed by zeros up to a multiple of kPad.  The columns lie in one group.
   void take(std::size_t i, std::size_t first, std::size_t count, const float* values) const {
     alignas(kAlignment) double wide[Blocking::kMaxColumns];
     std::copy(values, values + padded(count), wide);
     take(i, first, count, wide);
   }
   void take(std::size_t i, std::size_t first, std::size_t count, const double* values) const {
-    double part[kTogether];
-    const Run& run = runs_[first / kRun];
-    for (std::size_t c = 0; c < run.outputs.size(); c += kTogether) {
-      const std::size_t some = std::min(kTogether, run.outputs.size() - c);
-      const double* const coef = run.coef.data() + c * run.stride + first % kRun;
-      vector_ops().rows_dd.dot(values, coef, run.stride, padded(count), nullptr, some, part);
-      for (std::size_t k = 0; k < some; ++k) out_[i * outputs_ + run.outputs[c + k]] += part[k];
+    double sums[kOutputsPerProduct];
+    const Group& group = groups_[first / kGroup];
+    for (std::size_t c = 0; c < group.outputs.size(); c += kOutputsPerProduct) {
+      const std::size_t outputs = std::min(kOutputsPerProduct, group.outputs.size() - c);
+      const double* const coef = group.coef.data() + c * group.stride + first % kGroup;
+      vector_ops().rows_dd.dot(values, coef, group.stride, padded(count), nullptr, outputs, sums);
+      for (std::size_t k = 0; k < outputs; ++k) out_[i * outputs_ + group.outputs[c + k]] += sums[k];
     }
   }
 
  private:
-  static constexpr std::size_t kTogether = 16;
-  static constexpr std::size_t kRun = Blocking::kMaxColumns;  // blocks of columns divide it
-  struct Run {
+  static constexpr std::size_t kOutputsPerProduct = 16;
+  static constexpr std::size_t kGroup = Blocking::kMaxColumns;  // columns; a multiple of all block widths
+  struct Group {
     std::vector<std::size_t> outputs;
     std::size_t stride;
     std::vector<double> coef;
   };
 
   const std::size_t outputs_;
-  std::vector<Run> runs_;
+  std::vector<Group> groups_;
   const Span<double> out_;
 };
 
-// The same for a few rows, for which a copy of the coefficients does not pay.
-class MultiplyFew {
+// The same for few rows of X, without a copy of the coefficients.
+class MultiplyFewRowsConsumer {
  public:
-  MultiplyFew(Span<const double> coef, RowList list, std::size_t outputs, Span<double> out)
+  MultiplyFewRowsConsumer(Span<const double> coef, RowList list, std::size_t outputs, Span<double> out)
       : coef_(coef), list_(list), outputs_(outputs), out_(out) {
     std::fill(out.begin(), out.end(), 0.0);
   }
@@ -114,9 +115,9 @@ class MultiplyFew {
 };
 
 template <class Out>
-class Store {
+class StoreConsumer {
  public:
-  Store(std::size_t m, Span<Out> out) : m_(m), out_(out) {}
+  StoreConsumer(std::size_t m, Span<Out> out) : m_(m), out_(out) {}
   template <class T>
   void take(std::size_t i, std::size_t first, std::size_t count, const T* values) const {
     Out* const to = out_.data() + i * m_ + first;
@@ -128,10 +129,10 @@ class Store {
   const Span<Out> out_;
 };
 
-// The same in float16.
-class StoreHalf {
+// Stores the values as float16.
+class StoreFloat16Consumer {
  public:
-  StoreHalf(std::size_t m, Span<Half> out) : m_(m), out_(out) {}
+  StoreFloat16Consumer(std::size_t m, Span<Half> out) : m_(m), out_(out) {}
   void take(std::size_t i, std::size_t first, std::size_t count, const float* values) const {
     skinny_loops().narrow(count, values, out_.data() + i * m_ + first);
   }
@@ -147,7 +148,7 @@ class StoreHalf {
 };
 
 template <class T, class Consumer>
-void by_blocks(const Samples& x, const Samples& z, RowList list, const KernelFunction& function,
+void evaluate_blocks(const Samples& x, const Samples& z, RowList list, const KernelFunction& function,
                const std::vector<double>& centre, const SparseRows<T>* sparse_z, const Consumer& consumer,
                const Parallel& parallel) {
   const std::size_t n = rows(x), m = list.size();
@@ -174,13 +175,13 @@ void by_blocks(const Samples& x, const Samples& z, RowList list, const KernelFun
 }
 
 template <class Consumer>
-void by_rows(const Samples& x, const Samples& z, RowList list, const KernelFunction& function,
+void evaluate_rows(const Samples& x, const Samples& z, RowList list, const KernelFunction& function,
              const Consumer& consumer, const Parallel& parallel) {
-  constexpr std::size_t height = 16, width = RowKernel::kColumns;
+  constexpr std::size_t height = 16, width = GatherKernel::kColumns;
   const std::size_t n = rows(x), m = list.size();
-  const SideNorms norms(z, function.needs());
+  const SampleNorms norms(z, function.needs());
   run_tasks((n + height - 1) / height, parallel, [&] {
-    return [&, kernel = RowKernel(x, z, list, function, norms)](std::size_t task, Poller& poller) mutable {
+    return [&, kernel = GatherKernel(x, z, list, function, norms)](std::size_t task, Poller& poller) mutable {
       for (std::size_t i = task * height; i < std::min(n, (task + 1) * height); ++i) {
         kernel.open(i);
         for (std::size_t j = 0; j < m; j += width) {
@@ -200,28 +201,28 @@ void evaluate(const Samples& x, const Samples& z, RowList list, const KernelFunc
   if (features(x) != features(z))
     throw std::invalid_argument("X and Z must have the same number of features");
   if (rows(x) == 0 || list.size() == 0) return;
-  if (rows(x) >= kPanelRows) {
+  if (rows(x) >= kMinPanelRows) {
     const std::vector<double> shift = sparsifying_shift(z, function.needs());
     if (!shift.empty() && precision == Precision::single && is_float32(x) && is_float32(z)) {
       const SparseRows<float> sparse_z(z, shift);
-      if (!function.needs().squared || float_keeps(function.sharpness() * sparse_z.spread()))
-        return by_blocks<float>(x, z, list, function, shift, &sparse_z, consumer, parallel);
+      if (!function.needs().squared || float_suffices(function.sharpness() * sparse_z.spread()))
+        return evaluate_blocks<float>(x, z, list, function, shift, &sparse_z, consumer, parallel);
     }
     if (!shift.empty()) {
       const SparseRows<double> sparse_z(z, shift);
-      return by_blocks<double>(x, z, list, function, shift, &sparse_z, consumer, parallel);
+      return evaluate_blocks<double>(x, z, list, function, shift, &sparse_z, consumer, parallel);
     }
   }
-  if (gather_is_cheaper(x, z)) return by_rows(x, z, list, function, consumer, parallel);
+  if (gather_is_cheaper(x, z)) return evaluate_rows(x, z, list, function, consumer, parallel);
 
-  const bool by_norms = function.needs().squared && rows(x) > kFewRows;
-  const std::vector<double> centre = by_norms ? column_means(z) : std::vector<double>{};
+  const bool from_norms = function.needs().squared && rows(x) > kMaxUnpackedRows;
+  const std::vector<double> centre = from_norms ? column_means(z) : std::vector<double>{};
   const bool floats = precision != Precision::full && is_float32(x) && is_float32(z) &&
-                      (!by_norms || float_keeps(function.sharpness() * spread(z, centre)));
+                      (!from_norms || float_suffices(function.sharpness() * spread(z, centre)));
   if (floats) {
-    by_blocks<float>(x, z, list, function, centre, nullptr, consumer, parallel);
+    evaluate_blocks<float>(x, z, list, function, centre, nullptr, consumer, parallel);
   } else {
-    by_blocks<double>(x, z, list, function, centre, nullptr, consumer, parallel);
+    evaluate_blocks<double>(x, z, list, function, centre, nullptr, consumer, parallel);
   }
 }
 
@@ -235,30 +236,30 @@ void expand(const Samples& x, const Samples& z, const KernelFunction& function, 
     throw std::invalid_argument("expand: out must have one row per sample of X");
   const std::vector<std::size_t> used = used_rows(coef, rows(z), outputs);
   const RowList list = used.size() < rows(z) ? RowList(used) : RowList(rows(z));
-  if (rows(x) <= kFewRows) {
-    evaluate(x, z, list, function, MultiplyFew(coef, list, outputs, out), precision, parallel);
+  if (rows(x) <= kMaxUnpackedRows) {
+    evaluate(x, z, list, function, MultiplyFewRowsConsumer(coef, list, outputs, out), precision, parallel);
   } else {
-    evaluate(x, z, list, function, Multiply(coef, list, outputs, out), precision, parallel);
+    evaluate(x, z, list, function, MultiplyConsumer(coef, list, outputs, out), precision, parallel);
   }
 }
 
 void cross(const Samples& x, const Samples& z, const KernelFunction& function, Span<double> out,
            const Parallel& parallel) {
   if (out.size() != rows(x) * rows(z)) throw std::invalid_argument("cross: out must be n × m");
-  evaluate(x, z, RowList(rows(z)), function, Store<double>(rows(z), out), Precision::full, parallel);
+  evaluate(x, z, RowList(rows(z)), function, StoreConsumer<double>(rows(z), out), Precision::full, parallel);
 }
 
 void columns(const Samples& x, const Samples& z, const KernelFunction& function, Span<float> out,
              const Parallel& parallel) {
   if (out.size() != rows(x) * rows(z)) throw std::invalid_argument("columns: out must be n × m");
-  evaluate(x, z, RowList(rows(z)), function, Store<float>(rows(z), out), Precision::single, parallel);
+  evaluate(x, z, RowList(rows(z)), function, StoreConsumer<float>(rows(z), out), Precision::single, parallel);
 }
 
 void columns(const Samples& x, const Samples& z, const KernelFunction& function, Span<std::uint16_t> out,
              const Parallel& parallel) {
   if (out.size() != rows(x) * rows(z)) throw std::invalid_argument("columns: out must be n × m");
-  if (!skinny_loops().narrow) throw std::logic_error("columns: this processor has no float16");
-  evaluate(x, z, RowList(rows(z)), function, StoreHalf(rows(z), out), Precision::single, parallel);
+  if (!skinny_loops().narrow) throw std::logic_error("columns: this processor has no float16 conversions");
+  evaluate(x, z, RowList(rows(z)), function, StoreFloat16Consumer(rows(z), out), Precision::single, parallel);
 }
 
 }  // namespace hinge

@@ -1,4 +1,4 @@
-// gather_kernel.cpp: the gathering loops of gather_kernel.hpp.
+// gather_kernel.cpp: see gather_kernel.hpp.
 #include "kernels/gather_kernel.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace hinge {
 namespace {
 
-// Sums in the order of the features, as for sparse rows: equal samples get equal norms in either storage.
+// Sums are in the order of the features, as for sparse rows: equal samples have equal norms in both storages.
 template <class T>
 double row_norm(const Dense<T>& dense, std::size_t i) {
   double sum = 0;
@@ -42,7 +42,7 @@ void unscatter(const Dense<T>& dense, std::size_t, double* out) {
   std::fill(out, out + dense.features, 0.0);
 }
 
-// Calls use(dot, overlap) with functions of j, for the pair of storages at hand.
+// Calls use(dot, overlap) with two functions of j, for the storages of x and z.
 template <class Use>
 void with_products(const Samples& x, const Samples& z, std::size_t i, const double* scattered, Use use) {
   std::visit(
@@ -66,8 +66,8 @@ void with_products(const Samples& x, const Samples& z, std::size_t i, const doub
 
 }  // namespace
 
-// In cycles per pair of samples, measured: a gathered nonzero costs about one, a feature in a product an
-// eighth.
+// Measured cost per pair of samples: about one cycle per gathered nonzero, an eighth of a cycle per feature of a
+// product.
 bool gather_is_cheaper(const Samples& x, const Samples& z) {
   if (!is_sparse(x) && !is_sparse(z)) return false;
   const auto d = static_cast<double>(features(z));
@@ -75,7 +75,7 @@ bool gather_is_cheaper(const Samples& x, const Samples& z) {
   return 6 + nonzeros < d / 8;
 }
 
-SideNorms::SideNorms(const Samples& samples, Needs needs) {
+SampleNorms::SampleNorms(const Samples& samples, Needs needs) {
   std::visit(
       [&](const auto& s) {
         if (needs.squared) squared.resize(s.rows);
@@ -88,8 +88,8 @@ SideNorms::SideNorms(const Samples& samples, Needs needs) {
       samples);
 }
 
-RowKernel::RowKernel(const Samples& x, const Samples& z, RowList list_z, const KernelFunction& function,
-                     const SideNorms& norms_z)
+GatherKernel::GatherKernel(const Samples& x, const Samples& z, RowList list_z, const KernelFunction& function,
+                     const SampleNorms& norms_z)
     : x_(x),
       z_(z),
       list_z_(list_z),
@@ -102,7 +102,7 @@ RowKernel::RowKernel(const Samples& x, const Samples& z, RowList list_z, const K
   if (is_sparse(z)) scattered_.assign(features(z), 0.0);
 }
 
-void RowKernel::open(std::size_t i) {
+void GatherKernel::open(std::size_t i) {
   row_ = i;
   const Needs needs = function_.needs();
   std::visit(
@@ -114,12 +114,12 @@ void RowKernel::open(std::size_t i) {
       x_);
 }
 
-void RowKernel::close() {
+void GatherKernel::close() {
   if (scattered_.empty()) return;
   std::visit([&](const auto& s) { unscatter(s, row_, scattered_.data()); }, x_);
 }
 
-const double* RowKernel::evaluate(std::size_t first, std::size_t count) {
+const double* GatherKernel::evaluate(std::size_t first, std::size_t count) {
   const Needs needs = function_.needs();
   double *const dot = dot_.data(), *const squared = squared_.data(), *const l1 = l1_.data();
   with_products(x_, z_, row_, scattered_.data(), [&](auto dot_with, auto overlap_with) {

@@ -1,6 +1,7 @@
-// gather_kernel.hpp: K(x_i, Z) where X or Z is too sparse for GEMM: nonzeros of one side gathered from the
-// other. Z sparse: row i of X is spread over a dense vector of d doubles (owned, one per thread). Z dense, X
-// sparse: the nonzeros of row i are looked up in the rows of Z.
+// gather_kernel.hpp: K(x_i, Z) if X or Z is too sparse for matrix products.
+// If Z is sparse, row i of X is scattered to a dense vector of d doubles (owned, one per thread), and the entries at
+// the nonzeros of each row of Z are gathered.  If Z is dense and X is sparse, the entries of each row of Z at the
+// nonzeros of row i are gathered.
 #pragma once
 
 #include <cstddef>
@@ -12,27 +13,27 @@
 
 namespace hinge {
 
-// Whether gathering beats packing and multiplying.
+// Whether gathering is faster than packing and multiplying.
 bool gather_is_cheaper(const Samples& x, const Samples& z);
 
-// The norms of all samples that distances are made of; empty where not needed.
-struct SideNorms {
-  SideNorms(const Samples& samples, Needs needs);
+// The norms of all samples from which distances are computed; empty if not needed.
+struct SampleNorms {
+  SampleNorms(const Samples& samples, Needs needs);
   std::vector<double> squared, l1;
 };
 
-class RowKernel {
+class GatherKernel {
  public:
   static constexpr std::size_t kColumns = 256;
 
-  RowKernel(const Samples& x, const Samples& z, RowList list_z, const KernelFunction& function,
-            const SideNorms& norms_z);
+  GatherKernel(const Samples& x, const Samples& z, RowList list_z, const KernelFunction& function,
+            const SampleNorms& norms_z);
 
-  void open(std::size_t i);  // row i of X until close()
+  void open(std::size_t i);  // selects row i of X, until close()
   void close();
 
-  // K(x_i, z_j), j in the list of Z, for first <= j < first + count <= first + kColumns, then zeros up to a
-  // multiple of kPad.
+  // K(x_i, z_j) for the entries [first, first + count) of the list of Z, padded with zeros to a multiple of kPad.
+  // count is at most kColumns.
   const double* evaluate(std::size_t first, std::size_t count);
 
  private:
@@ -40,7 +41,7 @@ class RowKernel {
   const Samples& z_;
   const RowList list_z_;
   const KernelFunction& function_;
-  const SideNorms& norms_z_;
+  const SampleNorms& norms_z_;
   std::size_t row_ = 0;
   double squared_x_ = 0, l1_x_ = 0;
   std::vector<double> scattered_;  // all zero while no row is open

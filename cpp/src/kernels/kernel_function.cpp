@@ -1,4 +1,4 @@
-// kernel_function.cpp: checking and running the postfix program of a kernel.
+// kernel_function.cpp: validation and evaluation of the postfix program of a kernel.
 #include "hinge/kernels/kernel_function.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace hinge {
 namespace {
 
-constexpr int kMaxProductDegree = 64;  // beyond this std::pow is faster and no worse
+constexpr int kMaxProductDegree = 64;  // larger degrees use std::pow, which is then faster and as accurate
 
 constexpr std::pair<std::string_view, Op> kNames[] = {
     {"linear", Op::linear},   {"polynomial", Op::polynomial}, {"rbf", Op::rbf},
@@ -36,7 +36,7 @@ void check(const Node& node) {
   }
   if (node.gamma < 0) throw std::invalid_argument("kernel: gamma must be at least 0");
   if (node.op == Op::scale && node.gamma == 0)
-    throw std::invalid_argument("kernel: a multiple must be positive");
+    throw std::invalid_argument("kernel: the factor of a scaled kernel must be positive");
   if (node.op == Op::polynomial && node.degree < 0) {
     throw std::invalid_argument("kernel: the degree of a polynomial must be at least 0");
   }
@@ -49,17 +49,17 @@ void check(const Node& node) {
   }
 }
 
-// A parameter in the arithmetic of T: finite, so that an immense gamma times a distance of 0 is 0.
+// A parameter converted to T and kept finite, so that a huge gamma times a distance of 0 is 0.
 template <class T>
-T within(double parameter) {
-  constexpr double most = std::numeric_limits<T>::max();
-  return static_cast<T>(std::clamp(parameter, -most, most));
+T finite(double parameter) {
+  constexpr double largest = std::numeric_limits<T>::max();
+  return static_cast<T>(std::clamp(parameter, -largest, largest));
 }
 
 template <class T>
 void power(const Node& node, std::size_t m, const T* dot, T* out) {
   if (node.degree == std::floor(node.degree) && node.degree <= kMaxProductDegree) {
-    vector_ops().array<T>().power(m, within<T>(node.gamma), within<T>(node.coef0),
+    vector_ops().array<T>().power(m, finite<T>(node.gamma), finite<T>(node.coef0),
                                   static_cast<int>(node.degree), dot, out);
     return;
   }
@@ -85,10 +85,10 @@ Op op_named(std::string_view name) {
   throw std::invalid_argument("kernel: unknown node '" + std::string(name) + "'");
 }
 
-// Cox and de Boor: N_p(x) = (x N_{p-1}(x) + (p + 1 - x) N_{p-1}(x - 1)) / p on the integers plus one
-// fraction. Only sums of positive terms, so every value is accurate to a few units in the last place.
+// Recurrence of Cox and de Boor: N_p(x) = (x N_{p-1}(x) + (p + 1 - x) N_{p-1}(x - 1)) / p, at the points fraction + r
+// for integers r.  All terms are positive, so values are accurate to a few units in the last place.
 double bspline(int q, double t) {
-  const double x = 0.5 * (q + 1) - std::fabs(t);  // counted from the end of the support: exactly even in t
+  const double x = 0.5 * (q + 1) - std::fabs(t);  // distance from the end of the support; even in t
   if (!(x > 0)) return 0;
   const int cell = static_cast<int>(x);
   const double fraction = x - cell;
@@ -127,7 +127,7 @@ KernelFunction::KernelFunction(std::vector<Node> nodes) : nodes_(std::move(nodes
   if (height != 1) throw std::invalid_argument("kernel: a program must leave exactly one value");
   if (depth_ > kMaxDepth) {
     throw std::invalid_argument("kernel: more than " + std::to_string(kMaxDepth) +
-                                " values wait for an operator; nest sums and products to the left");
+                                " operands are on the stack; nest sums and products to the left");
   }
 }
 
@@ -137,14 +137,14 @@ void KernelFunction::evaluate(const Base<T>& base, std::size_t m, T* stack) cons
   std::size_t height = 0;
   for (const Node& node : nodes_) {
     height -= operands(node.op);
-    T* const value = stack + height * m;  // of this node; its first operand is already there
+    T* const value = stack + height * m;  // of this node; overwrites its first operand
     const T* const second = value + m;
     switch (node.op) {
       case Op::linear: std::copy(base.dot, base.dot + m, value); break;
       case Op::polynomial: power(node, m, base.dot, value); break;
-      case Op::sigmoid: ops.tanh(m, within<T>(node.gamma), within<T>(node.coef0), base.dot, value); break;
-      case Op::rbf: ops.exp(m, -within<T>(node.gamma), base.squared, value); break;
-      case Op::laplacian: ops.exp(m, -within<T>(node.gamma), base.l1, value); break;
+      case Op::sigmoid: ops.tanh(m, finite<T>(node.gamma), finite<T>(node.coef0), base.dot, value); break;
+      case Op::rbf: ops.exp(m, -finite<T>(node.gamma), base.squared, value); break;
+      case Op::laplacian: ops.exp(m, -finite<T>(node.gamma), base.l1, value); break;
       case Op::bspline: spline(node, m, base.squared, value); break;
       case Op::sum:
         for (std::size_t j = 0; j < m; ++j) value[j] += second[j];
@@ -153,7 +153,7 @@ void KernelFunction::evaluate(const Base<T>& base, std::size_t m, T* stack) cons
         for (std::size_t j = 0; j < m; ++j) value[j] *= second[j];
         break;
       case Op::scale:
-        for (std::size_t j = 0; j < m; ++j) value[j] *= within<T>(node.gamma);
+        for (std::size_t j = 0; j < m; ++j) value[j] *= finite<T>(node.gamma);
         break;
     }
     ++height;

@@ -1,5 +1,5 @@
-// kernel_rows.cpp: tasks are blocks of columns, every thread holds the packed rows; or, gathering, single
-// rows.
+// kernel_rows.cpp: see kernel_rows.hpp.  A task is a block of columns, against rows that every thread has packed; when
+// gathering, a task is a row.
 #include "kernels/kernel_rows.hpp"
 
 #include <algorithm>
@@ -14,12 +14,12 @@
 namespace hinge {
 namespace {
 
-// So few values are there before a second thread is.
-constexpr std::size_t kAlone = 100'000;
-constexpr std::size_t kFewColumns = 256;
+constexpr std::size_t kMinParallelValues = 100'000;  // fewer kernel values are computed on one thread
+// up to this many columns, lists of nonzeros in double are not created
+constexpr std::size_t kMaxStripColumns = 256;
 
-Parallel few(const Parallel& parallel, std::size_t values) {
-  return {values < kAlone ? 1 : parallel.threads, parallel.poll};
+Parallel threads_for(const Parallel& parallel, std::size_t values) {
+  return {values < kMinParallelValues ? 1 : parallel.threads, parallel.poll};
 }
 
 }  // namespace
@@ -53,13 +53,14 @@ KernelRows::KernelRows(const Samples& samples, const KernelFunction& function)
       shift_(sparsifying_shift(samples, function.needs(), &density_)),
       gather_(shift_.empty() && gather_is_cheaper(samples, samples)),
       norms_(samples, gather_ ? function.needs() : Needs{}) {
-  float_panels_ = !shift_.empty() && !function.has_kink() && float_keeps(function.sharpness() * spread(samples, shift_));
-  float_keeps_ = float_panels_;
+  float_panels_ = !shift_.empty() && !function.has_kink() && float_suffices(function.sharpness() * spread(samples,
+      shift_));
+  float_suffices_ = float_panels_;
   if (float_panels_ || gather_) return;
   if (function.needs().squared) centre_ = column_means(samples_);
-  const double reach = centre_.empty() ? 0.0 : function.sharpness() * spread(samples, centre_);
-  if (!float_keeps(reach)) distances_ = Distances::by_differences;
-  float_keeps_ = float_keeps(reach, distances_) && !function.has_kink();
+  const double gamma_times_spread = centre_.empty() ? 0.0 : function.sharpness() * spread(samples, centre_);
+  if (!float_suffices(gamma_times_spread)) distances_ = Distances::from_differences;
+  float_suffices_ = float_suffices(gamma_times_spread, distances_) && !function.has_kink();
 }
 
 template <>
@@ -78,16 +79,15 @@ const SparseRows<double>& KernelRows::sparse<double>() const {
   return *sparse_double_;
 }
 
-// Lists of double are not made for a few columns.
 template <class T>
-bool KernelRows::by_panels(std::size_t columns) const {
-  return !shift_.empty() && (sizeof(T) == sizeof(float) ? float_panels_ : columns > kFewColumns);
+bool KernelRows::uses_panels(std::size_t columns) const {
+  return !shift_.empty() && (sizeof(T) == sizeof(float) ? float_panels_ : columns > kMaxStripColumns);
 }
 
-std::unique_ptr<const SparseRows<double>> KernelRows::lists_for(Span<const std::int32_t> which,
+std::unique_ptr<const SparseRows<double>> KernelRows::sparse_rows_for(Span<const std::int32_t> which,
                                                                 const PackedColumns& columns) const {
   const std::size_t n = rows(samples_);
-  if (!by_panels<double>(columns.size()) || 2 * (which.size() + columns.size()) > n) return nullptr;
+  if (!uses_panels<double>(columns.size()) || 2 * (which.size() + columns.size()) > n) return nullptr;
   std::vector<char> marked(n, 0);
   for (std::int32_t i : which) marked[static_cast<std::size_t>(i)] = 1;
   for (std::size_t k = 0; k < columns.size(); ++k) marked[columns.rows()[k]] = 1;
@@ -95,12 +95,12 @@ std::unique_ptr<const SparseRows<double>> KernelRows::lists_for(Span<const std::
 }
 
 template <class T, class Take>
-void KernelRows::by_products(Span<const std::int32_t> which, const PackedColumns& columns, const Parallel& parallel,
+void KernelRows::multiply_tiles(Span<const std::int32_t> which, const PackedColumns& columns, const Parallel& parallel,
                              const SparseRows<T>* lists, Take take, Part part) const {
   const std::size_t n = columns.size();
   if (which.empty() || n == 0) return;
   const RowList columns_z = columns.rows();
-  const bool panels = by_panels<T>(n);
+  const bool panels = uses_panels<T>(n);
   const std::vector<double>& centre = panels || centre_.empty() ? shift_ : centre_;
   const SparseRows<T>* const sparse_z = !panels ? nullptr : lists ? lists : &sparse<T>();
   const PackedRows<T>* const packed_z = panels ? nullptr : columns.packed<T>(samples_, function_.needs(), centre);
@@ -108,14 +108,14 @@ void KernelRows::by_products(Span<const std::int32_t> which, const PackedColumns
   for (std::size_t start = 0; start < which.size(); start += blocking.task) {
     const auto some = which.subspan(start, std::min(blocking.task, which.size() - start));
     const std::vector<std::size_t> list(some.begin(), some.end());
-    if (start > 0 && parallel.poll) parallel.poll();  // tasks of less than 50 ms never do
+    if (start > 0 && parallel.poll) parallel.poll();  // short calls of run_tasks do not poll
     const std::size_t blocks = (n + blocking.columns - 1) / blocking.columns;
-    run_tasks(blocks, few(parallel, list.size() * n), [&] {
+    run_tasks(blocks, threads_for(parallel, list.size() * n), [&] {
       BlockKernel<T> kernel(samples_, RowList(list), samples_, columns_z, function_, centre, blocking, sparse_z,
-                            packed_z, sizeof(T) == sizeof(float) && !panels ? distances_ : Distances::by_norms);
+                            packed_z, sizeof(T) == sizeof(float) && !panels ? distances_ : Distances::from_norms);
       kernel.load_x({0, list.size()});
       return [&, kernel = std::move(kernel)](std::size_t task, Poller& poller) mutable {
-        const std::size_t first = (blocks - 1 - task) * blocking.columns;  // of the upper part, the highest first
+        const std::size_t first = (blocks - 1 - task) * blocking.columns;  // in the upper part, the tallest block first
         const std::size_t count = std::min(blocking.columns, n - first);
         const std::size_t last = part == Part::all ? which.size() : std::max(first + count, start);
         const std::size_t rows = std::min(list.size(), last - start);
@@ -131,12 +131,12 @@ void KernelRows::by_products(Span<const std::int32_t> which, const PackedColumns
 }
 
 template <class Out>
-void KernelRows::by_gathering(Span<const std::int32_t> which, RowList columns, Span<Out* const> out,
+void KernelRows::gather_rows(Span<const std::int32_t> which, RowList columns, Span<Out* const> out,
                               const Parallel& parallel, Part part) const {
-  constexpr std::size_t width = RowKernel::kColumns;
+  constexpr std::size_t width = GatherKernel::kColumns;
   const std::size_t n = columns.size();
   run_tasks(which.size(), parallel, [&] {
-    RowKernel kernel(samples_, samples_, columns, function_, norms_);
+    GatherKernel kernel(samples_, samples_, columns, function_, norms_);
     return [&, kernel = std::move(kernel)](std::size_t k, Poller& poller) mutable {
       kernel.open(static_cast<std::size_t>(which[k]));
       for (std::size_t j = part == Part::all ? 0 : k; j < n; j += width) {
@@ -158,11 +158,11 @@ void KernelRows::compute(Span<const std::int32_t> which, const PackedColumns& co
     for (std::size_t r = 0; r < height; ++r, values += stride) std::copy(values, values + count, out[k + r] + first);
   };
   if (gather_) {
-    by_gathering(which, columns.rows(), out, parallel, part);
-  } else if (std::is_same_v<Out, float> && float_keeps_) {
-    by_products<float>(which, columns, parallel, nullptr, store, part);
+    gather_rows(which, columns.rows(), out, parallel, part);
+  } else if (std::is_same_v<Out, float> && float_suffices_) {
+    multiply_tiles<float>(which, columns, parallel, nullptr, store, part);
   } else {
-    by_products<double>(which, columns, parallel, nullptr, store, part);
+    multiply_tiles<double>(which, columns, parallel, nullptr, store, part);
   }
 }
 
@@ -184,7 +184,7 @@ void KernelRows::add(Span<const std::int32_t> which, Span<const double> coef, co
     std::vector<double> row(columns.size());
     double* const rows[] = {row.data()};
     for (std::size_t k = 0; k < which.size(); ++k) {
-      by_gathering(which.subspan(k, 1), columns.rows(), Span<double* const>(rows, 1), parallel);
+      gather_rows(which.subspan(k, 1), columns.rows(), Span<double* const>(rows, 1), parallel);
       add_tile(out.data(), rows, &coef[k], 1, row.size());
     }
     return;
@@ -195,16 +195,17 @@ void KernelRows::add(Span<const std::int32_t> which, Span<const double> coef, co
     for (std::size_t r = 0; r < height; ++r) rows[r] = values + r * stride;
     add_tile(out.data() + first, rows.data(), &coef[k], height, count);
   };
-  if (std::is_same_v<T, float> && float_keeps_) {
-    by_products<float>(which, columns, parallel, nullptr, multiply);
+  if (std::is_same_v<T, float> && float_suffices_) {
+    multiply_tiles<float>(which, columns, parallel, nullptr, multiply);
   } else {
-    const auto lists = lists_for(which, columns);
-    by_products<double>(which, columns, parallel, lists.get(), multiply);
+    const auto lists = sparse_rows_for(which, columns);
+    multiply_tiles<double>(which, columns, parallel, lists.get(), multiply);
   }
 }
 
-// A tile above the diagonal serves its columns and, through dot products with their coefficients, its rows: these are
-// kept apart by block of columns and summed in order at the end, so that threads do not meet.
+// A tile above the diagonal contributes to its columns and, through dot products with the coefficients of the columns,
+// to its rows.  The sums of rows are stored separately for each block of columns and added in order at the end, so that
+// the result does not depend on the threads.
 void KernelRows::add_square(Span<const std::int32_t> which, Span<const double> coef, Span<double> out,
                             std::size_t bytes, const Parallel& parallel) const {
   const std::size_t n = which.size(), width = Blocking(8 * n, features(samples_), sizeof(double)).columns;
@@ -230,8 +231,8 @@ void KernelRows::add_square(Span<const std::int32_t> which, Span<const double> c
         sum[r] += weight[c] * values[c - first];
       }
   };
-  const auto lists = lists_for(which, columns);
-  by_products<double>(which, columns, parallel, lists.get(), take, Part::upper);
+  const auto lists = sparse_rows_for(which, columns);
+  multiply_tiles<double>(which, columns, parallel, lists.get(), take, Part::upper);
   for (std::size_t b = 0; b < blocks; ++b)
     for (std::size_t k = 0; k < std::min(n, (b + 1) * width); ++k) out[k] += sums[b * n + k];
 }

@@ -8,7 +8,8 @@ namespace {
 
 // One thread: row() is not safe for several.
 template <class T>
-void rows_in_turn(const KernelSource& kernel, Span<const std::int32_t> which, const Columns& columns, Span<T* const> out,
+void rows_in_turn(const KernelSource& kernel, Span<const std::int32_t> which, const Columns& columns,
+                  Span<T* const> out,
                   const Parallel& parallel) {
   run_tasks(which.size(), Parallel{1, parallel.poll}, [&] {
     return [&](std::size_t k, Poller&) {

@@ -1,4 +1,4 @@
-// packing.cpp: rows of samples copied into strips or rows, centred or not, whatever their storage.
+// packing.cpp: copies of samples in strips, panels or rows, optionally centred, for all storages.
 #include <algorithm>
 #include <array>
 
@@ -8,8 +8,8 @@
 namespace hinge {
 namespace {
 
-constexpr std::size_t kPackedBytes = std::size_t(4)
-                                     << 20;  // of one side, where the number of features allows
+// Memory of the packed rows of X or Z; exceeded only if the minimum number of rows needs more.
+constexpr std::size_t kPackedBytes = std::size_t(4) << 20;
 
 // Calls use(f, value) for the features of row i; sparse rows skip their zeros.
 template <class In, class Use>
@@ -24,7 +24,7 @@ void for_each(const Csr<In, I>& csr, std::size_t i, Use use) {
   }
 }
 
-// A strip of Width rows; what stands in its rows from `count` on does not matter.
+// Packs a strip of Width rows; rows from `count` on are arbitrary.
 template <std::size_t Width, class In, class T>
 void pack_strip(const Dense<In>& dense, RowList list, std::size_t first, std::size_t count,
                 const double* centre, T* out) {
@@ -104,7 +104,7 @@ double spread(const Samples& samples, const std::vector<double>& centre) {
 
 Blocking::Blocking(std::size_t rows_x, std::size_t features, std::size_t value_size) {
   const std::size_t fit = kPackedBytes / (value_size * std::max<std::size_t>(1, features));
-  task = std::clamp(std::min(rows_x / 8, fit), std::size_t(24), 4 * kTile);  // some eight tasks at least
+  task = std::clamp(std::min(rows_x / 8, fit), std::size_t(24), 4 * kTile);  // at least about eight tasks
   for (columns = kMaxColumns; columns > std::max(kPad, fit);) columns /= 2;
 }
 
@@ -167,8 +167,8 @@ void PackedRows<T>::load_strips(Range rows) {
       vector_ops().panels<T>().norms(features_, centred(s), norms_.data() + s * strip_);
       continue;
     }
-    for (std::size_t f = 0; f < features_; f += kPanel) {
-      vector_ops().strips<T>().norms(strip_, std::min(kPanel, features_ - f), centred(s) + f * strip_, f > 0,
+    for (std::size_t f = 0; f < features_; f += kFeatureBlock) {
+      vector_ops().strips<T>().norms(strip_, std::min(kFeatureBlock, features_ - f), centred(s) + f * strip_, f > 0,
                                      norms_.data() + s * strip_);
     }
   }

@@ -1,11 +1,11 @@
-// samples.cpp: what can be asked of samples without knowing how they are stored.
+// samples.cpp: properties and checks of samples, for all storages.
 #include "hinge/kernels/samples.hpp"
 
-#include <algorithm>
-#include <atomic>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
@@ -51,8 +51,8 @@ double density(const Samples& samples) {
 
 namespace {
 
-constexpr std::size_t kFaultAround = 1 << 21;  // a fault may map all of a large page of the file cache
-constexpr std::size_t kReleased = std::size_t{1} << 20;  // values between two releases
+constexpr std::size_t kFaultAroundBytes = 1 << 21;  // one page fault may map a whole large page of the file cache
+constexpr std::size_t kReleaseInterval = std::size_t{1} << 20;  // indices checked between two releases of pages
 
 }  // namespace
 
@@ -62,26 +62,27 @@ void release_pages(const void* first, const void* last, const void* begin, const
   const auto up = [](const void* p, std::size_t unit) {
     return (reinterpret_cast<std::uintptr_t>(p) + unit - 1) / unit * unit;
   };
-  const auto from = std::max(up(begin, page), down(first, kFaultAround));
-  const auto to = std::min(down(end, page), up(last, kFaultAround));
+  const auto from = std::max(up(begin, page), down(first, kFaultAroundBytes));
+  const auto to = std::min(down(end, page), up(last, kFaultAroundBytes));
   if (to > from) madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
 }
 
 namespace {
 
-// From 0 or more to less than `limit`, each larger than the one before: no branch within, so that many are compared at
-// a time.
+// Whether the indices are at least 0, less than `limit` and strictly ascending.  The loop has no branch, so that it is
+// vectorised.
 template <class I>
 bool ascends(const I* first, const I* last, std::size_t limit) {
   if (first == last) return true;
-  int falls = *first < 0;
-  for (const I* k = first + 1; k < last; ++k) falls |= k[0] <= k[-1];
-  return falls == 0 && static_cast<std::size_t>(last[-1]) < limit;
+  int violations = *first < 0;
+  for (const I* k = first + 1; k < last; ++k) violations |= k[0] <= k[-1];
+  return violations == 0 && static_cast<std::size_t>(last[-1]) < limit;
 }
 
-constexpr std::size_t kFewValues = 1'000'000, kPart = 1 << 17;  // fewer are looked at sooner than a thread starts
+constexpr std::size_t kMinParallelValues = 1'000'000;  // fewer values are checked on one thread
+constexpr std::size_t kValuesPerTask = 1 << 17;
 
-// Zero times a number is zero, and times what is none it is none: no branch within.
+// 0 · v is 0 for finite v and NaN otherwise.  The loop has no branch, so that it is vectorised.
 template <class T>
 bool finite_values(const T* values, std::size_t count) {
   T sums[16] = {};
@@ -94,12 +95,14 @@ bool finite_values(const T* values, std::size_t count) {
   return sum == T(0);
 }
 
-// work(first, last) for all of `count` values.
+// Calls work(first, last) for consecutive ranges of `count` values.
 template <class Work>
-void each_part(std::size_t count, int threads, Work work) {
+void for_each_range(std::size_t count, int threads, Work work) {
   ThreadPool pool(threads - 1);
-  run_tasks((count + kPart - 1) / kPart, Parallel{threads, {}, &pool}, [&] {
-    return [&](std::size_t part, Poller&) { work(part * kPart, std::min(count, (part + 1) * kPart)); };
+  run_tasks((count + kValuesPerTask - 1) / kValuesPerTask, Parallel{threads, {}, &pool}, [&] {
+    return [&](std::size_t task, Poller&) {
+      work(task * kValuesPerTask, std::min(count, (task + 1) * kValuesPerTask));
+    };
   });
 }
 
@@ -109,10 +112,11 @@ bool all_finite(const Samples& samples, int threads) {
   return std::visit(
       [&](const auto& data) {
         std::size_t count = data.rows * data.features;
-        if constexpr (IsCsr<std::decay_t<decltype(data)>>::value) count = static_cast<std::size_t>(data.start[data.rows]);
-        if (count < kFewValues) return finite_values(data.values, count);
+        if constexpr (IsCsr<std::decay_t<decltype(data)>>::value)
+          count = static_cast<std::size_t>(data.start[data.rows]);
+        if (count < kMinParallelValues) return finite_values(data.values, count);
         std::atomic<bool> finite{true};
-        each_part(count, threads, [&](std::size_t first, std::size_t last) {
+        for_each_range(count, threads, [&](std::size_t first, std::size_t last) {
           if (!finite_values(data.values + first, last - first)) finite = false;
         });
         return finite.load();
@@ -122,29 +126,30 @@ bool all_finite(const Samples& samples, int threads) {
 
 namespace {
 
-// All rows at once: an index that does not rise must be the first of its row.  What is left to say where it is wrong
-// looks row by row.
+// Whether all rows ascend, checked in one loop over all indices: an index that does not exceed its predecessor must be
+// the first of its row.  check_csr examines the rows one by one only to report the first violation.
 template <class T, class I>
 bool rows_ascend(const Csr<T, I>& csr, int threads) {
   const auto stored = static_cast<std::size_t>(csr.start[csr.rows]);
   if (stored == 0) return true;
   const auto limit = static_cast<I>(std::min<std::uint64_t>(csr.features, std::numeric_limits<I>::max()));
-  std::size_t allowed = 0;
-  std::atomic<std::size_t> falls{0}, outside{static_cast<std::size_t>(csr.index[0] < 0 || csr.index[0] >= limit)};
-  each_part(stored - 1, stored < kFewValues ? 1 : threads, [&](std::size_t first, std::size_t last) {
-    I fallen = 0, left = 0;
+  std::size_t row_starts = 0;  // descents that are allowed
+  std::atomic<std::size_t> descents{0}, outside{static_cast<std::size_t>(csr.index[0] < 0 || csr.index[0] >= limit)};
+  for_each_range(stored - 1, stored < kMinParallelValues ? 1 : threads, [&](std::size_t first, std::size_t last) {
+    I descents_here = 0, outside_here = 0;
     for (const I *k = csr.index + first + 1, *end = csr.index + last + 1; k < end; ++k) {
-      fallen += k[0] <= k[-1];
-      left += (k[0] < 0) | (k[0] >= limit);
+      descents_here += k[0] <= k[-1];
+      outside_here += (k[0] < 0) | (k[0] >= limit);
     }
-    falls += static_cast<std::size_t>(fallen), outside += static_cast<std::size_t>(left);
+    descents += static_cast<std::size_t>(descents_here), outside += static_cast<std::size_t>(outside_here);
   });
   for (std::size_t i = 1; i < csr.rows; ++i) {
     const auto at = static_cast<std::size_t>(csr.start[i]);
-    if (csr.start[i] == csr.start[i - 1] || at == 0 || at >= stored) continue;  // no row, or none before it
-    allowed += csr.index[at] <= csr.index[at - 1];
+    // an empty row, or no index before this one
+    if (csr.start[i] == csr.start[i - 1] || at == 0 || at >= stored) continue;
+    row_starts += csr.index[at] <= csr.index[at - 1];
   }
-  return outside == 0 && falls == allowed;
+  return outside == 0 && descents == row_starts;
 }
 
 }  // namespace
@@ -156,9 +161,9 @@ void check_csr(const Csr<T, I>& csr, std::size_t stored, bool release, int threa
       static_cast<std::size_t>(csr.start[csr.rows]) > stored) {
     throw std::invalid_argument("csr: indptr must start at 0 and end within the stored values");
   }
-  bool rises = true;
-  for (std::size_t i = 0; i < csr.rows; ++i) rises = rises & (csr.start[i + 1] >= csr.start[i]);
-  if (!release && rises && rows_ascend(csr, threads)) return;
+  bool increasing = true;
+  for (std::size_t i = 0; i < csr.rows; ++i) increasing = increasing & (csr.start[i + 1] >= csr.start[i]);
+  if (!release && increasing && rows_ascend(csr, threads)) return;
   for (std::size_t i = 0; i < csr.rows; ++i) {
     if (csr.start[i + 1] < csr.start[i] || csr.start[i + 1] > csr.start[csr.rows]) {
       throw std::invalid_argument("csr: indptr decreases at row " + std::to_string(i));
@@ -167,10 +172,10 @@ void check_csr(const Csr<T, I>& csr, std::size_t stored, bool release, int threa
       throw std::invalid_argument("csr: the indices of row " + std::to_string(i) + " must ascend within [0, " +
                                   std::to_string(csr.features) + "); call sort_indices and sum_duplicates");
     }
-    const std::size_t seen = static_cast<std::size_t>(csr.start[i + 1]);
-    if (release && seen - released > kReleased) {
-      release_pages(csr.index + released, csr.index + seen, csr.index, csr.index + csr.start[csr.rows]);
-      released = seen;
+    const std::size_t checked = static_cast<std::size_t>(csr.start[i + 1]);
+    if (release && checked - released > kReleaseInterval) {
+      release_pages(csr.index + released, csr.index + checked, csr.index, csr.index + csr.start[csr.rows]);
+      released = checked;
     }
   }
   if (release) {

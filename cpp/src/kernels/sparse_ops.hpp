@@ -1,6 +1,7 @@
-// sparse_ops.hpp: one CSR row against a dense vector.  Terms are added one by one in the order of the
-// features; where the vector is zero the term is exactly zero, so the sum is that over the common features of
-// two rows, whichever of them was scattered: symmetric to the last bit.  Cost: the nonzeros of the row.
+// sparse_ops.hpp: operations of one CSR row and a dense vector.
+// Terms are added in the order of the features.  A term is exactly 0 where the vector is 0, so the result is the sum
+// over the common nonzeros of two rows, and bit-identical if the roles of the rows are exchanged.  Cost: the nonzeros
+// of the row.
 #pragma once
 
 #include <algorithm>
@@ -31,8 +32,7 @@ double sparse_dot(const Csr<T, I>& csr, std::size_t j, const D* dense) {
   return sum;
 }
 
-// Σ of what a and b have in common: |a - b| = |a| + |b| - 2 common, common = min(|a|, |b|) if the signs
-// agree, else 0.
+// Σ overlap(a, b) with |a - b| = |a| + |b| - 2 overlap(a, b): min(|a|, |b|) if the signs agree, else 0.
 template <class T, class I, class D>
 double sparse_overlap(const Csr<T, I>& csr, std::size_t j, const D* dense) {
   double sum = 0;

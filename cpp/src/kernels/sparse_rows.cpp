@@ -8,32 +8,32 @@
 namespace hinge {
 namespace {
 
-constexpr std::size_t kLookedAt = 64;                         // rows that tell which value is frequent
-constexpr std::size_t kPanelBytes = std::size_t(4) << 20;     // a panel has to stay in the processor's cache
-constexpr double kWorthwhile = 0.6;                           // of the features: beyond it strips are faster
+constexpr std::size_t kInspectedRows = 64;                    // rows from which the frequent values are determined
+constexpr std::size_t kMaxPanelBytes = std::size_t(4) << 20;  // a larger panel would not stay in the processor's cache
+constexpr double kMaxDensity = 0.6;  // fraction of features that differ from the shift; above it strips are faster
 
 template <class In>
 std::vector<double> frequent_values(const Dense<In>& dense, bool shift_allowed, double* nonzeros) {
   std::vector<double> value(dense.features, 0.0);
-  const std::size_t looked_at = std::min(kLookedAt, dense.rows);
-  std::vector<In> column(looked_at);
+  const std::size_t inspected = std::min(kInspectedRows, dense.rows);
+  std::vector<In> column(inspected);
   std::size_t differing = 0;
   for (std::size_t f = 0; f < dense.features; ++f) {
-    for (std::size_t k = 0; k < looked_at; ++k) column[k] = dense.row(k * dense.rows / looked_at)[f];
+    for (std::size_t k = 0; k < inspected; ++k) column[k] = dense.row(k * dense.rows / inspected)[f];
     std::sort(column.begin(), column.end());
-    std::size_t most = 0;
-    for (std::size_t k = 0; k < looked_at;) {
+    std::size_t largest_count = 0;
+    for (std::size_t k = 0; k < inspected;) {
       const auto end = std::upper_bound(column.begin() + static_cast<std::ptrdiff_t>(k), column.end(), column[k]);
       const std::size_t next = static_cast<std::size_t>(end - column.begin());
-      if ((shift_allowed || column[k] == In(0)) && next - k > most) {
-        most = next - k;
+      if ((shift_allowed || column[k] == In(0)) && next - k > largest_count) {
+        largest_count = next - k;
         value[f] = static_cast<double>(column[k]);
       }
       k = next;
     }
-    differing += looked_at - most;
+    differing += inspected - largest_count;
   }
-  *nonzeros = looked_at ? static_cast<double>(differing) / static_cast<double>(looked_at) : 0.0;
+  *nonzeros = inspected ? static_cast<double>(differing) / static_cast<double>(inspected) : 0.0;
   return value;
 }
 
@@ -43,7 +43,7 @@ std::vector<double> frequent_values(const Csr<In, I>& csr, bool, double* nonzero
   return std::vector<double>(csr.features, 0.0);
 }
 
-// Calls use(f, value) where row i differs from the shift.
+// Calls use(f, value) for the features in which row i differs from the shift.
 template <class In, class Use>
 void for_each(const Dense<In>& dense, std::size_t i, const std::vector<double>& shift, Use use) {
   const In* const row = dense.row(i);
@@ -62,29 +62,29 @@ void for_each(const Csr<In, I>& csr, std::size_t i, const std::vector<double>&, 
 
 std::vector<double> sparsifying_shift(const Samples& samples, Needs needs, double* density) {
   const std::size_t d = features(samples);
-  if (needs.l1 || d == 0 || d * kPanelWidth<float> * sizeof(float) > kPanelBytes) return {};
+  if (needs.l1 || d == 0 || d * kPanelWidth<float> * sizeof(float) > kMaxPanelBytes) return {};
   double nonzeros = 0;
   std::vector<double> shift =
       std::visit([&](const auto& s) { return frequent_values(s, !needs.dot, &nonzeros); }, samples);
   if (density) *density = nonzeros / static_cast<double>(d);
-  if (nonzeros + 4 > kWorthwhile * static_cast<double>(d)) return {};
+  if (nonzeros + 4 > kMaxDensity * static_cast<double>(d)) return {};
   return shift;
 }
 
 template <class T>
 SparseRows<T>::SparseRows(const Samples& samples, const std::vector<double>& shift, const std::vector<char>& marked) {
   const std::size_t n = rows(samples);
-  const auto wanted = [&](std::size_t k) { return marked.empty() || marked[k]; };
+  const auto included = [&](std::size_t k) { return marked.empty() || marked[k]; };
   start_.reserve(n + 1);
   start_.push_back(0);
   std::visit(
       [&](const auto& s) {
-        std::size_t nonzeros = 0;  // counted first: growing arrays would take twice the memory
+        std::size_t nonzeros = 0;  // counted first, because growing arrays would need twice the memory
         for (std::size_t k = 0; k < n; ++k)
-          if (wanted(k)) for_each(s, k, shift, [&](std::size_t, double) { ++nonzeros; });
+          if (included(k)) for_each(s, k, shift, [&](std::size_t, double) { ++nonzeros; });
         index_.reserve(nonzeros), values_.reserve(nonzeros);
         for (std::size_t k = 0; k < n; ++k) {
-          if (wanted(k))
+          if (included(k))
             for_each(s, k, shift, [&](std::size_t f, double value) {
               index_.push_back(static_cast<std::int32_t>(f));
               values_.push_back(static_cast<T>(value));

@@ -1,6 +1,7 @@
 // loops.hpp: one sample against the terms of an expansion, compiled once for any processor and once for AVX2.
 // Terms lie in strips of kPad, side by side, feature by feature: strip[f * kPad + lane].  Every sum is made feature by
-// feature, so a value depends on its own term only.  Arrays are aligned; x has d features, out has strips * kPad places.
+// feature, so a value depends on its own term only.  Arrays are aligned; x has d features, out has strips * kPad
+// places.
 #pragma once
 
 #include <cstddef>

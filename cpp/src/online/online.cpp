@@ -99,7 +99,8 @@ OnlineLearner::OnlineLearner(KernelFunction function, OnlineOptions options, std
                              double level)
     : function_(std::move(function)), options_(options), features_(features), outputs_(outputs) {
   options_.check();
-  if (features == 0 || outputs == 0) throw std::invalid_argument("online: a learner needs at least one feature and one output");
+  if (features == 0 || outputs == 0)
+    throw std::invalid_argument("online: a learner needs at least one feature and one output");
   state_.offset.assign(outputs, 0.0);
   state_.level.assign(outputs, level);
   state_.dropped.assign(outputs, 0.0);
@@ -161,8 +162,8 @@ void OnlineLearner::decide(const double* x, double* values) {
   }
 }
 
-// -c'(g), and whether the sample is beyond its level.  At kinks: no step for the hinge, a step for the perceptron, which
-// could not leave 0 otherwise.
+// -c'(g), and whether the sample is beyond its level.  At kinks: no step for the hinge, a step for the perceptron,
+// which could not leave 0 otherwise.
 double OnlineLearner::descent(double g, double target, double level, bool& beyond) const {
   switch (options_.loss) {
     case OnlineLoss::hinge: beyond = target * g < 1; return beyond ? target : 0;
@@ -225,13 +226,15 @@ std::size_t OnlineLearner::learn(const Samples& samples, Span<const double> targ
   return target.size();
 }
 
-// Whether all that a step is about to write is a number: a learner that holds an infinity can neither go on nor be saved.
+// Whether all that a step is about to write is a number: a learner that holds an infinity can neither go on nor be
+// saved.
 bool OnlineLearner::stays_finite(double rate, double scale, double norm) const {
   if (!std::isfinite(norm)) return false;
   const bool full = options_.budget != 0 && terms() == options_.budget;
   for (std::size_t m = 0; m < outputs_; ++m) {
     const double step = rate * scratch_->slope[m];
-    if (!std::isfinite(step / (scale < kSmallScale ? 1 : scale)) || !std::isfinite(state_.offset[m] + step)) return false;
+    const double coefficient = step / (scale < kSmallScale ? 1 : scale);
+    if (!std::isfinite(coefficient) || !std::isfinite(state_.offset[m] + step)) return false;
     if (full && !std::isfinite(state_.dropped[m] + weight(m, state_.head))) return false;
   }
   return true;

@@ -81,8 +81,8 @@ class TaskQueue {
   std::exception_ptr error_;
 };
 
-// Every thread calls make_task() once and the function it returns as task(index, poller), for indices from 0 to count − 1.
-// The calling thread takes part; it alone calls parallel.poll.
+// Every thread calls make_task() once and the function it returns as task(index, poller), for indices from 0 to count −
+// 1. The calling thread takes part; it alone calls parallel.poll.
 template <class MakeTask>
 void run_tasks(std::size_t count, const Parallel& parallel, MakeTask make_task) {
   if (count == 0) return;
@@ -111,8 +111,8 @@ void run_tasks(std::size_t count, const Parallel& parallel, MakeTask make_task) 
   queue.rethrow_error();
 }
 
-// Calls task(index, cancelled) for indices from 0 to count − 1 on `threads` worker threads, while the calling thread calls
-// supervise() every kPollInterval.  If that returns false, `cancelled` becomes true and no further task begins.
+// Calls task(index, cancelled) for indices from 0 to count − 1 on `threads` worker threads, while the calling thread
+// calls supervise() every kPollInterval.  If that returns false, `cancelled` becomes true and no further task begins.
 // Returns false, without a call of task, if no worker could be started.
 template <class Task, class Supervise>
 bool run_supervised_tasks(std::size_t count, std::size_t threads, Task task, Supervise supervise) {

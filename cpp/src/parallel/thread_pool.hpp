@@ -1,8 +1,8 @@
 // thread_pool.hpp: worker threads for many short jobs.
 //
-// Workers are started with the first job and live as long as the pool.  Between two jobs a worker polls for the next one
-// for a fraction of a millisecond, yielding its processor, and then sleeps.  Handing over a job costs a few µs; starting a
-// thread costs about 50 µs.
+// Workers are started with the first job and live as long as the pool.  Between two jobs a worker polls for the next
+// one for a fraction of a millisecond, yielding its processor, and then sleeps.  Handing over a job costs a few µs;
+// starting a thread costs about 50 µs.
 #pragma once
 
 #include <atomic>
@@ -149,7 +149,8 @@ class ThreadPool {
   void (*job_)(void*) = nullptr;
   void* argument_ = nullptr;
   std::atomic<std::uint64_t> job_number_{0};
-  std::atomic<int> sleeping_{0}, open_slots_{0}, finished_{0};  // open slots: workers that may still join the current job
+  // open slots: workers that may still join the current job
+  std::atomic<int> sleeping_{0}, open_slots_{0}, finished_{0};
   std::atomic<bool> closing_{false}, caller_waits_{false};
 };
 

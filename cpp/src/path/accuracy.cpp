@@ -97,8 +97,8 @@ double ActiveSet::Engine::tolerable() const {
   return on_pairs() ? std::max(kRepair, 4 * r_noise_ / scale_) : std::min(kRepair, 4 * r_noise_ / scale_);
 }
 
-// One Newton step on the margin: residuals and totals back to zero.  False if there was nothing to do, if the step would
-// leave the box (then what is left is for a repair, which stays inside), or if it made nothing better.
+// One Newton step on the margin: residuals and totals back to zero.  False if there was nothing to do, if the step
+// would leave the box (then what is left is for a repair, which stays inside), or if it made nothing better.
 bool ActiveSet::Engine::correct(bool sums) {
   const std::size_t m = margin.size();
   std::vector<double> error(m), shift;

@@ -165,7 +165,8 @@ class ActiveSet::Engine {
   void end_tracking();
   void step_near(double step);
   void watch(std::size_t i, const double* row);
-  void keep_margin(const std::vector<double>& linear, const std::vector<double>& offset, std::vector<double>& out) const;
+  void keep_margin(const std::vector<double>& linear, const std::vector<double>& offset,
+                   std::vector<double>& out) const;
   template <class Look>
   void each_watched(Look look) const {  // variables of all samples that are looked at
     if (!tracking_) {
@@ -219,7 +220,8 @@ class ActiveSet::Engine {
   bool border_fresh_ = false, direction_fresh_ = false;
   std::int64_t border_age_ = 0;
 
-  // Only these samples are looked at while an update is under way; the others hear at the end what changed since it began.
+  // Only these samples are looked at while an update is under way; the others hear at the end what changed since it
+  // began.
   bool tracking_ = false;
   std::vector<std::int32_t> near_;
   std::vector<char> is_near_;

@@ -157,7 +157,8 @@ void ActiveSet::Engine::centre(Frame& frame, std::size_t g, double& limit) {
     if (group[v] != static_cast<int>(g) || fixed(frame, v)) continue;
     const double a = -(at(f, v) + now.linear[v]), rate = rate_of(v);
     if (place[v] == Place::lower) {
-      if (at_low == N || a > low + r_noise_ || (a > low - r_noise_ && rate > low_rate)) low = a, low_rate = rate, at_low = v;
+      if (at_low == N || a > low + r_noise_ || (a > low - r_noise_ && rate > low_rate)) low = a, low_rate = rate,
+          at_low = v;
     } else {
       if (at_up == N || a < up - r_noise_ || (a < up + r_noise_ && rate < up_rate)) up = a, up_rate = rate, at_up = v;
     }
@@ -244,7 +245,8 @@ bool ActiveSet::Engine::settle_groups(Frame& frame, PathResult& result) {
 Place ActiveSet::Engine::resting_place(const Frame& frame, std::size_t i) const {
   const std::size_t v = static_cast<std::size_t>(margin[i]), g = static_cast<std::size_t>(group[v]);
   const double lower = frame.rate.lower[v], upper = frame.rate.upper[v];
-  const double size = std::max({std::abs(frame.rate.total[g]), std::abs(frame.moved[g]), std::abs(lower), std::abs(upper)});
+  const double size = std::max({std::abs(frame.rate.total[g]), std::abs(frame.moved[g]), std::abs(lower),
+                               std::abs(upper)});
   const double near = b_noise_ + sum_noise_, still = 1e-12 * size;
   if (std::abs(beta[v] - now.lower[v]) <= near && std::abs(dbeta_[i] - lower) <= still) return Place::lower;
   if (std::abs(beta[v] - now.upper[v]) <= near && std::abs(dbeta_[i] - upper) <= still) return Place::upper;
@@ -270,8 +272,8 @@ bool ActiveSet::Engine::leaves_interval(const Frame& frame, std::size_t g, const
   return width > 64 * r_noise_ || (width > -r_noise_ && up_rate - low_rate > 1e-10 * top);
 }
 
-// Margin variables of a group that all stand on bounds and move with them hold nothing: to the bounds, and the multiplier
-// is an interval, (212).
+// Margin variables of a group that all stand on bounds and move with them hold nothing: to the bounds, and the
+// multiplier is an interval, (212).
 bool ActiveSet::Engine::drop_idle(const Frame& frame, std::size_t g) {
   std::vector<Place> to;
   for (std::size_t i = 0; i < margin.size(); ++i) {

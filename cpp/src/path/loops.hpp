@@ -13,7 +13,8 @@ struct PathLoops {
   void (*axpy)(double a, const double* x, double* y, std::size_t n);  // y += a x
   // out += Σ_k a[k] rows[k]
   void (*combine)(const double* a, const double* const* rows, std::size_t count, double* out, std::size_t n);
-  // The same into out + low, where low has what is lost by adding (four rows at a time); out is that sum, rounded.  (252)
+  // The same into out + low, where low has what is lost by adding (four rows at a time); out is that sum, rounded.
+  // (252)
   void (*combine_exactly)(const double* a, const double* const* rows, std::size_t count, double* out, double* low,
                           std::size_t n);
   // out = a + b + shift; the largest of these in size.

@@ -59,7 +59,8 @@ void combine(const double* a, const double* const* rows, std::size_t count, doub
 
 void combine_exactly(const double* a, const double* const* rows, std::size_t count, double* out, double* low,
                      std::size_t n) {
-  double sum[kBlock];  // of four rows, in a loop of its own: no fused multiply-add may take the place of an addition below
+  // of four rows, in a loop of its own: no fused multiply-add may take the place of an addition below
+  double sum[kBlock];
   for (std::size_t first = 0; first < n; first += kBlock) {
     const std::size_t size = first + kBlock < n ? kBlock : n - first;
     double *high = out + first, *rest = low + first;

@@ -185,7 +185,8 @@ bool ActiveSet::Engine::enter(std::size_t v, PathResult& result) {
   return true;
 }
 
-// z with z_v = 1, K z = 0 and E z = 0 on the margin and v: its entries on the margin, K z and the multipliers' part.  (209)
+// z with z_v = 1, K z = 0 and E z = 0 on the margin and v: its entries on the margin, K z and the multipliers' part.
+// (209)
 void ActiveSet::Engine::null_vector(std::size_t v, const double* row, NullVector& z) {
   const std::size_t m = margin.size();
   std::vector<double> sums(G, 0.0);
@@ -235,8 +236,8 @@ std::pair<std::size_t, double> ActiveSet::Engine::first_at_bound(const NullVecto
 }
 
 // v's column depends on the margin's: along their null vector nothing changes but β itself.  Go until a variable of
-// the margin, or v, meets a bound; that one changes places with v.  If z has no more than rounding where that one stands, v
-// depends on those that are left too, and goes on along their null vector.  (209), (210)
+// the margin, or v, meets a bound; that one changes places with v.  If z has no more than rounding where that one
+// stands, v depends on those that are left too, and goes on along their null vector.  (209), (210)
 bool ActiveSet::Engine::exchange(std::size_t v, bool upwards, PathResult& result) {
   ++result.exchanges;
   end_tracking();

@@ -173,8 +173,8 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
   }
 }
 
-// Between two points that are optimal everything is linear, and so a segment is as good as its ends.  The end belongs to it
-// as it was reached, before anything is mended.  Whether there is nothing to mend.
+// Between two points that are optimal everything is linear, and so a segment is as good as its ends.  The end belongs
+// to it as it was reached, before anything is mended.  Whether there is nothing to mend.
 bool ActiveSet::Engine::witness(const Run& run) {
   const double residuals = residual_violation(), sums = off_totals();
   double& worst = run.record->violation.back();

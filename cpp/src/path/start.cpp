@@ -97,7 +97,8 @@ PathResult ActiveSet::Engine::start(Span<const double> point, PathData data, con
   return result;
 }
 
-// Once more, with violations taken seriously that rounding may make but seldom does.  What does not help is undone.  (253)
+// Once more, with violations taken seriously that rounding may make but seldom does.  What does not help is undone.
+// (253)
 void ActiveSet::Engine::polish(const Run& run) {
   for (int round = 0; round < 3; ++round) {
     const double before = violation();

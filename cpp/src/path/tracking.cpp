@@ -86,7 +86,8 @@ void ActiveSet::Engine::choose_near(Frame& frame) {
   for (std::size_t v = 0; v < N; ++v) {
     const std::size_t i = sample(v);
     const bool on_margin = place[v] == Place::margin;
-    if (frame.rate.lower[v] != 0 || frame.rate.upper[v] != 0 || (!on_margin && frame.rate.linear[v] != 0)) moving[i] = 1;
+    if (frame.rate.lower[v] != 0 || frame.rate.upper[v] != 0 || (!on_margin &&
+                                                                 frame.rate.linear[v] != 0)) moving[i] = 1;
     if (on_margin || now.lower[v] == now.upper[v]) continue;
     const double room = std::abs(residual(v));
     distance[i] = std::min(distance[i], room);

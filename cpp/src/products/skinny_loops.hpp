@@ -38,6 +38,7 @@ struct SkinnyLoops {
 
 extern const SkinnyLoops skinny_loops_base, skinny_loops_avx2, skinny_loops_avx512;
 
-inline const SkinnyLoops& skinny_loops() { return for_processor(skinny_loops_base, skinny_loops_avx2, skinny_loops_avx512); }
+inline const SkinnyLoops& skinny_loops() { return for_processor(skinny_loops_base, skinny_loops_avx2,
+                                                                skinny_loops_avx512); }
 
 }  // namespace hinge

@@ -30,7 +30,8 @@ template <class T>
 class Pass {
  public:
   Pass(const TallMatrix<T>& K, std::size_t k, const float* W, const float* R, const float* D, float* product)
-      : K_(K), loops_(skinny_loops().of<T>()), k_(k), stride_(padded_length(K.columns)), R_(R), D_(D), product_(product) {
+      : K_(K), loops_(skinny_loops().of<T>()), k_(k), stride_(padded_length(K.columns)), R_(R), D_(D),
+          product_(product) {
     if (!loops_.times) throw std::logic_error("thin products: this processor has none for float16");
     if (W) W_ = by_columns(W, K.columns, k);
     const std::size_t count = K.count();
@@ -105,14 +106,16 @@ void skinny_product(const TallMatrix<T>& K, std::size_t k, const float* W, float
 }
 
 template <class T>
-void skinny_transposed_product(const TallMatrix<T>& K, std::size_t k, const float* R, double* out, const Parallel& parallel) {
+void skinny_transposed_product(const TallMatrix<T>& K, std::size_t k, const float* R, double* out,
+                               const Parallel& parallel) {
   Pass<T> pass(K, k, nullptr, R, nullptr, nullptr);
   pass.run(parallel);
   pass.total(out);
 }
 
 template <class T>
-void skinny_weighted_product(const TallMatrix<T>& K, std::size_t k, const float* W, const float* D, float* product, double* out,
+void skinny_weighted_product(const TallMatrix<T>& K, std::size_t k, const float* W, const float* D, float* product,
+                             double* out,
                    const Parallel& parallel) {
   Pass<T> pass(K, k, W, nullptr, D, product);
   pass.run(parallel);

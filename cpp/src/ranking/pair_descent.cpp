@@ -268,7 +268,8 @@ class Descent {
     result_.primal = result_.dual + gap;
     result_.violation = worst;
     Snapshot& shown = tracker_.snapshot;
-    shown.iteration = result_.iterations, shown.violation = worst, shown.active = static_cast<std::int64_t>(alpha_.size());
+    shown.iteration = result_.iterations, shown.violation = worst,
+        shown.active = static_cast<std::int64_t>(alpha_.size());
     shown.primal = result_.primal, shown.dual = result_.dual, shown.gap = gap;
     tracker_.record();
   }

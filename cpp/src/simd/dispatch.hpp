@@ -1,8 +1,8 @@
 // dispatch.hpp: selection of compiled loops at run time.
 //
-// The loops of a family form a struct of function pointers.  They are written once, in an .inl file, which is compiled for
-// every instruction set: *_base.cpp without flags, *_avx2.cpp and *_avx512.cpp with those of CMakeLists.txt.  Each of these
-// files defines one constant of the struct, and for_processor selects one of them:
+// The loops of a family form a struct of function pointers.  They are written once, in an .inl file, which is compiled
+// for every instruction set: *_base.cpp without flags, *_avx2.cpp and *_avx512.cpp with those of CMakeLists.txt.  Each
+// of these files defines one constant of the struct, and for_processor selects one of them:
 //
 //   inline const SmoLoops& smo_loops() { return for_processor(smo_loops_base, smo_loops_avx2); }
 #pragma once

@@ -1,4 +1,4 @@
-// exp.hpp: the exponential function of vectors; included as simd/vectors.hpp is.
+// exp.hpp: the exponential function of vectors.  Included only by files that may include simd/vectors.hpp.
 #pragma once
 
 #include "simd/vectors.hpp"
@@ -6,8 +6,9 @@
 namespace hinge {
 namespace {
 
-// exp(x) = 2^n exp(r), |r| <= ln(2)/2, Taylor to the last bit; 2^n in two factors so that results below the
-// smallest normal number come out rounded once.  Adding kMagic leaves n in the low bits of the mantissa.
+// exp(x) = 2^n exp(r), |r| <= ln(2)/2, with a Taylor series accurate to the last bit.  2^n is applied in two factors so
+// that results below the smallest normal number are rounded once.  Adding kMagic leaves n in the low bits of the
+// mantissa. kLow, kHigh: arguments are clamped to this range; kLowNormal: smaller arguments have subnormal results.
 struct ExpDouble {
   static constexpr double kMagic = 0x1.8p52, kLow = -746, kLowNormal = -708, kHigh = 710;
   static constexpr double kLog2e = 1.4426950408889634, kLn2High = 6.93145751953125e-1;
@@ -50,7 +51,7 @@ HINGE_INLINE void exp_vector(typename Lanes<T>::Vector& x) {
   x = series * scale1 * scale2;
 }
 
-// exp for arguments up to 0: one factor 2^n is enough.
+// exp for arguments of at most 0: one factor 2^n suffices; 0 for results below the smallest normal number.
 template <class T>
 HINGE_INLINE void exp_negative(typename Lanes<T>::Vector& x) {
   using Vector = typename Lanes<T>::Vector;

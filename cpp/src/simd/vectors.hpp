@@ -1,8 +1,8 @@
 // vectors.hpp: vectors of floats and doubles, with the vector extension of GCC and Clang.
 //
 // Included only by the .inl files that are compiled for several instruction sets (simd/dispatch.hpp).  Everything has
-// internal linkage and is inlined, because a function with external linkage that was compiled for AVX2 could be linked into
-// code for any processor.  For the same reason these files use no template of the standard library.
+// internal linkage and is inlined, because a function with external linkage that was compiled for AVX2 could be linked
+// into code for any processor.  For the same reason these files use no template of the standard library.
 #pragma once
 
 #include <cstddef>
@@ -98,8 +98,10 @@ HINGE_INLINE void sum_lanes(const Float8* a, float* out) {
 // ---- transposition of a square of lanes ----
 
 HINGE_INLINE void transpose(Double4* a) {
-  const Double4 t0 = __builtin_shufflevector(a[0], a[1], 0, 4, 2, 6), t1 = __builtin_shufflevector(a[0], a[1], 1, 5, 3, 7);
-  const Double4 t2 = __builtin_shufflevector(a[2], a[3], 0, 4, 2, 6), t3 = __builtin_shufflevector(a[2], a[3], 1, 5, 3, 7);
+  const Double4 t0 = __builtin_shufflevector(a[0], a[1], 0, 4, 2, 6), t1 = __builtin_shufflevector(a[0], a[1], 1, 5, 3,
+      7);
+  const Double4 t2 = __builtin_shufflevector(a[2], a[3], 0, 4, 2, 6), t3 = __builtin_shufflevector(a[2], a[3], 1, 5, 3,
+      7);
   a[0] = __builtin_shufflevector(t0, t2, 0, 1, 4, 5);
   a[1] = __builtin_shufflevector(t1, t3, 0, 1, 4, 5);
   a[2] = __builtin_shufflevector(t0, t2, 2, 3, 6, 7);

@@ -153,7 +153,8 @@ template <class T>
 void add(double* f, const T* const* x, const double* a, size_t rows, size_t first, size_t n) {
   size_t r = 0;
   for (; r + 4 <= rows; r += 4) {
-    const T *const p = x[r] + first, *const q = x[r + 1] + first, *const s = x[r + 2] + first, *const t = x[r + 3] + first;
+    const T *const p = x[r] + first, *const q = x[r + 1] + first, *const s = x[r + 2] + first,
+        *const t = x[r + 3] + first;
     const double ap = a[r], aq = a[r + 1], as = a[r + 2], at = a[r + 3];
     size_t k = 0;
     for (; k + 4 <= n; k += 4) {

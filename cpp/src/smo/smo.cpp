@@ -182,7 +182,8 @@ class Smo {
     });
   }
 
-  Span<const std::int32_t> columns() const { return shrunk() ? Span<const std::int32_t>(samples_) : Span<const std::int32_t>(); }
+  Span<const std::int32_t> columns() const { return shrunk()
+      ? Span<const std::int32_t>(samples_) : Span<const std::int32_t>(); }
 
   // ---- the function cache (LwK 10.26) --------------------------------------------------------------------------
 
@@ -192,7 +193,8 @@ class Smo {
     return sum;
   }
 
-  // f = K β from scratch over all samples; only while not shrunk.  False, and f as it was, where there is no time for it.
+  // f = K β from scratch over all samples; only while not shrunk.  False, and f as it was, where there is no time for
+  // it.
   bool exact_f() {
     std::vector<double> before(n_, 0.0);
     before.swap(active_.f);
@@ -237,7 +239,8 @@ class Smo {
   // At a bound and pushed against it: cannot be part of a violating pair now.
   bool at_rest(const Family& family, std::size_t v) const {
     const double descent = -active_.gradient(v);
-    const double up = family.moves_alone ? violation() : family.up, low = family.moves_alone ? -violation() : family.low;
+    const double up = family.moves_alone ? violation() : family.up,
+        low = family.moves_alone ? -violation() : family.low;
     if (active_.beta[v] >= active_.upper[v] && active_.beta[v] <= active_.lower[v]) return true;
     if (active_.beta[v] >= active_.upper[v]) return descent > up;
     if (active_.beta[v] <= active_.lower[v]) return descent < low;

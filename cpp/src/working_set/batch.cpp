@@ -104,7 +104,7 @@ class Many {
     if (is_everybody(p.samples)) {
       results_[part].result = solved(kernel_, p, options, control);
     } else {
-      results_[part].result = solved(Restricted(kernel_, p.samples, diagonal_), p, options, control);
+      results_[part].result = solved(SubsetSource(kernel_, p.samples, diagonal_), p, options, control);
     }
   }
 

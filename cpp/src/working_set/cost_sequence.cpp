@@ -47,7 +47,8 @@ struct Stand {
   std::vector<std::int8_t> group;
   double cost = 0;  // 0: none yet
 
-  SignedProblem problem(const CostSequenceProblem& part) const { return {part.linear, lower, upper, group, part.slots}; }
+  SignedProblem problem(const CostSequenceProblem& part) const { return {part.linear, lower, upper, group,
+      part.slots}; }
 
   void open(const CostSequenceProblem& part) {
     const std::size_t n = part.samples.size(), size = part.slots * n;
@@ -208,7 +209,7 @@ class Climber {
 
   // Too many samples for that: the training engine, on all threads.
   SmoResult solve_large() {
-    const Restricted kernel(kernel_, part_->samples, diagonal_);
+    const SubsetSource kernel(kernel_, part_->samples, diagonal_);
     WorkingSetOptions options;
     options.tolerance = options_.tolerance;
     options.max_iterations = part_->max_iterations;
@@ -281,7 +282,8 @@ void solve_all(const KernelSource& kernel, const std::vector<CostSequenceProblem
     };
   });
   run_tasks(small.size(), {threads, parallel.poll}, [&] {
-    return [&, climber = Climber<T>(kernel, diagonal, costs, options, watch, 1)](std::size_t k, Poller& poller) mutable {
+    return [&, climber = Climber<T>(kernel, diagonal, costs, options, watch, 1)](std::size_t k,
+        Poller& poller) mutable {
       climber.open(parts[small[k].part], true);
       for (std::size_t r = small[k].first; r < small[k].last && climber.climb(r, poller); ++r) {
       }
@@ -291,7 +293,8 @@ void solve_all(const KernelSource& kernel, const std::vector<CostSequenceProblem
 
 }  // namespace
 
-void solve_cost_sequences(const KernelSource& kernel, const std::vector<CostSequenceProblem>& parts, Span<const double> costs,
+void solve_cost_sequences(const KernelSource& kernel, const std::vector<CostSequenceProblem>& parts,
+                          Span<const double> costs,
            const CostSequenceOptions& options, const Parallel& parallel) {
   if (options.double_rows) solve_all<double>(kernel, parts, costs, options, parallel);
   else solve_all<float>(kernel, parts, costs, options, parallel);

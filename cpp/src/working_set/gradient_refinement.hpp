@@ -1,5 +1,5 @@
-// gradient_refinement.hpp: f in double precision at the samples on which the certificate depends, after steps on kernel rows in
-// single precision; docs/math (4).
+// gradient_refinement.hpp: f in double precision at the samples on which the certificate depends, after steps on kernel
+// rows in single precision; docs/math (4).
 //
 // The dual value is made of the f of samples with a coefficient: they are computed anew, and when steps follow and
 // another look, brought up to date by what has changed.  Of the others, those matter that do not clearly rest at their

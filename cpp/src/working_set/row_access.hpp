@@ -70,8 +70,10 @@ class RowTraffic {
   }
 
  private:
-  static constexpr std::size_t kColumns = 2048;  // of f brought up to date at a time: they stay in the first-level cache
-  static constexpr std::size_t kRowBytes = std::size_t(64) << 20;  // of stored rows of a cheap kernel; up to 16 times that
+  // of f brought up to date at a time: they stay in the first-level cache
+  static constexpr std::size_t kColumns = 2048;
+  // of stored rows of a cheap kernel; up to 16 times that
+  static constexpr std::size_t kRowBytes = std::size_t(64) << 20;
 
   void count(std::int64_t rows, std::size_t columns, const Stopwatch& watch) {
     seconds_ += watch.seconds();

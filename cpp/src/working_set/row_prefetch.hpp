@@ -1,4 +1,5 @@
-// row_prefetch.hpp: kernel rows for steps on all active samples; one that is missing brings those that will be missing next.
+// row_prefetch.hpp: kernel rows for steps on all active samples; one that is missing brings those that will be missing
+// next.
 #pragma once
 
 #include <algorithm>

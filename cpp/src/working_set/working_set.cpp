@@ -1,4 +1,5 @@
-// working_set.cpp: reading order: run; step_set (choose, solve_inner, spread) or step_all; shrink, reconstruct; finished.
+// working_set.cpp: reading order: run; step_set (choose, solve_inner, spread) or step_all; shrink, reconstruct;
+// finished.
 #include "hinge/solvers/working_set.hpp"
 
 #include <algorithm>
@@ -34,7 +35,8 @@ class Engine {
          Span<double> f, RunControl& control)
       : kernel_(kernel), problem_(problem), options_(options), control_(control),
         memory_(for_kernel_values(options.cache_bytes, beta.size())), f_(f), active_(problem, beta, f),
-        violators_(active_, options.selection), rows_(kernel, memory_ / 2), ahead_(active_, violators_, rows_), block_(kernel),
+        violators_(active_, options.selection), rows_(kernel, memory_ / 2), ahead_(active_, violators_, rows_),
+            block_(kernel),
         choice_(active_, violators_, options.size, memory_), look_(kernel, memory_ / 4),
         checker_(control, options.max_seconds, [this] { return settling_seconds(); },
                  [this] { return snapshot(); }) {
@@ -176,8 +178,8 @@ class Engine {
   }
 
   // f was kept up to date with rows in single precision.  Is it right, and does what was found hold with the right
-  // one?  If f is off by too much, all of it is computed anew and the steps go on: what is left to do is small, and so is
-  // then the error of the rows.  True also if that has been tried often enough; `rough` says so.
+  // one?  If f is off by too much, all of it is computed anew and the steps go on: what is left to do is small, and so
+  // is then the error of the rows.  True also if that has been tried often enough; `rough` says so.
   bool stands_a_second_look() {
     if (!kSingle) return true;
     if (look_again() <= tolerable())
@@ -305,8 +307,8 @@ class Engine {
     store().narrow(kept, active_.samples());
   }
 
-  // All samples active again: f of the resting ones is what it was plus what has changed since.  Where it takes a second
-  // look anyway, those that are used have it now.
+  // All samples active again: f of the resting ones is what it was plus what has changed since.  Where it takes a
+  // second look anyway, those that are used have it now.
   void reconstruct() {
     active_.scatter();
     ++result_.reconstructions;

@@ -1,4 +1,5 @@
-// test_kernel_blocks.cpp: blocks of kernel values are what single rows are, in every shape.  Prints what failed; 0 if nothing.
+// test_kernel_blocks.cpp: blocks of kernel values are what single rows are, in every shape.  Prints what failed; 0 if
+// nothing.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

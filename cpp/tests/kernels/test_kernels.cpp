@@ -70,7 +70,8 @@ void test_exp_and_tanh() {
       }
     }
     expect(worst <= 2,
-           std::string("exp within 2 units in the last place, ") + (ops == &vector_ops_base ? "baseline: " : "dispatched: ") + std::to_string(worst));
+           std::string("exp within 2 units in the last place, ") +
+               (ops == &vector_ops_base ? "baseline: " : "dispatched: ") + std::to_string(worst));
     expect(y[0] == 1 && y[1] == 0 && y[3] == 0, "exp(0) is 1 and exp(-huge) is 0");
 
     std::uniform_real_distribution<float> float_range(-110, 92);

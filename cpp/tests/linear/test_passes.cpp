@@ -34,7 +34,8 @@ void factor(std::size_t size) {
     SymmetricFactor made({threads, {}, &pool});
     const auto fill = [&](std::size_t bad) {
       made.resize(size);
-      for (std::size_t i = 0; i < size; ++i) std::copy_n(a.begin() + static_cast<std::ptrdiff_t>(i * size), i + 1, made.row(i));
+      for (std::size_t i = 0; i < size; ++i) std::copy_n(a.begin() + static_cast<std::ptrdiff_t>(i * size), i + 1,
+                                                         made.row(i));
       if (bad < size) made.row(bad)[bad] = -1;
     };
     for (std::size_t bad : {std::size_t{0}, size / 2, size - 1}) {  // in any panel

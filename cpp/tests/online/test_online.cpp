@@ -45,12 +45,14 @@ void ring_decay_and_bound(std::size_t features, std::size_t budget) {
     expect(learner.terms() == kept.size(), "learner.terms() == kept.size()");
   }
   const OnlineState state = learner.state();
-  expect(std::fabs(state.dropped[0] - bound) < 1e-9 && state.seen == 900, "std::fabs(state.dropped[0] - bound) < 1e-9 && state.seen == ");
+  expect(std::fabs(state.dropped[0] - bound) < 1e-9 && state.seen == 900,
+         "std::fabs(state.dropped[0] - bound) < 1e-9 && state.seen == ");
   OnlineLearner other(KernelFunction({{Op::rbf, 0.5}}), options, features, 1, 0);
   other.restore(state);
   const std::vector<double> x(features, 0.3);
   double first = 0, second = 1;
-  expect(learner.learn(x.data(), 1, &first) && other.learn(x.data(), 1, &second) && first == second, "learner.learn(x.data(), 1, &first) && other.learn(x.data(), ");
+  expect(learner.learn(x.data(), 1, &first) && other.learn(x.data(), 1, &second) && first == second,
+         "learner.learn(x.data(), 1, &first) && other.learn(x.data(), ");
 }
 
 void overflow_changes_nothing() {

@@ -75,8 +75,10 @@ void check(std::size_t n, std::size_t rank, unsigned seed) {
   expect(result.status == Status::solved, "result.status == Status::solved");
   expect(result.violation < 1e-9, "result.violation < 1e-9");
   expect(violation(set, K, n) < 1e-7, "violation(set, K, n) < 1e-7");
-  expect(record.start.size() == record.stop.size() && record.start.front() == 1.0, "record.start.size() == record.stop.size() && record.start.front() == 1.0");
-  expect(record.offset.back() == static_cast<std::int64_t>(record.margin.size()), "record.offset.back() == static_cast<std::int64_t>(record.margin.size())");
+  expect(record.start.size() == record.stop.size() && record.start.front() == 1.0,
+         "record.start.size() == record.stop.size() && record.start.front() == 1.0");
+  expect(record.offset.back() == static_cast<std::int64_t>(record.margin.size()),
+         "record.offset.back() == static_cast<std::int64_t>(record.margin.size())");
 
   set.restore(*before);
   expect(violation(set, K, n) < 1e-9, "violation(set, K, n) < 1e-9");

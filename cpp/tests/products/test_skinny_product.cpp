@@ -1,5 +1,5 @@
-// test_skinny_product.cpp: thin products against sums written out, for odd shapes, lists of rows and threads; in float16, and by
-// the loops of every instruction set this processor has; margins.
+// test_skinny_product.cpp: thin products against sums written out, for odd shapes, lists of rows and threads; in
+// float16, and by the loops of every instruction set this processor has; margins.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -55,7 +55,8 @@ void compare(std::size_t m, std::size_t n, std::size_t k, bool some, int threads
       apart = std::max({apart, std::abs(plain - pulled[j * k + c]), std::abs(heavy - weighted[j * k + c])});
     }
   }
-  test::expect(apart < 1e-4, std::to_string(m) + " × " + std::to_string(n) + " times " + std::to_string(k) + " columns");
+  test::expect(apart < 1e-4,
+               std::to_string(m) + " × " + std::to_string(n) + " times " + std::to_string(k) + " columns");
 }
 
 // A few numbers that float16 has, and their bits.
@@ -80,7 +81,8 @@ void compare_half(std::size_t m, std::size_t n, std::size_t k) {
 }
 
 template <class T>
-void compare_loops(const SkinnyLoopsOf<T>& loops, const std::vector<T>& values, const std::vector<float>& wide, std::size_t n,
+void compare_loops(const SkinnyLoopsOf<T>& loops, const std::vector<T>& values, const std::vector<float>& wide,
+                   std::size_t n,
                    std::size_t k, const std::string& name) {
   const std::size_t stride = (n + kSkinnyPad - 1) / kSkinnyPad * kSkinnyPad;
   std::vector<float> W(k * stride, 0.0F), G(k * stride, 1.0F), out(kSkinnyRows * kSkinnyWidth);
@@ -109,7 +111,8 @@ void compare_loops(const SkinnyLoopsOf<T>& loops, const std::vector<T>& values, 
 void compare_instruction_sets(std::size_t n, std::size_t k) {
   std::vector<float> wide(kSkinnyRows * n);
   std::vector<Half> bits(kSkinnyRows * n);
-  for (std::size_t e = 0; e < wide.size(); ++e) wide[e] = kNumbers[(e * 3 + e / 5) % 8], bits[e] = kBits[(e * 3 + e / 5) % 8];
+  for (std::size_t e = 0; e < wide.size(); ++e) wide[e] = kNumbers[(e * 3 + e / 5) % 8],
+      bits[e] = kBits[(e * 3 + e / 5) % 8];
   compare_loops(skinny_loops_base.single, wide, wide, n, k, "any processor");
 #if defined(__x86_64__)
   const auto both = [&](const SkinnyLoops& loops, const std::string& name) {
@@ -126,18 +129,22 @@ void compare_margins(std::size_t m, std::size_t k, int threads) {
   const std::vector<float> f = numbers(m * k, 7), b = numbers(k, 8);
   std::vector<float> sign(m * k), cost(m * k), missing(m * k);
   const std::vector<double> offsets(b.begin(), b.end());
-  for (std::size_t e = 0; e < m * k; ++e) sign[e] = e % 3 ? 1.0F : -3.0F, cost[e] = 0.5F + static_cast<float>(e / k % 4);
+  for (std::size_t e = 0; e < m * k; ++e) sign[e] = e % 3 ? 1.0F : -3.0F,
+      cost[e] = 0.5F + static_cast<float>(e / k % 4);
   std::vector<double> sums(3 * k), expected(3 * k, 0.0);
   slack_sums(m, k, f.data(), sign.data(), cost.data(), offsets.data(), missing.data(),
           {sums.data(), sums.data() + k, sums.data() + 2 * k}, {threads, {}});
   double apart = 0;
   for (std::size_t e = 0; e < m * k; ++e) {
-    const double xi = std::max(0.0, 1.0 - double(sign[e]) * (double(f[e]) + offsets[e % k])), price = double(cost[e]) * xi;
+    const double xi = std::max(0.0, 1.0 - double(sign[e]) * (double(f[e]) + offsets[e % k])),
+        price = double(cost[e]) * xi;
     apart = std::max(apart, std::abs(xi - double(missing[e])));
     if (missing[e] > 0) expected[e % k] += double(cost[e]);
     expected[k + e % k] += price * double(sign[e]), expected[2 * k + e % k] += price * xi;
   }
-  for (std::size_t c = 0; c < 3 * k; ++c) apart = std::max(apart, std::abs(expected[c] - sums[c]) / (1 + std::abs(expected[c])));
+  for (std::size_t c = 0; c < 3 * k; ++c) apart = std::max(apart,
+                                                           std::abs(expected[c] - sums[c]) / (1 +
+                                                               std::abs(expected[c])));
   test::expect(apart < 1e-5, "margins of " + std::to_string(m) + " samples");
 }
 

@@ -137,7 +137,8 @@ void check_path(const Case& c, std::size_t cache_bytes) {
   result = set.follow(rate, 0.0, 1.0, &record, {}, control);
   expect(result.status == Status::solved && result.violation < 1e-9, "a path over pairs is followed");
   const bool whole = !record.start.empty() && record.stop.back() == 1.0;
-  expect(whole && record.offset.back() == static_cast<std::int64_t>(record.margin.size()), "a path over pairs is written down");
+  expect(whole && record.offset.back() == static_cast<std::int64_t>(record.margin.size()),
+         "a path over pairs is written down");
   expect(c.violation(set.beta(), set.data().upper, {}) < 1e-8, "a path over pairs ends at an optimum");
   set.restore(*before);
   expect(c.violation(set.beta(), c.cost, {}) < 1e-8, "and goes back");

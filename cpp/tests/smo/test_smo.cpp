@@ -232,7 +232,8 @@ void test_interrupted_while_shrunk() {
   } late;
   late.run = &run;
   const SmoResult result =
-      solve_smo<double>(run.kernel, {run.linear, run.lower, run.upper, run.group, 1}, run.options, run.beta, run.f, late);
+      solve_smo<double>(run.kernel, {run.linear, run.lower, run.upper, run.group, 1}, run.options, run.beta, run.f,
+                        late);
   expect(late.shrunk, "samples were set aside");
   expect(result.status == Status::interrupted && !result.exact, "cut off, and it says so");
   expect(run.in_box() && near(run.group_sum(0), 0, 1e-11), "at a feasible point");

@@ -1,11 +1,11 @@
-// gram.hpp: the kernel matrix of n samples as a KernelSource: computed from vectors, stored, or asked of a
-// callback. A Gram views its samples or matrix (the caller keeps them alive) and owns its kernel function and
-// a few vectors of length n.  Calls from several threads are safe; those on sparse samples take turns.
+// gram.hpp: the kernel matrix of n samples as a KernelSource: computed from samples, stored, or computed by a callback.
+// A Gram views its samples or matrix, which the caller keeps alive, and owns its kernel function and a few vectors of
+// length n.  Calls from several threads are safe; single rows of sparse samples are computed one at a time.
 //
-// Costs of one row: dense n·d multiply-adds and n kernel values, sparse one pass over all nonzeros, matrix a
-// copy. Dense squared distances are summed from differences: no cancellation, whatever the origin. Arithmetic
-// is double, and float where both the samples and the row are float. K[i, j] and K[j, i] have the same bits;
-// equal rows have distance exactly 0.
+// Cost of one row: n·d multiply-adds and n kernel values for dense samples, one pass over all nonzeros for sparse
+// samples, a copy for a stored matrix.  Squared distances of single dense rows are sums of squared differences, without
+// cancellation.  Arithmetic is in double; it is in float if the samples and the requested row are float.  K[i, j] and
+// K[j, i] are bit-identical; equal rows have distance 0.
 #pragma once
 
 #include <cstddef>
@@ -33,14 +33,14 @@ std::unique_ptr<Gram> make_gram(const Samples& samples, const KernelFunction& fu
 std::unique_ptr<Gram> make_gram(const float* matrix, std::size_t n);
 std::unique_ptr<Gram> make_gram(const double* matrix, std::size_t n);
 
-// row(i, out) writes the n values of row i and may throw.
+// row(i, out) writes the n values of row i; it may throw.
 using RowCallback = std::function<void(std::size_t, Span<double>)>;
 std::unique_ptr<Gram> make_gram(std::vector<double> diagonal, RowCallback row);
 
-// K + diag(ridge); views the other matrix, which must outlive it.
+// K + diag(ridge); views `inner`, which must outlive it.
 std::unique_ptr<Gram> make_gram(const Gram& inner, std::vector<double> ridge);
 
-// All of K, row-major, n × n: the upper triangle in blocks, the lower one its mirror image.
+// Writes all of K, row-major: computes the upper triangle in blocks and mirrors it.
 void fill(const KernelSource& source, float* out, const Parallel& parallel);
 void fill(const KernelSource& source, double* out, const Parallel& parallel);
 

@@ -1,12 +1,14 @@
-// kernel_function.hpp: k(x, z) as a program in postfix order: leaves are kernels, operators combine the two
-// values (scale: the one value) before them.  RBF(g) + 2 Linear() is [rbf g] [linear] [scale 2] [sum]. Owns
-// its nodes, immutable.  Evaluated over a run of columns from dot products, squared and l1 distances, of
-// which only those some leaf needs are computed.  Cost per value: one pass of vector arithmetic per node.
+// kernel_function.hpp: k(x, z) as a program in postfix order.
+//
+// Leaves are kernels; sum and product combine the two preceding values, scale multiplies the preceding value by gamma.
+// RBF(g) + 2 Linear() is [rbf g] [linear] [scale 2] [sum].
 //
 //   linear      x·z                           rbf         exp(-gamma |x - z|²)
 //   polynomial  (gamma x·z + coef0)^degree    laplacian   exp(-gamma |x - z|_1)
-//   sigmoid     tanh(gamma x·z + coef0)       bspline     B(sqrt(gamma) |x - z|), B the centred B-spline of
-//   odd degree sum, product, scale (by gamma)
+//   sigmoid     tanh(gamma x·z + coef0)       bspline     B(sqrt(gamma) |x - z|), B the centred B-spline of odd degree
+//
+// Owns its nodes; immutable.  Evaluated for one x and a range of z from dot products, squared distances and l1
+// distances; only those that a leaf needs are computed.  Cost per value: one pass of vector arithmetic per node.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +19,7 @@ namespace hinge {
 
 enum class Op { linear, polynomial, rbf, sigmoid, laplacian, bspline, sum, product, scale };
 
-Op op_named(std::string_view name);  // throws std::invalid_argument for a name that is none of the above
+Op op_named(std::string_view name);  // throws std::invalid_argument for an unknown name
 
 struct Node {
   Op op;
@@ -30,7 +32,7 @@ struct Needs {
   bool dot = false, squared = false, l1 = false;
 };
 
-// The quantities k is computed from, for one x and a run of z; null where not needed.
+// The quantities from which k is computed, for one x and a range of z; nullptr if not needed.
 template <class T>
 struct Base {
   const T* dot;
@@ -40,19 +42,20 @@ struct Base {
 
 class KernelFunction {
  public:
-  static constexpr std::size_t kMaxDepth = 24;  // values waiting at any time: the stack of evaluate
-  static constexpr int kMaxSplineDegree = 15;
+  static constexpr std::size_t kMaxDepth = 24;   // operands on the stack; the constructor rejects deeper programs
+  static constexpr int kMaxSplineDegree = 15;    // the constructor rejects larger degrees
 
   explicit KernelFunction(std::vector<Node> nodes);  // throws std::invalid_argument
 
   Needs needs() const { return needs_; }
   std::size_t depth() const { return depth_; }
-  double sharpness() const { return sharpness_; }  // the largest gamma that multiplies a squared distance
-  bool is_gaussian() const { return nodes_.size() == 1 && nodes_.front().op == Op::rbf; }  // of width sharpness()
-  bool has_kink() const { return has_kink_; }      // at distance 0: a small error of the square is a large one
+  double sharpness() const { return sharpness_; }  // the largest gamma of a squared distance
+  bool is_gaussian() const { return nodes_.size() == 1 && nodes_.front().op == Op::rbf; }  // with gamma = sharpness()
+  // at distance 0, where small errors of the squared distance are amplified
+  bool has_kink() const { return has_kink_; }
 
-  // m is a multiple of kPad, all arrays are aligned; stack has depth() * m places, the values end in its
-  // first m.
+  // m must be a multiple of kPad and all arrays aligned.  stack has depth() · m elements; the values are returned in
+  // the first m.
   template <class T>
   void evaluate(const Base<T>& base, std::size_t m, T* stack) const;
 

@@ -12,8 +12,8 @@
 
 namespace hinge {
 
-// A set of columns for which several blocks of rows will be requested.  A source may derive from it to store what it needs
-// for these columns (for example samples in the order in which matrix products read them).
+// A set of columns for which several blocks of rows will be requested.  A source may derive from it to store what it
+// needs for these columns (for example samples in the order in which matrix products read them).
 class Columns {
  public:
   Columns(std::size_t all, Span<const std::int32_t> list) : list_(list.begin(), list.end()), all_(all) {}
@@ -27,8 +27,9 @@ class Columns {
   std::size_t all_;
 };
 
-// The requested part of a block of rows: all of it, or, if its first columns are the rows themselves, the upper triangle of
-// that square (including the diagonal) and all columns to its right.  Entries below the diagonal are then unspecified.
+// The requested part of a block of rows: all of it, or, if its first columns are the rows themselves, the upper
+// triangle of that square (including the diagonal) and all columns to its right.  Entries below the diagonal are then
+// unspecified.
 enum class Part { all, upper };
 
 class KernelSource {
@@ -63,28 +64,30 @@ class KernelSource {
   // An empty list means all n columns.  Additional data of a derived class take at most `bytes`.
   virtual std::unique_ptr<const Columns> columns(Span<const std::int32_t> list, std::size_t bytes) const;
 
-  // out[k] = K[which[k], columns].  The default computes row by row on one thread; sources that benefit compute the rows as
-  // one block on all threads.
+  // out[k] = K[which[k], columns].  The default computes row by row on one thread; sources that benefit compute the
+  // rows as one block on all threads.
   virtual void block_rows(Span<const std::int32_t> which, const Columns& columns, Span<double* const> out,
                           const Parallel& parallel, Part part = Part::all) const;
   virtual void block_rows(Span<const std::int32_t> which, const Columns& columns, Span<float* const> out,
                           const Parallel& parallel, Part part = Part::all) const;
 
-  // out += Σ_k coef[k] K[which[k], columns] with kernel values in the precision of the fourth argument, whose value is not
-  // used.  No row is stored.
+  // out += Σ_k coef[k] K[which[k], columns] with kernel values in the precision of the fourth argument, whose value is
+  // not used.  No row is stored.
   virtual void add_rows(Span<const std::int32_t> which, Span<const double> coef, const Columns& columns, float,
                         Span<double> out, const Parallel& parallel) const;
   virtual void add_rows(Span<const std::int32_t> which, Span<const double> coef, const Columns& columns, double,
                         Span<double> out, const Parallel& parallel) const;
 
-  // out[k] += Σ_l coef[l] K[which[k], which[l]] in double precision.  Sources may use the symmetry of K and compute each
-  // value once; the memory for this is at most `bytes`.
+  // out[k] += Σ_l coef[l] K[which[k], which[l]] in double precision.  Sources may use the symmetry of K and compute
+  // each value once; the memory for this is at most `bytes`.
   virtual void add_square(Span<const std::int32_t> which, Span<const double> coef, Span<double> out, std::size_t bytes,
                           const Parallel& parallel) const;
 };
 
-// The rows K[which[k], columns], one after another in `out`, computed on the calling thread; parallel.poll is respected.
-void copy_rows(const KernelSource& kernel, Span<const std::int32_t> which, Span<const std::int32_t> columns, Span<double> out,
+// The rows K[which[k], columns], one after another in `out`, computed on the calling thread; parallel.poll is
+// respected.
+void copy_rows(const KernelSource& kernel, Span<const std::int32_t> which, Span<const std::int32_t> columns,
+               Span<double> out,
                const Parallel& parallel);
 
 }  // namespace hinge

@@ -1,6 +1,6 @@
-// samples.hpp: n samples of d features, as they lie in memory: dense rows or compressed sparse rows (CSR).
-// Views only: nothing is owned, nothing is copied; whoever makes one keeps the arrays alive.
-// CSR must be canonical: within a row, indices ascend without repetition.  check_csr looks once, O(nonzeros).
+// samples.hpp: n samples of d features in memory: dense rows or compressed sparse rows (CSR).
+// Views: the caller keeps the arrays alive.
+// CSR must be canonical: within a row, indices ascend without repetition.  check_csr verifies this in O(nonzeros).
 #pragma once
 
 #include <cstddef>
@@ -43,15 +43,16 @@ bool is_sparse(const Samples& samples);
 bool is_float32(const Samples& samples);
 double density(const Samples& samples);  // stored values / (n d); 1 for dense, 0 for an empty matrix
 
-// Throws std::invalid_argument where an index leaves the matrix or a row is not strictly ascending.
+// Throws std::invalid_argument if an index is out of range or a row is not strictly ascending.  With `release`, pages
+// that have been checked are released (release_pages).
 template <class T, class I>
 void check_csr(const Csr<T, I>& csr, std::size_t stored, bool release = false, int threads = 1);
 
-// Whether every stored value is a number; on `threads` threads where there are many of them.
+// Whether all stored values are finite.  Uses `threads` threads if there are many values.
 bool all_finite(const Samples& samples, int threads);
 
-// Give whole pages back to the system, and the neighbours that came with them within [begin, end): only ever for
-// read-only maps of files, as `release` above.
+// Releases the pages of [first, last) to the operating system, and the neighbouring pages within [begin, end) that were
+// mapped together with them.  Only for read-only maps of files, which can be read again.
 void release_pages(const void* first, const void* last, const void* begin, const void* end);
 
 }  // namespace hinge

@@ -1,8 +1,8 @@
-// skinny_product.hpp: products of a tall matrix K (m × n), float32 or float16, with a few columns, for all in one visit of K.
-// Rows of K may be chosen by a list.  Owns nothing but sums: n · k · 4 bytes for each of at most kSkinnyTasks parts.
-// Within a row 32 or 64 products are summed in float, these sums in double; columns of Kᵀ R are summed in float
-// over one part of the rows and in double over the parts.  Parts depend on m only: so do the bits of the results.
-// A float16 is widened when it is read, and all else is float32: it costs half the memory and eleven bits of a value.
+// skinny_product.hpp: products of a tall matrix K (m × n), float32 or float16, with a few columns, for all in one visit
+// of K. Rows of K may be chosen by a list.  Owns nothing but sums: n · k · 4 bytes for each of at most kSkinnyTasks
+// parts. Within a row 32 or 64 products are summed in float, these sums in double; columns of Kᵀ R are summed in float
+// over one part of the rows and in double over the parts.  Parts depend on m only: so do the bits of the results. A
+// float16 is widened when it is read, and all else is float32: it costs half the memory and eleven bits of a value.
 // Cost: 2 m n k multiplications and additions and one pass over the memory of K, for each function below.
 #pragma once
 
@@ -34,11 +34,13 @@ void skinny_product(const TallMatrix<T>& K, std::size_t k, const float* W, float
 
 // out = Kᵀ R, R count × k, out n × k.
 template <class T>
-void skinny_transposed_product(const TallMatrix<T>& K, std::size_t k, const float* R, double* out, const Parallel& parallel);
+void skinny_transposed_product(const TallMatrix<T>& K, std::size_t k, const float* R, double* out,
+                               const Parallel& parallel);
 
 // product = K W and out = Kᵀ (D ∘ product), D count × k: a product with a Hessian, in one visit of K.
 template <class T>
-void skinny_weighted_product(const TallMatrix<T>& K, std::size_t k, const float* W, const float* D, float* product, double* out,
+void skinny_weighted_product(const TallMatrix<T>& K, std::size_t k, const float* W, const float* D, float* product,
+                             double* out,
                    const Parallel& parallel);
 
 }  // namespace hinge

@@ -25,7 +25,8 @@ struct BatchProblem {
 };
 
 struct BatchResult {
-  SmoResult result;  // status interrupted, not exact and beta unchanged if the run was stopped before this problem began
+  // status interrupted, not exact and beta unchanged if the run was stopped before this problem began
+  SmoResult result;
   std::vector<Snapshot> history;
 };
 

@@ -40,7 +40,8 @@ struct CostSequenceOptions {
 };
 
 // Throws what the poll throws, and what the kernel throws.
-void solve_cost_sequences(const KernelSource& kernel, const std::vector<CostSequenceProblem>& parts, Span<const double> costs,
+void solve_cost_sequences(const KernelSource& kernel, const std::vector<CostSequenceProblem>& parts,
+                          Span<const double> costs,
            const CostSequenceOptions& options, const Parallel& parallel);
 
 }  // namespace hinge

@@ -1,6 +1,7 @@
 // crammer_singer.hpp: all classes at once, docs/math (117)–(120):
 //   min ½ Σ_m ‖w_m‖² + ½ Σ b_m²/B² + Σ_i C_i max_m (1 − [m = y_i] + f_m(x_i) − f_{y_i}(x_i)),   f_m = ⟨w_m, x⟩ + b_m.
-// Dual coordinate descent, all variables of one sample at a time [Keerthi et al. 2008]; the bias as in linear/descent/descent.hpp.
+// Dual coordinate descent, all variables of one sample at a time [Keerthi et al. 2008]; the bias as in
+// linear/descent/descent.hpp.
 // Memory: k (n + 2d) doubles beside the samples.
 #pragma once
 

@@ -92,8 +92,8 @@ class ExactSum {
 };
 
 // The multiplier of one equality row that makes the gap smallest: the middle of the stretch where its slope is zero.
-// The gap as a function of it is convex and piecewise linear; the kink of variable v is at -g_v / a_v, and there the slope
-// grows by |a_v| (u_v - l_v).  An infinite bound is a kink that must not be passed.  docs/math (5)
+// The gap as a function of it is convex and piecewise linear; the kink of variable v is at -g_v / a_v, and there the
+// slope grows by |a_v| (u_v - l_v).  An infinite bound is a kink that must not be passed.  docs/math (5)
 inline double best_multiplier(Span<const double> row, Span<const double> alpha, Span<const double> gradient,
                               Span<const double> lower, Span<const double> upper) {
   constexpr double inf = std::numeric_limits<double>::infinity();
@@ -105,7 +105,8 @@ inline double best_multiplier(Span<const double> row, Span<const double> alpha, 
     if (a == 0) continue;
     const double place = -gradient[v] / a;
     if (std::isnan(place)) return 0;
-    const double below = a > 0 ? upper[v] : lower[v], above = a > 0 ? lower[v] : upper[v];  // answers left and right of it
+    // answers left and right of it
+    const double below = a > 0 ? upper[v] : lower[v], above = a > 0 ? lower[v] : upper[v];
     if (std::isfinite(below) && std::isfinite(above)) {
       const double jump = std::abs(a) * (upper[v] - lower[v]);
       kinks.add(place, jump);

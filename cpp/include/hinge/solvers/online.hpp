@@ -4,8 +4,8 @@
 //
 // The expansion f = s Σ_j a_j k(z_j, ·) keeps its decay s apart: shrinking all coefficients is one product.  Several
 // machines (one against the rest) share the terms z_j and their kernel values, each with coefficients of its own.  A
-// learner owns its terms: at most `budget` of them, and then the oldest makes room for the newest.  Cost of a sample: one
-// row of kernel values.  Nothing depends on how the samples were divided into calls.
+// learner owns its terms: at most `budget` of them, and then the oldest makes room for the newest.  Cost of a sample:
+// one row of kernel values.  Nothing depends on how the samples were divided into calls.
 #pragma once
 
 #include <cstddef>
@@ -49,12 +49,13 @@ struct OnlineState {
 
 class OnlineLearner {
  public:
-  OnlineLearner(KernelFunction function, OnlineOptions options, std::size_t features, std::size_t outputs, double level);
+  OnlineLearner(KernelFunction function, OnlineOptions options, std::size_t features, std::size_t outputs,
+                double level);
   ~OnlineLearner();
 
   // What every machine says of x (features() entries) before it learns it goes to `before`.
-  // false: some value, or k(x, x), is not finite, and the learner is as it was.  target: ±1 or a number, with several machines the
-  // number of a class.
+  // false: some value, or k(x, x), is not finite, and the learner is as it was.  target: ±1 or a number, with several
+  // machines the number of a class.
   bool learn(const double* x, double target, double* before);
   void decide(const double* x, double* values);
 

@@ -1,5 +1,6 @@
-// ridge.cpp: a kernel matrix with something added to its diagonal, K + diag(ridge).
-// Quadratic losses become boxes on this matrix.  Every call is the inner matrix's, plus O(rows).
+// ridge.cpp: K + diag(ridge) for a kernel matrix K.
+// Problems with quadratic losses become box-constrained problems with this matrix.  Every call costs O(rows) more than
+// for K.
 #include <utility>
 
 #include "hinge/kernels/gram.hpp"
@@ -8,28 +9,28 @@
 namespace hinge {
 namespace {
 
-constexpr std::int32_t kAbsent = -1;
+constexpr std::int32_t kAbsent = -1;  // position of a sample that is not among the columns
 
-// The inner matrix's columns, and where each sample is among them.
+// The columns of the inner matrix and the position of each sample among them.
 class RidgedColumns final : public Columns {
  public:
   RidgedColumns(std::unique_ptr<const Columns> inner, std::size_t all)
       : Columns(all, inner->list()), inner_(std::move(inner)) {
     if (list().empty()) return;
-    place_.assign(all, kAbsent);
+    position_.assign(all, kAbsent);
     for (std::size_t j = 0; j < list().size(); ++j) {
-      place_[static_cast<std::size_t>(list()[j])] = static_cast<std::int32_t>(j);
+      position_[static_cast<std::size_t>(list()[j])] = static_cast<std::int32_t>(j);
     }
   }
 
   const Columns& inner() const { return *inner_; }
-  std::int32_t place(std::int32_t sample) const {
-    return place_.empty() ? sample : place_[static_cast<std::size_t>(sample)];
+  std::int32_t position(std::int32_t sample) const {
+    return position_.empty() ? sample : position_[static_cast<std::size_t>(sample)];
   }
 
  private:
   std::unique_ptr<const Columns> inner_;
-  std::vector<std::int32_t> place_;  // empty: all, in their order
+  std::vector<std::int32_t> position_;  // empty: all samples, in their order
 };
 
 class RidgedGram final : public Gram {
@@ -45,8 +46,10 @@ class RidgedGram final : public Gram {
     for (std::size_t i = 0; i < ridge_.size(); ++i) out[i] += ridge_[i];
   }
 
-  void row(std::size_t i, Span<const std::int32_t> columns, Span<double> out) const override { one(i, columns, out); }
-  void row(std::size_t i, Span<const std::int32_t> columns, Span<float> out) const override { one(i, columns, out); }
+  void row(std::size_t i, Span<const std::int32_t> columns, Span<double> out) const override { single_row(i, columns,
+      out); }
+  void row(std::size_t i, Span<const std::int32_t> columns, Span<float> out) const override { single_row(i, columns,
+      out); }
 
   std::unique_ptr<const Columns> columns(Span<const std::int32_t> list, std::size_t bytes) const override {
     return std::make_unique<RidgedColumns>(inner_.columns(list, bytes), size());
@@ -79,7 +82,7 @@ class RidgedGram final : public Gram {
   double ridge(std::int32_t sample) const { return ridge_[static_cast<std::size_t>(sample)]; }
 
   template <class T>
-  void one(std::size_t i, Span<const std::int32_t> columns, Span<T> out) const {
+  void single_row(std::size_t i, Span<const std::int32_t> columns, Span<T> out) const {
     inner_.row(i, columns, out);
     if (columns.empty()) {
       out[i] = static_cast<T>(out[i] + ridge_[i]);
@@ -93,10 +96,10 @@ class RidgedGram final : public Gram {
   template <class T>
   void block(Span<const std::int32_t> which, const Columns& columns, Span<T* const> out, const Parallel& parallel,
              Part part) const {
-    const auto& own = static_cast<const RidgedColumns&>(columns);
-    inner_.block_rows(which, own.inner(), out, parallel, part);
+    const auto& ridged = static_cast<const RidgedColumns&>(columns);
+    inner_.block_rows(which, ridged.inner(), out, parallel, part);
     for (std::size_t k = 0; k < which.size(); ++k) {
-      const std::int32_t j = own.place(which[k]);
+      const std::int32_t j = ridged.position(which[k]);
       if (j != kAbsent) out[k][j] = static_cast<T>(out[k][j] + ridge(which[k]));
     }
   }
@@ -104,10 +107,10 @@ class RidgedGram final : public Gram {
   template <class T>
   void add(Span<const std::int32_t> which, Span<const double> coef, const Columns& columns, T precision,
            Span<double> out, const Parallel& parallel) const {
-    const auto& own = static_cast<const RidgedColumns&>(columns);
-    inner_.add_rows(which, coef, own.inner(), precision, out, parallel);
+    const auto& ridged = static_cast<const RidgedColumns&>(columns);
+    inner_.add_rows(which, coef, ridged.inner(), precision, out, parallel);
     for (std::size_t k = 0; k < which.size(); ++k) {
-      const std::int32_t j = own.place(which[k]);
+      const std::int32_t j = ridged.position(which[k]);
       if (j != kAbsent) out[static_cast<std::size_t>(j)] += coef[k] * ridge(which[k]);
     }
   }

@@ -1,4 +1,4 @@
-// stored.cpp: kernel matrices that exist already, in memory or behind a callback.
+// stored.cpp: kernel matrices in memory or computed by a callback, and the computation of a complete matrix.
 #include <algorithm>
 #include <numeric>
 #include <type_traits>
@@ -10,10 +10,10 @@
 namespace hinge {
 namespace {
 
-constexpr std::size_t kRows = 64;  // rows of one task of a product
+constexpr std::size_t kRowsPerTask = 64;  // of a product
 
 template <class From, class To>
-void pick(const From* from, std::size_t n, Span<const std::int32_t> columns, Span<To> out) {
+void select(const From* from, std::size_t n, Span<const std::int32_t> columns, Span<To> out) {
   if (columns.empty()) {
     std::copy(from, from + n, out.data());
   } else {
@@ -49,16 +49,16 @@ class MatrixGram final : public Gram {
     return nullptr;
   }
   void row(std::size_t i, Span<const std::int32_t> columns, Span<double> out) const override {
-    pick(matrix_ + i * n_, n_, columns, out);
+    select(matrix_ + i * n_, n_, columns, out);
   }
   void row(std::size_t i, Span<const std::int32_t> columns, Span<float> out) const override {
-    pick(matrix_ + i * n_, n_, columns, out);
+    select(matrix_ + i * n_, n_, columns, out);
   }
   void multiply(Span<const double> v, Span<double> out, const Parallel& parallel) const override {
-    run_tasks((n_ + kRows - 1) / kRows, parallel, [&] {
+    run_tasks((n_ + kRowsPerTask - 1) / kRowsPerTask, parallel, [&] {
       return [&](std::size_t task, Poller& poller) {
-        const std::size_t last = std::min(n_, (task + 1) * kRows);
-        for (std::size_t i = task * kRows; i < last; ++i) {
+        const std::size_t last = std::min(n_, (task + 1) * kRowsPerTask);
+        for (std::size_t i = task * kRowsPerTask; i < last; ++i) {
           poller.poll();
           out[i] = dot(matrix_ + i * n_, v.data(), n_);
         }
@@ -71,6 +71,8 @@ class MatrixGram final : public Gram {
   std::size_t n_;
 };
 
+constexpr double kCallbackCost = 1e6;  // multiplications per kernel value: more than for all compiled kernels
+
 class CallbackGram final : public Gram {
  public:
   CallbackGram(std::vector<double> diagonal, RowCallback row)
@@ -78,7 +80,7 @@ class CallbackGram final : public Gram {
 
   std::size_t size() const override { return diagonal_.size(); }
   bool concurrent() const override { return false; }
-  double cost() const override { return 1e6; }
+  double cost() const override { return kCallbackCost; }
 
   void diagonal(Span<double> out) const override {
     std::copy(diagonal_.begin(), diagonal_.end(), out.data());
@@ -91,15 +93,15 @@ class CallbackGram final : public Gram {
     fill(i, columns, out);
   }
 
-  // The callback is somebody else's code: one thread, whatever is allowed, and no row that counts for nothing.
+  // The callback may not be thread-safe and may be slow: one thread, and no row with a zero coefficient.
   void multiply(Span<const double> v, Span<double> out, const Parallel& parallel) const override {
-    std::vector<double> whole(size());
+    std::vector<double> values(size());
     std::fill(out.begin(), out.end(), 0.0);
     run_tasks(size(), {1, parallel.poll}, [&] {
       return [&](std::size_t i, Poller&) {
         if (v[i] == 0) return;
-        row_(i, whole);
-        for (std::size_t j = 0; j < whole.size(); ++j) out[j] += v[i] * whole[j];
+        row_(i, values);
+        for (std::size_t j = 0; j < values.size(); ++j) out[j] += v[i] * values[j];
       };
     });
   }
@@ -107,17 +109,18 @@ class CallbackGram final : public Gram {
  private:
   template <class Out>
   void fill(std::size_t i, Span<const std::int32_t> columns, Span<Out> out) const {
-    std::vector<double> whole(size());
-    row_(i, whole);
-    pick(whole.data(), whole.size(), columns, out);
+    std::vector<double> values(size());
+    row_(i, values);
+    select(values.data(), values.size(), columns, out);
   }
 
   const std::vector<double> diagonal_;
   const RowCallback row_;
 };
 
-constexpr std::size_t kBand = 512;  // rows made as one block
-constexpr std::size_t kTile = 32;   // of a transposition
+constexpr std::size_t kBandRows = 512;                           // rows computed as one block
+constexpr std::size_t kTile = 32;                                // side of a transposed tile
+constexpr std::size_t kPackedBytes = std::size_t{64} << 20;      // memory for packed columns
 
 // K[i, j] = K[j, i] for rows i from `last` on and columns j of [first, last).
 template <class T>
@@ -135,15 +138,15 @@ void mirror(T* out, std::size_t n, std::size_t first, std::size_t last, const Pa
 template <class T>
 void fill_by_bands(const KernelSource& source, T* out, const Parallel& parallel) {
   const std::size_t n = source.size();
-  std::vector<std::int32_t> everyone(n);
-  std::iota(everyone.begin(), everyone.end(), 0);
-  const Span<const std::int32_t> all(everyone);
+  std::vector<std::int32_t> row_index(n);
+  std::iota(row_index.begin(), row_index.end(), 0);
+  const Span<const std::int32_t> all(row_index);
   std::vector<T*> rows;
-  for (std::size_t first = 0; first < n; first += kBand) {
-    const std::size_t last = std::min(n, first + kBand);
+  for (std::size_t first = 0; first < n; first += kBandRows) {
+    const std::size_t last = std::min(n, first + kBandRows);
     rows.clear();
     for (std::size_t i = first; i < last; ++i) rows.push_back(out + i * n + first);
-    const auto columns = source.columns(all.subspan(first, n - first), std::size_t{64} << 20);
+    const auto columns = source.columns(all.subspan(first, n - first), kPackedBytes);
     source.block_rows(all.subspan(first, last - first), *columns, Span<T* const>(rows.data(), rows.size()), parallel);
     mirror(out, n, first, last, parallel);
   }

@@ -1,5 +1,6 @@
-// vectors.cpp: rows of the kernel matrix of dense and of sparse samples.
-// A row is made in chunks of columns that stay in the first-level cache: base quantities, then the function.
+// vectors.cpp: the kernel matrix of dense and of sparse samples.
+// A row is computed in chunks of columns that stay in the L1 cache: dot products and distances, then the kernel
+// function.
 #include <algorithm>
 #include <cmath>
 #include <mutex>
@@ -17,7 +18,7 @@ namespace {
 
 constexpr std::size_t kChunk = 256;  // columns; a multiple of kPad
 
-// The working arrays of one chunk: three base quantities and the stack of the function.
+// The work arrays of one chunk: dot products, distances and the stack of the kernel function.
 template <class T>
 struct Chunk {
   alignas(kAlignment) T dot[kChunk];
@@ -28,11 +29,11 @@ struct Chunk {
   Base<T> base() const { return {dot, squared, l1}; }
 };
 
-// Calls fill(chunk, first, count) for every run of columns, evaluates the function, and writes the values to
+// For every chunk of columns: calls fill(chunk, first, count), evaluates the kernel function and writes the values to
 // out.
 template <class T, class Out, class Fill>
 void by_chunks(const KernelFunction& function, Span<Out> out, Fill fill) {
-  Chunk<T> chunk;  // uninitialised: only what is needed is touched
+  Chunk<T> chunk;  // uninitialised
   const Needs needs = function.needs();
   for (std::size_t first = 0; first < out.size(); first += kChunk) {
     const std::size_t count = std::min(kChunk, out.size() - first);
@@ -48,15 +49,15 @@ void by_chunks(const KernelFunction& function, Span<Out> out, Fill fill) {
   }
 }
 
-// What both kinds of vectors share: the diagonal comes from dot products alone, products from expand.
+// Common part for dense and sparse samples.  The diagonal needs dot products only; products use expand().
 class VectorGram : public Gram {
  public:
   VectorGram(const Samples& samples, const KernelFunction& function)
       : samples_(samples), function_(function), size_(rows(samples)) {}
 
   std::size_t size() const override { return size_; }
-  double cost() const override { return many_rows().cost(); }
-  std::size_t own_bytes() const override { return many_rows().bytes(); }
+  double cost() const override { return kernel_rows().cost(); }
+  std::size_t own_bytes() const override { return kernel_rows().bytes(); }
 
   void diagonal(Span<double> out) const override {
     by_chunks<double>(function_, out, [this](Chunk<double>& chunk, std::size_t first, std::size_t count) {
@@ -72,25 +73,25 @@ class VectorGram : public Gram {
 
   void block_rows(Span<const std::int32_t> which, const Columns& columns, Span<double* const> out,
                   const Parallel& parallel, Part part) const override {
-    many_rows().compute(which, static_cast<const PackedColumns&>(columns), out, parallel, part);
+    kernel_rows().compute(which, static_cast<const PackedColumns&>(columns), out, parallel, part);
   }
   void block_rows(Span<const std::int32_t> which, const Columns& columns, Span<float* const> out,
                   const Parallel& parallel, Part part) const override {
-    many_rows().compute(which, static_cast<const PackedColumns&>(columns), out, parallel, part);
+    kernel_rows().compute(which, static_cast<const PackedColumns&>(columns), out, parallel, part);
   }
 
   void add_rows(Span<const std::int32_t> which, Span<const double> coef, const Columns& columns, float,
                 Span<double> out, const Parallel& parallel) const override {
-    many_rows().add<float>(which, coef, static_cast<const PackedColumns&>(columns), out, parallel);
+    kernel_rows().add<float>(which, coef, static_cast<const PackedColumns&>(columns), out, parallel);
   }
   void add_rows(Span<const std::int32_t> which, Span<const double> coef, const Columns& columns, double,
                 Span<double> out, const Parallel& parallel) const override {
-    many_rows().add<double>(which, coef, static_cast<const PackedColumns&>(columns), out, parallel);
+    kernel_rows().add<double>(which, coef, static_cast<const PackedColumns&>(columns), out, parallel);
   }
 
   void add_square(Span<const std::int32_t> which, Span<const double> coef, Span<double> out, std::size_t bytes,
                   const Parallel& parallel) const override {
-    many_rows().add_square(which, coef, out, bytes, parallel);
+    kernel_rows().add_square(which, coef, out, bytes, parallel);
   }
 
   void multiply(Span<const double> v, Span<double> out, const Parallel& parallel) const override {
@@ -105,22 +106,22 @@ class VectorGram : public Gram {
   const std::size_t size_;
 
  private:
-  // Prepared when first asked for: one pass over the samples.
-  const KernelRows& many_rows() const {
+  // Created at the first use, with one pass over the samples.
+  const KernelRows& kernel_rows() const {
     std::call_once(prepared_,
-                   [this] { many_rows_ = std::make_unique<const KernelRows>(samples_, function_); });
-    return *many_rows_;
+                   [this] { kernel_rows_ = std::make_unique<const KernelRows>(samples_, function_); });
+    return *kernel_rows_;
   }
 
   mutable std::once_flag prepared_;
-  mutable std::unique_ptr<const KernelRows> many_rows_;
+  mutable std::unique_ptr<const KernelRows> kernel_rows_;
 };
 
 template <class In>
 class DenseGram final : public VectorGram {
  public:
   DenseGram(const Dense<In>& dense, const KernelFunction& function) : VectorGram(dense, function), x_(dense) {
-    if (x_.features < kLanes<float>) widen();
+    if (x_.features < kLanes<float>) pad_features();
   }
 
   void row(std::size_t i, Span<const std::int32_t> columns, Span<double> out) const override {
@@ -131,14 +132,14 @@ class DenseGram final : public VectorGram {
   }
 
  private:
-  // The row operations read whole vectors: narrower samples are copied once, filled up with zeros.
-  void widen() {
+  // The row operations read whole vectors: samples with fewer features are copied and padded with zeros.
+  void pad_features() {
     constexpr std::size_t width = kLanes<float>;
-    wide_.assign(x_.rows * width, In(0));
+    padded_.assign(x_.rows * width, In(0));
     for (std::size_t i = 0; i < x_.rows; ++i) {
-      std::copy(x_.row(i), x_.row(i) + x_.features, wide_.data() + i * width);
+      std::copy(x_.row(i), x_.row(i) + x_.features, padded_.data() + i * width);
     }
-    x_ = {wide_.data(), x_.rows, width};
+    x_ = {padded_.data(), x_.rows, width};
   }
 
   template <class T, class Out>
@@ -163,10 +164,10 @@ class DenseGram final : public VectorGram {
   }
 
   Dense<In> x_;
-  std::vector<In> wide_;
+  std::vector<In> padded_;
 };
 
-// Row i is scattered over a dense vector once, every other row is gathered against it.
+// Row i is scattered to a dense vector, from which entries are gathered for every other row.
 template <class In, class Index>
 class SparseGram final : public VectorGram {
  public:
@@ -187,7 +188,7 @@ class SparseGram final : public VectorGram {
  private:
   template <class Out>
   void fill(std::size_t i, Span<const std::int32_t> columns, Span<Out> out) const {
-    const std::lock_guard<std::mutex> turn(scratch_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     scatter(x_, i, scattered_.data());
     const Needs needs = function_.needs();
     const double* const x = scattered_.data();
@@ -208,7 +209,7 @@ class SparseGram final : public VectorGram {
 
   const Csr<In, Index> x_;
   std::vector<double> norms_, l1_norms_;
-  mutable std::mutex scratch_;
+  mutable std::mutex mutex_;  // protects scattered_
   mutable std::vector<double> scattered_;  // all zero between calls
 };
 

@@ -1,4 +1,4 @@
-// terms.hpp: the terms that the loops of kernels sum over the features; see simd/vectors.hpp on who may include it.
+// terms.hpp: terms that are summed over the features.  Included only by files that may include simd/vectors.hpp.
 #pragma once
 
 #include "simd/vectors.hpp"

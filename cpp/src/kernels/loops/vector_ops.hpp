@@ -1,10 +1,9 @@
-// vector_ops.hpp: the hot loops of the kernels room, compiled for the baseline and for AVX2 + FMA.
-// Plain functions on plain pointers: no allocation, no state.  vector_ops() is the set this processor runs;
-// the choice is made once and never changes, so results are bitwise the same for the life of the process.
+// vector_ops.hpp: the inner loops of kernels, compiled for several instruction sets (simd/dispatch.hpp).
+// Functions of pointers, without allocation or state.
 //
-// Row operations compare one row x with many rows of z.  Each result is a sum in an order that depends on d
-// only, so op(x, z) == op(z, x) bit for bit, and the distance of equal rows is exactly 0.  They need d >=
-// kLanes<Acc>. Array operations need 64-byte aligned arrays and a length that is a multiple of kPad.
+// Row operations combine one row x with many rows of z.  Each result is a sum in an order that depends on d only, so
+// op(x, z) and op(z, x) are bit-identical, and the distance of equal rows is exactly 0.  They require d >= kLanes<Acc>.
+// Array operations require arrays aligned to 64 bytes and a length that is a multiple of kPad.
 #pragma once
 
 #include <cstddef>
@@ -34,37 +33,37 @@ struct RowOps {
   RowOperation<In, Acc>* l1;       // Σ |x - z|
 };
 
-// Matrix products work on strips: kStripX or kStripZ<T> rows side by side, feature by feature,
-// strip[f * width + r] = row r, feature f.
+// Matrix products work on strips of kStripX or kStripZ<T> rows: strip[f * width + r] is feature f of row r.
 inline constexpr std::size_t kStripX = 6;
 template <class T>
 inline constexpr std::size_t kStripZ = 2 * kLanes<T>;
 
 template <class T>
 struct StripOps {
-  // C = X Zᵀ (+ C) over d features, for `strips` strips of X (stride_x apart) and one of Z.  C has rows of
-  // stride_c, aligned.  Every entry is summed feature by feature, in order, one rounding each with FMA and
-  // two without.
+  // C = X Zᵀ, or C += X Zᵀ if `accumulate`, over d features, for `strips` strips of X (stride_x apart) and one strip of
+  // Z. The rows of C are aligned and stride_c apart.  Every entry is summed in the order of the features, with one
+  // rounding per term with FMA and two without.
   void (*product)(std::size_t strips, std::size_t d, const T* x, std::size_t stride_x, const T* z,
                   bool accumulate, T* c, std::size_t stride_c);
-  // The same with (x - z)² instead of x z: no cancellation, at twice the price.
+  // The same with (x - z)² instead of x z: without cancellation, at twice the cost.
   void (*squared)(std::size_t strips, std::size_t d, const T* x, std::size_t stride_x, const T* z, bool accumulate,
                   T* c, std::size_t stride_c);
-  // norms[r] (+)= Σ_f x_rf², summed as in product: what product gives for two equal rows, bit for bit.
+  // norms[r] = Σ_f x_rf², or += if `accumulate`; bit-identical with product for two equal rows.
   void (*norms)(std::size_t width, std::size_t d, const T* strip, bool accumulate, T* norms);
 };
 
-// Sparse products work on panels: kPanelWidth<T> rows of X side by side, feature by feature, like a wide strip.
+// Products with sparse rows work on panels: strips of kPanelWidth<T> rows of X.
 template <class T>
 inline constexpr std::size_t kPanelWidth = 12 * kLanes<T>;
 
 template <class T>
 struct PanelOps {
-  // c[r * stride_c + j] = x_r · z_j for the first `rows` rows of one panel (and some more, to fill vectors) and `count`
-  // sparse rows: row j has the nonzeros [begin[j], end[j]).  Summed over the nonzeros in order; rows of c are aligned and padded to whole vectors.
+  // c[r * stride_c + j] = x_r · z_j for the first `rows` rows of one panel (rounded up to whole vectors) and `count`
+  // sparse rows, of which row j has the nonzeros [begin[j], end[j]).  Summed in the order of the nonzeros.  The rows of
+  // c are aligned and padded to whole vectors.
   void (*product)(std::size_t rows, const T* panel, const std::size_t* begin, const std::size_t* end,
                   const std::int32_t* index, const T* values, std::size_t count, T* c, std::size_t stride_c);
-  // What product gives for equal rows, bit for bit: of all rows of a panel, and of one sparse row.
+  // Squared norms of all rows of a panel and of one sparse row; bit-identical with product for equal rows.
   void (*norms)(std::size_t d, const T* panel, T* norms);
   T (*row_norm)(const T* values, std::size_t count);
 };
@@ -76,7 +75,7 @@ struct ArrayOps {
   void (*power)(std::size_t m, T gamma, T coef0, int degree, const T* x, T* out);  // (gamma x + coef0)^degree
   void (*squared_from_dot)(std::size_t m, T xx, const T* zz, const T* dot,
                            T* out);  // max(0, xx + zz - 2 dot)
-  // exp(scale max(0, xx + zz - 2 dot)), scale <= 0, in one pass; below the smallest normal number: 0.
+  // exp(scale max(0, xx + zz - 2 dot)), scale <= 0, in one pass; 0 for results below the smallest normal number.
   void (*gaussian_from_dot)(std::size_t m, T scale, T xx, const T* zz, const T* dot, T* out);
   void (*gaussian)(std::size_t m, T scale, const T* squared, T* out);  // exp(scale squared), as above
 };

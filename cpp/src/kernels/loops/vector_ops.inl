@@ -11,8 +11,9 @@ using std::int32_t;
 
 // ---- one row against many ----
 
-// Four rows of z at a time; a last group of fewer repeats its last row.  The end of a row that does not fill
-// a vector is read again from the left, with what has been counted already set to zero in both.
+// Four rows of z at a time; a last group of fewer rows repeats its last row.  The last features that do not fill a
+// vector are read with a vector that ends at the last feature; lanes that were already summed are set to 0 in both
+// rows.
 template <class Term, class In, class Acc>
 void against_rows(const In* x, const In* z, size_t stride, size_t d, const int32_t* columns, size_t count,
                   Acc* out) {
@@ -20,7 +21,7 @@ void against_rows(const In* x, const In* z, size_t stride, size_t d, const int32
   using Bits = typename Lanes<Acc>::Bits;
   constexpr size_t W = sizeof(Vector) / sizeof(Acc);
   const size_t whole = d / W * W;
-  const Bits fresh = Lanes<Acc>::iota >= static_cast<int>(W - (d - whole));
+  const Bits unread = Lanes<Acc>::iota >= static_cast<int>(W - (d - whole));
   for (size_t j = 0; j < count; j += 4) {
     const In* row[4];
     for (size_t c = 0; c < 4; ++c) {
@@ -38,10 +39,10 @@ void against_rows(const In* x, const In* z, size_t stride, size_t d, const int32
     }
     if (whole < d) {
       load(x + d - W, xv);
-      xv = (Vector)((Bits)xv & fresh);
+      xv = (Vector)((Bits)xv & unread);
       for (int c = 0; c < 4; ++c) {
         load(row[c] + d - W, zv);
-        zv = (Vector)((Bits)zv & fresh);
+        zv = (Vector)((Bits)zv & unread);
         Term::template add<Vector, Bits>(sum[c], xv, zv);
       }
     }
@@ -71,7 +72,7 @@ struct Distance {
   }
 };
 
-// Twelve vectors of sums stay in registers while the features go by.
+// Twelve vectors of sums stay in registers during the loop over the features.
 template <class Term, class T>
 void strip_product(size_t strips, size_t d, const T* x, size_t stride_x, const T* z, bool accumulate, T* c,
                    size_t stride_c) {
@@ -111,14 +112,14 @@ void strip_norms(size_t width, size_t d, const T* strip, bool accumulate, T* nor
 
 // ---- panels against sparse rows ----
 
-// Up to twelve vectors of sums stay in registers while the nonzeros of a row go by; as many rows as a vector has lanes
-// are collected and turned, so that c is written row by row.
+// Up to twelve vectors of sums stay in registers during the loop over the nonzeros of a row.  The sums of as many rows
+// as a vector has lanes are transposed, so that c is written row by row.
 template <class T, size_t V>
 void panel_vectors(const T* panel, const size_t* begin, const size_t* end, const int32_t* index, const T* values,
                    size_t count, T* c, size_t stride_c) {
   using Vector = typename Lanes<T>::Vector;
   constexpr size_t W = sizeof(Vector) / sizeof(T);
-  Vector turned[V][W];
+  Vector transposed[V][W];
   for (size_t j = 0; j < count; j += W) {
     for (size_t k = 0; k < W; ++k) {
       Vector sum[V] = {};
@@ -135,11 +136,11 @@ void panel_vectors(const T* panel, const size_t* begin, const size_t* end, const
         }
       }
 #pragma GCC unroll 12
-      for (size_t v = 0; v < V; ++v) turned[v][k] = sum[v];
+      for (size_t v = 0; v < V; ++v) transposed[v][k] = sum[v];
     }
     for (size_t v = 0; v < V; ++v) {
-      transpose(turned[v]);
-      for (size_t r = 0; r < W; ++r) *reinterpret_cast<Vector*>(c + (v * W + r) * stride_c + j) = turned[v][r];
+      transpose(transposed[v]);
+      for (size_t r = 0; r < W; ++r) *reinterpret_cast<Vector*>(c + (v * W + r) * stride_c + j) = transposed[v][r];
     }
   }
 }
@@ -177,7 +178,7 @@ void panel_norms(size_t d, const T* panel, T* norms) {
 template <class T>
 T row_norm(const T* values, size_t count) {
   using Vector = typename Lanes<T>::Vector;
-  Vector sum = {};  // one lane would do, but this is contracted as the others are
+  Vector sum = {};  // a vector, although one lane is used: contracted to FMA in the same way as the other loops
   for (size_t e = 0; e < count; ++e) {
     const Vector value = Vector{} + values[e];
     sum += value * value;
@@ -199,7 +200,7 @@ void exp_array(size_t m, T scale, const T* x, T* out) {
   }
 }
 
-// Below 0.625 the rational approximation of Cephes (Moshier), above it 1 - 2 / (exp(2|t|) + 1).
+// Rational approximation of Cephes (Moshier) for |t| < 0.625, otherwise 1 - 2 / (exp(2|t|) + 1).
 template <class T>
 void tanh_array(size_t m, T gamma, T coef0, const T* x, T* out) {
   using Vector = typename Lanes<T>::Vector;
