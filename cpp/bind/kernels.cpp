@@ -134,7 +134,7 @@ NumpyMatrix<double> gram_rows(const Gram& gram, const Vector<const std::int64_t>
 }
 
 NumpyMatrix<double> gram_block(const Gram& gram, const Vector<const std::int64_t>& row_index,
-                     const Vector<const std::int64_t>& col_index) {
+                               const Vector<const std::int64_t>& col_index) {
   const auto rows = checked(row_index, gram.size()), columns = checked(col_index, gram.size());
   NumpyMatrix<double> out = new_matrix<double>(rows.size(), columns.size());
   fill_rows(gram, rows, columns, columns.size(), out.data());
@@ -189,7 +189,7 @@ NumpyVector<double> gram_matvec(const Gram& gram, const Vector<const double>& v,
 // ---- expansions ----
 
 NumpyMatrix<double> expand_samples(const Samples& x, const Samples& z, const KernelFunction& kernel,
-                         const Matrix<const double>& coef, int threads) {
+                                   const Matrix<const double>& coef, int threads) {
   if (coef.shape(0) != rows(z.view)) throw nb::value_error("expand: coef must have one row per sample of Z");
   const std::size_t n = rows(x.view), outputs = coef.shape(1);
   NumpyMatrix<double> out = new_matrix<double>(n, outputs);

@@ -1,5 +1,5 @@
-// huge_pages.hpp: memory of some megabytes that is written to soon.
-// On Linux it asks for huge pages: at 4 KB a page, faults cost as much as the kernel values written there.
+// huge_pages.hpp: large blocks of memory, in huge pages if possible.
+// With pages of 4 KB, page faults cost as much as computing the kernel values that are stored there.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace hinge {
 
-// Room for at least `count` values, not initialised.
+// Uninitialised memory for at least `count` values.
 template <class T>
 class Pages {
   static_assert(std::is_trivial_v<T>);
@@ -22,12 +22,12 @@ class Pages {
  public:
   Pages() = default;
   explicit Pages(std::size_t count) {
-    const std::size_t unit = count * sizeof(T) >= kHuge ? kHuge : kLine;
+    const std::size_t unit = count * sizeof(T) >= kHugePage ? kHugePage : kCacheLine;
     const std::size_t bytes = (count * sizeof(T) + unit - 1) / unit * unit;
     memory_.reset(static_cast<T*>(std::aligned_alloc(unit, bytes)));
     if (!memory_) throw std::bad_alloc();
 #if defined(__linux__)
-    if (unit == kHuge) madvise(memory_.get(), bytes, MADV_HUGEPAGE);  // a wish; nothing depends on it
+    if (unit == kHugePage) madvise(memory_.get(), bytes, MADV_HUGEPAGE);  // a hint; failure has no consequence
 #endif
     size_ = bytes / sizeof(T);
   }
@@ -36,7 +36,7 @@ class Pages {
   std::size_t size() const { return memory_ ? size_ : 0; }
 
  private:
-  static constexpr std::size_t kHuge = std::size_t(2) << 20, kLine = 64;
+  static constexpr std::size_t kHugePage = std::size_t(2) << 20, kCacheLine = 64;
 
   struct Free {
     void operator()(T* p) const { std::free(p); }

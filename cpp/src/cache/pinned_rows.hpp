@@ -1,5 +1,6 @@
-// pinned_rows.hpp: kernel rows in double: those of the margin stay, the others make room when the budget is spent.
-// A source whose rows lie in memory is read where it is.
+// pinned_rows.hpp: kernel rows in double, of which some are pinned.
+// Pinned rows stay in memory; when the budget is used up, the row that was unpinned first is evicted.  Rows that the
+// source has in memory are not copied.  Views the source; owns its rows.
 #pragma once
 
 #include <algorithm>
@@ -15,51 +16,49 @@ namespace hinge {
 
 class PinnedRows {
  public:
-  // Rows of samples; or, where pairs are given, differences of two rows, one for each pair.
+  // Rows of samples; if pairs are given, differences of two rows, one for each pair.
   PinnedRows(const KernelSource& kernel, std::size_t budget_bytes, Span<const std::int32_t> first = {},
              Span<const std::int32_t> second = {})
-      : kernel_(&kernel), n_(kernel.size()), width_(n_ + n_ / 8 + 16), budget_(budget_bytes), first_(first),
+      : kernel_(&kernel), n_(kernel.size()), width_(padded(n_)), budget_(budget_bytes), first_(first),
         second_(second), slots_(first.empty() ? n_ : first.size()) {
-    capacity_ = std::max<std::size_t>(16, budget_ / (sizeof(double) * width_));
+    set_capacity();
   }
 
-  // A source with the same samples first, and more after them; rows get their new entries when they are pinned next.
-  void widen(const KernelSource& kernel) {
+  // Replaces the source by one with the same samples followed by new ones.  Stored rows get their new entries when they
+  // are pinned next.
+  void extend_source(const KernelSource& kernel) {
     const std::size_t old = n_;
     kernel_ = &kernel;
     n_ = kernel.size();
     slots_.resize(n_);
-    const bool tight = n_ > width_;
-    if (tight) {
-      width_ = n_ + n_ / 8 + 16;
-      capacity_ = std::max<std::size_t>(16, budget_ / (sizeof(double) * width_));
+    if (n_ <= width_) return;
+    width_ = padded(n_);
+    set_capacity();
+    for (std::size_t i = 0; i < old; ++i) {
+      if (!slots_[i].row) continue;
+      std::unique_ptr<double[]> longer(new double[width_]);
+      std::copy(slots_[i].row.get(), slots_[i].row.get() + slots_[i].filled, longer.get());
+      slots_[i].row = std::move(longer);
     }
-    if (tight)
-      for (std::size_t i = 0; i < old; ++i) {
-        if (!slots_[i].row) continue;
-        std::unique_ptr<double[]> wider(new double[width_]);
-        std::copy(slots_[i].row.get(), slots_[i].row.get() + slots_[i].filled, wider.get());
-        slots_[i].row = std::move(wider);
-      }
   }
 
   bool has(std::size_t i) const { return resident(i) || slots_[i].row; }
   bool has_room(std::size_t rows) const { return stored_ + rows <= capacity_; }
 
-  // The row of a sample; it stays until as many calls of unpin.
+  // The row of sample i.  It stays in memory until unpin was called as often as pin.
   const double* pin(std::size_t i) {
     if (const double* row = resident(i)) return row;
     Slot& slot = slots_[i];
     if (!slot.row) fill(i);
     if (slot.filled < n_) extend(i, n_);
-    if (slot.pins++ == 0 && slot.waiting) {
-      waiting_.erase(slot.place);
-      slot.waiting = false;
+    if (slot.pins++ == 0 && slot.evictable) {
+      evictable_.erase(slot.position);
+      slot.evictable = false;
     }
     return slot.row.get();
   }
 
-  // The last entries of a row, where it is stored.
+  // Sets the last entries of row i if it is stored.
   void complete(std::size_t i, Span<const double> last) {
     Slot& slot = slots_[i];
     const std::size_t known = n_ - last.size();
@@ -73,27 +72,32 @@ class PinnedRows {
     if (resident(i)) return;
     Slot& slot = slots_[i];
     if (--slot.pins > 0) return;
-    slot.place = waiting_.insert(waiting_.end(), i);
-    slot.waiting = true;
+    slot.position = evictable_.insert(evictable_.end(), i);
+    slot.evictable = true;
   }
 
  private:
   struct Slot {
     std::unique_ptr<double[]> row;
-    std::size_t filled = 0;  // entries that are there
+    std::size_t filled = 0;  // valid entries
     int pins = 0;
-    bool waiting = false;
-    std::list<std::size_t>::iterator place;
+    bool evictable = false;
+    std::list<std::size_t>::iterator position;  // in evictable_
   };
+
+  static constexpr std::size_t kMinRows = 16;  // stored even if the budget is smaller
+
+  static std::size_t padded(std::size_t n) { return n + n / 8 + 16; }  // leaves space for new samples
+  void set_capacity() { capacity_ = std::max(kMinRows, budget_ / (sizeof(double) * width_)); }
 
   const double* resident(std::size_t i) const { return first_.empty() ? kernel_->resident(i) : nullptr; }
 
   void fill(std::size_t i) {
     std::unique_ptr<double[]> row;
-    if (stored_ >= capacity_ && !waiting_.empty()) {
-      Slot& oldest = slots_[waiting_.front()];
-      waiting_.pop_front();
-      oldest.waiting = false;
+    if (stored_ >= capacity_ && !evictable_.empty()) {
+      Slot& oldest = slots_[evictable_.front()];
+      evictable_.pop_front();
+      oldest.evictable = false;
       row = std::move(oldest.row);
     } else {
       row.reset(new double[width_]);
@@ -111,7 +115,7 @@ class PinnedRows {
     slots_[i].filled = n_;
   }
 
-  // K is symmetric: the new entries of a row stand in the rows of the new samples, where these are there.
+  // Computes missing entries of row i, or copies them from stored rows: K is symmetric.
   void extend(std::size_t i, std::size_t end) {
     Slot& slot = slots_[i];
     columns_.clear();
@@ -131,13 +135,13 @@ class PinnedRows {
   }
 
   const KernelSource* kernel_;
-  std::size_t n_, width_, budget_;  // rows have room for width_ values
+  std::size_t n_, width_, budget_;  // rows have memory for width_ values
   Span<const std::int32_t> first_, second_;
   std::vector<double> scratch_;
   std::vector<std::int32_t> columns_;
   std::vector<Slot> slots_;
   std::size_t capacity_ = 0, stored_ = 0;
-  std::list<std::size_t> waiting_;
+  std::list<std::size_t> evictable_;  // rows without a pin, the first to be unpinned first
 };
 
 }  // namespace hinge

@@ -1,5 +1,5 @@
-// resident_rows.hpp: the kernel matrix of a few samples of another source; a row stays once it was asked for.
-// Views the source; owns room for all rows, used again for the next problem.  A row costs its n values once.
+// resident_rows.hpp: the kernel matrix of a subset of samples; every row is computed at its first use and kept.
+// Views the source; owns memory for all rows, which is reused for the next subset.
 #pragma once
 
 #include <algorithm>
@@ -14,25 +14,25 @@ namespace hinge {
 template <class T>
 class ResidentRows final : public KernelSource {
  public:
-  // The matrix of these samples from now on.
+  // Switches to another subset.
   void open(const KernelSource& source, Span<const std::int32_t> samples, Span<const double> all_diagonal) {
     source_ = &source, samples_ = samples;
     const std::size_t n = samples.size();
-    if (n * n > room_) {
-      room_ = n * n;
+    if (n * n > allocated_) {
+      allocated_ = n * n;
       values_.reset();
-      values_.reset(new T[room_]);  // not touched before it is used
+      values_.reset(new T[allocated_]);  // uninitialised: pages are allocated when rows are computed
     }
-    there_.assign(n, 0);
+    computed_.assign(n, 0);
     diagonal_.clear();
     for (std::int32_t i : samples) diagonal_.push_back(all_diagonal[static_cast<std::size_t>(i)]);
   }
 
   const T* row(std::size_t k) const {
     T* const values = values_.get() + k * samples_.size();
-    if (!there_[k]) {
+    if (!computed_[k]) {
       source_->row(static_cast<std::size_t>(samples_[k]), samples_, Span<T>(values, samples_.size()));
-      there_[k] = 1;
+      computed_[k] = 1;
     }
     return values;
   }
@@ -40,12 +40,13 @@ class ResidentRows final : public KernelSource {
   std::size_t size() const override { return samples_.size(); }
   Span<const double> diagonal() const { return diagonal_; }
   void diagonal(Span<double> out) const override { std::copy(diagonal_.begin(), diagonal_.end(), out.begin()); }
-  void row(std::size_t k, Span<const std::int32_t> columns, Span<double> out) const override { pick(k, columns, out); }
-  void row(std::size_t k, Span<const std::int32_t> columns, Span<float> out) const override { pick(k, columns, out); }
+  void row(std::size_t k, Span<const std::int32_t> columns, Span<double> out) const override {
+      select(k, columns, out); }
+  void row(std::size_t k, Span<const std::int32_t> columns, Span<float> out) const override { select(k, columns, out); }
 
  private:
   template <class Out>
-  void pick(std::size_t k, Span<const std::int32_t> columns, Span<Out> out) const {
+  void select(std::size_t k, Span<const std::int32_t> columns, Span<Out> out) const {
     const T* const values = row(k);
     for (std::size_t j = 0; j < out.size(); ++j)
       out[j] = static_cast<Out>(values[columns.empty() ? j : static_cast<std::size_t>(columns[j])]);
@@ -54,9 +55,9 @@ class ResidentRows final : public KernelSource {
   const KernelSource* source_ = nullptr;
   Span<const std::int32_t> samples_;
   std::vector<double> diagonal_;
-  std::size_t room_ = 0;
+  std::size_t allocated_ = 0;
   std::unique_ptr<T[]> values_;
-  mutable std::vector<char> there_;
+  mutable std::vector<char> computed_;
 };
 
 }  // namespace hinge

@@ -1,5 +1,5 @@
-// row_cache.hpp: kernel rows, least recently used first out, within a memory budget.  LwK 10.1.3.
-// Owns its rows.  A hit costs O(1), a miss one evaluation of the row; at least two rows always stay.
+// row_cache.hpp: least-recently-used cache of kernel rows within a memory budget.  LwK 10.1.3.
+// Owns its rows.  A hit costs O(1), a miss one evaluation of the row.  At least two rows are stored.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class RowCache {
   std::int64_t hits() const { return hits_; }
   std::int64_t misses() const { return misses_; }
 
-  // The row of sample `key`; on a miss `fill(Span<T>)` writes it.  Valid until two other rows were fetched.
+  // The row of sample `key`; on a miss, fill(Span<T>) computes it.  Valid until two other rows have been fetched.
   template <class Fill>
   const T* fetch(std::size_t key, Fill&& fill) {
     if (rows_[key]) {
@@ -36,7 +36,7 @@ class RowCache {
     }
     ++misses_;
     std::unique_ptr<T[]> row = stored_ >= capacity() ? evict() : std::unique_ptr<T[]>(new T[length_]);
-    fill(Span<T>(row.get(), length_));  // may throw: then the cache is as it was, one row shorter
+    fill(Span<T>(row.get(), length_));  // if it throws, the cache remains valid with one row less
     rows_[key] = std::move(row);
     push_newest(key);
     ++stored_;
@@ -45,7 +45,7 @@ class RowCache {
 
   bool holds(std::size_t key) const { return rows_[key] != nullptr; }
 
-  // From now on rows have only the given columns (ascending positions of the current ones).
+  // Restricts all rows to the columns at these positions (ascending).
   void keep_columns(Span<const std::int32_t> positions) {
     for (auto& row : rows_) {
       if (!row) continue;
@@ -56,7 +56,7 @@ class RowCache {
     length_ = positions.size();
   }
 
-  // Forget everything; rows are `length` long from now on.
+  // Discards all rows and sets the length of new ones.
   void clear(std::size_t length) {
     for (auto& row : rows_) row.reset();
     newest_ = oldest_ = -1;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -78,9 +79,12 @@ class StopChecker {
 // of rounding errors, so both are observed.
 class StallDetector {
  public:
-  // Whether the objective has not decreased over the last `window` steps, beyond rounding.
-  bool objective_stalled(std::int64_t steps, double objective, std::int64_t window) {
-    if (steps < since_ + window) return false;
+  explicit StallDetector(std::size_t samples)
+      : window_(kStepsPerSample * static_cast<std::int64_t>(std::max(samples, kMinSamples))) {}
+
+  // Whether the objective has not decreased over the last window of steps, beyond rounding.
+  bool objective_stalled(std::int64_t steps, double objective) {
+    if (steps < since_ + window_) return false;
     const double decrease = objective_ - objective;
     total_decrease_ += std::max(decrease, 0.0);
     restart(steps, objective);
@@ -98,13 +102,43 @@ class StallDetector {
   }
 
  private:
+  static constexpr std::int64_t kStepsPerSample = 10;  // length of a window
+  static constexpr std::size_t kMinSamples = 1000;     // windows are not shorter than for this many samples
   static constexpr double kRelativeRounding = 1e-15;   // smaller decreases of the objective count as none
   static constexpr double kSufficientDecrease = 0.99;  // factor by which a violation must decrease to count as progress
   static constexpr int kMaxChecks = 50;                // checks without progress before the run ends with a stall
 
+  const std::int64_t window_;
   std::int64_t since_ = 0;
   double objective_ = 0, total_decrease_ = 0, least_violation_ = std::numeric_limits<double>::infinity();
   int checks_ = 0;
+};
+
+// KKT tolerance of a run.  If the run stops on the relative gap, the tolerance starts with the first violation and is
+// reduced whenever it is reached and the gap is still too large.
+class KktTolerance {
+ public:
+  KktTolerance(double tolerance, bool stop_on_gap) : tolerance_(tolerance), stop_on_gap_(stop_on_gap) {}
+
+  double value(double violation) {
+    if (!stop_on_gap_) return tolerance_;
+    if (current_ < 0) current_ = first_violation_ = violation;  // the start may suffice
+    return current_;
+  }
+
+  // Returns false if the tolerance cannot be reduced further.
+  bool reduce() {
+    current_ *= kReduction;
+    return current_ > kMinimum * (1 + first_violation_);
+  }
+
+ private:
+  static constexpr double kReduction = 0.25;
+  static constexpr double kMinimum = 1e-15;  // relative to the first violation; the run then ends with a stall
+
+  const double tolerance_;
+  const bool stop_on_gap_;
+  double current_ = -1, first_violation_ = 0;
 };
 
 // Geometrically spaced steps at which the history is recorded: about 150 records in 10⁹ steps.

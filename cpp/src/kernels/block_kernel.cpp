@@ -90,7 +90,7 @@ void BlockKernel<T>::sparse_products(std::size_t first, std::size_t count, T* ou
 
 template <class T>
 void BlockKernel<T>::row_operation(RowOperation<T, T>* operation, std::size_t first, std::size_t count,
-                             T* out) const {
+                                   T* out) const {
   for (std::size_t i = 0; i < count; ++i) {
     operation(x_.row(first + i), packed_z().row(first_z_), packed_z().row_stride(), packed_z().row_width(), nullptr,
               loaded_z_, out + i * stride_);

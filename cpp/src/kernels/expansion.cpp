@@ -134,12 +134,12 @@ class StoreFloat16Consumer {
  public:
   StoreFloat16Consumer(std::size_t m, Span<Half> out) : m_(m), out_(out) {}
   void take(std::size_t i, std::size_t first, std::size_t count, const float* values) const {
-    skinny_loops().narrow(count, values, out_.data() + i * m_ + first);
+    skinny_loops().to_half(count, values, out_.data() + i * m_ + first);
   }
   void take(std::size_t i, std::size_t first, std::size_t count, const double* values) const {
-    float narrow[Blocking::kMaxColumns];
-    for (std::size_t j = 0; j < count; ++j) narrow[j] = static_cast<float>(values[j]);
-    take(i, first, count, narrow);
+    float rounded[Blocking::kMaxColumns];
+    for (std::size_t j = 0; j < count; ++j) rounded[j] = static_cast<float>(values[j]);
+    take(i, first, count, rounded);
   }
 
  private:
@@ -149,8 +149,8 @@ class StoreFloat16Consumer {
 
 template <class T, class Consumer>
 void evaluate_blocks(const Samples& x, const Samples& z, RowList list, const KernelFunction& function,
-               const std::vector<double>& centre, const SparseRows<T>* sparse_z, const Consumer& consumer,
-               const Parallel& parallel) {
+                     const std::vector<double>& centre, const SparseRows<T>* sparse_z, const Consumer& consumer,
+                     const Parallel& parallel) {
   const std::size_t n = rows(x), m = list.size();
   const Blocking blocking(n, features(x), sizeof(T));
   run_tasks((n + blocking.task - 1) / blocking.task, parallel, [&] {
@@ -176,7 +176,7 @@ void evaluate_blocks(const Samples& x, const Samples& z, RowList list, const Ker
 
 template <class Consumer>
 void evaluate_rows(const Samples& x, const Samples& z, RowList list, const KernelFunction& function,
-             const Consumer& consumer, const Parallel& parallel) {
+                   const Consumer& consumer, const Parallel& parallel) {
   constexpr std::size_t height = 16, width = GatherKernel::kColumns;
   const std::size_t n = rows(x), m = list.size();
   const SampleNorms norms(z, function.needs());
@@ -258,7 +258,7 @@ void columns(const Samples& x, const Samples& z, const KernelFunction& function,
 void columns(const Samples& x, const Samples& z, const KernelFunction& function, Span<std::uint16_t> out,
              const Parallel& parallel) {
   if (out.size() != rows(x) * rows(z)) throw std::invalid_argument("columns: out must be n × m");
-  if (!skinny_loops().narrow) throw std::logic_error("columns: this processor has no float16 conversions");
+  if (!skinny_loops().to_half) throw std::logic_error("columns: this processor has no float16 conversions");
   evaluate(x, z, RowList(rows(z)), function, StoreFloat16Consumer(rows(z), out), Precision::single, parallel);
 }
 

@@ -89,7 +89,7 @@ SampleNorms::SampleNorms(const Samples& samples, Needs needs) {
 }
 
 GatherKernel::GatherKernel(const Samples& x, const Samples& z, RowList list_z, const KernelFunction& function,
-                     const SampleNorms& norms_z)
+                           const SampleNorms& norms_z)
     : x_(x),
       z_(z),
       list_z_(list_z),

@@ -85,7 +85,7 @@ bool KernelRows::uses_panels(std::size_t columns) const {
 }
 
 std::unique_ptr<const SparseRows<double>> KernelRows::sparse_rows_for(Span<const std::int32_t> which,
-                                                                const PackedColumns& columns) const {
+                                                                      const PackedColumns& columns) const {
   const std::size_t n = rows(samples_);
   if (!uses_panels<double>(columns.size()) || 2 * (which.size() + columns.size()) > n) return nullptr;
   std::vector<char> marked(n, 0);
@@ -96,7 +96,7 @@ std::unique_ptr<const SparseRows<double>> KernelRows::sparse_rows_for(Span<const
 
 template <class T, class Take>
 void KernelRows::multiply_tiles(Span<const std::int32_t> which, const PackedColumns& columns, const Parallel& parallel,
-                             const SparseRows<T>* lists, Take take, Part part) const {
+                                const SparseRows<T>* lists, Take take, Part part) const {
   const std::size_t n = columns.size();
   if (which.empty() || n == 0) return;
   const RowList columns_z = columns.rows();
@@ -132,7 +132,7 @@ void KernelRows::multiply_tiles(Span<const std::int32_t> which, const PackedColu
 
 template <class Out>
 void KernelRows::gather_rows(Span<const std::int32_t> which, RowList columns, Span<Out* const> out,
-                              const Parallel& parallel, Part part) const {
+                             const Parallel& parallel, Part part) const {
   constexpr std::size_t width = GatherKernel::kColumns;
   const std::size_t n = columns.size();
   run_tasks(which.size(), parallel, [&] {

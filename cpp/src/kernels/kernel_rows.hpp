@@ -79,16 +79,16 @@ class KernelRows {
   // below the diagonal are skipped.
   template <class T, class Take>
   void multiply_tiles(Span<const std::int32_t> which, const PackedColumns& columns, const Parallel& parallel,
-                   const SparseRows<T>* lists, Take take, Part part = Part::all) const;
+                      const SparseRows<T>* lists, Take take, Part part = Part::all) const;
 
   // Lists of nonzeros in double for the samples of one product; nullptr if the lists of all samples are used.
   std::unique_ptr<const SparseRows<double>> sparse_rows_for(Span<const std::int32_t> which,
-                                                      const PackedColumns& columns) const;
+                                                            const PackedColumns& columns) const;
   template <class T>
   bool uses_panels(std::size_t columns) const;
   template <class Out>
   void gather_rows(Span<const std::int32_t> which, RowList columns, Span<Out* const> out, const Parallel& parallel,
-                    Part part = Part::all) const;
+                   Part part = Part::all) const;
   template <class T>
   const SparseRows<T>& sparse() const;
 

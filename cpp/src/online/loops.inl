@@ -36,7 +36,7 @@ void against_strips(size_t strips, size_t d, const double* x, const double* z, d
 // S strips at a time: enough independent sums to keep the processor busy.
 template <size_t S>
 HINGE_INLINE void gaussian_strips(size_t d, double scale, const double* x, const double* z,
-                                                                  double* out) {
+                                  double* out) {
   Double4 sum[S * kVectors] = {};
   for (size_t f = 0; f < d; ++f) {
     const Double4 xv = {x[f], x[f], x[f], x[f]};

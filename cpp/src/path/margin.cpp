@@ -283,7 +283,7 @@ void ActiveSet::Engine::grow(const Gram& bigger, Span<const std::int8_t> groups,
   }
   for (std::int32_t& v : margin) v = static_cast<std::int32_t>(moved(static_cast<std::size_t>(v)));
   direction_fresh_ = false;
-  store_.widen(bigger);
+  store_.extend_source(bigger);
   gram = &bigger;
   n = new_n;
   N = slots * new_n;

@@ -1,4 +1,4 @@
-// skinny_loops.hpp: the loops of thin products, compiled for the baseline, for AVX2 + FMA + F16C and for AVX-512.
+// skinny_loops.hpp: the inner loops of skinny products, compiled for several instruction sets (simd/dispatch.hpp).
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace hinge {
 
-using Half = std::uint16_t;  // the bits of a float16: nothing but these loops looks into it
+using Half = std::uint16_t;  // the bits of a float16
 
-inline constexpr std::size_t kSkinnyRows = 16, kSkinnyWidth = 16;  // rows of K and columns of W at a time, at most
-inline constexpr std::size_t kSkinnyPad = 16;                    // columns of W and G are so much longer, filled with 0
+inline constexpr std::size_t kSkinnyRows = 16, kSkinnyWidth = 16;  // rows of K and columns of W of one call
+inline constexpr std::size_t kSkinnyPad = 16;  // columns of W and G are padded with zeros to a multiple of this
 
 // For kSkinnyRows rows of K and k <= kSkinnyWidth columns; columns of W and G are `stride` apart.
 template <class T>
@@ -24,8 +24,8 @@ struct SkinnyLoopsOf {
 
 struct SkinnyLoops {
   SkinnyLoopsOf<float> single;
-  SkinnyLoopsOf<Half> half;                                     // none where the processor does not convert
-  void (*narrow)(std::size_t n, const float* x, Half* out);  // rounds to nearest; none, likewise
+  SkinnyLoopsOf<Half> half;  // null pointers without float16 conversions
+  void (*to_half)(std::size_t n, const float* x, Half* out);  // rounds to nearest; nullptr without float16 conversions
   template <class T>
   const SkinnyLoopsOf<T>& of() const {
     if constexpr (sizeof(T) == sizeof(float)) {
@@ -38,7 +38,8 @@ struct SkinnyLoops {
 
 extern const SkinnyLoops skinny_loops_base, skinny_loops_avx2, skinny_loops_avx512;
 
-inline const SkinnyLoops& skinny_loops() { return for_processor(skinny_loops_base, skinny_loops_avx2,
-                                                                skinny_loops_avx512); }
+inline const SkinnyLoops& skinny_loops() {
+  return for_processor(skinny_loops_base, skinny_loops_avx2, skinny_loops_avx512);
+}
 
 }  // namespace hinge

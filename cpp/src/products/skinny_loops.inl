@@ -1,5 +1,5 @@
-// skinny_loops.inl: the loops, included by one file per instruction set.  No template of the standard library here.
-// Vectors go along the rows of K: no lane is idle whatever the number of columns of W.
+// skinny_loops.inl: the loops of skinny_loops.hpp; compiled for each instruction set (simd/dispatch.hpp).
+// Vectors run along the rows of K, so that all lanes are used for any number of columns of W.
 #include "products/skinny_loops.hpp"
 #include "simd/vectors.hpp"
 
@@ -15,7 +15,8 @@ constexpr size_t kLanes = 16, kTileRows = 4, kAddRows = 16;  // 32 registers
 #else
 constexpr size_t kLanes = 8, kTileRows = 2, kAddRows = 8;
 #endif
-constexpr size_t kTileColumns = 5, kChunk = 1024;  // what is read again within a chunk of a block stays in L1
+constexpr size_t kTileColumns = 5;
+constexpr size_t kChunk = 1024;  // columns of K: data that are read again within a chunk stay in the L1 cache
 typedef float Floats __attribute__((vector_size(4 * kLanes)));
 
 HINGE_INLINE Floats load(const float* p) {
@@ -29,7 +30,7 @@ HINGE_INLINE void store(float* p, const Floats& v) { __builtin_memcpy(p, &v, siz
 
 #if defined(__AVX512F__)
 HINGE_INLINE Floats load(const Half* p) {
-  constexpr __mmask16 all = 0xFFFF;  // GCC 12 warns of its own header without a mask
+  constexpr __mmask16 all = 0xFFFF;  // without a mask GCC 12 warns about its own header
   return (Floats)_mm512_maskz_cvtph_ps(all, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
 #elif defined(__F16C__)
@@ -38,8 +39,8 @@ HINGE_INLINE Floats load(const Half* p) {
 }
 #endif
 
-// The sum of all lanes; four of them are left when it goes on in double.
-HINGE_INLINE double across(const Floats& v) {
+// The sum of all lanes: in float down to four partial sums, then in double.
+HINGE_INLINE double lane_sum(const Floats& v) {
   Float4 part[kLanes / 4];
   __builtin_memcpy(part, &v, sizeof part);
   Float4 four = part[0] + part[1];
@@ -66,7 +67,7 @@ HINGE_INLINE void tile(size_t first, size_t last, const T* const* rows, const fl
 #pragma GCC unroll 8
   for (size_t r = 0; r < R; ++r) {
 #pragma GCC unroll 8
-    for (size_t c = 0; c < C; ++c) sums[r * kSkinnyWidth + c] += across(s[r][c]);
+    for (size_t c = 0; c < C; ++c) sums[r * kSkinnyWidth + c] += lane_sum(s[r][c]);
   }
 }
 
@@ -93,7 +94,7 @@ void chunk_times(size_t first, size_t last, const T* const* rows, const float* W
   }
 }
 
-// The last columns of the rows, fewer than a vector, with zeros behind them.
+// The last columns of the rows, fewer than a vector, padded with zeros.
 template <class T>
 struct Tail {
   Tail(size_t n, const T* const* rows) : whole(n / kLanes * kLanes) {
@@ -127,7 +128,7 @@ HINGE_INLINE void add_at(const T* const* rows, size_t j, const float* R, size_t 
   for (size_t r = 0; r < kAddRows; ++r) values[r] = load(rows[r] + j);
   for (size_t c = 0; c < k; ++c) {
     float* const to = G + c * stride;
-    Floats odd = load(to), even = values[0] * R[c];  // two chains: additions wait for each other
+    Floats odd = load(to), even = values[0] * R[c];  // two independent chains of additions
 #pragma GCC unroll 16
     for (size_t r = 1; r < kAddRows; ++r) {
       if (r % 2) {
@@ -151,7 +152,7 @@ void add(size_t n, const T* const* rows, const float* R, size_t k, float* G, siz
 }
 
 #ifdef __F16C__
-void narrow(size_t n, const float* x, Half* out) {
+void to_half(size_t n, const float* x, Half* out) {
   constexpr size_t eight = 8;
   constexpr int nearest = _MM_FROUND_TO_NEAREST_INT;
   size_t j = 0;
@@ -159,7 +160,7 @@ void narrow(size_t n, const float* x, Half* out) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out + j), _mm256_cvtps_ph(_mm256_loadu_ps(x + j), nearest));
   for (; j < n; ++j) out[j] = static_cast<Half>(_cvtss_sh(x[j], nearest));
 }
-constexpr SkinnyLoops kSkinnyLoops = {{times<float>, add<float>}, {times<Half>, add<Half>}, narrow};
+constexpr SkinnyLoops kSkinnyLoops = {{times<float>, add<float>}, {times<Half>, add<Half>}, to_half};
 #else
 constexpr SkinnyLoops kSkinnyLoops = {{times<float>, add<float>}, {nullptr, nullptr}, nullptr};
 #endif

@@ -1,4 +1,4 @@
-// skinny_loops_avx512.cpp: the loops of thin products, compiled for AVX-512.
+// skinny_loops_avx512.cpp: the loops of skinny_loops.inl, compiled for AVX-512.
 #include "products/skinny_loops.inl"
 
 namespace hinge {

@@ -1,4 +1,4 @@
-// skinny_loops_base.cpp: the loops of thin products, compiled for any processor.
+// skinny_loops_base.cpp: the loops of skinny_loops.inl, compiled for any processor.
 #include "products/skinny_loops.inl"
 
 namespace hinge {

@@ -1,7 +1,7 @@
-// loops.hpp: the loops in which SMO spends its time, compiled once for any x86-64 and once for AVX2.
+// loops.hpp: the inner loops of SMO, compiled for several instruction sets (simd/dispatch.hpp).
 //
-// rise[k] is what the linear term costs if sample k rises: +inf where it cannot; fall[k] if it falls: -inf where it
-// cannot.  So the loops have no branches, and a sample that cannot move never wins a comparison.
+// rise[k] is the linear term of the variable of sample k that can increase, +inf if none can; fall[k] that of the
+// variable that can decrease, -inf if none can.  With these values the loops need no branches.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 namespace hinge {
 
 struct Thresholds {
-  double up, low;      // max of -(f + rise), min of -(f + fall)
-  std::size_t at;      // the first sample that attains up; n if none can rise
+  double up, low;  // max of -(f + rise), min of -(f + fall)
+  std::size_t at;  // the first sample that attains up; n if none can increase
 };
 
 struct Partner {
-  double gain;     // 0 if there is none
+  double gain;     // 0 if there is no partner
   std::size_t at;  // the first sample that attains it
 };
 
@@ -32,7 +32,7 @@ struct SmoLoops {
                          double diagonal_i, double tau, std::size_t n);
   Partner (*partner_f64)(const double* f, const double* fall, const double* diagonal, const double* row, double up,
                          double diagonal_i, double tau, std::size_t n);
-  // f += Σ_r a_r x_r over `rows` rows, from their column `first` on.
+  // f += Σ_r a_r x_r for `rows` rows, beginning at their column `first`.
   void (*add_f32)(double* f, const float* const* x, const double* a, std::size_t rows, std::size_t first,
                   std::size_t n);
   void (*add_f64)(double* f, const double* const* x, const double* a, std::size_t rows, std::size_t first,

@@ -1,4 +1,4 @@
-// loops.inl: see loops.hpp.  Included by loops_base.cpp and loops_avx2.cpp; no std templates here.
+// loops.inl: the loops of loops.hpp; compiled for each instruction set (simd/dispatch.hpp).
 #include "simd/vectors.hpp"
 #include "smo/loops.hpp"
 
@@ -7,23 +7,23 @@ namespace {
 
 constexpr double kInfinity = __builtin_huge_val();
 
-// Largest value and its first place, lane by lane.
-struct Best {
+// The largest value of each lane and its first position.
+struct LaneMaximum {
   Double4 value;
   Long4 at;
 
-  HINGE_INLINE Best nothing(size_t n) {
+  HINGE_INLINE LaneMaximum empty(size_t n) {
     const long long none = static_cast<long long>(n);
     return {Double4{} - kInfinity, Long4{} + none};
   }
-  HINGE_INLINE_MEMBER void see(const Double4& v, const Long4& where) {
+  HINGE_INLINE_MEMBER void update(const Double4& v, const Long4& where) {
     const Long4 better = v > value;
     value = better ? v : value;
     at = better ? where : at;
   }
 };
 
-HINGE_INLINE void finish(Thresholds& t, const Best& best, const Double4& low) {
+HINGE_INLINE void reduce(Thresholds& t, const LaneMaximum& best, const Double4& low) {
   for (int lane = 0; lane < 4; ++lane) {
     const size_t at = static_cast<size_t>(best.at[lane]);
     if (best.value[lane] > t.up || (best.value[lane] == t.up && at < t.at)) t.up = best.value[lane], t.at = at;
@@ -31,14 +31,14 @@ HINGE_INLINE void finish(Thresholds& t, const Best& best, const Double4& low) {
   }
 }
 
-HINGE_INLINE void see_last(Thresholds& t, size_t k, double f, double rise, double fall) {
+HINGE_INLINE void update_scalar(Thresholds& t, size_t k, double f, double rise, double fall) {
   const double up = -f - rise, low = -f - fall;
   if (up > t.up) t.up = up, t.at = k;
   t.low = low < t.low ? low : t.low;
 }
 
 Thresholds select(const double* f, const double* rise, const double* fall, size_t n) {
-  Best best = Best::nothing(n);
+  LaneMaximum best = LaneMaximum::empty(n);
   Double4 least = Double4{} + kInfinity;
   Long4 where = {0, 1, 2, 3};
   size_t k = 0;
@@ -46,19 +46,19 @@ Thresholds select(const double* f, const double* rise, const double* fall, size_
     Double4 v, up, down;
     load(f + k, v), load(rise + k, up), load(fall + k, down);
     up = -v - up, down = -v - down;
-    best.see(up, where);
+    best.update(up, where);
     least = down < least ? down : least;
   }
   Thresholds t{-kInfinity, kInfinity, n};
-  finish(t, best, least);
-  for (; k < n; ++k) see_last(t, k, f[k], rise[k], fall[k]);
+  reduce(t, best, least);
+  for (; k < n; ++k) update_scalar(t, k, f[k], rise[k], fall[k]);
   return t;
 }
 
 template <class T>
 Thresholds step(double* f, const T* x, double a, const T* y, double b, const double* rise, const double* fall,
                 size_t n) {
-  Best best = Best::nothing(n);
+  LaneMaximum best = LaneMaximum::empty(n);
   Double4 least = Double4{} + kInfinity;
   Long4 where = {0, 1, 2, 3};
   size_t k = 0;
@@ -68,14 +68,14 @@ Thresholds step(double* f, const T* x, double a, const T* y, double b, const dou
     v += a * xv + b * yv;
     store(f + k, v);
     up = -v - up, down = -v - down;
-    best.see(up, where);
+    best.update(up, where);
     least = down < least ? down : least;
   }
   Thresholds t{-kInfinity, kInfinity, n};
-  finish(t, best, least);
+  reduce(t, best, least);
   for (; k < n; ++k) {
     f[k] += a * static_cast<double>(x[k]) + b * static_cast<double>(y[k]);
-    see_last(t, k, f[k], rise[k], fall[k]);
+    update_scalar(t, k, f[k], rise[k], fall[k]);
   }
   return t;
 }
@@ -88,7 +88,7 @@ HINGE_INLINE T gain_of(double slope, T curvature, T tau) {
 
 Partner partner(const double* f, const double* fall, const double* diagonal, const double* row, double up,
                 double diagonal_i, double tau, size_t n) {
-  Best best{Double4{}, Long4{} + static_cast<long long>(n)};
+  LaneMaximum best{Double4{}, Long4{} + static_cast<long long>(n)};
   Long4 where = {0, 1, 2, 3};
   size_t k = 0;
   for (; k + 4 <= n; k += 4, where += 4) {
@@ -98,7 +98,7 @@ Partner partner(const double* f, const double* fall, const double* diagonal, con
     slope = slope > 0 ? slope : Double4{};
     d = d + diagonal_i - 2 * r;
     d = d > tau ? d : Double4{} + tau;
-    best.see(slope * slope / d, where);
+    best.update(slope * slope / d, where);
   }
   Partner p{0, n};
   for (int lane = 0; lane < 4; ++lane) {

@@ -1,8 +1,8 @@
-// pair_steps.hpp: the variables of some samples, and SMO steps on them; docs/math (6)-(8).
+// pair_steps.hpp: SMO steps on the variables of m samples; docs/math (6)-(8).
 //
-// Shared by SMO (all active samples, kernel rows from a cache) and the working-set engine (a few hundred samples and
-// their kernel block, or all active ones).  Variable v = s·m + k is slot s of the k-th sample.  Owns copies of
-// everything the loops read.  A step costs two rows of length m and two passes over them.
+// Used by SMO (all active samples, kernel rows from a cache) and by the working-set method (some hundred samples and
+// their kernel block, or all active samples).  Variable v = s·m + k is slot s of the k-th sample.  Owns copies of all
+// data that the loops read.  A step costs two kernel rows of length m and two passes over them.
 #pragma once
 
 #include <algorithm>
@@ -17,23 +17,40 @@
 
 namespace hinge {
 
-// Variables that exchange mass with each other (one equality row), or that move alone (no row).
+// Bounds of the curvature K_ii + K_jj − 2 K_ij along a step.
+struct CurvatureBounds {
+  double tau = 0;   // lower bound in the selection rule
+  double zero = 0;  // smaller curvatures count as zero
+
+  static CurvatureBounds of(Span<const double> diagonal) {
+    double largest = 0;
+    for (double d : diagonal) largest = std::max(largest, std::abs(d));
+    return {kRelativeTau * (largest > 0 ? largest : 1.0), kRelativeZero * largest};
+  }
+
+ private:
+  static constexpr double kRelativeTau = 1e-12;  // relative to the largest |K_ii|
+  static constexpr double kRelativeZero = 8 * (std::numeric_limits<double>::epsilon() / 2);  // likewise
+};
+
+// The variables of one equality row, which change in pairs, or all variables without a row, which change one at a time.
 struct Family {
   static constexpr double kInf = std::numeric_limits<double>::infinity();
   std::int8_t group;
-  bool moves_alone;
-  std::vector<double> rise, fall;  // by sample, the linear term of the slot that moves best; see loops.hpp
-  double up = -kInf, low = kInf;   // Keerthi's thresholds: optimal when up ≤ low
+  bool single;  // no equality row
+  // per sample, the linear term of the slot that can move and gains most; see loops.hpp
+  std::vector<double> rise, fall;
+  double up = -kInf, low = kInf;   // Keerthi's thresholds; optimal if up ≤ low
   std::size_t at = 0;              // the sample that attains up
 
   double violation() const {
-    if (moves_alone) return std::max({up, -low, 0.0});
+    if (single) return std::max({up, -low, 0.0});
     return up > -kInf && low < kInf ? up - low : 0.0;
   }
 
-  // Midway between the thresholds: the multiplier with which snapshots state the gap.
+  // The midpoint of the thresholds: the multiplier with which snapshots compute the gap.
   double offset() const {
-    if (moves_alone) return 0;
+    if (single) return 0;
     if (up > -kInf && low < kInf) return 0.5 * (up + low);
     if (up > -kInf) return up;
     return low < kInf ? low : 0;
@@ -64,7 +81,7 @@ class PairSteps {
   bool can_rise(std::size_t v) const { return beta[v] < upper[v]; }
   bool can_fall(std::size_t v) const { return beta[v] > lower[v]; }
 
-  // Take over the given samples of the whole problem.
+  // Copies the given samples of the complete problem.
   void gather(const SignedProblem& problem, Span<const std::int32_t> chosen, Span<const double> all_beta,
               Span<const double> all_f, Span<const double> all_diagonal) {
     resize(chosen.size(), problem.slots);
@@ -79,10 +96,10 @@ class PairSteps {
         beta[v] = all_beta[w], c[v] = problem.linear[w], group[v] = problem.group[w];
         lower[v] = problem.lower[w], upper[v] = problem.upper[w];
       }
-    mark_all();
+    update_all_directions();
   }
 
-  // Take over some of the samples of another.
+  // Copies some samples of another object.
   void gather(const PairSteps& from, const std::vector<std::int32_t>& chosen) {
     resize(chosen.size(), from.slots_);
     const std::size_t m = chosen.size(), n = from.samples();
@@ -96,31 +113,32 @@ class PairSteps {
         beta[v] = from.beta[w], c[v] = from.c[w], group[v] = from.group[w];
         lower[v] = from.lower[w], upper[v] = from.upper[w];
       }
-    mark_all();
+    update_all_directions();
   }
 
-  // Thresholds of every family; the worst one is the next to be stepped on.  Free after a step.
+  // Computes the thresholds of every family and selects the family with the largest violation.  Free after a step.
   void select() {
     if (selected_) return;
     for (Family& family : families)
-      see(family, loops_.select(f.data(), family.rise.data(), family.fall.data(), samples()));
+      set_thresholds(family, loops_.select(f.data(), family.rise.data(), family.fall.data(), samples()));
     find_worst();
   }
 
-  // f += Σ a_r · row_r over columns [first, first + count).  Parts may be changed by several threads; then touch().
+  // f += Σ a_r · row_r in the columns [first, first + count).  Threads may update disjoint columns; afterwards call
+  // invalidate().
   void add(const T* const* rows, const double* a, std::size_t count_rows, std::size_t first, std::size_t count) {
     if constexpr (sizeof(T) == sizeof(float))
       loops_.add_f32(f.data() + first, rows, a, count_rows, first, count);
     else
       loops_.add_f64(f.data() + first, rows, a, count_rows, first, count);
   }
-  void touch() { selected_ = false; }
+  void invalidate() { selected_ = false; }
 
-  // Better values of f at some samples; the largest difference.
-  double correct(Span<const std::int32_t> some, Span<const double> values) {
+  // Replaces f at some samples; returns the largest difference.
+  double correct(Span<const std::int32_t> positions, Span<const double> values) {
     double largest = 0;
-    for (std::size_t k = 0; k < some.size(); ++k) {
-      double& old = f[static_cast<std::size_t>(some[k])];
+    for (std::size_t k = 0; k < positions.size(); ++k) {
+      double& old = f[static_cast<std::size_t>(positions[k])];
       largest = std::max(largest, std::abs(old - values[k]));
       old = values[k];
     }
@@ -128,22 +146,22 @@ class PairSteps {
     return largest;
   }
 
-  // What may move, of sample k, after beta was changed from outside.
-  void mark(std::size_t k) {
-    for (Family& family : families) mark(family, k);
+  // Updates rise and fall of sample k after its beta was changed by the caller.
+  void update_directions(std::size_t k) {
+    for (Family& family : families) update_directions(family, k);
     selected_ = false;
   }
 
   struct Step {
-    double decrease = 0;  // of the objective; 0: β cannot be changed in floating point, or the problem is unbounded
-    double length = 0;
+    double decrease = 0;  // of the objective
+    double length = 0;    // 0: no step changes β in floating point, or the problem is unbounded
   };
 
-  // One step on the worst family.  row(k) gives the kernel row of the k-th sample over the samples here; it stays
-  // valid while one other row is fetched.  tau: the smallest curvature in gains; flat: curvature below it is none.
+  // One step on the family with the largest violation.  row(k) returns the kernel row of the k-th sample, restricted to
+  // the samples of this object; it must stay valid while one other row is requested.
   template <class Row>
-  Step step(Row&& row, double tau, double flat) {
-    return worst_->moves_alone ? step_single(row, tau, flat) : step_pair(row, tau, flat);
+  Step step(Row&& row, const CurvatureBounds& bounds) {
+    return worst_->single ? step_single(row, bounds) : step_pair(row, bounds);
   }
 
  private:
@@ -153,15 +171,15 @@ class PairSteps {
     for (std::vector<double>* v : {&beta, &c, &lower, &upper}) v->resize(slots * m);
   }
 
-  void mark_all() {
+  void update_all_directions() {
     for (Family& family : families) {
       family.rise.resize(samples()), family.fall.resize(samples());
-      for (std::size_t k = 0; k < samples(); ++k) mark(family, k);
+      for (std::size_t k = 0; k < samples(); ++k) update_directions(family, k);
     }
     selected_ = false;
   }
 
-  void mark(Family& family, std::size_t k) {
+  void update_directions(Family& family, std::size_t k) {
     double rise = Family::kInf, fall = -Family::kInf;
     for (std::size_t v = k; v < size(); v += samples()) {
       if (group[v] != family.group) continue;
@@ -171,7 +189,7 @@ class PairSteps {
     family.rise[k] = rise, family.fall[k] = fall;
   }
 
-  // The variable of sample k that rises (falls) best.
+  // The variable of sample k that can increase (decrease) with the largest gain; size() if there is none.
   std::size_t rising(const Family& family, std::size_t k) const {
     for (std::size_t v = k; v < size(); v += samples())
       if (group[v] == family.group && can_rise(v) && c[v] == family.rise[k]) return v;
@@ -183,7 +201,9 @@ class PairSteps {
     return size();
   }
 
-  static void see(Family& family, const Thresholds& t) { family.up = t.up, family.low = t.low, family.at = t.at; }
+  static void set_thresholds(Family& family, const Thresholds& t) {
+    family.up = t.up, family.low = t.low, family.at = t.at;
+  }
 
   void find_worst() {
     violation_ = 0;
@@ -193,19 +213,19 @@ class PairSteps {
     selected_ = true;
   }
 
-  // The most violating variable that can rise, and the partner with the largest second-order gain; LwK 10.5.1.
+  // The most violating variable that can increase, and the partner with the largest second-order gain; LwK 10.5.1.
   template <class Row>
-  Step step_pair(Row& row, double tau, double flat) {
+  Step step_pair(Row& row, const CurvatureBounds& bounds) {
     Family& family = *worst_;
     const std::size_t k = family.at, i = k < samples() ? rising(family, k) : size();
     if (i == size()) return {};
     const T* row_i = row(k);
-    Partner partner = find_partner(family, row_i, diagonal[k], tau);
+    Partner partner = find_partner(family, row_i, diagonal[k], bounds.tau);
     std::size_t l = partner.at, j = l < samples() ? falling(family, l) : size();
-    if (j == i) {  // by rounding: a variable is no partner of its own
+    if (j == i) {  // possible by rounding; a variable is not its own partner
       const double fall = family.fall[k];
       family.fall[k] = -Family::kInf;
-      partner = find_partner(family, row_i, diagonal[k], tau);
+      partner = find_partner(family, row_i, diagonal[k], bounds.tau);
       family.fall[k] = fall;
       l = partner.at, j = l < samples() ? falling(family, l) : size();
     }
@@ -213,44 +233,44 @@ class PairSteps {
 
     const T* row_j = row(l);
     const double slope = family.up + gradient(j);
-    // All of it from the rows: where they are rounded, a step still descends on the problem that they describe.
+    // From the rows, not the diagonal: with rounded rows the step still decreases the objective that they define.
     const double curvature = double(row_i[k]) + double(row_j[l]) - 2 * double(row_i[l]);
-    const double room_i = upper[i] - beta[i], room_j = beta[j] - lower[j], room = std::min(room_i, room_j);
-    const double length = curvature > flat ? std::min(slope / curvature, room) : room;
-    if (!std::isfinite(length)) return {};  // a direction of descent without end: the problem is unbounded
+    const double max_i = upper[i] - beta[i], max_j = beta[j] - lower[j], max_length = std::min(max_i, max_j);
+    const double length = curvature > bounds.zero ? std::min(slope / curvature, max_length) : max_length;
+    if (!std::isfinite(length)) return {};  // the problem is unbounded
     const double old_i = beta[i], old_j = beta[j];
-    beta[i] = length >= room_i ? upper[i] : old_i + length;
-    beta[j] = length >= room_j ? lower[j] : old_j - length;
+    beta[i] = length >= max_i ? upper[i] : old_i + length;
+    beta[j] = length >= max_j ? lower[j] : old_j - length;
     if (beta[i] == old_i && beta[j] == old_j) return {};
-    mark(family, k), mark(family, l);
+    update_directions(family, k), update_directions(family, l);
     update(row_i, beta[i] - old_i, row_j, beta[j] - old_j);
     return {length * slope - 0.5 * curvature * length * length, length};
   }
 
-  // No equality row: one variable at a time.
+  // Without an equality row: the variable with the largest second-order gain.
   template <class Row>
-  Step step_single(Row& row, double tau, double flat) {
+  Step step_single(Row& row, const CurvatureBounds& bounds) {
     Family& family = *worst_;
     double best = 0;
     std::size_t k = samples();
     for (std::size_t l = 0; l < samples(); ++l) {
-      const double pull = std::max(-f[l] - family.rise[l], f[l] + family.fall[l]);
-      const double value = pull > 0 ? pull * pull / std::max(double(diagonal[l]), tau) : 0;
-      if (value > best) best = value, k = l;
+      const double slope = std::max(-f[l] - family.rise[l], f[l] + family.fall[l]);
+      const double gain = slope > 0 ? slope * slope / std::max(double(diagonal[l]), bounds.tau) : 0;
+      if (gain > best) best = gain, k = l;
     }
     if (k == samples()) return {};
-    const bool rises = -f[k] - family.rise[k] > f[k] + family.fall[k];
-    const std::size_t i = rises ? rising(family, k) : falling(family, k);
+    const bool increases = -f[k] - family.rise[k] > f[k] + family.fall[k];
+    const std::size_t i = increases ? rising(family, k) : falling(family, k);
     if (i == size()) return {};
     const T* row_i = row(k);
     const double g = gradient(i), curvature = double(row_i[k]);
-    const double room = rises ? upper[i] - beta[i] : beta[i] - lower[i];
-    const double length = curvature > flat ? std::min(std::abs(g) / curvature, room) : room;
+    const double max_length = increases ? upper[i] - beta[i] : beta[i] - lower[i];
+    const double length = curvature > bounds.zero ? std::min(std::abs(g) / curvature, max_length) : max_length;
     if (!std::isfinite(length)) return {};
     const double old = beta[i];
-    beta[i] = length >= room ? (rises ? upper[i] : lower[i]) : (rises ? old + length : old - length);
+    beta[i] = length >= max_length ? (increases ? upper[i] : lower[i]) : (increases ? old + length : old - length);
     if (beta[i] == old) return {};
-    mark(family, k);
+    update_directions(family, k);
     update(row_i, beta[i] - old, row_i, 0.0);
     return {length * std::abs(g) - 0.5 * curvature * length * length, length};
   }
@@ -264,15 +284,15 @@ class PairSteps {
                                 samples());
   }
 
-  // f changes, and with it all thresholds: those of the first family in the same pass.
+  // f += a x + b y, and the new thresholds of all families; for the first family in the same pass.
   void update(const T* x, double a, const T* y, double b) {
     Family& first = families.front();
     if constexpr (sizeof(T) == sizeof(float))
-      see(first, loops_.step_f32(f.data(), x, a, y, b, first.rise.data(), first.fall.data(), samples()));
+      set_thresholds(first, loops_.step_f32(f.data(), x, a, y, b, first.rise.data(), first.fall.data(), samples()));
     else
-      see(first, loops_.step_f64(f.data(), x, a, y, b, first.rise.data(), first.fall.data(), samples()));
+      set_thresholds(first, loops_.step_f64(f.data(), x, a, y, b, first.rise.data(), first.fall.data(), samples()));
     for (std::size_t k = 1; k < families.size(); ++k)
-      see(families[k], loops_.select(f.data(), families[k].rise.data(), families[k].fall.data(), samples()));
+      set_thresholds(families[k], loops_.select(f.data(), families[k].rise.data(), families[k].fall.data(), samples()));
     find_worst();
   }
 

@@ -1,4 +1,4 @@
-// smo.cpp: the solver of smo.hpp.  Reading order: run, select, step_pair / step_single, shrink, reconstruct.
+// smo.cpp: see smo.hpp.  Main loop: run; steps in smo/pair_steps.hpp; shrink and reconstruct.
 #include "hinge/solvers/smo.hpp"
 
 #include <algorithm>
@@ -16,7 +16,12 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kUnitRoundoff = std::numeric_limits<double>::epsilon() / 2;
-constexpr double kPollSeconds = 0.05;
+constexpr double kControlInterval = 0.05;  // seconds between two calls of the run control
+constexpr double kMaxRelativeDrift = 0.05;  // of f, relative to the tolerance; f is recomputed if it may be exceeded
+constexpr std::int64_t kMinRecomputeInterval = 10;  // steps per sample between two such recomputations
+constexpr std::size_t kMinShrinkPeriod = 10, kMaxShrinkPeriod = 1000;  // range of the steps between attempts to shrink
+constexpr double kUnshrinkFactor = 10;       // times the tolerance; at this violation all samples are activated once
+constexpr std::size_t kMinShrinkShare = 10;  // shrinking by less than 1/10 of the samples is not worth the copying
 
 template <class T>
 class Smo {
@@ -24,7 +29,8 @@ class Smo {
   Smo(const KernelSource& kernel, const SignedProblem& problem, const SmoOptions& options, Span<double> beta,
       Span<double> f, RunControl& control)
       : kernel_(kernel), problem_(problem), options_(options), control_(control), full_beta_(beta), full_f_(f),
-        n_(kernel.size()), slots_(problem.slots), cache_(options.cache_bytes, n_), diagonal_all_(n_) {}
+        n_(kernel.size()), slots_(problem.slots), cache_(options.cache_bytes, n_), stall_(n_),
+        tolerance_(options.tolerance, options.stop_on_gap), diagonal_all_(n_) {}
 
   SmoResult run() {
     result_.single_precision = sizeof(T) == sizeof(float);
@@ -35,38 +41,38 @@ class Smo {
         continue;
       }
       if (step()) continue;
-      const bool exact = recomputed_at_ == result_.iterations;  // and still no step changes β in floating point
+      // no step changes β in floating point, even with exact f
+      const bool exact = recomputed_at_ == result_.iterations;
       if (!exact) recompute();
       if (exact || stall_.violation_stalled(violation())) {
         result_.status = Status::numerical;
         break;
       }
     }
-    leave();
+    end();
     return result_;
   }
 
  private:
-  // ---- entering and leaving ------------------------------------------------------------------------------------
+  // ---- start and end -------------------------------------------------------------------------------------------
 
   void start() {
     kernel_.diagonal(diagonal_all_);
     double largest = 0;
     for (double d : diagonal_all_) largest = std::max(largest, std::abs(d));
     kernel_scale_ = largest;
-    tau_ = 1e-12 * (largest > 0 ? largest : 1.0);
-    flat_ = 8 * kUnitRoundoff * largest;
+    bounds_ = CurvatureBounds::of(diagonal_all_);
     active_.families = families_of(problem_);
     samples_.resize(n_);
     std::iota(samples_.begin(), samples_.end(), 0);
     gather_active();
-    result_.exact = exact_f();
+    result_.exact = compute_f();
     objective_ = quadratic_value();
     stall_.restart(0, objective_);
-    shrink_period_ = until_shrink_ = static_cast<std::int64_t>(std::clamp<std::size_t>(n_, 10, 1000));
+    shrink_period_ = until_shrink_ = static_cast<std::int64_t>(std::clamp(n_, kMinShrinkPeriod, kMaxShrinkPeriod));
   }
 
-  void leave() {
+  void end() {
     if (shrunk()) {
       if (result_.status == Status::interrupted) {
         result_.exact = false;
@@ -100,34 +106,36 @@ class Smo {
 
   std::size_t sample(std::size_t k) const { return static_cast<std::size_t>(samples_[k]); }
 
-  // ---- when to stop --------------------------------------------------------------------------------------------
+  // ---- stopping ------------------------------------------------------------------------------------------------
 
   bool finished() {
     active_.select();
-    if (result_.exact && violation() <= kkt_tolerance() && settled()) return true;
-    const double now = watch_.seconds();
+    if (result_.exact && violation() <= kkt_tolerance() && solved()) return true;
+    const double now = stopwatch_.seconds();
     if (interrupted(now)) return stop(Status::interrupted);
     if (!result_.exact || out_of_time(now)) return stop(Status::time_limit);
     if (options_.max_iterations >= 0 && result_.iterations >= options_.max_iterations)
       return stop(Status::max_iter);
-    if (out_of_precision()) return stop(Status::numerical);
+    if (stalled()) return stop(Status::numerical);
     if (schedule_.due(result_.iterations)) record(snapshot());
-    if (drift_ > 0.05 * kkt_tolerance() && result_.iterations > recomputed_at_ + 10 * static_cast<std::int64_t>(n_))
+    if (drift_ > kMaxRelativeDrift * kkt_tolerance() &&
+        result_.iterations > recomputed_at_ + kMinRecomputeInterval * static_cast<std::int64_t>(n_))
       recompute();
     return false;
   }
 
-  bool out_of_time(double now) const { return options_.max_seconds >= 0 && now + reserve_ >= options_.max_seconds; }
+  bool out_of_time(double now) const { return options_.max_seconds >= 0 && now +
+      reconstruction_seconds_ >= options_.max_seconds; }
 
   bool stop(Status status) {
     result_.status = status;
     return true;
   }
 
-  // The active problem is solved.  Is the whole one?
-  bool settled() {
+  // Whether the complete problem is solved, given that the active one is; or the status is set to numerical.
+  bool solved() {
     for (double value : active_.f)
-      if (!std::isfinite(value)) return stop(Status::numerical);  // NaN violates nothing
+      if (!std::isfinite(value)) return stop(Status::numerical);  // NaN violates no condition
     if (shrunk()) {
       reconstruct();
       until_shrink_ = shrink_period_;
@@ -137,25 +145,18 @@ class Smo {
     if (!options_.stop_on_gap) return true;
     const Snapshot now = snapshot();
     if (now.gap <= options_.tolerance * (std::abs(now.primal) + std::abs(now.dual)) / 2 &&
-        open_slope_ <= options_.tolerance)
+        unbounded_slope_ <= options_.tolerance)
       return true;
-    gap_mode_tolerance_ *= 0.25;
-    if (gap_mode_tolerance_ > 1e-15 * (1 + largest_gradient_)) return false;
-    return stop(Status::numerical);
+    return tolerance_.reduce() ? false : stop(Status::numerical);
   }
 
-  double kkt_tolerance() {
-    if (!options_.stop_on_gap) return options_.tolerance;
-    if (gap_mode_tolerance_ < 0) gap_mode_tolerance_ = largest_gradient_ = violation();  // a start may be good enough
-    return gap_mode_tolerance_;
-  }
+  double kkt_tolerance() { return tolerance_.value(violation()); }
 
-  // Steps still go on, but together they no longer change the objective in floating point, nor are violations smaller.
-  bool out_of_precision() {
-    const std::int64_t window = 10 * static_cast<std::int64_t>(std::max<std::size_t>(n_, 1000));
-    if (!stall_.objective_stalled(result_.iterations, objective_, window)) return false;
+  // Whether steps no longer decrease the objective in floating point, nor the violation.
+  bool stalled() {
+    if (!stall_.objective_stalled(result_.iterations, objective_)) return false;
     if (shrunk()) {
-      reconstruct();  // perhaps those that rest have something to say
+      reconstruct();  // inactive samples may violate the conditions
       until_shrink_ = shrink_period_;
     }
     active_.select();
@@ -165,7 +166,7 @@ class Smo {
   // ---- steps ---------------------------------------------------------------------------------------------------
 
   bool step() {
-    const auto taken = active_.step([this](std::size_t k) { return row(k); }, tau_, flat_);
+    const auto taken = active_.step([this](std::size_t k) { return row(k); }, bounds_);
     if (!(taken.length > 0)) return false;
     ++result_.iterations;
     objective_ -= taken.decrease;
@@ -175,15 +176,16 @@ class Smo {
 
   const T* row(std::size_t k) {
     return cache_.fetch(sample(k), [&](Span<T> out) {
-      const double before = watch_.seconds();
+      const double before = stopwatch_.seconds();
       kernel_.row(sample(k), columns(), out);
-      row_seconds_ += watch_.seconds() - before;
+      row_seconds_ += stopwatch_.seconds() - before;
       row_entries_ += static_cast<double>(out.size());
     });
   }
 
-  Span<const std::int32_t> columns() const { return shrunk()
-      ? Span<const std::int32_t>(samples_) : Span<const std::int32_t>(); }
+  Span<const std::int32_t> columns() const {
+    return shrunk() ? Span<const std::int32_t>(samples_) : Span<const std::int32_t>();
+  }
 
   // ---- the function cache (LwK 10.26) --------------------------------------------------------------------------
 
@@ -193,18 +195,17 @@ class Smo {
     return sum;
   }
 
-  // f = K β from scratch over all samples; only while not shrunk.  False, and f as it was, where there is no time for
-  // it.
-  bool exact_f() {
+  // Computes f = K β for all samples; only while not shrunk.  Returns false and leaves f unchanged if time runs out.
+  bool compute_f() {
     std::vector<double> before(n_, 0.0);
     before.swap(active_.f);
-    active_.touch();
+    active_.invalidate();
     for (std::size_t i = 0; i < n_; ++i) {
       const double b = coefficient(i);
       if (b == 0) continue;
       const T* x = row(i);
       active_.add(&x, &b, 1, 0, active());
-      const double now = watch_.seconds();
+      const double now = stopwatch_.seconds();
       if (interrupted(now) || out_of_time(now)) {
         before.swap(active_.f);
         return false;
@@ -219,7 +220,7 @@ class Smo {
     if (shrunk()) reconstruct();
     scatter_active();
     ++result_.recomputations;
-    if (exact_f()) {
+    if (compute_f()) {
       const double before = objective_;
       objective_ = quadratic_value();
       stall_.shift_objective(objective_ - before);
@@ -236,11 +237,11 @@ class Smo {
 
   // ---- shrinking (LwK 10.1.4) ----------------------------------------------------------------------------------
 
-  // At a bound and pushed against it: cannot be part of a violating pair now.
-  bool at_rest(const Family& family, std::size_t v) const {
+  // Whether variable v is at a bound and its gradient points outwards, so that no violating pair contains it.
+  bool can_be_shrunk(const Family& family, std::size_t v) const {
     const double descent = -active_.gradient(v);
-    const double up = family.moves_alone ? violation() : family.up,
-        low = family.moves_alone ? -violation() : family.low;
+    const double up = family.single ? violation() : family.up;
+    const double low = family.single ? -violation() : family.low;
     if (active_.beta[v] >= active_.upper[v] && active_.beta[v] <= active_.lower[v]) return true;
     if (active_.beta[v] >= active_.upper[v]) return descent > up;
     if (active_.beta[v] <= active_.lower[v]) return descent < low;
@@ -249,7 +250,7 @@ class Smo {
 
   void shrink() {
     until_shrink_ = shrink_period_;
-    if (!unshrunk_near_end_ && violation() <= 10 * kkt_tolerance()) {
+    if (!unshrunk_near_end_ && violation() <= kUnshrinkFactor * kkt_tolerance()) {
       unshrunk_near_end_ = true;
       if (shrunk()) reconstruct();
       active_.select();
@@ -257,13 +258,14 @@ class Smo {
     const std::size_t m = active();
     std::vector<std::int32_t> kept;
     for (std::size_t k = 0; k < m; ++k) {
-      bool rest = true;
-      for (std::size_t s = 0; s < slots_ && rest; ++s)
+      bool inactive = true;
+      for (std::size_t s = 0; s < slots_ && inactive; ++s)
         for (const Family& family : active_.families)
-          if (problem_.group[s * n_ + sample(k)] == family.group) rest = rest && at_rest(family, s * m + k);
-      if (!rest) kept.push_back(static_cast<std::int32_t>(k));
+          if (problem_.group[s * n_ + sample(k)] == family.group) inactive = inactive &&
+              can_be_shrunk(family, s * m + k);
+      if (!inactive) kept.push_back(static_cast<std::int32_t>(k));
     }
-    if (kept.size() < 2 || kept.size() > m - m / 10) return;  // a tenth less is worth the copying
+    if (kept.size() < 2 || kept.size() > m - m / kMinShrinkShare) return;
     scatter_active();
     if (!shrunk()) {
       reference_f_.assign(full_f_.begin(), full_f_.end());
@@ -277,70 +279,72 @@ class Smo {
     active_.select();
   }
 
-  // All samples active again: f of the resting ones is the reference plus what has changed since.
+  // Activates all samples.  f of the inactive ones is the reference plus the contribution of the changes of β since
+  // then.
   void reconstruct() {
     ++result_.reconstructions;
     scatter_active();
     std::vector<char> is_active(n_, 0);
     for (std::int32_t i : samples_) is_active[static_cast<std::size_t>(i)] = 1;
-    std::vector<std::int32_t> resting;
+    std::vector<std::int32_t> inactive;
     for (std::size_t i = 0; i < n_; ++i)
-      if (!is_active[i]) resting.push_back(static_cast<std::int32_t>(i));
-    std::vector<double> values(resting.size());
-    for (std::size_t k = 0; k < resting.size(); ++k) values[k] = reference_f_[static_cast<std::size_t>(resting[k])];
-    std::vector<T> entries(resting.size());
+      if (!is_active[i]) inactive.push_back(static_cast<std::int32_t>(i));
+    std::vector<double> values(inactive.size());
+    for (std::size_t k = 0; k < inactive.size(); ++k) values[k] = reference_f_[static_cast<std::size_t>(inactive[k])];
+    std::vector<T> entries(inactive.size());
     for (std::size_t i = 0; i < n_; ++i) {
       const double change = coefficient(i) - reference_coefficient_[i];
       if (change == 0) continue;
-      kernel_.row(i, resting, Span<T>(entries));
-      for (std::size_t k = 0; k < resting.size(); ++k) values[k] += change * static_cast<double>(entries[k]);
-      if (interrupted(watch_.seconds())) {
+      kernel_.row(i, inactive, Span<T>(entries));
+      for (std::size_t k = 0; k < inactive.size(); ++k) values[k] += change * static_cast<double>(entries[k]);
+      if (interrupted(stopwatch_.seconds())) {
         result_.exact = false;
         break;
       }
     }
-    for (std::size_t k = 0; k < resting.size(); ++k) full_f_[static_cast<std::size_t>(resting[k])] = values[k];
+    for (std::size_t k = 0; k < inactive.size(); ++k) full_f_[static_cast<std::size_t>(inactive[k])] = values[k];
     samples_.resize(n_);
     std::iota(samples_.begin(), samples_.end(), 0);
     cache_.clear(n_);
     gather_active();
   }
 
-  double reconstruction_seconds() const {
+  double estimated_reconstruction_seconds() const {
     if (!shrunk() || row_entries_ == 0) return 0;
     std::size_t changed = 0;
     for (double b : active_.beta) changed += b != 0;
     return row_seconds_ / row_entries_ * double(changed) * double(n_ - active());
   }
 
-  // ---- talking to the caller -----------------------------------------------------------------------------------
+  // ---- run control ---------------------------------------------------------------------------------------------
 
   bool interrupted(double now) {
     if (stop_requested_) return true;
     if (now < next_poll_) return false;
-    next_poll_ = now + kPollSeconds;
-    reserve_ = reconstruction_seconds();
+    next_poll_ = now + kControlInterval;
+    reconstruction_seconds_ = estimated_reconstruction_seconds();
     stop_requested_ = control_.interrupted() || (control_.wants_progress() && !control_.progress(snapshot()));
     return stop_requested_;
   }
 
-  // The gap with the offset midway between the thresholds: an upper bound of the best one; docs/math (4).
+  // The gap with the multiplier midway between the thresholds, an upper bound of the smallest gap; docs/math (4).
   Snapshot snapshot() {
     const std::size_t m = active();
     double gap = 0;
-    f_scale_ = open_slope_ = 0;
+    f_scale_ = unbounded_slope_ = 0;
     for (double value : active_.f) f_scale_ = std::max(f_scale_, std::abs(value));
     for (const Family& family : active_.families) {
       const double offset = family.offset();
       for (std::size_t v = 0; v < slots_ * m; ++v) {
         if (problem_.group[(v / m) * n_ + sample(v % m)] != family.group) continue;
-        const double r = active_.gradient(v) + offset, towards = r > 0 ? active_.lower[v] : active_.upper[v];
-        if (std::isfinite(towards)) gap += r * (active_.beta[v] - towards);
-        else open_slope_ = std::max(open_slope_, std::abs(r));
+        const double r = active_.gradient(v) + offset, bound = r > 0 ? active_.lower[v] : active_.upper[v];
+        if (std::isfinite(bound)) gap += r * (active_.beta[v] - bound);
+        else unbounded_slope_ = std::max(unbounded_slope_, std::abs(r));
       }
     }
-    if (open_slope_ > options_.tolerance) gap = kInf;  // (3) is no bound while a slope points to an infinite bound
-    return {result_.iterations, watch_.seconds(), violation(), -objective_ + gap, -objective_, gap,
+    // (3) is not a bound while a gradient points to an infinite bound
+    if (unbounded_slope_ > options_.tolerance) gap = kInf;
+    return {result_.iterations, stopwatch_.seconds(), violation(), -objective_ + gap, -objective_, gap,
             static_cast<std::int64_t>(m), !shrunk()};
   }
 
@@ -354,16 +358,17 @@ class Smo {
   std::size_t n_, slots_;
   RowCache<T> cache_;
   StallDetector stall_;
+  KktTolerance tolerance_;
   std::vector<double> diagonal_all_, reference_f_, reference_coefficient_;
   std::vector<std::int32_t> samples_;
   PairSteps<T> active_;
-  Stopwatch watch_;
+  Stopwatch stopwatch_;
   RecordSchedule schedule_;
   SmoResult result_;
   double objective_ = 0, kernel_scale_ = 0, f_scale_ = 0, drift_ = 0;
-  double tau_ = 0, flat_ = 0;  // the least curvature in a gain, and the least that is no rounding error
-  double gap_mode_tolerance_ = -1, largest_gradient_ = 0, open_slope_ = 0;
-  double row_seconds_ = 0, row_entries_ = 0, reserve_ = 0, next_poll_ = kPollSeconds;
+  CurvatureBounds bounds_;
+  double unbounded_slope_ = 0;
+  double row_seconds_ = 0, row_entries_ = 0, reconstruction_seconds_ = 0, next_poll_ = kControlInterval;
   std::int64_t shrink_period_ = 0, until_shrink_ = 0, recomputed_at_ = -1;
   bool unshrunk_near_end_ = false, stop_requested_ = false;
 };

@@ -1,8 +1,8 @@
-// active_samples.hpp: the samples that training looks at now, and what is known of all others; LwK 10.1.4.
+// active_samples.hpp: active samples of shrinking, LwK 10.1.4.
 //
-// The full vectors β and f belong to the caller; those of the active samples are copied into `steps`, where they are
-// worked on, and come back with scatter().  While samples rest, their f is what it was when the first of them was set
-// aside: reference(i); changes() says what has happened to β since.
+// The vectors β and f of all samples belong to the caller.  Those of the active samples are copied to `steps`, where
+// they are updated, and copied back by scatter().  f of inactive samples is that of the reference point, at which the
+// first sample was shrunk; changes() returns the change of β since then.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 
 namespace hinge {
 
-// Some samples and a number for each.
-struct Weighted {
+// A list of samples with a value for each.
+struct WeightedSamples {
   std::vector<std::int32_t> samples;
   std::vector<double> values;
 
@@ -34,7 +34,7 @@ class ActiveSamples {
   ActiveSamples(const SignedProblem& problem, Span<double> beta, Span<double> f)
       : problem_(problem), beta_(beta), f_(f), diagonal_(f.size()), samples_(f.size()), position_(f.size()) {
     steps.families = families_of(problem);
-    everybody();
+    activate_all();
   }
 
   PairSteps<T> steps;
@@ -45,7 +45,9 @@ class ActiveSamples {
   bool shrunk() const { return samples_.size() < f_.size(); }
   std::size_t sample(std::size_t k) const { return static_cast<std::size_t>(samples_[k]); }
   const std::vector<std::int32_t>& samples() const { return samples_; }
-  std::int32_t position(std::int32_t sample) const { return position_[static_cast<std::size_t>(sample)]; }  // or -1
+  std::int32_t position(std::int32_t sample) const {  // among the active samples; -1 if inactive
+    return position_[static_cast<std::size_t>(sample)];
+  }
 
   void gather() { steps.gather(problem_, samples_, beta_, f_, diagonal_); }
 
@@ -56,9 +58,9 @@ class ActiveSamples {
       for (std::size_t k = 0; k < m; ++k) beta_[s * n + sample(k)] = steps.beta[s * m + k];
   }
 
-  // The coefficients of all samples, after scatter().
-  Weighted coefficients() const {
-    Weighted used;
+  // The nonzero coefficients of all samples; after scatter().
+  WeightedSamples coefficients() const {
+    WeightedSamples used;
     for (std::size_t i = 0; i < f_.size(); ++i)
       if (const double b = coefficient(i); b != 0) used.add(i, b);
     return used;
@@ -77,20 +79,20 @@ class ActiveSamples {
     return false;
   }
 
-  // At a bound and pushed against it: it could not move in a pair with the extreme sample of the other side, nor if
-  // f changed by less than the margin.
-  bool at_rest(std::size_t k, double margin = 0) const {
+  // Whether the variables of the k-th active sample are at bounds with gradients pointing outwards, so that no
+  // violating pair contains them, even if f changed by less than the margin.
+  bool can_be_shrunk(std::size_t k, double margin = 0) const {
     for (const Family& family : steps.families) {
-      const double up = family.moves_alone ? steps.violation() : family.up;
-      const double low = family.moves_alone ? -steps.violation() : family.low;
+      const double up = family.single ? steps.violation() : family.up;
+      const double low = family.single ? -steps.violation() : family.low;
       if (family.rise[k] < Family::kInf && -steps.f[k] - family.rise[k] >= low - margin) return false;
       if (family.fall[k] > -Family::kInf && -steps.f[k] - family.fall[k] <= up + margin) return false;
     }
     return true;
   }
 
-  // Only the samples at these positions stay active.
-  void keep(const std::vector<std::int32_t>& positions) {
+  // Deactivates all samples except those at these positions.
+  void shrink_to(const std::vector<std::int32_t>& positions) {
     scatter();
     if (!shrunk()) {
       reference_f_.assign(f_.begin(), f_.end());
@@ -104,47 +106,47 @@ class ActiveSamples {
     gather();
   }
 
-  // The resting samples and the f they had; without those that are known otherwise.
-  Weighted resting(const Weighted& known) const {
-    std::vector<char> wanted(f_.size(), 1);
-    for (std::int32_t i : known.samples) wanted[static_cast<std::size_t>(i)] = 0;
-    Weighted out;
+  // The inactive samples with f at the reference point, except the `known` ones.
+  WeightedSamples inactive(const WeightedSamples& known) const {
+    std::vector<char> included(f_.size(), 1);
+    for (std::int32_t i : known.samples) included[static_cast<std::size_t>(i)] = 0;
+    WeightedSamples out;
     for (std::size_t i = 0; i < f_.size(); ++i)
-      if (wanted[i] && position_[i] < 0) out.add(i, reference_f_[i]);
+      if (included[i] && position_[i] < 0) out.add(i, reference_f_[i]);
     return out;
   }
 
-  // How far β has gone since; after scatter().
-  Weighted changes() const {
-    Weighted out;
+  // The change of β since the reference point; after scatter().
+  WeightedSamples changes() const {
+    WeightedSamples out;
     for (std::size_t i = 0; i < f_.size(); ++i)
       if (const double difference = coefficient(i) - reference_[i]; difference != 0) out.add(i, difference);
     return out;
   }
 
-  // All samples are active again; f of those that rested is given.
-  void wake(const Weighted& resting) {
-    for (std::size_t k = 0; k < resting.samples.size(); ++k)
-      f_[static_cast<std::size_t>(resting.samples[k])] = resting.values[k];
-    everybody();
+  // Activates all samples; `inactive` has f of the inactive ones.
+  void reactivate(const WeightedSamples& inactive) {
+    for (std::size_t k = 0; k < inactive.samples.size(); ++k)
+      f_[static_cast<std::size_t>(inactive.samples[k])] = inactive.values[k];
+    activate_all();
     gather();
   }
 
-  // The gap with the offset midway between the thresholds; docs/math (4).  Infinite while a slope larger than the
-  // tolerance points to an infinite bound: (3) is no bound then.
+  // The gap with the multiplier midway between the thresholds; docs/math (4).  Infinite while a gradient larger than
+  // the tolerance points to an infinite bound: (3) is not a bound then.
   double gap(double tolerance) {
     steps.select();
-    double gap = 0, open_slope = 0;
+    double gap = 0, unbounded_slope = 0;
     for (const Family& family : steps.families) {
       const double offset = family.offset();
       for (std::size_t v = 0; v < steps.size(); ++v) {
         if (steps.group[v] != family.group) continue;
-        const double r = steps.gradient(v) + offset, towards = r > 0 ? steps.lower[v] : steps.upper[v];
-        if (std::isfinite(towards)) gap += r * (steps.beta[v] - towards);
-        else open_slope = std::max(open_slope, std::abs(r));
+        const double r = steps.gradient(v) + offset, bound = r > 0 ? steps.lower[v] : steps.upper[v];
+        if (std::isfinite(bound)) gap += r * (steps.beta[v] - bound);
+        else unbounded_slope = std::max(unbounded_slope, std::abs(r));
       }
     }
-    return open_slope > tolerance ? std::numeric_limits<double>::infinity() : gap;
+    return unbounded_slope > tolerance ? std::numeric_limits<double>::infinity() : gap;
   }
 
  private:
@@ -154,7 +156,7 @@ class ActiveSamples {
     return sum;
   }
 
-  void everybody() {
+  void activate_all() {
     samples_.resize(f_.size());
     std::iota(samples_.begin(), samples_.end(), 0);
     std::iota(position_.begin(), position_.end(), 0);

@@ -1,15 +1,11 @@
-// batch.cpp: who works on which problem, and who listens for signals.
+// batch.cpp: see batch.hpp.
 #include "hinge/solvers/batch.hpp"
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <exception>
 #include <mutex>
 #include <numeric>
-#include <system_error>
-#include <thread>
+#include <utility>
 
 #include "hinge/solvers/polish.hpp"
 #include "kernels/gram/subset.hpp"
@@ -18,21 +14,22 @@
 namespace hinge {
 namespace {
 
-// What one problem tells, kept for later; stops when the run is to stop.
+// Run control of a problem on a worker thread: stores the history and stops if the batch is cancelled.
 class BackgroundControl final : public RunControl {
  public:
-  BackgroundControl(std::vector<Snapshot>& history, const std::atomic<bool>& stop) : history_(history), stop_(stop) {}
+  BackgroundControl(std::vector<Snapshot>& history, const std::atomic<bool>& cancelled)
+      : history_(history), cancelled_(cancelled) {}
   void record(const Snapshot& snapshot) override { history_.push_back(snapshot); }
   bool wants_progress() override { return false; }
   bool progress(const Snapshot&) override { return true; }
-  bool interrupted() override { return stop_.load(std::memory_order_relaxed); }
+  bool interrupted() override { return cancelled_.load(std::memory_order_relaxed); }
 
  private:
   std::vector<Snapshot>& history_;
-  const std::atomic<bool>& stop_;
+  const std::atomic<bool>& cancelled_;
 };
 
-// The same on the calling thread, with the caller's own control behind it.
+// Run control of a problem on the calling thread: stores the history and passes the other calls on.
 class ForegroundControl final : public RunControl {
  public:
   ForegroundControl(std::vector<Snapshot>& history, RunControl& caller) : history_(history), caller_(caller) {}
@@ -46,15 +43,15 @@ class ForegroundControl final : public RunControl {
   RunControl& caller_;
 };
 
-constexpr std::size_t kMaxConcurrent = 16;  // problems at a time, at most
+constexpr std::size_t kMaxConcurrent = 16;  // problems that are solved at the same time
 
-class Many {
+class Batch {
  public:
-  Many(const KernelSource& kernel, const std::vector<BatchProblem>& parts, const WorkingSetOptions& options,
-       RunControl& control)
-      : kernel_(kernel), parts_(parts), options_(options), control_(control),
-        threads_(kernel.concurrent() ? options.threads : 1), diagonal_(kernel.size()), results_(parts.size()),
-        order_(parts.size()) {
+  Batch(const KernelSource& kernel, const std::vector<BatchProblem>& problems, const WorkingSetOptions& options,
+        RunControl& control)
+      : kernel_(kernel), problems_(problems), options_(options), control_(control),
+        threads_(kernel.concurrent() ? options.threads : 1), diagonal_(kernel.size()), results_(problems.size()),
+        order_(problems.size()) {
     for (BatchResult& each : results_) each.result.status = Status::interrupted, each.result.exact = false;
     kernel.diagonal(diagonal_);
     std::iota(order_.begin(), order_.end(), std::size_t{0});
@@ -62,12 +59,12 @@ class Many {
   }
 
   std::vector<BatchResult> run() {
-    double left = 0;
-    for (std::size_t part : order_) left += work(part);
-    std::size_t first = 0;  // those that are more than a thread's share come first, with all threads
+    double remaining = 0;
+    for (std::size_t p : order_) remaining += work(p);
+    std::size_t first = 0;  // problems with more than the share of a thread come first and use all threads
     const double threads = static_cast<double>(threads_);
-    for (; first < order_.size() && (threads_ == 1 || work(order_[first]) > left / threads); ++first) {
-      left -= work(order_[first]);
+    for (; first < order_.size() && (threads_ == 1 || work(order_[first]) > remaining / threads); ++first) {
+      remaining -= work(order_[first]);
       if (!solve_in_foreground(order_[first])) return std::move(results_);
     }
     if (first < order_.size()) solve_concurrently(first);
@@ -75,65 +72,70 @@ class Many {
   }
 
  private:
-  double work(std::size_t part) const {
-    const double n = static_cast<double>(parts_[part].samples.size());
+  // Estimated work, in arbitrary units.
+  double work(std::size_t p) const {
+    const double n = static_cast<double>(problems_[p].samples.size());
     return n * n;
   }
 
-  double seconds_left() const {
-    return options_.max_seconds < 0 ? -1 : std::max(0.0, options_.max_seconds - watch_.seconds());
+  double remaining_seconds() const {
+    return options_.max_seconds < 0 ? -1 : std::max(0.0, options_.max_seconds - stopwatch_.seconds());
   }
 
-  // The same for any number of threads, since what a problem does depends on it: its share of the work, or so much
-  // that as many as run side by side take little more than all.
-  std::size_t bytes_of(std::size_t part) const {
-    double all = 0;
-    for (std::size_t each : order_) all += work(each);
-    const double share = std::max(work(part) / std::max(all, 1.0), 1.0 / static_cast<double>(kMaxConcurrent));
+  // The cache of a problem: its share of the work, but at least 1/kMaxConcurrent, so that all concurrent problems
+  // together need little more than the total.  Does not depend on the number of threads, because the steps of a problem
+  // depend on it.
+  std::size_t cache_bytes(std::size_t p) const {
+    double total = 0;
+    for (std::size_t q : order_) total += work(q);
+    const double share = std::max(work(p) / std::max(total, 1.0), 1.0 / static_cast<double>(kMaxConcurrent));
     const std::size_t bytes = options_.cache_bytes - std::min(options_.cache_bytes / 2, kernel_.own_bytes());
     return static_cast<std::size_t>(std::min(1.0, share) * static_cast<double>(bytes));
   }
 
-  void solve(std::size_t part, int threads, RunControl& control) {
-    const BatchProblem& p = parts_[part];
+  void solve(std::size_t p, int threads, RunControl& control) {
+    const BatchProblem& problem = problems_[p];
     WorkingSetOptions options = options_;
     options.threads = threads;
-    options.max_seconds = seconds_left();
-    options.cache_bytes = bytes_of(part);
-    options.max_iterations = p.max_iterations;
-    if (is_everybody(p.samples)) {
-      results_[part].result = solved(kernel_, p, options, control);
+    options.max_seconds = remaining_seconds();
+    options.cache_bytes = cache_bytes(p);
+    options.max_iterations = problem.max_iterations;
+    if (covers_all_samples(problem.samples)) {
+      results_[p].result = solve_and_polish(kernel_, problem, options, control);
     } else {
-      results_[part].result = solved(SubsetSource(kernel_, p.samples, diagonal_), p, options, control);
+      const SubsetSource subset(kernel_, problem.samples, diagonal_);
+      results_[p].result = solve_and_polish(subset, problem, options, control);
     }
   }
 
-  static SmoResult solved(const KernelSource& kernel, const BatchProblem& p, const WorkingSetOptions& options,
-                          RunControl& control) {
-    const Stopwatch watch;
+  static SmoResult solve_and_polish(const KernelSource& kernel, const BatchProblem& p, const WorkingSetOptions& options,
+                                    RunControl& control) {
+    const Stopwatch stopwatch;
     const auto solver = p.double_rows ? solve_working_set<double> : solve_working_set<float>;
     SmoResult result = solver(kernel, p.problem, options, p.beta, p.f, control);
     if (!p.polish || result.status != Status::solved || !result.exact || result.insufficient_precision) return result;
     const auto go_on = [&] {
       if (control.interrupted()) result.status = Status::interrupted;
-      return result.status == Status::solved && (options.max_seconds < 0 || watch.seconds() < options.max_seconds);
+      return result.status == Status::solved &&
+             (options.max_seconds < 0 || stopwatch.seconds() < options.max_seconds);
     };
     const Parallel parallel{options.threads, {}};
     result.polish = polish(kernel, p.problem, p.totals, p.beta, p.f, result.violation, parallel, go_on);
     return result;
   }
 
-  bool is_everybody(Span<const std::int32_t> samples) const {
+  bool covers_all_samples(Span<const std::int32_t> samples) const {
     if (samples.size() != kernel_.size()) return false;
     for (std::size_t k = 0; k < samples.size(); ++k)
       if (static_cast<std::size_t>(samples[k]) != k) return false;
     return true;
   }
 
-  bool solve_in_foreground(std::size_t part) {
-    ForegroundControl control(results_[part].history, control_);
-    solve(part, threads_, control);
-    return results_[part].result.status != Status::interrupted;
+  // Returns false if the run was interrupted.
+  bool solve_in_foreground(std::size_t p) {
+    ForegroundControl control(results_[p].history, control_);
+    solve(p, threads_, control);
+    return results_[p].result.status != Status::interrupted;
   }
 
   // Problems order_[first], order_[first + 1], ... with one thread each.
@@ -161,21 +163,21 @@ class Many {
   }
 
   const KernelSource& kernel_;
-  const std::vector<BatchProblem>& parts_;
+  const std::vector<BatchProblem>& problems_;
   const WorkingSetOptions& options_;
   RunControl& control_;
   const int threads_;
   std::vector<double> diagonal_;
   std::vector<BatchResult> results_;
-  std::vector<std::size_t> order_;  // most work first
-  Stopwatch watch_;
+  std::vector<std::size_t> order_;  // decreasing work
+  Stopwatch stopwatch_;
 };
 
 }  // namespace
 
-std::vector<BatchResult> solve_batch(const KernelSource& kernel, const std::vector<BatchProblem>& parts,
-                                   const WorkingSetOptions& options, RunControl& control) {
-  return Many(kernel, parts, options, control).run();
+std::vector<BatchResult> solve_batch(const KernelSource& kernel, const std::vector<BatchProblem>& problems,
+                                     const WorkingSetOptions& options, RunControl& control) {
+  return Batch(kernel, problems, options, control).run();
 }
 
 }  // namespace hinge

@@ -1,4 +1,4 @@
-// row_access.hpp: the kernel rows of a run: kept in a store, or passing through; and what they have cost so far.
+// row_access.hpp: the kernel rows of a run, stored or discarded after use, and the time they took.
 #pragma once
 
 #include <algorithm>
@@ -15,74 +15,74 @@
 namespace hinge {
 
 template <class T>
-class RowTraffic {
+class RowAccess {
  public:
-  RowTraffic(const KernelSource& kernel, std::size_t store_bytes) : store(kernel, store_bytes), kernel_(kernel) {}
+  RowAccess(const KernelSource& kernel, std::size_t store_bytes) : store(kernel, store_bytes), kernel_(kernel) {}
 
   RowStore<T> store;
 
-  std::int64_t misses() const { return store.misses() + passed_; }
+  std::int64_t misses() const { return store.misses() + discarded_; }
 
-  // So long, about, so many kernel values will take.
+  // Estimated time to compute this many kernel values.
   double seconds_for(double values) const { return values_ > 0 ? seconds_ / values_ * values : 0; }
 
   void fetch(const std::vector<std::int32_t>& list, const Parallel& parallel) {
     const std::int64_t before = store.misses();
-    const Stopwatch watch;
+    const Stopwatch stopwatch;
     store.fetch(list, parallel);
-    count(store.misses() - before, store.columns().size(), watch);
+    count(store.misses() - before, store.columns().size(), stopwatch);
   }
 
-  // f += Σ change · stored row, in runs of columns.
-  void add_stored(const Weighted& some, PairSteps<T>& steps, int threads) const {
+  // f += Σ change · stored row.
+  void add_stored(const WeightedSamples& changes, PairSteps<T>& steps, int threads) const {
     std::vector<const T*> rows;
-    for (std::int32_t i : some.samples) rows.push_back(store.row(static_cast<std::size_t>(i)));
+    for (std::int32_t i : changes.samples) rows.push_back(store.row(static_cast<std::size_t>(i)));
     const std::size_t n = store.columns().size();
     run_tasks((n + kColumns - 1) / kColumns, Parallel{threads, {}}, [&] {
       return [&](std::size_t task, Poller&) {
         const std::size_t first = task * kColumns, length = std::min(kColumns, n - first);
-        steps.add(rows.data(), some.values.data(), rows.size(), first, length);
+        steps.add(rows.data(), changes.values.data(), rows.size(), first, length);
       };
     });
   }
 
-  // out += K[columns, samples] values, with rows that are forgotten at once.
-  void add_passing(const Weighted& some, const Columns& columns, std::vector<double>& out, const Parallel& parallel) {
-    if (some.samples.empty() || out.empty()) return;  // a list of no columns would mean all
-    const Stopwatch watch;
-    kernel_.add_rows(some.samples, some.values, columns, T{}, out, parallel);
-    count(static_cast<std::int64_t>(some.samples.size()), columns.size(), watch);
-    passed_ += static_cast<std::int64_t>(some.samples.size());
+  // out += K[columns, samples] values, with rows that are not stored.
+  void add_discarded(const WeightedSamples& changes, const Columns& columns, std::vector<double>& out,
+                     const Parallel& parallel) {
+    if (changes.samples.empty() || out.empty()) return;  // an empty list of columns would mean all
+    const Stopwatch stopwatch;
+    kernel_.add_rows(changes.samples, changes.values, columns, T{}, out, parallel);
+    count(static_cast<std::int64_t>(changes.samples.size()), columns.size(), stopwatch);
+    discarded_ += static_cast<std::int64_t>(changes.samples.size());
   }
 
   // The same in double precision.
-  void add_exactly(const Weighted& some, const Columns& columns, std::vector<double>& out,
-                   const Parallel& parallel) const {
-    kernel_.add_rows(some.samples, some.values, columns, double{}, out, parallel);
+  void add_in_double(const WeightedSamples& changes, const Columns& columns, std::vector<double>& out,
+                     const Parallel& parallel) const {
+    kernel_.add_rows(changes.samples, changes.values, columns, double{}, out, parallel);
   }
 
-  // How many rows are worth the memory: fresh memory costs as much as a few cheap kernel values.
+  // The number of rows that are worth storing: allocating memory costs as much as computing a few simple kernel values.
   std::size_t worth_storing() const {
-    const double worth = std::min(16.0, kernel_.cost() / 32);
+    const double factor = std::min(kMaxCostFactor, kernel_.cost() / kUnitCost);
     const std::size_t row = sizeof(T) * std::max<std::size_t>(1, store.columns().size());
     return std::min(store.capacity(),
-                    static_cast<std::size_t>(double(kRowBytes) * (worth < 1 && worth > 0 ? 1 : worth)) / row);
+                    static_cast<std::size_t>(double(kRowBytes) * (factor < 1 && factor > 0 ? 1 : factor)) / row);
   }
 
  private:
-  // of f brought up to date at a time: they stay in the first-level cache
-  static constexpr std::size_t kColumns = 2048;
-  // of stored rows of a cheap kernel; up to 16 times that
-  static constexpr std::size_t kRowBytes = std::size_t(64) << 20;
+  static constexpr std::size_t kColumns = 2048;  // of a task: the part of f stays in the L1 cache
+  static constexpr std::size_t kRowBytes = std::size_t(64) << 20;  // of stored rows of a kernel with cost kUnitCost
+  static constexpr double kUnitCost = 32, kMaxCostFactor = 16;     // more bytes for more expensive kernels
 
-  void count(std::int64_t rows, std::size_t columns, const Stopwatch& watch) {
-    seconds_ += watch.seconds();
+  void count(std::int64_t rows, std::size_t columns, const Stopwatch& stopwatch) {
+    seconds_ += stopwatch.seconds();
     values_ += static_cast<double>(rows) * static_cast<double>(columns);
   }
 
   const KernelSource& kernel_;
   double seconds_ = 0, values_ = 0;
-  std::int64_t passed_ = 0;
+  std::int64_t discarded_ = 0;
 };
 
 }  // namespace hinge

@@ -1,5 +1,5 @@
-// row_prefetch.hpp: kernel rows for steps on all active samples; one that is missing brings those that will be missing
-// next.
+// row_prefetch.hpp: kernel rows for steps on all active samples.  A missing row is fetched together with rows that will
+// probably be needed next.
 #pragma once
 
 #include <algorithm>
@@ -15,47 +15,47 @@
 namespace hinge {
 
 template <class T>
-class RowsAhead {
+class RowPrefetch {
  public:
-  RowsAhead(ActiveSamples<T>& active, Violators<T>& violators, RowTraffic<T>& rows)
+  RowPrefetch(ActiveSamples<T>& active, Violators<T>& violators, RowAccess<T>& rows)
       : active_(active), violators_(violators), rows_(rows) {}
 
-  // Other rows may have come and gone since the last one.
+  // Called before the first row of a sequence: other rows may have been evicted since the last one.
   void begin() {
     last_ = -1;
-    rows_.store.limit(active_.size());
+    rows_.store.limit_rows(active_.size());
   }
 
-  // The row of the k-th active sample; the one before stays valid.
+  // The row of the k-th active sample; the previous row stays valid.
   const T* row(std::size_t k, const Parallel& parallel) {
     const std::size_t i = active_.sample(k);
     if (!rows_.store.holds(i)) fetch(k, parallel);
-    rows_.store.use(i);
+    rows_.store.mark_used(i);
     last_ = static_cast<std::int32_t>(i);
     return rows_.store.row(i);
   }
 
  private:
-  static constexpr std::size_t kTogether = 96;
+  static constexpr std::size_t kMaxFetched = 96;  // rows of one fetch
 
   void fetch(std::size_t k, const Parallel& parallel) {
-    const std::size_t room = std::min(rows_.store.capacity() / 2, kTogether);
+    const std::size_t max_rows = std::min(rows_.store.capacity() / 2, kMaxFetched);
     std::vector<std::int32_t> list{active_.samples()[k]};
     if (last_ >= 0 && last_ != list.front()) list.push_back(last_);
     const auto missing = [this](std::size_t l) { return !rows_.store.holds(active_.sample(l)); };
     const auto& families = active_.steps.families;
     for (const Family& family : families)
       for (const bool rising : {true, false})
-        for (std::int32_t l : violators_.worst(family, rising, room / (2 * families.size()), missing)) {
+        for (std::int32_t l : violators_.worst(family, rising, max_rows / (2 * families.size()), missing)) {
           const std::int32_t i = active_.samples()[static_cast<std::size_t>(l)];
-          if (list.size() < room && std::find(list.begin(), list.end(), i) == list.end()) list.push_back(i);
+          if (list.size() < max_rows && std::find(list.begin(), list.end(), i) == list.end()) list.push_back(i);
         }
     rows_.fetch(list, parallel);
   }
 
   ActiveSamples<T>& active_;
   Violators<T>& violators_;
-  RowTraffic<T>& rows_;
+  RowAccess<T>& rows_;
   std::int32_t last_ = -1;
 };
 

@@ -133,7 +133,7 @@ void compare_margins(std::size_t m, std::size_t k, int threads) {
       cost[e] = 0.5F + static_cast<float>(e / k % 4);
   std::vector<double> sums(3 * k), expected(3 * k, 0.0);
   slack_sums(m, k, f.data(), sign.data(), cost.data(), offsets.data(), missing.data(),
-          {sums.data(), sums.data() + k, sums.data() + 2 * k}, {threads, {}});
+             {sums.data(), sums.data() + k, sums.data() + 2 * k}, {threads, {}});
   double apart = 0;
   for (std::size_t e = 0; e < m * k; ++e) {
     const double xi = std::max(0.0, 1.0 - double(sign[e]) * (double(f[e]) + offsets[e % k])),

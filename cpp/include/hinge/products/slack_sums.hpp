@@ -1,6 +1,6 @@
-// slack_sums.hpp: what is missing to the margin, and the sums over all samples that Newton's method for b asks for.
-// Owns nothing but sums: some 8 kB per machine for each of at most m / 4096 + 1 parts, whose bounds depend on m only.
-// Cost: O(mk), threaded.
+// slack_sums.hpp: slacks of k two-class models and the sums over the samples for Newton's method in b.
+// Temporary memory: about 8 kB per model for each of m / 4096 + 1 tasks, which depend on m only.  Cost: O(mk),
+// parallel.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,16 @@
 
 namespace hinge {
 
-// For every one of k machines: Σ Cᵢ over positive losses, Σ Cᵢ sᵢ ξᵢ and Σ Cᵢ ξᵢ².
+// For each of k models.
 struct SlackSums {
-  double *curved, *pull, *loss;
+  double* curvature;  // Σ Cᵢ over the samples with ξᵢ > 0
+  double* slope;      // Σ Cᵢ sᵢ ξᵢ
+  double* loss;       // Σ Cᵢ ξᵢ²
 };
 
-// missing = ξ = max(0, 1 - s (f + b)); f, s, missing: m × k; cost: m × k, the same for all machines or not; b: k.
-// Sums are in float over 64 samples at most, and then in double.
+// slack = ξ = max(0, 1 - s (f + b)) with signs s.  f, sign, cost and slack are m × k, b has k entries.
+// Sums are in float over at most 64 samples and then in double.
 void slack_sums(std::size_t m, std::size_t k, const float* f, const float* sign, const float* cost, const double* b,
-             float* missing, const SlackSums& sums, const Parallel& parallel);
+                float* slack, const SlackSums& sums, const Parallel& parallel);
 
 }  // namespace hinge

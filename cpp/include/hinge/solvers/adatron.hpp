@@ -1,5 +1,5 @@
-// adatron.hpp: one variable after the other, each towards the best value in its box, docs/math (367):
-//   α_v ← the point of [l_v, u_v] nearest to α_v − ω r_v / q_v,
+// adatron.hpp: the AdaTron, projected coordinate descent with an augmented Lagrangian, docs/math (367):
+//   α_v ← projection of α_v − ω r_v / q_v onto [l_v, u_v],
 //   r_v = s_v f_i + p_v + d_v α_v + a_v (μ_g + c m_g),   f = Kβ,  m = Aα − d.
 #pragma once
 
@@ -10,19 +10,20 @@
 
 namespace hinge {
 
-// Vectors have an entry for every variable, v = sample + n · slot; a variable has a place in one row of A at most.
+// Vectors have one entry per variable, v = sample + n · slot.  A variable has a nonzero coefficient in at most one row
+// of A.
 struct AdatronProblem {
   std::size_t samples = 0, slots = 1;
-  Span<const double> matrix;  // K, row by row
+  Span<const double> matrix;  // K, row-major
   Span<const double> linear, lower, upper, sign, ridge, row, curvature;
-  Span<const std::int8_t> group;  // the row of A a variable is part of; −1: none
-  Span<const double> multipliers;
-  double penalty = 0, rate = 1;
+  Span<const std::int8_t> group;  // the row of A in which the variable has a coefficient; −1: none
+  Span<const double> multipliers;  // μ
+  double penalty = 0, rate = 1;    // c, ω
 };
 
-// The variables of the samples in `order` take their turns.  α, f, β's change and m are kept up to date; a step costs
-// one row of K, a turn without a step costs nothing but itself.
+// One update of each variable of the samples in `order`.  Updates α, f, the change of β and the residual m = Aα − d.
+// An update that changes the variable costs one row of K, another one O(1).
 void adatron_sweep(const AdatronProblem& problem, Span<const std::int64_t> order, Span<double> alpha, Span<double> f,
-                Span<double> change, Span<double> missing) noexcept;
+                   Span<double> change, Span<double> residual) noexcept;
 
 }  // namespace hinge

@@ -1,7 +1,7 @@
-// batch.hpp: several problems over samples of one kernel matrix, solved by the engine of working_set.hpp.
-// The pairs of a one-against-one classifier, or the folds of a cross-validation.  Small problems run side by side, one
-// thread each; a problem that is most of the work gets all threads.  Every answer is the one the problem has alone, bit
-// by bit.  The calling thread alone talks to the control.
+// batch.hpp: several problems over samples of one kernel matrix, solved by the working-set method: the pairs of a
+// one-vs-one classifier or the folds of a cross-validation.
+// Small problems run in parallel, one thread each; a problem that dominates the work uses all threads.  Every solution
+// is bit-identical with that of the problem alone.  Only the calling thread calls the run control.
 #pragma once
 
 #include <array>
@@ -15,22 +15,21 @@
 namespace hinge {
 
 struct BatchProblem {
-  Span<const std::int32_t> samples;  // of the whole matrix
+  Span<const std::int32_t> samples;  // rows of the kernel matrix
   SignedProblem problem;
   Span<double> beta, f;
-  bool double_rows = false;          // how rows are kept
-  std::int64_t max_iterations = -1;  // in place of the options'
-  bool polish = false;               // what was solved, where that is possible
-  std::array<double, 2> totals{};    // what the groups of β add up to: for polishing
+  bool double_rows = false;          // kernel rows in double instead of float
+  std::int64_t max_iterations = -1;  // replaces that of the options
+  bool polish = false;               // polish the solution (polish.hpp)
+  std::array<double, 2> totals{};    // the sums of β over the groups; for polishing
 };
 
 struct BatchResult {
-  // status interrupted, not exact and beta unchanged if the run was stopped before this problem began
-  SmoResult result;
+  SmoResult result;  // interrupted and not exact, with beta unchanged, if the batch was stopped before this problem
   std::vector<Snapshot> history;
 };
 
-std::vector<BatchResult> solve_batch(const KernelSource& kernel, const std::vector<BatchProblem>& parts,
-                                   const WorkingSetOptions& options, RunControl& control);
+std::vector<BatchResult> solve_batch(const KernelSource& kernel, const std::vector<BatchProblem>& problems,
+                                     const WorkingSetOptions& options, RunControl& control);
 
 }  // namespace hinge

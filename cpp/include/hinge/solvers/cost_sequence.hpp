@@ -1,10 +1,10 @@
-// cost_sequence.hpp: problems over samples of one kernel matrix, each for several costs, one after the other.
+// cost_sequence.hpp: problems over samples of one kernel matrix, each solved for a decreasing sequence of costs C: the
+// pairs of a one-vs-one classifier and the folds of a cross-validation, for all C of a grid.
 //
-// The boxes of a problem are C times a unit box; every solution is the next one's start, scaled to the new box, and is
-// its solution where no bound that moves is touched (LwK 10.1.2).  The pairs of a one-against-one classifier and the
-// folds of a cross-validation, for all C of a grid.  One equality row: Σ β = 0.
-// Views everything; results go to the caller's arrays and stay there when a run is stopped.  Problems run side by side;
-// what is found is the same, bit by bit, for any number of threads.
+// The bounds of a problem are C times fixed bounds.  Every solution, scaled to the new bounds, is the warm start of the
+// next cost; it is also the solution if no bound that depends on C is active (LwK 10.1.2).  One equality row: Σ β = 0.
+// Views its arguments; results are written to arrays of the caller and remain valid if the run is stopped.  Problems
+// run in parallel; results do not depend on the number of threads.
 #pragma once
 
 #include <cstddef>
@@ -18,16 +18,16 @@
 
 namespace hinge {
 
-constexpr std::int8_t kNotStarted = -1;
+constexpr std::int8_t kNotStarted = -1;  // status of a cost that was not reached
 
-// n samples, m costs.
+// A problem with n samples, for m costs.
 struct CostSequenceProblem {
-  Span<const std::int32_t> samples;            // of the whole matrix
+  Span<const std::int32_t> samples;            // rows of the kernel matrix
   Span<const double> linear, lower, upper;     // slots · n; the bounds for C = 1
   std::size_t slots = 1;
-  std::int64_t max_iterations = -1;            // for one cost
-  Span<double> coefficients;                   // m × n: β summed over slots
-  Span<double> offset, seconds;                // m: the offset with the smallest gap, docs/math (5); the time it took
+  std::int64_t max_iterations = -1;            // per cost; −1: no limit
+  Span<double> coefficients;                   // m × n: β summed over the slots of a sample
+  Span<double> offset, seconds;                // m: the offset with the smallest gap, docs/math (5); the run time
   Span<std::int8_t> status;                    // m: a Status, or kNotStarted
   Span<std::int64_t> iterations;               // m
 };
@@ -39,9 +39,8 @@ struct CostSequenceOptions {
   bool double_rows = false;
 };
 
-// Throws what the poll throws, and what the kernel throws.
-void solve_cost_sequences(const KernelSource& kernel, const std::vector<CostSequenceProblem>& parts,
-                          Span<const double> costs,
-           const CostSequenceOptions& options, const Parallel& parallel);
+// Exceptions of parallel.poll and of the kernel are passed on.
+void solve_cost_sequences(const KernelSource& kernel, const std::vector<CostSequenceProblem>& problems,
+                          Span<const double> costs, const CostSequenceOptions& options, const Parallel& parallel);
 
 }  // namespace hinge

@@ -1,8 +1,9 @@
-// polish.hpp: from a nearly optimal point of the problem of smo.hpp to an exact one, by dense algebra on few variables.
+// polish.hpp: exact solution of the active-set equations, from a nearly optimal point of the problem of smo.hpp.
 //
-// A primal-dual active set iteration, docs/math (9): solve the optimality conditions of the free variables as linear
-// equations, fix those that leave their box, free those with a multiplier of the wrong sign, until the guess confirms
-// itself.  Rank-deficient systems are not solved here: the caller has other means for them.
+// Primal-dual active-set iteration, docs/math (9): solves the optimality conditions of the free variables as linear
+// equations, fixes variables that leave their bounds, frees variables whose multiplier has the wrong sign, and repeats
+// until the active set does not change.  Singular systems are reported, not solved.  Cost of a round: the kernel matrix
+// of the m free variables, O(m³), and a product with K.
 #pragma once
 
 #include <array>
@@ -15,8 +16,9 @@
 
 namespace hinge {
 
-// β, f = Kβ (all of it in double precision) and the violation (7) at the optimum if it is done, else all as they were.
-// totals: what the groups of β are to add up to.  go_on is asked before every round.
+// If the result is Polish::done, updates β, f = Kβ (in double precision) and the violation (7); otherwise leaves them
+// unchanged.  totals: the required sums of β over the groups.  Stops if go_on(), called before every round, returns
+// false.
 Polish polish(const KernelSource& kernel, const SignedProblem& problem, const std::array<double, 2>& totals,
               Span<double> beta, Span<double> f, double& violation, const Parallel& parallel,
               const std::function<bool()>& go_on);

@@ -1,11 +1,11 @@
-// smo.hpp: sequential minimal optimisation for the whole family, in signed coordinates (docs/math (6)):
+// smo.hpp: sequential minimal optimisation in signed coordinates, docs/math (6):
 //
-//     min ½ βᵀK̃β + cᵀβ    s.t.  Σ_{v in group g} β_v = const,   lo ≤ β ≤ hi
+//     min ½ βᵀK̃β + cᵀβ    subject to  Σ_{v in group g} β_v = const,   l ≤ β ≤ u
 //
-// Variable v stands on sample v mod n.  Pairs of one group, or single variables that are in no group.  Second-order
-// selection [Fan, Chen, Lin 2005], Keerthi's two thresholds as the stopping rule, shrinking with reconstruction.
-// beta enters feasible and leaves better; f = K β leaves exact unless `exact` is false.  Owns its cache.
-// A step costs two kernel rows and O(active).
+// Variable v belongs to sample v mod n; the slots of a sample share its kernel row.  A step changes two variables of
+// one group, or one variable without a group.  Second-order selection [Fan, Chen, Lin 2005], Keerthi's two thresholds
+// as the stopping rule, shrinking with reconstruction.  beta must be feasible on entry and is updated in place; f = K β
+// is exact on return unless `exact` is false.  Owns its row cache.  A step costs two kernel rows and O(active samples).
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,12 @@ namespace hinge {
 
 struct SignedProblem {
   Span<const double> linear, lower, upper;  // slots · n each
-  Span<const std::int8_t> group;            // −1: none, 0 or 1
+  Span<const std::int8_t> group;            // 0 or 1; −1: no group
   std::size_t slots = 1;
 };
 
 struct SmoOptions {
-  double tolerance = 1e-3;     // on the KKT violation, or on the relative gap if stop_on_gap
+  double tolerance = 1e-3;  // of the KKT violation, or of the relative gap if stop_on_gap
   bool stop_on_gap = false;
   bool shrinking = true;
   std::int64_t max_iterations = -1;  // −1: no limit
@@ -45,7 +45,7 @@ struct SmoResult {
   double violation = 0, objective = 0;
 };
 
-template <class T>  // T: how rows are stored, float or double
+template <class T>  // T: type of the stored rows, float or double
 SmoResult solve_smo(const KernelSource& kernel, const SignedProblem& problem, const SmoOptions& options,
                     Span<double> beta, Span<double> f, RunControl& control);
 

@@ -1,16 +1,16 @@
-// working_set.hpp: the training engine.  The problem of smo.hpp, solved on two levels:
+// working_set.hpp: working-set method for the problem of smo.hpp, on two levels:
 //
-//   outer: choose some hundred samples (worst violators, half of them carried over), compute the kernel values among
-//          them, and after the inner solve bring f = K β up to date over all active samples;
-//   inner: SMO on the chosen samples, whose kernel block stays in the processor's cache.
+//   outer: selects some hundred samples (the worst violators; up to half of the previous set is kept), computes the kernel
+//          values among them, and after the inner solve updates f = K β for all active samples;
+//   inner: SMO on the selected samples, whose kernel block stays in the processor's cache.
 //
-// LwK 10.4 (working sets), [Joachims 1999], [Wen et al. 2018].  Samples that rest at their bounds are set aside and
-// looked at again before the end; where few are left, all of them are the working set.  Rows of variables that stay
-// free are kept, the others are computed when they are needed, multiplied and forgotten: memory is dearer than
-// arithmetic.  With float rows f is checked against double precision at the end, and corrected where it has to be.
+// LwK 10.4, [Joachims 1999], [Wen et al. 2018].  Inactive samples at their bounds are shrunk and checked again before
+// the end.  If few samples are active, all of them form the working set.  Rows of free variables are stored; other rows
+// are computed when needed and discarded, because reading memory costs more than arithmetic.  With float rows, f is
+// verified in double precision at the end and corrected if necessary.
 //
-// beta enters feasible and leaves better; f leaves exact unless `exact` is false.  The same bits for any number of
-// threads.
+// beta must be feasible on entry and is updated in place; f is exact on return unless `exact` is false.  Results do not
+// depend on the number of threads.
 #pragma once
 
 #include <cstddef>
@@ -21,17 +21,17 @@
 
 namespace hinge {
 
-// Which samples are the worst: those with the largest gradient, the largest share of the duality gap, or the largest
-// distance of the multiplier from where the gradient pushes it; LwK Table 10.1.
+// Ranking of violators: by the gradient, by the contribution to the duality gap, or by the distance of the variable
+// from the bound towards which it moves; LwK Table 10.1.
 enum class Selection : int { gradient = 0, gap = 1, multiplier = 2 };
 
 struct WorkingSetOptions {
   double tolerance = 1e-3;
   bool stop_on_gap = false;
-  std::int64_t max_iterations = -1;  // inner steps
+  std::int64_t max_iterations = -1;  // inner steps; −1: no limit
   double max_seconds = -1;
   std::size_t cache_bytes = std::size_t{200} << 20;
-  std::size_t size = 0;  // samples of the working set; 0: chosen
+  std::size_t size = 0;  // samples of the working set; 0: automatic
   int threads = 1;
   bool shrinking = true;
   Selection selection = Selection::gradient;
