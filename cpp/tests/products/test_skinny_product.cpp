@@ -76,7 +76,7 @@ void compare_half(std::size_t m, std::size_t n, std::size_t k) {
   skinny_weighted_product(narrow, k, W.data(), D.data(), second.data(), again.data(), {2, {}});
   test::expect(first == second && pulled == again, "float16 is widened without a loss");
   std::vector<Half> back(m * n);
-  skinny_loops().narrow(K.size(), K.data(), back.data());
+  skinny_loops().to_half(K.size(), K.data(), back.data());
   test::expect(back == bits, "float32 is narrowed to the nearest");
 }
 
