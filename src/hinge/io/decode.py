@@ -74,7 +74,7 @@ class Decoder:
         return bytes.fromhex(expect(content, str))
 
     def _tuple(self, content: Any, depth: int) -> tuple[Any, ...]:
-        return tuple(self.decode(item, depth + 1) for item in expect(content, list))
+        return tuple([self.decode(item, depth + 1) for item in expect(content, list)])
 
     def _dict(self, content: Any, depth: int) -> dict[Any, Any]:
         pairs = [expect(pair, list, 2) for pair in expect(content, list)]
@@ -126,8 +126,8 @@ class Decoder:
         return matrix
 
     def _enum(self, content: Any, depth: int) -> Any:
-        cls, name = (expect(part, str) for part in expect(content, list, 2))
-        if cls not in ENUMS or name not in ENUMS[cls].__members__:
+        cls, name = expect(content, list, 2)
+        if expect(cls, str) not in ENUMS or expect(name, str) not in ENUMS[cls].__members__:
             raise Flaw(f"it holds {cls[:40]}.{name[:40]}, which this hinge does not know")
         return ENUMS[cls][name]
 

@@ -8,6 +8,7 @@ import typing
 from collections.abc import Mapping
 from enum import Enum
 from functools import cache
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -160,14 +161,14 @@ def fields_of(record: type) -> dict[str, tuple[Any, bool]]:
 @cache
 def required_fields(record: type) -> frozenset[str]:
     """Return the constructor fields of a dataclass that have no default."""
-    return frozenset(name for name, (_, optional) in fields_of(record).items() if not optional)
+    return frozenset([name for name, (_, optional) in fields_of(record).items() if not optional])
 
 
 def fits(value: object, hint: Any) -> bool:
     """Whether `value` matches a type hint. Hints that cannot be checked accept every value."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        return any(fits(value, argument) for argument in arguments)
+        return True in map(fits, repeat(value), arguments)
     if origin is typing.Literal:
         return any(type(value) is type(argument) and value == argument for argument in arguments)
     if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
