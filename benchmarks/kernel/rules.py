@@ -22,7 +22,7 @@ from hinge import Status, formulations
 from hinge.kernels import RBF, open_access
 from hinge.problems import certify
 from hinge.solvers import Chunking, WorkingSet
-from hinge.solvers.decomposition.working_set import RULES
+from hinge.solvers.decomposition.base import RULES
 
 TOL = 1e-3
 NOTES = [

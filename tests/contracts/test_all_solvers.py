@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -118,7 +119,7 @@ def large_problem(m=4000):
 
 
 def changed(solver, **changes):
-    return type(solver)(**{**vars(solver), **changes})
+    return replace(solver, **changes)
 
 
 @every_decomposition

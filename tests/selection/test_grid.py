@@ -243,7 +243,7 @@ def test_one_class_is_named(estimator):
 
 def test_a_time_limit_holds_for_problems_that_converge_slowly(monkeypatch):
     """Problems that do not converge go to the solver of estimators, with the remaining time."""
-    monkeypatch.setattr("hinge.selection.cost_sequence.patience", lambda n: 10)
+    monkeypatch.setattr("hinge.selection.cost_sequence.step_budget", lambda n: 10)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 3)) * [1.0, 30.0, 1000.0]
     y = (X[:, 0] + rng.normal(size=2000) > 0).astype(int)

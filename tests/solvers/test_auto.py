@@ -13,6 +13,7 @@ from hinge.kernels import RBF, Linear, Polynomial, Precomputed, open_access
 from hinge.losses import Logistic
 from hinge.problems import Quadratic, certify
 from hinge.solvers import SMO, Auto, InteriorPoint, LowRankInteriorPoint, WorkingSet, auto, decide
+from hinge.solvers.decomposition import working_set
 from hinge.solvers.interior_point.rank import (
     estimated_rank,
     exact_factorization,
@@ -44,8 +45,8 @@ def test_goes_on_where_smo_creeps():
 @pytest.mark.parametrize("status", [Status.TIME_LIMIT, Status.INTERRUPTED])
 def test_an_interior_point_cut_short_does_not_replace_smo(monkeypatch, status):
     problem = creeping()
-    patience = 20_000 + len(y) ** 2 // 4
-    by_smo = WorkingSet(tol=1e-6, max_iter=patience).solve(problem)
+    budget = 20_000 + len(y) ** 2 // 4
+    by_smo = WorkingSet(tol=1e-6, max_iter=budget).solve(problem)
 
     def cut_short(self, problem, control=None):
         return replace(by_smo, alpha=np.zeros_like(by_smo.alpha), status=status)
@@ -61,7 +62,7 @@ def test_a_small_gap_far_from_tol_is_not_called_solved(monkeypatch):
     problem = creeping()
     rough = replace(WorkingSet(tol=1e-6, max_iter=100).solve(problem), status=Status.SOLVED)
     monkeypatch.setattr(InteriorPoint, "solve_unverified", lambda self, problem, control=None: rough)
-    monkeypatch.setattr(Auto, "_patience", lambda self, problem: 10)
+    monkeypatch.setattr(Auto, "_dense_budget", lambda self, problem: 10)
     found = Auto(tol=1e-6).solve(problem)
     assert found.status is Status.NUMERICAL
     np.testing.assert_array_equal(found.alpha, rough.alpha)
@@ -150,7 +151,7 @@ def test_a_high_rank_is_said_and_working_sets_go_on(monkeypatch):
     assert found.status is Status.SOLVED
     assert found.iterations > 2100
     assert certify(problem, *found.point).kkt_violation <= 1.01e-3
-    assert any("a factor would not help" in reason for reason in decide(Auto(), [problem]).reasons)
+    assert any("a factor does not help" in reason for reason in decide(Auto(), [problem]).reasons)
 
 
 def test_curved_losses_of_many_samples_go_to_the_factor():
@@ -182,10 +183,11 @@ def ctrl_c():
     assert signal.signal(signal.SIGINT, before) is signal.default_int_handler
 
 
-@pytest.mark.parametrize("place", ["unfold_diagonal", "estimated_rank", "exact_factorization", "LowRankInteriorPoint"])
+@pytest.mark.parametrize("place", ["solution_of", "estimated_rank", "exact_factorization", "LowRankInteriorPoint"])
 def test_a_signal_between_two_methods_keeps_the_first(monkeypatch, ctrl_c, place):
     """Also where no solver listens: after the first one, while the rank is looked for, or before the second."""
-    monkeypatch.setattr(auto, place, ctrl_c(getattr(auto, place)))
+    module = auto if hasattr(auto, place) else working_set
+    monkeypatch.setattr(module, place, ctrl_c(getattr(module, place)))
     problem = flat()
     one, two = Auto().solve_batch([problem, problem])
     assert one.status is Status.INTERRUPTED
@@ -201,7 +203,7 @@ def test_a_signal_between_two_methods_keeps_the_first(monkeypatch, ctrl_c, place
 def test_a_signal_when_all_is_done_is_told(monkeypatch, ctrl_c):
     """The answer is there, and the caller has something to raise."""
     problem = machine_problem("CSVC", 60)
-    monkeypatch.setattr(auto, "unfold_diagonal", ctrl_c(auto.unfold_diagonal))
+    monkeypatch.setattr(working_set, "solution_of", ctrl_c(working_set.solution_of))
     found = Auto().solve(problem)
     assert found.status is Status.SOLVED
     assert isinstance(found.error, KeyboardInterrupt)

@@ -14,7 +14,7 @@ from hinge.kernels.memory import MEGABYTE
 from hinge.problems import Array, Status
 from hinge.selection.folds import Fold, Part, PartSolutions
 from hinge.solvers import Auto
-from hinge.solvers.auto import DENSE_N, patience
+from hinge.solvers.auto import MAX_DENSE_SAMPLES, step_budget
 
 NOT_STARTED = -1  # status of a problem that the time limit left unsolved
 
@@ -50,7 +50,7 @@ class CostSequences:
         variables = [part.formulation(1.0).dual().variables() for part in self.parts]
         _, self.linear, self.lower, self.upper = (np.concatenate(arrays) for arrays in zip(*variables, strict=True))
         max_iter = self.limits.max_iter
-        self.max_iter = np.array([patience(n) if max_iter < 0 else max_iter for n in sizes], dtype=np.int64)
+        self.max_iter = np.array([step_budget(n) if max_iter < 0 else max_iter for n in sizes], dtype=np.int64)
         shape = (len(self.parts), len(self.costs))
         self.coefficients = np.zeros(len(self.costs) * len(self.samples))
         self.offset, self.seconds = np.zeros(shape), np.zeros(shape)
@@ -93,7 +93,7 @@ class CostSequences:
             if control.expired():
                 return
             part, solutions = self.parts[p], self.solutions(p)
-            if len(part.samples) > DENSE_N and self.status[p, c] == Status.MAX_ITER:
+            if len(part.samples) > MAX_DENSE_SAMPLES and self.status[p, c] == Status.MAX_ITER:
                 continue  # the solver of estimators would be the same
             formulation = part.formulation(self.costs[c])
             limits, megabytes = self.limits, self.limits.cache_bytes / MEGABYTE

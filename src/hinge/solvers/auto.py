@@ -1,9 +1,9 @@
-"""The default: the quick method first, the certain one where the quick one does not get there."""
+"""Default solver: the working-set method, and interior-point methods if it converges slowly."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar
 
 import numpy as np
@@ -11,48 +11,58 @@ import numpy as np
 from hinge.control import RunControl
 from hinge.problems import Diagonal, Problem, Solution, Status, certify
 from hinge.solvers.base import Capabilities, Start
+from hinge.solvers.decomposition.base import WorkingSetOptions
 from hinge.solvers.decomposition.working_set import WorkingSet
-from hinge.solvers.diagonal import fold_diagonal, unfold_diagonal
 from hinge.solvers.interior_point.dense import DEFAULT_MAX_ITER, InteriorPoint
 from hinge.solvers.interior_point.low_rank import LowRankInteriorPoint
 from hinge.solvers.interior_point.rank import estimated_rank, exact_factorization, is_factorable, steps_before_factor
-from hinge.solvers.refinement.verify import borne_out
+from hinge.solvers.refinement import verify
 
-#: Up to this many samples the kernel matrix is small enough for an interior point method.
-DENSE_N = 2000
+#: Number of samples up to which the dense interior-point method is used: it factorises the kernel matrix.
+MAX_DENSE_SAMPLES = 2000
 
-#: Below this tolerance a small problem goes to the interior point method at once.
-PRECISE_TOL = 1e-8
+#: Below this tolerance a problem of at most MAX_DENSE_SAMPLES samples starts with the interior-point method.
+INTERIOR_POINT_TOL = 1e-8
 
-#: An interior point method costs about as much as so many steps for every sample: who allows these allows it.
+#: The interior-point method costs about as much as this number of steps per sample: it is not used if `max_iter` allows
+#: fewer.
 STEPS_PER_SAMPLE = 20
 
-#: Where the interior point method fails too (a kernel that is not positive semidefinite), SMO gets so many times more.
-LAST_PATIENCE = 5
+#: Multiple of the step budget that the working-set method gets if the interior-point method fails as well, as for a
+#: kernel that is not positive semidefinite, and if the problem may be unbounded.
+LAST_BUDGET_FACTOR = 5
 
-#: Those that get there do it within a third of these iterations.
-FACTOR_ITERATIONS = 50
+#: Iterations after which the low-rank interior-point method ends: it converges within a third of them or not at all.
+MAX_FACTOR_ITERATIONS = 50
 
-#: The relative gap of the true problem below which a factor was good enough.
-FACTORED_GAP = 1e-8
+#: Relative gap of the problem with the true kernel matrix up to which the solution with a factor is accepted.
+FACTOR_GAP = 1e-8
 
-#: Where nothing else says when to stop: so many steps, or so many for every sample if that is more.
-ENOUGH = 10_000_000
-ENOUGH_PER_SAMPLE = 100
+#: Tolerance of the low-rank interior-point method.
+FACTOR_TOL = 1e-10
+
+#: Steps after which a problem without another method ends with MAX_ITER; per sample if that is more.
+MAX_STEPS = 10_000_000
+MAX_STEPS_PER_SAMPLE = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Auto(WorkingSet):
-    """Working sets; on small problems that they do not solve within a fair number of steps, or that are to be solved
-    very precisely, interior point.
+class Auto(WorkingSetOptions):
+    """Working-set method with interior-point methods as fallback.
 
-    Badly scaled data and large C make SMO creep. An interior point method does not mind, but costs O(n³), or O(nr²)
-    where the kernel matrix has a small rank r: linear kernels of few features; of other kernels the rank is probed on
-    a few samples, once working sets have taken long enough to make that cheap. A large problem of high rank that is
-    not solved after ten million steps (100 n, if that is more) is given up, with `Status.MAX_ITER`.
+    The working-set method converges slowly on badly scaled data and for large C. Interior-point methods do not, but
+    cost O(n³), or O(nr²) if the kernel matrix has a small rank r (linear kernels of few features; the rank of other
+    kernels is estimated from a few samples). A problem of at most 2,000 samples changes to the interior-point method
+    after a step budget, and starts with it if `tol` is below 1e-8. A larger problem of small rank changes to the
+    low-rank interior-point method. All other problems end with `Status.MAX_ITER` after ten million steps, or 100 n if
+    that is more.
 
-    Cost: that of the solver taken; `hinge.solvers.explain` says which, and why.
-    Certificate: that of the solver taken.
+    Cost: that of the chosen solver; `hinge.solvers.explain` states the choice and its reasons.
+    Certificate: that of the chosen solver.
+
+    Notes
+    -----
+    The parameters are those of `WorkingSet`.
     """
 
     capabilities: ClassVar = Capabilities(
@@ -60,165 +70,214 @@ class Auto(WorkingSet):
         options=("tol", "cache_size", "shrinking", "threads"),
     )  # fmt: skip
 
+    #: The working-set method with these options; its deadline is that of the run control.
+    _working_set: WorkingSet = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        options = {option.name: getattr(self, option.name) for option in fields(WorkingSet)}
+        object.__setattr__(self, "_working_set", WorkingSet(**options))  # which validates them
+
+    def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:
+        """Solve `problem` from `start`, which is made feasible first."""
+        return self.solve_batch([problem], [start], control)[0]
+
     def solve_batch(
         self, problems: Sequence[Problem], starts: Sequence[Start] | None = None, control: RunControl | None = None
     ) -> list[Solution]:
-        """Solve problems, in parallel if they share a kernel matrix."""
-        control = self.started(control)
-        with control.capture_signals(raises=False):  # a signal between two methods keeps the result of the first
-            return _with_error(self._in_turn(problems, starts, control), control.interrupt)
+        """Solve problems, in parallel if they share a kernel matrix.
 
-    def _in_turn(
+        Without a `control`, signals are captured: an interrupt between two methods keeps the result of the first one
+        and is stored in `Solution.error`. With a `control`, its owner captures signals.
+        """
+        if control is None:
+            control = self.started(control)
+            with control.capture_signals(raises=False):
+                return _with_error(self.solve_batch(problems, starts, control), control.interrupt)
+        control = self.started(control)
+        mixed = self.tol < INTERIOR_POINT_TOL
+        for problem in problems:
+            mixed = mixed or needs_interior_point(problem)
+        solve = self._solve_mixed if mixed else self._solve_by_working_sets
+        return solve(problems, starts, control)
+
+    def _solve_mixed(
         self, problems: Sequence[Problem], starts: Sequence[Start] | None, control: RunControl
     ) -> list[Solution]:
+        """Solve some problems by the interior-point method at once, and the others by the working-set method."""
         starts = starts or [None] * len(problems)
-        found: dict[int, Solution] = {}
+        solutions: dict[int, Solution] = {}
         for k, (problem, start) in enumerate(zip(problems, starts, strict=True)):
-            if needs_interior(problem):
-                found[k] = self._curved(problem, control)
-            elif start is None and self.tol < PRECISE_TOL and self._may_be_dense(problem):
-                precise = self._interior(problem, control)
-                if precise.status is Status.SOLVED or precise.error is not None:
-                    found[k] = self._honest(problem, precise)
-        rest = [k for k in range(len(problems)) if k not in found]
-        limits = [self._limit(problems[k]) for k in rest]
-        engine = self._engine(self.max_iter)
-        folded = fold_diagonal([problems[k] for k in rest])
-        plain = engine._solve_batch(folded, [starts[k] for k in rest], control, limits)
-        first = [unfold_diagonal(problems[k], solution) for k, solution in zip(rest, plain, strict=True)]
-        for k, limit, solution in zip(rest, limits, first, strict=True):
-            more = limit != self.max_iter or self._may_be_dense(problems[k])
-            if more and solution.status is Status.MAX_ITER:
-                stopped = next((s.error for s in found.values() if s.error is not None), control.interrupt)
-                solution = self._insist(problems[k], solution, stopped, control)
-            found[k] = solution
-        return [found[k] for k in range(len(problems))]
+            if needs_interior_point(problem):
+                solutions[k] = self._solve_convex(problem, control)
+            elif start is None and self.tol < INTERIOR_POINT_TOL and self._allows_dense(problem):
+                solution = self._solve_dense(problem, control)
+                if solution.status is Status.SOLVED or solution.error is not None:
+                    solutions[k] = self._verified(problem, solution)
+        rest = [k for k in range(len(problems)) if k not in solutions]
+        error = next((s.error for s in solutions.values() if s.error is not None), None)
+        others = self._solve_by_working_sets([problems[k] for k in rest], [starts[k] for k in rest], control, error)
+        solutions.update(zip(rest, others, strict=True))
+        return [solutions[k] for k in range(len(problems))]
 
-    def _may_be_dense(self, problem: Problem) -> bool:
-        allowed = self.max_iter < 0 or self.max_iter >= STEPS_PER_SAMPLE * problem.Q.n
-        return has_solution(problem) and problem.Q.n <= DENSE_N and allowed
+    def _solve_by_working_sets(
+        self,
+        problems: Sequence[Problem],
+        starts: Sequence[Start] | None,
+        control: RunControl,
+        error: BaseException | None = None,
+    ) -> list[Solution]:
+        """The working-set method within its step budget, then the fallback; none after an `error`."""
+        budgets = [self._step_budget(problem) for problem in problems]
+        solutions = self._working_set.solve_batch(problems, starts, control, budgets)
+        slow = []
+        for k, solution in enumerate(solutions):
+            error = solution.error if error is None else error
+            if solution.status is Status.MAX_ITER and (
+                budgets[k] != self.max_iter or self._allows_dense(problems[k])
+            ):
+                slow.append(k)
+        for k in slow:
+            error = control.interrupt if error is None else error
+            solutions[k] = self._fallback(problems[k], solutions[k], error, control)
+            error = solutions[k].error if error is None else error
+        return solutions
 
-    def _may_be_factored(self, problem: Problem) -> bool:
-        plain = problem.term is None and is_factorable(problem)
-        return self.max_iter < 0 and problem.Q.n > DENSE_N and plain
+    # ---- budgets ----------------------------------------------------------------------------------------------
 
-    def _curved(self, problem: Problem, control: RunControl) -> Solution:
-        """A loss that no solver of boxes can do: on the factor of a matrix of low rank, else on the matrix itself."""
-        limit = self._interior_limit()
-        found: Solution | None = None
-        if problem.Q.n > DENSE_N and is_factorable(problem) and estimated_rank(problem) is not None:
-            found = self._factored(problem, control, limit)
-            good = certify(problem, *found.point, found.gradient).relative_gap <= FACTORED_GAP
-            if found.status in (Status.TIME_LIMIT, Status.INTERRUPTED) or (found.status is Status.SOLVED and good):
-                return found
-        try:
-            return InteriorPoint(max_iter=limit).solve(problem, None, control)
-        except MemoryError:
-            if found is None:
-                raise
-            return replace(found, status=Status.NUMERICAL)
+    def _allows_dense(self, problem: Problem) -> bool:
+        """Whether the dense interior-point method may be used."""
+        n = problem.p.size // problem.Q.slots
+        allowed = self.max_iter < 0 or self.max_iter >= STEPS_PER_SAMPLE * n
+        return n <= MAX_DENSE_SAMPLES and allowed and is_bounded(problem)
 
-    def _patience(self, problem: Problem) -> int:
-        """Steps to try before an interior point method."""
-        steps = patience(problem.Q.n)
+    def _allows_factor(self, problem: Problem) -> bool:
+        """Whether the low-rank interior-point method may be used."""
+        has_no_limit = self.max_iter < 0 and problem.Q.n > MAX_DENSE_SAMPLES
+        return has_no_limit and problem.term is None and is_factorable(problem)
+
+    def _dense_budget(self, problem: Problem) -> int:
+        """Steps before the dense interior-point method."""
+        steps = step_budget(problem.p.size // problem.Q.slots)
         return steps if self.max_iter < 0 else min(steps, self.max_iter)
 
-    def _limit(self, problem: Problem) -> int:
-        """Steps after which something else is tried.  Without bounds there may be no solution: then that is the end."""
-        if self._may_be_dense(problem):
-            return self._patience(problem)
-        if self._may_be_factored(problem):
-            return int(min(steps_before_factor(problem), enough(problem.Q.n)))
-        if self.max_iter < 0 and not has_solution(problem):
-            return LAST_PATIENCE * (20_000 + 200 * problem.Q.n)
-        return enough(problem.Q.n) if self.max_iter < 0 else self.max_iter
+    def _step_budget(self, problem: Problem) -> int:
+        """Steps of the working-set method before the fallback."""
+        if self._allows_dense(problem):
+            return self._dense_budget(problem)
+        if self._allows_factor(problem):
+            return int(min(steps_before_factor(problem), max_steps(problem.Q.n)))
+        if self.max_iter < 0 and not is_bounded(problem):
+            return LAST_BUDGET_FACTOR * (20_000 + 200 * problem.Q.n)
+        return max_steps(problem.Q.n) if self.max_iter < 0 else self.max_iter
 
-    def _insist(
-        self, problem: Problem, first: Solution, stopped: BaseException | None, control: RunControl
+    # ---- methods ----------------------------------------------------------------------------------------------
+
+    def _fallback(
+        self, problem: Problem, first: Solution, error: BaseException | None, control: RunControl
     ) -> Solution:
-        """Working sets have not got there; nothing is begun where something has asked to stop."""
-        if stopped is not None:
-            return replace(first, status=Status.INTERRUPTED, error=stopped)
-        if self._may_be_factored(problem):
+        """Continue from `first`, the result of the working-set method, with another method."""
+        if error is not None:
+            return replace(first, status=Status.INTERRUPTED, error=error)
+        if self._allows_factor(problem):
             if estimated_rank(problem) is not None:
-                return self._by_factor(problem, first, control)
-            left = enough(problem.Q.n) - first.iterations
-            return first.then(self._engine(left).solve(problem, first, control)) if left > 0 else first
-        if not self._may_be_dense(problem):
-            return first if has_solution(problem) else replace(first, status=Status.NUMERICAL)
-        second = self._interior(problem, control)
-        if second.status is Status.SOLVED:
-            return first.then(self._honest(problem, second))
-        if second.status in (Status.TIME_LIMIT, Status.INTERRUPTED):  # half-way an interior point is of no use
-            return replace(first, status=second.status, error=second.error)
-        patience = self._patience(problem)
-        limit = LAST_PATIENCE * patience if self.max_iter < 0 else self.max_iter - patience
-        rest = self._engine(limit).solve(problem, first, control)
-        if rest.status is not Status.SOLVED and rest.error is None and _value(problem, second) < _value(problem, rest):
-            rest = replace(second, status=Status.NUMERICAL)
-        if rest.status is Status.MAX_ITER and self.max_iter < 0:
-            rest = replace(rest, status=Status.NUMERICAL)
-        return first.then(rest)
+                return self._continue_with_factor(problem, first, control)
+            steps = max_steps(problem.Q.n) - first.iterations
+            return self._continue_with_working_sets(problem, first, steps, control) if steps > 0 else first
+        if not self._allows_dense(problem):
+            return first if is_bounded(problem) else replace(first, status=Status.NUMERICAL)
+        return self._continue_with_dense(problem, first, control)
 
-    def _by_factor(self, problem: Problem, first: Solution, control: RunControl) -> Solution:
-        """Interior point on the factor of the kernel matrix; working sets carry on where it was not made exact."""
-        second = self._factored(problem, control, FACTOR_ITERATIONS)
+    def _continue_with_working_sets(
+        self, problem: Problem, first: Solution, steps: int, control: RunControl
+    ) -> Solution:
+        solver = replace(self._working_set, max_iter=steps)
+        return first.then(solver.solve(problem, first, control))
+
+    def _continue_with_dense(self, problem: Problem, first: Solution, control: RunControl) -> Solution:
+        """The dense interior-point method; if it fails, the working-set method with a larger budget."""
+        second = self._solve_dense(problem, control)
+        if second.status is Status.SOLVED:
+            return first.then(self._verified(problem, second))
+        if second.status in (Status.TIME_LIMIT, Status.INTERRUPTED):  # its unfinished iterate is worse than `first`
+            return replace(first, status=second.status, error=second.error)
+        budget = self._dense_budget(problem)
+        steps = LAST_BUDGET_FACTOR * budget if self.max_iter < 0 else self.max_iter - budget
+        last = replace(self._working_set, max_iter=steps).solve(problem, first, control)
+        if last.status is not Status.SOLVED and last.error is None and _value(problem, second) < _value(problem, last):
+            last = replace(second, status=Status.NUMERICAL)
+        if last.status is Status.MAX_ITER and self.max_iter < 0:
+            last = replace(last, status=Status.NUMERICAL)
+        return first.then(last)
+
+    def _continue_with_factor(self, problem: Problem, first: Solution, control: RunControl) -> Solution:
+        """The low-rank interior-point method; if it is not polished, the working-set method continues."""
+        second = self._solve_low_rank(problem, MAX_FACTOR_ITERATIONS, control)
         if second.status is Status.SOLVED and second.polished:
             return first.then(second)
         if second.status in (Status.TIME_LIMIT, Status.INTERRUPTED):
             return replace(first, status=second.status, error=second.error)
         better = first.then(second) if _value(problem, second) < _value(problem, first) else first
-        return better.then(self._engine(enough(problem.Q.n)).solve(problem, better, control))
+        return self._continue_with_working_sets(problem, better, max_steps(problem.Q.n), control)
 
-    def _factored(self, problem: Problem, control: RunControl, limit: int) -> Solution:
-        return LowRankInteriorPoint(
-            approximation=exact_factorization(problem), tol=1e-10, max_iter=limit, threads=self.threads
-        ).solve(problem, None, control)
+    def _solve_convex(self, problem: Problem, control: RunControl) -> Solution:
+        """A problem that only interior-point methods solve: with a factor if the rank is small, else dense."""
+        limit = -1 if self.max_iter < 0 else min(self.max_iter, DEFAULT_MAX_ITER)
+        low_rank: Solution | None = None
+        if problem.Q.n > MAX_DENSE_SAMPLES and is_factorable(problem) and estimated_rank(problem) is not None:
+            low_rank = self._solve_low_rank(problem, limit, control)
+            gap = certify(problem, *low_rank.point, low_rank.gradient).relative_gap
+            solved = low_rank.status is Status.SOLVED and gap <= FACTOR_GAP
+            if solved or low_rank.status in (Status.TIME_LIMIT, Status.INTERRUPTED):
+                return low_rank
+        try:
+            return InteriorPoint(max_iter=limit).solve(problem, None, control)
+        except MemoryError:
+            if low_rank is None:
+                raise
+            return replace(low_rank, status=Status.NUMERICAL)
 
-    def _interior(self, problem: Problem, control: RunControl) -> Solution:
-        """Interior point; where its answer could not be polished, SMO carries it from the interior to the bounds."""
-        inside = InteriorPoint().solve_unverified(problem, control)
-        if inside.status is not Status.SOLVED or inside.polished:
-            return inside
-        outside = self._engine(self._patience(problem)).solve(problem, inside, control)
-        return inside.then(outside) if outside.status is Status.SOLVED or outside.error is not None else inside
+    def _solve_low_rank(self, problem: Problem, max_iter: int, control: RunControl) -> Solution:
+        factor = exact_factorization(problem)
+        solver = LowRankInteriorPoint(approximation=factor, tol=FACTOR_TOL, max_iter=max_iter, threads=self.threads)
+        return solver.solve(problem, None, control)
 
-    def _honest(self, problem: Problem, solution: Solution) -> Solution:
-        """An interior point has a small gap; whether it meets `tol`, a bound on the KKT violation, is to be seen."""
-        return solution if self.stop == "gap" else borne_out(problem, solution, self.tol)
+    def _solve_dense(self, problem: Problem, control: RunControl) -> Solution:
+        """The dense interior-point method, continued by the working-set method if its solution is not polished."""
+        interior = InteriorPoint().solve_unverified(problem, control)
+        if interior.status is not Status.SOLVED or interior.polished:
+            return interior
+        solver = replace(self._working_set, max_iter=self._dense_budget(problem))
+        at_bounds = solver.solve(problem, interior, control)
+        improved = at_bounds.status is Status.SOLVED or at_bounds.error is not None
+        return interior.then(at_bounds) if improved else interior
 
-    def _interior_limit(self) -> int:
-        """Iterations where there is no other way than interior point: as many as steps are allowed."""
-        return -1 if self.max_iter < 0 else min(self.max_iter, DEFAULT_MAX_ITER)
-
-    def _engine(self, max_iter: int) -> WorkingSet:
-        """The working-set solver; its deadline is that of the run control."""
-        options = {field.name: getattr(self, field.name) for field in fields(WorkingSet)}
-        return WorkingSet(**{**options, "max_iter": max_iter, "max_time": None})
+    def _verified(self, problem: Problem, solution: Solution) -> Solution:
+        """Interior-point methods stop on the gap; verify the KKT violation if `tol` limits it."""
+        return solution if self.stop == "gap" else verify(problem, solution, self.tol, "kkt_violation")
 
 
-def patience(n: int) -> int:
-    """Steps after which other means are tried: an interior point method would take about as long, or is too much."""
-    return 20_000 + n * n // 4 if n <= DENSE_N else enough(n)
+def step_budget(n: int) -> int:
+    """Steps of the working-set method that take about as long as an interior-point method for n samples."""
+    return 20_000 + n * n // 4 if n <= MAX_DENSE_SAMPLES else max_steps(n)
 
 
-def enough(n: int) -> int:
-    """Steps after which a problem is given up."""
-    return max(ENOUGH, ENOUGH_PER_SAMPLE * n)
+def max_steps(n: int) -> int:
+    """Steps after which a problem of n samples ends with MAX_ITER."""
+    return max(MAX_STEPS, MAX_STEPS_PER_SAMPLE * n)
 
 
-def needs_interior(problem: Problem) -> bool:
-    """Whether h is more than a diagonal, or equality rows share variables: no solver of boxes can do that."""
+def needs_interior_point(problem: Problem) -> bool:
+    """Whether h is not quadratic, or equality rows share variables: decomposition methods do not accept that."""
     general = problem.term is not None and not isinstance(problem.term, Diagonal)
     return general or (len(problem.A) > 1 and bool(np.any(np.count_nonzero(problem.A, axis=0) > 1)))
 
 
-def has_solution(problem: Problem) -> bool:
-    """Whether boxes, or curvature of their own, keep all variables from running away."""
-    held = np.isfinite(problem.upper - problem.lower)
+def is_bounded(problem: Problem) -> bool:
+    """Whether every variable has finite bounds or a positive diagonal term; otherwise there may be no solution."""
+    bounded = np.isfinite(problem.upper - problem.lower)
     if isinstance(problem.term, Diagonal):
-        held |= problem.term.d > 0
-    return bool(held.all())
+        bounded |= problem.term.d > 0
+    return bool(bounded.all())
 
 
 def _value(problem: Problem, solution: Solution) -> float:

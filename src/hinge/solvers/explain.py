@@ -1,4 +1,4 @@
-"""Which solver `solver="auto"` takes, and why: the decision tree of LwK Fig. 10.1, made real."""
+"""Explanation of the choice that ``solver="auto"`` makes.  LwK Fig. 10.1"""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 from hinge.kernels import available_bytes, cache_bytes
 from hinge.problems import Problem
-from hinge.solvers.auto import DENSE_N, PRECISE_TOL, Auto, has_solution, needs_interior
-from hinge.solvers.decomposition.smo import POLISHED_N
+from hinge.solvers.auto import INTERIOR_POINT_TOL, MAX_DENSE_SAMPLES, Auto, is_bounded, needs_interior_point
+from hinge.solvers.base import Solver
+from hinge.solvers.decomposition.base import MAX_POLISHED_SAMPLES
 from hinge.solvers.interior_point.dense import MATRICES_IN_MEMORY
 from hinge.solvers.interior_point.rank import (
     MAX_RANK,
@@ -23,18 +24,18 @@ from hinge.solvers.interior_point.rank import (
 
 @dataclass(frozen=True)
 class Explanation:
-    """What was chosen, and the facts it rests on.
+    """The chosen solver and the reasons for the choice.
 
     Attributes
     ----------
     solver : str
-        "interior_point", "low_rank_interior_point", "working_set", or the name of a solver that was asked for.
+        "interior_point", "low_rank_interior_point", "working_set", or the name of the class of a requested solver.
     reasons : tuple of str
-        One sentence for every question of the tree, in its order.
+        One sentence for every criterion, in the order in which they are checked.
     n : int
         Samples of the largest problem.
     problems : int
-        Problems to solve: pairs of classes.
+        Number of problems: pairs of classes.
     memory : float
         Megabytes of the kernel matrix in double precision.
     """
@@ -49,86 +50,105 @@ class Explanation:
         return "\n".join([f"solver: {self.solver}", *(f"- {reason}" for reason in self.reasons)])
 
 
-def decide(solver: Any, problems: Sequence[Problem], started: bool = False) -> Explanation:
-    """The branch of the tree that `solver` takes for these problems; `started`: from an earlier solution."""
-    problem = max(problems, key=lambda each: each.Q.n)
-    n = problem.Q.n
-    facts = [f"{len(problems)} problem(s), the largest with {n} samples and {problem.size} variables"]
+def decide(solver: Solver, problems: Sequence[Problem], started: bool = False) -> Explanation:
+    """Return the method that `solver` uses for these problems, and the reasons.
+
+    Parameters
+    ----------
+    solver : Solver
+    problems : sequence of Problem
+    started : bool
+        Whether an earlier solution is the initial point.
+    """
+    largest = max(problems, key=lambda problem: problem.Q.n)
+    reasons = [f"{len(problems)} problem(s), the largest with {largest.Q.n} samples and {largest.size} variables"]
     if not isinstance(solver, Auto):
         name = type(solver).__name__
-        return _done(name, [*facts, f"{name} was asked for"], problems)
-    if needs_interior(problem):
-        facts.append(
-            "the loss has a conjugate that is not quadratic, or the tube a shape of its own: interior point it is"
-        )
-        if n > DENSE_N and is_factorable(problem) and (rank := estimated_rank(problem)) is not None:
-            facts.append(f"{_rank_of(problem, rank)}: it works on the factor, O(nr²) an iteration")
-            return _done("low_rank_interior_point", facts, problems)
-        needed, there = MATRICES_IN_MEMORY * 8.0 * n * n, available_bytes()
-        room = "fits" if needed <= there else "does not fit: fit will say so, use fewer samples or a quadratic loss"
-        facts.append(f"that needs {needed / 1e6:.0f} MB of {there / 1e6:.0f} MB that are free: it {room}")
-        return _done("interior_point", facts, problems)
-    if problem.term is not None:
-        facts.append("the loss is quadratic somewhere: a diagonal is added to the kernel matrix, and boxes remain")
-    if solver.tol < PRECISE_TOL and n <= DENSE_N and has_solution(problem) and not started:
-        facts.append(f"tol={solver.tol:g} is below {PRECISE_TOL:g}, and n at most {DENSE_N}: n³ steps are affordable")
-        return _done("interior_point", facts, problems)
-    if n > DENSE_N:
-        facts.append(f"n is above {DENSE_N}: methods that factorise the whole matrix are too slow")
+        reasons.append(f"{name} was requested")
+    elif needs_interior_point(largest):
+        name = _explain_convex(largest, reasons)
     else:
-        facts.append(f"tol={solver.tol:g} asks for no more than working sets give quickly")
-    matrix, cache = 4.0 * n * n, cache_bytes(solver.cache_size)
-    facts.append(
-        f"all kernel rows in single precision take {matrix / 1e6:.0f} MB of a budget of {cache / 1e6:.0f} MB: "
-        + ("they are computed once" if matrix <= cache else "rows are computed again when they are needed again")
+        name = _explain_quadratic(solver, largest, started, reasons)
+    return Explanation(name, tuple(reasons), largest.Q.n, len(problems), 8e-6 * largest.Q.n * largest.Q.n)
+
+
+def _explain_convex(problem: Problem, reasons: list[str]) -> str:
+    """The solver of a problem that decomposition methods do not accept; adds to `reasons`."""
+    n = problem.Q.n
+    reasons.append(
+        "the conjugate of the loss is not quadratic, or the tube is not constant: only interior-point methods solve it"
     )
-    if n <= POLISHED_N:
-        facts.append(f"n is at most {POLISHED_N}: the answer is polished to rounding")
-    if n <= DENSE_N and has_solution(problem):
-        facts.append("if working sets creep (bad scaling, large C), interior point takes over")
-    if n > DENSE_N and problem.term is None and is_factorable(problem) and solver.max_iter < 0:
+    if n > MAX_DENSE_SAMPLES and is_factorable(problem) and (rank := estimated_rank(problem)) is not None:
+        reasons.append(f"{_rank_statement(problem, rank)}: an iteration on its factor costs O(nr²)")
+        return "low_rank_interior_point"
+    needed, available = MATRICES_IN_MEMORY * 8.0 * n * n, available_bytes()
+    fits = "it fits" if needed <= available else "it does not fit, and fit raises an error; use fewer samples"
+    reasons.append(f"it needs {needed / 1e6:.0f} MB of {available / 1e6:.0f} MB of free memory: {fits}")
+    return "interior_point"
+
+
+def _explain_quadratic(solver: Auto, problem: Problem, started: bool, reasons: list[str]) -> str:
+    """The solver of a quadratic program; adds to `reasons`."""
+    n = problem.Q.n
+    if problem.term is not None:
+        reasons.append("the loss is piecewise quadratic: its curvature is added to the diagonal of the kernel matrix")
+    if solver.tol < INTERIOR_POINT_TOL and n <= MAX_DENSE_SAMPLES and is_bounded(problem) and not started:
+        reasons.append(
+            f"tol={solver.tol:g} is below {INTERIOR_POINT_TOL:g} and n is at most {MAX_DENSE_SAMPLES}: the "
+            "interior-point method reaches small tolerances faster"
+        )
+        return "interior_point"
+    if n > MAX_DENSE_SAMPLES:
+        reasons.append(f"n is above {MAX_DENSE_SAMPLES}: factorising the whole kernel matrix takes too long")
+    else:
+        reasons.append(f"the working-set method reaches tol={solver.tol:g} quickly")
+    matrix, cache = 4.0 * n * n, cache_bytes(solver.cache_size)
+    use = "each row is computed once" if matrix <= cache else "rows that do not fit are computed again"
+    reasons.append(
+        f"all kernel rows in single precision take {matrix / 1e6:.0f} MB, the row cache has {cache / 1e6:.0f} MB: {use}"
+    )
+    if n <= MAX_POLISHED_SAMPLES:
+        reasons.append(f"n is at most {MAX_POLISHED_SAMPLES}: the solution is polished")
+    if n <= MAX_DENSE_SAMPLES and is_bounded(problem):
+        reasons.append("the interior-point method is the fallback if the working-set method converges slowly")
+    if n > MAX_DENSE_SAMPLES and problem.term is None and is_factorable(problem) and solver.max_iter < 0:
         rank = estimated_rank(problem)
         if rank is not None:
             steps = int(steps_before_factor(problem))
-            facts.append(f"{_rank_of(problem, rank)}: after {steps} steps interior point on its factor takes over")
-        else:
-            facts.append(
-                f"the rank of the kernel matrix is above {MAX_RANK}, or above a tenth of n: a factor would not help"
+            reasons.append(
+                f"{_rank_statement(problem, rank)}: after {steps} steps the low-rank interior-point method is used"
             )
-    return _done("working_set", facts, problems)
+        else:
+            reasons.append(f"the rank of the kernel matrix is above {MAX_RANK} or n / 10: a factor does not help")
+    return "working_set"
 
 
-def _rank_of(problem: Problem, rank: int) -> str:
+def _rank_statement(problem: Problem, rank: int) -> str:
     if known_rank(problem) is not None:
-        return f"the kernel matrix has rank {rank} at most"
+        return f"the kernel matrix has at most rank {rank}"
     return f"the kernel matrix of {min(SUBSAMPLE_SIZE, problem.Q.n)} of the samples has rank {rank}"
 
 
-def _done(name: str, facts: list[str], problems: Sequence[Problem]) -> Explanation:
-    n = max(problem.Q.n for problem in problems)
-    return Explanation(name, tuple(facts), n, len(problems), 8e-6 * n * n)
-
-
 def explain(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Explanation:
-    """What ``estimator.fit(X, y)`` would solve with, and why.
+    """Return the solver that ``estimator.fit(X, y)`` would use, and the reasons, without fitting.
 
-    Nothing is fitted; where the rank of the kernel matrix decides, it is computed for 600 samples.
+    If the choice depends on the rank of the kernel matrix, the rank is computed for 600 samples.
 
     Parameters
     ----------
     estimator : SVC, NuSVC, SVR, NuSVR or OneClassSVM
-        Not fitted, or fitted: it does not matter.
+        Fitted or not.
     X, y, sample_weight
-        What `fit` would be given.
+        The arguments of `fit`.
 
     Returns
     -------
     Explanation
-        Its text is the answer; its attributes are the facts.
+        `str` of it is the text of the explanation.
     """
-    told = getattr(estimator, "_explain", None)
-    if told is None:
+    explained = getattr(estimator, "_explain", None)
+    if explained is None:
         name = type(estimator).__name__
-        raise TypeError(f"{name} has no choice of solvers; explain takes SVC, NuSVC, SVR, NuSVR and OneClassSVM")
-    found: Explanation = told(X, y, sample_weight)
-    return found
+        raise TypeError(f"{name} has no choice of solvers; explain accepts SVC, NuSVC, SVR, NuSVR and OneClassSVM")
+    explanation: Explanation = explained(X, y, sample_weight)
+    return explanation

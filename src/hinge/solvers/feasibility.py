@@ -13,11 +13,7 @@ def groups_of(problem: Problem) -> NDArray[np.int8]:
 
     In signed coordinates each row must be constant on its support and no two rows may share a variable.
     """
-    if len(problem.A) == 1 and problem.size:
-        whole = problem.A[0] * problem.Q.sign
-        if whole[0] != 0 and np.all(whole == whole[0]):  # nearly always
-            return np.zeros(problem.size, dtype=np.int8)
-    group = np.full(problem.size, -1, dtype=np.int8)
+    group = np.full(problem.p.size, -1, dtype=np.int8)
     for g, row in enumerate(problem.A):
         support = row != 0
         signed = (row * problem.Q.sign)[support]
@@ -44,8 +40,8 @@ def nearest_feasible(problem: Problem, alpha: Array | None = None) -> Array:
 
     The rows must not share variables.
     """
-    start = np.zeros(problem.size) if alpha is None else np.array(alpha, dtype=np.float64)
-    if start.shape != (problem.size,) or not np.isfinite(start).all():
+    start = np.zeros(problem.p.size) if alpha is None else np.array(alpha, dtype=np.float64)
+    if start.shape != (problem.p.size,) or not np.isfinite(start).all():
         raise ValueError(f"a starting point needs {problem.size} finite values, got shape {start.shape}")
     point = np.clip(start, problem.lower, problem.upper)
     if alpha is None and not problem.d.any() and not point.any():

@@ -92,7 +92,7 @@ SEVERAL_CLASSES = [0, 1, 4, 5, 6, 11, 13]  # also tested with three classes
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_signal_at_any_line_leaves_a_certified_model(estimator, classes, monkeypatch):
-    monkeypatch.setattr(auto, "patience", lambda n: 3)  # so that Auto changes its solver
+    monkeypatch.setattr(auto, "step_budget", lambda n: 3)  # so that Auto changes its solver
     X, y = data(classes)
 
     def fit(watch):

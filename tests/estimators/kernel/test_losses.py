@@ -182,7 +182,7 @@ def test_explain_states_the_solver_and_the_reasons():
     explanation = explain(SVC(loss="logistic"), X, y)
     assert explanation.solver == "interior_point"
     assert "not quadratic" in str(explanation)
-    assert explain(SVC(solver="smo"), X, y).reasons[-1] == "SMO was asked for"
+    assert explain(SVC(solver="smo"), X, y).reasons[-1] == "SMO was requested"
     assert "diagonal" in str(explain(SVC(loss="squared_hinge"), X, y))
     model = SVC()
     explain(model, X, y)

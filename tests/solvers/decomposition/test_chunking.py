@@ -9,8 +9,8 @@ from hinge.formulations import CSVC, OneClass
 from hinge.kernels import RBF, Linear, Precomputed, open_access
 from hinge.problems import certify
 from hinge.solvers import SMO, Chunking
+from hinge.solvers.decomposition.base import RULES
 from hinge.solvers.decomposition.selection import extremes, scores, worst_samples
-from hinge.solvers.decomposition.working_set import RULES
 from hinge.solvers.feasibility import groups_of
 from solvers.cases import MACHINES, assert_feasible, certified, dense, endless, machine_problem, slow_access
 

@@ -20,6 +20,7 @@ from hinge.formulations import SVR as SVRFormulation
 from hinge.kernels import RBF, Linear, Precomputed, open_access
 from hinge.problems import certify
 from hinge.solvers import Auto, WorkingSet
+from hinge.solvers.decomposition.base import stores_double_rows
 
 digits = load_digits(return_X_y=True)
 
@@ -143,8 +144,8 @@ class TestSinglePrecision:
     def test_is_not_used_where_kernel_values_are_huge(self):
         X, y = overlapping(3000)
         task = CSVC(y, np.full(3000, 1e3)).build(open_access(Linear(), 1e3 * X))
-        assert WorkingSet()._wants_double(task)
-        assert not WorkingSet()._wants_double(CSVC(y, np.ones(3000)).build(open_access(RBF(1.0), X)))
+        assert stores_double_rows(WorkingSet(), task)
+        assert not stores_double_rows(WorkingSet(), CSVC(y, np.ones(3000)).build(open_access(RBF(1.0), X)))
 
     @pytest.mark.parametrize("far", [1.0, 30.0, 1e4])
     def test_outliers_do_not_spoil_the_rest(self, far):
@@ -176,8 +177,8 @@ def test_steps_on_all_samples_go_on_a_little_beyond_the_tolerance(seed):
 
 
 def test_badly_scaled_data_end_with_a_hint(monkeypatch):
-    monkeypatch.setattr("hinge.solvers.auto.ENOUGH", 20_000)
-    monkeypatch.setattr("hinge.solvers.auto.ENOUGH_PER_SAMPLE", 1)
+    monkeypatch.setattr("hinge.solvers.auto.MAX_STEPS", 20_000)
+    monkeypatch.setattr("hinge.solvers.auto.MAX_STEPS_PER_SAMPLE", 1)
     X, y = overlapping(2500)
     X = X * 10.0 ** np.arange(6)
     with pytest.warns(UserWarning, match=r"gave up after .* StandardScaler"):

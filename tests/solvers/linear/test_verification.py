@@ -10,7 +10,7 @@ from hinge.problems import Bias, CrammerSingerProblem, certify_crammer_singer, c
 from hinge.problems.linear import constant_function
 from hinge.solvers import CoordinateDescent
 from hinge.solvers.linear.centering import centered
-from hinge.solvers.refinement.verify_linear import all_borne_out, borne_out
+from hinge.solvers.refinement.verification import verify_crammer_singer, verify_linear
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -62,22 +62,23 @@ def test_a_proof_is_asked_for_only_where_rounding_may_matter(monkeypatch):
     X = np.random.default_rng(0).normal(size=(50, 3))
     problem = linear_classification(X, np.sign(X[:, 0]), np.ones(50), "hinge", Bias.NONE)
     found = CoordinateDescent(tol=1e-4).solve_linear(problem)
-    monkeypatch.setattr("hinge.solvers.refinement.verify_linear.certify_linear", lambda *_: pytest.fail("certified"))
-    assert borne_out(problem, found, 1e-4) is found
+    monkeypatch.setattr("hinge.solvers.refinement.verification.certify_linear", lambda *_: pytest.fail("certified"))
+    assert verify_linear(problem, found, 1e-4) is found
     with pytest.raises(pytest.fail.Exception):
-        borne_out(problem, found, 1e-14)
+        verify_linear(problem, found, 1e-14)
 
 
 def test_a_claim_that_is_not_borne_out_is_numerical():
     X = np.random.default_rng(0).normal(size=(50, 3))
     problem = linear_classification(X, np.sign(X[:, 0]), np.ones(50), "hinge", Bias.NONE)
     claimed = constant_function(problem, Status.SOLVED)
-    found = borne_out(problem, claimed, 1e-4, moved=True)
+    found = verify_linear(problem, claimed, 1e-4, transformed=True)
     assert found.status is Status.NUMERICAL
-    assert borne_out(problem, constant_function(problem, Status.MAX_ITER), 1e-4, moved=True).status is Status.MAX_ITER
+    unsolved = constant_function(problem, Status.MAX_ITER)
+    assert verify_linear(problem, unsolved, 1e-4, transformed=True).status is Status.MAX_ITER
     every = CrammerSingerProblem(X, (np.arange(50) % 3).astype(np.int32), np.ones(50), 3, Bias.NONE)
     solved = CoordinateDescent(tol=1e-14, max_iter=0).solve_crammer_singer(every)
-    false = all_borne_out(every, type(solved)(**{**vars(solved), "status": Status.SOLVED}), 1e-14)
+    false = verify_crammer_singer(every, type(solved)(**{**vars(solved), "status": Status.SOLVED}), 1e-14)
     assert false.status is Status.NUMERICAL
     assert false.gap == certify_crammer_singer(every, solved.weights, solved.offset, solved.alpha).gap
 

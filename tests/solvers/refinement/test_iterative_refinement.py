@@ -10,7 +10,7 @@ from hinge import formulations as f
 from hinge.kernels import RBF, open_access
 from hinge.problems import Status, certify
 from hinge.solvers import InteriorPoint
-from hinge.solvers.refinement.iterative_refinement import refine
+from hinge.solvers.refinement.iterative_refinement import refine_iteratively
 
 DATA = np.random.default_rng(0).normal(size=(60, 3))
 TARGET = np.sin(DATA[:, 0]) + 0.3 * np.random.default_rng(1).normal(size=60)
@@ -74,7 +74,7 @@ def test_a_wrong_point_is_not_made_worse():
     K = problem.Q.kernel_matrix()
     middle, mu = np.full(60, 0.5), np.zeros(1)
     gradient = problem.gradient(middle)
-    finer = refine(problem, K, middle, mu, 1e-10)
+    finer = refine_iteratively(problem, K, middle, mu, 1e-10)
     assert finer.gap <= certify(problem, middle, mu, gradient).gap * (1 + 1e-12)
 
 

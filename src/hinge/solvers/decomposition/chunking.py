@@ -11,8 +11,14 @@ import numpy as np
 from hinge.control import RunControl
 from hinge.kernels import GramAccess, SubsetAccess
 from hinge.problems import Array, History, Problem, Quadratic, Solution, Status, optimal_offset
-from hinge.solvers.base import Capabilities, Solver, Start
-from hinge.solvers.decomposition.run import COUNTERS, DecompositionRun
+from hinge.solvers.base import Capabilities, Start
+from hinge.solvers.decomposition.base import (
+    COUNTERS,
+    MAX_POLISHED_SAMPLES,
+    DecompositionRun,
+    WorkingSetOptions,
+    solution_of,
+)
 from hinge.solvers.decomposition.selection import Index, extremes, scores, worst_samples
 from hinge.solvers.decomposition.working_set import WorkingSet
 from hinge.solvers.diagonal import fold_diagonal, unfold_diagonal
@@ -37,7 +43,7 @@ COLUMNS = tuple(field.name for field in fields(History))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chunking(WorkingSet):
+class Chunking(WorkingSetOptions):
     """Train on a chunk, keep its support vectors, drop the rest, add the worst violators, and again.    LwK §10.4.1
 
     Every chunk is a problem of its own for `WorkingSet`, which starts where the last one ended. All samples are looked
@@ -77,10 +83,8 @@ class Chunking(WorkingSet):
             return unfold_diagonal(problem, self.solve(fold_diagonal([problem])[0], start, control))
         state = _State(self, problem, start, self.started(control))
         run = state.run()
-        solution = self._conclude(problem, problem.Q.sign * state.alpha, run)
+        solution = solution_of(self, problem, problem.Q.sign * state.alpha, run, MAX_POLISHED_SAMPLES)
         return replace(solution, counters={**solution.counters, "chunks": state.chunks})
-
-    solve_batch = Solver.solve_batch
 
 
 class _Stop(Exception):

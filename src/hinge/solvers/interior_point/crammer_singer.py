@@ -25,7 +25,7 @@ from hinge.problems import (
 )
 from hinge.solvers.base import stop_status
 from hinge.solvers.blas_threads import single_thread
-from hinge.solvers.refinement.verify_linear import relative_gap, with_proof
+from hinge.solvers.refinement.verification import relative_gap, with_certificate
 
 #: Order of the linear system, and multiplications to form it, above which the method is not used.
 MAX_UNKNOWNS, MAX_MULTIPLICATIONS = 1000, 1e9
@@ -224,4 +224,4 @@ class _Iterate:
         weights = weights if self.basis is None else weights @ self.basis.T
         offset = self.scale * self.w[:, -1] if self.problem.bias is not Bias.NONE else np.zeros(len(self.w))
         solution = replace(template, weights=weights, offset=offset, alpha=alpha)
-        return with_proof(solution, certify_crammer_singer(self.problem, weights, offset, alpha))
+        return with_certificate(solution, certify_crammer_singer(self.problem, weights, offset, alpha))

@@ -23,7 +23,7 @@ from hinge.solvers.interior_point.termination import (
     polish_iterate,
     solution_from,
 )
-from hinge.solvers.refinement.verify import gap_borne_out
+from hinge.solvers.refinement import verify
 
 #: Iterations if `max_iter` sets no limit; then the run ends with Status.MAX_ITER.
 DEFAULT_MAX_ITER = 100
@@ -90,7 +90,7 @@ class InteriorPoint(Solver):
 
     def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:
         """Solve `problem`; `start` is not used, since interior-point methods do not benefit from one."""
-        return gap_borne_out(problem, self.solve_unverified(problem, control), self.tol)
+        return verify(problem, self.solve_unverified(problem, control), self.tol, "relative_gap")
 
     def solve_unverified(self, problem: Problem, control: RunControl | None = None) -> Solution:
         """Solve without the final verification: SOLVED may also mean that rounding errors prevent further steps."""

@@ -16,8 +16,8 @@ from hinge.lowrank import LowRankAccess, RowBlocks
 from hinge.problems import Array, History, Problem, Solution, Status, certify, optimal_offset
 from hinge.solvers.feasibility import nearest_feasible
 from hinge.solvers.interior_point.low_rank_iterate import ZERO_OBJECTIVE_AT_END, LowRankIterate
-from hinge.solvers.refinement.polish import balance, polish
-from hinge.solvers.refinement.verify import gap_borne_out
+from hinge.solvers.refinement.polishing import balance, polish
+from hinge.solvers.refinement.verification import verify
 
 #: Iterations if `max_iter` sets no limit; then the run ends with Status.SOLVED or Status.NUMERICAL.
 DEFAULT_MAX_ITER = 100
@@ -95,7 +95,7 @@ class LowRankRun:
             status, error = Status.INTERRUPTED, interruption
         alpha = nearest_feasible(self.problem, None if self.iterate is None else self.iterate.alpha)
         self.blocks = replace(self.blocks, wide=True, watch=None)
-        return gap_borne_out(self.problem, self._solution(alpha, status, error), self.tol)
+        return verify(self.problem, self._solution(alpha, status, error), self.tol, "relative_gap")
 
     def _follow_path(self) -> Status:
         """Iterate until the gap is small enough or no further step is possible."""

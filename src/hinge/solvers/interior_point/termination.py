@@ -12,8 +12,8 @@ from hinge.solvers.feasibility import nearest_feasible
 from hinge.solvers.interior_point.initial_point import over_kernel_matrix
 from hinge.solvers.interior_point.iterate import Iterate, is_quadratic
 from hinge.solvers.refinement.crossover import ProximalNewton, room_of, rounding_of
-from hinge.solvers.refinement.iterative_refinement import refine
-from hinge.solvers.refinement.polish import MAX_SINGULAR, balance, polish
+from hinge.solvers.refinement.iterative_refinement import refine_iteratively
+from hinge.solvers.refinement.polishing import MAX_SINGULAR, balance, polish
 
 #: Objectives below this share of the first one count as zero when no further step is possible.
 ZERO_OBJECTIVE_AT_END = 1e-4
@@ -137,7 +137,7 @@ def solution_from(
     if status is Status.SOLVED and iterate.problem.term is None:
         objective = abs(iterate.problem.value(alpha, gradient))
         if not iterate.gap_of(alpha, gradient, mu) <= REFINED_SHARE_OF_GAP * tol * objective:
-            refined = refine(iterate.problem, iterate.K, alpha, mu, tol)
+            refined = refine_iteratively(iterate.problem, iterate.K, alpha, mu, tol)
             (alpha, alpha_remainder), (mu, mu_remainder) = refined.alpha, refined.mu
             gradient, remainder = iterate.gradient_at(alpha), (alpha_remainder, mu_remainder)
     names = [field.name for field in fields(History)]

@@ -28,7 +28,7 @@ from hinge.solvers.base import Capabilities, Solver, Start, check_threads
 from hinge.solvers.interior_point import crammer_singer
 from hinge.solvers.linear import small_problems
 from hinge.solvers.linear.centering import centered
-from hinge.solvers.refinement.verify_linear import all_borne_out, borne_out
+from hinge.solvers.refinement.verification import verify_crammer_singer, verify_linear
 
 METHODS = {"auto": 0, "descent": 1, "newton": 2}
 
@@ -130,10 +130,10 @@ class CoordinateDescent(Solver):
         centering = centered(problem, features=small and not expansion)
         if centering is None:
             solution = self._solve_centered(problem, start, control, expansion, small)
-            return borne_out(problem, solution, self.tol)
+            return verify_linear(problem, solution, self.tol)
         solution = self._solve_centered(centering.problem, start, control, expansion, small)
         restored = centering.restore(solution)
-        return borne_out(problem, restored, self.tol, moved=centering.feature_shift is not None)
+        return verify_linear(problem, restored, self.tol, transformed=centering.feature_shift is not None)
 
     def _solve_centered(
         self, problem: LinearProblem, start: Array | None, control: RunControl, expansion: bool, small: bool
@@ -145,7 +145,7 @@ class CoordinateDescent(Solver):
             return constant_function(problem, solution.status, solution.error)  # stopped before the first point
         if not small:
             return solution
-        solution = borne_out(problem, solution, self.tol)  # the following steps compare their gap with this one
+        solution = verify_linear(problem, solution, self.tol)  # the following steps compare their gap with this one
         if solution.status is Status.SOLVED:
             return small_problems.polish_linear(problem, solution)
         slow = solution.status is Status.MAX_ITER and solution.iterations >= SLOW_EPOCHS
@@ -238,7 +238,7 @@ class CoordinateDescent(Solver):
             history=History.from_run(run.history),
             error=run.error,
         )
-        solution = all_borne_out(problem, solution, self.tol)
+        solution = verify_crammer_singer(problem, solution, self.tol)
         max_steps = self._remaining_iter(solution.iterations)
         if not small or solution.status not in (Status.MAX_ITER, Status.NUMERICAL) or max_steps == 0:
             return solution

@@ -24,8 +24,8 @@ from hinge.problems import (
 from hinge.solvers.blas_threads import single_thread
 from hinge.solvers.decomposition.smo import SMO
 from hinge.solvers.interior_point.dense import InteriorPoint
-from hinge.solvers.refinement.polish import polish
-from hinge.solvers.refinement.verify_linear import is_proven, relative_gap, with_proof
+from hinge.solvers.refinement.polishing import polish
+from hinge.solvers.refinement.verification import meets_tolerance, relative_gap, with_certificate
 
 #: Samples and features above which a problem is not small.
 MAX_SAMPLES = 1000
@@ -90,7 +90,7 @@ def interior_point_fallback(
         solution = _linear_solution(problem, unfinished, program, X, run.alpha, program.gradient(run.alpha))
     best = solution if relative_gap(solution) < relative_gap(unfinished) else unfinished
     reached_limit = run.status is Status.MAX_ITER and 0 <= max_steps <= run.iterations
-    if is_proven(best, tol):
+    if meets_tolerance(best, tol):
         status = Status.SOLVED
     elif reached_limit or run.status in (Status.INTERRUPTED, Status.TIME_LIMIT):
         status = run.status
@@ -117,4 +117,4 @@ def _linear_solution(
     else:
         offset = float(optimal_offset(program, alpha, gradient)[0]) if problem.bias is Bias.FREE else 0.0
     solution = replace(template, weights=weights, offset=offset, beta=beta)
-    return with_proof(solution, certify_linear(problem, weights, offset, beta))
+    return with_certificate(solution, certify_linear(problem, weights, offset, beta))

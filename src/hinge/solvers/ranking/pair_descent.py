@@ -17,7 +17,7 @@ from hinge.solvers.base import Capabilities, Solver, Start
 from hinge.solvers.blas_threads import single_thread
 from hinge.solvers.diagonal import fold_diagonal
 from hinge.solvers.ranking.pair_newton import PairNewton, linear_features
-from hinge.solvers.refinement.polish import polish
+from hinge.solvers.refinement.polishing import polish
 
 #: Epochs of descent before Newton's method. They are fewer for linear kernels, for which its steps are cheap, and for
 #: squared losses, for which it needs few steps.

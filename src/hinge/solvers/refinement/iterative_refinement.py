@@ -36,7 +36,7 @@ class Refined:
     value: float
 
 
-def refine(problem: Problem, K: Array, alpha: Array, mu: Array, tol: float) -> Refined:
+def refine_iteratively(problem: Problem, K: Array, alpha: Array, mu: Array, tol: float) -> Refined:
     """The point of the smallest gap found from (alpha, mu): Newton steps on the free variables, with what is missing
     to optimality computed to twice the precision.                                          docs/math (379)"""
     x: Pair = alpha, np.zeros_like(alpha)

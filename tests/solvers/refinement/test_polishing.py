@@ -12,8 +12,8 @@ from hinge.formulations import NuSVC
 from hinge.kernels import RBF, Linear, open_access
 from hinge.problems import certify
 from hinge.solvers import SMO, WorkingSet
-from hinge.solvers.refinement import polish as polishing
-from hinge.solvers.refinement.polish import polish
+from hinge.solvers.refinement import polishing
+from hinge.solvers.refinement.polishing import polish
 from solvers.cases import MACHINES, PATIENCE, dense, formulation, machine_problem
 
 every_machine = pytest.mark.parametrize("name", MACHINES)
@@ -99,13 +99,30 @@ class TestExactness:
         assert failures, "all succeed: the test tests nothing"
 
 
+    @pytest.mark.parametrize("name", ["SVR", "OneClass", "CSVC"])
+    def test_more_free_variables_than_the_rank_do_not_lead_to_large_systems(self, name, monkeypatch):
+        """A linear kernel of five features: a failure must not cost systems of hundreds of unknowns."""
+        sizes = []
+        solve = polishing._solve
+        recorded = lambda problem, index, *rest: sizes.append(len(index)) or solve(problem, index, *rest)  # noqa: E731
+        monkeypatch.setattr(polishing, "_solve", recorded)
+        failures = 0
+        for seed in range(5):
+            problem = machine_problem(name, 500, seed=seed, C=10.0, kernel=Linear(), features=5)
+            rough = SMO(tol=1e-3, polish=False).solve(problem)
+            sizes.clear()
+            failures += polish(problem, rough.alpha, rough.gradient) is None
+            assert max(sizes) <= max(sizes[0], polishing.MAX_GROWN_SYSTEM)
+        assert failures, "polishing succeeds for every seed: choose other problems"
+
+
 class TestCompiled:
     """The core polishes what is not singular by itself."""
 
     @pytest.fixture
     def calls(self, monkeypatch):
         made = []
-        monkeypatch.setattr("hinge.solvers.decomposition.smo.polish", lambda *given: made.append(1) or polish(*given))
+        monkeypatch.setattr("hinge.solvers.refinement.polish", lambda *given: made.append(1) or polish(*given))
         return made
 
     @pytest.mark.parametrize(

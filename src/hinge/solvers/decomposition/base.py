@@ -1,0 +1,211 @@
+"""Common parts of the decomposition methods: options, arguments of the compiled core, and results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from hinge import _core
+from hinge.kernels import cache_bytes
+from hinge.problems import Array, History, Problem, Solution, Status, optimal_offset
+from hinge.solvers.base import Solver, Start, check_threads
+from hinge.solvers.feasibility import groups_of, nearest_feasible
+from hinge.solvers.refinement import refine
+
+#: Number of samples up to which solutions are polished; one of several problems up to half as many.
+MAX_POLISHED_SAMPLES = 1000
+
+#: With precision="auto", kernel rows are stored as float64 up to this number of samples, ...
+MAX_DOUBLE_SAMPLES = 512
+#: ... below this tolerance, and if the rounding error of a float32 kernel value times the largest coefficient exceeds
+#: half the tolerance.
+DOUBLE_TOL = 1e-4
+FLOAT32_ROUNDING = float(np.finfo(np.float32).eps) / 2
+
+#: Row cache with cache_size="auto" for at most MAX_DOUBLE_SAMPLES samples, in bytes: all their rows fit, so the free
+#: memory is not queried.
+SMALL_CACHE_BYTES = 1 << 28
+
+#: Rules for the choice of a working set, in the order of `Selection` in the compiled core.
+RULES = ("gradient", "gap", "multiplier")
+
+#: Counters of the compiled solvers, as reported in `Solution.counters`.
+COUNTERS = ("row_hits", "row_misses", "reconstructions", "recomputations")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecompositionOptions(Solver):
+    """Stopping criterion, shrinking, kernel rows and polishing; described in `SMO`."""
+
+    tol: float = 1e-3
+    stop: str = "kkt"
+    shrinking: bool = True
+    cache_size: float | str = "auto"
+    precision: str = "auto"
+    polish: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.stop not in ("kkt", "gap"):
+            raise ValueError(f"stop={self.stop!r} must be 'kkt' or 'gap'")
+        if self.precision not in ("auto", "float32", "float64"):
+            raise ValueError(f"precision={self.precision!r} must be 'auto', 'float32' or 'float64'")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkingSetOptions(DecompositionOptions):
+    """Size and choice of working sets, and threads; described in `WorkingSet`."""
+
+    size: int = 0
+    rule: str = "gradient"
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.size, Integral) or self.size < 0 or self.size == 1:
+            raise ValueError(f"size={self.size!r} must be an integer: 0 (default) or at least 2")
+        if self.rule not in RULES:
+            raise ValueError(f"rule={self.rule!r} must be one of {', '.join(map(repr, RULES))}")
+        check_threads(self.threads)
+
+
+class Polish(IntEnum):
+    """Outcome of polishing by the core. After SINGULAR a least-squares solution may still succeed."""
+
+    UNTRIED, DONE, SINGULAR, FAILED = range(4)
+
+
+@dataclass(frozen=True)
+class DecompositionRun:
+    """A point's f = Kβ, the status of the run, and what its precision was.
+
+    `exact`: f belongs to β.
+    `single_precision`: kernel rows were stored as float32.
+    `insufficient_precision`: float32 rows do not determine f to the tolerance.
+    """
+
+    status: Status
+    exact: bool
+    f: Array
+    iterations: int
+    history: History
+    error: BaseException | None
+    violation: float = float("nan")
+    objective: float = float("nan")
+    single_precision: bool = False
+    insufficient_precision: bool = False
+    polish: Polish = Polish.UNTRIED
+    counters: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, run: _core.SmoRun) -> DecompositionRun:
+        """From the record of the compiled solver."""
+        return cls(
+            status=Status(run.status),
+            exact=run.exact,
+            f=run.f,
+            iterations=run.iterations,
+            history=History.from_run(run.history),
+            error=run.error,
+            violation=run.violation,
+            objective=run.objective,
+            single_precision=run.single_precision,
+            insufficient_precision=run.insufficient_precision,
+            polish=Polish(run.polish),
+            counters={name: getattr(run, name) for name in COUNTERS},
+        )
+
+
+# ---- arguments of the core ---------------------------------------------------------------------------------------
+
+
+def signed_start(problem: Problem, start: Start) -> Array:
+    """The initial point β = sign ∘ α: `start` made feasible, or the feasible point next to zero."""
+    if start is None and not problem.d.any() and not (problem.lower > 0).any() and not (problem.upper < 0).any():
+        return np.zeros(problem.p.size)
+    return problem.Q.sign * nearest_feasible(problem, start.alpha if isinstance(start, Solution) else start)
+
+
+def signed_arguments(problem: Problem) -> dict[str, Any]:
+    """Linear term, bounds and groups in the coordinates β, as arguments of the core."""
+    sign = problem.Q.sign
+    low, high = sign * problem.lower, sign * problem.upper
+    row = sign * problem.A[0] if len(problem.A) == 1 else None
+    one_group = row is not None and row.size > 0 and row[0] != 0 and bool(np.all(row == row[0]))
+    return {
+        "linear": sign * problem.p,
+        "lower": np.minimum(low, high),
+        "upper": np.maximum(low, high),
+        "group": np.zeros(sign.size, dtype=np.int8) if one_group else groups_of(problem),
+        "slots": problem.Q.slots,
+    }
+
+
+def stores_double_rows(options: DecompositionOptions, problem: Problem) -> bool:
+    """Whether kernel rows are stored as float64."""
+    if options.precision != "auto":
+        return options.precision == "float64"
+    if problem.p.size <= MAX_DOUBLE_SAMPLES * problem.Q.slots or options.tol < DOUBLE_TOL:
+        return True
+    largest = np.max(problem.upper - problem.lower)
+    if largest == np.inf:
+        width = problem.upper - problem.lower
+        largest = np.max(width[np.isfinite(width)], initial=1.0)
+    return bool(FLOAT32_ROUNDING * np.max(np.abs(problem.Q.access.diagonal())) * largest > 0.5 * options.tol)
+
+
+def row_cache_bytes(cache_size: float | str, samples: int) -> int:
+    """Memory for the kernel rows of problems with this total number of samples."""
+    if cache_size == "auto" and samples <= MAX_DOUBLE_SAMPLES:
+        return SMALL_CACHE_BYTES
+    return cache_bytes(cache_size)
+
+
+# ---- solution ----------------------------------------------------------------------------------------------------
+
+
+def steps_left(max_iter: int, iterations: int) -> int:
+    """Steps that are left of `max_iter`, −1 for no limit."""
+    return -1 if max_iter < 0 else max(0, max_iter - iterations)
+
+
+def without_history(run: DecompositionRun) -> DecompositionRun:
+    """The run without its history, if that is wrong: its values were computed with float32 rows."""
+    return replace(run, history=History.empty())
+
+
+def solution_of(
+    options: DecompositionOptions, problem: Problem, beta: Array, run: DecompositionRun, max_polished: int
+) -> Solution:
+    """The solution at β: polished if it has at most `max_polished` samples, and verified if it was polished."""
+    Q = problem.Q
+    if not run.exact and run.status is Status.TIME_LIMIT and Q.access.compiled:  # for the certificate
+        run = replace(run, exact=True, f=Q.access.matvec(beta.reshape(Q.slots, Q.n).sum(axis=0)))
+    alpha = Q.sign * beta
+    gradient = Q.spread(run.f) + problem.p
+    solution = Solution(
+        alpha=alpha,
+        mu=optimal_offset(problem, alpha, gradient),
+        gradient=gradient,
+        status=run.status,
+        iterations=run.iterations,
+        history=run.history,
+        exact=run.exact,
+        rounded=run.single_precision,
+        polished=run.polish is Polish.DONE,
+        error=run.error,
+        counters=run.counters,
+    )
+    if run.polish is Polish.DONE and (options.stop == "gap" or run.violation <= options.tol):
+        return solution
+    # After NUMERICAL, SMO steps are rounding errors; the linear system may still determine the solution.
+    ended = run.status is Status.SOLVED or (run.status is Status.NUMERICAL and bool(np.isfinite(gradient).all()))
+    may_polish = options.polish and ended and problem.p.size <= max_polished * Q.slots
+    polishes = may_polish and run.polish in (Polish.UNTRIED, Polish.SINGULAR)
+    if not polishes and not solution.polished:
+        return solution
+    return refine(problem, solution, options.tol, "kkt_violation" if options.stop == "kkt" else None, polishes=polishes)
