@@ -68,7 +68,7 @@ def test_a_proof_is_asked_for_only_where_rounding_may_matter(monkeypatch):
         verify_linear(problem, found, 1e-14)
 
 
-def test_a_claim_that_is_not_borne_out_is_numerical():
+def test_a_status_that_does_not_hold_becomes_numerical():
     X = np.random.default_rng(0).normal(size=(50, 3))
     problem = linear_classification(X, np.sign(X[:, 0]), np.ones(50), "hinge", Bias.NONE)
     claimed = constant_function(problem, Status.SOLVED)
