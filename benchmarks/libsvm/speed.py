@@ -96,9 +96,9 @@ def relative_gap(model, X, y):
     gamma = 1.0 / (X.shape[1] * X.var())
     kernels = {"rbf": rbf_kernel, "linear": lambda X, gamma: linear_kernel(X)}
     kernels["poly"] = lambda X, gamma: polynomial_kernel(X, gamma=gamma, degree=3, coef0=0.0)
-    machine = describe(model, kernels[model.kernel](X, gamma=gamma), y)
-    coef = coefficients(model, machine)
-    return machine.gap(coef) / abs(machine.dual(coef))
+    formulation = describe(model, kernels[model.kernel](X, gamma=gamma), y)
+    coef = coefficients(model, formulation)
+    return formulation.gap(coef) / abs(formulation.dual(coef))
 
 
 def label(name, options):

@@ -73,13 +73,14 @@ STEPS = {
 
 def write(path, gigabytes, distinct):
     """Write a text file of the given size from `distinct` different parts, which are repeated."""
-    rows, parts = 0, [path.with_name(f"part{k}.txt") for k in range(distinct)]
+    rows = size = 0
+    parts = [path.with_name(f"part{k}.txt") for k in range(distinct)]
     with open(path.with_suffix(".part"), "wb") as file:
-        while file.tell() < gigabytes * 1e9:
+        while size < gigabytes * 1e9:
             part = parts[rows // ROWS % distinct]
             if not part.exists():
                 dump_libsvm(*text(ROWS, seed=rows), part)
-            file.write(part.read_bytes())
+            size += file.write(part.read_bytes())
             rows += ROWS
     for part in parts:
         part.unlink(missing_ok=True)
