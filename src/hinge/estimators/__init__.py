@@ -1,7 +1,8 @@
 """scikit-learn estimators: validate, formulate, solve, recover."""
 
 from hinge.estimators.common.progress import PathProgress
-from hinge.estimators.incremental.estimators import IncrementalSVC, IncrementalSVR
+from hinge.estimators.incremental.classification import IncrementalSVC
+from hinge.estimators.incremental.regression import IncrementalSVR
 from hinge.estimators.kernel.classification import SVC, NuSVC
 from hinge.estimators.kernel.one_class import OneClassSVM
 from hinge.estimators.kernel.regression import SVR, NuSVR

@@ -82,7 +82,7 @@ class _Sliding:
         self
             As if trained from scratch on the samples that are in the window now.
         """
-        self._check_there()  # type: ignore[attr-defined]
+        self._check_fitted()  # type: ignore[attr-defined]
         changed = self._check_changed_parameters()  # type: ignore[attr-defined]
         new: TrainingData = self._new_samples(X, y, None)  # type: ignore[attr-defined]
         size = self.window or len(self._y) + new.n
@@ -93,7 +93,7 @@ class _Sliding:
         stay, come = weight[: len(self._y) - leaving], weight[len(self._y) - leaving :]
         new = TrainingData(new.X[last], new.y[last], come, np.arange(fresh))
         left = np.concatenate([self._y[leaving:], new.y])
-        self._check_left(left, weight, "sliding the window")  # type: ignore[attr-defined]
+        self._check_remaining(left, weight, "sliding the window")  # type: ignore[attr-defined]
         same = not changed and bool((stay == self._w[leaving:]).all())
         target = None if same else np.concatenate([self._w[:leaving], stay])
         return self._change(new, np.arange(leaving), target)  # type: ignore[attr-defined]
@@ -155,7 +155,7 @@ class SlidingSVC(_Sliding, IncrementalSVC):  # type: ignore[misc]
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:  # type: ignore[override]
         """`slide`; the first call is `fit`.  `classes` as in `IncrementalSVC.partial_fit`."""
-        self._check_announced(y, classes)
+        self._check_declared(y, classes)
         return self.slide(X, y) if hasattr(self, "classes_") else self.fit(X, y)
 
 

@@ -44,6 +44,12 @@ def proven_status(status: Status, certificates: Sequence[Certificate]) -> Status
     return status
 
 
+def store_status(estimator: Any, status: Status, n_iter: Any) -> None:
+    """Set the status and the iteration count of an estimator."""
+    estimator.status_, estimator.fit_status_ = status, int(status is not Status.SOLVED)
+    estimator.n_iter_ = n_iter
+
+
 @dataclass(frozen=True)
 class FitReport:
     """How the training of an estimator ended.
@@ -87,10 +93,8 @@ class FitReport:
         """Set the public attributes of the estimator; `n_iter_` is the largest iteration count unless given."""
         estimator.certificates_ = self.certificates
         estimator.certificate_ = combine(self.certificates)
-        estimator.status_ = self.status
-        estimator.fit_status_ = int(self.status is not Status.SOLVED)
         estimator.history_ = self.histories[0] if len(self.histories) == 1 else self.histories
-        estimator.n_iter_ = int(max(self.iterations)) if n_iter is None else n_iter
+        store_status(estimator, self.status, int(max(self.iterations)) if n_iter is None else n_iter)
 
     def conclude(self, estimator: Any, max_iter: int | None = None, *, tol_bounds_gap: bool = False) -> None:
         """Raise the exception that interrupted the fit, or warn if the tolerance was not reached.

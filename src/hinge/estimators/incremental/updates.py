@@ -1,8 +1,13 @@
-"""What machines that learn and forget share: the samples that are there, and changes that happen or do not."""
+"""Exact updates of fitted kernel estimators: samples are added, removed or reweighted along the path of the solution.
+
+An estimator stores its training samples and one `Window` for each subproblem. A window follows the solution while costs
+move from their old to their new values. An update that raises an exception does not change the estimator.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Mapping
 from functools import lru_cache
 from operator import is_
 from typing import Any, ClassVar, Self
@@ -12,93 +17,134 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from hinge.estimators.common.report import rollback
-from hinge.estimators.common.validation import TrainingData, is_plain, n_rows, take, validate_samples
+from hinge.estimators.common.validation import (
+    KERNEL_RULES,
+    LIMIT_RULES,
+    POSITIVE,
+    Rule,
+    TrainingData,
+    is_plain,
+    n_rows,
+    take,
+    validate_samples,
+)
 from hinge.estimators.kernel.base import DualEstimator
-from hinge.kernels import FunctionKernel, Kernel, Precomputed, check_cache_size, make_kernel
+from hinge.kernels import FunctionKernel, Kernel, Precomputed, make_kernel
 from hinge.paths.window import Window, stack
-from hinge.problems import Array, Certificate, Status
-from hinge.validation import check_number, check_sample_weight
+from hinge.problems import Array, Certificate
+from hinge.validation import check_sample_weight
 
-#: What a fitted model is made of; C is not among them, since weights can follow it.
-FIXED = {"kernel", "degree", "gamma", "coef0", "epsilon", "class_weight"}
+#: Rules of the parameters of both estimators.
+INCREMENTAL_RULES: dict[str, Rule] = {
+    "C": POSITIVE,
+    **KERNEL_RULES,
+    **{name: LIMIT_RULES[name] for name in ("max_time", "cache_size", "n_jobs")},
+}
+
+#: Parameters that an update cannot change. C is not among them: the costs move to its new value.
+FIXED_PARAMETERS = {"kernel", "degree", "gamma", "coef0", "epsilon", "class_weight"}
 
 
-class IncrementalMachine(DualEstimator):
-    """What both share: the samples that are there, a window for every machine, and changes that happen or do not."""
+class IncrementalEstimator(DualEstimator):
+    """Base class of `IncrementalSVC` and `IncrementalSVR`."""
 
+    #: Rules of the parameters, by name.
+    _rules: ClassVar[Mapping[str, Rule]]
+
+    #: The training samples, their labels or targets, and their weights.
     _X: Any
     _y: NDArray[Any]
     _w: Array
-    _windows: dict[str, Window] | None
 
-    #: Rebuilt from the samples and coefficients when it is missing (after loading a file).
+    #: The windows of the subproblems. They are built from the samples and coefficients when they are needed.
+    _windows: dict[str, Window] | None = None
+
+    #: Attributes that are not written to model files: the windows, and the parameters at the last check.
     _transient: ClassVar[tuple[str, ...]] = ("_windows", "_checked")
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
         return {key: value for key, value in state.items() if key not in self._transient}
 
-    def _check_parameters(self) -> None:
-        check_number("C", self.C, 0.0, open_low=True)
-        check_number("degree", self.degree, 0.0)
-        check_number("coef0", self.coef0, -np.inf)
-        if self.max_time is not None:
-            check_number("max_time", self.max_time, 0.0, open_low=True)
-        check_cache_size(self.cache_size)
-        kernel = self._make_kernel()
+    # ---- what differs between the estimators --------------------------------------------------------------------
+
+    @abstractmethod
+    def _validate_y(self, y: Any, n: int) -> NDArray[Any]:
+        """Validate the labels or targets of new samples."""
+
+    @abstractmethod
+    def _check_remaining(self, y: NDArray[Any], weight: Array, operation: str) -> None:
+        """Raise a ValueError if samples with these labels and weights are not sufficient for a model."""
+
+    @abstractmethod
+    def _apply_update(self, added: TrainingData | None, removed: NDArray[np.intp], weight: Array | None) -> None:
+        """Update all windows, then the stored samples and the model; `weight` are new weights of the old samples."""
+
+    # ---- parameters ---------------------------------------------------------------------------------------------
+
+    def _make_kernel(self) -> Kernel:
+        kernel = make_kernel(self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0)
         if isinstance(kernel, Precomputed):
             raise ValueError("kernel='precomputed' has no rows for later samples; use a kernel of the samples")
         if kernel.psd is False:
             raise ValueError(f"kernel={self.kernel!r} is not positive semidefinite: updates need a convex problem")
-
-    def _check_there(self) -> None:
-        """`check_is_fitted`, which takes long to say yes."""
-        if not hasattr(self, "model_"):
-            check_is_fitted(self)
+        return kernel
 
     def _check_changed_parameters(self) -> bool:
-        """The same for an update: what has not been set anew since was looked at before.  Whether C was changed."""
+        """Check the parameters that were set after the last check; return whether C is one of them."""
         names = _parameters(type(self))  # type: ignore[arg-type]
         now = [getattr(self, name) for name in names]
-        before = vars(self).get("_checked", now)  # after loading a file they are what they were
-        if before is not now and all(map(is_, now, before)):
+        last = vars(self).get("_checked", now)  # unknown if the estimator was loaded from a file
+        if last is not now and all(map(is_, now, last)):
             return False
         self._check_parameters()
-        was = dict(zip(names, before, strict=True))
-        changed = {name for name, value in zip(names, now, strict=True) if not _same(value, was[name])}
-        for name in sorted(changed & FIXED):
+        fitted = dict(zip(names, last, strict=True))
+        changed = {name for name, value in zip(names, now, strict=True) if not _same(value, fitted[name])}
+        for name in sorted(changed & FIXED_PARAMETERS):
             raise ValueError(
-                f"{name}={getattr(self, name)!r} was {was[name]!r} when the model was fitted, and updates cannot "
+                f"{name}={getattr(self, name)!r} was {fitted[name]!r} when the model was fitted, and updates cannot "
                 "change it: set it back, or call fit"
             )
-        for window in (getattr(self, "_windows", None) or {}).values():
+        for window in (self._windows or {}).values():
             window.max_time = self.max_time
         if "C" in changed:
-            return True  # until an update has followed it
+            return True  # until an update has moved the costs
         self._checked = now
         return False
 
-    # ---- the samples that are there ---------------------------------------------------------------------------
+    def _remember_parameters(self) -> None:
+        self._checked = [getattr(self, name) for name in _parameters(type(self))]  # type: ignore[arg-type]
+
+    # ---- training samples ---------------------------------------------------------------------------------------
+
+    def _check_fitted(self) -> None:
+        """Raise a NotFittedError before `fit`; faster than `check_is_fitted` for fitted estimators."""
+        if not hasattr(self, "model_"):
+            check_is_fitted(self)
 
     @property
     def n_samples_(self) -> int:
-        """Number of samples that the model is trained on now."""
+        """Number of training samples after the last update."""
         check_is_fitted(self)
         return len(self._y)
 
     @property
     def training_data_(self) -> tuple[Any, NDArray[Any], Array]:
-        """(X, y, sample_weight) that the model is trained on now, in the order of their positions."""
+        """(X, y, sample_weight) of the training samples after the last update, in the order of their positions."""
         check_is_fitted(self)
         return self._X, self._y, self._w
 
     @property
     def certificate_(self) -> Certificate:  # type: ignore[override]
-        """Primal and dual value and their gap, computed from the data when asked for."""
+        """Primal value, dual value and gap, computed from the data at each access."""
         return self.certify(self._X, self._y, self._w)
 
+    def _data(self) -> TrainingData:
+        return TrainingData(self._X, self._y, self._w, np.arange(len(self._y)))
+
     def _new_samples(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
-        if self._plain_like_mine(X):
+        """Validate samples to add, and leave out those of weight zero."""
+        if self._needs_no_conversion(X):
             y = self._validate_y(y, len(X))
             if len(y) != len(X):
                 check_consistent_length(X, y)
@@ -116,13 +162,14 @@ class IncrementalMachine(DualEstimator):
             return TrainingData(X, y, weight, rows)
         return TrainingData(take(X, rows), y[rows], weight[rows], rows)
 
-    def _plain_like_mine(self, X: Any) -> bool:
-        """Whether X is an array like that of the samples that are there, to which nothing needs to be done."""
+    def _needs_no_conversion(self, X: Any) -> bool:
+        """Whether X is an array of the same type and number of features as the training samples."""
         mine = self._X
         same = type(X) is np.ndarray and type(mine) is np.ndarray and X.dtype == mine.dtype and mine.ndim == 2
         return same and not hasattr(self, "feature_names_in_") and is_plain(X) and X.shape[1] == mine.shape[1]
 
     def _positions(self, forget: Any) -> NDArray[np.intp]:
+        """Return the positions of samples to remove, sorted and without duplicates."""
         n = len(self._y)
         index = np.atleast_1d(np.asarray(forget))
         if index.size == 0:
@@ -133,35 +180,72 @@ class IncrementalMachine(DualEstimator):
             index = np.flatnonzero(index)
         if index.ndim != 1 or index.dtype.kind not in "iu":
             raise TypeError(f"forget must hold positions of samples (integers), got {index.dtype}")
-        bad = (index < -n) | (index >= n)
-        if bad.any():
-            raise IndexError(f"forget has the position {int(index[bad][0])}, but there are {n} samples (0 to {n - 1})")
+        invalid = (index < -n) | (index >= n)
+        if invalid.any():
+            position = int(index[invalid][0])
+            raise IndexError(f"forget has the position {position}, but there are {n} samples (0 to {n - 1})")
         return np.unique(index % n).astype(np.intp)
 
-    # ---- changes ----------------------------------------------------------------------------------------------
+    def _remaining(self, removed: NDArray[np.intp]) -> NDArray[np.intp] | slice:
+        """Return an index of the samples that remain; a slice, which copies nothing, if the first ones are removed."""
+        n = len(self._y)
+        if len(removed) == 0 or removed[-1] == len(removed) - 1:  # positions are sorted and distinct
+            return slice(len(removed), n)
+        remains = np.ones(n, dtype=bool)
+        remains[removed] = False
+        return np.flatnonzero(remains)
+
+    def _store_first_samples(self, data: TrainingData, kernel: Kernel) -> Kernel:
+        """Store copies of the samples; return the kernel with its parameters resolved."""
+        self._X = data.X.copy() if hasattr(data.X, "copy") else data.X
+        self._y, self._w = np.array(data.y), data.weight.copy()
+        self.shape_fit_ = (len(self._y), *self.shape_fit_[1:])
+        self._windows = None
+        self._remember_parameters()
+        return kernel if isinstance(kernel, FunctionKernel) else kernel.resolve(data.X, data.weight)
+
+    def _store_samples(
+        self, added: TrainingData | None, removed: NDArray[np.intp], weight: Array | None, window: Window | None
+    ) -> None:
+        """Store the samples after an update; `window` is one that contains all samples, if there is one."""
+        remaining, w = self._remaining(removed), self._w if weight is None else weight
+        X = None if window is None else window.samples()
+        if X is None:
+            X = self._X[remaining] if len(removed) else self._X
+            if added is not None:
+                X = stack(X, added.X)
+            elif isinstance(remaining, slice) and len(removed) and hasattr(X, "copy"):
+                X = X.copy()  # a view would keep the memory of the removed samples
+        y, w = self._y[remaining], w[remaining]
+        if added is not None:
+            y, w = np.concatenate([y, added.y]), np.concatenate([w, added.weight])
+        self._X, self._y, self._w = X, y, w
+        self.shape_fit_ = (len(y), *self.shape_fit_[1:])
+
+    # ---- updates ------------------------------------------------------------------------------------------------
 
     def forget(self, positions: ArrayLike) -> Self:
-        """Remove samples, exactly: afterwards the model is what training without them gives.
+        """Remove samples. The result is that of training without them.
 
         Parameters
         ----------
         positions : array-like of int
-            Positions among the samples that are there; those behind them move up.
+            Positions of the samples. The positions of later samples decrease.
         """
         return self.update(forget=positions)
 
     def reweight(self, sample_weight: ArrayLike) -> Self:
-        """Change the weights of the samples that are there, exactly.
+        """Change the weights of the samples. The result is that of training with the new weights.
 
         Parameters
         ----------
         sample_weight : array-like of shape (n_samples_,)
-            Zero or positive; a sample of weight zero stays, without influence, and can be given weight again.
+            Zero or positive. A sample of weight zero has no influence, but is stored and can be reweighted again.
         """
-        self._check_there()
+        self._check_fitted()
         self._check_changed_parameters()
         weight = check_sample_weight(sample_weight, len(self._y))
-        self._check_left(self._y, weight, "reweight")
+        self._check_remaining(self._y, weight, "reweight")
         return self._change(None, np.empty(0, dtype=np.intp), weight)
 
     def update(self, X: Any = None, y: Any = None, sample_weight: Any = None, *, forget: ArrayLike = ()) -> Self:
@@ -170,88 +254,37 @@ class IncrementalMachine(DualEstimator):
         Parameters
         ----------
         X, y, sample_weight
-            Samples to add, behind those that are there; nothing when left out. Those of weight zero are not added.
+            Samples to add after the present ones; none by default. Samples of weight zero are not added.
         forget : array-like of int
             Positions of samples to remove.
         """
-        self._check_there()
-        changed = self._check_changed_parameters()
-        new = None if X is None else self._new_samples(X, y, sample_weight)
-        gone = self._positions(forget)
-        stay = self._others(gone)
-        left = self._y[stay] if new is None else np.concatenate([self._y[stay], new.y])
-        weight = self._w[stay] if new is None else np.concatenate([self._w[stay], new.weight])
-        self._check_left(left, weight, "forget")
-        return self._change(new, gone, self._w if changed else None)
+        self._check_fitted()
+        cost_changed = self._check_changed_parameters()
+        added = None if X is None else self._new_samples(X, y, sample_weight)
+        removed = self._positions(forget)
+        index = self._remaining(removed)
+        labels = self._y[index] if added is None else np.concatenate([self._y[index], added.y])
+        weight = self._w[index] if added is None else np.concatenate([self._w[index], added.weight])
+        self._check_remaining(labels, weight, "forget")
+        return self._change(added, removed, self._w if cost_changed else None)
 
-    def _check_left(self, y: NDArray[Any], weight: Array, what: str) -> None:
-        raise NotImplementedError
-
-    def _change(self, new: TrainingData | None, gone: NDArray[np.intp], weight: Array | None) -> Self:
+    def _change(self, added: TrainingData | None, removed: NDArray[np.intp], weight: Array | None) -> Self:
+        """Apply an update, or leave the estimator unchanged if it fails."""
         try:
             with rollback(self):
-                self._carry_out(new, gone, weight)
+                self._apply_update(added, removed, weight)
         except BaseException:
-            self._windows = None  # some may be ahead of others: the samples are as they were, rebuild from them
+            self._windows = None  # some windows may have been updated; they are built again from the samples
             raise
-        if weight is not None:  # all costs are those of C as it is now
-            self._checked = [getattr(self, name) for name in _parameters(type(self))]  # type: ignore[arg-type]
+        if weight is not None:  # all costs belong to the present C
+            self._remember_parameters()
         return self
 
-    def _carry_out(self, new: TrainingData | None, gone: NDArray[np.intp], weight: Array | None) -> None:
-        raise NotImplementedError
-
-    def _others(self, gone: NDArray[np.intp]) -> NDArray[np.intp] | slice:
-        """Positions that stay; a slice where the first ones go: no copy."""
-        n = len(self._y)
-        if len(gone) == 0 or gone[-1] == len(gone) - 1:  # ascending, and all different
-            return slice(len(gone), n)
-        stay = np.ones(n, dtype=bool)
-        stay[gone] = False
-        return np.flatnonzero(stay)
-
-    def _keep(
-        self, new: TrainingData | None, gone: NDArray[np.intp], weight: Array | None, window: Window | None
-    ) -> None:
-        """The samples after a change; where `window` has all of them together they are there already."""
-        stay, w = self._others(gone), self._w if weight is None else weight
-        X = None if window is None else window.samples()
-        if X is None:
-            X = self._X[stay] if len(gone) else self._X
-            if new is not None:
-                X = stack(X, new.X)
-            elif isinstance(stay, slice) and len(gone) and hasattr(X, "copy"):  # a view would keep what was forgotten
-                X = X.copy()
-        y, w = self._y[stay], w[stay]
-        if new is not None:
-            y, w = np.concatenate([y, new.y]), np.concatenate([w, new.weight])
-        self._X, self._y, self._w = X, y, w
-        self.shape_fit_ = (len(y), *self.shape_fit_[1:])
-
-    def _data(self) -> TrainingData:
-        return TrainingData(self._X, self._y, self._w, np.arange(len(self._y)))
-
-    def _open(self, kernel: Kernel, rows: Any, y: Array, cost: Array, beta: Array | None, **options: Any) -> Window:
-        X = self._X if rows is None else take(self._X, rows)
+    def _open_window(
+        self, kernel: Kernel, rows: Any, y: Array, cost: Array, beta: Array | None, **options: Any
+    ) -> Window:
+        X = take(self._X, rows)
         return Window(kernel, X, y, cost, beta=beta, cache_size=self.cache_size, max_time=self.max_time, **options)
-
-    def _make_kernel(self) -> Kernel:
-        return make_kernel(self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0)
-
-    def _begin(self, data: TrainingData, kernel: Kernel) -> Kernel:
-        """Own copies of the samples, and the kernel with its width fixed for good."""
-        self._X = data.X.copy() if hasattr(data.X, "copy") else data.X
-        self._y, self._w = np.array(data.y), data.weight.copy()
-        self.shape_fit_ = (len(self._y), *self.shape_fit_[1:])
-        self._windows = None
-        self._checked = [getattr(self, name) for name in _parameters(type(self))]  # type: ignore[arg-type]
-        return kernel if isinstance(kernel, FunctionKernel) else kernel.resolve(data.X, data.weight)
-
-    def _finished(self, windows: Sequence[Window]) -> None:
-        self.status_ = Status.SOLVED
-        self.fit_status_ = 0
-        events = np.array([w.counts.events for w in windows], dtype=np.int32)
-        self.n_iter_ = events if hasattr(self, "classes_") else int(events[0])
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -264,12 +297,12 @@ def _parameters(kind: type) -> tuple[str, ...]:
 
 
 def as_groups(groups: Any, n: int) -> tuple[list[NDArray[np.intp]], NDArray[np.intp] | None]:
-    """Groups as lists of positions; and, if they were labels, the order that puts their samples back."""
+    """Return groups as lists of positions, and the order that restores that of the samples if `groups` are labels."""
     if isinstance(groups, list | tuple) and any(np.ndim(group) for group in groups):
         lists = [np.asarray(group, dtype=np.intp) for group in groups]
         for group in lists:
             if group.size == 0 or group.min() < 0 or group.max() >= n or len(np.unique(group)) != len(group):
-                raise ValueError(f"groups must be lists of different positions between 0 and {n - 1}, none empty")
+                raise ValueError(f"groups must be lists of distinct positions between 0 and {n - 1}, and not empty")
         return lists, None
     labels = np.asarray(groups)
     if labels.shape != (n,):
