@@ -92,7 +92,7 @@ class FitReport:
     def store(self, estimator: Any, *, n_iter: Any = None) -> None:
         """Set the public attributes of the estimator; `n_iter_` is the largest iteration count unless given."""
         estimator.certificates_ = self.certificates
-        estimator.certificate_ = combine(self.certificates)
+        estimator.certificate_ = self.certificates[0] if len(self.certificates) == 1 else combine(self.certificates)
         estimator.history_ = self.histories[0] if len(self.histories) == 1 else self.histories
         store_status(estimator, self.status, int(max(self.iterations)) if n_iter is None else n_iter)
 

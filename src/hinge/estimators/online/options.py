@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +58,7 @@ ONLINE_RULES: dict[str, Rule] = {
 }
 
 
-def check_online_parameters(estimator: Any, rules: dict[str, Rule], regularization: float) -> None:
+def check_online_parameters(estimator: Any, rules: Mapping[str, Rule], regularization: float) -> None:
     """Raise a TypeError or ValueError if a parameter is not valid; `regularization` is λ."""
     check_parameters(estimator, rules)
     if regularization * estimator.eta0 > 1:
