@@ -67,7 +67,7 @@ class Auto(WorkingSetOptions):
 
     capabilities: ClassVar = Capabilities(
         tol="kkt_violation", terms=("none", "diagonal", "convex"), batch=True,
-        options=("tol", "cache_size", "shrinking", "threads"),
+        options=("cache_size", "shrinking", "threads"),
     )  # fmt: skip
 
     #: The working-set method with these options; its deadline is that of the run control.

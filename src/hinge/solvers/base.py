@@ -40,7 +40,7 @@ class Capabilities:
     factor : {"unused", "optional", "required"}
         Whether the solver replaces the kernel matrix by a factor LLᵀ in `approximate`: never, if asked for, or always.
     options : tuple of str
-        Parameters that a solver selected by name takes from the estimator, besides `max_iter` and `max_time`.
+        Parameters that a solver selected by name takes from the estimator, besides `tol`, `max_iter` and `max_time`.
     """
 
     tol: Literal["kkt_violation", "relative_gap"]
@@ -49,7 +49,7 @@ class Capabilities:
     kernel: Literal["any", "linear", "pairs"] = "any"
     batch: bool = False
     factor: Literal["unused", "optional", "required"] = "unused"
-    options: tuple[str, ...] = ("tol",)
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""From the `solver` argument of an estimator to a solver object."""
+"""Solvers by name, and the options that they take from an estimator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hinge.solvers.textbook.gradient_descent import GradientDescent
 from hinge.solvers.textbook.lagrangian import Lagrangian
 from hinge.solvers.textbook.newton import Newton
 
-#: Solvers by name; "auto" is the best general choice.
+#: The values of the parameter `solver` of estimators.
 BY_NAME: dict[str, type[Solver]] = {
     "auto": Auto,
     "smo": SMO,
@@ -34,10 +34,27 @@ BY_NAME: dict[str, type[Solver]] = {
 
 
 def choose(solver: str | Solver, threads: int = 1, **options: Any) -> Solver:
-    """The solver with this name and the options of an estimator, or `solver` itself if it is an object.
+    """Return the solver with this name, with the options of an estimator; an object is returned as it is.
 
-    A solver selected by name takes `max_iter`, `max_time` and the options that its capabilities declare. An object
-    keeps its own options; the time limit of an estimator reaches it through the run control.
+    A solver selected by name takes `tol`, `max_iter`, `max_time` and the options that its capabilities declare. The
+    tolerance of an estimator limits the KKT violation. A solver that stops on the relative gap uses this number as the
+    gap if it is smaller than its own default; a larger one does not reduce its accuracy.
+
+    An object keeps its options. The time limit of the estimator reaches it through the run control.
+
+    Parameters
+    ----------
+    solver : str or Solver
+    threads : int
+        Threads, if the solver uses more than one.
+    **options
+        `tol`, `max_iter`, `max_time`, `cache_size` and `shrinking`; those that the solver does not have are ignored.
+
+    Examples
+    --------
+    >>> from hinge.solvers import choose
+    >>> choose("smo", tol=1e-4).tol, choose("interior_point", tol=1e-4).tol, choose("interior_point", tol=1e-12).tol
+    (0.0001, 1e-10, 1e-12)
     """
     if isinstance(solver, Solver):
         return solver
@@ -47,5 +64,8 @@ def choose(solver: str | Solver, threads: int = 1, **options: Any) -> Solver:
     if solver not in BY_NAME:
         raise ValueError(f"solver={solver!r} is unknown; choose one of {names} or an object of hinge.solvers")
     kind = BY_NAME[solver]
-    accepted = (*kind.capabilities.options, "max_iter", "max_time")
-    return kind(**{name: value for name, value in {**options, "threads": threads}.items() if name in accepted})
+    accepted = ("tol", "max_iter", "max_time", *kind.capabilities.options)
+    options = {name: value for name, value in {**options, "threads": threads}.items() if name in accepted}
+    if "tol" in options and kind.capabilities.tol == "relative_gap":
+        options["tol"] = min(options["tol"], kind.tol)
+    return kind(**options)

@@ -73,7 +73,7 @@ class Chunking(WorkingSetOptions):
     """
 
     capabilities: ClassVar = Capabilities(
-        tol="kkt_violation", equality_rows="groups", options=("tol", "cache_size", "shrinking", "threads")
+        tol="kkt_violation", equality_rows="groups", options=("cache_size", "shrinking", "threads")
     )
 
     def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:

@@ -61,7 +61,7 @@ class SMO(DecompositionOptions):
     """
 
     capabilities: ClassVar = Capabilities(
-        tol="kkt_violation", equality_rows="groups", options=("tol", "cache_size", "shrinking")
+        tol="kkt_violation", equality_rows="groups", options=("cache_size", "shrinking")
     )
 
     def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:

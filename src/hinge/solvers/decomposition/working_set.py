@@ -57,7 +57,7 @@ class WorkingSet(WorkingSetOptions):
 
     capabilities: ClassVar = Capabilities(
         tol="kkt_violation", equality_rows="groups", batch=True,
-        options=("tol", "cache_size", "shrinking", "threads"),
+        options=("cache_size", "shrinking", "threads"),
     )  # fmt: skip
 
     def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:

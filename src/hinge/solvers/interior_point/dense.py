@@ -83,7 +83,7 @@ class InteriorPoint(Solver):
         False the path is followed to its end, and only the last point is polished.
     """
 
-    capabilities: ClassVar = Capabilities(tol="relative_gap", terms=("none", "diagonal", "convex"), options=())
+    capabilities: ClassVar = Capabilities(tol="relative_gap", terms=("none", "diagonal", "convex"))
 
     tol: float = 1e-10
     crossover: bool = True

@@ -66,7 +66,7 @@ class PairDescent(Solver):
     """
 
     capabilities: ClassVar = Capabilities(
-        tol="relative_gap", equality_rows="groups", kernel="pairs", options=("tol", "threads")
+        tol="relative_gap", equality_rows="groups", kernel="pairs", options=("threads",)
     )
 
     tol: float = 1e-3
