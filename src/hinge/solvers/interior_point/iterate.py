@@ -28,8 +28,8 @@ class Iterate:
     Parameters
     ----------
     problem : Problem
-    K : ndarray or None
-        The kernel matrix; computed if None.
+    K : ndarray
+        The kernel matrix.
     accurate : bool
         Solve linear systems to more digits and correct steps towards the centre, as the end of the path requires. A
         convex term that is not quadratic implies it: its problems have no crossover, and the path is followed to its
@@ -42,13 +42,12 @@ class Iterate:
     def __init__(
         self,
         problem: Problem,
-        K: Array | None = None,
+        K: Array,
         accurate: bool = False,
         point: tuple[Array, Array] | None = None,
     ) -> None:
-        self.problem, Q = problem, problem.Q
-        self.K = Q.kernel_matrix() if K is None else K
-        self.system = NewtonSystem(Q, self.K)
+        self.problem = problem
+        self.K, self.system = K, NewtonSystem(problem.Q, K)
         self.accurate = accurate or not is_quadratic(problem)
         fixed, values = forced(problem)
         self.movable = (problem.lower < problem.upper) & ~fixed

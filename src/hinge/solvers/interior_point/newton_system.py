@@ -105,7 +105,7 @@ class NewtonSystem:
         B[np.diag_indices_from(B)] += 1.0
         return B
 
-    def solve(self, r: Array, accuracy: float = 1e-14) -> Array:
+    def solve(self, r: Array, accuracy: float) -> Array:
         """Return x for the columns of r (variables × right sides), with residuals of at most `accuracy` · max |r|."""
         if self.approximate:
             x = self._solve_approximately(r)
