@@ -25,7 +25,7 @@ def optimum(problem):
         rows.append(sparse.hstack([sparse.csr_matrix((2 * n, d + 1)), -sparse.identity(2 * n)]))
         sides = np.r_[sides, np.zeros(2 * n)]
     rows = sparse.vstack(rows, format="csc")
-    costs = np.r_[np.where(up, problem.upper, 1), np.where(down, -problem.lower, 1)] * (not squared)
+    costs = np.zeros(2 * n) if squared else np.r_[np.where(up, problem.upper, 1), np.where(down, -problem.lower, 1)]
     curvature = np.tile(1 / problem.ridge, 2) if squared else np.zeros(2 * n)
     bias_penalty = problem.bias_scale**-2 if problem.bias.name == "PENALISED" else 0.0
     quadratic = sparse.diags(np.r_[np.ones(d), bias_penalty, curvature], format="csc")

@@ -13,7 +13,7 @@ from sklearn.datasets import make_classification
 
 import hinge
 from hinge.control import RunControl
-from hinge.estimators.common.data import labels_of
+from hinge.estimators.common.validation import labels_of
 from hinge.formulations import linear_classification, linear_regression
 from hinge.problems import Bias, Status, certify_linear
 from hinge.solvers import CoordinateDescent

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import ClassVar
 
 import numpy as np
@@ -43,6 +44,7 @@ STOPPED = (Status.TIME_LIMIT, Status.INTERRUPTED)
 
 #: Counters of the compiled solver, as reported in `LinearSolution.counters`.
 COUNTERS = ("epochs", "newton_steps", "sample_steps", "passes", "work")
+_counters = attrgetter(*COUNTERS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,9 +130,10 @@ class CoordinateDescent(Solver):
         control = self.started(control)
         small = self.block_bytes == 0 and small_problems.is_small(problem)
         centering = centered(problem, features=small and not expansion)
+        small = small and self.method == "auto"
         if centering is None:
             solution = self._solve_centered(problem, start, control, expansion, small)
-            return verify_linear(problem, solution, self.tol)
+            return solution if small else verify_linear(problem, solution, self.tol)
         solution = self._solve_centered(centering.problem, start, control, expansion, small)
         restored = centering.restore(solution)
         return verify_linear(problem, restored, self.tol, transformed=centering.feature_shift is not None)
@@ -138,8 +141,7 @@ class CoordinateDescent(Solver):
     def _solve_centered(
         self, problem: LinearProblem, start: Array | None, control: RunControl, expansion: bool, small: bool
     ) -> LinearSolution:
-        """Solve by descent and Newton's method; small problems are polished, or solved by the fallback."""
-        small = small and self.method == "auto"
+        """Solve by descent and Newton's method; small problems are verified, and polished or solved by the fallback."""
         solution = self._descend(problem, start, control, expansion, self._max_descent_iter(small))
         if not np.isfinite(solution.gap) and solution.status in STOPPED and problem.total == 0:
             return constant_function(problem, solution.status, solution.error)  # stopped before the first point
@@ -192,7 +194,7 @@ class CoordinateDescent(Solver):
             history=History.from_run(run.history),
             error=run.error,
             floor=run.floor,
-            counters={name: int(getattr(run, name)) for name in COUNTERS},
+            counters=dict(zip(COUNTERS, map(int, _counters(run)), strict=True)),
         )
 
     def solve_crammer_singer(

@@ -53,7 +53,7 @@ def polish_linear(problem: LinearProblem, solution: LinearSolution) -> LinearSol
     Problems with squared losses are not polished: Newton's method solves them exactly.
     """
     large = problem.X.shape[1] > MAX_POLISHED_FEATURES and problem.n > MAX_POLISHED_SAMPLES
-    if np.any(problem.ridge > 0) or large or not is_small(problem):
+    if np.any(problem.ridge > 0) or large:
         return solution
     with single_thread():  # the bits must not depend on the number of BLAS threads
         polished = _polished(problem, solution)
