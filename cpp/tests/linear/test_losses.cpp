@@ -84,7 +84,7 @@ void losses(std::size_t n, double tube, double curvature) {
   }
 }
 
-// `zero_rows`: so many at the end, too, where what is written beyond a row has nowhere to go.
+// `zero_rows`: number of zero rows at the end, where writes beyond a row would be out of bounds.
 template <class T>
 void compact(std::size_t n, std::size_t d, double share, std::size_t zero_rows) {
   unsigned seed = static_cast<unsigned>(n + d);

@@ -1,4 +1,4 @@
-// smo_case.hpp: a problem for SMO with its answer, over a matrix that can be slow, and somebody who listens.
+// smo_case.hpp: a problem for SMO with its answer, over a matrix that can be slow, and somebody who reports_progress.
 #pragma once
 
 #include <algorithm>
@@ -16,16 +16,16 @@
 
 namespace hinge::test {
 
-// Remembers what it is told, and stops the solver when it is asked to.
-struct Ears final : RunControl {
+// Records snapshots and stops the solver at a given report or poll.
+struct RecordingControl final : RunControl {
   int interrupt_at = 0;  // which poll; 0: never
   int stop_at = 0;       // which report; 0: never
-  bool listens = false;
+  bool reports_progress = false;
   int polls = 0, reports = 0;
   std::vector<Snapshot> history;
 
   void record(const Snapshot& snapshot) override { history.push_back(snapshot); }
-  bool wants_progress() override { return listens; }
+  bool wants_progress() override { return reports_progress; }
   bool progress(const Snapshot&) override { return ++reports != stop_at; }
   bool interrupted() override { return ++polls == interrupt_at; }
 };
@@ -71,7 +71,7 @@ struct Case {
   std::size_t slots;
   std::vector<double> beta, f;
   SmoOptions options;
-  Ears ears;
+  RecordingControl control;
 
   Case(std::vector<double> K, std::vector<double> c, std::vector<double> lo, std::vector<double> hi,
        std::vector<std::int8_t> groups, std::size_t n_slots = 1, double tolerance = 1e-10)
@@ -82,7 +82,7 @@ struct Case {
 
   template <class T>
   SmoResult solve() {
-    return solve_smo<T>(kernel, {linear, lower, upper, group, slots}, options, beta, f, ears);
+    return solve_smo<T>(kernel, {linear, lower, upper, group, slots}, options, beta, f, control);
   }
 
   double objective() const {

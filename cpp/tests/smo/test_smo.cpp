@@ -33,7 +33,7 @@ void test_two_points() {
     const double expected = std::min(C, 2.0);
     expect(result.status == Status::solved && result.exact, "two points are solved");
     expect(near(pair.beta[0], expected, close<T>()) && near(pair.beta[1], -expected, close<T>()), "two points");
-    expect(near(result.objective, pair.objective(), close<T>()), "the objective that is told");
+    expect(near(result.objective, pair.objective(), close<T>()), "the reported objective");
     expect(pair.worst_f() <= close<T>(), "f = K β");
   }
 }
@@ -94,7 +94,7 @@ void test_nothing_to_do() {
   fixed.beta = {1, 2};
   const SmoResult result = fixed.solve<double>();
   expect(result.status == Status::solved && result.iterations == 0 && result.violation == 0, "equal bounds");
-  expect(fixed.ears.history.size() == 1 && fixed.ears.history[0].exact, "one snapshot, of the end");
+  expect(fixed.control.history.size() == 1 && fixed.control.history[0].exact, "one final snapshot");
   expect(near(fixed.f[0], 1, 0) && near(fixed.f[1], 2, 0), "f is there all the same");
 }
 
@@ -130,8 +130,8 @@ void test_shrinking_changes_the_way_only() {
       expect(near(result.objective, run.objective(), 1e-3 * sizeof(double) / sizeof(T)), "and so is the objective");
       objective[shrinking] = run.objective();
       std::int64_t least = 300;
-      for (const Snapshot& s : run.ears.history) least = std::min(least, s.active);
-      expect((least < 300) == shrinking, "the history tells how many were active");
+      for (const Snapshot& s : run.control.history) least = std::min(least, s.active);
+      expect((least < 300) == shrinking, "the history contains the number of active samples");
     }
     expect(near(objective[0], objective[1], 1e-6 * std::fabs(objective[0])), "the same optimum");
   }
@@ -153,7 +153,7 @@ void test_a_tiny_cache_gives_the_same_bits() {
 void test_history() {
   Case run = clouds(200, 10, 2);
   const SmoResult result = run.solve<double>();
-  const auto& h = run.ears.history;
+  const auto& h = run.control.history;
   expect(h.size() > 10 && h.front().iteration == 0 && h.back().iteration == result.iterations, "from start to end");
   for (std::size_t k = 1; k < h.size(); ++k) {
     expect(h[k].iteration > h[k - 1].iteration && h[k].seconds >= h[k - 1].seconds, "time goes on");
@@ -193,26 +193,26 @@ void test_interruptions() {
   for (int poll : {1, 3}) {
     Case slow = clouds(100, 10, 2);
     slow.options.cache_bytes = 0;
-    slow.kernel.sleep_seconds = 0.01, slow.ears.interrupt_at = poll;
+    slow.kernel.sleep_seconds = 0.01, slow.control.interrupt_at = poll;
     const SmoResult result = slow.solve<double>();
-    expect(result.status == Status::interrupted && slow.ears.polls == poll, "interrupted at the poll that said so");
+    expect(result.status == Status::interrupted && slow.control.polls == poll, "interrupted at the poll that said so");
     expect(slow.in_box() && near(slow.group_sum(0), 0, 1e-12), "at a feasible point");
     expect(result.iterations > 0 && slow.objective() < 0, "that is better than the start");
     expect(!result.exact || slow.worst_f() < 1e-10, "f is exact unless it says not");
-    expect(slow.ears.history.front().seconds < 0.05 * poll + 0.2, "soon");
+    expect(slow.control.history.front().seconds < 0.05 * poll + 0.2, "soon");
   }
   // while f = K β of the start is summed up: nothing is known, even where no violation is seen
   Case start({1, 0, 0, 1}, {0, 0}, {0, 0}, {1, 1}, {0, 0});
   start.beta = {1, 0};
-  start.kernel.sleep_seconds = 0.06, start.ears.interrupt_at = 1;
+  start.kernel.sleep_seconds = 0.06, start.control.interrupt_at = 1;
   const SmoResult result = start.solve<double>();
   expect(result.status == Status::interrupted && !result.exact, "an unknown gradient is not an optimal one");
-  expect(start.beta[0] == 1 && start.beta[1] == 0 && start.ears.history.empty(), "and nothing is claimed");
+  expect(start.beta[0] == 1 && start.beta[1] == 0 && start.control.history.empty(), "and the history is empty");
 
   Case reports = clouds(100, 10, 2);
   reports.options.cache_bytes = 0;
-  reports.kernel.sleep_seconds = 0.01, reports.ears.listens = true, reports.ears.stop_at = 2;
-  expect(reports.solve<double>().status == Status::interrupted && reports.ears.reports == 2, "a report that says stop");
+  reports.kernel.sleep_seconds = 0.01, reports.control.reports_progress = true, reports.control.stop_at = 2;
+  expect(reports.solve<double>().status == Status::interrupted && reports.control.reports == 2, "a report that says stop");
 }
 
 // Shrunk, then interrupted: samples that were set aside keep what was known of them, and that is said.
@@ -292,7 +292,7 @@ void test_stopping_on_the_gap() {
     Case run = clouds(200, 10, 2);
     run.options.tolerance = gap, run.options.stop_on_gap = true;
     const SmoResult cold = run.solve<double>();
-    const Snapshot last = run.ears.history.back();
+    const Snapshot last = run.control.history.back();
     expect(cold.status == Status::solved && last.gap <= gap * (std::fabs(last.primal) + std::fabs(last.dual)) / 2,
            "the gap that was asked for");
     const SmoResult warm = run.solve<double>();
