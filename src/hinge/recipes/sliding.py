@@ -9,13 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from hinge.estimators import IncrementalSVC, IncrementalSVR
-from hinge.estimators.common.validation import (
-    ClassificationData,
-    TrainingData,
-    class_weights,
-    take,
-    too_few_classes,
-)
+from hinge.estimators.common.validation import ClassificationData, TrainingData, take, with_classes
 from hinge.kernels import Kernel
 from hinge.problems import Array
 from hinge.validation import check_integer, check_number
@@ -60,10 +54,7 @@ class _Sliding:
         kept = take(data.X, last), data.y[last], recency_weights(len(last), self.recency), np.arange(len(last))
         if not isinstance(data, ClassificationData):
             return TrainingData(*kept)
-        classes = np.unique(kept[1])
-        if len(classes) < 2:
-            raise too_few_classes(classes, y)
-        return ClassificationData(*kept, classes, class_weights(self.class_weight, classes, kept[1]))
+        return with_classes(TrainingData(*kept), y, self.class_weight)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train on the last `window` rows of X, from scratch."""

@@ -271,18 +271,39 @@ def validate_classification(
     `one_class_error` precedes the error message if sample weights leave samples of one class only.
     """
     data = validate_training_data(estimator, X, y, sample_weight, kernel, class_labels, reset, n_fitted)
-    if reset:
-        classes = np.unique(data.y)
-        if len(classes) < 2:
-            raise too_few_classes(classes, y, one_class_error)
-        by_class = class_weights(class_weight, classes, data.y)
+    return with_classes(data, y, class_weight, None if reset else estimator, one_class_error)
+
+
+def with_classes(
+    data: TrainingData, y: Any, class_weight: Any, fitted: Any = None, one_class_error: str = ""
+) -> ClassificationData:
+    """Add the classes and their weights to training data.
+
+    Parameters
+    ----------
+    data : TrainingData
+    y : array-like
+        The labels that `fit` was given, including those of samples of weight zero.
+    class_weight : None, "balanced" or dict
+    fitted : estimator, optional
+        A fitted estimator, whose classes and class weights are used.
+    one_class_error : str
+        Precedes the error message if sample weights leave samples of one class only.
+    """
+    if fitted is not None:
+        classes, by_class = fitted.classes_, fitted.class_weight_
+        if not np.isin(data.y, classes).all():
+            raise ValueError(f"y has labels that fit was not given; the classes are {classes.tolist()}")
     else:
-        classes, by_class = estimator.classes_, estimator.class_weight_
-        check_known_labels(data.y, classes)
+        classes = labels_of(data.y)
+        if len(classes) < 2:
+            raise _too_few_classes(classes, y, one_class_error)
+        equal = class_weight is None
+        by_class = np.ones(len(classes)) if equal else compute_class_weight(class_weight, classes=classes, y=data.y)
     return ClassificationData(data.X, data.y, data.weight, data.rows, classes, by_class)
 
 
-def too_few_classes(classes: NDArray[Any], y: Any, prefix: str = "") -> ValueError:
+def _too_few_classes(classes: NDArray[Any], y: Any, prefix: str) -> ValueError:
     """The error for training data with one class only; `y` are the labels that `fit` was given."""
     given = np.unique(column_or_1d(y))
     if len(given) >= 2:
@@ -294,19 +315,6 @@ def too_few_classes(classes: NDArray[Any], y: Any, prefix: str = "") -> ValueErr
         f"The number of classes has to be greater than one; got {len(classes)} class: every sample is labelled "
         f"{classes.tolist()[0]!r}"
     )
-
-
-def class_weights(class_weight: Any, classes: NDArray[Any], y: NDArray[Any]) -> Array:
-    """Return one weight per class for a `class_weight` parameter."""
-    if class_weight is None:
-        return np.ones(len(classes))
-    return compute_class_weight(class_weight, classes=classes, y=y)
-
-
-def check_known_labels(y: NDArray[Any], classes: NDArray[Any]) -> None:
-    """Raise if y holds labels that `fit` was not given."""
-    if not np.isin(y, classes).all():
-        raise ValueError(f"y has labels that fit was not given; the classes are {classes.tolist()}")
 
 
 # ---- targets --------------------------------------------------------------------------------------------------------

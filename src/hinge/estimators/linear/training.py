@@ -23,12 +23,9 @@ from hinge.estimators.common.validation import (
     FLOATS,
     ClassificationData,
     TrainingData,
-    check_known_labels,
     class_labels,
-    class_weights,
     is_plain,
-    labels_of,
-    too_few_classes,
+    with_classes,
 )
 from hinge.estimators.linear.batch import report_end, solve_in_order, solve_in_parallel
 from hinge.kernels.samples import all_finite
@@ -79,15 +76,7 @@ def validate_linear_classification(
 ) -> ClassificationData:
     """Validate training data with class labels; see `validate_linear`."""
     data = validate_linear(estimator, X, y, sample_weight, class_labels, reset)
-    if reset:
-        classes = labels_of(data.y)
-        if len(classes) < 2:
-            raise too_few_classes(classes, y)
-        by_class = class_weights(estimator.class_weight, classes, data.y)
-    else:
-        classes, by_class = estimator.classes_, estimator.class_weight_
-        check_known_labels(data.y, classes)
-    return ClassificationData(data.X, data.y, data.weight, data.rows, classes, by_class)
+    return with_classes(data, y, estimator.class_weight, None if reset else estimator)
 
 
 def validate_samples(estimator: Any, X: Any, reset: bool) -> Any:
