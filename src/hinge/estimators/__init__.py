@@ -3,7 +3,8 @@
 from hinge.estimators.common.progress import PathProgress
 from hinge.estimators.incremental.classification import IncrementalSVC
 from hinge.estimators.incremental.regression import IncrementalSVR
-from hinge.estimators.kernel.classification import SVC, NuSVC
+from hinge.estimators.kernel.classification import SVC
+from hinge.estimators.kernel.nu_classification import NuSVC
 from hinge.estimators.kernel.one_class import OneClassSVM
 from hinge.estimators.kernel.regression import SVR, NuSVR
 from hinge.estimators.linear.classification import LinearSVC

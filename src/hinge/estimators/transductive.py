@@ -27,7 +27,7 @@ from hinge.estimators.common.validation import (
     validate_classification,
     validate_samples,
 )
-from hinge.estimators.kernel.one_vs_one import KernelClassifier, label_sign, pair_subproblems, store_pairs
+from hinge.estimators.kernel.classification import KernelClassifier, label_sign, pair_subproblems, store_pairs
 from hinge.formulations import CSVC
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, cache_bytes, make_kernel
 from hinge.model import Expansion

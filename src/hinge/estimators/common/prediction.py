@@ -10,7 +10,7 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.estimators.common.validation import FLOATS, as_rows, is_plain, n_rows, validate_samples
+from hinge.estimators.common.validation import FLOATS, as_rows, is_plain, validate_samples
 from hinge.kernels import FunctionKernel, Precomputed
 from hinge.problems import Array
 
@@ -59,27 +59,20 @@ def check_model(estimator: Any, n_functions: int) -> None:
 
     They may come from a file, and users can assign to them. Inconsistent shapes must not reach compiled code.
     """
-    if not _is_consistent(estimator, n_functions):
-        raise ValueError(f"The internal representation of {type(estimator).__name__} was altered")
-
-
-def _is_consistent(estimator: Any, n_functions: int) -> bool:
-    model, support = estimator.model_, estimator.support_
-    coefficients, intercept, vectors = model.coefficients, model.intercept, model.vectors
-    count = len(support)
-    if not (
+    model, support, vectors = estimator.model_, estimator.support_, estimator.model_.vectors
+    coefficients, intercept, count = model.coefficients, model.intercept, len(support)
+    consistent = (
         np.shape(coefficients) == (count, n_functions)
         and np.shape(intercept) == (n_functions,)
         and coefficients.dtype == intercept.dtype == np.float64
         and len(estimator.intercept_) == n_functions
         and int(estimator._n_support.sum()) == count
         and support.dtype.kind == "i"
-    ):
-        return False
-    if count and (int(support.min()) < 0 or int(support.max()) >= estimator.shape_fit_[0]):
-        return False
-    if isinstance(model.kernel, Precomputed):
-        return True
-    if not (n_rows(vectors) == n_rows(estimator.support_vectors_) == count):
-        return False
-    return np.ndim(vectors) != 2 or bool(vectors.shape[1] == estimator.n_features_in_)
+        and (count == 0 or (int(support.min()) >= 0 and int(support.max()) < estimator.shape_fit_[0]))
+    )
+    if consistent and not isinstance(model.kernel, Precomputed):
+        shape = np.shape(vectors)
+        consistent = shape[:1] == np.shape(estimator.support_vectors_)[:1] == (count,)
+        consistent = consistent and (len(shape) != 2 or shape[1] == estimator.n_features_in_)
+    if not consistent:
+        raise ValueError(f"The internal representation of {type(estimator).__name__} was altered")

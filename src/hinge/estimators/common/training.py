@@ -20,16 +20,18 @@ from numpy.typing import NDArray
 from hinge.control import RunControl
 from hinge.estimators.common.progress import ProgressLine
 from hinge.estimators.common.report import FitReport
-from hinge.estimators.common.validation import TrainingData
+from hinge.estimators.common.validation import TrainingData, check_parameters
 from hinge.estimators.common.warm_start import initial_points, remember_solutions
-from hinge.estimators.low_rank.growing_basis import Round
+from hinge.estimators.low_rank.growing_basis import Round, replacement
 from hinge.estimators.low_rank.reduced_model import LowRankReport, approximation_of, true_certificates
 from hinge.formulations import Formulation
 from hinge.kernels import GramAccess, Kernel, Precomputed, make_kernel, open_access
+from hinge.losses import Form, Loss, loss_names, losses_of, make_loss
 from hinge.lowrank import LowRankAccess
 from hinge.model import Expansion, KernelModel
 from hinge.problems import Array, Certificate, History, Problem, Solution, Status, certify_all
 from hinge.solvers import Solver, choose
+from hinge.validation import check_choice
 
 #: ν-classification multiplies its tolerance by the margin ρ, because the function is divided by ρ. It stops at
 #: MIN_REFINED_TOL. A margin that is below the tolerance is computed again with a much smaller one, at least
@@ -90,7 +92,18 @@ class Settings:
     def of(
         cls, estimator: Any, solver: Any = None, access: Callable[..., Any] = open_access
     ) -> Settings:
-        """Build the kernel and the solver from the parameters of the estimator, which are valid."""
+        """Check the parameters of the estimator, and build its kernel and its solver.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Its `_rules` are the rules of its parameters.
+        solver : Solver, optional
+            By default the solver that the parameter `solver` selects.
+        access : callable
+            Opens access to the kernel matrix.
+        """
+        check_parameters(estimator, estimator._rules)
         threads = effective_n_jobs(estimator.n_jobs)
         if solver is None:
             solver = choose(
@@ -105,6 +118,29 @@ class Settings:
         own_cache = "cache_size" in solver.capabilities.options
         cache_size = solver.cache_size if own_cache else estimator.cache_size
         return cls(kernel, solver, threads, cache_size, access)
+
+
+def resolve_loss(estimator: Any, form: Form, default: str) -> Loss | None:
+    """Return the loss of an estimator from its name or object; None for the loss that has a formulation of its own.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its `loss` is a name or an object. Parameters of a named loss are parameters of the estimator.
+    form : {"margin", "residual"}
+    default : str
+        The loss with a formulation of its own.
+    """
+    loss = estimator.loss
+    if isinstance(loss, str):
+        if loss == default:
+            return None
+        check_choice("loss", loss, loss_names(form))
+    elif type(loss) is losses_of(form)[default]:
+        return None
+    if np.isinf(estimator.C):
+        raise ValueError(f"C=inf has no meaning for loss={loss!r}: use a finite C, or loss={default!r}")
+    return make_loss(loss, form, vars(estimator))
 
 
 @dataclass(frozen=True)
@@ -180,15 +216,16 @@ def _solve(
     if solver.capabilities.factor == "unused":
         return _solve_round(access, subproblems, solver, starts, control)
     first, *larger = solver.stages()
-    found = _solve_round(first.approximate(access, control), subproblems, solver, starts, control)
+    factor = first.approximate(access, control)
+    found = replace(_solve_round(factor, subproblems, solver, starts, control), basis=replacement(factor))
     for stage in larger:
         if found.basis is None or not found.is_solved():
             break
-        following = control.unless_interrupted(partial(stage.approximate, access, control))
-        if following is None:
+        factor = control.unless_interrupted(partial(stage.approximate, access, control))
+        if factor is None:
             return found.ended(Status.INTERRUPTED, control.interrupt)
-        better = _solve_round(following, subproblems, solver, found.solutions, control)
-        found, improved = better.after(found, stage.tol)
+        following = _solve_round(factor, subproblems, solver, found.solutions, control)
+        found, improved = replace(following, basis=replacement(factor)).after(found, stage.tol)
         if not improved:
             break
     return found
@@ -209,7 +246,7 @@ def _solve_round(
             break
         if solution.status is Status.SOLVED and not solution.polished:
             solutions[k] = _refine(problems[k], subproblems[k].formulation, solution, solver, control)
-    return Round(access, problems, solutions)
+    return Round(problems, solutions)
 
 
 def _refine(

@@ -15,13 +15,8 @@ from hinge.estimators.common.report import rollback, store_status
 from hinge.estimators.common.training import Subproblem, store_expansion
 from hinge.estimators.common.validation import ClassificationData, Rule, TrainingData, class_labels, take
 from hinge.estimators.incremental.updates import INCREMENTAL_RULES, IncrementalEstimator, as_groups
-from hinge.estimators.kernel.one_vs_one import (
-    CLASSIFIER_RULES,
-    KernelClassifier,
-    class_values,
-    pair_subproblems,
-    store_pairs,
-)
+from hinge.estimators.kernel.classification import CLASSIFIER_RULES, KernelClassifier, pair_subproblems, store_pairs
+from hinge.estimators.kernel.one_vs_one import class_values
 from hinge.formulations import CSVC
 from hinge.kernels import Kernel, expand
 from hinge.model import Expansion

@@ -22,11 +22,9 @@ from hinge.estimators.common.validation import Rule, TrainingData, check_paramet
 from hinge.estimators.common.warm_start import SharedWarmStarts, WarmStart, share_warm_starts
 from hinge.estimators.low_rank.reduced_model import certify_reduced_model, function_values
 from hinge.kernels import DirectAccess, Kernel, Linear, Precomputed
-from hinge.losses import Form, Loss, loss_names, losses_of, make_loss
 from hinge.model import Expansion, KernelModel
 from hinge.problems import Array, Certificate, certify, combine
 from hinge.solvers import Explanation, decide
-from hinge.validation import check_choice
 
 
 class KernelEstimator(BaseEstimator):
@@ -107,7 +105,6 @@ class DualEstimator(KernelEstimator):
 
     def _settings(self) -> Settings:
         """Check the parameters, and build the kernel and the solver from them."""
-        self._check_parameters()
         return Settings.of(self)
 
     # ---- what differs between the estimators --------------------------------------------------------------------
@@ -192,26 +189,3 @@ class DualEstimator(KernelEstimator):
         access = settings.open_access(kernel, data.X, cache_size=settings.cache_size, threads=settings.threads)
         problems = [subproblem.build(access) for subproblem in unfitted._subproblems(data)]
         return decide(settings.solver, problems, bool(self.warm_start and self._last_solution is not None))
-
-
-def resolve_loss(estimator: Any, form: Form, default: str) -> Loss | None:
-    """Return the loss of an estimator from its name or object; None for the loss that has a formulation of its own.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Its `loss` is a name or an object. Parameters of a named loss are parameters of the estimator.
-    form : {"margin", "residual"}
-    default : str
-        The loss with a formulation of its own.
-    """
-    loss = estimator.loss
-    if isinstance(loss, str):
-        if loss == default:
-            return None
-        check_choice("loss", loss, loss_names(form))
-    elif type(loss) is losses_of(form)[default]:
-        return None
-    if np.isinf(estimator.C):
-        raise ValueError(f"C=inf has no meaning for loss={loss!r}: use a finite C, or loss={default!r}")
-    return make_loss(loss, form, vars(estimator))

@@ -1,42 +1,201 @@
-"""`SVC` and `NuSVC`."""
+"""Kernel classifiers, and `SVC`.
+
+An estimator with k classes has a subproblem for each of the k(k − 1)/2 pairs of classes, whose first class is positive.
+With two classes the decision function is minus the function of the subproblem, so that positive values mean
+``classes_[1]``: the label sign is −1.
+"""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from hinge.control import RunControl
+from hinge.estimators.common.prediction import decision_values
 from hinge.estimators.common.report import rollback
-from hinge.estimators.common.training import Subproblem, Trained, check_bounded, train
+from hinge.estimators.common.training import (
+    Settings,
+    Subproblem,
+    Trained,
+    check_bounded,
+    resolve_loss,
+    store_expansion,
+    train,
+)
 from hinge.estimators.common.validation import (
     KERNEL_RULES,
     LIMIT_RULES,
     SOLVER_RULES,
     Choice,
     ClassificationData,
+    ClassWeight,
     Flag,
     Number,
     Rule,
+    TrainingData,
     row_index,
     validate_classification,
 )
-from hinge.estimators.kernel.base import resolve_loss
-from hinge.estimators.kernel.one_vs_one import (
-    CLASSIFIER_RULES,
-    KernelClassifier,
-    class_pairs,
-    pair_subproblems,
-    store_one_vs_one,
-)
-from hinge.formulations import BALANCES, CSVC, ConvexLoss, equivalent_C, equivalent_nu
-from hinge.formulations import NuSVC as NuSVCFormulation
+from hinge.estimators.kernel.base import DualEstimator
+from hinge.estimators.kernel.one_vs_one import class_pairs, class_values, libsvm_layout, votes
+from hinge.estimators.low_rank.reduced_model import basis_coefficients
+from hinge.formulations import CSVC, ConvexLoss, Formulation, equivalent_nu
 from hinge.kernels import Kernel
-from hinge.problems import Status
+from hinge.lowrank import LowRankAccess
+from hinge.model import Expansion
+from hinge.problems import Array
+
+CLASSIFIER_RULES: dict[str, Rule] = {
+    "decision_function_shape": Choice(("ovr", "ovo")),
+    "break_ties": Flag(),
+    "class_weight": ClassWeight(),
+}
+
+
+def pair_subproblems(
+    data: ClassificationData, cost: Array, formulation: Callable[[Array, Array], Formulation]
+) -> list[Subproblem]:
+    """The subproblem of every pair of classes; with two classes, of all samples in their order.
+
+    Parameters
+    ----------
+    data : ClassificationData
+    cost : ndarray
+        One value per sample.
+    formulation : callable
+        (signs of the samples, their costs) → formulation.
+    """
+    if len(data.classes) == 2:
+        return [Subproblem(None, formulation(np.where(data.y == data.classes[0], 1.0, -1.0), cost))]
+    return [Subproblem(rows, formulation(sign, cost[rows])) for rows, sign in class_pairs(data.y, data.classes)]
+
+
+def label_sign(classes: NDArray[Any]) -> float:
+    """−1 for two classes, whose decision function is minus the function of the subproblem; 1 otherwise."""
+    return -1.0 if len(classes) == 2 else 1.0
+
+
+def store_classifier(estimator: Any, data: ClassificationData, trained: Trained) -> None:
+    """Set the fitted attributes of a trained classifier."""
+    rows, classes = [subproblem.rows for subproblem in trained.subproblems], data.classes
+    if trained.basis is None:
+        store_pairs(estimator, data, classes, trained.kernel, rows, trained.expansions)
+        vars(estimator).pop("approximation_", None)
+    else:
+        store_basis_pairs(estimator, data, classes, trained.kernel, rows, trained.expansions, trained.basis)
+        estimator.approximation_ = trained.approximation
+
+
+def store_pairs(
+    estimator: Any,
+    data: TrainingData,
+    classes: NDArray[Any],
+    kernel: Kernel,
+    rows: Sequence[NDArray[np.intp] | None],
+    expansions: Sequence[Expansion],
+) -> None:
+    """Set the fitted attributes from the function of every pair of classes; support vectors are ordered by class."""
+    sign = label_sign(classes)
+    if len(classes) == 2:
+        beta = expansions[0].coefficients
+        inside = np.flatnonzero(beta)
+        first = data.y[inside] == classes[0]
+        support = np.concatenate([inside[first], inside[~first]])
+        n_first = int(np.count_nonzero(first))
+        counts = [n_first, len(inside) - n_first]
+        coefficients = sign * beta[support][:, None]
+        layout = coefficients.T.copy()
+    else:
+        support, counts, coefficients, layout = libsvm_layout(data, classes, rows, expansions)
+    intercept, margins = np.array([(expansion.intercept, expansion.margin) for expansion in expansions]).T
+    store_expansion(estimator, data, kernel, support, counts, coefficients, sign * intercept, layout)
+    estimator._margins = margins.copy()
+    vars(estimator).pop("_dual_points", None)
+
+
+def store_basis_pairs(
+    estimator: Any,
+    data: TrainingData,
+    classes: NDArray[Any],
+    kernel: Kernel,
+    rows: Sequence[NDArray[np.intp] | None],
+    expansions: Sequence[Expansion],
+    basis: LowRankAccess,
+) -> None:
+    """Set the fitted attributes if the functions are expansions in the basis of a factor LLᵀ.
+
+    All pairs share the basis functions: `dual_coef_` has one row per pair.
+    """
+    sign = label_sign(classes)
+    labels = np.searchsorted(classes, data.y[basis.origin.basis])
+    order = np.argsort(labels, kind="stable")
+    coefficients = sign * basis_coefficients(basis, rows, expansions)[order]
+    intercept = sign * np.array([expansion.intercept for expansion in expansions])
+    counts = np.bincount(labels, minlength=len(classes))
+    layout = np.ascontiguousarray(coefficients.T)
+    store_expansion(estimator, data, kernel, basis.origin.basis[order], counts, coefficients, intercept, layout)
+    estimator._margins = np.array([expansion.margin for expansion in expansions])
+    estimator._dual_points = [expansion.coefficients for expansion in expansions]
+
+
+class KernelClassifier(ClassifierMixin, DualEstimator):
+    """Base class of the one-vs-one classifiers: a binary subproblem for every pair of classes."""
+
+    classes_: NDArray[Any]
+    class_weight_: Array
+    _margins: Array
+
+    def _validate(
+        self, X: Any, y: Any, sample_weight: Any, kernel: Kernel, reset: bool = True
+    ) -> ClassificationData:
+        return validate_classification(self, X, y, sample_weight, kernel, self.class_weight, reset)
+
+    def _expansions(self, data: TrainingData, subproblems: Sequence[Subproblem]) -> list[Expansion]:
+        sign = self._label_sign()
+        if self._dual_points is None:
+            beta = np.zeros((data.n, len(subproblems)))
+            beta[np.searchsorted(data.rows, self.support_)] = sign * self.model_.coefficients
+            parts = [beta[row_index(subproblem.rows), k] for k, subproblem in enumerate(subproblems)]
+        else:
+            parts = self._dual_points
+        values = zip(parts, sign * self.intercept_, self._margins, strict=True)
+        return [Expansion(part, float(intercept), float(margin)) for part, intercept, margin in values]
+
+    def _label_sign(self) -> float:
+        return label_sign(self.classes_)
+
+    def _n_functions(self) -> int:
+        return len(self.classes_) * (len(self.classes_) - 1) // 2
+
+    def decision_function(self, X: Any) -> Array:
+        """Decision values: positive values mean ``classes_[1]`` with two classes.
+
+        With more classes, one column per class (``decision_function_shape="ovr"``: votes and a confidence below ½) or
+        one per pair of classes ("ovo", positive for the first of the pair).
+        """
+        check_is_fitted(self)
+        values = decision_values(self, X, self._n_functions())
+        if len(self.classes_) == 2:
+            return values.ravel()
+        return class_values(values, self.classes_) if self.decision_function_shape == "ovr" else values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of each row: the class with most votes, ties to the first (by confidence with ``break_ties``)."""
+        if "classes_" not in vars(self):
+            check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        n_classes = len(self.classes_)
+        values = decision_values(self, X, n_classes * (n_classes - 1) // 2)
+        if n_classes == 2:
+            return self.classes_[(values.ravel() > 0).astype(np.intp)]
+        by_class = class_values(values, self.classes_) if self.break_ties else votes(values, n_classes)
+        return self.classes_[np.argmax(by_class, axis=1)]
 
 
 class SVC(KernelClassifier):
@@ -185,14 +344,14 @@ class SVC(KernelClassifier):
         -------
         self
         """
-        settings = self._settings()
+        settings = Settings.of(self)
         control = RunControl(self.max_time)
         with control.capture_signals(), rollback(self):
             data = validate_classification(self, X, y, sample_weight, settings.kernel, self.class_weight)
             self.classes_, self.class_weight_ = data.classes, data.class_weight
             trained = train(self, data, self._subproblems(data), settings, control)
             check_bounded(trained.report.status, self.C)
-            store_one_vs_one(self, data, trained)
+            store_classifier(self, data, trained)
             self._store_equivalent_nu(trained)
             trained.report.store(self, n_iter=np.array(trained.report.iterations, dtype=np.int32))
         trained.report.conclude(self, settings.solver.max_iter)
@@ -206,180 +365,11 @@ class SVC(KernelClassifier):
 
     def _store_equivalent_nu(self, trained: Trained) -> None:
         """Set `equivalent_nu_` for the hinge loss with an intercept."""
-        formulations: list[Any] = [subproblem.formulation for subproblem in trained.subproblems]
-        if self.fit_intercept and all(isinstance(each, CSVC) for each in formulations):
-            pairs = zip(trained.expansions, formulations, strict=True)
-            self.equivalent_nu_ = np.array([equivalent_nu(np.abs(e.coefficients), f.cost) for e, f in pairs])
+        values = []
+        for subproblem, expansion in zip(trained.subproblems, trained.expansions, strict=True):
+            if isinstance(subproblem.formulation, CSVC) and self.fit_intercept:
+                values.append(equivalent_nu(np.abs(expansion.coefficients), subproblem.formulation.cost))
+        if values:
+            self.equivalent_nu_ = np.array(values)
         else:
             self.__dict__.pop("equivalent_nu_", None)
-
-
-class NuSVC(KernelClassifier):
-    """ν-support vector classification: ν bounds the share of margin errors from above, of support vectors from below.
-
-    Parameters
-    ----------
-    nu : float in (0, 1], default=0.5
-        With classes of unequal size the largest admissible value is 2 min(m₊, m₋) / m; a larger one is refused before
-        any kernel is computed.
-    balance : {None, "class", "min"}, default=None
-        "class" weighs both classes of a pair alike, "min" raises all costs to those of the smaller class; with either,
-        every ν up to 1 is admissible (ν tutorial §8).
-
-    class_weight : dict or "balanced", optional
-        ν fixes C = 1/ρ without them; then the class weights multiply this C, as in `SVC`.  (As bounds of the ν-dual
-        they would change the admissible ν instead of the boundary.)
-
-    Attributes
-    ----------
-    margin_ : ndarray
-        ρ of every pair; coefficients and intercept are divided by it, as in LIBSVM.
-    equivalent_C_ : ndarray
-        The C for which `SVC` gives the same function, one per pair; with ``balance="class"`` together with
-        ``class_weight="balanced"``.
-
-    Notes
-    -----
-    Where ρ is not positive, ν is below the smallest admissible value for this kernel: the optimal function is constant,
-    and a warning says so.  All other parameters and attributes are those of `SVC`.
-    """
-
-    _rules: ClassVar[Mapping[str, Rule]] = {
-        "nu": Number(0.0, 1.0, open_low=True),
-        "balance": Choice(BALANCES),
-        **LIMIT_RULES,
-        **KERNEL_RULES,
-        **SOLVER_RULES,
-        **CLASSIFIER_RULES,
-    }
-
-    def __init__(
-        self,
-        *,
-        nu=0.5,
-        kernel="rbf",
-        degree=3,
-        gamma="scale",
-        coef0=0.0,
-        solver="auto",
-        shrinking=True,
-        tol=1e-3,
-        max_iter=-1,
-        max_time=None,
-        cache_size="auto",
-        class_weight=None,
-        decision_function_shape="ovr",
-        break_ties=False,
-        warm_start=False,
-        n_jobs=None,
-        verbose=False,
-        random_state=None,
-        balance=None,
-    ):
-        self.nu = nu
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.solver = solver
-        self.shrinking = shrinking
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
-        self.balance = balance
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on X with labels y.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-            float32 and float64 arrays and CSR matrices are used as they are, without a copy. Kernel values for
-            ``kernel="precomputed"``.
-        y : array-like of shape (n_samples,)
-            Labels of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Multiplies the cost of each sample; zero leaves it out.
-
-        Returns
-        -------
-        self
-        """
-        settings = self._settings()
-        control = RunControl(self.max_time)
-        with control.capture_signals(), rollback(self):
-            data = self._validate(X, y, sample_weight, settings.kernel)
-            self.classes_, self.class_weight_ = data.classes, data.class_weight
-            trained = train(self, data, self._subproblems(data), settings, control)
-            self._store_margins(trained)
-            if self._is_reweighted() and trained.report.error is None:
-                reweighted = partial(train, self, data, self._trained_subproblems(data), settings, control)
-                trained = _second_stage(trained, control.unless_interrupted(reweighted), control)
-            store_one_vs_one(self, data, trained)
-            trained.report.store(self, n_iter=np.array(trained.report.iterations, dtype=np.int32))
-        self._warn_if_constant()
-        trained.report.conclude(self, settings.solver.max_iter)
-        return self
-
-    def _validate(
-        self, X: Any, y: Any, sample_weight: Any, kernel: Kernel, reset: bool = True
-    ) -> ClassificationData:
-        infeasible = "specified nu is infeasible: "
-        return validate_classification(self, X, y, sample_weight, kernel, self.class_weight, reset, infeasible)
-
-    def _subproblems(self, data: ClassificationData) -> list[Subproblem]:
-        nu, balance = float(self.nu), self.balance
-        return pair_subproblems(data, data.weight, lambda sign, weight: NuSVCFormulation(sign, weight, nu, balance))
-
-    def _store_margins(self, trained: Trained) -> None:
-        """Set `margin_` and `equivalent_C_`."""
-        self.margin_ = np.array([expansion.margin for expansion in trained.expansions])
-        formulations: list[Any] = [subproblem.formulation for subproblem in trained.subproblems]
-        # balance="min" multiplies all costs by the same factor
-        factors = [float(f.upper[0] / f.weight[0]) if self.balance == "min" else 1.0 for f in formulations]
-        self.equivalent_C_ = np.array([f * equivalent_C(rho) for f, rho in zip(factors, self.margin_, strict=True)])
-
-    def _is_reweighted(self) -> bool:
-        """Whether class weights multiply the costs of the equivalent C-classification in a second stage."""
-        return self.class_weight is not None and not np.any(self.margin_ <= 0)
-
-    def _trained_subproblems(self, data: ClassificationData) -> list[Subproblem]:
-        """With class weights: the equivalent C-classification, with its costs multiplied by the class weights."""
-        subproblems = self._subproblems(data)
-        if not self._is_reweighted():
-            return subproblems
-        weights = data.class_weight[np.searchsorted(data.classes, data.y)]
-        signs = [sign for _, sign in class_pairs(data.y, data.classes)]
-        return [
-            Subproblem(each.rows, CSVC(sign, each.formulation.upper * weights[row_index(each.rows)] / rho))
-            for each, sign, rho in zip(subproblems, signs, self.margin_, strict=True)
-        ]
-
-    def _warn_if_constant(self) -> None:
-        if np.any(self.margin_ <= 0) and self.status_ is Status.SOLVED:
-            warnings.warn(
-                f"nu={self.nu:g} is not above the smallest admissible value for this kernel (the margin is "
-                f"{self.margin_.min():.2g}): the optimal decision function is constant. Use a larger nu or a richer "
-                "kernel.",
-                stacklevel=3,
-            )
-
-
-def _second_stage(first: Trained, second: Trained | None, control: RunControl) -> Trained:
-    """The second of two stages of training, with the status and the iterations of both.
-
-    If an interrupt came before the second stage began to solve, the result of the first one is kept.
-    """
-    if second is None:
-        return replace(first, report=first.report.interrupted(control.interrupt))
-    iterations = [a + b for a, b in zip(first.report.iterations, second.report.iterations, strict=True)]
-    status = max(first.report.status, second.report.status)
-    return replace(second, report=replace(second.report, status=status, iterations=iterations))

@@ -12,7 +12,7 @@ from sklearn.base import OutlierMixin
 from hinge.control import RunControl
 from hinge.estimators.common.prediction import decision_values
 from hinge.estimators.common.report import rollback
-from hinge.estimators.common.training import Subproblem, train
+from hinge.estimators.common.training import Settings, Subproblem, train
 from hinge.estimators.common.validation import (
     KERNEL_RULES,
     LIMIT_RULES,
@@ -104,7 +104,7 @@ class OneClassSVM(OutlierMixin, SingleFunctionEstimator):
         -------
         self
         """
-        settings = self._settings()
+        settings = Settings.of(self)
         control = RunControl(self.max_time)
         with control.capture_signals(), rollback(self):
             data = self._validate(X, y, sample_weight, settings.kernel)

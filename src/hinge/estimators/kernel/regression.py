@@ -12,7 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 from hinge.control import RunControl
 from hinge.estimators.common.prediction import decision_values, prediction_samples
 from hinge.estimators.common.report import rollback
-from hinge.estimators.common.training import Subproblem, Trained, check_bounded, store_expansion, train
+from hinge.estimators.common.training import (
+    Settings,
+    Subproblem,
+    Trained,
+    check_bounded,
+    resolve_loss,
+    store_expansion,
+    train,
+)
 from hinge.estimators.common.validation import (
     KERNEL_RULES,
     LIMIT_RULES,
@@ -26,7 +34,7 @@ from hinge.estimators.common.validation import (
     real_targets,
     validate_training_data,
 )
-from hinge.estimators.kernel.base import DualEstimator, resolve_loss
+from hinge.estimators.kernel.base import DualEstimator
 from hinge.estimators.low_rank.reduced_model import basis_coefficients
 from hinge.formulations import SVR as SVRFormulation
 from hinge.formulations import ConvexLoss
@@ -201,7 +209,7 @@ class SVR(KernelRegressor):
         -------
         self
         """
-        settings = self._settings()
+        settings = Settings.of(self)
         control = RunControl(self.max_time)
         with control.capture_signals(), rollback(self):
             data = validate_training_data(self, X, y, sample_weight, settings.kernel, real_targets)
@@ -315,7 +323,7 @@ class NuSVR(KernelRegressor):
         -------
         self
         """
-        settings = self._settings()
+        settings = Settings.of(self)
         control = RunControl(self.max_time)
         with control.capture_signals(), rollback(self):
             data = validate_training_data(self, X, y, sample_weight, settings.kernel, real_targets)

@@ -11,17 +11,11 @@ from hinge.problems import Problem, Solution, Status, certify
 
 @dataclass(frozen=True)
 class Round:
-    """The problems of all subproblems with one kernel access, and their solutions."""
+    """The problems of all subproblems, and their solutions."""
 
-    access: Any
     problems: list[Problem]
     solutions: list[Solution]
-
-    @property
-    def basis(self) -> LowRankAccess | None:
-        """The factor LLᵀ that replaces the kernel matrix; None if the access is exact."""
-        access = self.access
-        return access if isinstance(access, LowRankAccess) and not access.origin.exact else None
+    basis: LowRankAccess | None = None  # the factor LLᵀ that replaces the kernel matrix, if there is one
 
     def is_solved(self) -> bool:
         """Whether all solutions reached the tolerance."""
@@ -48,6 +42,11 @@ class Round:
         joined = replace(self, solutions=[_joined(before, now) for before, now in pairs])
         before = previous.risk()
         return joined, before - joined.risk() > tol * abs(before)
+
+
+def replacement(access: Any) -> LowRankAccess | None:
+    """The factor LLᵀ behind the access; None if the access is to the kernel matrix itself."""
+    return access if isinstance(access, LowRankAccess) and not access.origin.exact else None
 
 
 def _joined(before: Solution, now: Solution) -> Solution:
