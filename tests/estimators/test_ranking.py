@@ -243,7 +243,7 @@ def test_invalid_input_is_named():
     estimator = hinge.RankingSVM()
     cases = [
         (dict(qid=np.arange(60)), "none of the 60 queries has two samples"),
-        (dict(y=np.ones(60)), "nothing to learn from"),
+        (dict(y=np.ones(60)), "there are no pairs"),
         (dict(qid=qid[:-1]), r"qid has shape \(59,\)"),
         (dict(qid=np.where(qid == 1, np.nan, qid)), "qid contains NaN"),
         (dict(qid=np.array([None] * 60, dtype=object)), "qid contains missing"),
@@ -277,7 +277,7 @@ def test_invalid_input_is_named():
 
 
 def test_too_many_pairs_are_rejected(monkeypatch):
-    monkeypatch.setattr("hinge.ranking.queries.MOST_PAIRS", 100)
+    monkeypatch.setattr("hinge.ranking.queries.MAX_PAIRS", 100)
     X, grade, _ = queries()
     with pytest.raises(ValueError, match="pass qid"):
         hinge.RankingSVM().fit(X, grade)

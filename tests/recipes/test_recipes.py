@@ -116,7 +116,7 @@ def test_iterated_weights_end_at_a_fresh_fit_with_those_weights(tmp_path):
 
 def test_weights_that_do_not_settle_are_told():
     X, _, values = drifting(80)
-    with pytest.warns(ConvergenceWarning, match="have not settled after max_updates=1 updates"):
+    with pytest.warns(ConvergenceWarning, match="did not converge in max_updates=1 updates"):
         model = HeteroscedasticSVR(C=0.1, gamma=2.0, max_updates=1, weight_tol=1e-12).fit(X, values)
     assert model.certificate_.relative_gap < 1e-8
     constant = HeteroscedasticSVR().fit(X, np.zeros(80))  # no residual at all: nothing to weigh

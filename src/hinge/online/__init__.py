@@ -1,4 +1,4 @@
-"""Learning from streams: the stochastic kernel learners of LwK 10.6.3, and how to judge them while they learn."""
+"""Online learning: the stochastic kernel methods of LwK 10.6.3, and their prequential evaluation."""
 
 from hinge.online.learner import Learner, OnlineOptions, OnlineState
 from hinge.online.prequential import Prequential, prequential

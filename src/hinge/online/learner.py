@@ -1,4 +1,4 @@
-"""The online learner: samples and targets in, an expansion and a bound on what it has forgotten out."""
+"""Online learner: stochastic gradient descent in feature space with a budget of terms."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from hinge.model import KernelModel
 
 Array = NDArray[np.float64]
 
-#: Losses whose derivative is at most 1 in size.
+#: Losses with a derivative of at most 1 in absolute value, which the bound (10.130) requires.
 LIPSCHITZ = ("hinge", "perceptron", "nu_margin", "novelty", "epsilon_insensitive", "huber")
 
 
 @dataclass(frozen=True, kw_only=True)
 class OnlineOptions:
-    """What a learner is asked to do.  Λₜ = rate / t^power; `nu` below zero leaves the level where it is."""
+    """Options of a learner. The step is Λₜ = rate / t^power; a negative `nu` keeps the level fixed."""
 
     loss: str
     rate: float
@@ -35,13 +35,13 @@ class OnlineOptions:
     machines: int = 1
 
     def steps(self, t: Array) -> Array:
-        """Λ at the times t = 1, 2, ..."""
+        """Return Λ at the times t = 1, 2, ..."""
         return self.rate / t**self.power
 
 
 @dataclass(frozen=True)
 class OnlineState:
-    """All that a learner knows: from it another one goes on with the same bits."""
+    """State of a learner; a learner that is restored from it continues with identical results."""
 
     kernel: Kernel
     options: OnlineOptions
@@ -59,7 +59,7 @@ class OnlineState:
 
     @property
     def oldest_first(self) -> NDArray[np.intp]:
-        """Slots in the order in which their samples came."""
+        """Terms in the order in which they were added."""
         return np.roll(np.arange(len(self.norms)), -self.head)
 
 
@@ -69,7 +69,7 @@ class Learner:
     Parameters
     ----------
     kernel : Kernel
-        With its width fixed, and compiled: no Python function.
+        A compiled kernel with fixed parameters.
     options : OnlineOptions
     features : int
     """
@@ -78,8 +78,8 @@ class Learner:
         nodes = kernel.nodes()
         if nodes is None:
             raise ValueError(
-                f"kernel={kernel!r} is evaluated in Python; an online learner needs a kernel by name or an object of "
-                "hinge.kernels (they add and multiply)"
+                f"kernel={kernel!r} is a Python function; an online learner needs the name of a kernel or an object of "
+                "hinge.kernels (sums and products are supported)"
             )
         self.kernel, self.options, self.features = kernel, options, features
         self._native = _core.OnlineLearner(
@@ -89,18 +89,16 @@ class Learner:
 
     @classmethod
     def of(cls, state: OnlineState, features: int) -> Learner:
-        """A learner that goes on where another stopped; ValueError if the parts do not belong together."""
+        """Return a learner with the given state; a ValueError if the parts are inconsistent."""
         self = cls(state.kernel, state.options, features)
         self._restore(state)
         return self
 
-    # ---- learning ---------------------------------------------------------------------------------------------
-
     def learn(self, X: Any, target: Array) -> Array:
-        """Learn the rows of X in their order; returns what was said of each before it was learned, (n × machines).
+        """Learn the rows of X in their order; return the function values before each step, (n × functions).
 
-        A kernel value that overflows is a ValueError, a function that does a FloatingPointError; both leave the learner
-        as it was before the call.
+        Kernel values that overflow raise a ValueError, function values a FloatingPointError. Both leave the learner
+        unchanged.
         """
         n = X.shape[0]
         before = np.empty((n, self.options.machines))
@@ -110,64 +108,64 @@ class Learner:
             if state is not None:
                 self._native.restore(state)
             row = X[learned : learned + 1]
-            raise self._refusal(row.toarray() if sp.issparse(row) else row, f"at sample {learned} of {n}")
+            raise self._error(row.toarray() if sp.issparse(row) else row, f"at sample {learned} of {n}")
         return before
 
     def learn_one(self, x: Array, target: float) -> Any:
-        """Learn one sample; returns what was said of it before."""
+        """Learn one sample; return the function values before the step."""
         before = self._native.learn_one(x, target)
         if before is None:
-            raise self._refusal(x[None, :], "at this sample")
+            raise self._error(x[None, :], "at this sample")
         return before
 
     def decide_one(self, x: Array) -> Any:
-        """g(x): a number, or one per machine."""
+        """Return g(x): a number, or one per function."""
         return self._native.decide_one(x)
 
-    def _refusal(self, row: Array, where: str) -> ValueError | FloatingPointError:
-        """Why a sample could not be learned: its own kernel values, or what the function has become."""
+    def _error(self, row: Array, where: str) -> ValueError | FloatingPointError:
+        """Return the error for a sample that was not learned: kernel values or function values overflow."""
         with np.errstate(all="ignore"):
             values = self.kernel(np.asarray(row, dtype=np.float64), np.vstack([row, self.model().vectors]))
         if not np.isfinite(values).all():
             return ValueError(
                 f"a kernel value of {self.kernel!r} is not finite {where}: features of size "
-                f"{np.max(np.abs(row)):.3g} overflow. Scale the data (StandardScaler), or leave the sample out. "
-                "The model is as it was"
+                f"{np.max(np.abs(row)):.3g} overflow. Scale the data (StandardScaler), or omit the sample. The model "
+                "is unchanged"
             )
         return FloatingPointError(
-            f"the function grew beyond all bounds {where}: eta0={self.options.rate:g} is too large for these data. "
-            "Lower it, or scale the data (StandardScaler). The model is as it was"
+            f"the function diverges {where}: eta0={self.options.rate:g} is too large for these data. Use a smaller "
+            "one, or scale the data (StandardScaler). The model is unchanged"
         )
 
-    # ---- what is known ----------------------------------------------------------------------------------------
+    # ---- state ------------------------------------------------------------------------------------------------
 
     @property
     def seen(self) -> int:
-        """Samples learned."""
+        """Number of samples learned."""
         return int(self._native.seen)
 
     @property
     def terms(self) -> int:
-        """Terms of the expansion."""
+        """Number of terms of the expansion."""
         return int(self._native.terms)
 
     @property
     def offset(self) -> Array:
-        """b of every machine."""
+        """b of every function."""
         return np.array(self._native.summary().offset)
 
     @property
     def level(self) -> Array:
-        """ρ, ε or σ of every machine."""
+        """ρ, ε or σ of every function."""
         return np.array(self._native.summary().level)
 
     @property
     def beyond(self) -> NDArray[np.int64]:
-        """Samples that were beyond the level when they came, for every machine."""
+        """Number of samples beyond the level when they were learned, for every function."""
         return np.array(self._native.summary().beyond)
 
     def state(self) -> OnlineState:
-        """A copy of everything."""
+        """Return a copy of the state."""
         state = self._native.state()
         terms = len(state.norms)
         return OnlineState(
@@ -198,19 +196,19 @@ class Learner:
         self._native.restore(native)
 
     def model(self) -> KernelModel:
-        """The function as it is now, oldest term first."""
+        """Return the current functions, oldest term first."""
         state = self.state()
         order = state.oldest_first
         coefficients = np.ascontiguousarray(state.scale * state.coefficients[:, order].T)
         return KernelModel(self.kernel, state.vectors[order], coefficients, np.array(state.offset))
 
     def truncation_error(self) -> Array:
-        """A bound on ‖f − f_trunc‖ of each machine, from the terms that were dropped.            docs/math (409)"""
+        """Return a bound on ‖f − f_trunc‖ of each function, from the terms that were dropped.       docs/math (409)"""
         dropped = np.array(self._native.summary().dropped)
         return np.full_like(dropped, np.inf) if self.kernel.psd is False and dropped.any() else dropped
 
     def truncation_bound(self) -> float:
-        """The same before any sample is seen, but for the size of the kernel.       LwK (10.130), docs/math (410)"""
+        """Return the a priori bound on ‖f − f_trunc‖.                                 LwK (10.130), docs/math (410)"""
         options, seen = self.options, self.seen
         if not options.budget or seen <= options.budget:
             return 0.0

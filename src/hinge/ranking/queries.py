@@ -1,4 +1,4 @@
-"""Queries, relevance and the pairs they make: looked at once, at the door."""
+"""Validation of queries and relevance, and the pairs of samples that follow from them."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import column_or_1d
 
 from hinge.formulations import Ranking, pair_weights, preferences
 from hinge.kernels import available_bytes
 from hinge.problems import Array
+from hinge.validation import as_vector
 
-#: More pairs than this are refused, and more than memory is free for: every one of them takes about 120 bytes.
-MOST_PAIRS, PAIR_BYTES = 200_000_000, 120
+#: Largest number of pairs, and memory per pair: larger problems, or problems that do not fit into memory, are refused.
+MAX_PAIRS, BYTES_PER_PAIR = 200_000_000, 120
 
 
 def check_relevance(relevance: Any, name: str = "relevance") -> Array:
-    """Grades as finite numbers."""
+    """Return grades as a 1-D array of finite numbers."""
     if relevance is None:
         raise ValueError(
             f"ranking requires y to be passed, but the target y is None; {name} holds a grade for every sample"
         )
-    grades = column_or_1d(relevance, warn=True)
+    grades = as_vector(relevance, name)
     try:
         grades = grades.astype(np.float64)
     except (TypeError, ValueError) as error:
@@ -33,8 +33,8 @@ def check_relevance(relevance: Any, name: str = "relevance") -> Array:
     return grades
 
 
-def _missing(name: Any) -> bool:
-    """None, NaN, or pandas's NA, which does not even say whether it is itself."""
+def _is_missing(name: Any) -> bool:
+    """Whether a value is None, NaN or NA of pandas, whose comparison raises a TypeError."""
     try:
         return name is None or bool(name != name)
     except TypeError:
@@ -42,7 +42,7 @@ def _missing(name: Any) -> bool:
 
 
 def check_queries(qid: Any, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """(number of its query for every sample, the names of the queries, sorted); one query for all when qid is None."""
+    """Return (index of the query of every sample, sorted names of the queries); one query for all if qid is None."""
     if qid is None:
         return np.zeros(n, dtype=np.intp), np.zeros(1, dtype=np.intp)
     names = np.asarray(qid)
@@ -54,23 +54,23 @@ def check_queries(qid: Any, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
         raise ValueError("qid contains NaN or infinity; every sample belongs to a query")
     if names.dtype.kind in "mM" and np.isnat(names).any():
         raise ValueError("qid contains NaT; every sample belongs to a query")
-    if names.dtype == object and any(map(_missing, names)):
+    if names.dtype == object and any(map(_is_missing, names)):
         raise ValueError("qid contains missing values; every sample belongs to a query")
     try:
-        queries, number = np.unique(names, return_inverse=True)
+        queries, index = np.unique(names, return_inverse=True)
     except TypeError as error:
         raise ValueError(f"qid must hold numbers or strings that can be sorted: {error}") from None
-    return number.astype(np.intp), queries
+    return index.astype(np.intp), queries
 
 
 def check_query_weight(query_weight: Any, queries: NDArray[Any]) -> Array:
-    """One weight per query: from a mapping {query: weight}, or from as many numbers as there are queries, sorted."""
+    """Return one weight per query, from a mapping {query: weight} or from one number per query in sorted order."""
     if query_weight is None:
         return np.ones(len(queries))
     if isinstance(query_weight, Mapping):
-        absent = [q for q in queries.tolist() if q not in query_weight]
-        if absent:
-            raise ValueError(f"query_weight has no weight for query {absent[0]!r} (and {len(absent) - 1} more)")
+        missing = [q for q in queries.tolist() if q not in query_weight]
+        if missing:
+            raise ValueError(f"query_weight has no weight for query {missing[0]!r} (and {len(missing) - 1} others)")
         query_weight = [query_weight[q] for q in queries.tolist()]
     weight = np.asarray(query_weight, dtype=np.float64)
     if weight.shape != (len(queries),):
@@ -92,18 +92,18 @@ def make_pairs(
     query_weight: Array,
     squared: bool = False,
 ) -> Ranking:
-    """All preferences within queries with their costs C w_q wᵢ wⱼ (times 2^yᵢ − 2^yⱼ).   docs/math (430), (434)
+    """Return all pairs within queries with their costs C w_q wᵢ wⱼ (times 2^yᵢ − 2^yⱼ).   docs/math (430), (434)
 
-    Pairs whose cost is zero are left out.
+    Pairs with cost zero are omitted.
     """
     sizes = np.bincount(query).astype(np.float64)
-    most = min(MOST_PAIRS, available_bytes() // PAIR_BYTES)
-    if np.sum(sizes * (sizes - 1) / 2) > most:
-        count = _count(relevance, query)
-        if count > most:
+    max_pairs = min(MAX_PAIRS, available_bytes() // BYTES_PER_PAIR)
+    if np.sum(sizes * (sizes - 1) / 2) > max_pairs:
+        count = _count_pairs(relevance, query)
+        if count > max_pairs:
             raise ValueError(
-                f"these samples make {count:.3g} pairs, more than the {most:.3g} there is memory for; pass qid so that "
-                "only samples of one query are compared, or fewer samples"
+                f"the samples have {count:.3g} pairs, but there is memory for {max_pairs:.3g}; pass qid so that only "
+                "samples of one query are compared, or pass fewer samples"
             )
     first, second, starts = preferences(relevance, query)
     cost = C * pair_weights(relevance, first, second, weighting)
@@ -114,14 +114,14 @@ def make_pairs(
         first, second, cost = first[keep], second[keep], cost[keep]
     if len(first) == 0:
         raise ValueError(
-            f"there is nothing to learn from: none of the {len(sizes)} queries has two samples of different relevance "
-            "(and positive weight). Queries with one sample or one grade hold no preference; check qid and relevance"
+            f"there are no pairs: none of the {len(sizes)} queries has two samples of different relevance (and "
+            "positive weight). Queries with one sample or one grade define no preference; check qid and relevance"
         )
     return Ranking(first, second, starts, cost, len(relevance), squared)
 
 
-def _count(relevance: Array, query: NDArray[np.intp]) -> float:
-    """Number of pairs, without making them."""
+def _count_pairs(relevance: Array, query: NDArray[np.intp]) -> float:
+    """Return the number of pairs without constructing them."""
     total = 0.0
     order = np.argsort(query, kind="stable")
     for members in np.split(order, np.flatnonzero(np.diff(query[order])) + 1):

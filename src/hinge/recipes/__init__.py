@@ -1,4 +1,4 @@
-"""What changing weights are good for: series that drift, noise that varies, inputs that shift.  Karasuyama ch. 4"""
+"""Applications of sample weights: time series, heteroscedastic noise, covariate shift.  Karasuyama ch. 4"""
 
 from hinge.recipes.covariate_shift import CovariateShift, covariate_shift_path
 from hinge.recipes.density_ratio import DensityRatio, density_ratio

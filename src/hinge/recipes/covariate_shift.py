@@ -1,4 +1,4 @@
-"""Training on some inputs, meeting others: from equal weights to importance weights.    Karasuyama 4.4.3, (427)"""
+"""Covariate shift: a path from equal weights to importance weights.    Karasuyama 4.4.3, (427)"""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from hinge.recipes.density_ratio import DensityRatio, density_ratio
 
 @dataclass(frozen=True)
 class CovariateShift:
-    """The path from equal weights (θ = 0) to importance weights (θ = 1), and the ratio that they come from.
+    """Path from equal weights (θ = 0) to importance weights (θ = 1), and the density ratio that defines them.
 
     Attributes
     ----------
     path : SolutionPath
-        Over θ; exact everywhere.
+        Over θ.
     ratio : DensityRatio
     weights : ndarray
         Importance weights of the training samples, with mean 1.
@@ -31,28 +31,28 @@ class CovariateShift:
     weights: Array
 
     def validation_error(self, X: Any, y: Any, *, weighted: bool = True) -> StepFunction | PiecewiseQuadratic:
-        """The error on other data as an exact function of θ.
+        """Return the error on other data as an exact function of θ.
 
-        `weighted`: the data are like the training data, so that their importance weights stand for the targets. False:
-        they are like the targets.
+        `weighted`: whether the data have the distribution of the training data and are weighted by their importance
+        weights. False if they have the target distribution.
         """
         return self.path.validation_error(X, y, self.ratio(X) + 1e-12 if weighted else None)
 
     def best(self, X: Any, y: Any, *, weighted: bool = True) -> Best:
-        """The exact minimiser of the validation error: (low, high, error), and `theta`: how far to go."""
+        """Return the exact minimizer of the validation error: (low, high, error), and `theta` inside the interval."""
         return self.validation_error(X, y, weighted=weighted).best()
 
     def model(self, theta: float) -> Any:
-        """The machine at θ."""
+        """Return the model at θ."""
         return self.path.model(theta)
 
     def _check_loaded(self) -> None:
-        """The parts belong together (they may come from a file)."""
+        """Raise if the parts of a loaded object are inconsistent."""
         self.path._check_loaded()
         self.ratio._check_loaded()
         n, d = self.path.X.shape
         if self.weights.shape != (n,) or self.weights.dtype != np.float64 or self.ratio.centers.shape[1] != d:
-            raise ValueError("the internal representation of the covariate shift was altered")
+            raise ValueError("the arrays of the covariate shift are inconsistent")
 
 
 def covariate_shift_path(
@@ -66,17 +66,18 @@ def covariate_shift_path(
     random_state: Any = 0,
     **options: Any,
 ) -> CovariateShift:
-    """Follow the solution while equal weights become importance weights.
+    """Compute the path from equal weights to importance weights.
 
-    Importance weights remove the bias of a shift and add variance; somewhere between is best. The whole way between is
-    followed here, so that a validation set can choose among all of it.
+    Importance weights remove the bias of a covariate shift but increase the variance. The best weights are often
+    between equal and importance weights. They can be selected with a validation set, because the path contains all
+    solutions.
 
     Parameters
     ----------
     X, y
         Training data with labels (or numbers, with ``task="regression"``).
     X_target : array-like
-        Inputs like those the machine will meet; no labels.
+        Inputs of the target distribution, without labels.
     C : float
     method, n_centers, random_state
         As in `density_ratio`.
@@ -92,7 +93,7 @@ def covariate_shift_path(
     mean = float(np.mean(importance))
     if not mean > 0:
         raise ValueError(
-            "no training sample is likely among the targets: X and X_target do not overlap, and weights cannot help"
+            "all importance weights are zero: X and X_target do not overlap, so that weights do not correct the shift"
         )
     weights = importance / mean
     return CovariateShift(weight_path(X, y, 1.0, weights, C=C, **options), ratio, weights)

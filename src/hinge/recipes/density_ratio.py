@@ -1,7 +1,7 @@
-"""How much likelier a sample is among the targets than among the training data, without estimating either density.
+"""Density ratio of target and training distribution, estimated without estimating the densities.  docs/math (423)-(426)
 
-docs/math (423)-(426): uLSIF (Kanamori, Hido and Sugiyama 2009) and KLIEP (Sugiyama et al. 2008), both with Gaussians
-at some of the targets, r(x) = Σₗ θₗ exp(−γ‖x − cₗ‖²), θ ≥ 0.
+The methods are uLSIF (Kanamori, Hido and Sugiyama 2009) and KLIEP (Sugiyama et al. 2008). Both use Gaussians centred at
+some of the target samples, r(x) = Σₗ θₗ exp(−γ‖x − cₗ‖²), θ ≥ 0.
 """
 
 from __future__ import annotations
@@ -18,14 +18,18 @@ from hinge.problems import Array
 from hinge.validation import check_choice, check_integer
 
 METHODS = ("ulsif", "kliep")
-#: Widths tried, as multiples of 1 / (2 · median squared distance); and λ of uLSIF.
+
+#: Values of γ in the cross-validation, as multiples of 1 / (2 · median squared distance), and of λ of uLSIF.
 WIDTHS = tuple(float(w) for w in np.geomspace(0.1, 30.0, 9))
 PENALTIES = tuple(float(p) for p in np.geomspace(1e-3, 10.0, 9))
 
 
+SMALLEST = 1e-300  # positive number in the place of zero before a logarithm or a division
+
+
 @dataclass(frozen=True)
 class DensityRatio:
-    """r(x) ≈ p_target(x) / p_train(x).
+    """Estimate r(x) ≈ p_target(x) / p_train(x).
 
     Attributes
     ----------
@@ -34,9 +38,9 @@ class DensityRatio:
     penalty : float
         λ of uLSIF; 0 for KLIEP.
     score : float
-        What cross-validation found: the smaller the better.
+        Cross-validated criterion; smaller is better.
     gap : float
-        How far the fit can be from its optimum at most: KLIEP (425); 0 for uLSIF, which is a linear system.
+        Bound on the distance of the criterion from its optimum for KLIEP (425); 0 for uLSIF, a linear system.
     """
 
     method: str
@@ -48,18 +52,18 @@ class DensityRatio:
     gap: float
 
     def __call__(self, X: Any) -> Array:
-        """The ratio at each row of X."""
+        """Return the ratio at each row of X."""
         X = check_array(X, dtype=np.float64, order="C")
         if X.shape[1] != self.centers.shape[1]:
             raise ValueError(f"X has {X.shape[1]} features, but the ratio was estimated with {self.centers.shape[1]}")
         return cross(RBF(self.gamma), X, self.centers) @ self.coefficients
 
     def _check_loaded(self) -> None:
-        """The arrays belong together (they may come from a file)."""
+        """Raise if the arrays of a loaded ratio are inconsistent."""
         centers, coefficients = self.centers, self.coefficients
-        whole = all(isinstance(a, np.ndarray) and a.dtype == np.float64 for a in (centers, coefficients))
+        are_arrays = all(isinstance(a, np.ndarray) and a.dtype == np.float64 for a in (centers, coefficients))
         if not (
-            whole
+            are_arrays
             and self.method in METHODS
             and centers.ndim == 2
             and coefficients.shape == (len(centers),)
@@ -67,7 +71,7 @@ class DensityRatio:
             and np.isfinite(coefficients).all()
             and 0 < self.gamma < np.inf
         ):
-            raise ValueError("the internal representation of the density ratio was altered")
+            raise ValueError("the arrays of the density ratio are inconsistent")
 
 
 def density_ratio(
@@ -78,15 +82,15 @@ def density_ratio(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        Samples like those a machine is trained on.
+        Samples of the training distribution.
     X_target : array-like of shape (n_targets, n_features)
-        Samples like those it will meet; no labels are needed.
+        Samples of the target distribution.
     method : {"ulsif", "kliep"}, default="ulsif"
-        Least squares in closed form; or maximum likelihood by expectation maximisation, with a proven gap.
+        Least squares in closed form; or maximum likelihood by expectation maximization, with a bound on its gap.
     n_centers : int, default=100
-        Gaussians at most, at randomly chosen targets.
+        Largest number of Gaussians, which are centred at randomly chosen target samples.
     cv : int, default=5
-        Folds of the cross-validation that chooses the width (and λ).
+        Folds of the cross-validation that selects γ (and λ).
     random_state : int or RandomState, default=0
 
     Returns
@@ -99,18 +103,19 @@ def density_ratio(
     X = check_array(X, dtype=np.float64, order="C")
     Z = check_array(X_target, dtype=np.float64, order="C", input_name="X_target", ensure_min_samples=0)
     if len(Z) == 0:
-        raise ValueError("X_target has no samples; pass inputs like those that the machine will meet")
+        raise ValueError("X_target has no samples; pass samples of the target distribution")
     if X.shape[1] != Z.shape[1]:
-        raise ValueError(f"X has {X.shape[1]} features and X_target {Z.shape[1]}; both need the same")
+        raise ValueError(f"X has {X.shape[1]} features and X_target {Z.shape[1]}; the numbers must be equal")
     if min(len(X), len(Z)) < cv:
         raise ValueError(f"cv={cv} folds need as many rows, but X has {len(X)} and X_target {len(Z)}; lower cv")
     random = check_random_state(random_state)
     centers = Z[random.permutation(len(Z))[:n_centers]]
     folds = [np.arange(len(part)) % cv for part in (X, Z)]
     folds = [random.permutation(fold) for fold in folds]
-    squared = -np.log(np.maximum(cross(RBF(1.0), _unit(centers), _unit(centers)), 1e-300))
-    typical = float(np.median(squared[squared > 0])) if np.any(squared > 0) else 1.0
-    unit = 1.0 / (2.0 * typical * _scale(centers) ** 2)
+    scaled = _scaled(centers)
+    distances = -np.log(np.maximum(cross(RBF(1.0), scaled, scaled), SMALLEST))  # squared
+    median = float(np.median(distances[distances > 0])) if np.any(distances > 0) else 1.0
+    unit = 1.0 / (2.0 * median * _spread(centers) ** 2)
     best: tuple[float, float, float] | None = None
     for width in WIDTHS:
         gamma = width * unit
@@ -125,48 +130,49 @@ def density_ratio(
     return DensityRatio(method, centers, coefficients, gamma, penalty, score, gap)
 
 
-def _scale(X: Array) -> float:
+def _spread(X: Array) -> float:
+    """Return the largest distance of a feature from its mean; 1 if all samples are equal."""
     spread = float(np.max(np.abs(X - X.mean(axis=0)), initial=0.0))
     return spread if spread > 0 else 1.0
 
 
-def _unit(X: Array) -> Array:
-    """Moved and scaled so that exp of minus a squared distance does not vanish."""
-    return np.ascontiguousarray((X - X.mean(axis=0)) / _scale(X))
+def _scaled(X: Array) -> Array:
+    """Return X centred and scaled so that exp(−‖x − z‖²) does not underflow."""
+    return np.ascontiguousarray((X - X.mean(axis=0)) / _spread(X))
 
 
 def _scores(
     method: str, train: Array, target: Array, folds: list[NDArray[Any]], cv: int
 ) -> list[tuple[float, float]]:
-    """(λ, mean criterion on the folds left out) for every λ."""
+    """Return (λ, mean criterion on the test folds) for every λ."""
     penalties = PENALTIES if method == "ulsif" else (0.0,)
     total = np.zeros(len(penalties))
     for k in range(cv):
-        seen, other = train[folds[0] != k], train[folds[0] == k]
-        near, far = target[folds[1] != k], target[folds[1] == k]
+        train_fit, train_test = train[folds[0] != k], train[folds[0] == k]
+        target_fit, target_test = target[folds[1] != k], target[folds[1] == k]
         if method == "ulsif":
-            for j, (theta, _) in enumerate(_least_squares(seen, near, penalties)):
-                total[j] += 0.5 * np.mean((other @ theta) ** 2) - np.mean(far @ theta)
+            for j, (theta, _) in enumerate(_least_squares(train_fit, target_fit, penalties)):
+                total[j] += 0.5 * np.mean((train_test @ theta) ** 2) - np.mean(target_test @ theta)
         else:
-            theta, _ = _likelihood(seen, near, steps=200)
-            total[0] -= np.mean(np.log(np.maximum(far @ theta, 1e-300)))
+            theta, _ = _likelihood(train_fit, target_fit, steps=200)
+            total[0] -= np.mean(np.log(np.maximum(target_test @ theta, SMALLEST)))
     return [(penalty, float(value / cv)) for penalty, value in zip(penalties, total, strict=True)]
 
 
 def _least_squares(train: Array, target: Array, penalties: Any) -> list[tuple[Array, float]]:
-    """θ = max(0, (H + λ)⁻¹h), H = mean φφᵀ over the training data, h = mean φ over the targets: (423)."""
+    """Return θ = max(0, (H + λ)⁻¹h), H = mean φφᵀ over the training data, h = mean φ over the targets: (423)."""
     values, vectors = np.linalg.eigh(train.T @ train / len(train))
     h = vectors.T @ target.mean(axis=0)
     return [(np.maximum(0.0, vectors @ (h / (np.maximum(values, 0.0) + p))), 0.0) for p in penalties]
 
 
 def _likelihood(train: Array, target: Array, steps: int = 2000, tol: float = 1e-4) -> tuple[Array, float]:
-    """The likeliest θ ≥ 0 with mean r = 1 over the training data, and a bound on what it lacks: (424), (425)."""
+    """Return the maximum likelihood θ ≥ 0 with mean r = 1 over the training data, and its gap: (424), (425)."""
     mean = train.mean(axis=0)
-    used = mean > max(1e-12 * float(mean.max()), 1e-300)
-    if not used.any():  # no training sample is near any target
+    used = mean > max(1e-12 * float(mean.max()), SMALLEST)
+    if not used.any():  # all kernel values underflow
         return np.zeros(len(mean)), np.inf
-    psi = np.maximum(target[:, used] / mean[used], 1e-300)
+    psi = np.maximum(target[:, used] / mean[used], SMALLEST)
     share = np.full(psi.shape[1], 1.0 / psi.shape[1])
     gap = np.inf
     for _ in range(steps):

@@ -1,4 +1,4 @@
-"""Noise that varies from place to place: weights that follow the residuals.     Karasuyama 4.5.1, docs/math (422)"""
+"""Heteroscedastic regression: sample weights computed from residuals.     Karasuyama 4.5.1, docs/math (422)"""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from hinge.validation import check_integer, check_number
 
 
 class HeteroscedasticSVR(IncrementalSVR):
-    """ε-support vector regression in which noisy samples count less.                                Karasuyama (4.30)
+    """ε-support vector regression with smaller weights for noisy samples.                            Karasuyama (4.30)
 
-    Trained with equal weights first; then Cᵢ = C σ̂/|eᵢ| from the residuals eᵢ, σ̂² their mean square, and the solution
-    follows the weights exactly; until the residuals stay where they are.
+    The first fit has equal weights. Then Cᵢ = C σ̂/|eᵢ| is computed from the residuals eᵢ, where σ̂² is their mean
+    square, and the exact solution is updated along a path of weights. This is repeated until the residuals converge.
 
     Parameters
     ----------
     C, epsilon, kernel, degree, gamma, coef0, cache_size, max_time, n_jobs
         As in `IncrementalSVR`.
     max_updates : int, default=50
-        Changes of the weights at most.
+        Largest number of updates of the weights.
     weight_tol : float, default=1e-3
-        The mean relative change of the residuals at which the weights have settled.
+        Mean relative change of the residuals at which the weights have converged.
     max_weight : float, default=1000.0
-        σ̂/|eᵢ| is cut off here: a residual of zero does not make a sample infinitely dear.
+        Largest value of σ̂/|eᵢ|, which limits the weights of samples with small residuals.
 
     Attributes
     ----------
     sample_weight_ : ndarray
-        The weights at the end.
+        The last weights.
     n_updates_ : int
-        How often they changed.
+        Number of updates of the weights.
     residual_changes_ : list of float
         The mean relative change of the residuals at each update.
 
     Notes
     -----
-    Afterwards the model is an `IncrementalSVR` with these weights: it can be updated, and `certificate_` is that of the
+    The fitted model is an `IncrementalSVR` with these weights. It can be updated, and `certificate_` is that of the
     weighted problem.
     """
 
@@ -77,49 +77,50 @@ class HeteroscedasticSVR(IncrementalSVR):
         check_number("max_weight", self.max_weight, 1.0)
 
     def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
-        """Train on X with targets y: equal weights first, then those of the residuals, again and again."""
+        """Train on X with targets y, first with equal weights, then with weights computed from the residuals."""
         with rollback(self):
             super().fit(X, y)
             before = self._residuals()
             self.residual_changes_: list[float] = []
-            settled = False
-            while not settled and len(self.residual_changes_) < self.max_updates:
+            converged = False
+            while not converged and len(self.residual_changes_) < self.max_updates:
                 self.reweight(self._weights(before))
                 after = self._residuals()
                 self.residual_changes_.append(_change(before, after))
-                settled = self.residual_changes_[-1] <= self.weight_tol
+                converged = self.residual_changes_[-1] <= self.weight_tol
                 before = after
             self.sample_weight_ = self._w.copy()
             self.n_updates_ = len(self.residual_changes_)
-        if not settled:
+        if not converged:
             warnings.warn(
-                f"the weights have not settled after max_updates={self.max_updates} updates: the residuals still "
-                f"change by {self.residual_changes_[-1]:.2g} on average, weight_tol={self.weight_tol:g}. The model of "
-                "the last weights is kept",
+                f"the weights did not converge in max_updates={self.max_updates} updates: the residuals still "
+                f"change by {self.residual_changes_[-1]:.2g} on average, weight_tol={self.weight_tol:g}. The model has "
+                "the last weights",
                 ConvergenceWarning,
                 stacklevel=2,
             )
         return self
 
     def partial_fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
-        """Add samples of weight 1, exactly, the others keep theirs; the first call is `fit`."""
+        """Add samples of weight 1; the other weights do not change. The first call is `fit`."""
         return self.update(X, y) if hasattr(self, "model_") else self.fit(X, y)
 
     def _residuals(self) -> Array:
-        """y − f at the training samples, from the engine: no kernel value is computed."""
+        """Return y − f at the training samples; no kernel value is computed."""
         return self._y - self._window(self.model_.kernel).decisions()
 
     def _weights(self, residuals: Array) -> Array:
-        size = np.abs(residuals)
-        spread = float(np.sqrt(np.mean(size**2)))
-        if spread == 0:
-            return np.ones_like(size)
-        return spread / np.maximum(size, spread / self.max_weight)
+        """Return σ̂/|e|, at most `max_weight`."""
+        absolute = np.abs(residuals)
+        sigma = float(np.sqrt(np.mean(absolute**2)))
+        if sigma == 0:
+            return np.ones_like(absolute)
+        return sigma / np.maximum(absolute, sigma / self.max_weight)
 
 
 def _change(before: Array, after: Array) -> float:
-    """The mean of |(eᵒˡᵈ − e)/eᵒˡᵈ|, over the residuals that are not zero."""
-    large = np.abs(before) > 1e-12 * np.max(np.abs(before), initial=0.0)
-    if not large.any():
+    """Return the mean of |(eᵒˡᵈ − e)/eᵒˡᵈ| over the residuals that are not zero."""
+    nonzero = np.abs(before) > 1e-12 * np.max(np.abs(before), initial=0.0)
+    if not nonzero.any():
         return 0.0
-    return float(np.mean(np.abs((before[large] - after[large]) / before[large])))
+    return float(np.mean(np.abs((before[nonzero] - after[nonzero]) / before[nonzero])))

@@ -1,4 +1,4 @@
-"""Series that change: a window of the latest samples, the newest weighing most.     Karasuyama 4.4.2, (421)"""
+"""Sliding windows: exact models of the latest samples, with larger weights for newer ones.  Karasuyama 4.4.2, (421)"""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from hinge.validation import check_integer, check_number
 
 
 def recency_weights(n: int, a: float = 3.0) -> Array:
-    """Weights 2 / (1 + exp(a − 2a i/n)) of samples i = 1 ... n, the newest last.                Karasuyama (4.28)
+    """Return weights 2 / (1 + exp(a − 2a i/n)) of samples i = 1 ... n, the newest last.           Karasuyama (4.28)
 
-    They rise from 2/(1 + eᵃ) to 2/(1 + e⁻ᵃ); a = 0 weighs all alike.
+    They increase from 2/(1 + eᵃ) to 2/(1 + e⁻ᵃ). With a = 0 all weights are 1.
     """
     check_integer("n", n, 1)
     check_number("a", a, 0.0)
@@ -26,13 +26,13 @@ def recency_weights(n: int, a: float = 3.0) -> Array:
 
 
 def _weights(n: int, a: float) -> Array:
-    if a == 0:  # the same, at once
+    if a == 0:  # faster
         return np.ones(n)
     return 2.0 * expit(a * (2.0 * np.arange(1, n + 1) / n - 1.0))
 
 
 class _Sliding:
-    """What both sliding machines share: the window, and one path for everything that a step changes."""
+    """Sliding window of both estimators: all changes of one step are made along one path."""
 
     window: int | None
     recency: float
@@ -61,50 +61,50 @@ class _Sliding:
         return super().fit(X, y)  # type: ignore[misc]
 
     def slide(self, X: Any, y: Any) -> Self:
-        """New samples come, the oldest go, all others lose weight: exactly, along one path.
+        """Add new samples, remove the oldest ones and reduce the weights of the others, exactly and along one path.
 
         Parameters
         ----------
         X, y
-            The new samples, in the order in which they came.
+            The new samples in their order.
 
         Returns
         -------
         self
-            As if trained from scratch on the samples that are in the window now.
+            With the solution of a fit on the current samples of the window.
         """
         self._check_fitted()  # type: ignore[attr-defined]
         changed = self._check_changed_parameters()  # type: ignore[attr-defined]
         new: TrainingData = self._new_samples(X, y, None)  # type: ignore[attr-defined]
         size = self.window or len(self._y) + new.n
         last = slice(max(0, new.n - size), new.n)
-        fresh = last.stop - last.start
-        leaving = max(0, len(self._y) + fresh - size)
-        weight = _weights(len(self._y) - leaving + fresh, self.recency)
-        stay, come = weight[: len(self._y) - leaving], weight[len(self._y) - leaving :]
-        new = TrainingData(new.X[last], new.y[last], come, np.arange(fresh))
-        left = np.concatenate([self._y[leaving:], new.y])
-        self._check_remaining(left, weight, "sliding the window")  # type: ignore[attr-defined]
-        same = not changed and bool((stay == self._w[leaving:]).all())
-        target = None if same else np.concatenate([self._w[:leaving], stay])
-        return self._change(new, np.arange(leaving), target)  # type: ignore[attr-defined]
+        added = last.stop - last.start
+        removed = max(0, len(self._y) + added - size)
+        kept = len(self._y) - removed
+        weight = _weights(kept + added, self.recency)
+        new = TrainingData(new.X[last], new.y[last], weight[kept:], np.arange(added))
+        labels = np.concatenate([self._y[removed:], new.y])
+        self._check_remaining(labels, weight, "sliding the window")  # type: ignore[attr-defined]
+        unchanged = not changed and bool((weight[:kept] == self._w[removed:]).all())
+        new_weight = None if unchanged else np.concatenate([self._w[:removed], weight[:kept]])
+        return self._change(new, np.arange(removed), new_weight)  # type: ignore[attr-defined]
 
 
 class SlidingSVC(_Sliding, IncrementalSVC):  # type: ignore[misc]
-    """Classification of a series that changes: exact on a window of the latest samples, the newest weighing most.
+    """Classification of a time series with a sliding window: exact, with larger weights for newer samples.
 
     Parameters
     ----------
     C, kernel, degree, gamma, coef0, class_weight, decision_function_shape, break_ties, cache_size, max_time, n_jobs
         As in `IncrementalSVC`.
     window : int or None, default=None
-        Samples that are kept; None keeps all.
+        Number of samples in the window; None for all.
     recency : float, default=3.0
-        a of `recency_weights`; 0 weighs all samples of the window alike.
+        a of `recency_weights`; with 0 all samples of the window have the same weight.
 
     Notes
     -----
-    Everything that `IncrementalSVC` has is there as well; `partial_fit` is `slide`.
+    All methods of `IncrementalSVC` are available; `partial_fit` is `slide`.
 
     Examples
     --------
@@ -151,7 +151,7 @@ class SlidingSVC(_Sliding, IncrementalSVC):  # type: ignore[misc]
 
 
 class SlidingSVR(_Sliding, IncrementalSVR):  # type: ignore[misc]
-    """Regression on a series that changes: exact on a window of the latest samples, the newest weighing most.
+    """Regression of a time series with a sliding window: exact, with larger weights for newer samples.
 
     Parameters
     ----------
