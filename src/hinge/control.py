@@ -207,7 +207,7 @@ class InterruptFlag:
 
 
 def installed_flag() -> InterruptFlag | None:
-    """The flag that is the handler of SIGINT; None if there is none, and in threads other than the main one."""
+    """The installed handler of SIGINT if it is a flag; None in other threads than the main one."""
     if threading.current_thread() is not threading.main_thread():
         return None
     handler = signal.getsignal(signal.SIGINT)

@@ -1,4 +1,8 @@
-"""Solvers: frozen options and one verb, `solve(problem) -> Solution`.  They know no labels and no data."""
+"""Solvers of problem (1) and of the linear, pairwise and reduced-basis problems derived from it.
+
+A solver is a frozen dataclass of options with the method `solve(problem, start, control) -> Solution`. It declares its
+`capabilities` and knows neither labels nor samples.
+"""
 
 from hinge.control import Monitor, RunControl
 from hinge.solvers.auto import Auto

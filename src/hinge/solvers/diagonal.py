@@ -1,4 +1,4 @@
-"""A quadratic term becomes part of the kernel matrix, so that every solver of boxes solves quadratic losses as well."""
+"""Fold a diagonal term into the kernel matrix, so that solvers of quadratic programs with bounds accept it."""
 
 from __future__ import annotations
 
@@ -12,66 +12,62 @@ from hinge.problems import Array, Problem, Quadratic, Solution, optimal_offset
 
 
 def fold_diagonal(problems: Sequence[Problem]) -> list[Problem]:
-    """The same problems without a term: ½ Σ dᵥαᵥ² goes to the diagonal of K.                     docs/math (319)
+    """The problems without a term: ½ Σ dᵥαᵥ² is added to the diagonal of K.  docs/math (319)
 
-    Problems over parts of one matrix still share it where they agree about the diagonal.
+    Problems over subsets of the samples of one matrix still share a matrix if their diagonals agree.
     """
-    ridges = [None if problem.term is None else diagonal_of(problem) for problem in problems]
+    diagonals = [None if problem.term is None else problem.sample_diagonal() for problem in problems]
     shared: dict[int, GramAccess | None] = {}
-    for k, problem in enumerate(problems):
+    for problem, diagonal in zip(problems, diagonals, strict=True):
         access = problem.Q.access
-        if ridges[k] is not None and isinstance(access, SubsetAccess) and id(access.whole) not in shared:
-            shared[id(access.whole)] = _ridged_whole(access.whole, problems, ridges)
-    found = []
-    for problem, ridge in zip(problems, ridges, strict=True):
-        found.append(problem if ridge is None else _with(problem, ridge, shared))
-    return found
+        if diagonal is not None and isinstance(access, SubsetAccess) and id(access.whole) not in shared:
+            shared[id(access.whole)] = _whole_with_diagonal(access.whole, problems, diagonals)
+    return [
+        problem if diagonal is None else _folded(problem, diagonal, shared)
+        for problem, diagonal in zip(problems, diagonals, strict=True)
+    ]
 
 
-def _with(problem: Problem, ridge: Array, shared: dict[int, GramAccess | None]) -> Problem:
+def _folded(problem: Problem, diagonal: Array, shared: dict[int, GramAccess | None]) -> Problem:
     access = problem.Q.access
     if isinstance(access, PairAccess):
         access = access.as_matrix()
     if not isinstance(access, GramAccess | SubsetAccess):
-        raise TypeError(f"a quadratic term needs access through a kernel matrix, not {type(access).__name__}")
+        raise TypeError(f"a squared loss needs access through a kernel matrix, not {type(access).__name__}")
     whole = shared.get(id(access.whole)) if isinstance(access, SubsetAccess) else None
     if whole is not None and isinstance(access, SubsetAccess):
-        ridged: GramAccess | SubsetAccess = whole.subset(access.index)
+        folded: GramAccess | SubsetAccess = whole.subset(access.index)
     else:
-        ridged = with_ridge(access, ridge)
-    return replace(problem, Q=Quadratic(ridged, problem.Q.sign), term=None)
+        folded = with_ridge(access, diagonal)
+    return replace(problem, Q=Quadratic(folded, problem.Q.sign), term=None)
 
 
-def diagonal_of(problem: Problem) -> Array:
-    """dᵥ, which all slots of a sample share."""
-    return problem.sample_diagonal()
-
-
-def _ridged_whole(
-    whole: GramAccess, problems: Sequence[Problem], ridges: Sequence[Array | None]
+def _whole_with_diagonal(
+    whole: GramAccess, problems: Sequence[Problem], diagonals: Sequence[Array | None]
 ) -> GramAccess | None:
-    """The whole matrix with the ridges of all its parts; None where they contradict each other."""
-    ridge = np.full(whole.n, np.nan)
-    for problem, part in zip(problems, ridges, strict=True):
+    """The matrix of all samples with the diagonals of all problems over it; None if they disagree."""
+    merged = np.full(whole.n, np.nan)
+    for problem, diagonal in zip(problems, diagonals, strict=True):
         access = problem.Q.access
-        if not isinstance(access, SubsetAccess) or access.whole is not whole or part is None:
+        if not isinstance(access, SubsetAccess) or access.whole is not whole or diagonal is None:
             continue
-        before = ridge[access.index]
-        if np.any(~np.isnan(before) & (before != part)):
+        known = merged[access.index]
+        if np.any(~np.isnan(known) & (known != diagonal)):
             return None
-        ridge[access.index] = part
-    return with_ridge(whole, np.where(np.isnan(ridge), 0.0, ridge))
+        merged[access.index] = diagonal
+    return with_ridge(whole, np.where(np.isnan(merged), 0.0, merged))
 
 
 def unfold_diagonal(problem: Problem, solution: Solution) -> Solution:
-    """A solution without the term as one with it: the same point, another gradient and other multipliers."""
+    """The solution of a folded problem as one of `problem`: the same point, with its gradient and multipliers."""
     if problem.term is None:
         return solution
     Q, alpha = problem.Q, solution.alpha.copy()
     beta = Q.coefficients(alpha)
-    if Q.slots == 2 and np.all(Q.sign[: Q.n] == -Q.sign[Q.n :]):  # both slots at once cost, and gain nothing
-        both = np.minimum(alpha[: Q.n] - problem.lower[: Q.n], alpha[Q.n :] - problem.lower[Q.n :])
-        alpha -= np.tile(np.maximum(both, 0.0), 2)
-    gradient = solution.gradient - Q.spread(diagonal_of(problem) * beta)
+    if Q.slots == 2 and np.all(Q.sign[: Q.n] == -Q.sign[Q.n :]):
+        # decreasing α and α* of a sample by the same amount does not change f and decreases the objective
+        common = np.minimum(alpha[: Q.n] - problem.lower[: Q.n], alpha[Q.n :] - problem.lower[Q.n :])
+        alpha -= np.tile(np.maximum(common, 0.0), 2)
+    gradient = solution.gradient - Q.spread(problem.sample_diagonal() * beta)
     mu = optimal_offset(problem, alpha, gradient)
     return replace(solution, alpha=alpha, gradient=gradient, mu=mu, remainder=None)

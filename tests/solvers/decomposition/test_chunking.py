@@ -10,7 +10,7 @@ from hinge.kernels import RBF, Linear, Precomputed, open_access
 from hinge.problems import certify
 from hinge.solvers import SMO, Chunking
 from hinge.solvers.decomposition.base import RULES
-from hinge.solvers.decomposition.selection import extremes, scores, worst_samples
+from hinge.solvers.decomposition.selection import most_violating_pair, most_violating_samples, scores
 from hinge.solvers.feasibility import groups_of
 from solvers.cases import MACHINES, assert_feasible, certified, dense, endless, machine_problem, slow_access
 
@@ -201,15 +201,15 @@ class TestRules:
         task = classes(np.zeros((40, 1)), y, 1.0)
         group, residual = groups_of(task), -np.linspace(2, 1, 40)
         score = scores("gradient", task, np.zeros(40), residual)
-        found = worst_samples(task, group, score, residual, np.ones(40, bool), 10)
+        found = most_violating_samples(task, group, score, residual, np.ones(40, bool), 10)
         np.testing.assert_array_equal(found, np.r_[0:5, 20:25])
         few = np.r_[np.ones(20, bool), np.zeros(18, bool), np.ones(2, bool)]
-        found = worst_samples(task, group, score, residual, few, 10)
+        found = most_violating_samples(task, group, score, residual, few, 10)
         np.testing.assert_array_equal(found, np.r_[0:8, 38:40])
 
     def test_the_extreme_pair(self):
         y = np.array([1.0, 1.0, -1.0, -1.0])
         task = classes(np.zeros((4, 1)), y, 1.0)
-        worst = extremes(task, groups_of(task), np.zeros(4), np.array([-1.0, -3.0, -0.5, -2.0]))
+        worst = most_violating_pair(task, groups_of(task), np.zeros(4), np.array([-1.0, -3.0, -0.5, -2.0]))
         assert worst.violation == 5.0
         np.testing.assert_array_equal(worst.samples, [1, 3])

@@ -10,7 +10,6 @@ from hinge.control import RunControl
 from hinge.kernels import Precomputed, open_access
 from hinge.problems import Array, Diagonal, Problem, Quadratic, Solution
 from hinge.solvers.decomposition.smo import SMO
-from hinge.solvers.diagonal import diagonal_of
 from hinge.solvers.feasibility import nearest_feasible
 
 #: SMO steps per sample after which the point is taken as it is.
@@ -58,5 +57,5 @@ def over_kernel_matrix(problem: Problem, K: Array) -> Problem:
     """The same quadratic program with K in memory and a diagonal term folded into it."""
     if problem.term is not None:
         K = K.copy()
-        K[np.diag_indices_from(K)] += diagonal_of(problem)
+        K[np.diag_indices_from(K)] += problem.sample_diagonal()
     return replace(problem, Q=Quadratic(open_access(Precomputed(), K), problem.Q.sign), term=None)

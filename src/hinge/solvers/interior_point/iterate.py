@@ -7,7 +7,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from hinge.problems import Array, Diagonal, Problem
-from hinge.solvers.feasibility import forced
+from hinge.solvers.feasibility import fixed_by_rows
 from hinge.solvers.interior_point.newton_system import NewtonSystem
 
 #: First products of slacks and multipliers, relative to the mean slope times the mean slack.
@@ -49,7 +49,7 @@ class Iterate:
         self.problem = problem
         self.K, self.system = K, NewtonSystem(problem.Q, K)
         self.accurate = accurate or not is_quadratic(problem)
-        fixed, values = forced(problem)
+        fixed, values = fixed_by_rows(problem)
         self.movable = (problem.lower < problem.upper) & ~fixed
         self.has_lower = np.isfinite(problem.lower) & self.movable
         self.has_upper = np.isfinite(problem.upper) & self.movable

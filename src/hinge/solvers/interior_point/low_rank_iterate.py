@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hinge.lowrank import RowBlocks
 from hinge.problems import Array, Diagonal, Problem, optimal_offset
-from hinge.solvers.feasibility import forced
+from hinge.solvers.feasibility import fixed_by_rows
 from hinge.solvers.interior_point.low_rank_system import LowRankSystem
 from hinge.solvers.interior_point.step_length import max_step
 
@@ -43,7 +43,7 @@ class LowRankIterate:
     def __init__(self, problem: Problem, blocks: RowBlocks, accuracy: float) -> None:
         self.problem = problem
         self.width = problem.upper - problem.lower
-        fixed, values = forced(problem)
+        fixed, values = fixed_by_rows(problem)
         self.movable = (self.width > 0) & ~fixed
         self.fixed_rows = ~np.any((problem.A != 0) & self.movable, axis=1)
         self.has_lower = self.movable & np.isfinite(problem.lower)
