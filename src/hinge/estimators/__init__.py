@@ -11,7 +11,8 @@ from hinge.estimators.linear.classification import LinearSVC
 from hinge.estimators.linear.one_class import LinearOneClassSVM
 from hinge.estimators.linear.regression import LinearSVR
 from hinge.estimators.low_rank.classification import LowRankSVC
-from hinge.estimators.lp.estimators import LPSVC, LPSVR
+from hinge.estimators.lp.classification import LPSVC
+from hinge.estimators.lp.regression import LPSVR
 from hinge.estimators.online.classification import OnlineNuSVC, OnlineSVC
 from hinge.estimators.online.novelty import OnlineNoveltyDetector
 from hinge.estimators.online.regression import OnlineSVR

@@ -71,6 +71,21 @@ class Certificate:
         share = relative(gap, primal, dual)
         return cls(primal, dual, gap, share, violation, infeasibility, mu, primal, dual, convex)
 
+    @classmethod
+    def of_run(
+        cls,
+        primal: float,
+        dual: float,
+        gap: float,
+        violation: float,
+        infeasibility: float,
+        mu: Array,
+        history: History,
+    ) -> Certificate:
+        """Return the bounds that the solver of a convex problem computed, with the best bounds of its run."""
+        share = relative(gap, primal, dual)
+        return cls(primal, dual, gap, share, violation, infeasibility, mu, primal, dual, True).with_history(history)
+
     def proves(self, tol: float) -> bool:
         """Whether the point is feasible and optimal to within `tol`; False if the kernel is known to be indefinite."""
         finite = np.isfinite(self.kkt_violation)

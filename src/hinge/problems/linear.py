@@ -124,19 +124,8 @@ class LinearSolution:
     def certificate(self, problem: LinearProblem) -> Certificate:
         """Return the bounds of the solver as a certificate."""
         surplus = abs(float(np.sum(self.beta)) - problem.total) if problem.bias is Bias.FREE else 0.0
-        certificate = Certificate(
-            primal=self.primal,
-            dual=self.dual,
-            gap=self.gap,
-            relative_gap=relative(self.gap, self.primal, self.dual),
-            kkt_violation=self.violation,
-            infeasibility=surplus,
-            mu=np.array([self.offset] if problem.bias is not Bias.NONE else []),
-            best_primal=self.primal,
-            best_dual=self.dual,
-            convex=True,
-        )
-        return certificate.with_history(self.history)
+        mu = np.array([self.offset] if problem.bias is not Bias.NONE else [])
+        return Certificate.of_run(self.primal, self.dual, self.gap, self.violation, surplus, mu, self.history)
 
 
 def constant_function(problem: LinearProblem, status: Status, error: BaseException | None = None) -> LinearSolution:
