@@ -48,7 +48,7 @@ def test_objects_are_not_changed():
     assert choose(solver, threads=4, **OPTIONS) is solver
 
 
-@pytest.mark.parametrize("solver", [SMO, 3, None, object()], ids=repr)
+@pytest.mark.parametrize("solver", [SMO, 3, None, object()], ids=["class", "integer", "None", "object"])
 def test_other_objects_are_refused(solver):
     with pytest.raises(TypeError, match=r"solver=.*must be one of 'adatron'"):
         choose(solver)
