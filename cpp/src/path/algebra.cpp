@@ -1,4 +1,4 @@
-// algebra.cpp: the linear algebra of the parametric engine.  docs/math (203), (204)
+// algebra.cpp: linear algebra of the parametric method.  docs/math (203), (204)
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,6 +11,11 @@ namespace hinge {
 namespace {
 
 constexpr double kEps = std::numeric_limits<double>::epsilon();
+constexpr std::size_t kRowsPerProduct = 64;      // rows that are pinned at a time for a product
+constexpr std::size_t kMaxMissingShare = 16;     // 1/16 of the rows; if more are missing and do not fit, no row is stored
+constexpr std::size_t kFewMovingShare = 8;       // at most 1/8 of the variables with moving bounds are listed
+constexpr std::int64_t kDirectionInterval = 16;  // while tracking, the direction is recomputed at least this often
+constexpr int kMaxRefinements = 3;               // of a direction before the factor is recomputed
 
 bool any(const std::vector<double>& x) { return std::any_of(x.begin(), x.end(), [](double v) { return v != 0; }); }
 
@@ -77,20 +82,19 @@ void ActiveSet::Engine::product(const std::vector<double>& per_variable, std::ve
     amounts.push_back(coefficients[i]);
     if (!store_.has(i)) ++missing;
   }
-  // Rows that are there cost little; rows that are not are made once where they may stay.
-  if (missing * 16 > n + 64 && !store_.has_room(missing)) {
+  // Stored rows cost little; missing rows are computed once if they fit into the store.
+  if (missing * kMaxMissingShare > n + 64 && !store_.has_room(missing)) {
     gram->multiply(coefficients, out, parallel_);
     return;
   }
   std::fill(out.begin(), out.end(), 0.0);
   std::vector<double> low(n, 0.0);
-  constexpr std::size_t kChunk = 64;
   std::vector<const double*> rows;
-  for (std::size_t begin = 0; begin < used.size(); begin += kChunk) {
-    const std::size_t end = std::min(used.size(), begin + kChunk);
+  for (std::size_t begin = 0; begin < used.size(); begin += kRowsPerProduct) {
+    const std::size_t end = std::min(used.size(), begin + kRowsPerProduct);
     rows.clear();
     for (std::size_t k = begin; k < end; ++k) rows.push_back(store_.pin(used[k]));
-    path_loops().combine_exactly(amounts.data() + begin, rows.data(), rows.size(), out.data(), low.data(), n);
+    path_loops().combine_compensated(amounts.data() + begin, rows.data(), rows.size(), out.data(), low.data(), n);
     for (std::size_t k = begin; k < end; ++k) store_.unpin(used[k]);
   }
 }
@@ -109,7 +113,7 @@ ActiveSet::Engine::Frame ActiveSet::Engine::make_frame(const PathData& base, Pat
   return frame;
 }
 
-// A frame that begins here; what memory it had is used again.
+// A frame that begins at the current point; reuses its memory.
 void ActiveSet::Engine::set_frame(Frame& frame, const PathData& base, PathData rates, double span) {
   frame.base = base;
   frame.rate = std::move(rates);
@@ -120,10 +124,10 @@ void ActiveSet::Engine::set_frame(Frame& frame, const PathData& base, PathData r
   frame.linear_top = largest(rate.linear);
   frame.moves_lower = any(rate.lower);
   frame.moves_upper = any(rate.upper);
-  frame.movers.clear();
-  for (std::size_t v = 0; v < N && frame.movers.size() <= N / 8; ++v)
-    if (rate.lower[v] != 0 || rate.upper[v] != 0) frame.movers.push_back(static_cast<std::int32_t>(v));
-  frame.few = frame.movers.size() <= N / 8;
+  frame.moving.clear();
+  for (std::size_t v = 0; v < N && frame.moving.size() <= N / kFewMovingShare; ++v)
+    if (rate.lower[v] != 0 || rate.upper[v] != 0) frame.moving.push_back(static_cast<std::int32_t>(v));
+  frame.few_moving = frame.moving.size() <= N / kFewMovingShare;
   frame.h.assign(n, 0.0);
   fill_h(frame);
 }
@@ -132,7 +136,7 @@ void ActiveSet::Engine::fill_h(Frame& frame) {
   direction_fresh_ = false;
   frame.h_age = 0;
   frame.h_exact = true;
-  frame.h_low.assign(n, 0.0);
+  frame.h_error.assign(n, 0.0);
   frame.moved.assign(G, 0.0);
   if (!frame.moves_bounds()) return;
   std::vector<double> rates(N, 0.0);
@@ -156,8 +160,8 @@ void ActiveSet::Engine::move_data(Frame& frame, double t) {
     for (std::size_t v = 0; v < out.size(); ++v) out[v] = base[v] + t * rate[v];
   };
   if (frame.moves_linear) line(frame.base.linear, frame.rate.linear, now.linear);
-  if (frame.few) {
-    for (std::int32_t u : frame.movers) {
+  if (frame.few_moving) {
+    for (std::int32_t u : frame.moving) {
       const std::size_t v = static_cast<std::size_t>(u);
       now.lower[v] = frame.base.lower[v] + t * frame.rate.lower[v];
       now.upper[v] = frame.base.upper[v] + t * frame.rate.upper[v];
@@ -169,7 +173,7 @@ void ActiveSet::Engine::move_data(Frame& frame, double t) {
   line(frame.base.total, frame.rate.total, now.total);
 }
 
-// Solutions for the borders 1_g, kept until the margin changes.
+// Computes K̃⁻¹ 1_g for all groups; kept until the margin changes.
 void ActiveSet::Engine::border() {
   if (border_fresh_) return;
   const std::size_t m = margin.size();
@@ -194,7 +198,7 @@ void ActiveSet::Engine::sum_borders() {
   }
 }
 
-// The multipliers that take `gap` out of the sums of the groups that have a margin.
+// The multipliers that change the sums of the groups with a margin by −gap.
 void ActiveSet::Engine::solve_border(const std::vector<double>& gap, std::vector<double>& nu) const {
   nu.assign(G, 0.0);
   std::vector<std::size_t> used;
@@ -232,8 +236,9 @@ void ActiveSet::Engine::solve_kkt(std::vector<double>& x, const std::vector<doub
   }
 }
 
-// What the rates of the margin's residuals are short of zero if f moves as `from` says.
-void ActiveSet::Engine::aim(const Frame& frame, const std::vector<double>& from, std::vector<double>& x) const {
+// The negative rates of the residuals of the margin if f has the rate `from`.
+void ActiveSet::Engine::margin_rate_residuals(const Frame& frame, const std::vector<double>& from,
+                                              std::vector<double>& x) const {
   x.resize(margin.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::size_t v = static_cast<std::size_t>(margin[i]);
@@ -243,32 +248,32 @@ void ActiveSet::Engine::aim(const Frame& frame, const std::vector<double>& from,
 
 // One step of iterative refinement of the direction.
 void ActiveSet::Engine::refine(const std::vector<double>& sums, std::vector<double>& error) {
-  std::vector<double> missing = sums, shift;
+  std::vector<double> deficits = sums, shift;
   for (std::size_t i = 0; i < margin.size(); ++i) {
     const int g = group[static_cast<std::size_t>(margin[i])];
-    if (g >= 0) missing[static_cast<std::size_t>(g)] -= dbeta_[i];
+    if (g >= 0) deficits[static_cast<std::size_t>(g)] -= dbeta_[i];
   }
   for (std::size_t g = 0; g < G; ++g)
-    if (count_[g] == 0) missing[g] = 0;
-  solve_kkt(error, missing, shift);
+    if (count_[g] == 0) deficits[g] = 0;
+  solve_kkt(error, deficits, shift);
   add_margin(error, df_);
   for (std::size_t i = 0; i < margin.size(); ++i) dbeta_[i] += error[i];
   for (std::size_t g = 0; g < G; ++g) dmu_[g] += shift[g];
 }
 
-// dβ_M, dμ and df per unit of the frame's parameter.  (203)
+// Computes the rates dβ_M, dμ and df with respect to the parameter of the frame.  (203)
 void ActiveSet::Engine::direction(Frame& frame) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     std::vector<double> sums(G);
     for (std::size_t g = 0; g < G; ++g) sums[g] = frame.rate.total[g] - frame.moved[g];
-    if (!direction_fresh_ || (tracking_ && since_refresh % 16 == 0)) {
+    if (!direction_fresh_ || (tracking_ && since_refresh % kDirectionInterval == 0)) {
       std::fill(dmu_.begin(), dmu_.end(), 0.0);
-      aim(frame, frame.h, dbeta_);
+      margin_rate_residuals(frame, frame.h, dbeta_);
       solve_kkt(dbeta_, sums, dmu_);
       direction_fresh_ = true;
     }
     if (tracking_) {
-      for (std::int32_t i : near_) df_[static_cast<std::size_t>(i)] = frame.h[static_cast<std::size_t>(i)];
+      for (std::int32_t i : tracked_) df_[static_cast<std::size_t>(i)] = frame.h[static_cast<std::size_t>(i)];
     } else {
       df_ = frame.h;
     }
@@ -280,23 +285,23 @@ void ActiveSet::Engine::direction(Frame& frame) {
       dbeta_scale_ = std::max(dbeta_scale_, std::abs(d));
     }
     if (frame.h_age++ % 16 == 0) frame.h_top = largest(frame.h);
-    rate_noise_ = 4 * kEps * (k_scale_ * sum + frame.h_top + frame.linear_top + largest(dmu_));
-    if (tracking_) {  // the margin is checked at the end
-      keep_margin(frame.rate.linear, dmu_, df_);
+    rate_error_ = 4 * kEps * (k_scale_ * sum + frame.h_top + frame.linear_top + largest(dmu_));
+    if (tracking_) {  // the residuals of the margin are checked at the end
+      set_margin_values(frame.rate.linear, dmu_, df_);
       return;
     }
-    // Iterative refinement: the residuals on the margin should be zero.
-    bool good = false;
-    for (int round = 0; round < 3; ++round) {
+    // Iterative refinement: the residuals of the margin must stay zero.
+    bool accurate = false;
+    for (int round = 0; round < kMaxRefinements; ++round) {
       std::vector<double> error;
-      aim(frame, df_, error);
-      if (largest(error) <= rate_noise_) {
-        good = true;
+      margin_rate_residuals(frame, df_, error);
+      if (largest(error) <= rate_error_) {
+        accurate = true;
         break;
       }
       refine(sums, error);
     }
-    if (good || attempt == 1) break;
+    if (accurate || attempt == 1) break;
     refactor();
   }
 }

@@ -1,4 +1,7 @@
-// engine.hpp: the state of a parametric active set method and what may be done with it.  See hinge/path.hpp.
+// engine.hpp: state and operations of the parametric active-set method.  See hinge/solvers/path.hpp.
+//
+// The margin is the set of free variables.  Its matrix K_MM + κ EᵀE is kept as a Cholesky factor.  Notation as in
+// docs/math/paths.md.
 #pragma once
 
 #include <random>
@@ -12,9 +15,9 @@
 
 namespace hinge {
 
-constexpr double kRepair = 1e-11;  // relative violations above this are repaired, at least
+constexpr double kRepairThreshold = 1e-11;  // larger relative violations are always repaired
 
-double largest(const std::vector<double>& x);  // in size, of the finite ones
+double largest(const std::vector<double>& x);  // the largest absolute value of the finite entries
 PathData difference(const PathData& to, const PathData& from);
 
 struct ActiveSet::Snapshot {
@@ -35,29 +38,29 @@ class ActiveSet::Engine {
   PathResult start(Span<const double> beta, PathData data, const PathOptions& options, RunControl& control);
   PathResult follow(PathData rate, double origin, double span, PathRecord* record, const PathOptions& options,
                     RunControl& control);
-  Snapshot here() const;
+  Snapshot snapshot() const;
   void restore(const Snapshot& snapshot);
   void grow(const Gram& bigger, Span<const std::int8_t> groups, PathData data);
 
   // ---- state ----
   const Gram* gram;
-  std::vector<std::int32_t> first, second;  // where variables stand on pairs of samples; empty otherwise
-  std::size_t n, N, G;
+  std::vector<std::int32_t> first, second;  // the samples of each variable if variables are pairs; otherwise empty
+  std::size_t n, N, G;  // samples, variables, groups
   std::vector<std::int8_t> group;
   std::vector<Place> place;
   std::vector<std::int32_t> margin;  // in the order of the factor
-  std::vector<double> beta;          // true for the margin; the others stand on their bounds
+  std::vector<double> beta;          // valid for the margin; other variables are at their bounds
   std::vector<double> mu, f;
   PathData now;
   MarginFactor factor;
 
   std::int64_t since_refresh = 0;
-  std::mt19937 random{20110323};  // for ties that do not resolve themselves
+  std::mt19937 random{20110323};  // for ties that cannot be resolved otherwise
 
   bool on_pairs() const { return !first.empty(); }
   std::size_t sample(std::size_t v) const { return v < n ? v : v % n; }
-  std::size_t key(std::size_t v) const { return on_pairs() ? v : sample(v); }  // of its row in the store
-  // What values per sample say about a variable.
+  std::size_t key(std::size_t v) const { return on_pairs() ? v : sample(v); }  // of its row in store_
+  // The value of a vector over samples at a variable: that of its sample, or the difference of its two samples.
   double at(const double* x, std::size_t v) const {
     return on_pairs() ? x[static_cast<std::size_t>(first[v])] - x[static_cast<std::size_t>(second[v])] : x[sample(v)];
   }
@@ -66,21 +69,24 @@ class ActiveSet::Engine {
   double value(std::size_t v) const { return place[v] == Place::margin ? beta[v] : bound(v); }
 
  private:
-  // A line along which the data move.  Frames nest: a repair runs inside the path it repairs.
+  // A line base + t · rate, 0 ≤ t ≤ span, along which the data move.  Frames form a stack: a repair is a path within
+  // the path that it repairs.
   struct Frame {
     PathData base, rate;
     double span = 0, t = 0;
     bool moves_linear = false, moves_lower = false, moves_upper = false;
     bool moves_bounds() const { return moves_lower || moves_upper; }
-    std::vector<double> h;      // K times the rates of the variables on bounds,
-    std::vector<double> h_low;  // and what its additions lost
-    std::vector<double> moved;  // sums of these rates, per group
-    std::vector<std::int32_t> movers;  // variables whose bounds move, where these are few
-    bool few = false;
+    std::vector<double> h;        // K times the rates of the variables at bounds,
+    std::vector<double> h_error;  // and the rounding errors of its sums
+    std::vector<double> moved;    // sums of these rates, per group
+    std::vector<std::int32_t> moving;  // variables whose bounds move, if few_moving
+    bool few_moving = false;
     double linear_top = 0, h_top = 0;  // largest rates
-    int h_age = 0;
-    bool h_exact = false;  // computed, and not only updated
+    int h_age = 0;                     // directions since h_top was computed
+    bool h_exact = false;              // computed from all variables, not updated
   };
+  // leave: a margin variable reaches a bound.  enter: the residual of a variable at a bound vanishes.  kink, meet: in a
+  // group without margin, an end of the interval of its multiplier changes its rate, or the ends meet.
   enum class Kind { none, leave, enter, kink, meet };
   struct Event {
     Kind kind = Kind::none;
@@ -94,7 +100,7 @@ class ActiveSet::Engine {
     const PathOptions* options = nullptr;
     RunControl* control = nullptr;
     PathResult* result = nullptr;
-    Stopwatch* watch = nullptr;
+    Stopwatch* stopwatch = nullptr;
     double* last_poll = nullptr;
   };
 
@@ -113,7 +119,7 @@ class ActiveSet::Engine {
   void solve_border(const std::vector<double>& gap, std::vector<double>& nu) const;
   void solve_kkt(std::vector<double>& x, const std::vector<double>& sums, std::vector<double>& nu);
   void direction(Frame& frame);
-  void aim(const Frame& frame, const std::vector<double>& from, std::vector<double>& x) const;
+  void margin_rate_residuals(const Frame& frame, const std::vector<double>& from, std::vector<double>& x) const;
   void refine(const std::vector<double>& sums, std::vector<double>& error);
   void add_margin(const std::vector<double>& coefficients, std::vector<double>& out);
   double residual(std::size_t v) const {
@@ -129,88 +135,88 @@ class ActiveSet::Engine {
   }
 
   // accuracy.cpp
-  void scales();
-  std::vector<double> missing() const;
-  double off_totals() const;
+  void update_scales();
+  std::vector<double> group_deficits() const;
+  double largest_deficit() const;
   double violation() const;
   double residual_violation() const;
-  double seen_violation() const;  // where variables stand on pairs: as of the last look at all of them
-  double tolerable() const;       // violations of residuals above this are repaired
-  bool broken() const;
-  bool correct(bool sums = true);
+  double last_violation() const;    // for pairs: of the margin, and of other variables when they were last examined
+  double repair_threshold() const;  // larger violations of residuals are repaired
+  bool needs_repair() const;
+  bool newton_correction(bool sums = true);
 
   // margin.cpp
   bool try_enter(std::size_t v);
-  void to_margin(std::size_t v, const double* row, const std::vector<double>& w, double schur);
-  void to_bound(std::size_t j, Place to);
-  void off_bound(std::size_t v, const double* row);
-  void on_bound(std::size_t v, Place to, const double* row);
-  void grow_border(std::size_t v, double schur);
-  void turn_in(const Frame& frame, std::size_t v);
-  void turn_out(std::size_t j, Place to);
+  void append_to_margin(std::size_t v, const double* row, const std::vector<double>& w, double schur);
+  void move_to_bound(std::size_t j, Place to);
+  void remove_bound_motion(std::size_t v, const double* row);
+  void place_on_bound(std::size_t v, Place to, const double* row);
+  void append_to_border(std::size_t v, double schur);
+  void update_direction_for_entry(const Frame& frame, std::size_t v);
+  void update_direction_for_exit(std::size_t j, Place to);
   bool enter(std::size_t v, PathResult& result);
   struct NullVector {
     std::vector<double> x, move, eta;
   };
   void null_vector(std::size_t v, const double* row, NullVector& z);
-  std::pair<std::size_t, double> first_at_bound(const NullVector& z, double sign, double own) const;
+  std::pair<std::size_t, double> first_blocking_variable(const NullVector& z, double sign, double own) const;
   bool exchange(std::size_t v, bool upwards, PathResult& result);
-  void meet_newcomers(const std::vector<double>& coefficients, std::size_t old_n);
+  void extend_f(const std::vector<double>& coefficients, std::size_t old_n);
   void refactor();
 
   // tracking.cpp
   void begin_tracking(Frame& frame);
-  void choose_near(Frame& frame);
-  void add_near(const std::vector<double>& values, std::size_t wanted);
+  void select_tracked(Frame& frame);
+  void add_tracked(const std::vector<double>& values, std::size_t count);
   void end_tracking();
-  void step_near(double step);
-  void watch(std::size_t i, const double* row);
-  void keep_margin(const std::vector<double>& linear, const std::vector<double>& offset,
-                   std::vector<double>& out) const;
+  void step_tracked(double step);
+  void track(std::size_t i, const double* row);
+  void set_margin_values(const std::vector<double>& linear, const std::vector<double>& offset,
+                         std::vector<double>& out) const;
   template <class Look>
-  void each_watched(Look look) const {  // variables of all samples that are looked at
+  void for_each_tracked(Look look) const {  // all variables if not tracking
     if (!tracking_) {
       for (std::size_t v = 0; v < N; ++v) look(v);
       return;
     }
     for (std::size_t slot = 0; slot < N; slot += n)
-      for (std::int32_t i : near_) look(slot + static_cast<std::size_t>(i));
+      for (std::int32_t i : tracked_) look(slot + static_cast<std::size_t>(i));
   }
-  bool far(std::size_t v) const { return tracking_ && !is_near_[sample(v)]; }
+  bool is_untracked(std::size_t v) const { return tracking_ && !is_tracked_[sample(v)]; }
 
   // run.cpp and start.cpp
   Status run(Frame& frame, const Run& run);
-  void note(const Run& run, const Frame& frame, double step);
+  void record_segment(const Run& run, const Frame& frame, double step);
   bool repair(const Run& run, bool tracked = false);
-  bool mend(const Run& run);
-  bool witness(const Run& run);
-  void rest_offsets();
-  bool stop_asked(const Run& run, Status& status);
-  void cross_over(Span<const double> point, PathResult& result);
-  void guess_mu();
+  bool refresh_and_repair(const Run& run);
+  bool record_end_violation(const Run& run);
+  void centre_multipliers();
+  bool stop_requested(const Run& run, Status& status);
+  void crossover(Span<const double> point, PathResult& result);
+  void set_initial_multipliers();
   void polish(const Run& run);
-  Frame shifted_frame();
+  Frame make_repair_frame();
 
   // events.cpp
-  bool settle_groups(Frame& frame, PathResult& result);
-  Place resting_place(const Frame& frame, std::size_t i) const;
-  bool leaves_interval(const Frame& frame, std::size_t g, const std::vector<Place>& to) const;
-  bool drop_idle(const Frame& frame, std::size_t g);
-  void centre(Frame& frame, std::size_t g, double& limit);
+  bool fill_empty_margins(Frame& frame, PathResult& result);
+  Place bound_of_idle_variable(const Frame& frame, std::size_t i) const;
+  bool has_multiplier_interval(const Frame& frame, std::size_t g, const std::vector<Place>& to) const;
+  bool drop_idle_margin(const Frame& frame, std::size_t g);
+  void centre_multiplier(Frame& frame, std::size_t g, double& limit);
   Event next_event(Frame& frame);
-  Event choose(double limit);
+  Event choose_event(double limit);
   void dual_candidates(const Frame& frame, double& limit);
   void pair_candidates(const Frame& frame, double& limit);
-  void everybody_candidates(const Frame& frame, double& limit);
+  void sample_candidates(const Frame& frame, double& limit);
   void primal_candidates(const Frame& frame, double& limit);
-  void offer(double& limit, double step, double relaxed, double pivot, const Event& event);
+  void add_candidate(double& limit, double step, double relaxed, double pivot, const Event& event);
   bool handle(const Event& event, PathResult& result);
   void perturb(Frame& frame);
 
   PinnedRows store_;
   std::vector<const double*> rows_;  // of the margin
   std::vector<std::size_t> count_;   // margin variables per group
-  bool one_group_ = false;           // all variables are in one
+  bool one_group_ = false;           // all variables are in one group
   std::vector<double> diagonal_;
   double kappa_ = 1, k_scale_ = 1;
   Parallel parallel_;
@@ -220,27 +226,28 @@ class ActiveSet::Engine {
   bool border_fresh_ = false, direction_fresh_ = false;
   std::int64_t border_age_ = 0;
 
-  // Only these samples are looked at while an update is under way; the others hear at the end what changed since it
-  // began.
+  // While tracking, f is updated for these samples only; for the others the changes since tracking_start_ are added at
+  // the end (tracking.cpp).
   bool tracking_ = false;
-  std::vector<std::int32_t> near_;
-  std::vector<char> is_near_;
-  std::vector<std::vector<double>> near_rows_;  // of the margin
-  std::vector<const double*> near_pointers_;
+  std::vector<std::int32_t> tracked_;
+  std::vector<char> is_tracked_;
+  std::vector<std::vector<double>> tracked_rows_;  // of the margin
+  std::vector<const double*> tracked_pointers_;
   std::vector<double> buffer_;
-  struct Begun {
+  struct TrackingStart {
     const Frame* frame;
     double t;
     std::int64_t since_refresh;
     std::vector<double> f, values, h;
     std::vector<Place> place;
-  } begun_{};
+  } tracking_start_{};
 
   std::vector<double> dbeta_, dmu_, df_;
-  double dbeta_scale_ = 0, rate_noise_ = 0;
-  bool polishing_ = false;  // the sum Kβ is better than rounding may make it
-  double r_noise_ = 0, fine_noise_ = 0, b_noise_ = 0, sum_noise_ = 0, scale_ = 1, reach_ = 1;
-  double seen_violation_ = 0;  // of pairs on their bounds
+  double dbeta_scale_ = 0, rate_error_ = 0;
+  bool polishing_ = false;  // smaller violations are repaired, because Kβ is more accurate than its error bound
+  double residual_error_ = 0, fine_residual_error_ = 0, value_error_ = 0, total_error_ = 0, scale_ = 1,
+      largest_bound_ = 1;
+  double last_bound_violation_ = 0;  // of pairs at their bounds
 
   struct Candidate {
     double step, relaxed, pivot;
@@ -248,16 +255,16 @@ class ActiveSet::Engine {
   };
   std::vector<Candidate> candidates_;
   std::vector<double> rates_;  // of residuals
-  std::int64_t idle_ = 0;
+  std::int64_t idle_events_ = 0;
   std::vector<Frame*> frames_;
-  Frame outer_;  // of the path that is followed
+  Frame outer_;  // of the path that is followed; memory is reused
   std::vector<std::pair<std::int32_t, Place>> changes_;  // since the last recorded segment
-  std::vector<double> column_, z_;                       // what try_enter found
+  std::vector<double> column_, z_;                       // results of try_enter
   double schur_ = 0;
   const double* entering_row_ = nullptr;
   std::int64_t refactorings_ = 0;
-  std::vector<double> unperturbed_;  // linear terms of the path, once they were moved apart
-  Status stopped_ = Status::solved;  // how the last repair ended
+  std::vector<double> unperturbed_;  // linear terms of the path before a perturbation
+  Status repair_status_ = Status::solved;  // of the last repair
 };
 
 }  // namespace hinge

@@ -1,5 +1,4 @@
-// loops.hpp: the loops in which the parametric engine spends its time, compiled once for any x86-64 and once for
-// AVX2.
+// loops.hpp: the inner loops of the parametric method, compiled for several instruction sets (simd/dispatch.hpp).
 #pragma once
 
 #include <cstddef>
@@ -13,11 +12,11 @@ struct PathLoops {
   void (*axpy)(double a, const double* x, double* y, std::size_t n);  // y += a x
   // out += Σ_k a[k] rows[k]
   void (*combine)(const double* a, const double* const* rows, std::size_t count, double* out, std::size_t n);
-  // The same into out + low, where low has what is lost by adding (four rows at a time); out is that sum, rounded.
-  // (252)
-  void (*combine_exactly)(const double* a, const double* const* rows, std::size_t count, double* out, double* low,
+  // The same with compensated summation, four rows at a time: low holds the rounding errors of out.  On return out is
+  // the rounded sum out + low.  (252)
+  void (*combine_compensated)(const double* a, const double* const* rows, std::size_t count, double* out, double* low,
                           std::size_t n);
-  // out = a + b + shift; the largest of these in size.
+  // out = a + b + shift; returns the largest absolute value.
   double (*rates)(const double* a, const double* b, double shift, double* out, std::size_t n);
 };
 

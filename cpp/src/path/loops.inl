@@ -1,11 +1,11 @@
-// loops.inl: see loops.hpp.  Included by loops_base.cpp and loops_avx2.cpp; no std templates here.
+// loops.inl: the loops of loops.hpp; compiled for each instruction set (simd/dispatch.hpp).
 #include "path/loops.hpp"
 
 namespace hinge {
 namespace {
 
 double dot(const double* a, const double* b, std::size_t n) {
-  double s0 = 0, s1 = 0, s2 = 0, s3 = 0;  // four sums at a time: one alone waits for itself
+  double s0 = 0, s1 = 0, s2 = 0, s3 = 0;  // four independent sums
   const std::size_t quarter = n / 16 * 4;
   const double *a1 = a + quarter, *b1 = b + quarter, *a2 = a1 + quarter, *b2 = b1 + quarter;
   const double *a3 = a2 + quarter, *b3 = b2 + quarter;
@@ -25,12 +25,12 @@ void axpy(double a, const double* x, double* y, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) y[i] += a * x[i];
 }
 
-constexpr std::size_t kBlock = 1024;  // columns that stay in the first-level cache
-constexpr std::size_t kLong = 5120;   // columns of out that stay near, while rows come from memory in one long stretch
+constexpr std::size_t kBlock = 1024;      // columns that stay in the L1 cache
+constexpr std::size_t kLongBlock = 5120;  // columns of out that stay in the L2 cache while rows are read contiguously
 
 void combine(const double* a, const double* const* rows, std::size_t count, double* out, std::size_t n) {
-  for (std::size_t first = 0; first < n; first += kLong) {
-    const std::size_t last = first + kLong < n ? first + kLong : n;
+  for (std::size_t first = 0; first < n; first += kLongBlock) {
+    const std::size_t last = first + kLongBlock < n ? first + kLongBlock : n;
     std::size_t k = 0;
     for (; k + 8 <= count; k += 8) {
       const double a0 = a[k], a1 = a[k + 1], a2 = a[k + 2], a3 = a[k + 3];
@@ -57,10 +57,9 @@ void combine(const double* a, const double* const* rows, std::size_t count, doub
   }
 }
 
-void combine_exactly(const double* a, const double* const* rows, std::size_t count, double* out, double* low,
-                     std::size_t n) {
-  // of four rows, in a loop of its own: no fused multiply-add may take the place of an addition below
-  double sum[kBlock];
+void combine_compensated(const double* a, const double* const* rows, std::size_t count, double* out, double* low,
+                         std::size_t n) {
+  double sum[kBlock];  // of four rows; in a separate loop, so that additions below are not fused with multiplications
   for (std::size_t first = 0; first < n; first += kBlock) {
     const std::size_t size = first + kBlock < n ? kBlock : n - first;
     double *high = out + first, *rest = low + first;
@@ -71,7 +70,7 @@ void combine_exactly(const double* a, const double* const* rows, std::size_t cou
       for (std::size_t j = 0; j < some; ++j) some_rows[j] = rows[k + j] + first;
       combine(a + k, some_rows, some, sum, size);
 #pragma omp simd
-      for (std::size_t i = 0; i < size; ++i) {  // [Knuth]: high + sum = both + lost, exactly
+      for (std::size_t i = 0; i < size; ++i) {  // [Knuth]: high + sum = both + error, exactly
         const double both = high[i] + sum[i], part = both - high[i];
         rest[i] += (high[i] - (both - part)) + (sum[i] - part);
         high[i] = both;

@@ -3,6 +3,6 @@
 
 namespace hinge {
 
-const PathLoops path_loops_avx2{dot, axpy, combine, combine_exactly, rates};
+const PathLoops path_loops_avx2{dot, axpy, combine, combine_compensated, rates};
 
 }  // namespace hinge

@@ -1,4 +1,4 @@
-// margin.cpp: variables join the margin, leave it, change places with each other; more samples.
+// margin.cpp: variables enter and leave the margin and are exchanged; new samples.
 // docs/math (208)–(210), (246), (247)
 #include <algorithm>
 #include <cmath>
@@ -11,14 +11,15 @@ namespace hinge {
 namespace {
 
 constexpr double kEps = std::numeric_limits<double>::epsilon();
-constexpr double kDependent = 32;       // a Schur complement below so many roundings of its terms is zero
-constexpr double kPivot = 1e-11;        // entries of a null vector below this share of its largest are rounding
-constexpr std::int64_t kBorderAge = 64;  // removals after which the borders are solved for anew
+constexpr double kMinSchurRoundings = 32;  // Schur complements below this many roundings of their terms count as zero
+constexpr double kMinNullEntry = 1e-11;    // smaller entries of a null vector, relative to its largest, count as zero
+constexpr double kMinBlockingEntry = 1e-3;  // with smaller entries, the entering variable is preferred as the blocking one
+constexpr std::int64_t kMaxBorderUpdates = 64;  // removals after which the borders are recomputed
 
 }  // namespace
 
-// The same with one more variable: [K̃⁻¹1 − zτ; τ], τ = (1_v − zᵀ1)/s.
-void ActiveSet::Engine::grow_border(std::size_t v, double schur) {
+// Updates the borders for one more variable: [K̃⁻¹1 − zτ; τ], τ = (1_v − zᵀ1)/s.
+void ActiveSet::Engine::append_to_border(std::size_t v, double schur) {
   const std::size_t m = margin.size();
   for (std::size_t g = 0; g < G; ++g) {
     double tau = group[v] == static_cast<int>(g) ? 1.0 : 0.0;
@@ -30,7 +31,8 @@ void ActiveSet::Engine::grow_border(std::size_t v, double schur) {
   }
 }
 
-// Pins the row of v and finds its Schur complement in the margin; false if its column depends on the margin's.
+// Pins the row of v and computes its Schur complement in the margin.  Returns false if its column depends linearly on
+// the columns of the margin.
 bool ActiveSet::Engine::try_enter(std::size_t v) {
   const std::size_t m = margin.size();
   entering_row_ = store_.pin(key(v));
@@ -49,11 +51,11 @@ bool ActiveSet::Engine::try_enter(std::size_t v) {
   double terms = own;
   for (std::size_t i = 0; i < m; ++i) terms += std::abs(column_[i] * z_[i]);
   column_.swap(w);
-  return schur_ > kDependent * kEps * terms;
+  return schur_ > kMinSchurRoundings * kEps * terms;
 }
 
-// v, on a bound, joins the margin, and the direction turns: v takes over τ = −ṙ_v / s', the others make room.  (246)
-void ActiveSet::Engine::turn_in(const Frame& frame, std::size_t v) {
+// Updates the direction when v enters the margin: v gets the additional rate τ = −ṙ_v / s'.  (246)
+void ActiveSet::Engine::update_direction_for_entry(const Frame& frame, std::size_t v) {
   if (!direction_fresh_) return;
   direction_fresh_ = false;
   if (std::any_of(count_.begin(), count_.end(), [](std::size_t c) { return c == 0; })) return;
@@ -79,11 +81,11 @@ void ActiveSet::Engine::turn_in(const Frame& frame, std::size_t v) {
   direction_fresh_ = true;
 }
 
-// The j-th of the margin is about to leave for a bound: direction and borders without it.  (247)
-void ActiveSet::Engine::turn_out(std::size_t j, Place to) {
+// Updates direction and borders when the j-th variable of the margin leaves for a bound.  (247)
+void ActiveSet::Engine::update_direction_for_exit(std::size_t j, Place to) {
   const std::size_t m = margin.size(), v = static_cast<std::size_t>(margin[j]);
   const bool last = group[v] >= 0 && count_[static_cast<std::size_t>(group[v])] == 1;
-  if (frames_.empty() || last || !border_fresh_ || ++border_age_ > kBorderAge) {
+  if (frames_.empty() || last || !border_fresh_ || ++border_age_ > kMaxBorderUpdates) {
     direction_fresh_ = border_fresh_ = false;
     return;
   }
@@ -112,65 +114,65 @@ void ActiveSet::Engine::turn_out(std::size_t j, Place to) {
   }
 }
 
-// What try_enter(v) found is w, schur and z_.
-void ActiveSet::Engine::to_margin(std::size_t v, const double* row, const std::vector<double>& w, double schur) {
-  if (border_fresh_) grow_border(v, schur);
+// w, schur and z_ are the results of try_enter(v).
+void ActiveSet::Engine::append_to_margin(std::size_t v, const double* row, const std::vector<double>& w, double schur) {
+  if (border_fresh_) append_to_border(v, schur);
   factor.append(w.data(), schur);
   margin.push_back(static_cast<std::int32_t>(v));
   if (border_fresh_) sum_borders();
   rows_.push_back(row);
   if (tracking_) {
-    near_rows_.emplace_back();
-    near_rows_.back().reserve(near_.size() + 64);
-    near_rows_.back().resize(near_.size());
-    for (std::size_t k = 0; k < near_.size(); ++k) near_rows_.back()[k] = row[near_[k]];
-    near_pointers_.push_back(near_rows_.back().data());
+    tracked_rows_.emplace_back();
+    tracked_rows_.back().reserve(tracked_.size() + 64);
+    tracked_rows_.back().resize(tracked_.size());
+    for (std::size_t k = 0; k < tracked_.size(); ++k) tracked_rows_.back()[k] = row[tracked_[k]];
+    tracked_pointers_.push_back(tracked_rows_.back().data());
   }
   place[v] = Place::margin;
   if (group[v] >= 0) ++count_[static_cast<std::size_t>(group[v])];
   changes_.emplace_back(static_cast<std::int32_t>(v), Place::margin);
 }
 
-// The j-th of the margin goes to a bound.
-void ActiveSet::Engine::to_bound(std::size_t j, Place to) {
+// Moves the j-th variable of the margin to a bound.
+void ActiveSet::Engine::move_to_bound(std::size_t j, Place to) {
   const std::size_t v = static_cast<std::size_t>(margin[j]);
   const double* row = rows_[j];
-  turn_out(j, to);
+  update_direction_for_exit(j, to);
   factor.remove(j);
   margin.erase(margin.begin() + static_cast<std::ptrdiff_t>(j));
   rows_.erase(rows_.begin() + static_cast<std::ptrdiff_t>(j));
   if (tracking_) {
-    near_rows_.erase(near_rows_.begin() + static_cast<std::ptrdiff_t>(j));
-    near_pointers_.erase(near_pointers_.begin() + static_cast<std::ptrdiff_t>(j));
+    tracked_rows_.erase(tracked_rows_.begin() + static_cast<std::ptrdiff_t>(j));
+    tracked_pointers_.erase(tracked_pointers_.begin() + static_cast<std::ptrdiff_t>(j));
   }
   if (group[v] >= 0) --count_[static_cast<std::size_t>(group[v])];
   if (border_fresh_) sum_borders();
-  watch(sample(v), row);
-  on_bound(v, to, row);
+  track(sample(v), row);
+  place_on_bound(v, to, row);
 }
 
-void ActiveSet::Engine::on_bound(std::size_t v, Place to, const double* row) {
+void ActiveSet::Engine::place_on_bound(std::size_t v, Place to, const double* row) {
   place[v] = to;
   beta[v] = bound(v);
   for (Frame* frame : frames_) {
     const double rate = bound_rate(*frame, v);
     if (rate == 0) continue;
     frame->h_exact = false;
-    path_loops().combine_exactly(&rate, &row, 1, frame->h.data(), frame->h_low.data(), n);
+    path_loops().combine_compensated(&rate, &row, 1, frame->h.data(), frame->h_error.data(), n);
     if (group[v] >= 0) frame->moved[static_cast<std::size_t>(group[v])] += rate;
   }
   changes_.emplace_back(static_cast<std::int32_t>(v), to);
   store_.unpin(key(v));
 }
 
-// Takes what v, on a bound, adds to the movement out of it.
-void ActiveSet::Engine::off_bound(std::size_t v, const double* row) {
+// Removes the contribution of v, at a bound, to the rates of all frames.
+void ActiveSet::Engine::remove_bound_motion(std::size_t v, const double* row) {
   beta[v] = bound(v);
   for (Frame* frame : frames_) {
     const double rate = -bound_rate(*frame, v);
     if (rate == 0) continue;
     frame->h_exact = false;
-    path_loops().combine_exactly(&rate, &row, 1, frame->h.data(), frame->h_low.data(), n);
+    path_loops().combine_compensated(&rate, &row, 1, frame->h.data(), frame->h_error.data(), n);
     if (group[v] >= 0) frame->moved[static_cast<std::size_t>(group[v])] += rate;
   }
 }
@@ -179,14 +181,14 @@ bool ActiveSet::Engine::enter(std::size_t v, PathResult& result) {
   const bool upwards = place[v] == Place::lower;
   beta[v] = bound(v);
   if (!try_enter(v)) return exchange(v, upwards, result);
-  if (!frames_.empty()) turn_in(*frames_.back(), v);
-  off_bound(v, entering_row_);
-  to_margin(v, entering_row_, column_, schur_);
+  if (!frames_.empty()) update_direction_for_entry(*frames_.back(), v);
+  remove_bound_motion(v, entering_row_);
+  append_to_margin(v, entering_row_, column_, schur_);
   return true;
 }
 
-// z with z_v = 1, K z = 0 and E z = 0 on the margin and v: its entries on the margin, K z and the multipliers' part.
-// (209)
+// Computes z with z_v = 1, and K z = 0, E z = 0 on the margin and v: its entries on the margin, K z, and the part of
+// the multipliers.  (209)
 void ActiveSet::Engine::null_vector(std::size_t v, const double* row, NullVector& z) {
   const std::size_t m = margin.size();
   std::vector<double> sums(G, 0.0);
@@ -199,89 +201,92 @@ void ActiveSet::Engine::null_vector(std::size_t v, const double* row, NullVector
     z.move.assign(row, row + n);
     add_margin(z.x, z.move);
     if (round == 1) return;
-    std::vector<double> error(m), missing = sums, shift;
+    std::vector<double> error(m), deficits = sums, shift;
     for (std::size_t i = 0; i < m; ++i) {
       const std::size_t u = static_cast<std::size_t>(margin[i]);
       error[i] = -(at(z.move, u) + (group[u] >= 0 ? z.eta[static_cast<std::size_t>(group[u])] : 0.0));
-      if (group[u] >= 0) missing[static_cast<std::size_t>(group[u])] -= z.x[i];
+      if (group[u] >= 0) deficits[static_cast<std::size_t>(group[u])] -= z.x[i];
     }
     for (std::size_t g = 0; g < G; ++g)
-      if (count_[g] == 0) missing[g] = 0;
-    solve_kkt(error, missing, shift);
+      if (count_[g] == 0) deficits[g] = 0;
+    solve_kkt(error, deficits, shift);
     for (std::size_t i = 0; i < m; ++i) z.x[i] += error[i];
     for (std::size_t g = 0; g < G; ++g) z.eta[g] += shift[g];
   }
 }
 
-// Which of the margin meets a bound first when v moves along z, and when; the size of the margin if v itself does.
-std::pair<std::size_t, double> ActiveSet::Engine::first_at_bound(const NullVector& z, double sign, double own) const {
+// The position in the margin of the variable that reaches a bound first when v moves along z, and the step; the size of
+// the margin if v itself does.
+std::pair<std::size_t, double> ActiveSet::Engine::first_blocking_variable(const NullVector& z, double sign,
+                                                                          double own) const {
   const std::size_t m = margin.size();
-  double top = 1, limit = std::max(own, 0.0) + b_noise_, best = -1, t = own;
+  double top = 1, limit = std::max(own, 0.0) + value_error_, best = -1, t = own;
   for (double value : z.x) top = std::max(top, std::abs(value));
   std::size_t leaving = m;
   for (int pass = 0; pass < 2; ++pass)
     for (std::size_t i = 0; i < m; ++i) {
       const double speed = sign * z.x[i];
-      if (std::abs(speed) <= kPivot * top) continue;
+      if (std::abs(speed) <= kMinNullEntry * top) continue;
       const std::size_t u = static_cast<std::size_t>(margin[i]);
-      const double room = std::max(0.0, speed > 0 ? now.upper[u] - beta[u] : beta[u] - now.lower[u]);
+      const double distance = std::max(0.0, speed > 0 ? now.upper[u] - beta[u] : beta[u] - now.lower[u]);
       if (pass == 0) {
-        limit = std::min(limit, (room + b_noise_) / std::abs(speed));
-      } else if (room / std::abs(speed) <= limit && std::abs(speed) > best) {
-        best = std::abs(speed), leaving = i, t = room / std::abs(speed);
+        limit = std::min(limit, (distance + value_error_) / std::abs(speed));
+      } else if (distance / std::abs(speed) <= limit && std::abs(speed) > best) {
+        best = std::abs(speed), leaving = i, t = distance / std::abs(speed);
       }
     }
-  if (own <= limit && (leaving == m || own <= t || best < 1e-3)) return {m, std::max(own, 0.0)};
+  if (own <= limit && (leaving == m || own <= t || best < kMinBlockingEntry)) return {m, std::max(own, 0.0)};
   return {leaving, t};
 }
 
-// v's column depends on the margin's: along their null vector nothing changes but β itself.  Go until a variable of
-// the margin, or v, meets a bound; that one changes places with v.  If z has no more than rounding where that one
-// stands, v depends on those that are left too, and goes on along their null vector.  (209), (210)
+// The column of v depends on the columns of the margin: along their null vector z only β changes.  Moves along z until
+// a variable of the margin, or v, reaches a bound; that variable leaves and v enters.  If the entry of z at that
+// variable is within rounding, v also depends on the remaining columns, and the exchange is repeated.  (209), (210)
 bool ActiveSet::Engine::exchange(std::size_t v, bool upwards, PathResult& result) {
   ++result.exchanges;
   end_tracking();
   direction_fresh_ = false;
   const double* row = entering_row_;
   const double sign = upwards ? 1.0 : -1.0, from = beta[v];
-  off_bound(v, row);
+  remove_bound_motion(v, row);
   beta[v] = from;
   NullVector z;
   while (true) {
     null_vector(v, row, z);
-    const auto [leaving, t] = first_at_bound(z, sign, upwards ? now.upper[v] - beta[v] : beta[v] - now.lower[v]);
+    const auto [leaving, t] = first_blocking_variable(z, sign, upwards ? now.upper[v] - beta[v]
+                                                      : beta[v] - now.lower[v]);
     const std::size_t m = margin.size();
     for (std::size_t i = 0; i < m; ++i) beta[static_cast<std::size_t>(margin[i])] += sign * t * z.x[i];
     beta[v] += sign * t;
     path_loops().axpy(sign * t, z.move.data(), f.data(), n);
     for (std::size_t g = 0; g < G; ++g) mu[g] += sign * t * z.eta[g];
     if (leaving == m) {
-      on_bound(v, upwards ? Place::upper : Place::lower, row);
+      place_on_bound(v, upwards ? Place::upper : Place::lower, row);
       return true;
     }
-    to_bound(leaving, sign * z.x[leaving] > 0 ? Place::upper : Place::lower);
+    move_to_bound(leaving, sign * z.x[leaving] > 0 ? Place::upper : Place::lower);
     const bool fits = try_enter(v);
-    store_.unpin(key(v));  // it is pinned twice now
+    store_.unpin(key(v));  // it was pinned twice
     if (!fits) continue;
-    to_margin(v, row, column_, schur_);
+    append_to_margin(v, row, column_, schur_);
     return true;
   }
 }
 
-// More samples, after those there are; their variables begin on a bound, with a box of width zero or not.
+// Appends samples; their variables start at a bound.
 void ActiveSet::Engine::grow(const Gram& bigger, Span<const std::int8_t> groups, PathData data) {
-  if (on_pairs()) throw std::logic_error("pairs do not grow");
+  if (on_pairs()) throw std::logic_error("grow: not supported for variables that are pairs of samples");
   const std::size_t old_n = n, slots = N / n, new_n = bigger.size();
-  const auto moved = [&](std::size_t v) { return v / old_n * new_n + v % old_n; };
+  const auto new_index = [&](std::size_t v) { return v / old_n * new_n + v % old_n; };
   std::vector<double> coefficients(new_n, 0.0);
   for (std::size_t v = 0; v < N; ++v) coefficients[sample(v)] += value(v);
   std::vector<Place> places(slots * new_n, Place::lower);
   std::vector<double> values(slots * new_n, 0.0);
   for (std::size_t v = 0; v < N; ++v) {
-    places[moved(v)] = place[v];
-    values[moved(v)] = beta[v];
+    places[new_index(v)] = place[v];
+    values[new_index(v)] = beta[v];
   }
-  for (std::int32_t& v : margin) v = static_cast<std::int32_t>(moved(static_cast<std::size_t>(v)));
+  for (std::int32_t& v : margin) v = static_cast<std::int32_t>(new_index(static_cast<std::size_t>(v)));
   direction_fresh_ = false;
   store_.extend_source(bigger);
   gram = &bigger;
@@ -296,7 +301,7 @@ void ActiveSet::Engine::grow(const Gram& bigger, Span<const std::int8_t> groups,
   diagonal_.resize(n);
   gram->diagonal(diagonal_);
   k_scale_ = std::max(largest(diagonal_), std::numeric_limits<double>::min());
-  meet_newcomers(coefficients, old_n);
+  extend_f(coefficients, old_n);
   for (std::size_t i = 0; i < margin.size(); ++i) {  // rows may have moved
     const std::size_t v = static_cast<std::size_t>(margin[i]);
     rows_[i] = store_.pin(key(v));
@@ -304,45 +309,45 @@ void ActiveSet::Engine::grow(const Gram& bigger, Span<const std::int8_t> groups,
   }
 }
 
-// f of the new samples, and their entries in the margin's rows.  Most of them will never need a row of their own.
-void ActiveSet::Engine::meet_newcomers(const std::vector<double>& coefficients, std::size_t old_n) {
+// Computes f of the new samples and their entries in the rows of the margin.  Most new samples never need a row.
+void ActiveSet::Engine::extend_f(const std::vector<double>& coefficients, std::size_t old_n) {
   std::vector<std::int32_t> columns;
   std::vector<double> amounts;
   std::vector<std::size_t> at_column(old_n, n);
-  std::vector<char> wanted(old_n, 0);
-  for (std::int32_t v : margin) wanted[sample(static_cast<std::size_t>(v))] = 1;
+  std::vector<char> on_margin(old_n, 0);
+  for (std::int32_t v : margin) on_margin[sample(static_cast<std::size_t>(v))] = 1;
   for (std::size_t i = 0; i < old_n; ++i) {
-    if (coefficients[i] == 0 && !wanted[i]) continue;
+    if (coefficients[i] == 0 && !on_margin[i]) continue;
     at_column[i] = columns.size();
     columns.push_back(static_cast<std::int32_t>(i));
     amounts.push_back(coefficients[i]);
   }
-  const std::size_t count = columns.size(), fresh = n - old_n;
-  std::vector<double> block(fresh * count), entries(fresh);
+  const std::size_t count = columns.size(), added = n - old_n;
+  std::vector<double> block(added * count), entries(added);
   f.resize(n, 0.0);
-  for (std::size_t k = 0; k < fresh && count > 0; ++k) {
+  for (std::size_t k = 0; k < added && count > 0; ++k) {
     gram->row(old_n + k, columns, Span<double>(block.data() + k * count, count));
     f[old_n + k] = path_loops().dot(block.data() + k * count, amounts.data(), count);
   }
   for (std::size_t i = 0; i < old_n; ++i) {
-    if (!wanted[i]) continue;
-    for (std::size_t k = 0; k < fresh; ++k) entries[k] = block[k * count + at_column[i]];
+    if (!on_margin[i]) continue;
+    for (std::size_t k = 0; k < added; ++k) entries[k] = block[k * count + at_column[i]];
     store_.complete(i, entries);
   }
 }
 
-// The factor from scratch, most interior variables first; what has become dependent is exchanged, (209).
+// Recomputes the factor, variables farthest from their bounds first; dependent variables are exchanged, (209).
 void ActiveSet::Engine::refactor() {
   end_tracking();
   direction_fresh_ = false;
   std::vector<std::int32_t> order = margin;
-  std::vector<double> room(N, 0.0);
+  std::vector<double> distance(N, 0.0);
   for (std::int32_t v : order) {
     const std::size_t u = static_cast<std::size_t>(v);
-    room[u] = std::min(beta[u] - now.lower[u], now.upper[u] - beta[u]);
+    distance[u] = std::min(beta[u] - now.lower[u], now.upper[u] - beta[u]);
   }
   std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-    return room[static_cast<std::size_t>(a)] > room[static_cast<std::size_t>(b)];
+    return distance[static_cast<std::size_t>(a)] > distance[static_cast<std::size_t>(b)];
   });
   std::fill(count_.begin(), count_.end(), 0);
   factor.clear();
@@ -352,13 +357,13 @@ void ActiveSet::Engine::refactor() {
   for (std::int32_t u : order) {
     const std::size_t v = static_cast<std::size_t>(u);
     const bool fits = try_enter(v);
-    store_.unpin(key(v));  // the margin had pinned it before
+    store_.unpin(key(v));  // it was already pinned
     if (!fits) {
       dependent.push_back(v);
       continue;
     }
     border_fresh_ = false;
-    to_margin(v, entering_row_, column_, schur_);
+    append_to_margin(v, entering_row_, column_, schur_);
     changes_.pop_back();
   }
   border_fresh_ = false;
@@ -366,21 +371,21 @@ void ActiveSet::Engine::refactor() {
   PathResult unused;
   for (const std::size_t v : dependent) {
     const double b = beta[v];
-    const Place nearer = b - now.lower[v] < now.upper[v] - b ? Place::lower : Place::upper;
-    const bool fits = try_enter(v);         // after an exchange it may
-    on_bound(v, nearer, entering_row_);  // as if; one of its two pins goes
+    const Place closest = b - now.lower[v] < now.upper[v] - b ? Place::lower : Place::upper;
+    const bool fits = try_enter(v);             // possible after an exchange
+    place_on_bound(v, closest, entering_row_);  // temporarily; removes one of its two pins
     beta[v] = b;
     if (fits) {
-      off_bound(v, entering_row_);
+      remove_bound_motion(v, entering_row_);
       beta[v] = b;
-      to_margin(v, entering_row_, column_, schur_);
+      append_to_margin(v, entering_row_, column_, schur_);
     } else {
-      exchange(v, nearer == Place::upper, unused);
+      exchange(v, closest == Place::upper, unused);
     }
   }
   if (!dependent.empty()) {
     refresh_f();
-    correct();
+    newton_correction();
   }
 }
 

@@ -1,6 +1,6 @@
-// margin_factor.hpp: the Cholesky factor of the margin's matrix, L Lᵀ, with rows appended and removed.
-// A row stays where it was written: `slot_` has the order of the rows.  Append and a solve cost O(m²); removing j costs
-// O((m − j)²), a rank-one update with a plus sign, hence stable.
+// margin_factor.hpp: Cholesky factor L Lᵀ of the matrix of the margin, with rows appended and removed.
+// Rows are not moved in memory; slot_ holds their order.  Appending and solving cost O(m²).  Removing row j costs
+// O((m − j)²); it is a rank-one update with a plus sign, hence stable.
 #pragma once
 
 #include <cmath>
@@ -19,7 +19,7 @@ class MarginFactor {
   double diagonal(std::size_t i) const { return at(i)[i]; }
   void clear() { m_ = 0; }
 
-  // L w = k, in place; the first `zeros` entries of k are zero.
+  // Solves L w = k in place; the first `zeros` entries of k are zero.
   void forward(double* x, std::size_t zeros = 0) const {
     const auto dot = path_loops().dot;
     for (std::size_t i = zeros; i < m_; ++i) {
@@ -27,7 +27,7 @@ class MarginFactor {
       x[i] = (x[i] - dot(row + zeros, x + zeros, i - zeros)) / row[i];
     }
   }
-  // Lᵀ x = w, in place.
+  // Solves Lᵀ x = w in place.
   void backward(double* x) const {
     const auto axpy = path_loops().axpy;
     for (std::size_t i = m_; i-- > 0;) {
@@ -41,7 +41,7 @@ class MarginFactor {
     backward(x);
   }
 
-  // w solves L w = k (the new column), schur = k_vv − wᵀw > 0.
+  // w: the solution of L w = k for the new column k; schur = k_vv − wᵀw > 0.
   void append(const double* w, double schur) {
     if (m_ == stride_) grow();
     double* row = at(m_);
@@ -54,7 +54,7 @@ class MarginFactor {
     const std::uint32_t freed = slot_[j];
     std::vector<double> cosine(m_), sine(m_);
     std::size_t i = j + 1;
-    for (; i + kTogether <= m_; i += kTogether) rotate_rows(j, i, cosine.data(), sine.data());
+    for (; i + kBlockRows <= m_; i += kBlockRows) rotate_rows(j, i, cosine.data(), sine.data());
     for (; i < m_; ++i) rotate_tail(at(i), i, j + 1, at(i)[j], cosine.data(), sine.data());
     slot_.erase(slot_.begin() + static_cast<std::ptrdiff_t>(j));
     slot_.push_back(freed);
@@ -62,12 +62,13 @@ class MarginFactor {
   }
 
  private:
-  static constexpr std::size_t kTogether = 8;  // rotations of one row wait for each other, those of several do not
+  static constexpr std::size_t kBlockRows = 8;  // rows that are rotated together: their rotations are independent
 
   double* at(std::size_t i) { return data_.data() + slot_[i] * stride_; }
   const double* at(std::size_t i) const { return data_.data() + slot_[i] * stride_; }
 
-  // Row i loses column j, whose entry x is rotated into the columns from `first` on; the last rotation is new.
+  // Rotates the entry x of the removed column into the columns of row i from `first` on, and computes the last
+  // rotation.
   static void rotate_tail(double* row, std::size_t i, std::size_t first, double x, double* cosine, double* sine) {
     for (std::size_t k = first; k < i; ++k) {
       const double l = row[k];
@@ -80,23 +81,23 @@ class MarginFactor {
     row[i - 1] = r;
   }
 
-  // The same for rows i, …, i + kTogether − 1, side by side as far as the rotations are known.
+  // The same for rows i, …, i + kBlockRows − 1, together as far as the rotations are known.
   void rotate_rows(std::size_t j, std::size_t i, double* cosine, double* sine) {
-    double* row[kTogether];
-    double x[kTogether];
-    for (std::size_t a = 0; a < kTogether; ++a) {
+    double* row[kBlockRows];
+    double x[kBlockRows];
+    for (std::size_t a = 0; a < kBlockRows; ++a) {
       row[a] = at(i + a);
       x[a] = row[a][j];
     }
     for (std::size_t k = j + 1; k < i; ++k) {
       const double c = cosine[k], s = sine[k];
-      for (std::size_t a = 0; a < kTogether; ++a) {
+      for (std::size_t a = 0; a < kBlockRows; ++a) {
         const double l = row[a][k];
         row[a][k - 1] = c * l + s * x[a];
         x[a] = c * x[a] - s * l;
       }
     }
-    for (std::size_t a = 0; a < kTogether; ++a) rotate_tail(row[a], i + a, i, x[a], cosine, sine);
+    for (std::size_t a = 0; a < kBlockRows; ++a) rotate_tail(row[a], i + a, i, x[a], cosine, sine);
   }
 
   void grow() {
@@ -112,7 +113,7 @@ class MarginFactor {
 
   std::size_t m_ = 0, stride_ = 0;
   std::vector<double> data_;
-  std::vector<std::uint32_t> slot_;  // of every row; those past m_ are free
+  std::vector<std::uint32_t> slot_;  // of each row; slots from m_ on are free
 };
 
 }  // namespace hinge

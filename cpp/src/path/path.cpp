@@ -1,4 +1,4 @@
-// path.cpp: the public face of the parametric engine.
+// path.cpp: the public interface of the engine.
 #include "hinge/solvers/path.hpp"
 
 #include <utility>
@@ -42,7 +42,7 @@ std::vector<std::int8_t> ActiveSet::places() const {
 PathData ActiveSet::data() const { return engine_->now; }
 std::size_t ActiveSet::margin_size() const { return engine_->margin.size(); }
 std::shared_ptr<const ActiveSet::Snapshot> ActiveSet::snapshot() const {
-  return std::make_shared<Snapshot>(engine_->here());
+  return std::make_shared<Snapshot>(engine_->snapshot());
 }
 void ActiveSet::restore(const Snapshot& snapshot) { engine_->restore(snapshot); }
 

@@ -1,4 +1,4 @@
-// run.cpp: following a path from event to event, and repairing it.  docs/math (208)–(214)
+// run.cpp: the main loop from event to event, and repairs.  docs/math (208)–(214)
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,17 +9,24 @@ namespace hinge {
 namespace {
 
 constexpr double kEps = std::numeric_limits<double>::epsilon();
-constexpr std::int64_t kRefresh = 400;      // events after which f is computed anew
-constexpr std::int64_t kSettled = 100;      // events after which f is computed anew at the end of a path
-constexpr double kLong = 8;                 // segments so many times longer than their start get rates without history
-constexpr double kPlain = 1e-9;             // violations above this are not those of rounding: repaired, not corrected
-constexpr std::int64_t kStuck = 400;        // events without progress before the data are moved apart
-constexpr std::int64_t kHopeless = 40;      // so often
+constexpr std::int64_t kMaxEventsPerRefresh = 400;  // events after which f is recomputed
+constexpr std::int64_t kMaxEventsAtEnd = 100;       // events after which f is recomputed at the end of a path
+constexpr double kLongSegment = 8;                  // relative to the parameter; longer segments recompute the rates h
+constexpr double kMaxCorrectedViolation = 1e-9;     // larger violations are repaired, not corrected
+constexpr std::int64_t kMaxIdleEvents = 400;        // events without progress before the data are perturbed
+constexpr std::int64_t kMaxPerturbations = 40;      // perturbations before the run ends as numerical
+constexpr double kPollInterval = 0.05;              // seconds between two calls of the run control
+constexpr double kEndTolerance = 1e-11;  // relative distance from the end at which an infeasible path is complete
+constexpr std::int64_t kMaxRepairsPerEvent = 2;     // after refactorings or exchanges
+constexpr std::int64_t kMinEventsPerRepair = 20;    // between two repairs of violations that accumulated
+constexpr std::int64_t kDeficitInterval = 16;       // events between two corrections of the totals
+constexpr std::int64_t kViolationInterval = 32;     // events between two checks of the violation without a record
+constexpr int kMaxFinalRepairs = 3, kTrackedRepairs = 2;  // at the end; the first ones with tracking
 
 }  // namespace
 
-bool ActiveSet::Engine::stop_asked(const Run& run, Status& status) {
-  const double seconds = run.watch->seconds();
+bool ActiveSet::Engine::stop_requested(const Run& run, Status& status) {
+  const double seconds = run.stopwatch->seconds();
   if (run.options->max_seconds > 0 && seconds > run.options->max_seconds) {
     status = Status::time_limit;
     return true;
@@ -28,7 +35,7 @@ bool ActiveSet::Engine::stop_asked(const Run& run, Status& status) {
     status = Status::max_iter;
     return true;
   }
-  if (seconds - *run.last_poll < 0.05) return false;
+  if (seconds - *run.last_poll < kPollInterval) return false;
   *run.last_poll = seconds;
   if (run.control->interrupted()) {
     status = Status::interrupted;
@@ -49,8 +56,8 @@ bool ActiveSet::Engine::stop_asked(const Run& run, Status& status) {
   return false;
 }
 
-// The piece of path that begins here.
-void ActiveSet::Engine::note(const Run& run, const Frame& frame, double step) {
+// Records the segment that begins at the current point.
+void ActiveSet::Engine::record_segment(const Run& run, const Frame& frame, double step) {
   if (!run.record) return;
   PathRecord& record = *run.record;
   const std::int64_t segment = static_cast<std::int64_t>(record.start.size());
@@ -63,7 +70,8 @@ void ActiveSet::Engine::note(const Run& run, const Frame& frame, double step) {
   changes_.clear();
   record.start.push_back(begin);
   record.stop.push_back(end);
-  // Both ends are rounded: on a segment of a few roundings rates in terms of them differ from those of the step.  (282)
+  // Both ends are rounded.  On a segment of a few roundings the rates with respect to them differ from those of the
+  // step. (282)
   const double stretch = end > begin ? step / (end - begin) : 0.0;
   for (std::size_t g = 0; g < G; ++g) {
     record.mu.push_back(mu[g]);
@@ -75,156 +83,160 @@ void ActiveSet::Engine::note(const Run& run, const Frame& frame, double step) {
     record.rate.push_back(stretch * dbeta_[i]);
   }
   record.offset.push_back(static_cast<std::int64_t>(record.margin.size()));
-  record.violation.push_back(on_pairs() ? seen_violation() : violation());
+  record.violation.push_back(on_pairs() ? last_violation() : violation());
   run.result->violation = std::max(run.result->violation, record.violation.back());
 }
 
 Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
   PathResult& result = *run.result;
   const bool inner = frames_.size() > 1;
-  idle_ = 0;
-  std::int64_t perturbed = 0, last_repair = -1000000, mended_at = -1, mends = 0;
+  idle_events_ = 0;
+  std::int64_t perturbations = 0, last_repair = -kMinEventsPerRepair - 1, repair_event = -1, repairs = 0;
   std::int64_t factors = refactorings_, exchanges = result.exchanges;
-  scales();
+  update_scales();
   while (true) {
     Status status = Status::solved;
-    if (stop_asked(run, status)) return status;
-    if (!settle_groups(frame, result)) {
-      // At the very end all variables may have come to rest together, a rounding before it.
-      if (!result.infeasible || frame.span - frame.t > 1e-11 * frame.span) return Status::numerical;
+    if (stop_requested(run, status)) return status;
+    if (!fill_empty_margins(frame, result)) {
+      // Near the end all variables may have reached their bounds, a rounding error before the end.
+      if (!result.infeasible || frame.span - frame.t > kEndTolerance * frame.span) return Status::numerical;
       result.infeasible = false;
       move_data(frame, frame.span);
       if (!inner) result.reached = run.origin + frame.t;
       return Status::solved;
     }
     direction(frame);
-    if (!inner && (refactorings_ != factors || result.exchanges != exchanges)) {  // along what is null but for rounding
-      if (result.events != mended_at) mends = 0, mended_at = result.events;
+    // along vectors that are null up to rounding
+    if (!inner && (refactorings_ != factors || result.exchanges != exchanges)) {
+      if (result.events != repair_event) repairs = 0, repair_event = result.events;
       factors = refactorings_, exchanges = result.exchanges;
-      if (broken() && mends++ < 2) {
-        if (!mend(run)) return stopped_;
+      if (needs_repair() && repairs++ < kMaxRepairsPerEvent) {
+        if (!refresh_and_repair(run)) return repair_status_;
         continue;
       }
     }
     bool dropped = false;
-    for (std::size_t g = 0; g < G && !inner && !tracking_; ++g) dropped = drop_idle(frame, g) || dropped;
+    for (std::size_t g = 0; g < G && !inner && !tracking_; ++g) dropped = drop_idle_margin(frame, g) || dropped;
     if (dropped) {
-      if (!settle_groups(frame, result)) return Status::numerical;
+      if (!fill_empty_margins(frame, result)) return Status::numerical;
       direction(frame);
     }
     Event event = next_event(frame);
-    const double left = frame.span - frame.t;
-    if (!frame.h_exact && std::min(event.step, left) > kLong * std::abs(run.origin + frame.t)) {
+    const double remaining = frame.span - frame.t;
+    if (!frame.h_exact && std::min(event.step, remaining) > kLongSegment * std::abs(run.origin + frame.t)) {
       fill_h(frame);
       direction(frame);
       event = next_event(frame);
     }
-    const bool last = !(event.step < left);
-    const double step = last ? left : event.step;
+    const bool last = !(event.step < remaining);
+    const double step = last ? remaining : event.step;
     const bool moves = step > 4 * kEps * (std::abs(run.origin + frame.t) + (inner ? 1.0 : 0.0));
-    if (moves && !inner) note(run, frame, step);
+    if (moves && !inner) record_segment(run, frame, step);
     if (step > 0) {
       for (std::size_t i = 0; i < margin.size(); ++i) beta[static_cast<std::size_t>(margin[i])] += step * dbeta_[i];
       for (std::size_t g = 0; g < G; ++g) mu[g] += step * dmu_[g];
       if (tracking_) {
-        step_near(step);
+        step_tracked(step);
       } else {
         path_loops().axpy(step, df_.data(), f.data(), n);
       }
       move_data(frame, last ? frame.span : frame.t + step);
     }
-    const bool looks = run.record && !on_pairs();  // at every event
-    if (looks) scales();
-    const bool fine = moves && looks && !inner && witness(run);
+    const bool checks_all = run.record && !on_pairs();  // violations at every event
+    if (checks_all) update_scales();
+    const bool accurate = moves && checks_all && !inner && record_end_violation(run);
     if (!inner) result.reached = run.origin + frame.t;
     if (last) return Status::solved;
     ++result.events;
     ++since_refresh;
     result.margin_sum += static_cast<double>(margin.size());
-    idle_ = moves ? 0 : idle_ + 1;
+    idle_events_ = moves ? 0 : idle_events_ + 1;
     if (!moves) ++result.idle;
     if (!handle(event, result)) return Status::numerical;
-    if (idle_ > kStuck) {
-      if (++perturbed > kHopeless) return Status::numerical;
+    if (idle_events_ > kMaxIdleEvents) {
+      if (++perturbations > kMaxPerturbations) return Status::numerical;
       perturb(frame);
-      idle_ = 0;
+      idle_events_ = 0;
     }
-    if (since_refresh >= kRefresh) {
+    if (since_refresh >= kMaxEventsPerRefresh) {
       ++result.refreshes;
-      const bool again = tracking_;
+      const bool was_tracking = tracking_;
       refresh_f();
       for (Frame* each : frames_) fill_h(*each);
-      if (again) begin_tracking(frame);
+      if (was_tracking) begin_tracking(frame);
     }
     const bool exchanged = refactorings_ != factors || result.exchanges != exchanges;
-    if (exchanged || (!looks && result.events % (on_pairs() ? 64 : tracking_ ? 32 : 8) == 0)) scales();
-    const bool sums = result.events % 16 == 0;
-    if (!tracking_ || sums) correct(sums);  // while tracking, residuals of the margin are zero by construction
-    if (moves && !inner && !exchanged && !fine && (run.record || result.events % 32 == 0)) {
-      const bool bad = on_pairs() && result.events % 32 ? seen_violation() > tolerable() : broken();
-      if (bad && result.events - last_repair > 20) {
+    if (exchanged || (!checks_all && result.events % (on_pairs() ? 64 : tracking_ ? 32 : 8) == 0)) update_scales();
+    const bool sums = result.events % kDeficitInterval == 0;
+    // while tracking, the residuals of the margin are zero by construction
+    if (!tracking_ || sums) newton_correction(sums);
+    if (moves && !inner && !exchanged && !accurate && (run.record || result.events % kViolationInterval == 0)) {
+      const bool cheap_check = on_pairs() && result.events % kViolationInterval;
+      const bool violated = cheap_check ? last_violation() > repair_threshold() : needs_repair();
+      if (violated && result.events - last_repair > kMinEventsPerRepair) {
         last_repair = result.events;
         end_tracking();
         refresh_f();
-        if (looks) witness(run);  // f had drifted on the way here
-        if (!mend(run)) return stopped_;
+        if (checks_all) record_end_violation(run);  // the error of f accumulated on this segment
+        if (!refresh_and_repair(run)) return repair_status_;
       }
     }
   }
 }
 
-// Between two points that are optimal everything is linear, and so a segment is as good as its ends.  The end belongs
-// to it as it was reached, before anything is mended.  Whether there is nothing to mend.
-bool ActiveSet::Engine::witness(const Run& run) {
-  const double residuals = residual_violation(), sums = off_totals();
+// Records the violation at the end of a segment, as reached, before any repair.  All conditions are linear between
+// events, so the largest violation of a segment is at one of its ends.  Returns false if a repair is needed.
+bool ActiveSet::Engine::record_end_violation(const Run& run) {
+  const double residuals = residual_violation(), sums = largest_deficit();
   double& worst = run.record->violation.back();
-  worst = std::max({worst, residuals, sums / std::max(reach_, std::numeric_limits<double>::min())});
+  worst = std::max({worst, residuals, sums / std::max(largest_bound_, std::numeric_limits<double>::min())});
   run.result->violation = std::max(run.result->violation, worst);
-  return residuals <= tolerable() && sums <= 4 * sum_noise_;
+  return residuals <= repair_threshold() && sums <= 4 * total_error_;
 }
 
-// f anew, and what is wrong then is repaired.
-bool ActiveSet::Engine::mend(const Run& run) {
+// Recomputes f and repairs the remaining violations.
+bool ActiveSet::Engine::refresh_and_repair(const Run& run) {
   end_tracking();
   if (since_refresh > 0) refresh_f();
-  correct();
-  if (!broken()) return true;
+  newton_correction();
+  if (!needs_repair()) return true;
   ++run.result->repairs;
   return repair(run);
 }
 
-// Where nothing moves, a multiplier that is an interval is its middle.
-void ActiveSet::Engine::rest_offsets() {
-  std::vector<char> held(G, 0);
+// Sets multipliers that are not determined by the margin to the middle of their intervals, at rest.
+void ActiveSet::Engine::centre_multipliers() {
+  std::vector<char> determined(G, 0);
   for (std::int32_t u : margin) {
     const std::size_t v = static_cast<std::size_t>(u);
-    const double room = std::min(std::abs(beta[v] - now.lower[v]), std::abs(beta[v] - now.upper[v]));
-    if (group[v] >= 0 && room > b_noise_ + sum_noise_) held[static_cast<std::size_t>(group[v])] = 1;
+    const double distance = std::min(std::abs(beta[v] - now.lower[v]), std::abs(beta[v] - now.upper[v]));
+    if (group[v] >= 0 && distance > value_error_ + total_error_) determined[static_cast<std::size_t>(group[v])] = 1;
   }
-  if (std::all_of(held.begin(), held.end(), [](char h) { return h != 0; })) {
+  if (std::all_of(determined.begin(), determined.end(), [](char d) { return d != 0; })) {
     frames_.clear();
     return;
   }
-  Frame still = make_frame(now, difference(now, now), 0.0);
+  Frame at_rest = make_frame(now, difference(now, now), 0.0);
   const std::vector<Frame*> none;
-  frames_.assign(1, &still);
+  frames_.assign(1, &at_rest);
   std::fill(df_.begin(), df_.end(), 0.0);
-  rate_noise_ = 0;
+  rate_error_ = 0;
   double limit = std::numeric_limits<double>::infinity();
   for (std::size_t g = 0; g < G; ++g) {
     dbeta_.assign(margin.size(), 0.0);
-    drop_idle(still, g);
+    drop_idle_margin(at_rest, g);
     candidates_.clear();
-    if (count_[g] == 0) centre(still, g, limit);
+    if (count_[g] == 0) centre_multiplier(at_rest, g, limit);
   }
   frames_ = none;
 }
 
-// The point is the optimum of nearby data; from these a path leads back to the data as they are.  (214)
-ActiveSet::Engine::Frame ActiveSet::Engine::shifted_frame() {
+// Replaces the data by nearby data for which the point is optimal, and returns the line back to the original data.
+// (214)
+ActiveSet::Engine::Frame ActiveSet::Engine::make_repair_frame() {
   PathData base = now;
   std::uniform_real_distribution<double> share(0.1, 1.0);
-  const std::vector<double> short_of = missing();
+  const std::vector<double> deficits = group_deficits();
   for (std::size_t v = 0; v < N; ++v) {
     const double r = residual(v);
     if (place[v] == Place::margin) {
@@ -235,7 +247,7 @@ ActiveSet::Engine::Frame ActiveSet::Engine::shifted_frame() {
       base.linear[v] -= r * (1 + share(random));
     }
   }
-  for (std::size_t g = 0; g < G; ++g) base.total[g] -= short_of[g];
+  for (std::size_t g = 0; g < G; ++g) base.total[g] -= deficits[g];
   const PathData rate = difference(now, base);
   now = base;
   return make_frame(base, rate, 1.0);
@@ -244,31 +256,31 @@ ActiveSet::Engine::Frame ActiveSet::Engine::shifted_frame() {
 bool ActiveSet::Engine::repair(const Run& outer, bool tracked) {
   end_tracking();
   const PathData target = now;
-  Frame frame = shifted_frame();
+  Frame frame = make_repair_frame();
   frames_.push_back(&frame);
   if (tracked) begin_tracking(frame);
   Run run = outer;
   run.record = nullptr;
-  const std::int64_t waited = idle_;
+  const std::int64_t outer_idle_events = idle_events_;
   const Status status = this->run(frame, run);
   end_tracking();
-  idle_ = waited;
+  idle_events_ = outer_idle_events;
   frames_.pop_back();
   direction_fresh_ = false;
   now = target;
-  scales();
-  stopped_ = status;
+  update_scales();
+  repair_status_ = status;
   return status == Status::solved;
 }
 
 PathResult ActiveSet::Engine::follow(PathData rate, double origin, double span, PathRecord* record,
                                      const PathOptions& options, RunControl& control) {
   PathResult result;
-  Stopwatch watch;
+  Stopwatch stopwatch;
   double last_poll = -1;
   refactorings_ = 0;
   changes_.clear();
-  // A variable whose box opens from a point goes with the end its residual points to.
+  // A variable whose bounds coincide is assigned to the bound that its residual points to.
   for (std::size_t v = 0; v < N; ++v)
     if (place[v] != Place::margin && now.lower[v] == now.upper[v]) {
       const Place side = residual(v) > 0 ? Place::lower : Place::upper;
@@ -288,34 +300,35 @@ PathResult ActiveSet::Engine::follow(PathData rate, double origin, double span, 
   Frame& frame = outer_;
   set_frame(frame, now, std::move(rate), span);
   frames_.assign(1, &frame);
-  const Run run{record, origin, &options, &control, &result, &watch, &last_poll};
+  const Run run{record, origin, &options, &control, &result, &stopwatch, &last_poll};
   result.reached = origin;
   unperturbed_.clear();
   if (!record) begin_tracking(frame);
   result.status = this->run(frame, run);
   end_tracking();
-  if (!unperturbed_.empty()) {  // take the perturbation out again
+  if (!unperturbed_.empty()) {  // remove the perturbation
     frame.base.linear = std::move(unperturbed_);
     unperturbed_.clear();
     move_data(frame, frame.t);
     for (std::size_t v = 0; v < N; ++v) now.linear[v] = frame.base.linear[v] + frame.t * frame.rate.linear[v];
   }
-  scales();
-  if (since_refresh > kSettled) refresh_f();
-  const auto settle = [&] {
-    if (record || residual_violation() <= kPlain) correct();
+  update_scales();
+  if (since_refresh > kMaxEventsAtEnd) refresh_f();
+  const auto correct = [&] {
+    if (record || residual_violation() <= kMaxCorrectedViolation) newton_correction();
   };
-  settle();
-  for (int round = record ? 2 : 0; round < 3 && broken() && result.status == Status::solved; ++round) {
-    const bool tracked = round < 2;  // who overlooks samples twice looks at all
+  correct();
+  for (int round = record ? kTrackedRepairs : 0; round < kMaxFinalRepairs && needs_repair() &&
+       result.status == Status::solved; ++round) {
+    const bool tracked = round < kTrackedRepairs;
     ++result.repairs;
     if (!repair(run, tracked)) result.status = Status::numerical;
-    if (!tracked || since_refresh > kSettled) refresh_f();
-    settle();
+    if (!tracked || since_refresh > kMaxEventsAtEnd) refresh_f();
+    correct();
   }
   result.violation = std::max(result.violation, violation());
   result.refactorings = refactorings_;
-  rest_offsets();
+  centre_multipliers();
   return result;
 }
 

@@ -1,4 +1,4 @@
-// start.cpp: from any point to the optimum nearby, and back to a state that was kept.  docs/math (209), (214)
+// start.cpp: start of a path from a nearly optimal point, and snapshots.  docs/math (209), (214)
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -6,9 +6,17 @@
 #include "path/engine.hpp"
 
 namespace hinge {
+namespace {
 
-// Multipliers that suit the point.
-void ActiveSet::Engine::guess_mu() {
+constexpr double kSnapWidth = 1e-10;  // variables this close to a bound, relative to the width, are placed on it
+constexpr double kSnapValue = 1e-14;  // relative to the variable if the width is infinite
+constexpr int kMaxRepairs = 3;        // of a start
+constexpr int kMaxPolishes = 3;
+
+}  // namespace
+
+// Sets multipliers from the residuals of the margin or the thresholds.
+void ActiveSet::Engine::set_initial_multipliers() {
   for (std::size_t g = 0; g < G; ++g) {
     double low = -std::numeric_limits<double>::infinity(), up = -low, sum = 0;
     std::size_t count = 0;
@@ -30,8 +38,8 @@ void ActiveSet::Engine::guess_mu() {
   }
 }
 
-// From any point to one whose margin is independent: dependent variables move along null vectors to a bound.
-void ActiveSet::Engine::cross_over(Span<const double> point, PathResult& result) {
+// Crossover to a point whose margin is linearly independent: dependent variables move along null vectors to a bound.
+void ActiveSet::Engine::crossover(Span<const double> point, PathResult& result) {
   for (std::int32_t v : margin) store_.unpin(key(static_cast<std::size_t>(v)));
   margin.clear();
   rows_.clear();
@@ -43,7 +51,7 @@ void ActiveSet::Engine::cross_over(Span<const double> point, PathResult& result)
   for (std::size_t v = 0; v < N; ++v) {
     const double lo = now.lower[v], hi = now.upper[v];
     const double b = std::min(std::max(point[v], lo), hi), width = hi - lo;
-    const double snap = std::isfinite(width) ? 1e-10 * width : 1e-14 * std::abs(b);
+    const double snap = std::isfinite(width) ? kSnapWidth * width : kSnapValue * std::abs(b);
     place[v] = b - lo <= snap ? Place::lower : hi - b <= snap ? Place::upper : Place::lower;
     beta[v] = b - lo <= snap ? lo : hi - b <= snap ? hi : b;
     coefficients[v] = beta[v];
@@ -53,11 +61,11 @@ void ActiveSet::Engine::cross_over(Span<const double> point, PathResult& result)
   since_refresh = 0;
   std::fill(mu.begin(), mu.end(), 0.0);
   std::sort(inside.begin(), inside.end());
-  for (const auto& [room, v] : inside) {
-    (void)room;
+  for (const auto& [distance, v] : inside) {
+    (void)distance;
     if (place[v] == Place::margin) continue;
     if (try_enter(v)) {
-      to_margin(v, entering_row_, column_, schur_);
+      append_to_margin(v, entering_row_, column_, schur_);
     } else {
       exchange(v, now.upper[v] - beta[v] < beta[v] - now.lower[v], result);
     }
@@ -67,57 +75,57 @@ void ActiveSet::Engine::cross_over(Span<const double> point, PathResult& result)
 PathResult ActiveSet::Engine::start(Span<const double> point, PathData data, const PathOptions& options,
                                     RunControl& control) {
   PathResult result;
-  Stopwatch watch;
+  Stopwatch stopwatch;
   double last_poll = -1;
   now = std::move(data);
   frames_.clear();
-  scales();
-  cross_over(point, result);
+  update_scales();
+  crossover(point, result);
   refresh_f();
-  scales();
-  guess_mu();
-  const Run run{nullptr, 0, &options, &control, &result, &watch, &last_poll};
-  Frame idle;  // the repair is an inner path; this is the outer one, which stands still
+  update_scales();
+  set_initial_multipliers();
+  const Run run{nullptr, 0, &options, &control, &result, &stopwatch, &last_poll};
+  Frame idle;  // the outer path, which does not move; the repair is an inner path
   idle = make_frame(now, difference(now, now), 0.0);
   frames_.assign(1, &idle);
-  for (int round = 0; round < 3; ++round) {
+  for (int round = 0; round < kMaxRepairs; ++round) {
     ++result.repairs;
     if (!repair(run)) {
-      result.status = stopped_;
+      result.status = repair_status_;
       break;
     }
     refresh_f();
-    correct();
-    if (!broken()) break;
+    newton_correction();
+    if (!needs_repair()) break;
   }
   if (result.status == Status::solved) polish(run);
-  rest_offsets();
+  centre_multipliers();
   changes_.clear();
   result.violation = violation();
   return result;
 }
 
-// Once more, with violations taken seriously that rounding may make but seldom does.  What does not help is undone.
-// (253)
+// Repairs violations that are smaller than the worst-case rounding error but larger than typical errors.  Undone if it
+// brings no improvement.  (253)
 void ActiveSet::Engine::polish(const Run& run) {
-  for (int round = 0; round < 3; ++round) {
+  for (int round = 0; round < kMaxPolishes; ++round) {
     const double before = violation();
-    if (on_pairs() || residual_violation() * scale_ <= fine_noise_) break;
-    const Snapshot rough = here();
+    if (on_pairs() || residual_violation() * scale_ <= fine_residual_error_) break;
+    const Snapshot before_repair = snapshot();
     polishing_ = true;
     const bool done = repair(run);
     polishing_ = false;
     refresh_f();
-    scales();
-    correct();
+    update_scales();
+    newton_correction();
     if (done && violation() < before) continue;
-    restore(rough);
-    scales();
+    restore(before_repair);
+    update_scales();
     break;
   }
 }
 
-ActiveSet::Snapshot ActiveSet::Engine::here() const {
+ActiveSet::Snapshot ActiveSet::Engine::snapshot() const {
   return {place, margin, beta, mu, f, now, factor, since_refresh, random};
 }
 

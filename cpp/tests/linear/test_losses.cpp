@@ -77,7 +77,8 @@ void losses(std::size_t n, double tube, double curvature) {
     std::vector<std::uint32_t> chosen{7, 7};
     passes.choose(n, chosen, [&](std::size_t i) { return is_free(arrays, i, m.beta[i]); });
     expect(chosen == free, "choose" + what);
-    best.insert(best.end(), {seen.gap, seen.loss, seen.violation, seen.sum, line.slope, line.curvature, root.sum, root.mass,
+    best.insert(best.end(), {seen.gap, seen.loss, seen.violation, seen.sum, line.slope, line.curvature, root.sum,
+                root.mass,
                 root.rise});
     if (first.empty()) first = best;
     expect(best == first, "bits" + what);

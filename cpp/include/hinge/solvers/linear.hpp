@@ -1,9 +1,9 @@
 // linear.hpp: linear problems in signed coordinates, docs/math (101):
 //   min over w, b:  ½‖w‖² + ½ b²/B² + d b + Σ loss_i(⟨w, x_i⟩ + b),   loss_i(f) = max_{lo_i ≤ β ≤ hi_i} −fβ − h_i(β),
 //   h_i(β) = ½ D_i β² + ε|β| − t_i β.   A free bias is B = ∞ and requires Σβ = d; no bias is B = 0.
-// Views only; the result owns its vectors.  Memory: O(n + d) in addition to the samples; with few features, a copy of some rows;
-// for dense rows that are mostly zero, a copy of the nonzero values; with many features and samples in memory, inner
-// products of the free samples: at most 285 MB, and a copy of their stored values.
+// Views only; the result owns its vectors.  Memory: O(n + d) in addition to the samples; with few features, a copy of
+// some rows; for dense rows that are mostly zero, a copy of the nonzero values; with many features and samples in
+// memory, inner products of the free samples: at most 285 MB, and a copy of their stored values.
 // Results are bit-identical for any number of threads.
 #pragma once
 

@@ -1,10 +1,11 @@
-// path.hpp: the solution of   min ½βᵀKβ + cᵀβ   s.t.  Σ_{v ∈ g} β_v = e_g,  lo ≤ β ≤ hi     docs/math (201)
-// while c, lo, hi and e move along a line: a parametric active set method.
+// path.hpp: parametric active-set method for the solution of
+//     min ½βᵀKβ + cᵀβ   subject to  Σ_{v ∈ g} β_v = e_g,  l ≤ β ≤ u     docs/math (201)
+// while c, l, u and e move along a line.
 //
-// Owns the state of the path: which variables are free (the margin), a Cholesky factor of their matrix, f = Kβ, the
-// multipliers, and a store of kernel rows.  K is only asked for rows and products.  The matrix of the margin is
-// nonsingular at all times: a variable whose column depends on those of the margin is exchanged, never added.
-// Costs of one event: n·|M| for the direction of f and a few |M|² for the factor.
+// Owns the state of the path: the free variables (the margin), a Cholesky factor of their matrix, f = Kβ, the
+// multipliers, and a store of kernel rows.  Uses rows of K and products with K.  The matrix of the margin is always
+// nonsingular: a variable whose column depends on those of the margin is exchanged, not added.
+// Cost of an event: n·|M| for the direction of f and O(|M|²) for the factor.
 #pragma once
 
 #include <cstddef>
@@ -21,23 +22,24 @@ namespace hinge {
 
 enum class Place : std::int8_t { lower = 0, upper = 1, margin = 2 };
 
-// Values, or rates of change, of everything that may move.
+// The data of the problem, or their rates of change.
 struct PathData {
   std::vector<double> linear, lower, upper;  // per variable
   std::vector<double> total;                 // per group
 };
 
-// Every piece of the path on which the solution is linear, as columns.
+// The segments of the path on which the solution is linear, as columns.
 struct PathRecord {
   std::vector<double> start, stop;           // per segment: values of the parameter
   std::vector<double> mu, mu_rate;           // segments × groups, at the start
-  std::vector<std::int64_t> offset{0};       // segment k has the margin variables offset[k] … offset[k + 1]
-  std::vector<std::int32_t> margin;          // their numbers,
-  std::vector<double> value, rate;           // their values at the start, and rates
-  std::vector<std::int64_t> changed_at;      // before segment changed_at the variable `changed` moved to `place`
+  std::vector<std::int64_t> offset{0};       // the margin of segment k has the entries offset[k] … offset[k + 1] − 1 of
+  std::vector<std::int32_t> margin;          // the variables,
+  std::vector<double> value, rate;           // their values at the start, and their rates
+  std::vector<std::int64_t> changed_at;      // before segment changed_at, the variable `changed` moved to `place`
   std::vector<std::int32_t> changed;
   std::vector<std::int8_t> place;
-  std::vector<double> violation;             // per segment, at its start: KKT violation relative to the scale there
+  // per segment: the largest KKT violation at its ends, relative to the scale there
+  std::vector<double> violation;
 };
 
 struct PathOptions {
@@ -47,33 +49,32 @@ struct PathOptions {
 
 struct PathResult {
   Status status = Status::solved;
-  bool infeasible = false;   // no variable of a group can move the way its total moves
+  bool infeasible = false;   // no variable of a group can follow its total
   double reached = 0;        // value of the parameter
-  std::int64_t events = 0, exchanges = 0, idle = 0, repairs = 0, refactorings = 0, refreshes = 0;
-  double violation = 0;      // largest KKT violation at a breakpoint, relative
+  std::int64_t events = 0, exchanges = 0, idle = 0, repairs = 0, refactorings = 0, refreshes = 0;  // idle: zero steps
+  double violation = 0;      // the largest relative KKT violation at a breakpoint
   double margin_sum = 0;     // Σ |M| over events
 };
 
 class ActiveSet {
  public:
-  // `group` holds −1 for a variable in no group.  Variable v stands on sample v mod n.
+  // group: −1 for a variable without a group.  Variable v belongs to sample v mod n.
   ActiveSet(const Gram& gram, std::size_t slots, Span<const std::int8_t> group, std::size_t cache_bytes, int threads);
-  // Variable v stands on the pair of samples first[v], second[v]: its column is the difference of theirs, and f lives
-  // on samples all the same.  An event then costs n·|M| and O(pairs).                                    (442)
+  // Variable v is the pair of samples (first[v], second[v]); its column is the difference of theirs.  f has one entry
+  // per sample.  An event costs n·|M| and O(pairs).                                    (442)
   ActiveSet(const Gram& gram, std::vector<std::int32_t> first, std::vector<std::int32_t> second,
             Span<const std::int8_t> group, std::size_t cache_bytes, int threads);
   ~ActiveSet();
 
-  // From a point near the optimum of `data` to the optimum: crossover to an independent margin, then a path from the
-  // data for which the point is optimal to the data given.
+  // Moves from a point near the optimum of `data` to the optimum: crossover to an independent margin, then a path from
+  // data for which the point is optimal to `data`.
   PathResult start(Span<const double> beta, PathData data, const PathOptions& options, RunControl& control);
 
-  // Follow the path data + t · rate for t in [0, span]; the record's parameter is origin + t.
+  // Follows the path data + t · rate for t in [0, span]; the parameter in the record is origin + t.
   PathResult follow(PathData rate, double origin, double span, PathRecord* record, const PathOptions& options,
                     RunControl& control);
 
-  // The same samples and more after them; `data` are those of all variables, unchanged for the old ones.  The old
-  // source is not needed any more.
+  // Appends samples.  `data` are those of all variables, unchanged for the old ones.  The old Gram is no longer used.
   void grow(const Gram& bigger, Span<const std::int8_t> group, PathData data);
 
   std::size_t size() const;
