@@ -86,6 +86,19 @@ def _correct_row(problem: Problem, point: Array, row: Array, target: float) -> N
     point[support] = np.where(full, bound, moved)
 
 
+def complementary(problem: Problem, alpha: Array) -> Array:
+    """Decrease α and α* of each sample by the same amount until one is at its bound.
+
+    That leaves f and the equality rows unchanged and does not increase the objective. Problems with other variables are
+    left as they are.
+    """
+    Q, n, A = problem.Q, problem.Q.n, problem.A
+    if Q.slots != 2 or np.any(Q.sign[:n] != -Q.sign[n:]) or np.any(A[:, :n] != -A[:, n:]):
+        return alpha
+    common = np.minimum(alpha[:n] - problem.lower[:n], alpha[n:] - problem.lower[n:])
+    return np.asarray(alpha - np.tile(np.maximum(common, 0.0), 2))
+
+
 def fixed_by_rows(problem: Problem) -> tuple[NDArray[np.bool_], Array]:
     """Variables that the equality rows fix, and their values: a row whose target is its smallest or largest value.
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.problems import Array, History, Problem, Solution, Status, certify, optimal_offset
-from hinge.solvers.feasibility import nearest_feasible
+from hinge.solvers.feasibility import complementary, nearest_feasible
 from hinge.solvers.interior_point.initial_point import over_kernel_matrix
 from hinge.solvers.interior_point.iterate import Iterate, is_quadratic
 from hinge.solvers.refinement.crossover import ProximalNewton, room_of, rounding_of
@@ -79,7 +79,7 @@ def polish_iterate(iterate: Iterate, deadline: float | None) -> Point | None:
     """
     problem = iterate.problem
     if problem.term is not None and (problem.Q.slots > 1 or not is_quadratic(problem)):
-        _make_complementary(iterate)
+        iterate.x = complementary(problem, iterate.x)
         return None
     alpha = _at_active_bounds(iterate)
     program = over_kernel_matrix(problem, iterate.K)
@@ -102,15 +102,6 @@ def _at_active_bounds(iterate: Iterate) -> Array:
     at_lower = iterate.has_lower & (iterate.s * scale < iterate.z * width) & (iterate.z >= iterate.w)
     at_upper = iterate.has_upper & (iterate.t * scale < iterate.w * width) & (iterate.w > iterate.z)
     return np.where(at_lower, problem.lower, np.where(at_upper, problem.upper, iterate.x))
-
-
-def _make_complementary(iterate: Iterate) -> None:
-    """Decrease α and α* of a sample by the same amount until one is zero: f stays, and the objective decreases."""
-    Q, lower, A = iterate.problem.Q, iterate.problem.lower, iterate.problem.A
-    n = Q.n
-    if Q.slots == 2 and np.all(Q.sign[:n] == -Q.sign[n:]) and np.all(A[:, :n] == -A[:, n:]):
-        common = np.minimum(iterate.x[:n] - lower[:n], iterate.x[n:] - lower[n:])
-        iterate.x = iterate.x - np.tile(np.maximum(common, 0.0), 2)
 
 
 def _move_to_bounds(iterate: Iterate, alpha: Array) -> None:

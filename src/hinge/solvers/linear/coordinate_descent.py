@@ -27,11 +27,15 @@ from hinge.problems import (
 )
 from hinge.solvers.base import Capabilities, Solver, Start, check_threads
 from hinge.solvers.interior_point import crammer_singer
-from hinge.solvers.linear import small_problems
 from hinge.solvers.linear.centering import centered
+from hinge.solvers.linear.small_problems import interior_point_fallback, polish_linear
 from hinge.solvers.refinement.verification import verify_crammer_singer, verify_linear
 
 METHODS = {"auto": 0, "descent": 1, "newton": 2}
+
+#: Samples and features above which a problem is not small: small problems are centred, verified and polished.
+MAX_SMALL_SAMPLES = 1000
+MAX_SMALL_FEATURES = 4000
 
 #: Epochs after which a small problem that is not solved counts as slowly converging: the interior-point method solves
 #: it.
@@ -128,7 +132,7 @@ class CoordinateDescent(Solver):
         Newton's method determines w and β separately. With `expansion`, w = Xᵀβ.
         """
         control = self.started(control)
-        small = self.block_bytes == 0 and small_problems.is_small(problem)
+        small = self.block_bytes == 0 and problem.n <= MAX_SMALL_SAMPLES and problem.X.shape[1] <= MAX_SMALL_FEATURES
         centering = centered(problem, features=small and not expansion)
         small = small and self.method == "auto"
         if centering is None:
@@ -149,12 +153,13 @@ class CoordinateDescent(Solver):
             return solution
         solution = verify_linear(problem, solution, self.tol)  # the following steps compare their gap with this one
         if solution.status is Status.SOLVED:
-            return small_problems.polish_linear(problem, solution)
+            # Newton's method solves problems with squared losses exactly.
+            return solution if np.any(problem.ridge > 0) else polish_linear(problem, solution)
         slow = solution.status is Status.MAX_ITER and solution.iterations >= SLOW_EPOCHS
         max_steps = self._remaining_iter(solution.iterations)
         if max_steps == 0 or (not slow and solution.status is not Status.NUMERICAL):
             return solution
-        return small_problems.interior_point_fallback(problem, solution, self.tol, control, max_steps)
+        return interior_point_fallback(problem, solution, self.tol, control, max_steps)
 
     def _descend(
         self, problem: LinearProblem, start: Array | None, control: RunControl, expansion: bool, max_iter: int

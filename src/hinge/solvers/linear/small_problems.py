@@ -27,10 +27,6 @@ from hinge.solvers.interior_point.dense import InteriorPoint
 from hinge.solvers.refinement.polishing import polish
 from hinge.solvers.refinement.verification import meets_tolerance, relative_gap, with_certificate
 
-#: Samples and features above which a problem is not small.
-MAX_SAMPLES = 1000
-MAX_FEATURES = 4000
-
 #: Problems with more samples and more features than these are not polished: their linear systems take longer than all
 #: other steps.
 MAX_POLISHED_SAMPLES = MAX_POLISHED_FEATURES = 200
@@ -42,18 +38,9 @@ MAX_SMO_STEPS = 20_000
 BOUND_ROUNDING = 1e-9
 
 
-def is_small(problem: LinearProblem) -> bool:
-    """Whether the kernel matrix of the samples is small enough for the methods of this module."""
-    return bool(problem.n <= MAX_SAMPLES and problem.X.shape[1] <= MAX_FEATURES)
-
-
 def polish_linear(problem: LinearProblem, solution: LinearSolution) -> LinearSolution:
-    """Polish the solution of a small problem; unchanged if that fails.
-
-    Problems with squared losses are not polished: Newton's method solves them exactly.
-    """
-    large = problem.X.shape[1] > MAX_POLISHED_FEATURES and problem.n > MAX_POLISHED_SAMPLES
-    if np.any(problem.ridge > 0) or large:
+    """Polish the solution of a small problem without squared losses; unchanged if that fails."""
+    if problem.X.shape[1] > MAX_POLISHED_FEATURES and problem.n > MAX_POLISHED_SAMPLES:
         return solution
     with single_thread():  # the bits must not depend on the number of BLAS threads
         polished = _polished(problem, solution)

@@ -12,7 +12,7 @@ import numpy as np
 from hinge.kernels import Access, cache_bytes
 from hinge.lowrank import LowRankAccess
 from hinge.problems import Array, Problem, Solution, Status, optimal_offset
-from hinge.solvers.feasibility import nearest_feasible
+from hinge.solvers.feasibility import complementary, nearest_feasible
 from hinge.solvers.run_log import RunLog
 
 #: Share of the free memory up to which a kernel matrix is stored; larger ones are computed for every product.
@@ -150,11 +150,7 @@ def duality_gap(problem: Problem, alpha: Array, r: Array) -> float:
 
 def solution_at(problem: Problem, alpha: Array, status: Status, log: RunLog) -> Solution:
     """The solution at a feasible α."""
-    Q, n = problem.Q, problem.Q.n
-    if Q.slots == 2 and np.all(Q.sign[:n] == -Q.sign[n:]) and np.all(problem.A[:, :n] == -problem.A[:, n:]):
-        # Decreasing α and α* by the same amount leaves f unchanged and reduces the objective.
-        common = np.minimum(alpha[:n] - problem.lower[:n], alpha[n:] - problem.lower[n:])
-        alpha = alpha - np.tile(np.maximum(common, 0.0), 2)
+    alpha = complementary(problem, alpha)
     gradient = problem.gradient(alpha)
     return Solution(
         alpha=alpha,
