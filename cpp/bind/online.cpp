@@ -59,9 +59,11 @@ Values to_python(std::vector<double>&& values) {
 class Learner {
  public:
   Learner(const KernelFunction& kernel, const std::string& loss, double rate, double power, double regularization,
-          double nu, double level, bool offset, std::size_t budget, std::size_t features, std::size_t outputs)
-      : learner_(kernel, {online_loss_named(loss), rate, power, regularization, nu, offset, budget}, features, outputs,
-                 level) {}
+          double nu, double level, bool offset, std::size_t budget, std::size_t features, std::size_t outputs,
+          double threshold, double curvature, double bound)
+      : learner_(kernel,
+                 {online_loss_named(loss), rate, power, regularization, nu, offset, budget, threshold, curvature, bound},
+                 features, outputs, level) {}
 
   std::size_t learn(const Samples& samples, const Vector<const double>& target, const Matrix<double>& before) {
     const std::size_t n = rows(samples.view);
@@ -189,9 +191,9 @@ void online(nb::module_& m) {
 
   nb::class_<Learner>(m, "OnlineLearner", "Stochastic gradient descent in feature space.  See online.hpp.")
       .def(nb::init<const KernelFunction&, const std::string&, double, double, double, double, double, bool,
-                    std::size_t, std::size_t, std::size_t>(),
+                    std::size_t, std::size_t, std::size_t, double, double, double>(),
            "kernel"_a, "loss"_a, "rate"_a, "power"_a, "regularization"_a, "nu"_a, "level"_a, "offset"_a, "budget"_a,
-           "features"_a, "outputs"_a)
+           "features"_a, "outputs"_a, "threshold"_a = 0.0, "curvature"_a = 0.0, "bound"_a = 1.0)
       .def("learn", &Learner::learn, "samples"_a, "target"_a.noconvert(), "before"_a.noconvert(),
            "Learn the samples in order and write their values before each step to `before`.  Returns the number of "
            "samples learned: fewer than all if the next one overflows.")

@@ -26,7 +26,8 @@ constexpr std::pair<std::string_view, OnlineLoss> kLosses[] = {
     {"hinge", OnlineLoss::hinge},     {"perceptron", OnlineLoss::perceptron},
     {"nu_margin", OnlineLoss::nu_margin}, {"novelty", OnlineLoss::novelty},
     {"squared", OnlineLoss::squared}, {"epsilon_insensitive", OnlineLoss::insensitive},
-    {"huber", OnlineLoss::huber},
+    {"huber", OnlineLoss::huber}, {"quadratic_margin", OnlineLoss::quadratic_margin},
+    {"quadratic_residual", OnlineLoss::quadratic_residual},
 };
 
 bool is_width(OnlineLoss loss) { return loss == OnlineLoss::insensitive || loss == OnlineLoss::huber; }
@@ -64,6 +65,10 @@ void OnlineOptions::check() const {
     throw std::invalid_argument("online: regularization times rate must lie in [0, 1]");
   }
   if (!(nu <= 1)) throw std::invalid_argument("online: nu must be at most 1");
+  if (!(std::isfinite(threshold) && curvature >= 0 && std::isfinite(curvature) && bound > 0) ||
+      (curvature == 0 && !std::isfinite(bound))) {
+    throw std::invalid_argument("online: the loss needs a curvature >= 0 and a bound > 0, one of them finite and positive");
+  }
 }
 
 double OnlineOptions::step(std::int64_t t) const {
@@ -162,6 +167,11 @@ void OnlineLearner::decide(const double* x, double* values) {
   }
 }
 
+// The absolute slope of a loss with a quadratic conjugate at a positive distance from its threshold, docs/math (303).
+double OnlineLearner::slope(double excess) const {
+  return options_.curvature > 0 ? std::min(excess / options_.curvature, options_.bound) : options_.bound;
+}
+
 // -c'(g), and whether the sample is beyond its level.  At kinks: no step for the hinge, a step for the perceptron,
 // which could not leave 0 otherwise.
 double OnlineLearner::descent(double g, double target, double level, bool& beyond) const {
@@ -170,6 +180,11 @@ double OnlineLearner::descent(double g, double target, double level, bool& beyon
     case OnlineLoss::perceptron: beyond = target * g <= 0; return beyond ? target : 0;
     case OnlineLoss::nu_margin: beyond = target * g < level; return beyond ? target : 0;
     case OnlineLoss::novelty: beyond = g < level; return beyond ? 1 : 0;
+    case OnlineLoss::quadratic_margin: {
+      const double shortfall = options_.threshold - target * g;
+      beyond = shortfall > 0;
+      return beyond ? target * slope(shortfall) : 0;
+    }
     default: break;
   }
   const double error = target - g;
@@ -178,6 +193,11 @@ double OnlineLearner::descent(double g, double target, double level, bool& beyon
     case OnlineLoss::huber:
       beyond = std::fabs(error) > level || !(level > 0);
       return beyond ? sign(error) : error / level;
+    case OnlineLoss::quadratic_residual: {
+      const double excess = std::fabs(error) - options_.threshold;
+      beyond = excess > 0;
+      return beyond ? sign(error) * slope(excess) : 0;
+    }
     default: beyond = false; return error;
   }
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,17 +13,22 @@ from numpy.typing import NDArray
 from hinge import _core
 from hinge.kernels import Kernel
 from hinge.kernels.samples import view
+from hinge.losses import Form, loss_names, make_loss
 from hinge.model import KernelModel
 
 Array = NDArray[np.float64]
 
-#: Losses with a derivative of at most 1 in absolute value, which the bound (10.130) requires.
-LIPSCHITZ = ("hinge", "perceptron", "nu_margin", "novelty", "epsilon_insensitive", "huber")
+#: Losses that the compiled learner knows by name. Other losses need a quadratic conjugate.
+COMPILED_LOSSES = ("hinge", "perceptron", "nu_margin", "novelty", "squared", "epsilon_insensitive", "huber")
 
 
 @dataclass(frozen=True, kw_only=True)
 class OnlineOptions:
-    """Options of a learner. The step is Λₜ = rate / t^power; a negative `nu` keeps the level fixed."""
+    """Options of a learner. The step is Λₜ = rate / t^power; a negative `nu` keeps the level fixed.
+
+    `loss` is one of `COMPILED_LOSSES`, or "quadratic_margin" or "quadratic_residual" with the parameters `threshold`,
+    `curvature` and `bound` of the conjugate (`online_loss`).
+    """
 
     loss: str
     rate: float
@@ -33,10 +39,36 @@ class OnlineOptions:
     offset: bool = True
     budget: int = 0
     machines: int = 1
+    threshold: float = 0.0
+    curvature: float = 0.0
+    bound: float = 1.0
 
     def steps(self, t: Array) -> Array:
         """Return Λ at the times t = 1, 2, ..."""
         return self.rate / t**self.power
+
+    @property
+    def max_slope(self) -> float:
+        """Largest absolute derivative of the loss, which may be infinite."""
+        if self.loss in COMPILED_LOSSES:
+            return np.inf if self.loss == "squared" else 1.0
+        return self.bound
+
+
+def online_loss(loss: Any, form: Form, parameters: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the options of `OnlineOptions` for a loss: a compiled one by name, or one with a quadratic conjugate."""
+    if isinstance(loss, str) and loss in COMPILED_LOSSES:
+        return {"loss": loss}
+    conjugate = make_loss(loss, form, parameters).quadratic_conjugate
+    if conjugate is None:
+        raise ValueError(f"loss={loss!r}: online learning needs a loss whose conjugate is quadratic, such as 'hinge'")
+    threshold, curvature, bound = conjugate
+    return {"loss": f"quadratic_{form}", "threshold": float(threshold), "curvature": curvature, "bound": bound}
+
+
+def online_loss_names(form: Form, *compiled: str) -> tuple[str, ...]:
+    """Return the names of losses of online estimators: the `compiled` ones, and those with a quadratic conjugate."""
+    return (*compiled, *(name for name in loss_names(form, quadratic=True) if name not in compiled))
 
 
 @dataclass(frozen=True)
@@ -85,6 +117,7 @@ class Learner:
         self._native = _core.OnlineLearner(
             _core.Kernel(nodes), options.loss, options.rate, options.power, options.regularization, options.nu,
             options.level, options.offset, options.budget, features, options.machines,
+            options.threshold, options.curvature, options.bound,
         )  # fmt: skip
 
     @classmethod
@@ -212,8 +245,8 @@ class Learner:
         options, seen = self.options, self.seen
         if not options.budget or seen <= options.budget:
             return 0.0
-        if options.loss not in LIPSCHITZ or options.regularization == 0 or self.kernel.psd is False:
+        if np.isinf(options.max_slope) or options.regularization == 0 or self.kernel.psd is False:
             return float("inf")
         last = np.arange(seen - options.budget + 1, seen + 1, dtype=np.float64)
         kept = np.prod(1 - options.regularization * options.steps(last))
-        return float(kept * self._native.summary().largest / options.regularization)
+        return float(kept * self._native.summary().largest * options.max_slope / options.regularization)

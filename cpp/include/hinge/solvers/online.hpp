@@ -21,7 +21,10 @@
 
 namespace hinge {
 
-enum class OnlineLoss { hinge, perceptron, nu_margin, novelty, squared, insensitive, huber };
+// The last two are losses of the margin and of the residual whose conjugate is quadratic on an interval, docs/math (303).
+enum class OnlineLoss {
+  hinge, perceptron, nu_margin, novelty, squared, insensitive, huber, quadratic_margin, quadratic_residual
+};
 
 OnlineLoss online_loss_named(std::string_view name);  // throws std::invalid_argument
 
@@ -32,6 +35,7 @@ struct OnlineOptions {
   double nu = -1;                // the level moves until a share ν of the samples is beyond it; < 0: it stays
   bool offset = true;
   std::size_t budget = 0;  // terms at most; 0: no limit
+  double threshold = 0, curvature = 0, bound = 1;  // ρ or ε, δ and h of quadratic_margin and quadratic_residual
 
   void check() const;  // throws std::invalid_argument
   double step(std::int64_t t) const;
@@ -83,6 +87,7 @@ class OnlineLearner {
   const double* kernel_values(const double* x);
   double self_norm(const double* x);
   double descent(double g, double target, double level, bool& beyond) const;
+  double slope(double excess) const;
   void decay(double factor);
   void reserve();
   bool stays_finite(double rate, double scale, double norm) const;

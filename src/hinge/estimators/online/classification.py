@@ -12,9 +12,10 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from hinge.estimators.common.validation import Choice, Flag, Number, Rule
+from hinge.estimators.common.validation import Flag, Number, Rule
 from hinge.estimators.online.base import OnlineEstimator
-from hinge.estimators.online.options import ONLINE_RULES
+from hinge.estimators.online.options import ONLINE_RULES, OnlineLoss
+from hinge.online import online_loss
 from hinge.problems import Array
 
 
@@ -167,8 +168,10 @@ class OnlineSVC(OnlineClassifier):
 
     Parameters
     ----------
-    loss : {"hinge", "perceptron"}, default="hinge"
-        max(0, 1 − y g), or max(0, −y g): the kernel perceptron, with or without regularization (10.133).
+    loss : str or hinge.losses.Loss, default="hinge"
+        "hinge", max(0, 1 − y g); "perceptron", max(0, −y g): the kernel perceptron, with or without regularization
+        (10.133); or another loss of the margin with a quadratic conjugate: "squared_hinge", "modified_huber",
+        "huberized_hinge".
     regularization : float, default=0.01
         λ. A step multiplies all earlier coefficients by 1 − λΛₜ. For n samples it corresponds to C = 1/(λn).
     kernel : str or Kernel, default="rbf"
@@ -230,7 +233,7 @@ class OnlineSVC(OnlineClassifier):
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {
-        "loss": Choice(("hinge", "perceptron")),
+        "loss": OnlineLoss("margin", ("hinge", "perceptron")),
         "regularization": Number(0.0),
         "fit_intercept": Flag(),
         **ONLINE_RULES,
@@ -275,7 +278,7 @@ class OnlineSVC(OnlineClassifier):
         return float(self.regularization)
 
     def _loss_options(self) -> dict[str, Any]:
-        return {"loss": self.loss, "offset": bool(self.fit_intercept)}
+        return {**online_loss(self.loss, "margin"), "offset": bool(self.fit_intercept)}
 
 
 class OnlineNuSVC(OnlineClassifier):

@@ -22,9 +22,10 @@ from hinge.estimators.common.validation import (
     check_parameters,
 )
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, make_kernel
-from hinge.online import OnlineOptions
+from hinge.losses import Form
+from hinge.online import OnlineOptions, online_loss, online_loss_names
 from hinge.problems import Array
-from hinge.validation import check_integer
+from hinge.validation import check_choice, check_integer
 
 #: `fit` warns that the samples are nearly equal if the mean of γ‖x − z‖² is below this: a few steps cannot separate
 #: samples whose kernel values are all close to 1.
@@ -34,6 +35,20 @@ MIN_MEAN_DISTANCE = 0.05
 #: all steps together move the function by less than MIN_TOTAL_STEP standard deviations.
 MIN_UNSCALED_DEVIATION = 2.0
 MIN_TOTAL_STEP = 10.0
+
+
+@dataclass(frozen=True)
+class OnlineLoss:
+    """The name of a loss of online estimators, or a loss object with a quadratic conjugate."""
+
+    form: Form
+    compiled: tuple[str, ...]
+
+    def check(self, name: str, value: Any) -> None:
+        if isinstance(value, str):
+            check_choice(name, value, online_loss_names(self.form, *self.compiled))
+        else:
+            online_loss(value, self.form)
 
 
 @dataclass(frozen=True)
@@ -126,7 +141,9 @@ def warn_if_unscaled(estimator: Any, y: Array) -> None:
     """Warn if the targets spread over more than all steps of a loss with bounded slope can reach."""
     steps, deviation = estimator.n_passes * y.shape[0], float(np.std(y))
     reach = float(estimator.eta0) * float(np.sum(np.arange(1, steps + 1) ** -step_decay(estimator)))
-    if estimator.loss == "squared" or deviation < MIN_UNSCALED_DEVIATION or reach >= MIN_TOTAL_STEP * deviation:
+    loss = online_loss(estimator.loss, "residual", vars(estimator))
+    unbounded = loss["loss"] == "squared" or loss.get("bound") == np.inf
+    if unbounded or deviation < MIN_UNSCALED_DEVIATION or reach >= MIN_TOTAL_STEP * deviation:
         return
     warnings.warn(
         f"the standard deviation of the targets is {deviation:.3g}, and a step changes the function by "

@@ -10,9 +10,10 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from hinge.estimators.common.validation import POSITIVE, Choice, Flag, Number, Rule
+from hinge.estimators.common.validation import POSITIVE, Flag, Number, Rule
 from hinge.estimators.online.base import OnlineEstimator
-from hinge.estimators.online.options import ONLINE_RULES, warn_if_unscaled
+from hinge.estimators.online.options import ONLINE_RULES, OnlineLoss, warn_if_unscaled
+from hinge.online import online_loss
 from hinge.problems import Array
 
 
@@ -21,8 +22,10 @@ class OnlineSVR(RegressorMixin, OnlineEstimator):
 
     Parameters
     ----------
-    loss : {"epsilon_insensitive", "squared", "huber"}, default="epsilon_insensitive"
-        max(0, |e| − ε); ½e², for which every sample is a support vector; e²/2σ up to |e| = σ and |e| − σ/2 beyond.
+    loss : str or hinge.losses.Loss, default="epsilon_insensitive"
+        "epsilon_insensitive", max(0, |e| − ε); "squared", ½e², for which every sample is a support vector; "huber",
+        e²/2σ up to |e| = σ and |e| − σ/2 beyond; or another loss of the residual with a quadratic conjugate:
+        "squared_epsilon_insensitive", "laplace", "gaussian".
     epsilon : float, default=0.1
         ε; its initial value if `nu` is given.
     sigma : float, default=1.0
@@ -92,7 +95,7 @@ class OnlineSVR(RegressorMixin, OnlineEstimator):
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {
-        "loss": Choice(("epsilon_insensitive", "squared", "huber")),
+        "loss": OnlineLoss("residual", ("epsilon_insensitive", "squared", "huber")),
         "epsilon": Number(0.0),
         "sigma": POSITIVE,
         "nu": Number(0.0, 1.0, open_low=True, optional=True),
@@ -144,16 +147,19 @@ class OnlineSVR(RegressorMixin, OnlineEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.nu is not None and self.loss == "squared":
-            raise ValueError(f"nu={self.nu!r} needs a width: loss='epsilon_insensitive' or 'huber', not 'squared'")
+        if self.nu is not None and self.loss not in ("epsilon_insensitive", "huber"):
+            raise ValueError(
+                f"nu={self.nu!r} needs a width: loss='epsilon_insensitive' or 'huber', not {self.loss!r}"
+            )
 
     def _regularization(self) -> float:
         return float(self.regularization)
 
     def _loss_options(self) -> dict[str, Any]:
-        width = {"epsilon_insensitive": self.epsilon, "huber": self.sigma}.get(self.loss, 0.0)
+        loss = online_loss(self.loss, "residual", {"epsilon": float(self.epsilon), "sigma": float(self.sigma)})
+        width = {"epsilon_insensitive": self.epsilon, "huber": self.sigma}.get(loss["loss"], 0.0)
         nu = -1.0 if self.nu is None else float(self.nu)
-        return {"loss": self.loss, "offset": bool(self.fit_intercept), "nu": nu, "level": float(width)}
+        return {**loss, "offset": bool(self.fit_intercept), "nu": nu, "level": float(width)}
 
     def _targets(self, y: Any, n: int) -> Array:
         if y is None:

@@ -1,0 +1,135 @@
+"""A loss that is registered once is available to every estimator and path whose mathematics allows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import hinge
+from hinge import losses
+from hinge.losses import (
+    MARGIN_LOSSES,
+    RESIDUAL_LOSSES,
+    QuadraticConjugate,
+    QuadraticMarginLoss,
+    QuadraticResidualLoss,
+    loss_names,
+    losses_of,
+    make_loss,
+    register,
+)
+
+
+@dataclass(frozen=True)
+class SoftHinge(QuadraticMarginLoss):
+    """Hinge that is quadratic for margins between 0.5 and 1.5."""
+
+    width: float = 1.0
+
+    @property
+    def quadratic_conjugate(self):
+        return QuadraticConjugate(1.5, self.width, 1.0)
+
+
+@dataclass(frozen=True)
+class SoftTube(QuadraticResidualLoss):
+    """ε-insensitive loss that is quadratic between ε and ε + 0.5."""
+
+    epsilon: float = 0.1
+
+    @property
+    def quadratic_conjugate(self):
+        return QuadraticConjugate(self.epsilon, 0.5, 1.0)
+
+
+@pytest.fixture
+def registered():
+    register("soft_hinge")(SoftHinge)
+    register("soft_tube")(SoftTube)
+    yield
+    del MARGIN_LOSSES["soft_hinge"], RESIDUAL_LOSSES["soft_tube"]
+
+
+def samples(n=120):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    return X, np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0, 1, -1), np.sin(X[:, 0]) + 0.1 * rng.normal(size=n)
+
+
+def test_names_are_selected_by_declared_properties():
+    assert loss_names("margin") == tuple(MARGIN_LOSSES)
+    assert loss_names("margin", quadratic=True) == ("hinge", "squared_hinge", "modified_huber", "huberized_hinge")
+    assert loss_names("margin", smooth=True) == ("squared_hinge", "modified_huber", "huberized_hinge")
+    assert "polynomial" not in loss_names("residual", quadratic=True)
+    assert losses_of("residual") is RESIDUAL_LOSSES
+
+
+def test_named_losses_take_the_parameters_they_declare():
+    assert make_loss("huber", "residual", {"sigma": 2.0, "epsilon": 0.3}).sigma == 2.0
+    assert make_loss("hinge", "margin", {"sigma": 2.0}) == losses.Hinge()
+
+
+def test_a_registered_margin_loss_is_available_to_all_classifiers(registered):
+    X, y, _ = samples()
+    kernel = hinge.SVC(kernel="linear", loss="soft_hinge", tol=1e-8).fit(X, y)
+    linear = hinge.LinearSVC(loss="soft_hinge", tol=1e-8).fit(X, y)
+    assert kernel.certificate_.primal == pytest.approx(linear.certificate_.primal, rel=1e-6)
+    np.testing.assert_allclose(linear.coef_, kernel.coef_, atol=1e-4)
+    assert hinge.OnlineSVC(loss="soft_hinge", gamma=1.0).fit(X, y).score(X, y) > 0.7
+    path = hinge.quadratic_loss_path(X, y, loss="soft_hinge", gamma=0.3, lambda_min=0.1)
+    assert path.kkt_violation < 1e-9
+    assert (path.rho, path.h) == (1.5, 1.0)
+
+
+def test_a_registered_residual_loss_is_available_to_all_regressors(registered):
+    X, _, y = samples()
+    kernel = hinge.SVR(kernel="linear", loss="soft_tube", epsilon=0.2, tol=1e-8).fit(X, y)
+    linear = hinge.LinearSVR(loss="soft_tube", epsilon=0.2, tol=1e-8).fit(X, y)
+    assert kernel.certificate_.primal == pytest.approx(linear.certificate_.primal, rel=1e-6)
+    assert hinge.OnlineSVR(loss="soft_tube", epsilon=0.2, gamma=1.0).fit(X, y).score(X, y) > 0.3
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+@pytest.mark.parametrize("name", loss_names("margin", quadratic=True))
+def test_linear_and_kernel_classifiers_solve_the_same_problem(name, C):
+    X, y, _ = samples()
+    kernel = hinge.SVC(kernel="linear", loss=name, C=C, tol=1e-8).fit(X, y).certificate_
+    linear = hinge.LinearSVC(loss=name, C=C, tol=1e-8, max_iter=10_000).fit(X, y).certificate_
+    assert linear.primal == pytest.approx(kernel.primal, rel=1e-7)
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+@pytest.mark.parametrize("name", loss_names("residual", quadratic=True))
+def test_linear_and_kernel_regressors_solve_the_same_problem(name, C):
+    X, _, y = samples()
+    kernel = hinge.SVR(kernel="linear", loss=name, C=C, epsilon=0.1, tol=1e-8).fit(X, y).certificate_
+    linear = hinge.LinearSVR(loss=name, C=C, epsilon=0.1, tol=1e-8, max_iter=10_000).fit(X, y).certificate_
+    assert linear.primal == pytest.approx(kernel.primal, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name", "loss"),
+    [
+        (hinge.OnlineSVC, "hinge", losses.Hinge()),
+        (hinge.OnlineSVR, "squared", "gaussian"),
+        (hinge.OnlineSVR, "epsilon_insensitive", losses.EpsilonInsensitive(0.1)),
+    ],
+)
+def test_online_steps_of_a_conjugate_are_those_of_the_named_loss(estimator, name, loss):
+    X, labels, targets = samples()
+    y = labels if estimator is hinge.OnlineSVC else targets
+    named, by_conjugate = (estimator(loss=each, gamma=1.0).fit(X, y) for each in (name, loss))
+    np.testing.assert_array_equal(named.dual_coef_, by_conjugate.dual_coef_)
+
+
+@pytest.mark.parametrize("estimator", [hinge.LinearSVC, hinge.OnlineSVC])
+def test_a_loss_without_a_quadratic_conjugate_is_refused(estimator):
+    X, y, _ = samples()
+    with pytest.raises(ValueError, match="must be one of 'hinge'"):
+        estimator(loss="logistic").fit(X, y)
+    with pytest.raises(ValueError, match="conjugate is quadratic"):
+        estimator(loss=losses.Logistic()).fit(X, y)
+    with pytest.raises(ValueError, match="no quadratic part"):
+        hinge.quadratic_loss_path(X, y, loss=losses.Hinge())
