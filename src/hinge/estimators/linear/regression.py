@@ -27,7 +27,9 @@ class LinearSVR(RegressorMixin, LinearEstimator):
     ----------
     epsilon : float, default=0.0
         Half the width of the tube within which errors cost nothing.
-    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+    loss : str or hinge.losses.Loss, default="epsilon_insensitive"
+        "epsilon_insensitive", "squared_epsilon_insensitive", or another loss of the residual with a quadratic
+        conjugate: "laplace", "gaussian", "huber" (with σ = 1; pass ``Huber(sigma)`` for other values).
 
     Notes
     -----
