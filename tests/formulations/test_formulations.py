@@ -13,9 +13,9 @@ from hinge.kernels import RBF, Precomputed, open_access
 from hinge.problems import certify
 from hinge.solvers import SMO
 from reference.qp import dense_matrix, solve_with_clarabel
-from solvers.cases import MACHINES, formulation
+from solvers.cases import FORMULATIONS, formulation
 
-every_machine = pytest.mark.parametrize("name", MACHINES)
+every_formulation = pytest.mark.parametrize("name", FORMULATIONS)
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -45,7 +45,7 @@ def clarabel(problem):
 
 
 class TestThereAndBack:
-    @every_machine
+    @every_formulation
     def test_a_solution_survives(self, name):
         """dual_point(recover(α)) is feasible and has the value of α; recovered again it is the same function."""
         X, machine = formulation(name, 60, C=2.0)
@@ -62,7 +62,7 @@ class TestThereAndBack:
         for part in ("intercept", "margin", "tube"):
             assert getattr(again, part) == pytest.approx(getattr(function, part), abs=1e-12)
 
-    @every_machine
+    @every_formulation
     @given(seed=seeds)
     @settings(max_examples=15)
     def test_any_feasible_point_survives(self, name, seed):
@@ -85,7 +85,7 @@ class TestThereAndBack:
             expected = problem.value(alpha)
         assert problem.value(lifted) == pytest.approx(expected, abs=1e-11 * problem.size)
 
-    @every_machine
+    @every_formulation
     def test_upper_is_the_problems_bound(self, name):
         X, machine = formulation(name, 10, C=2.0)
         problem = machine.build(open_access(RBF(0.5), X))

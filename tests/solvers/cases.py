@@ -1,4 +1,4 @@
-"""Problems that the tests of this room share."""
+"""Problems for the tests of the solvers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from hinge.kernels import RBF, DirectAccess, FunctionKernel, Linear, open_access
 from hinge.problems import Problem, Quadratic, certify
 from reference.qp import dense_matrix, solve_with_clarabel
 
-MACHINES = ("CSVC", "NuSVC", "SVR", "NuSVR", "OneClass", "CSVC without bias", "SVR without bias")
+FORMULATIONS = ("CSVC", "NuSVC", "SVR", "NuSVR", "OneClass", "CSVC without bias", "SVR without bias")
 
-#: Under a sanitizer (`make sanitize`) everything takes longer; so do the times a test allows.
+#: Time limits of tests are multiplied by this factor; code runs more slowly with a sanitizer.
 SANITIZED = "asan" in os.environ.get("LD_PRELOAD", "")
-PATIENCE = 8.0 if SANITIZED else 1.0
+TIME_FACTOR = 8.0 if SANITIZED else 1.0
 
 
 def dense(Q, p, A=None, d=(), lower=0.0, upper=1.0):
-    """Problem (1) from plain arrays; bounds may be numbers."""
+    """Problem (1) from arrays; bounds may be numbers."""
     size = len(p)
     A = np.empty((0, size)) if A is None else np.atleast_2d(A)
     return Problem(
@@ -52,37 +52,37 @@ def formulation(name, n, seed=0, C=1.0, features=3):
     }[name.split()[0]]()
 
 
-def machine_problem(name, n, seed=0, C=1.0, kernel=None, **options):
-    """With RBF(0.5) unless another kernel is given."""
-    X, machine = formulation(name, n, seed, C, **options)
-    return machine.build(open_access(RBF(0.5) if kernel is None else kernel, X))
+def make_problem(name, n, seed=0, C=1.0, kernel=None, **options):
+    """Problem (1) of a formulation, with the kernel RBF(0.5) by default."""
+    X, dual = formulation(name, n, seed, C, **options)
+    return dual.build(open_access(RBF(0.5) if kernel is None else kernel, X))
 
 
 def certified(problem, solution):
-    """The certificate by formulas alone: NumPy, float64, no row of the solver's."""
+    """Certificate computed with NumPy in float64, without kernel rows of the solver."""
     access = problem.Q.access
     direct = Quadratic(DirectAccess(access.kernel, access.data), problem.Q.sign)
-    stranger = Problem(direct, problem.p, problem.A, problem.d, problem.lower, problem.upper)
-    return certify(stranger, *solution.point)
+    independent = Problem(direct, problem.p, problem.A, problem.d, problem.lower, problem.upper)
+    return certify(independent, *solution.point)
 
 
 def assert_feasible(problem, alpha):
-    """In the boxes to the bit, on the rows to rounding."""
+    """Bounds hold exactly, equality rows up to rounding."""
     assert np.all(alpha >= problem.lower)
     assert np.all(alpha <= problem.upper)
-    missing = np.abs(problem.A @ alpha - problem.d)
-    assert np.all(missing <= 1e-12 * (np.abs(problem.A) @ np.abs(alpha) + np.abs(problem.d)) + 1e-300)
+    residual = np.abs(problem.A @ alpha - problem.d)
+    assert np.all(residual <= 1e-12 * (np.abs(problem.A) @ np.abs(alpha) + np.abs(problem.d)) + 1e-300)
 
 
 def clarabel(problem):
-    """The optimum by other people's code."""
+    """Optimum by clarabel."""
     return solve_with_clarabel(
         dense_matrix(problem.Q), problem.p, problem.A, problem.d, problem.lower, problem.upper
     )
 
 
-def endless(n=3000, C=1e6, seed=0):
-    """Classes that overlap, features in units from 1 to 10⁴, no scaling: minutes of work."""
+def slow_problem(n=3000, C=1e6, seed=0):
+    """Overlapping classes and features of sizes 1 to 10⁴, for which SMO needs minutes."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 5)) * 10.0 ** np.arange(5)
     sign = np.where(rng.random(n) < 0.5, 1.0, -1.0)
@@ -90,7 +90,7 @@ def endless(n=3000, C=1e6, seed=0):
 
 
 def slow_access(n, seconds, seed=0):
-    """A kernel in Python that takes `seconds` for every row, and is asked for one row at a time."""
+    """Access to a callable kernel that takes `seconds` for every row, one row at a time."""
     X = np.random.default_rng(seed).normal(size=(n, 2))
 
     def rbf(A, B):

@@ -21,7 +21,7 @@ from hinge.solvers.interior_point.rank import (
     known_rank,
     steps_before_factor,
 )
-from solvers.cases import machine_problem
+from solvers.cases import make_problem
 
 rng = np.random.default_rng(0)
 X = 100 * rng.normal(size=(18, 3))
@@ -202,7 +202,7 @@ def test_a_signal_between_two_methods_keeps_the_first(monkeypatch, ctrl_c, place
 
 def test_a_signal_when_all_is_done_is_told(monkeypatch, ctrl_c):
     """The answer is there, and the caller has something to raise."""
-    problem = machine_problem("CSVC", 60)
+    problem = make_problem("CSVC", 60)
     monkeypatch.setattr(working_set, "solution_of", ctrl_c(working_set.solution_of))
     found = Auto().solve(problem)
     assert found.status is Status.SOLVED

@@ -9,7 +9,7 @@ from contracts.strategies import programs
 from hinge.kernels import Precomputed, open_access
 from hinge.problems import Problem, Quadratic
 from hinge.solvers.feasibility import groups_of, nearest_feasible
-from solvers.cases import MACHINES, dense, machine_problem
+from solvers.cases import FORMULATIONS, dense, make_problem
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -55,9 +55,9 @@ class TestGroups:
             groups_of(with_rows(A))
         assert "signed coordinates" in str(refusal.value)
 
-    @pytest.mark.parametrize("name", MACHINES)
+    @pytest.mark.parametrize("name", FORMULATIONS)
     def test_every_machine_has_groups(self, name):
-        problem = machine_problem(name, 12)
+        problem = make_problem(name, 12)
         group = groups_of(problem)
         assert set(group) == set(range(len(problem.A))) or (len(problem.A) == 0 and set(group) == {-1})
 

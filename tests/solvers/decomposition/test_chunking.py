@@ -1,4 +1,4 @@
-"""Chunking: the same answer as SMO for every machine, honest limits, and the rules of LwK Table 10.1."""
+"""Chunking: agreement with SMO, limits, and the selection rules of LwK Table 10.1."""
 
 import numpy as np
 import pytest
@@ -12,55 +12,55 @@ from hinge.solvers import SMO, Chunking
 from hinge.solvers.decomposition.base import RULES
 from hinge.solvers.decomposition.selection import most_violating_pair, most_violating_samples, scores
 from hinge.solvers.feasibility import groups_of
-from solvers.cases import MACHINES, assert_feasible, certified, dense, endless, machine_problem, slow_access
+from solvers.cases import FORMULATIONS, assert_feasible, certified, dense, make_problem, slow_access, slow_problem
 
 
 def classes(X, y, C):
     return CSVC(np.asarray(y, float), np.full(len(y), float(C))).build(open_access(Linear(), np.asarray(X, float)))
 
 
-class TestAnswers:
-    @pytest.mark.parametrize("machine", MACHINES)
+class TestSolutions:
+    @pytest.mark.parametrize("name", FORMULATIONS)
     @pytest.mark.parametrize(("size", "rule"), [(30, "gradient"), (30, "gap"), (30, "multiplier"), (0, "gradient")])
-    def test_are_those_of_smo(self, machine, size, rule):
-        task = machine_problem(machine, 250, C=5.0)
-        smo = SMO(tol=1e-5, polish=False).solve(task)
-        found = Chunking(tol=1e-5, size=size, rule=rule, polish=False).solve(task)
-        assert found.status is Status.SOLVED
-        assert found.exact
-        assert found.counters["chunks"] > (1 if size else 0)
-        assert task.value(found.alpha) == pytest.approx(task.value(smo.alpha), rel=1e-6)
-        assert certified(task, found).kkt_violation <= 1.01e-5
-        np.testing.assert_allclose(found.gradient, task.gradient(found.alpha), atol=1e-10)
-        assert_feasible(task, found.alpha)
+    def test_agree_with_smo(self, name, size, rule):
+        problem = make_problem(name, 250, C=5.0)
+        smo = SMO(tol=1e-5, polish=False).solve(problem)
+        solution = Chunking(tol=1e-5, size=size, rule=rule, polish=False).solve(problem)
+        assert solution.status is Status.SOLVED
+        assert solution.exact
+        assert solution.counters["chunks"] > (1 if size else 0)
+        assert problem.value(solution.alpha) == pytest.approx(problem.value(smo.alpha), rel=1e-6)
+        assert certified(problem, solution).kkt_violation <= 1.01e-5
+        np.testing.assert_allclose(solution.gradient, problem.gradient(solution.alpha), atol=1e-10)
+        assert_feasible(problem, solution.alpha)
 
-    def test_of_a_part_of_a_matrix(self):
+    def test_subset_of_a_kernel_matrix(self):
         X = np.random.default_rng(0).normal(size=(300, 3))
         y = np.where(X[:, 0] > 0, 1.0, -1.0)
         rows = np.arange(0, 300, 2)
         for access in (open_access(RBF(0.5), X), open_access(Precomputed(), RBF(0.5)(X))):
-            task = CSVC(y[rows], np.ones(150)).build(access.subset(rows))
-            found, smo = Chunking(tol=1e-6, size=10, polish=False).solve(task), SMO(tol=1e-6).solve(task)
-            assert task.value(found.alpha) == pytest.approx(task.value(smo.alpha), rel=1e-6)
+            problem = CSVC(y[rows], np.ones(150)).build(access.subset(rows))
+            solution, smo = Chunking(tol=1e-6, size=10, polish=False).solve(problem), SMO(tol=1e-6).solve(problem)
+            assert problem.value(solution.alpha) == pytest.approx(problem.value(smo.alpha), rel=1e-6)
 
-    def test_of_samples_that_start_away_from_zero(self):
-        """Boxes without the origin: what stays outside of a chunk still pulls."""
+    def test_bounds_without_the_origin(self):
+        """Variables outside of a chunk are not zero and contribute to the gradient."""
         rng = np.random.default_rng(1)
         F = rng.normal(size=(40, 40))
-        task = dense(F @ F.T, rng.normal(size=40), np.ones(40), 40.0, lower=0.5, upper=2.0)
-        found, smo = Chunking(tol=1e-8, size=4).solve(task), SMO(tol=1e-8).solve(task)
-        assert found.status is Status.SOLVED
-        assert task.value(found.alpha) == pytest.approx(task.value(smo.alpha), rel=1e-9)
-        assert found.history.best_dual <= -task.value(smo.alpha) + 1e-8
+        problem = dense(F @ F.T, rng.normal(size=40), np.ones(40), 40.0, lower=0.5, upper=2.0)
+        solution, smo = Chunking(tol=1e-8, size=4).solve(problem), SMO(tol=1e-8).solve(problem)
+        assert solution.status is Status.SOLVED
+        assert problem.value(solution.alpha) == pytest.approx(problem.value(smo.alpha), rel=1e-9)
+        assert solution.history.best_dual <= -problem.value(smo.alpha) + 1e-8
 
-    def test_stop_on_the_gap_when_asked(self):
-        task = machine_problem("CSVC", 300, C=10.0)
+    def test_stop_on_the_gap(self):
+        problem = make_problem("CSVC", 300, C=10.0)
         for gap in (1e-2, 1e-5):
-            found = Chunking(tol=gap, stop="gap", size=40, polish=False).solve(task)
-            assert found.status is Status.SOLVED
-            assert certified(task, found).relative_gap <= 1.01 * gap
+            solution = Chunking(tol=gap, stop="gap", size=40, polish=False).solve(problem)
+            assert solution.status is Status.SOLVED
+            assert certified(problem, solution).relative_gap <= 1.01 * gap
 
-    def test_of_an_estimator_with_three_classes(self):
+    def test_estimator_with_three_classes(self):
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(240, 3)), np.arange(240) % 3
         X[:, 0] += y
@@ -71,80 +71,80 @@ class TestAnswers:
 class TestDegenerate:
     def test_all_samples_are_support_vectors(self):
         y = np.where(np.arange(80) % 2, 1.0, -1.0)
-        task = classes(np.zeros((80, 2)), y, 1.0)
-        found = Chunking(size=10).solve(task)
-        assert found.status is Status.SOLVED
-        np.testing.assert_allclose(found.alpha, 1.0)
+        problem = classes(np.zeros((80, 2)), y, 1.0)
+        solution = Chunking(size=10).solve(problem)
+        assert solution.status is Status.SOLVED
+        np.testing.assert_allclose(solution.alpha, 1.0)
 
     def test_duplicates(self):
         X = np.repeat([[0.0], [1.0], [2.0], [3.0]], 30, axis=0)
         y = np.repeat([-1.0, -1.0, 1.0, 1.0], 30)
-        found = Chunking(tol=1e-8, size=4, polish=False).solve(classes(X, y, 5.0))
-        assert found.status is Status.SOLVED
-        assert certify(classes(X, y, 5.0), *found.point).dual == pytest.approx(2.0, abs=1e-6)  # w = 2: ½‖w‖² = 2
+        solution = Chunking(tol=1e-8, size=4, polish=False).solve(classes(X, y, 5.0))
+        assert solution.status is Status.SOLVED
+        assert certify(classes(X, y, 5.0), *solution.point).dual == pytest.approx(2.0, abs=1e-6)  # w = 2: ½‖w‖² = 2
 
-    def test_no_bound_and_separable(self):
+    def test_infinite_bounds_and_separable_classes(self):
         X = np.r_[np.linspace(-9, -1, 60), np.linspace(1, 9, 60)][:, None]
-        task = classes(X, np.sign(X[:, 0]), np.inf)
-        found = Chunking(tol=1e-8, size=4).solve(task)
-        assert found.status is Status.SOLVED
-        assert task.value(found.alpha) == pytest.approx(-0.5, abs=1e-7)  # w = 1
+        problem = classes(X, np.sign(X[:, 0]), np.inf)
+        solution = Chunking(tol=1e-8, size=4).solve(problem)
+        assert solution.status is Status.SOLVED
+        assert problem.value(solution.alpha) == pytest.approx(-0.5, abs=1e-7)  # w = 1
 
-    def test_one_class_only_and_one_sample(self):
+    def test_one_sample(self):
         assert Chunking().solve(classes([[1.0]], [1.0], 1.0)).status is Status.SOLVED
 
 
 class TestLimits:
     @pytest.mark.parametrize("steps", [0, 1, 17, 60])
-    def test_steps_are_counted(self, steps):
-        task = machine_problem("CSVC", 300, C=10.0)
-        stopped = Chunking(tol=1e-9, size=20, max_iter=steps).solve(task)
+    def test_iteration_limit(self, steps):
+        problem = make_problem("CSVC", 300, C=10.0)
+        stopped = Chunking(tol=1e-9, size=20, max_iter=steps).solve(problem)
         assert (stopped.status, stopped.iterations, stopped.exact) == (Status.MAX_ITER, steps, True)
-        assert_feasible(task, stopped.alpha)
+        assert_feasible(problem, stopped.alpha)
 
-    def test_none_are_needed_at_the_solution(self):
-        task = machine_problem("NuSVC", 200)
-        found = Chunking(tol=1e-6).solve(task)
-        again = Chunking(tol=1e-6, max_iter=0).solve(task, start=found)
-        assert again.status is Status.SOLVED
-        assert again.counters["chunks"] == 0
+    def test_no_iteration_at_the_solution(self):
+        problem = make_problem("NuSVC", 200)
+        solution = Chunking(tol=1e-6).solve(problem)
+        warm = Chunking(tol=1e-6, max_iter=0).solve(problem, start=solution)
+        assert warm.status is Status.SOLVED
+        assert warm.counters["chunks"] == 0
 
-    def test_seconds(self):
-        task = endless()
-        stopped = Chunking(max_time=0.4, size=100).solve(task)
+    def test_time_limit(self):
+        problem = slow_problem()
+        stopped = Chunking(max_time=0.4, size=100).solve(problem)
         assert stopped.status is Status.TIME_LIMIT
         assert stopped.exact
-        assert task.value(stopped.alpha) < 0
-        assert Chunking(max_time=0.0).solve(task).iterations == 0
+        assert problem.value(stopped.alpha) < 0
+        assert Chunking(max_time=0.0).solve(problem).iterations == 0
 
-    def test_seconds_of_a_slow_kernel(self):
-        task = OneClass(np.ones(300), 0.5).build(slow_access(300, 0.004))
-        stopped = Chunking(max_time=0.1, size=10).solve(task)
+    def test_time_limit_with_a_slow_kernel(self):
+        problem = OneClass(np.ones(300), 0.5).build(slow_access(300, 0.004))
+        stopped = Chunking(max_time=0.1, size=10).solve(problem)
         assert stopped.status is Status.TIME_LIMIT
         assert stopped.alpha.sum() == pytest.approx(150)
 
-    def test_monitor_is_told_and_heard(self):
-        heard = []
-        until_three = lambda snapshot: heard.append(snapshot) or len(heard) < 3  # noqa: E731
-        stopped = Chunking(max_time=30.0, size=100).solve(endless(), control=RunControl(callback=until_three))
+    def test_callback_is_called_and_can_stop_the_run(self):
+        snapshots = []
+        until_three = lambda snapshot: snapshots.append(snapshot) or len(snapshots) < 3  # noqa: E731
+        stopped = Chunking(max_time=30.0, size=100).solve(slow_problem(), control=RunControl(callback=until_three))
         assert stopped.status is Status.INTERRUPTED
-        assert len(heard) == 3
-        assert np.all(np.diff([s["seconds"] for s in heard]) > 0)
-        assert np.all(np.diff([s["iteration"] for s in heard]) >= 0)
-        assert all(set(s) == set(heard[0]) for s in heard)
+        assert len(snapshots) == 3
+        assert np.all(np.diff([s["seconds"] for s in snapshots]) > 0)
+        assert np.all(np.diff([s["iteration"] for s in snapshots]) >= 0)
+        assert all(set(s) == set(snapshots[0]) for s in snapshots)
 
-    def test_a_monitor_that_raises(self):
+    def test_callback_that_raises(self):
         error = RuntimeError("enough")
 
         def callback(snapshot):
             raise error
 
-        stopped = Chunking(max_time=30.0, size=100).solve(endless(), control=RunControl(callback=callback))
+        stopped = Chunking(max_time=30.0, size=100).solve(slow_problem(), control=RunControl(callback=callback))
         assert (stopped.status, stopped.error) == (Status.INTERRUPTED, error)
 
-    def test_history_tells_of_chunks_and_of_all(self):
-        task = machine_problem("CSVC", 400, C=5.0)
-        history = Chunking(tol=1e-5, size=40, polish=False).solve(task).history
+    def test_history_contains_chunks_and_full_checks(self):
+        problem = make_problem("CSVC", 400, C=5.0)
+        history = Chunking(tol=1e-5, size=40, polish=False).solve(problem).history
         assert np.all(np.diff(history.iteration) >= 0)
         assert np.all(np.diff(history.seconds) >= -1e-3)
         assert history.exact.any()
@@ -153,13 +153,13 @@ class TestLimits:
         assert history.best_dual <= history.best_primal * (1 + 1e-12)
 
     @pytest.mark.parametrize("options", [{"size": 1}, {"rule": "luck"}, {"threads": 0}, {"tol": 0.0}])
-    def test_bad_options_are_named(self, options):
+    def test_invalid_options_are_named(self, options):
         with pytest.raises(ValueError, match=next(iter(options))):
             Chunking(**options)
 
 
 class TestRules:
-    """Table 10.1 by hand: C = 1, margins y f(x) and multipliers of six samples."""
+    """Scores of Table 10.1 for six samples with C = 1."""
 
     margin = np.array([0.9, 0.2, -1.0, 1.5, 3.0, 1.0])
     alpha = np.array([0.0, 0.5, 0.9, 0.8, 0.0, 0.4])
@@ -173,13 +173,13 @@ class TestRules:
         ],
     )
     def test_scores(self, rule, expected):
-        found = scores(rule, dense(np.eye(6), np.zeros(6)), self.alpha, self.margin - 1)
-        np.testing.assert_allclose(found, expected, atol=1e-15)
+        solution = scores(rule, dense(np.eye(6), np.zeros(6)), self.alpha, self.margin - 1)
+        np.testing.assert_allclose(solution, expected, atol=1e-15)
 
     @pytest.mark.parametrize("rule", RULES)
-    def test_formulas_of_the_table(self, rule):
+    def test_scores_agree_with_the_formulas(self, rule):
         rng = np.random.default_rng(0)
-        task = dense(np.eye(500), np.zeros(500), upper=2.0)
+        problem = dense(np.eye(500), np.zeros(500), upper=2.0)
         alpha = np.clip(rng.uniform(-1, 3, 500), 0, 2)
         margin = rng.normal(size=500)
         below, above = np.maximum(0, 1 - margin), np.maximum(0, margin - 1)
@@ -188,28 +188,28 @@ class TestRules:
             "gradient": (alpha < 2) * below + (alpha > 0) * above,
             "multiplier": (2 - alpha) * (margin < 1) + alpha * (margin > 1),
         }
-        np.testing.assert_allclose(scores(rule, task, alpha, margin - 1), table[rule], atol=1e-15)
+        np.testing.assert_allclose(scores(rule, problem, alpha, margin - 1), table[rule], atol=1e-15)
 
     @pytest.mark.parametrize("rule", RULES)
-    def test_an_open_box_has_the_gradient_for_a_score(self, rule):
-        task = dense(np.eye(2), np.zeros(2), upper=np.inf)
-        np.testing.assert_array_equal(scores(rule, task, np.zeros(2), np.array([-3.0, 2.0])), [3.0, 0.0])
+    def test_score_is_the_gradient_with_infinite_bounds(self, rule):
+        problem = dense(np.eye(2), np.zeros(2), upper=np.inf)
+        np.testing.assert_array_equal(scores(rule, problem, np.zeros(2), np.array([-3.0, 2.0])), [3.0, 0.0])
 
-    def test_samples_are_balanced(self):
-        """As many that rise as fall; a side that has too few leaves its room to the other."""
+    def test_selection_is_balanced_between_directions(self):
+        """Equal numbers of increasing and decreasing variables, unless one direction has too few candidates."""
         y = np.r_[np.ones(20), -np.ones(20)]
-        task = classes(np.zeros((40, 1)), y, 1.0)
-        group, residual = groups_of(task), -np.linspace(2, 1, 40)
-        score = scores("gradient", task, np.zeros(40), residual)
-        found = most_violating_samples(task, group, score, residual, np.ones(40, bool), 10)
-        np.testing.assert_array_equal(found, np.r_[0:5, 20:25])
-        few = np.r_[np.ones(20, bool), np.zeros(18, bool), np.ones(2, bool)]
-        found = most_violating_samples(task, group, score, residual, few, 10)
-        np.testing.assert_array_equal(found, np.r_[0:8, 38:40])
+        problem = classes(np.zeros((40, 1)), y, 1.0)
+        group, residual = groups_of(problem), -np.linspace(2, 1, 40)
+        score = scores("gradient", problem, np.zeros(40), residual)
+        solution = most_violating_samples(problem, group, score, residual, np.ones(40, bool), 10)
+        np.testing.assert_array_equal(solution, np.r_[0:5, 20:25])
+        candidates = np.r_[np.ones(20, bool), np.zeros(18, bool), np.ones(2, bool)]
+        solution = most_violating_samples(problem, group, score, residual, candidates, 10)
+        np.testing.assert_array_equal(solution, np.r_[0:8, 38:40])
 
-    def test_the_extreme_pair(self):
+    def test_most_violating_pair(self):
         y = np.array([1.0, 1.0, -1.0, -1.0])
-        task = classes(np.zeros((4, 1)), y, 1.0)
-        worst = most_violating_pair(task, groups_of(task), np.zeros(4), np.array([-1.0, -3.0, -0.5, -2.0]))
+        problem = classes(np.zeros((4, 1)), y, 1.0)
+        worst = most_violating_pair(problem, groups_of(problem), np.zeros(4), np.array([-1.0, -3.0, -0.5, -2.0]))
         assert worst.violation == 5.0
         np.testing.assert_array_equal(worst.samples, [1, 3])

@@ -1,4 +1,4 @@
-"""SMO where the problem is odd: no convexity, no curvature, no minimum, no numbers.  Always an end."""
+"""SMO on degenerate problems: indefinite, without curvature, unbounded, not finite.  It always terminates."""
 
 import warnings
 
@@ -14,21 +14,21 @@ from hinge.losses import Exponential, Hinge, Logistic, SquaredHinge
 from hinge.problems import Problem, Quadratic, certify
 from hinge.solvers import SMO, InteriorPoint, LowRankInteriorPoint
 from reference.qp import dense_matrix
-from solvers.cases import MACHINES, assert_feasible, clarabel, dense, formulation, machine_problem
+from solvers.cases import FORMULATIONS, assert_feasible, clarabel, dense, formulation, make_problem
 
-every_machine = pytest.mark.parametrize("name", MACHINES)
+every_formulation = pytest.mark.parametrize("name", FORMULATIONS)
 
 seeds = st.integers(0, 2**32 - 1)
 
 
 class TestIndefinite:
-    """A point where nothing small helps any more, and an end."""
+    """SMO ends at a stationary point."""
 
     @pytest.mark.parametrize("kernel", [Sigmoid(0.5, -1.0), Sigmoid(2.0, -3.0), Sigmoid(0.1, 0.5)], ids=repr)
     @pytest.mark.parametrize("name", ["CSVC", "CSVC without bias", "SVR", "SVR without bias", "NuSVC"])
-    def test_tanh(self, kernel, name):
-        problem = machine_problem(name, 100, C=2.0, kernel=kernel)
-        assert np.linalg.eigvalsh(dense_matrix(problem.Q))[0] < -1e-6, "the kernel is definite after all"
+    def test_sigmoid_kernel(self, kernel, name):
+        problem = make_problem(name, 100, C=2.0, kernel=kernel)
+        assert np.linalg.eigvalsh(dense_matrix(problem.Q))[0] < -1e-6, "the kernel is positive semidefinite"
         for shrinking in (True, False):
             solution = SMO(tol=1e-5, max_time=10.0, shrinking=shrinking).solve(problem)
             assert solution.status is Status.SOLVED
@@ -38,7 +38,7 @@ class TestIndefinite:
     @pytest.mark.parametrize("rows", [0, 1, 2])
     @given(seed=seeds)
     @settings(max_examples=40)
-    def test_random_matrices(self, rows, seed):
+    def test_random_indefinite_matrices(self, rows, seed):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(2, 12))
         F = rng.normal(size=(n, n))
@@ -54,7 +54,7 @@ class TestIndefinite:
         assert problem.value(solution.alpha) <= problem.value(start) + 1e-9
         assert certify(problem, *solution.point).kkt_violation <= 1.001e-6
 
-    def test_a_concave_problem_ends_in_a_corner(self):
+    def test_concave_problem_ends_at_a_vertex(self):
         problem = dense(-np.eye(4), [0.1, 0.2, -0.3, 0.0], np.ones(4), 2.0)
         alpha = SMO(tol=1e-6).solve(problem).alpha
         assert set(alpha) <= {0.0, 1.0}
@@ -62,30 +62,30 @@ class TestIndefinite:
 
 
 class TestZeroCurvature:
-    @every_machine
+    @every_formulation
     @pytest.mark.parametrize(
-        ("what", "kernel"),
+        ("samples", "kernel"),
         [
-            ("one point, many times", RBF(0.5)),
-            ("one point, many times", Linear()),
+            ("one repeated sample", RBF(0.5)),
+            ("one repeated sample", Linear()),
             ("zeros", Linear()),
             ("zeros", RBF(0.5)),
-            ("few points, many times", RBF(0.5)),
-            ("anything", RBF(0.0)),
-            ("anything", Polynomial(degree=0, gamma=1.0)),
+            ("few repeated samples", RBF(0.5)),
+            ("any samples", RBF(0.0)),
+            ("any samples", Polynomial(degree=0, gamma=1.0)),
         ],
         ids=lambda value: value if isinstance(value, str) else repr(value),
     )
-    def test_reaches_the_optimum(self, name, what, kernel):
-        """Pairs without curvature go to the end of their box."""
-        X, machine = formulation(name, 30, C=2.0)
-        if what == "zeros":
+    def test_reaches_the_optimum(self, name, samples, kernel):
+        """Pairs without curvature move to a bound."""
+        X, dual = formulation(name, 30, C=2.0)
+        if samples == "zeros":
             X = np.zeros_like(X)
-        elif what == "one point, many times":
+        elif samples == "one repeated sample":
             X = np.repeat(X[:1], 30, axis=0)
-        elif what == "few points, many times":
+        elif samples == "few repeated samples":
             X = X[np.arange(30) % 4]
-        problem = machine.build(open_access(kernel, X))
+        problem = dual.build(open_access(kernel, X))
         solution = SMO(tol=1e-6, max_time=5.0).solve(problem)
         assert solution.status is Status.SOLVED
         assert_feasible(problem, solution.alpha)
@@ -94,8 +94,8 @@ class TestZeroCurvature:
         assert problem.value(solution.alpha) == pytest.approx(optimum.value, abs=optimum.error + scale)
 
     @pytest.mark.parametrize("C", [1e6, 1e12, 1e14, np.inf])
-    def test_nearly_none_is_not_none(self, C):
-        """Two points a millionth apart: the minimum along the pair is far, but inside the box."""
+    def test_small_curvature_is_not_zero(self, C):
+        """Two samples at distance 10⁻⁶: the minimum along the pair is large, but within the bounds."""
         distance = 4e-13  # K₁₁ + K₂₂ − 2K₁₂
         K = np.array([[1.0, 1.0 - distance / 2], [1.0 - distance / 2, 1.0]])
         problem = CSVC(np.array([1.0, -1.0]), np.full(2, C)).build(open_access(Precomputed(), K))
@@ -106,7 +106,7 @@ class TestZeroCurvature:
 
 
 class TestUnbounded:
-    """No minimum: an end that says so, not a hang."""
+    """Problems without a minimum: the status is NUMERICAL."""
 
     @pytest.mark.parametrize(
         "parts",
@@ -119,34 +119,34 @@ class TestUnbounded:
         ],
         ids=["linear", "linear, a row", "linear, two variables", "concave", "concave, a row"],
     )
-    def test_ends(self, parts):
+    def test_unbounded_problem_is_reported(self, parts):
         problem = dense(*parts)
         solution = SMO(tol=1e-6, max_time=5.0).solve(problem)
         assert solution.status is Status.NUMERICAL
         assert np.isfinite(solution.alpha).all()
         assert not certify(problem, *solution.point).proves(1e-3)
 
-    @pytest.mark.xfail(strict=True, reason="each pair has a minimum, all together have none: steps without end")
+    @pytest.mark.xfail(strict=True, reason="every pair has a minimum but the problem has none: SMO does not detect it")
     @pytest.mark.parametrize("rows", [0, 1])
-    def test_ends_where_no_single_step_is_unbounded(self, rows):
-        """Hard margins on classes that overlap: SVC(C=inf) on any data that are not separable."""
+    def test_unbounded_problem_with_bounded_steps_is_reported(self, rows):
+        """Hard margins on overlapping classes: SVC(C=inf) on data that are not separable."""
         if rows:
-            X, machine = formulation("CSVC", 60)
-            problem = CSVC(machine.y, np.full(60, np.inf)).build(open_access(Linear(), X))
+            X, dual = formulation("CSVC", 60)
+            problem = CSVC(dual.y, np.full(60, np.inf)).build(open_access(Linear(), X))
         else:
             problem = dense([[1.0, -1.0], [-1.0, 1.0]], [-1.0, -1.0], upper=np.inf)
         assert SMO(max_time=0.5).solve(problem).status is Status.NUMERICAL
 
-    def test_a_bounded_direction_among_infinite_bounds_is_followed(self):
+    def test_minimum_with_infinite_bounds_is_found(self):
         problem = dense(np.diag([1.0, 2.0]), [-1.0, -1.0], upper=np.inf)
         np.testing.assert_allclose(SMO(tol=1e-9).solve(problem).alpha, [1.0, 0.5], rtol=1e-12)
 
 
-class TestNumbersThatAreNone:
+class TestNotFinite:
     @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
     @pytest.mark.parametrize("rows", [0, 1])
-    def test_a_matrix_with_them_is_not_solved(self, bad, rows):
-        """A comparison with NaN is false: it must not pass for optimality."""
+    def test_matrix_with_nan_or_infinity_is_not_solved(self, bad, rows):
+        """Comparisons with NaN are false, which must not be taken for optimality."""
         K = np.eye(4)
         K[1, 2] = K[2, 1] = bad
         A = np.array([[1.0, 1.0, -1.0, -1.0]])[:rows]
@@ -168,18 +168,18 @@ class TestNumbersThatAreNone:
             assert solution.status is Status.NUMERICAL
 
 
-class TestWhatIsCalledSolved:
-    """An interior point method promises a relative gap: data of 1e6 and costs of 1e4 leave no digits to keep that."""
+class TestSolvedStatus:
+    """With data of size 1e6 and costs of 1e4, rounding may prevent the gap that SOLVED stands for."""
 
     @pytest.mark.parametrize("solver", [InteriorPoint(), LowRankInteriorPoint(tol=1e-8)], ids=["dense", "low rank"])
     @pytest.mark.parametrize("loss", [Hinge(), SquaredHinge(), Logistic(), Exponential()], ids=repr)
     @pytest.mark.parametrize(("size", "C"), [(1.0, 1.0), (1e6, 1.0), (1e6, 1e4)])
-    def test_has_the_gap_that_was_promised(self, solver, loss, size, C):
+    def test_solved_means_that_the_gap_is_reached(self, solver, loss, size, C):
         rng = np.random.default_rng(1)
         X, sign = size * rng.normal(size=(24, 2)), np.where(np.arange(24) % 2, 1.0, -1.0)
         problem = ConvexLoss(sign, np.full(24, C), loss).build(open_access(Linear(), X))
-        found = solver.solve(problem)
-        proof = certify(problem, *found.point, remainder=found.remainder)
-        assert size > 1 or found.status is Status.SOLVED
-        if found.status is Status.SOLVED:
-            assert proof.relative_gap <= 2e-8
+        solution = solver.solve(problem)
+        certificate = certify(problem, *solution.point, remainder=solution.remainder)
+        assert size > 1 or solution.status is Status.SOLVED
+        if solution.status is Status.SOLVED:
+            assert certificate.relative_gap <= 2e-8

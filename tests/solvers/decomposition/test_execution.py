@@ -1,4 +1,4 @@
-"""What the training engine promises: the same bits however it is run, little memory, honest single precision."""
+"""Execution of fits: reproducibility, threads and processes, batches, single precision, memory."""
 
 import multiprocessing
 import os
@@ -35,39 +35,39 @@ def bits(model):
     return [np.asarray(model.dual_coef_).tobytes(), np.asarray(model.intercept_).tobytes(), model.support_.tobytes()]
 
 
-class TestSameBits:
-    @pytest.mark.parametrize("machine", [SVC(C=5), NuSVC(nu=0.2), SVR(C=5), OneClassSVM(nu=0.3)], ids=repr)
-    def test_for_any_number_of_threads_and_from_run_to_run(self, machine):
-        X, y = digits if isinstance(machine, SVC | NuSVC) else (digits[0], np.sin(digits[0][:, 20]))
-        found = [bits(machine.set_params(n_jobs=jobs).fit(X / 16, y)) for jobs in (1, 2, 1)]
-        assert found[0] == found[1] == found[2]
+class TestReproducibility:
+    @pytest.mark.parametrize("estimator", [SVC(C=5), NuSVC(nu=0.2), SVR(C=5), OneClassSVM(nu=0.3)], ids=repr)
+    def test_result_does_not_depend_on_threads_and_repeats(self, estimator):
+        X, y = digits if isinstance(estimator, SVC | NuSVC) else (digits[0], np.sin(digits[0][:, 20]))
+        results = [bits(estimator.set_params(n_jobs=jobs).fit(X / 16, y)) for jobs in (1, 2, 1)]
+        assert results[0] == results[1] == results[2]
 
-    def test_above_the_size_of_one_working_set(self):
+    def test_more_samples_than_one_working_set(self):
         X, y = overlapping(5000)
-        found = [bits(SVC(C=10, n_jobs=jobs, cache_size=20).fit(X, y)) for jobs in (1, 2)]
-        assert found[0] == found[1]
+        results = [bits(SVC(C=10, n_jobs=jobs, cache_size=20).fit(X, y)) for jobs in (1, 2)]
+        assert results[0] == results[1]
 
-    def test_of_several_classes_with_little_memory(self):
-        """What a pair may use must not depend on how many pairs run beside it."""
+    def test_several_classes_with_a_small_cache(self):
+        """The memory of a pair of classes must not depend on the number of concurrent pairs."""
         X, y = make_blobs(2400, 6, centers=4, cluster_std=6.0, random_state=0)
-        found = [bits(SVC(C=10, gamma=0.05, n_jobs=jobs, cache_size=1).fit(X, y)) for jobs in (1, 2)]
-        assert found[0] == found[1]
+        results = [bits(SVC(C=10, gamma=0.05, n_jobs=jobs, cache_size=1).fit(X, y)) for jobs in (1, 2)]
+        assert results[0] == results[1]
 
-    def test_in_concurrent_threads(self):
+    def test_fits_in_concurrent_threads(self):
         X, y = digits
         alone = bits(SVC(C=5).fit(X / 16, y))
-        found = {}
+        results = {}
         threads = [
-            threading.Thread(target=lambda k=k: found.update({k: bits(SVC(C=5, n_jobs=2).fit(X / 16, y))}))
+            threading.Thread(target=lambda k=k: results.update({k: bits(SVC(C=5, n_jobs=2).fit(X / 16, y))}))
             for k in range(3)
         ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert all(found[k] == alone for k in range(3))
+        assert all(results[k] == alone for k in range(3))
 
-    def test_concurrent_fits_leave_the_threads_of_blas_alone(self):
+    def test_concurrent_fits_restore_the_blas_threads(self):
         X, y = overlapping(600)
         SVC().fit(X, y)
         before = [library["num_threads"] for library in threadpool_info()]
@@ -79,46 +79,46 @@ class TestSameBits:
         assert [library["num_threads"] for library in threadpool_info()] == before
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-    def test_in_a_forked_child(self):
+    def test_fit_in_a_forked_process(self):
         X, y = digits
         before = bits(SVC(C=5, n_jobs=2).fit(X / 16, y))
         context = multiprocessing.get_context("fork")
         queue = context.Queue()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: threads and fork; that is the test
+            warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns about fork with threads
             child = context.Process(target=lambda: queue.put(bits(SVC(C=5, n_jobs=2).fit(X / 16, y))))
             child.start()
         assert queue.get(timeout=60) == before
         child.join()
 
 
-class TestManyProblems:
-    """Side by side over one matrix, every problem gets the answer it has alone."""
+class TestBatch:
+    """Problems that share a kernel matrix have the same solutions as separate ones."""
 
     @pytest.mark.parametrize("kind", ["samples", "sparse", "matrix"])
-    def test_each_as_if_alone(self, kind):
+    def test_batch_agrees_with_separate_problems(self, kind):
         X, y = make_blobs(900, centers=4, n_features=5, cluster_std=4.0, random_state=0)
         if kind == "matrix":
-            whole = open_access(Precomputed(), RBF(0.1)(X))
+            shared = open_access(Precomputed(), RBF(0.1)(X))
         else:
-            whole = open_access(RBF(0.1), sp.csr_matrix(X) if kind == "sparse" else X)
-        problems, alone = [], []
+            shared = open_access(RBF(0.1), sp.csr_matrix(X) if kind == "sparse" else X)
+        problems, separate = [], []
         for a in range(4):
             for b in range(a):
                 rows = np.flatnonzero((y == a) | (y == b))
-                machine = CSVC(np.where(y[rows] == a, 1.0, -1.0), np.full(len(rows), 3.0))
-                problems.append(machine.build(whole.subset(rows)))
-                part = open_access(Precomputed(), whole.block(rows, rows)) if kind == "matrix" else None
-                alone.append(machine.build(part or open_access(RBF(0.1), X[rows])))
+                dual = CSVC(np.where(y[rows] == a, 1.0, -1.0), np.full(len(rows), 3.0))
+                problems.append(dual.build(shared.subset(rows)))
+                part = open_access(Precomputed(), shared.block(rows, rows)) if kind == "matrix" else None
+                separate.append(dual.build(part or open_access(RBF(0.1), X[rows])))
         solver = WorkingSet(tol=1e-6, threads=2, polish=False)
-        for single, solution in zip(alone, solver.solve_batch(problems), strict=True):
+        for single, solution in zip(separate, solver.solve_batch(problems), strict=True):
             assert solution.status is Status.SOLVED
             assert certify(single, *solution.point).kkt_violation <= 1.1e-6
             assert single.value(solution.alpha) == pytest.approx(
                 single.value(solver.solve(single).alpha), rel=1e-9
             )
 
-    def test_a_time_limit_is_for_all_of_them(self):
+    def test_time_limit_applies_to_the_batch(self):
         X, y = make_blobs(6000, centers=6, n_features=4, cluster_std=30.0, random_state=0)
         began = time.monotonic()
         with pytest.warns(UserWarning, match="max_time"):
@@ -129,54 +129,54 @@ class TestManyProblems:
 
 
 class TestSinglePrecision:
-    def test_is_corrected_where_it_cannot_tell(self):
-        """Coefficients of 1,000 on two thousand samples: rows in float32 alone are off by more than the tolerance."""
+    def test_gradient_is_recomputed_where_single_precision_is_not_accurate(self):
+        """With coefficients of 1,000 on 2,000 samples, errors of float32 rows are larger than the tolerance."""
         rng = np.random.default_rng(0)
         X = rng.normal(size=(2000, 8))
         y = 50 * np.sin(X[:, 0]) + 10 * X[:, 1] + rng.normal(size=2000)
-        task = SVRFormulation(y, np.full(2000, 1000.0), 0.5).build(open_access(RBF(0.1), X))
-        found = WorkingSet(precision="float32", polish=False).solve(task)
-        assert found.status is Status.SOLVED
-        assert found.counters["recomputations"] > 0
-        assert np.max(np.abs(found.gradient - task.gradient(found.alpha))) <= 0.5e-3
-        assert certify(task, *found.point).kkt_violation <= 1e-3
+        problem = SVRFormulation(y, np.full(2000, 1000.0), 0.5).build(open_access(RBF(0.1), X))
+        results = WorkingSet(precision="float32", polish=False).solve(problem)
+        assert results.status is Status.SOLVED
+        assert results.counters["recomputations"] > 0
+        assert np.max(np.abs(results.gradient - problem.gradient(results.alpha))) <= 0.5e-3
+        assert certify(problem, *results.point).kkt_violation <= 1e-3
 
-    def test_is_not_used_where_kernel_values_are_huge(self):
+    def test_not_used_for_large_kernel_values(self):
         X, y = overlapping(3000)
-        task = CSVC(y, np.full(3000, 1e3)).build(open_access(Linear(), 1e3 * X))
-        assert stores_double_rows(WorkingSet(), task)
+        problem = CSVC(y, np.full(3000, 1e3)).build(open_access(Linear(), 1e3 * X))
+        assert stores_double_rows(WorkingSet(), problem)
         assert not stores_double_rows(WorkingSet(), CSVC(y, np.ones(3000)).build(open_access(RBF(1.0), X)))
 
     @pytest.mark.parametrize("far", [1.0, 30.0, 1e4])
-    def test_outliers_do_not_spoil_the_rest(self, far):
+    def test_outliers_do_not_reduce_accuracy(self, far):
         X, y = overlapping(2500)
         X[::500] *= far
-        task = CSVC(y, np.full(2500, 10.0)).build(open_access(RBF(0.5), X))
-        found = WorkingSet(polish=False).solve(task)
-        assert certify(task, *found.point).kkt_violation <= 1.5e-3
+        problem = CSVC(y, np.full(2500, 10.0)).build(open_access(RBF(0.5), X))
+        results = WorkingSet(polish=False).solve(problem)
+        assert certify(problem, *results.point).kkt_violation <= 1.5e-3
 
 
 class TestMemory:
-    def test_small_budgets_end_and_agree(self):
+    def test_small_caches_give_the_same_objective(self):
         X, y = overlapping(3000)
-        rich = SVC(C=10, cache_size=500).fit(X, y)
+        large = SVC(C=10, cache_size=500).fit(X, y)
         for megabytes in (0.05, 1, 5):
-            poor = SVC(C=10, cache_size=megabytes).fit(X, y)
-            assert poor.status_ is Status.SOLVED
-            assert poor.certificate_.primal == pytest.approx(rich.certificate_.primal, rel=1e-4)
+            small = SVC(C=10, cache_size=megabytes).fit(X, y)
+            assert small.status_ is Status.SOLVED
+            assert small.certificate_.primal == pytest.approx(large.certificate_.primal, rel=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_steps_on_all_samples_go_on_a_little_beyond_the_tolerance(seed):
+def test_small_problem_is_solved_slightly_beyond_the_tolerance(seed):
     """They are cheap, and the gap, a sum over all samples, shrinks with them: kBeyond in working_set.cpp."""
     X, y = overlapping(300, seed=seed)
-    task = CSVC(y, np.full(300, 10.0)).build(open_access(RBF(0.5), X))
-    found = WorkingSet(polish=False, tol=1e-3).solve(task)
-    assert found.status is Status.SOLVED
-    assert certify(task, *found.point).kkt_violation <= 0.8501e-3
+    problem = CSVC(y, np.full(300, 10.0)).build(open_access(RBF(0.5), X))
+    results = WorkingSet(polish=False, tol=1e-3).solve(problem)
+    assert results.status is Status.SOLVED
+    assert certify(problem, *results.point).kkt_violation <= 0.8501e-3
 
 
-def test_badly_scaled_data_end_with_a_hint(monkeypatch):
+def test_badly_scaled_data_end_with_a_recommendation(monkeypatch):
     monkeypatch.setattr("hinge.solvers.auto.MAX_STEPS", 20_000)
     monkeypatch.setattr("hinge.solvers.auto.MAX_STEPS_PER_SAMPLE", 1)
     X, y = overlapping(2500)
@@ -187,7 +187,7 @@ def test_badly_scaled_data_end_with_a_hint(monkeypatch):
     assert model.certificate_.relative_gap > 0
 
 
-def test_a_small_fit_has_a_history_to_draw():
+def test_small_fit_records_its_history():
     X, y = overlapping(300)
     model = SVC(C=10).fit(X, y)
     history, best = model.history_, model.certificate_.dual
@@ -198,7 +198,7 @@ def test_a_small_fit_has_a_history_to_draw():
     assert np.all(history.primal[history.exact] >= best * (1 - 1e-9))
 
 
-def test_a_function_is_given_the_memory_of_the_solver():
+def test_callable_kernel_respects_the_cache_size():
     X, y = overlapping(3000)
     counted = []
 
@@ -208,18 +208,18 @@ def test_a_function_is_given_the_memory_of_the_solver():
 
     model = SVC(C=1, kernel=kernel, solver=WorkingSet(size=3000, cache_size=4)).fit(X, y)
     assert model.status_ is Status.SOLVED
-    assert max(counted) < 8 * 10**5  # by rows: the matrix would take 72 MB
+    assert max(counted) < 8 * 10**5  # by rows; the matrix would take 72 MB
 
 
-@pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="the sanitizer keeps what was freed")
-@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="asks Linux for the peak memory")
-def test_a_size_that_was_asked_for_stays_within_the_memory():
+@pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="the sanitizer does not return freed memory")
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs the peak memory from Linux")
+def test_requested_size_respects_the_cache_size():
     code = """
 import re
 import numpy as np
 from hinge import SVC
 from hinge.solvers import WorkingSet
-def peak():  # unlike getrusage's, not that of the parent
+def peak():  # getrusage would return that of the parent process
     return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read()).group(1))
 rng = np.random.default_rng(0)
 X = rng.normal(size=(6000, 4))
@@ -230,4 +230,4 @@ SVC(C=1, gamma=0.5, solver=WorkingSet(size=6000, cache_size=20)).fit(X, y)
 print(peak() - before)
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert int(run.stdout) < 22_000  # kilobytes: the budget and 10 %; a block of that size takes 144 MB
+    assert int(run.stdout) < 22_000  # kilobytes: the cache and 10 %; a full block would take 144 MB

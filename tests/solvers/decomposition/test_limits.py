@@ -1,4 +1,4 @@
-"""A solver stops when it is told to: after so many steps, so many seconds, or a word from outside."""
+"""Limits of SMO: iterations, time, callbacks and interrupts."""
 
 import signal
 import subprocess
@@ -15,13 +15,13 @@ from hinge.estimators.common.progress import ProgressLine
 from hinge.formulations import CSVC, OneClass
 from hinge.kernels import FunctionKernel, open_access
 from hinge.solvers import SMO
-from solvers.cases import PATIENCE, certified, endless, machine_problem, slow_access
+from solvers.cases import TIME_FACTOR, certified, make_problem, slow_access, slow_problem
 
-ATTEMPTS = 4  # at a measurement of time on a busy machine
+ATTEMPTS = 4  # measurements of a time; other processes may delay some of them
 
 
 def quickest(attempt, limit):
-    """The best of a few measurements, made until one is within the limit."""
+    """Shortest of several measurements, repeated until one is within the limit."""
     times = []
     while len(times) < ATTEMPTS and (not times or min(times) > limit):
         times.append(attempt())
@@ -29,45 +29,45 @@ def quickest(attempt, limit):
 
 
 def slow_one_class(seconds=0.004, n=300):
-    """150 rows are needed before the first step: the start of a ν-machine is no zero."""
+    """Problem that needs 150 kernel rows before the first step, because its start is not 0."""
     return OneClass(np.ones(n), 0.5).build(slow_access(n, seconds))
 
 
-class Asked(Exception):
-    """What a monitor raises."""
+class CallbackError(Exception):
+    """Raised by a callback."""
 
 
 class TestIterations:
     @pytest.mark.parametrize("steps", [0, 1, 7, 100])
-    def test_are_counted(self, steps):
-        problem = machine_problem("CSVC", 200, C=10.0)
+    def test_iteration_limit_is_kept(self, steps):
+        problem = make_problem("CSVC", 200, C=10.0)
         solution = SMO(tol=1e-9, max_iter=steps).solve(problem)
         assert solution.status is Status.MAX_ITER
         assert solution.iterations == steps
         assert solution.exact
         assert certified(problem, solution).infeasibility <= 1e-11
 
-    def test_every_step_helps(self):
-        problem = machine_problem("CSVC", 60, C=10.0)
+    def test_every_step_decreases_the_objective(self):
+        problem = make_problem("CSVC", 60, C=10.0)
         values = [problem.value(SMO(tol=1e-9, max_iter=k).solve(problem).alpha) for k in range(12)]
         assert values[0] == 0
         assert np.all(np.diff(values) < 0)
 
-    def test_enough_are_enough(self):
-        problem = machine_problem("CSVC", 60, C=10.0)
+    def test_sufficient_limit_has_no_effect(self):
+        problem = make_problem("CSVC", 60, C=10.0)
         free = SMO(tol=1e-6).solve(problem)
         limited = SMO(tol=1e-6, max_iter=free.iterations).solve(problem)
         assert limited.status is Status.SOLVED
         assert limited.alpha.tobytes() == free.alpha.tobytes()
         assert SMO(tol=1e-6, max_iter=free.iterations - 1).solve(problem).status is Status.MAX_ITER
 
-    def test_none_are_needed_at_the_solution(self):
-        problem = machine_problem("CSVC", 60)
+    def test_no_iteration_at_the_solution(self):
+        problem = make_problem("CSVC", 60)
         solution = SMO(tol=1e-6).solve(problem)
         assert SMO(tol=1e-6, max_iter=0).solve(problem, start=solution).status is Status.SOLVED
 
 
-class TestSeconds:
+class TestTimeLimit:
     def run(self, problem, limit, **options):
         began = time.monotonic()
         solution = SMO(max_time=limit, **options).solve(problem)
@@ -75,10 +75,10 @@ class TestSeconds:
 
     @pytest.mark.parametrize("limit", [0.2, 0.5])
     @pytest.mark.parametrize("shrinking", [True, False])
-    def test_are_kept(self, limit, shrinking):
-        """What was set aside is put back in time, and the point is as good as it can be said to be."""
-        problem = endless()
-        allowed = (1.2 * limit + 0.1) * PATIENCE
+    def test_time_limit_is_kept(self, limit, shrinking):
+        """The gradient of shrunk samples is reconstructed in time, and the point is certified."""
+        problem = slow_problem()
+        allowed = (1.2 * limit + 0.1) * TIME_FACTOR
 
         def attempt():
             taken, solution = self.run(problem, limit, shrinking=shrinking)
@@ -92,9 +92,9 @@ class TestSeconds:
 
         assert quickest(attempt, allowed) <= allowed
 
-    def test_are_kept_when_rows_are_slow(self):
-        """150 rows of 4 ms each before the first step, and a tenth of a second."""
-        allowed = (1.2 * 0.1 + 0.1) * PATIENCE
+    def test_time_limit_is_kept_with_slow_rows(self):
+        """150 rows of 4 ms are needed before the first step, and the limit is 0.1 s."""
+        allowed = (1.2 * 0.1 + 0.1) * TIME_FACTOR
 
         def attempt():
             taken, solution = self.run(slow_one_class(), 0.1)
@@ -104,67 +104,68 @@ class TestSeconds:
 
         assert quickest(attempt, allowed) <= allowed
 
-    def test_nothing_is_lost_by_a_generous_limit(self):
-        problem = machine_problem("CSVC", 100)
+    def test_generous_limit_has_no_effect(self):
+        problem = make_problem("CSVC", 100)
         free, limited = SMO().solve(problem), SMO(max_time=100.0).solve(problem)
         assert limited.status is Status.SOLVED
         assert limited.alpha.tobytes() == free.alpha.tobytes()
 
-    def test_none_at_all(self):
-        problem = machine_problem("CSVC", 100)
+    def test_time_limit_of_zero(self):
+        problem = make_problem("CSVC", 100)
         solution = SMO(max_time=0.0).solve(problem)
         assert solution.status is Status.TIME_LIMIT
         assert solution.iterations == 0
 
 
-class TestMonitor:
-    def test_is_told_how_it_goes(self):
-        heard = []
-        solution = SMO(max_time=0.6 * PATIENCE).solve(endless(), control=RunControl(callback=heard.append))
+class TestCallback:
+    def test_snapshots_are_consistent(self):
+        snapshots = []
+        solution = SMO(max_time=0.6 * TIME_FACTOR).solve(slow_problem(), control=RunControl(callback=snapshots.append))
         assert solution.status is Status.TIME_LIMIT
-        assert 1 <= len(heard) <= 6 * PATIENCE + 1
+        assert 1 <= len(snapshots) <= 6 * TIME_FACTOR + 1
         names = {"iteration", "seconds", "violation", "primal", "dual", "gap", "active", "exact"}
-        assert all(set(snapshot) == names for snapshot in heard)
+        assert all(set(snapshot) == names for snapshot in snapshots)
         for name in ("iteration", "seconds"):
-            assert np.all(np.diff([snapshot[name] for snapshot in heard]) > 0)
-        for snapshot in heard:
+            assert np.all(np.diff([snapshot[name] for snapshot in snapshots]) > 0)
+        for snapshot in snapshots:
             assert snapshot["primal"] - snapshot["dual"] == pytest.approx(snapshot["gap"])
             assert 0 < snapshot["active"] <= 3000
             assert snapshot["exact"] == (snapshot["active"] == 3000)
 
-    def test_is_not_bothered_by_a_short_run(self):
-        heard = []
-        SMO().solve(machine_problem("CSVC", 30), control=RunControl(callback=heard.append))
-        assert heard == []
+    def test_short_run_does_not_call_it(self):
+        snapshots = []
+        SMO().solve(make_problem("CSVC", 30), control=RunControl(callback=snapshots.append))
+        assert snapshots == []
 
-    def test_stops_by_returning_false(self):
-        heard = []
+    def test_false_stops_the_run(self):
+        snapshots = []
 
-        def enough(snapshot):
-            heard.append(snapshot)
-            return len(heard) < 2
+        def stop_at_second(snapshot):
+            snapshots.append(snapshot)
+            return len(snapshots) < 2
 
         began = time.monotonic()
-        solution = SMO(max_time=20.0).solve(endless(), control=RunControl(callback=enough))
+        solution = SMO(max_time=20.0).solve(slow_problem(), control=RunControl(callback=stop_at_second))
         assert time.monotonic() - began < 5.0
-        assert len(heard) == 2
+        assert len(snapshots) == 2
         assert solution.status is Status.INTERRUPTED
         assert solution.error is None
         assert np.isfinite(solution.gradient).all()
 
     @pytest.mark.parametrize("answer", [None, True, 0, "", []], ids=repr)
-    def test_goes_on_for_any_other_answer(self, answer):
-        """`lambda s: print(s)` returns None; only False itself means stop."""
-        solution = SMO(max_time=0.4 * PATIENCE).solve(endless(), control=RunControl(callback=lambda snapshot: answer))
+    def test_other_return_values_do_not_stop_the_run(self, answer):
+        """`lambda s: print(s)` returns None. Only False stops the run."""
+        control = RunControl(callback=lambda snapshot: answer)
+        solution = SMO(max_time=0.4 * TIME_FACTOR).solve(slow_problem(), control=control)
         assert solution.status is Status.TIME_LIMIT
 
-    def test_stops_by_raising(self):
-        error = Asked("enough")
+    def test_exception_stops_the_run(self):
+        error = CallbackError("enough")
 
         def callback(snapshot):
             raise error
 
-        problem = endless()
+        problem = slow_problem()
         solution = SMO(max_time=20.0).solve(problem, control=RunControl(callback=callback))
         assert solution.status is Status.INTERRUPTED
         assert solution.error is error
@@ -172,59 +173,57 @@ class TestMonitor:
         assert abs(problem.Q.sign @ solution.alpha) <= 1e-9 * solution.alpha.sum()
 
     @pytest.mark.parametrize("n", [300, 1500])
-    def test_stops_before_the_first_step(self, n):
-        """While f = K β of the start is summed up.  Nothing is known then, least of all that it is optimal."""
+    def test_exception_before_the_first_step(self, n):
+        """While f = K β of the start is computed, optimality is unknown."""
 
         def callback(snapshot):
-            raise Asked
+            raise CallbackError
 
         problem = slow_one_class(n=n)
         solution = SMO(max_time=20.0).solve(problem, control=RunControl(callback=callback))
         assert solution.status is Status.INTERRUPTED
-        assert isinstance(solution.error, Asked)
+        assert isinstance(solution.error, CallbackError)
         assert not solution.exact
         assert solution.alpha.sum() == pytest.approx(n / 2)
 
-    def test_stops_a_solver_that_would_have_no_step_left(self):
-        """Interrupted on the last of its iterations: the interruption is what is told."""
-
+    def test_exception_has_priority_over_the_iteration_limit(self):
         def callback(snapshot):
-            raise Asked
+            raise CallbackError
 
         solution = SMO(max_iter=0).solve(slow_one_class(), control=RunControl(callback=callback))
         assert solution.status is Status.INTERRUPTED
-        assert isinstance(solution.error, Asked)
+        assert isinstance(solution.error, CallbackError)
 
 
 class TestKernelErrors:
-    def test_an_exception_in_a_kernel_row_reaches_the_caller(self):
+    def test_exception_in_a_kernel_row_reaches_the_caller(self):
         calls = []
 
         def broken(A, B):
             calls.append(len(A))
             if len(A) == 1 and len(calls) > 20:
-                raise Asked("row")
+                raise CallbackError("row")
             return np.exp(-np.square(A[:, None] - B[None]).sum(axis=2))
 
         X = np.random.default_rng(0).normal(size=(60, 2))
         y = np.where(np.arange(60) % 2, 1.0, -1.0)
         access = open_access(FunctionKernel(broken), X, budget_bytes=0)
-        with pytest.raises(Asked, match="row"):
+        with pytest.raises(CallbackError, match="row"):
             SMO(tol=1e-6).solve(CSVC(y, np.full(60, 10.0)).build(access))
 
 
 class TestEstimators:
-    """What stops a solver arrives at the caller of `fit`, and the model so far is in place."""
+    """Limits and exceptions reach the caller of `fit`, and the model is kept."""
 
     @pytest.fixture
     def raising(self, monkeypatch):
-        """The progress line raises, once."""
+        """The first update of the progress line raises an exception."""
         calls = []
 
         def update(self, snapshot):
             calls.append(snapshot)
             if len(calls) == 1:
-                raise Asked("from the progress line")
+                raise CallbackError("from the progress line")
 
         monkeypatch.setattr(ProgressLine, "update", update)
 
@@ -232,24 +231,24 @@ class TestEstimators:
         rng = np.random.default_rng(0)
         return rng.normal(size=(3000, 5)) * 10.0 ** np.arange(5), np.arange(3000) % 2
 
-    def test_an_exception_reaches_the_caller_of_fit(self, raising):
+    def test_exception_reaches_the_caller_of_fit(self, raising):
         X, y = self.data()
         model = SVC(kernel="linear", C=1e6, verbose=True, max_time=20.0)
-        with pytest.raises(Asked, match="progress line"):
+        with pytest.raises(CallbackError, match="progress line"):
             model.fit(X, y)
         assert model.status_ is Status.INTERRUPTED
         assert set(model.predict(X[:10])) <= {0, 1}
         assert model.certificate_.best_dual > 0
 
-    def test_an_exception_is_not_forgotten_by_a_second_round(self, raising):
+    def test_exception_is_kept_if_the_problem_is_solved_again(self, raising):
         X, y = self.data()
         model = NuSVC(kernel="linear", nu=0.9, class_weight={0: 2.0}, verbose=True, max_time=1.0)
-        with pytest.raises(Asked):
+        with pytest.raises(CallbackError):
             model.fit(X, y)
 
-    def test_max_time_of_an_estimator(self):
+    def test_time_limit_of_an_estimator(self):
         X, y = self.data()
-        allowed = (1.2 * 0.5 + 0.1) * PATIENCE
+        allowed = (1.2 * 0.5 + 0.1) * TIME_FACTOR
 
         def attempt():
             began = time.monotonic()
@@ -260,9 +259,9 @@ class TestEstimators:
 
         assert quickest(attempt, allowed) <= allowed
 
-    def test_three_classes_share_the_time(self):
+    def test_three_classes_share_the_time_limit(self):
         X, _ = self.data()
-        allowed = (1.2 * 0.5 + 0.1) * PATIENCE
+        allowed = (1.2 * 0.5 + 0.1) * TIME_FACTOR
 
         def attempt():
             began = time.monotonic()
@@ -273,7 +272,7 @@ class TestEstimators:
 
         assert quickest(attempt, allowed) <= allowed
 
-    def test_a_one_class_machine_has_a_start_to_sum_up(self):
+    def test_time_limit_before_the_first_step_of_one_class(self):
         X = np.random.default_rng(0).normal(size=(4000, 10))
         with pytest.warns(match="max_time"):
             model = OneClassSVM(nu=0.5, max_time=0.001).fit(X)
@@ -302,7 +301,7 @@ except KeyboardInterrupt:
 
 
 class TestInterrupt:
-    """Ctrl-C, from one process to another."""
+    """Latency of Ctrl-C sent from another process."""
 
     def latency(self, model, wait):
         child = subprocess.Popen(
@@ -313,25 +312,25 @@ class TestInterrupt:
         try:
             assert child.stdout.readline() == "ready\n"
             time.sleep(wait)
-            sent = time.monotonic()  # the same clock for all processes
+            sent = time.monotonic()  # the clock is the same for all processes
             child.send_signal(signal.SIGINT)
             output, _ = child.communicate(timeout=60)
         finally:
             child.kill()
             child.wait()
-        caught, told = output.splitlines()
-        assert told.startswith("INTERRUPTED ")
-        assert "optimum between" in told
+        caught, report = output.splitlines()
+        assert report.startswith("INTERRUPTED ")
+        assert "optimum between" in report
         return float(caught) - sent
 
     @pytest.mark.parametrize(
         ("model", "wait"),
         [
-            ("SVC(kernel='linear', C=1e5)", 0.8),  # about when one method gives way to another
+            ("SVC(kernel='linear', C=1e5)", 0.8),  # about the time at which Auto changes the solver
             ("SVC(C=1e5)", 1.5),
-            ("OneClassSVM(nu=0.9)", 0.4),  # while its start is summed up
+            ("OneClassSVM(nu=0.9)", 0.4),  # while f of the start is computed
         ],
     )
-    def test_is_heard_at_once(self, model, wait):
-        latency = quickest(lambda: self.latency(model, wait * PATIENCE), 0.2 * PATIENCE)
-        assert latency <= 0.5 * PATIENCE
+    def test_interrupt_latency(self, model, wait):
+        latency = quickest(lambda: self.latency(model, wait * TIME_FACTOR), 0.2 * TIME_FACTOR)
+        assert latency <= 0.5 * TIME_FACTOR

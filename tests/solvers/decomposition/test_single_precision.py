@@ -1,4 +1,4 @@
-"""Certificates of fits on kernel rows in single precision are those of their own double-precision answers."""
+"""Fits with kernel rows in single precision have certificates that hold in double precision."""
 
 import contextlib
 import time
@@ -16,7 +16,7 @@ from hinge.problems import certify
 from hinge.solvers import SMO, WorkingSet
 
 N = 2500
-SLACK = 1e-9  # of primal and dual, relative: far below any gap, far above rounding in double precision
+SLACK = 1e-9  # relative difference of primal and dual values: below any gap, above rounding in double precision
 
 
 def overlapping(n=N, seed=1):
@@ -29,8 +29,8 @@ X, LABELS = overlapping()
 VALUES = 3 * np.sin(X[:, 0]) + X[:, 1] + 0.1 * LABELS
 SPARSE = sp.csr_matrix(np.where(np.abs(X) > 1, X, 0.0))
 
-MACHINES = {
-    # f is off by 1e-4 and the dual value by several gaps if rows are believed
+CASES = {
+    # with float32 rows, f would be wrong by 1e-4 and the dual value by several gaps
     "flat kernel": (SVC(C=100, gamma=0.001), X, LABELS),
     "large C": (SVC(C=1e4, gamma=0.1, max_iter=20_000), X, LABELS),
     "linear": (SVC(C=1, kernel="linear"), 3 * X, LABELS),
@@ -45,62 +45,62 @@ MACHINES = {
 }
 
 
-def assert_own(model, data, y):
-    """`certificate_` is what other code finds for this model."""
-    said, found = model.certificate_, model.certify(data, y)
+def assert_certified(model, data, y):
+    """`certificate_` agrees with `certify`."""
+    fitted, recomputed = model.certificate_, model.certify(data, y)
     for name in ("primal", "dual"):
-        assert getattr(said, name) == pytest.approx(getattr(found, name), rel=SLACK), name
-    assert said.best_primal <= said.primal
-    assert said.best_dual >= said.dual
-    assert said.best_primal >= found.dual - SLACK * abs(found.dual)
-    assert said.best_dual <= found.primal + SLACK * abs(found.primal)
+        assert getattr(fitted, name) == pytest.approx(getattr(recomputed, name), rel=SLACK), name
+    assert fitted.best_primal <= fitted.primal
+    assert fitted.best_dual >= fitted.dual
+    assert fitted.best_primal >= recomputed.dual - SLACK * abs(recomputed.dual)
+    assert fitted.best_dual <= recomputed.primal + SLACK * abs(recomputed.primal)
 
 
 @pytest.mark.filterwarnings("ignore:.*(max_iter|gave up)")
-@pytest.mark.parametrize("name", MACHINES)
-def test_certificates_are_of_the_model_itself(name):
-    model, data, y = MACHINES[name]
+@pytest.mark.parametrize("name", CASES)
+def test_certificate_is_recomputed_in_double_precision(name):
+    model, data, y = CASES[name]
     model.fit(data, y)
-    assert_own(model, data, y)
+    assert_certified(model, data, y)
 
 
-def test_of_many_classes():
+def test_certificate_of_several_classes():
     digits, y = load_digits(return_X_y=True)
     digits, y = np.tile(digits, (4, 1)) + np.random.default_rng(0).normal(size=(4 * len(y), 64)), np.tile(y, 4)
     model = SVC(C=10, gamma=0.002, n_jobs=2).fit(digits, y)
-    assert_own(model, digits, y)
+    assert_certified(model, digits, y)
 
 
 @pytest.mark.filterwarnings("ignore:.*max_time")
-def test_of_a_run_that_was_cut_off():
+def test_certificate_at_the_time_limit():
     model = SVC(C=1e4, gamma=0.01, max_time=0.05).fit(X, LABELS)
     if model.status_ is Status.TIME_LIMIT and np.isfinite(model.certificate_.primal):
-        assert_own(model, X, LABELS)
+        assert_certified(model, X, LABELS)
 
 
 @pytest.mark.parametrize("stop", ["kkt", "gap"])
-@pytest.mark.parametrize("kind", [SMO, WorkingSet])
-def test_the_tolerance_holds_for_the_exact_function(kind, stop):
-    task = CSVC(LABELS.astype(float), np.full(N, 100.0)).build(open_access(RBF(0.001), X))
-    found = kind(tol=1e-3, stop=stop, precision="float32", polish=False).solve(task)
-    assert found.status is Status.SOLVED
-    certificate = certify(task, *found.point)
+@pytest.mark.parametrize("solver", [SMO, WorkingSet])
+def test_tolerance_holds_in_double_precision(solver, stop):
+    problem = CSVC(LABELS.astype(float), np.full(N, 100.0)).build(open_access(RBF(0.001), X))
+    solution = solver(tol=1e-3, stop=stop, precision="float32", polish=False).solve(problem)
+    assert solution.status is Status.SOLVED
+    certificate = certify(problem, *solution.point)
     if stop == "kkt":
-        assert certificate.kkt_violation <= (1e-3 if kind is WorkingSet else 2e-3)
+        assert certificate.kkt_violation <= (1e-3 if solver is WorkingSet else 2e-3)
     else:
         assert certificate.relative_gap <= 1e-3
 
 
-def test_the_optimum_lies_within():
-    sharp = SVC(C=100, gamma=0.001, tol=1e-7).fit(X, LABELS).certify(X, LABELS)
-    quick = SVC(C=100, gamma=0.001).fit(X, LABELS).certificate_
-    assert quick.best_dual <= sharp.primal
-    assert sharp.dual <= quick.best_primal
+def test_bounds_enclose_the_optimum():
+    precise = SVC(C=100, gamma=0.001, tol=1e-7).fit(X, LABELS).certify(X, LABELS)
+    default = SVC(C=100, gamma=0.001).fit(X, LABELS).certificate_
+    assert default.best_dual <= precise.primal
+    assert precise.dual <= default.best_primal
 
 
-def test_an_interrupted_run_claims_nothing(monkeypatch):
-    """f of rows in single precision, and no time for another: neither bound is known."""
-    sharp = SVC(C=8000, gamma=1e-3, tol=1e-5).fit(X, LABELS).certify(X, LABELS)
+def test_bounds_of_an_interrupted_run_are_valid(monkeypatch):
+    """Without time to recompute f in double precision, no bound is known."""
+    precise = SVC(C=8000, gamma=1e-3, tol=1e-5).fit(X, LABELS).certify(X, LABELS)
     for solver in ("auto", SMO(tol=1e-9, precision="float32")):
         model = SVC(C=8000, gamma=1e-3, solver=solver)
         began = time.monotonic()
@@ -110,13 +110,13 @@ def test_an_interrupted_run_claims_nothing(monkeypatch):
             warnings.simplefilter("ignore")
             model.fit(X, LABELS)
         if model.status_ is Status.INTERRUPTED:
-            assert model.certificate_.best_dual <= sharp.primal
-            assert model.certificate_.best_primal >= sharp.dual
+            assert model.certificate_.best_dual <= precise.primal
+            assert model.certificate_.best_primal >= precise.dual
 
 
-def test_where_rows_are_good_enough_nothing_is_done_twice():
-    """The look confirms them: no recomputation, no second run in double precision."""
-    task = CSVC(LABELS.astype(float), np.ones(N)).build(open_access(RBF(0.3), X))
-    found = WorkingSet(tol=1e-3, precision="float32", polish=False).solve(task)
-    assert found.rounded
-    assert found.counters["recomputations"] == 0
+def test_accurate_rows_need_no_recomputation():
+    """The check in double precision confirms the solution."""
+    problem = CSVC(LABELS.astype(float), np.ones(N)).build(open_access(RBF(0.3), X))
+    solution = WorkingSet(tol=1e-3, precision="float32", polish=False).solve(problem)
+    assert solution.rounded
+    assert solution.counters["recomputations"] == 0

@@ -1,4 +1,4 @@
-"""Solutions in pairs of doubles: gaps below what rounding α makes of one."""
+"""Iterative refinement: solutions in double-double precision, with gaps below the rounding error of α."""
 
 from fractions import Fraction
 
@@ -16,7 +16,7 @@ DATA = np.random.default_rng(0).normal(size=(60, 3))
 TARGET = np.sin(DATA[:, 0]) + 0.3 * np.random.default_rng(1).normal(size=60)
 SIGN = np.where(TARGET > 0, 1.0, -1.0)
 ONE = np.ones(60)
-MACHINES = {
+FORMULATIONS = {
     "hinge": f.CSVC(SIGN, 1e4 * ONE),
     "epsilon-insensitive": f.SVR(TARGET, 1e4 * ONE, 0.1),
     "Laplace": f.ConvexLoss(TARGET, 1e4 * ONE, losses.Laplace()),
@@ -25,27 +25,27 @@ MACHINES = {
 }
 
 
-@pytest.mark.parametrize("name", MACHINES)
-def test_pairs_have_the_gap_that_doubles_cannot_have(name):
-    """The gap in exact fractions: (4) with nothing rounded anywhere."""
-    problem = MACHINES[name].build(open_access(RBF(0.3), DATA))
-    found = InteriorPoint(tol=1e-18).solve(problem)
-    assert found.status is Status.SOLVED
-    assert found.remainder is not None
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_gap_is_smaller_than_in_double_precision(name):
+    """The gap (4) is computed with exact fractions."""
+    problem = FORMULATIONS[name].build(open_access(RBF(0.3), DATA))
+    solution = InteriorPoint(tol=1e-18).solve(problem)
+    assert solution.status is Status.SOLVED
+    assert solution.remainder is not None
     alpha, mu = (
         [Fraction(a) + Fraction(b) for a, b in zip(*pair, strict=True)]
-        for pair in zip(found.point, found.remainder, strict=True)
+        for pair in zip(solution.point, solution.remainder, strict=True)
     )
     exact, value = exact_gap(problem, alpha, mu)
     assert 0 <= exact <= Fraction(1, 10**17) * abs(value)
     for low, a, up in zip(problem.lower, alpha, problem.upper, strict=True):
         assert Fraction(low) <= a <= Fraction(up)
     for row, d in zip(problem.A, problem.d, strict=True):
-        missing = sum(Fraction(k) * a for k, a in zip(row, alpha, strict=True)) - Fraction(d)
-        assert abs(missing) <= Fraction(1, 10**24) * sum(abs(a) for a in alpha)
-    certificate = certify(problem, *found.point, remainder=found.remainder)
+        residual = sum(Fraction(k) * a for k, a in zip(row, alpha, strict=True)) - Fraction(d)
+        assert abs(residual) <= Fraction(1, 10**24) * sum(abs(a) for a in alpha)
+    certificate = certify(problem, *solution.point, remainder=solution.remainder)
     assert certificate.gap == pytest.approx(float(exact), rel=1e-3, abs=1e-24 * abs(float(value)))
-    doubles, _ = exact_gap(problem, [Fraction(a) for a in found.alpha], [Fraction(m) for m in found.mu])
+    doubles, _ = exact_gap(problem, [Fraction(a) for a in solution.alpha], [Fraction(m) for m in solution.mu])
     assert doubles > 100 * exact
 
 
@@ -64,41 +64,41 @@ def exact_gap(problem, alpha, mu):
     return gap, value
 
 
-def test_doubles_that_are_good_enough_stay_alone():
+def test_no_refinement_if_double_precision_is_sufficient():
     problem = f.CSVC(SIGN, ONE).build(open_access(RBF(0.3), DATA))
     assert InteriorPoint().solve(problem).remainder is None
 
 
-def test_a_wrong_point_is_not_made_worse():
+def test_refinement_of_another_point_is_not_worse():
     problem = f.CSVC(SIGN, ONE).build(open_access(RBF(0.3), DATA))
     K = problem.Q.kernel_matrix()
     middle, mu = np.full(60, 0.5), np.zeros(1)
     gradient = problem.gradient(middle)
-    finer = refine_iteratively(problem, K, middle, mu, 1e-10)
-    assert finer.gap <= certify(problem, middle, mu, gradient).gap * (1 + 1e-12)
+    refined = refine_iteratively(problem, K, middle, mu, 1e-10)
+    assert refined.gap <= certify(problem, middle, mu, gradient).gap * (1 + 1e-12)
 
 
-def test_duplicates_leave_the_system_singular_and_the_gap_zero():
+def test_duplicates_with_a_singular_system():
     X = np.concatenate([DATA, DATA[:20]])
     y = np.concatenate([TARGET, TARGET[:20]])
     problem = f.SVR(y, 1e4 * np.ones(80), 0.05).build(open_access(RBF(0.3), X))
-    found = InteriorPoint(tol=1e-15).solve(problem)
-    assert found.remainder is not None
-    assert certify(problem, *found.point, remainder=found.remainder).relative_gap <= 1e-15
+    solution = InteriorPoint(tol=1e-15).solve(problem)
+    assert solution.remainder is not None
+    assert certify(problem, *solution.point, remainder=solution.remainder).relative_gap <= 1e-15
 
 
-@pytest.mark.parametrize("name", MACHINES)
-def test_the_gradient_is_that_of_the_doubles(name):
-    """It was that of the pairs, and with it the certificate of the doubles claimed a gap of exactly zero."""
-    problem = MACHINES[name].build(open_access(RBF(0.3), DATA))
-    found = InteriorPoint(tol=1e-18).solve(problem)
-    assert found.remainder is not None
-    claimed, true = certify(problem, *found.point, found.gradient), certify(problem, *found.point)
-    assert true.gap > 0
-    assert claimed.gap == pytest.approx(true.gap, rel=0.9)
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_gradient_belongs_to_the_point_in_double_precision(name):
+    """With the gradient of the double-double point, the certificate of the rounded point would be too small."""
+    problem = FORMULATIONS[name].build(open_access(RBF(0.3), DATA))
+    solution = InteriorPoint(tol=1e-18).solve(problem)
+    assert solution.remainder is not None
+    fitted, exact_certificate = certify(problem, *solution.point, solution.gradient), certify(problem, *solution.point)
+    assert exact_certificate.gap > 0
+    assert fitted.gap == pytest.approx(exact_certificate.gap, rel=0.9)
 
 
-def test_a_model_claims_no_more_than_its_doubles_have():
+def test_certificate_of_a_model_is_that_of_double_precision():
     model = SVR(C=1e4, gamma=0.3, epsilon=0.1, solver="interior_point").fit(DATA, TARGET)
-    claimed, true = model.certificate_, model.certify(DATA, TARGET)
-    assert 0.1 * true.gap <= claimed.gap <= 10 * true.gap
+    fitted, exact_certificate = model.certificate_, model.certify(DATA, TARGET)
+    assert 0.1 * exact_certificate.gap <= fitted.gap <= 10 * exact_certificate.gap

@@ -1,4 +1,4 @@
-"""Polishing: from nearly optimal to optimal, never to worse, and to the same point from everywhere."""
+"""Polishing: optimality to rounding, never a worse point, the same point from every start."""
 
 import time
 
@@ -14,69 +14,70 @@ from hinge.problems import certify
 from hinge.solvers import SMO, WorkingSet
 from hinge.solvers.refinement import polishing
 from hinge.solvers.refinement.polishing import polish
-from solvers.cases import MACHINES, PATIENCE, dense, formulation, machine_problem
+from solvers.cases import FORMULATIONS, TIME_FACTOR, dense, formulation, make_problem
 
-every_machine = pytest.mark.parametrize("name", MACHINES)
-either_solver = pytest.mark.parametrize("solver", [SMO, WorkingSet])  # polished by NumPy, and by the core where it can
+every_formulation = pytest.mark.parametrize("name", FORMULATIONS)
+# SMO is polished by NumPy, WorkingSet by the compiled core where possible
+either_solver = pytest.mark.parametrize("solver", [SMO, WorkingSet])
 
 
 class TestExactness:
     @either_solver
-    @every_machine
+    @every_formulation
     @pytest.mark.parametrize("seed", range(3))
     def test_optimality_to_rounding(self, name, seed, solver):
-        """tol = 1e-3 in, 1e-10 out."""
-        problem = machine_problem(name, 60, seed=seed, C=2.0, kernel=RBF(2.0))
+        """From tol = 1e-3 to a violation of 1e-10."""
+        problem = make_problem(name, 60, seed=seed, C=2.0, kernel=RBF(2.0))
         solution = solver(tol=1e-3).solve(problem)
-        found = certify(problem, *solution.point)
-        assert found.kkt_violation <= 1e-10
-        assert found.infeasibility <= 1e-12 * problem.size
-        assert abs(found.relative_gap) <= 1e-10
+        certificate = certify(problem, *solution.point)
+        assert certificate.kkt_violation <= 1e-10
+        assert certificate.infeasibility <= 1e-12 * problem.size
+        assert abs(certificate.relative_gap) <= 1e-10
 
-    @every_machine
-    def test_from_a_gradient_of_rows_in_single_precision(self, name):
-        """What is handed over is right to seven digits only; the answer is right to rounding all the same."""
-        problem = machine_problem(name, 60, C=2.0, kernel=RBF(2.0))
+    @every_formulation
+    def test_optimality_from_an_inaccurate_gradient(self, name):
+        """The gradient has seven digits; the result is accurate to rounding."""
+        problem = make_problem(name, 60, C=2.0, kernel=RBF(2.0))
         start = SMO(tol=1e-3, polish=False).solve(problem)
         noise = 1e-6 * np.random.default_rng(0).normal(size=problem.size)
-        found = certify(problem, polish(problem, start.alpha, start.gradient + noise)[0])
-        assert found.kkt_violation <= 1e-10
-        assert abs(found.relative_gap) <= 1e-10
+        certificate = certify(problem, polish(problem, start.alpha, start.gradient + noise)[0])
+        assert certificate.kkt_violation <= 1e-10
+        assert abs(certificate.relative_gap) <= 1e-10
 
     @either_solver
     @given(program=programs(max_exponent=2))
     def test_random_problems(self, program, solver):
-        """A dozen variables, singular matrices included: the conditions hold to rounding."""
+        """The optimality conditions hold to rounding, also for singular matrices."""
         problem = program.problem()
         solution = solver(tol=1e-6 * program.steepness, max_time=2.0).solve(problem)
         assert solution.status is Status.SOLVED
-        found = certify(problem, *solution.point)
-        assert found.kkt_violation <= 1e-10 * program.steepness
+        certificate = certify(problem, *solution.point)
+        assert certificate.kkt_violation <= 1e-10 * program.steepness
         size = max(program.reach, np.abs(solution.alpha).max())
-        assert found.infeasibility <= 1e-12 * program.size * max(size, program.steepness)
+        assert certificate.infeasibility <= 1e-12 * program.size * max(size, program.steepness)
 
     @either_solver
     @given(program=programs(max_exponent=3))
-    def test_never_worse_never_infeasible(self, program, solver):
+    def test_point_is_not_worse_and_feasible(self, program, solver):
         problem = program.problem()
         tol = 1e-3 * program.steepness
         plain, polished = (solver(tol=tol, polish=p, max_time=2.0).solve(problem) for p in (False, True))
         rounding = 1e-12 * program.steepness * program.reach * program.size
         assert problem.value(polished.alpha) <= problem.value(plain.alpha) + rounding
         assert np.all((polished.alpha >= program.lower) & (polished.alpha <= program.upper))
-        off = program.infeasibility(polished.alpha)
-        assert off <= 1e-12 * program.size * max(program.reach, np.abs(polished.alpha).max())
+        residual = program.infeasibility(polished.alpha)
+        assert residual <= 1e-12 * program.size * max(program.reach, np.abs(polished.alpha).max())
 
-    @every_machine
-    def test_values_agree_with_a_finer_run(self, name):
-        problem = machine_problem(name, 60, C=2.0, kernel=RBF(2.0))
+    @every_formulation
+    def test_value_agrees_with_a_smaller_tolerance(self, name):
+        problem = make_problem(name, 60, C=2.0, kernel=RBF(2.0))
         coarse, fine = SMO(tol=1e-3).solve(problem), SMO(tol=1e-9, polish=False).solve(problem)
         assert problem.value(coarse.alpha) == pytest.approx(problem.value(fine.alpha), rel=1e-12)
 
     @either_solver
     @pytest.mark.parametrize("nu", [0.5, 0.25])
-    def test_a_row_without_free_variables(self, nu, solver):
-        """One class is at its bounds (ν = ν_max) or has a single support vector: its multiplier is a choice."""
+    def test_row_without_free_variables(self, nu, solver):
+        """One class is at its bounds (ν = ν_max) or has one support vector. Its multiplier is not unique."""
         rng = np.random.default_rng(2)
         y = np.where(np.arange(40) < 10, 1.0, -1.0)
         problem = NuSVC(y, np.ones(40), nu).build(open_access(RBF(0.5), rng.normal(size=(40, 2))))
@@ -84,19 +85,19 @@ class TestExactness:
         assert solution.polished
         assert certify(problem, *solution.point).kkt_violation <= 1e-10
 
-    def test_a_system_it_cannot_solve_is_given_up_soon(self, monkeypatch):
-        """A smooth kernel and large C: guesses of free variables that lead nowhere must not cost 20 solves."""
+    def test_failing_attempt_ends_after_few_solves(self, monkeypatch):
+        """A smooth kernel and large C: wrong active sets must not cost many solves."""
         rounds = []
         solve = polishing._solve
         monkeypatch.setattr(polishing, "_solve", lambda *given: rounds.append(1) or solve(*given))
         failures = 0
         for seed in range(4):
-            problem = machine_problem("SVR without bias", 150, seed=seed, C=100.0, kernel=RBF(0.05))
-            rough = SMO(tol=1e-2, polish=False).solve(problem)
+            problem = make_problem("SVR without bias", 150, seed=seed, C=100.0, kernel=RBF(0.05))
+            start = SMO(tol=1e-2, polish=False).solve(problem)
             rounds.clear()
-            failures += polish(problem, rough.alpha, rough.gradient) is None
+            failures += polish(problem, start.alpha, start.gradient) is None
             assert len(rounds) <= 10
-        assert failures, "all succeed: the test tests nothing"
+        assert failures, "no attempt fails"
 
 
     @pytest.mark.parametrize("name", ["SVR", "OneClass", "CSVC"])
@@ -108,107 +109,107 @@ class TestExactness:
         monkeypatch.setattr(polishing, "_solve", recorded)
         failures = 0
         for seed in range(5):
-            problem = machine_problem(name, 500, seed=seed, C=10.0, kernel=Linear(), features=5)
-            rough = SMO(tol=1e-3, polish=False).solve(problem)
+            problem = make_problem(name, 500, seed=seed, C=10.0, kernel=Linear(), features=5)
+            start = SMO(tol=1e-3, polish=False).solve(problem)
             sizes.clear()
-            failures += polish(problem, rough.alpha, rough.gradient) is None
+            failures += polish(problem, start.alpha, start.gradient) is None
             assert max(sizes) <= max(sizes[0], polishing.MAX_GROWN_SYSTEM)
         assert failures, "polishing succeeds for every seed: choose other problems"
 
 
 class TestCompiled:
-    """The core polishes what is not singular by itself."""
+    """The compiled core polishes systems that are not singular."""
 
     @pytest.fixture
     def calls(self, monkeypatch):
-        made = []
-        monkeypatch.setattr("hinge.solvers.refinement.polish", lambda *given: made.append(1) or polish(*given))
-        return made
+        calls = []
+        monkeypatch.setattr("hinge.solvers.refinement.polish", lambda *given: calls.append(1) or polish(*given))
+        return calls
 
     @pytest.mark.parametrize(
-        ("name", "n"), [*((name, 60) for name in MACHINES), ("CSVC", 700), ("NuSVC", 700), ("OneClass", 700)]
+        ("name", "n"), [*((name, 60) for name in FORMULATIONS), ("CSVC", 700), ("NuSVC", 700), ("OneClass", 700)]
     )  # with 700, rows are in single precision
-    def test_the_answer_is_the_same(self, name, n, calls):
-        problem = machine_problem(name, n, C=2.0, kernel=RBF(2.0))
-        found = WorkingSet(tol=1e-3).solve(problem)
-        assert found.polished
+    def test_agrees_with_the_numpy_implementation(self, name, n, calls):
+        problem = make_problem(name, n, C=2.0, kernel=RBF(2.0))
+        solution = WorkingSet(tol=1e-3).solve(problem)
+        assert solution.polished
         assert not calls
-        np.testing.assert_allclose(found.alpha, SMO(tol=1e-3).solve(problem).alpha, atol=1e-9)
-        np.testing.assert_allclose(found.gradient, problem.gradient(found.alpha), atol=1e-12 * n)
+        np.testing.assert_allclose(solution.alpha, SMO(tol=1e-3).solve(problem).alpha, atol=1e-9)
+        np.testing.assert_allclose(solution.gradient, problem.gradient(solution.alpha), atol=1e-12 * n)
 
     @pytest.mark.parametrize("features", [2, 5])
-    def test_as_many_free_as_a_linear_kernel_has_dimensions_and_one_more(self, features, calls):
-        """K of the free samples is singular, but not on the null space of the equality row."""
-        problem = machine_problem("CSVC", 80, C=100.0, kernel=Linear(), features=features)
-        found = WorkingSet(tol=1e-3).solve(problem)
-        free = (found.alpha > 0) & (found.alpha < problem.upper)
+    def test_one_more_free_variable_than_features_of_a_linear_kernel(self, features, calls):
+        """K of the free samples is singular, but regular on the null space of the equality row."""
+        problem = make_problem("CSVC", 80, C=100.0, kernel=Linear(), features=features)
+        solution = WorkingSet(tol=1e-3).solve(problem)
+        free = (solution.alpha > 0) & (solution.alpha < problem.upper)
         assert np.count_nonzero(free) == features + 1
-        assert found.polished
+        assert solution.polished
         assert not calls
 
-    def test_duplicates_are_left_to_least_squares(self, calls):
-        X, machine = formulation("CSVC", 40, C=2.0)
-        problem = machine.build(open_access(RBF(1.0), X[np.arange(40) % 13]))
-        found = WorkingSet(tol=1e-6).solve(problem)
+    def test_duplicates_use_least_squares(self, calls):
+        X, dual = formulation("CSVC", 40, C=2.0)
+        problem = dual.build(open_access(RBF(1.0), X[np.arange(40) % 13]))
+        solution = WorkingSet(tol=1e-6).solve(problem)
         assert calls
-        assert found.polished
-        np.testing.assert_allclose(found.gradient, SMO(tol=1e-6).solve(problem).gradient, atol=1e-9)
+        assert solution.polished
+        np.testing.assert_allclose(solution.gradient, SMO(tol=1e-6).solve(problem).gradient, atol=1e-9)
 
-    def test_time_is_kept(self):
-        """An active set that needs many rounds of a large system, and a tenth of a second."""
-        problem = machine_problem("SVR", 1000, C=100.0, kernel=RBF(2.0))
+    def test_time_limit_is_kept(self):
+        """The active set needs many solves of a large system, and the limit is 0.1 s."""
+        problem = make_problem("SVR", 1000, C=100.0, kernel=RBF(2.0))
         began = time.monotonic()
         WorkingSet(tol=1e-3, max_time=0.1).solve(problem)
-        assert time.monotonic() - began < 0.1 + 0.4 * PATIENCE
+        assert time.monotonic() - began < 0.1 + 0.4 * TIME_FACTOR
 
-    @every_machine
-    def test_the_same_bits_for_any_number_of_threads(self, name):
-        problem = machine_problem(name, 300, C=5.0, kernel=RBF(2.0))
+    @every_formulation
+    def test_result_does_not_depend_on_threads(self, name):
+        problem = make_problem(name, 300, C=5.0, kernel=RBF(2.0))
         one, two = (WorkingSet(tol=1e-3, threads=threads).solve(problem) for threads in (1, 2))
         assert one.alpha.tobytes() == two.alpha.tobytes()
         assert one.gradient.tobytes() == two.gradient.tobytes()
 
 
-def in_order(machine, turn):
-    """The same machine with its samples in another order."""
-    parts = vars(machine).items()
-    return type(machine)(**{k: v[turn] if isinstance(v, np.ndarray) else v for k, v in parts})
+def reordered(dual, order):
+    """The same formulation with its samples in another order."""
+    parts = vars(dual).items()
+    return type(dual)(**{k: v[order] if isinstance(v, np.ndarray) else v for k, v in parts})
 
 
 class TestDuplicates:
-    """Equal samples share their coefficient in many ways; what does not depend on the way must not differ."""
+    """Coefficients of equal samples are not unique, but their sum is."""
 
     def both(self, name, order, repeat=13):
-        X, machine = formulation(name, 40, C=2.0)
-        X, turn = X[np.arange(40) % repeat], np.random.default_rng(order).permutation(40)
-        problems = machine.build(open_access(RBF(1.0), X)), in_order(machine, turn).build(
-            open_access(RBF(1.0), X[turn])
+        X, dual = formulation(name, 40, C=2.0)
+        X, permutation = X[np.arange(40) % repeat], np.random.default_rng(order).permutation(40)
+        problems = dual.build(open_access(RBF(1.0), X)), reordered(dual, permutation).build(
+            open_access(RBF(1.0), X[permutation])
         )
-        found = [p.Q.coefficients(SMO(tol=1e-6).solve(p).alpha) for p in problems]
-        back = np.empty(40)
-        back[turn] = found[1]
-        return X, found[0], back
+        coefficients = [p.Q.coefficients(SMO(tol=1e-6).solve(p).alpha) for p in problems]
+        restored = np.empty(40)
+        restored[permutation] = coefficients[1]
+        return X, coefficients[0], restored
 
-    @every_machine
+    @every_formulation
     @pytest.mark.parametrize("order", range(4))
-    def test_the_function_does_not_depend_on_the_order(self, name, order):
-        """The kernel is strictly positive definite: coefficients of equal samples, taken together, are unique."""
+    def test_function_does_not_depend_on_the_order(self, name, order):
+        """The kernel is strictly positive definite: the sum over equal samples is unique."""
         X, one, other = self.both(name, order)
-        _, place = np.unique(X, axis=0, return_inverse=True)
+        _, group = np.unique(X, axis=0, return_inverse=True)
         np.testing.assert_allclose(
-            np.bincount(place.ravel(), other), np.bincount(place.ravel(), one), atol=1e-9
+            np.bincount(group.ravel(), other), np.bincount(group.ravel(), one), atol=1e-9
         )
 
 
-class TestRefusals:
-    def test_nothing_free(self):
+class TestSpecialCases:
+    def test_no_free_variable(self):
         problem = dense(np.eye(2), [-5.0, 5.0])
         alpha = np.array([1.0, 0.0])
         point, gradient = polish(problem, alpha, problem.gradient(alpha))
         np.testing.assert_array_equal(point, alpha)
         np.testing.assert_array_equal(gradient, [-4.0, 5.0])
 
-    def test_too_many_free(self):
+    def test_too_many_free_variables(self):
         problem = dense(np.eye(5), -0.5 * np.ones(5))
         alpha = np.full(5, 0.4)
         assert polish(problem, alpha, problem.gradient(alpha), max_free=4) is None
@@ -216,13 +217,13 @@ class TestRefusals:
         np.testing.assert_allclose(better, 0.5, rtol=1e-15)
         np.testing.assert_allclose(gradient, 0.0, atol=1e-15)
 
-    def test_a_saddle_is_not_taken(self):
-        """−α² is stationary at 0, and nowhere lower than at both ends: uphill is refused."""
+    def test_point_with_a_larger_objective_is_rejected(self):
+        """−α² is stationary at 0, which is its maximum."""
         problem = dense(-np.eye(1), [0.0], lower=-1.0)
         alpha = np.array([0.9])
         assert polish(problem, alpha, problem.gradient(alpha)) is None
 
-    def test_leaves_its_input_alone(self):
+    def test_arguments_are_not_modified(self):
         problem = dense(np.eye(5), -0.5 * np.ones(5))
         alpha = np.full(5, 0.4)
         gradient = problem.gradient(alpha)
@@ -231,8 +232,8 @@ class TestRefusals:
         np.testing.assert_array_equal(alpha, 0.4)
         np.testing.assert_array_equal(gradient, before)
 
-    def test_wrong_guesses_are_corrected(self):
-        """Started with one variable free that belongs to its bound, and one at a bound that belongs inside."""
+    def test_wrong_active_set_is_corrected(self):
+        """Start with a free variable that belongs to a bound, and one at a bound that belongs inside."""
         problem = dense(np.eye(3), [-0.5, -2.0, 1.0])
         alpha = np.array([0.0, 0.9, 0.1])
         better, _ = polish(problem, alpha, problem.gradient(alpha))
