@@ -290,5 +290,5 @@ def test_the_term_speaks_of_one_variable_at_a_time():
         best = np.max(-r[v] * grid - 0.5 * d[v] * grid**2)
         here = -r[v] * alpha[v] - 0.5 * d[v] * alpha[v] ** 2
         assert term.gap(alpha, r, lower, upper)[v] == pytest.approx(best - here, abs=1e-6)
-    with pytest.raises(ValueError, match="none of them negative"):
+    with pytest.raises(ValueError, match="finite, nonnegative value"):
         Diagonal(np.array([-1.0]))
