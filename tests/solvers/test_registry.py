@@ -10,11 +10,11 @@ import pytest
 import hinge.solvers
 from hinge import SVC, Status
 from hinge.solvers import SMO, Solver, choose
-from hinge.solvers.registry import BY_NAME
+from hinge.solvers.base import SOLVERS
 
 OPTIONS = {"tol": 1e-13, "max_iter": 12345, "max_time": 12.5, "cache_size": 77.0, "shrinking": False}
 
-every_name = pytest.mark.parametrize("name", BY_NAME)
+every_name = pytest.mark.parametrize("name", SOLVERS)
 
 
 @every_name
@@ -27,7 +27,7 @@ def test_every_option_that_a_solver_has_reaches_it(name):
 
 @every_name
 def test_the_default_tolerance_of_estimators_does_not_reduce_the_accuracy(name):
-    kind, tol = BY_NAME[name], SVC().tol
+    kind, tol = SOLVERS[name], SVC().tol
     assert choose(name, tol=tol).tol == (tol if kind.capabilities.tol == "kkt_violation" else kind.tol)
     assert choose(name, tol=tol).tol <= tol
 

@@ -31,9 +31,9 @@ class Formulation(ABC):
     def dual_point(self, expansion: Expansion) -> tuple[Array, Array]:
         """Return (alpha, mu) of a decision function: the inverse of `recover`, for certificates."""
 
+    @abstractmethod
     def build(self, access: Access) -> Problem:
         """Return problem (1) with the kernel matrix behind `access`, for solvers."""
-        return self.dual().problem(access)
 
     def certified_problem(self, access: Access) -> Problem:
         """Return the problem for which certificates are computed; it has the same solutions as that of `build`."""
@@ -52,14 +52,3 @@ class Formulation(ABC):
     def scale(self, mu: Array) -> float:
         """Return the factor by which `recover` divides the function of problem (1): ρ of ν-classification, else 1."""
         return 1.0
-
-
-def split_signs(coefficients: Array) -> Array:
-    """Return regression variables (α, α*) with α − α* = coefficients and α α* = 0."""
-    return np.concatenate([np.maximum(coefficients, 0.0), np.maximum(-coefficients, 0.0)])
-
-
-def difference(alpha: Array) -> Array:
-    """Return α − α* from the variables (α, α*) of regression."""
-    up, down = alpha.reshape(2, -1)
-    return up - down

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from hinge.formulations.base import Formulation
+from hinge.kernels import Access
 from hinge.losses import Hinge, QuadraticConjugate
 from hinge.model import Expansion
-from hinge.problems import Array, Dual, broadcast_ratio, scaled_cost
+from hinge.problems import Array, Dual, Problem, broadcast_ratio, scaled_cost
 
 HINGE = Hinge().quadratic_conjugate
 
@@ -52,6 +53,10 @@ class CSVC(Formulation):
     def dual(self) -> Dual:
         """In (1): min ½αᵀQα − 1ᵀα,  yᵀα = 0,  0 ≤ α ≤ C,  Q = yyᵀ ∘ K."""
         return margin_dual(self.y, self.cost, bias=self.bias, margin=self.margin)
+
+    def build(self, access: Access) -> Problem:
+        """Return the kernel form of the dual problem."""
+        return self.dual().problem(access)
 
     def recover(self, alpha: Array, mu: Array) -> Expansion:
         """β = y ∘ α, b = μ."""

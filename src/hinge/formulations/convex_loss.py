@@ -41,7 +41,9 @@ class ConvexLoss(Formulation):
 
     def build(self, access: Access) -> Problem:
         """A quadratic conjugate becomes a linear and a diagonal term; other conjugates remain separable terms."""
-        return self.certified_problem(access) if self.loss.quadratic_conjugate is None else super().build(access)
+        if self.loss.quadratic_conjugate is None:
+            return self.certified_problem(access)
+        return self.dual().problem(access)
 
     def certified_problem(self, access: Access) -> Problem:
         """The separable term holds the loss itself, so that its values and conjugates enter the certificate."""

@@ -8,8 +8,9 @@ import numpy as np
 
 from hinge.formulations.base import Formulation
 from hinge.formulations.c_svc import signed_bounds
+from hinge.kernels import Access
 from hinge.model import Expansion
-from hinge.problems import Array, Dual
+from hinge.problems import Array, Dual, Problem
 
 #: Corrections of the costs for classes of different sizes, ν tutorial §8.
 BALANCES = (None, "class", "min")
@@ -70,6 +71,10 @@ class NuSVC(Formulation):
         total = np.stack([half, -half], axis=-1)
         group = np.where(positive, 0, 1).astype(np.int8)
         return Dual(np.zeros(len(self.y)), lower, upper, self.y, total, group=group, row_factors=(1.0, -1.0))
+
+    def build(self, access: Access) -> Problem:
+        """Return the kernel form of the dual problem."""
+        return self.dual().problem(access)
 
     def recover(self, alpha: Array, mu: Array) -> Expansion:
         """μ = (b − ρ, −b − ρ); coefficients and offset are divided by ρ: the margin is 1, as in C-classification.

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hinge.formulations.base import Formulation, difference, split_signs
+from hinge.formulations.base import Formulation
+from hinge.formulations.svr import difference, split_signs
 from hinge.kernels import Access
 from hinge.model import Expansion
 from hinge.problems import Array, Dual, Problem
@@ -34,7 +35,7 @@ class NuSVR(Formulation):
 
     def build(self, access: Access) -> Problem:
         """With a shape, the rows are 1ᵀ(α − α*) = 0 and ζᵀ(α + α*) = ν Σ Cζ, which have all variables in common."""
-        problem = super().build(access)
+        problem = self.dual().problem(access)
         if self.shape is None:
             return problem
         rows = np.stack([problem.Q.sign, np.tile(self.shape, 2)])

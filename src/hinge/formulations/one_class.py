@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hinge.formulations.base import Formulation
+from hinge.kernels import Access
 from hinge.model import Expansion
-from hinge.problems import Array, Dual
+from hinge.problems import Array, Dual, Problem
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,10 @@ class OneClass(Formulation):
         if total.ndim == 1:
             total = np.minimum(total, sum_of_weights)  # ν = 1 up to rounding
         return Dual(zero, zero, self.weight, np.ones(n), total)
+
+    def build(self, access: Access) -> Problem:
+        """Return the kernel form of the dual problem."""
+        return self.dual().problem(access)
 
     def recover(self, alpha: Array, mu: Array) -> Expansion:
         """β = α, ρ = −μ."""

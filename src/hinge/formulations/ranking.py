@@ -44,7 +44,7 @@ class Ranking(Formulation):
 
     def build(self, access: Access) -> Problem:
         """`access` belongs to the kernel matrix of the samples."""
-        return super().build(PairAccess(access, self.first, self.second, self.block_starts))
+        return self.dual().problem(PairAccess(access, self.first, self.second, self.block_starts))
 
     def recover(self, alpha: Array, mu: Array) -> Expansion:
         """β = Dᵀα over the n samples."""

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hinge.formulations.base import Formulation, difference, split_signs
+from hinge.formulations.base import Formulation
+from hinge.kernels import Access
 from hinge.losses import QuadraticConjugate
 from hinge.model import Expansion
-from hinge.problems import Array, Dual, broadcast_ratio, scaled, scaled_cost
+from hinge.problems import Array, Dual, Problem, broadcast_ratio, scaled, scaled_cost
 
 
 def residual_dual(
@@ -27,7 +28,10 @@ def residual_dual(
     """
     epsilon, delta, h = conjugate
     upper = cost if h == 1 else scaled_cost(cost, h)
-    lower = scaled(upper, -1.0) if cost_star is None else -cost_star
+    if cost_star is not None:
+        lower = -cost_star
+    else:
+        lower = scaled(upper, -1.0) if upper.strides == (0,) else -upper  # a broadcast scalar remains one
     ridge = broadcast_ratio(delta, cost) if delta else None
     return Dual(y, lower, upper, np.ones(y.shape), np.zeros(int(bias)), tube=epsilon, ridge=ridge, split=split)
 
@@ -50,6 +54,10 @@ class SVR(Formulation):
         conjugate = QuadraticConjugate(self.epsilon, 0.0, 1.0)
         return residual_dual(self.y, self.cost, conjugate, self.bias, cost_star=self.cost_star)
 
+    def build(self, access: Access) -> Problem:
+        """Return the kernel form of the dual problem."""
+        return self.dual().problem(access)
+
     def recover(self, alpha: Array, mu: Array) -> Expansion:
         """β = α − α*, b = μ."""
         return Expansion(difference(alpha), float(mu[0]) if self.bias else 0.0, tube=float(np.max(self.epsilon)))
@@ -57,3 +65,14 @@ class SVR(Formulation):
     def dual_point(self, expansion: Expansion) -> tuple[Array, Array]:
         """α and α* are the positive and negative parts of β."""
         return split_signs(expansion.coefficients), np.array([expansion.intercept] if self.bias else [])
+
+
+def split_signs(coefficients: Array) -> Array:
+    """Return regression variables (α, α*) with α − α* = coefficients and α α* = 0."""
+    return np.concatenate([np.maximum(coefficients, 0.0), np.maximum(-coefficients, 0.0)])
+
+
+def difference(alpha: Array) -> Array:
+    """Return α − α* from the variables (α, α*) of regression."""
+    up, down = alpha.reshape(2, -1)
+    return up - down

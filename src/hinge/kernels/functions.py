@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from math import comb, factorial, isfinite
 from numbers import Integral, Real
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -62,7 +62,8 @@ def check_gamma(gamma: object) -> None:
         if gamma not in ("scale", "auto"):
             raise ValueError(f"gamma={gamma!r} must be 'scale', 'auto' or a number of at least 0")
         return
-    check_real("gamma", gamma)
+    if type(gamma) is not float or not isfinite(gamma):
+        check_real("gamma", gamma)
     if gamma < 0:  # type: ignore[operator]
         raise ValueError(f"gamma={gamma!r} must be 'scale', 'auto' or a number of at least 0")
 
@@ -117,15 +118,13 @@ def _unless_rounding(variance: float, rounding: float) -> float:
 class Linear(Kernel):
     """k(x, z) = x·z"""
 
+    psd: ClassVar[bool | None] = True
+
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
         return dots(*pair(X, Z))
 
     def diag(self, X: Data) -> Array:
         return squared_norms(pair(X, None)[0])
-
-    @property
-    def psd(self) -> bool:
-        return True
 
     def nodes(self) -> list[Node]:
         return [("linear", 1.0, 0.0, 0.0)]
@@ -176,13 +175,10 @@ class RBF(DistanceKernel):
     """k(x, z) = exp(−γ‖x − z‖²)"""
 
     gamma: Gamma = "scale"
+    psd: ClassVar[bool | None] = True
 
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
         return np.exp(-self._gamma * squared_distances(*pair(X, Z)))
-
-    @property
-    def psd(self) -> bool:
-        return True
 
     def nodes(self) -> list[Node]:
         return [("rbf", self._gamma, 0.0, 0.0)]
@@ -194,6 +190,7 @@ class Sigmoid(GammaKernel):
 
     gamma: Gamma = "scale"
     coef0: float = 0.0
+    psd: ClassVar[bool | None] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -205,10 +202,6 @@ class Sigmoid(GammaKernel):
     def diag(self, X: Data) -> Array:
         return np.tanh(self._gamma * squared_norms(pair(X, None)[0]) + self.coef0)
 
-    @property
-    def psd(self) -> bool:
-        return False
-
     def nodes(self) -> list[Node]:
         return [("sigmoid", self._gamma, float(self.coef0), 0.0)]
 
@@ -218,13 +211,10 @@ class Laplacian(DistanceKernel):
     """k(x, z) = exp(−γ‖x − z‖₁)"""
 
     gamma: Gamma = "scale"
+    psd: ClassVar[bool | None] = True
 
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
         return np.exp(-self._gamma * l1_distances(*pair(X, Z)))
-
-    @property
-    def psd(self) -> bool:
-        return True
 
     def nodes(self) -> list[Node]:
         return [("laplacian", self._gamma, 0.0, 0.0)]
@@ -248,6 +238,7 @@ class BSpline(GammaKernel):
 
     degree: int = 3
     gamma: Gamma = 1.0
+    psd: ClassVar[bool | None] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -263,10 +254,6 @@ class BSpline(GammaKernel):
 
     def diag(self, X: Data) -> Array:
         return np.full(pair(X, None)[0].shape[0], _bspline(int(self.degree), np.zeros(1))[0])
-
-    @property
-    def psd(self) -> None:
-        return None
 
     def nodes(self) -> list[Node]:
         return [("bspline", self._gamma, 0.0, float(self.degree))]
@@ -305,8 +292,10 @@ def make_kernel(kernel: object, degree: float = 3, gamma: Gamma = "scale", coef0
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, str) and kernel in KERNELS:
-        kind, options = KERNELS[kernel], {"degree": degree, "gamma": gamma, "coef0": coef0}
-        return kind(**{field.name: options[field.name] for field in fields(kind)})  # type: ignore[arg-type]
+        kind, values, options = KERNELS[kernel], {"degree": degree, "gamma": gamma, "coef0": coef0}, {}
+        for field in fields(kind):  # type: ignore[arg-type]
+            options[field.name] = values[field.name]
+        return kind(**options)
     if callable(kernel):
         return FunctionKernel(kernel)
     choices = ", ".join(map(repr, KERNELS))

@@ -1,6 +1,6 @@
 """Problem (1), its linear, parametric and other forms, solutions and certificates."""
 
-from hinge.problems.certificate import Certificate, certify, certify_all, combine
+from hinge.problems.certificate import Certificate, certify, certify_all, combine, optimal_offset
 from hinge.problems.crammer_singer import CrammerSingerProblem, CrammerSingerSolution, certify_crammer_singer
 from hinge.problems.dual import (
     ParametricProblem,
@@ -22,7 +22,6 @@ from hinge.problems.linear import (
     scaled_cost,
 )
 from hinge.problems.lp import LPProblem, LPSolution, certify_lp
-from hinge.problems.offset import optimal_offset
 from hinge.problems.problem import Dual, Problem, Quadratic, dot
 from hinge.problems.separable import Array, Diagonal, LossTerm, Separable
 from hinge.problems.solution import History, Solution

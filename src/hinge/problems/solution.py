@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ class History:
     @classmethod
     def from_run(cls, run: Any) -> History:
         """Convert the `RunHistory` of a compiled solver."""
-        return cls(**{f.name: getattr(run, f.name) for f in fields(cls)})
+        return cls(*run_columns(run))
 
     @classmethod
     def empty(cls) -> History:
@@ -81,6 +82,10 @@ class History:
         return History(
             **{name: np.concatenate([a, b + shifts[name] if name in shifts else b]) for name, (a, b) in columns.items()}
         )
+
+
+#: The columns of the `RunHistory` of a compiled solver, in the order of the fields of `History`.
+run_columns = attrgetter(*(f.name for f in fields(History)))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ A solver is a frozen dataclass of options with the method `solve(problem, start,
 
 from hinge.control import Monitor, RunControl
 from hinge.solvers.auto import Auto
-from hinge.solvers.base import Capabilities, Solver
+from hinge.solvers.base import Capabilities, Solver, choose
 from hinge.solvers.basis.newton import ReducedBasisNewton
 from hinge.solvers.decomposition.chunking import Chunking
 from hinge.solvers.decomposition.smo import SMO
@@ -17,7 +17,6 @@ from hinge.solvers.interior_point.low_rank import LowRankInteriorPoint
 from hinge.solvers.linear.coordinate_descent import CoordinateDescent
 from hinge.solvers.linear.programming import LinearProgramming
 from hinge.solvers.ranking.pair_descent import PairDescent
-from hinge.solvers.registry import choose
 from hinge.solvers.textbook.adatron import AdaTron
 from hinge.solvers.textbook.gradient_descent import GradientDescent
 from hinge.solvers.textbook.lagrangian import Lagrangian

@@ -10,7 +10,7 @@ import numpy as np
 
 from hinge.control import RunControl
 from hinge.problems import Diagonal, Problem, Solution, Status, certify
-from hinge.solvers.base import Capabilities, Start
+from hinge.solvers.base import Capabilities, Start, register
 from hinge.solvers.decomposition.base import WorkingSetOptions
 from hinge.solvers.decomposition.working_set import WorkingSet
 from hinge.solvers.interior_point.dense import DEFAULT_MAX_ITER, InteriorPoint
@@ -46,6 +46,7 @@ MAX_STEPS = 10_000_000
 MAX_STEPS_PER_SAMPLE = 100
 
 
+@register("auto")
 @dataclass(frozen=True, kw_only=True)
 class Auto(WorkingSetOptions):
     """Working-set method with interior-point methods as fallback.
@@ -74,7 +75,9 @@ class Auto(WorkingSetOptions):
     _working_set: WorkingSet = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        options = {option.name: getattr(self, option.name) for option in fields(WorkingSet)}
+        options = {}
+        for option in fields(WorkingSet):
+            options[option.name] = getattr(self, option.name)
         object.__setattr__(self, "_working_set", WorkingSet(**options))  # which validates them
 
     def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:

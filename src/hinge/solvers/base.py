@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 
@@ -150,6 +150,65 @@ _TERM_ERRORS = {
         "solver='interior_point' or 'auto' for this loss"
     ),
 }
+
+
+# ---- solvers by name ------------------------------------------------------------------------------------------------
+
+#: The values of the parameter `solver` of estimators.
+SOLVERS: dict[str, type[Solver]] = {}
+
+SolverType = TypeVar("SolverType", bound=type[Solver])
+
+
+def register(name: str) -> Callable[[SolverType], SolverType]:
+    """Class decorator: make a solver available by `name`."""
+
+    def decorate(cls: SolverType) -> SolverType:
+        SOLVERS[name] = cls
+        return cls
+
+    return decorate
+
+
+def choose(solver: str | Solver, threads: int = 1, **options: Any) -> Solver:
+    """Return the solver with this name, with the options of an estimator; an object is returned as it is.
+
+    A solver selected by name takes `tol`, `max_iter`, `max_time` and the options that its capabilities declare. The
+    tolerance of an estimator limits the KKT violation. A solver that stops on the relative gap uses this number as the
+    gap if it is smaller than its own default; a larger one does not reduce its accuracy.
+
+    An object keeps its options. The time limit of the estimator reaches it through the run control.
+
+    Parameters
+    ----------
+    solver : str or Solver
+    threads : int
+        Threads, if the solver uses more than one.
+    **options
+        `tol`, `max_iter`, `max_time`, `cache_size` and `shrinking`; those that the solver does not have are ignored.
+
+    Examples
+    --------
+    >>> from hinge.solvers import choose
+    >>> choose("smo", tol=1e-4).tol, choose("interior_point", tol=1e-4).tol, choose("interior_point", tol=1e-12).tol
+    (0.0001, 1e-10, 1e-12)
+    """
+    if isinstance(solver, Solver):
+        return solver
+    names = ", ".join(map(repr, sorted(SOLVERS)))
+    if not isinstance(solver, str):
+        raise TypeError(f"solver={solver!r} must be one of {names} or an object of hinge.solvers")
+    if solver not in SOLVERS:
+        raise ValueError(f"solver={solver!r} is unknown; choose one of {names} or an object of hinge.solvers")
+    kind = SOLVERS[solver]
+    accepted = ("tol", "max_iter", "max_time", *kind.capabilities.options)
+    chosen: dict[str, Any] = {}
+    for name, value in {**options, "threads": threads}.items():
+        if name in accepted:
+            chosen[name] = value
+    if "tol" in chosen and kind.capabilities.tol == "relative_gap":
+        chosen["tol"] = min(chosen["tol"], kind.tol)
+    return kind(**chosen)
 
 
 def check_threads(threads: Any) -> None:

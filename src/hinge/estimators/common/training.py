@@ -200,7 +200,9 @@ def train(
         whole = access if settings.solver.exact_bound else None
         approximation = approximation_of(last.basis, certificates, settings.solver.exact_bound)
         certificates = true_certificates(problems, solutions, certificates, whole, [s.rows for s in subproblems])
-    expansions = [s.formulation.recover(x.alpha, x.mu) for s, x in zip(subproblems, solutions, strict=True)]
+    expansions = []
+    for subproblem, solution in zip(subproblems, solutions, strict=True):
+        expansions.append(subproblem.formulation.recover(solution.alpha, solution.mu))
     if estimator.warm_start:
         remember_solutions(estimator, data, kernel, upper, solutions)
     else:
@@ -239,7 +241,9 @@ def _solve_round(
     If recovering the function divides by ρ, the problem is solved again until the tolerance ρ · tol is reached: `tol`
     is in the unit of the function. Once a problem is interrupted, the others are not refined.
     """
-    problems = [subproblem.build(access) for subproblem in subproblems]
+    problems = []
+    for subproblem in subproblems:
+        problems.append(subproblem.build(access))
     solutions = solver.solve_batch(problems, starts, control)
     for k, solution in enumerate(solutions):
         if solution.error is not None:
@@ -273,7 +277,10 @@ def certify_solutions(
 
     Bounds that were recorded during a run are used if they were computed in double precision.
     """
-    certificates = certify_all(problems, [(s.alpha, s.mu, s.gradient) for s in solutions], convex)
+    points = []
+    for solution in solutions:
+        points.append((solution.alpha, solution.mu, solution.gradient))
+    certificates = certify_all(problems, points, convex)
     for k, solution in enumerate(solutions):
         if not solution.exact:
             certificates[k] = certificates[k].unproven(EMPTY_HISTORY if solution.rounded else solution.history)
@@ -282,9 +289,9 @@ def certify_solutions(
     return certificates
 
 
-def check_bounded(status: Status, C: float) -> None:
-    """Raise a ValueError if the problem with C=inf has no solution: the data are not separable."""
-    if status is Status.NUMERICAL and np.isinf(C):
+def check_separable(status: Status) -> None:
+    """Raise a ValueError if the problem with C=inf has no solution because no function is without errors."""
+    if status is Status.NUMERICAL:
         raise ValueError(
             "C=inf asks for a function without any error, and with this kernel there is none: the problem is "
             "unbounded. Use a finite C"

@@ -233,14 +233,14 @@ def validate_training_data(
         The number of samples that a fitted estimator was given, if it is not that of `shape_fit_`.
     """
     X = validate_samples(estimator, X, kernel, reset)
-    n = n_rows(X)
+    n = int(X.shape[0])
     y = check_targets(type(estimator).__name__, y, n)
     if len(y) != n:
         check_consistent_length(X, y)
     if isinstance(kernel, Precomputed):
         check_symmetric(X)
     if reset:
-        estimator.shape_fit_ = X.shape if hasattr(X, "shape") else (n,)
+        estimator.shape_fit_ = X.shape
     else:
         expected = estimator.shape_fit_[0] if n_fitted is None else n_fitted
         if n != expected:

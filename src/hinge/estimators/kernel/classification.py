@@ -22,7 +22,7 @@ from hinge.estimators.common.training import (
     Settings,
     Subproblem,
     Trained,
-    check_bounded,
+    check_separable,
     resolve_loss,
     store_expansion,
     train,
@@ -82,12 +82,14 @@ def label_sign(classes: NDArray[Any]) -> float:
 
 def store_classifier(estimator: Any, data: ClassificationData, trained: Trained) -> None:
     """Set the fitted attributes of a trained classifier."""
-    rows, classes = [subproblem.rows for subproblem in trained.subproblems], data.classes
+    rows: list[NDArray[np.intp] | None] = []
+    for subproblem in trained.subproblems:
+        rows.append(subproblem.rows)
     if trained.basis is None:
-        store_pairs(estimator, data, classes, trained.kernel, rows, trained.expansions)
+        store_pairs(estimator, data, data.classes, trained.kernel, rows, trained.expansions)
         vars(estimator).pop("approximation_", None)
     else:
-        store_basis_pairs(estimator, data, classes, trained.kernel, rows, trained.expansions, trained.basis)
+        store_basis_pairs(estimator, data, data.classes, trained.kernel, rows, trained.expansions, trained.basis)
         estimator.approximation_ = trained.approximation
 
 
@@ -112,9 +114,11 @@ def store_pairs(
         layout = coefficients.T.copy()
     else:
         support, counts, coefficients, layout = libsvm_layout(data, classes, rows, expansions)
-    intercept, margins = np.array([(expansion.intercept, expansion.margin) for expansion in expansions]).T
+    intercept, margins = np.empty(len(expansions)), np.empty(len(expansions))
+    for k, expansion in enumerate(expansions):
+        intercept[k], margins[k] = expansion.intercept, expansion.margin
     store_expansion(estimator, data, kernel, support, counts, coefficients, sign * intercept, layout)
-    estimator._margins = margins.copy()
+    estimator._margins = margins
     vars(estimator).pop("_dual_points", None)
 
 
@@ -350,7 +354,8 @@ class SVC(KernelClassifier):
             data = validate_classification(self, X, y, sample_weight, settings.kernel, self.class_weight)
             self.classes_, self.class_weight_ = data.classes, data.class_weight
             trained = train(self, data, self._subproblems(data), settings, control)
-            check_bounded(trained.report.status, self.C)
+            if np.isinf(self.C):
+                check_separable(trained.report.status)
             store_classifier(self, data, trained)
             self._store_equivalent_nu(trained)
             trained.report.store(self, n_iter=np.array(trained.report.iterations, dtype=np.int32))

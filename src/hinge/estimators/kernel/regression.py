@@ -16,7 +16,7 @@ from hinge.estimators.common.training import (
     Settings,
     Subproblem,
     Trained,
-    check_bounded,
+    check_separable,
     resolve_loss,
     store_expansion,
     train,
@@ -214,7 +214,8 @@ class SVR(KernelRegressor):
         with control.capture_signals(), rollback(self):
             data = validate_training_data(self, X, y, sample_weight, settings.kernel, real_targets)
             trained = train(self, data, self._subproblems(data), settings, control)
-            check_bounded(trained.report.status, self.C)
+            if np.isinf(self.C):
+                check_separable(trained.report.status)
             store_function(self, data, trained)
             trained.report.store(self)
         trained.report.conclude(self, settings.solver.max_iter)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from numbers import Integral
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from hinge import _core
 from hinge.kernels import cache_bytes
 from hinge.problems import Array, History, Problem, Solution, Status, optimal_offset
+from hinge.problems.solution import run_columns
 from hinge.solvers.base import Solver, Start, check_threads
 from hinge.solvers.feasibility import groups_of, nearest_feasible
 from hinge.solvers.refinement import refine
@@ -109,14 +111,14 @@ class DecompositionRun:
             exact=run.exact,
             f=run.f,
             iterations=run.iterations,
-            history=History.from_run(run.history),
+            history=History(*run_columns(run.history)),
             error=run.error,
             violation=run.violation,
             objective=run.objective,
             single_precision=run.single_precision,
             insufficient_precision=run.insufficient_precision,
             polish=Polish(run.polish),
-            counters={name: getattr(run, name) for name in COUNTERS},
+            counters=dict(zip(COUNTERS, attrgetter(*COUNTERS)(run), strict=True)),
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from hinge.control import RunControl
 from hinge.problems import Array, History, Problem, Solution, Status, optimal_offset
-from hinge.solvers.base import Capabilities, Start
+from hinge.solvers.base import Capabilities, Start, register
 from hinge.solvers.decomposition.base import (
     COUNTERS,
     MAX_POLISHED_SAMPLES,
@@ -50,6 +50,7 @@ TIMED_ROWS = 256
 RESERVE_FACTOR = 1.2
 
 
+@register("chunking")
 @dataclass(frozen=True, kw_only=True)
 class Chunking(WorkingSetOptions):
     """Solve for a chunk of the samples, keep its support vectors, add the most violating samples.    LwK §10.4.1

@@ -10,7 +10,7 @@ import numpy as np
 from hinge import _core
 from hinge.control import RunControl
 from hinge.problems import Array, Problem, Solution, Status
-from hinge.solvers.base import Capabilities, Start
+from hinge.solvers.base import Capabilities, Start, register
 from hinge.solvers.decomposition.base import (
     MAX_POLISHED_SAMPLES,
     DecompositionOptions,
@@ -26,6 +26,7 @@ from hinge.solvers.decomposition.base import (
 from hinge.solvers.diagonal import fold_diagonal, unfold_diagonal
 
 
+@register("smo")
 @dataclass(frozen=True, kw_only=True)
 class SMO(DecompositionOptions):
     """Steps on pairs of variables, chosen by their second-order gain.    LwK §10.5, docs/math (6)–(9)

@@ -10,7 +10,7 @@ from hinge import _core
 from hinge.control import RunControl
 from hinge.kernels import SubsetAccess
 from hinge.problems import Array, Problem, Solution, Status
-from hinge.solvers.base import Capabilities, Start
+from hinge.solvers.base import Capabilities, Start, register
 from hinge.solvers.decomposition.base import (
     MAX_POLISHED_SAMPLES,
     RULES,
@@ -28,6 +28,7 @@ from hinge.solvers.diagonal import fold_diagonal, unfold_diagonal
 from hinge.solvers.feasibility import group_totals
 
 
+@register("working_set")
 @dataclass(frozen=True, kw_only=True)
 class WorkingSet(WorkingSetOptions):
     """SMO on working sets of the most violating samples.      LwK §10.4; docs/math (6)–(8)

@@ -11,7 +11,7 @@ import numpy as np
 from hinge.control import RunControl
 from hinge.kernels import available_bytes
 from hinge.problems import Problem, Solution, Status
-from hinge.solvers.base import Capabilities, Solver, Start, interrupted_solution, stop_status
+from hinge.solvers.base import Capabilities, Solver, Start, interrupted_solution, register, stop_status
 from hinge.solvers.blas_threads import single_thread
 from hinge.solvers.interior_point.initial_point import has_initial_point, initial_point
 from hinge.solvers.interior_point.iterate import Iterate
@@ -54,6 +54,7 @@ CROSSOVER_COMPLEMENTARITY_ACCURATE = 1e-6
 FINAL_COMPLEMENTARITY = 1e-3
 
 
+@register("interior_point")
 @dataclass(frozen=True, kw_only=True)
 class InteriorPoint(Solver):
     """Primal–dual path-following method for problem (1).   LwK §10.3, SVR tutorial app. A; docs/math (321)–(326)

@@ -14,7 +14,7 @@ from hinge.control import RunControl
 from hinge.kernels import Access
 from hinge.lowrank import SGMA, LowRankAccess, Nystrom, PivotedCholesky, low_rank_access
 from hinge.problems import Array, Diagonal, Problem, Quadratic, Solution, Status, certify, optimal_offset
-from hinge.solvers.base import Capabilities, Solver, Start, check_threads, interrupted_solution
+from hinge.solvers.base import Capabilities, Solver, Start, check_threads, interrupted_solution, register
 from hinge.solvers.blas_threads import single_thread
 from hinge.solvers.interior_point.fixing import fix_samples, fixable_samples
 from hinge.solvers.interior_point.low_rank_run import FLOAT64_TOL, LowRankRun
@@ -31,6 +31,7 @@ APPROXIMATION_TIME_SHARE = 0.5
 STOPPED = (Status.TIME_LIMIT, Status.INTERRUPTED)
 
 
+@register("low_rank_interior_point")
 @dataclass(frozen=True, kw_only=True)
 class LowRankInteriorPoint(Solver):
     """Interior-point method with the Sherman–Morrison–Woodbury formula.         LwK §10.3.4; docs/math (350)–(357)

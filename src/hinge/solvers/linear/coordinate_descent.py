@@ -25,7 +25,7 @@ from hinge.problems import (
     kernel_variables,
     linear_form,
 )
-from hinge.solvers.base import Capabilities, Solver, Start, check_threads
+from hinge.solvers.base import Capabilities, Solver, Start, check_threads, register
 from hinge.solvers.interior_point import crammer_singer
 from hinge.solvers.linear.centering import centered
 from hinge.solvers.linear.small_problems import interior_point_fallback, polish_linear
@@ -51,6 +51,7 @@ COUNTERS = ("epochs", "newton_steps", "sample_steps", "passes", "work")
 _counters = attrgetter(*COUNTERS)
 
 
+@register("coordinate_descent")
 @dataclass(frozen=True, kw_only=True)
 class CoordinateDescent(Solver):
     """Coordinate descent on the dual of a linear problem, with w = Xᵀβ updated alongside.   docs/math (108)–(129)

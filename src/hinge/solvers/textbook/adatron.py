@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hinge._core import adatron_sweep
 from hinge.problems import Array, Diagonal, Problem, Solution, Status
-from hinge.solvers.base import Capabilities
+from hinge.solvers.base import Capabilities, register
 from hinge.solvers.feasibility import groups_of
 from hinge.solvers.run_log import RunLog
 from hinge.solvers.textbook.base import TextbookSolver
@@ -33,6 +33,7 @@ RATE_DECREASE = 0.9
 MIN_RATE = 0.5
 
 
+@register("adatron")
 @dataclass(frozen=True, kw_only=True)
 class AdaTron(TextbookSolver):
     """α_v ← projection of α_v − ω (Qα + p + h')_v / Q_vv onto the box, for all v in turn.     docs/math (367), (368)

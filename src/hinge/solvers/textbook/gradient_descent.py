@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from hinge.problems import Array, Problem, Solution, Status, optimal_offset
-from hinge.solvers.base import Capabilities
+from hinge.solvers.base import Capabilities, register
 from hinge.solvers.run_log import RunLog
 from hinge.solvers.textbook.base import TextbookSolver
 from hinge.solvers.textbook.newton import check_smooth
@@ -23,6 +23,7 @@ STEPS_PER_REFRESH = 50
 MAX_LINE_SEARCH_TRIALS = 60
 
 
+@register("gradient_descent")
 @dataclass(frozen=True, kw_only=True)
 class GradientDescent(TextbookSolver):
     """f ← f − Λ ∂R[f] with the best Λ.                                   LwK §10.6.1; docs/math (369)–(372)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from hinge.problems import Array, Diagonal, Problem, Solution, Status
-from hinge.solvers.base import Capabilities
+from hinge.solvers.base import Capabilities, register
 from hinge.solvers.run_log import RunLog
 from hinge.solvers.textbook.base import TextbookSolver, linear_system
 from hinge.solvers.textbook.primal import Primal, duality_gap, feasible_point, solution_at
@@ -26,6 +26,7 @@ RELATIVE_PENALTY = 10.0
 MAX_GROWTH = 1e12
 
 
+@register("lagrangian")
 @dataclass(frozen=True, kw_only=True)
 class Lagrangian(TextbookSolver):
     """α ← Q⁻¹(((Qα + p) − γα)₊ − p), Q the kernel matrix with the diagonal of a squared loss.  docs/math (363)–(366)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from hinge.problems import Array, Problem, Solution, Status
-from hinge.solvers.base import Capabilities
+from hinge.solvers.base import Capabilities, register
 from hinge.solvers.run_log import RunLog
 from hinge.solvers.textbook.base import TextbookSolver, linear_system
 from hinge.solvers.textbook.primal import Primal, box_centre, feasible_point, solution_at
@@ -23,6 +23,7 @@ MAX_HALVINGS = 40
 MAX_FAILED_SEARCHES = 3
 
 
+@register("newton")
 @dataclass(frozen=True, kw_only=True)
 class Newton(TextbookSolver):
     """Newton steps on R(f, b), the "Laplace approximation" of LwK Problem 10.17.     docs/math (360)–(362)
