@@ -52,7 +52,7 @@ def nearest_feasible(problem: Problem, alpha: Array | None = None) -> Array:
     start = np.zeros(problem.p.size) if alpha is None else np.array(alpha, dtype=np.float64)
     if start.shape != (problem.p.size,) or not np.isfinite(start).all():
         raise ValueError(
-            f"the initial point has shape {start.shape}; it must have {problem.p.size} finite values, one per variable"
+            f"start has shape {start.shape}; pass {problem.p.size} finite values, one for every variable"
         )
     point = np.clip(start, problem.lower, problem.upper)
     if alpha is None and not problem.d.any() and not point.any():

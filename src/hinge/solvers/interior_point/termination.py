@@ -11,7 +11,7 @@ from hinge.problems import Array, History, Problem, Solution, Status, certify, o
 from hinge.solvers.feasibility import complementary, nearest_feasible
 from hinge.solvers.interior_point.initial_point import over_kernel_matrix
 from hinge.solvers.interior_point.iterate import Iterate, is_quadratic
-from hinge.solvers.refinement.crossover import ProximalNewton, room_of, rounding_of
+from hinge.solvers.refinement.crossover import ProximalNewton, free_width, rounding_of
 from hinge.solvers.refinement.iterative_refinement import refine_iteratively
 from hinge.solvers.refinement.polishing import MAX_SINGULAR, balance, polish
 
@@ -52,7 +52,7 @@ def cross_over(iterate: Iterate, deadline: float | None, tol: float) -> tuple[Po
         return None, False, newton.steps
     gradient = iterate.gradient_at(alpha)
     scale = max(abs(problem.value(alpha, gradient)), ZERO_OBJECTIVE_AT_END * iterate.objective_scale)
-    rounding = rounding_of(problem, alpha, newton.largest) * room_of(problem, alpha)
+    rounding = rounding_of(problem, alpha, newton.largest) * free_width(problem, alpha)
     if not iterate.gap_of(alpha, gradient, crossing.mu) <= max(10 * tol * scale, 10 * rounding):
         return None, False, newton.steps
     iterate.mu = crossing.mu

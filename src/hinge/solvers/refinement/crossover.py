@@ -1,4 +1,8 @@
-"""From a rough interior point to the exact solution of a quadratic program: Newton steps on the free samples."""
+"""Crossover: from an interior or rough point to the exact solution of a quadratic program.
+
+The proximal-point method (373) with a decreasing weight δ. Each of its problems has a smooth dual, which Newton steps
+on the free samples minimise in finitely many steps.  docs/math (373)–(378)
+"""
 
 from __future__ import annotations
 
@@ -6,58 +10,60 @@ import time
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from hinge.problems import Array, Diagonal, Problem, dot
+from hinge.solvers.refinement.newton_step import Mask, NewtonStep, row_basis
 
-#: The first weight of the proximal term, in units of the mean kernel value k(x, x), and the last one.
+#: First and last weight δ of the proximal term, in units of the mean kernel value k(x, x).
 FIRST_WEIGHT, LAST_WEIGHT = 0.1, 1e-9
 
-#: What the weight is multiplied with from round to round; where a round changed nothing it is the smaller one.
-SHRINK, SHRINK_FASTER = 0.2, 1e-3
+#: Factors of the weight from round to round: in general, and after a round without changes.
+WEIGHT_DECREASE, WEIGHT_DECREASE_UNCHANGED = 0.2, 1e-3
 
-#: Where a sample has several variables it is lower by this.
-TWO_SLOTS = 0.2
+#: Factor of the first weight if samples have two variables: with the same weight both would be free.
+TWO_SLOTS_WEIGHT = 0.2
 
-#: Where nothing is free with the first weight: a higher one.
-HIGHEST_WEIGHT = 10.0
+#: The weight is increased by a factor of ten, up to this value, while no variable is free in the first round.
+MAX_WEIGHT = 10.0
 
-#: Rows are met to this precision; what is missing then is given to the variable with most room.
-FEASIBLE = 1e-8
+#: First weights from a point near the solution: the second one is tried if the first one fails.
+NEAR_WEIGHTS = (1e-4, 1e-2)
 
-#: A row that is met to this precision is met; and times in a round that variables outside are held at their bounds.
-MET, MAX_HOLDS = 1e-14, 5
+#: Newton steps before crossover fails: in all rounds, in one round, and in one round from a point near the solution.
+MAX_STEPS, MAX_ROUND_STEPS, MAX_NEAR_ROUND_STEPS = 120, 40, 30
 
-#: The relative gap that is aimed at.
-EXACT = 1e-12
+#: Rounds with the last weight before crossover ends with the best point.
+MAX_LAST_ROUNDS = 4
 
-#: Violations of the optimality conditions below this, in units of the largest slope, are rounding.
-ROUNDING = 1e-13
+#: Relative violation of a row above which a point has no gap.
+MAX_ROW_VIOLATION = 1e-8
 
-#: Values of f are as uncertain as this times the largest kernel value times ‖α‖, whatever is computed.
-UNCERTAIN = 4 * float(np.finfo(float).eps)
+#: Relative violation of a row that counts as zero, and times in a round that variables are fixed at their bounds.
+ROW_ROUNDING, MAX_FIXINGS = 1e-14, 5
 
-#: Down to this weight a round may end with so small a share of changes.
-EXACT_WEIGHT, FEW = 1e-4, 0.02
+#: Relative gap at which the rounds end unless the violation still decreases.
+FINAL_GAP = 1e-12
 
-#: Newton steps, in all and in a round, and rounds with the last weight.
-MAX_STEPS, MAX_ROUND, MAX_LAST = 120, 40, 4
+#: KKT violations below this share of the largest slope are rounding errors.
+VIOLATION_ROUNDING = 1e-13
 
-#: The first weights to try, and the Newton steps of a round, from a point that is near the solution.
-NEAR_WEIGHTS, NEAR_ROUND = (1e-4, 1e-2), 30
+#: Relative uncertainty of f in units of the largest kernel value times ‖α‖.
+F_ROUNDING = 4 * float(np.finfo(float).eps)
 
-#: Steps are as long as it takes to bring the slope along them down to this fraction.
-SLOPE = 0.1
-MAX_TRIALS = 20
+#: Above this weight a round may end although this share of the free variables still changes.
+EXACT_WEIGHT, INEXACT_SHARE = 1e-4, 0.02
 
-Mask = NDArray[np.bool_]
-Index = NDArray[np.intp]
+#: Share of the initial slope at which the line search ends, and its largest number of trials.
+LINE_SEARCH_SLOPE, MAX_LINE_SEARCH_STEPS = 0.1, 20
 
 
 @dataclass
 class Crossing:
-    """Where the steps have led: x with its function f = Kβ and multipliers, the steps it took, and how it ended."""
+    """Result of crossover.
+
+    `x`, `f` = Kβ and `mu` are the point, `steps` the number of Newton steps; `exact` if the KKT violation is a rounding
+    error.
+    """
 
     x: Array
     f: Array
@@ -66,163 +72,187 @@ class Crossing:
     exact: bool = False
 
 
-class ProximalNewton:
-    """min ½xᵀQx + pᵀx + ½xᵀdx + ½δ‖x − c‖²  s.t.  Ax = d,  l ≤ x ≤ u  for a falling δ, c the last solution.
+@dataclass(frozen=True)
+class _Quality:
+    """Optimality of a point, and the part of it that may be rounding errors of α.  docs/math (377)"""
 
-    Every one of these problems has a smooth dual, a function of f and μ whose Newton steps are linear systems of the
-    size of the samples that have a free variable; with a line search they find its minimum in finitely many steps,
-    however singular K is.  Once the free variables are those of the solution, one round with a small δ is
-    exact but for δ(x − c).                                                                docs/math (373)–(376)
+    gap: float
+    violation: float
+    gap_rounding: float
+    violation_rounding: float
+
+
+class ProximalNewton:
+    """min ½xᵀQx + pᵀx + ½xᵀdx + ½δ‖x − c‖²  s.t.  Ax = d,  l ≤ x ≤ u  for a decreasing δ; c is the last solution.
+
+    Parameters
+    ----------
+    problem : Problem
+        With no term or a diagonal term.
+    K : ndarray
+        The kernel matrix.
+    deadline : float, optional
+        Time of `time.monotonic` after which crossover fails.
     """
 
     def __init__(self, problem: Problem, K: Array, deadline: float | None = None) -> None:
-        self.turn = turn_of(problem)
-        self.problem = replace(problem, A=self.turn @ problem.A, d=self.turn @ problem.d)
+        self.row_basis = row_basis(problem)
+        self.problem = replace(problem, A=self.row_basis @ problem.A, d=self.row_basis @ problem.d)
         self.K, self.deadline = K, deadline
-        self.n, self.slots, self.sign = problem.Q.n, problem.Q.slots, problem.Q.sign
-        self.ridge = problem.term.d if isinstance(problem.term, Diagonal) else np.zeros(problem.size)
+        self.slots, self.sign = problem.Q.slots, problem.Q.sign
+        self.diagonal = problem.term.d if isinstance(problem.term, Diagonal) else np.zeros(problem.size)
         self.unit, self.largest = float(np.mean(np.diagonal(K))) or 1.0, float(np.max(np.diagonal(K), initial=0.0))
-        self.slopes = float(np.max(np.abs(problem.p), initial=0.0))
-        self.steps, self.limit, self.round_limit, self.strict = 0, MAX_STEPS, MAX_ROUND, False
-        self.free: Mask | None = None
-        self.high: Mask | None = None
+        self.largest_p = float(np.max(np.abs(problem.p), initial=0.0))
+        self.steps, self.max_steps, self.max_round_steps = 0, MAX_STEPS, MAX_ROUND_STEPS
+        self.strict = False  # whether every round must end without changes
+        self.free: Mask | None = None  # variables between their bounds after the last round ...
+        self.at_upper: Mask | None = None  # ... and at their upper bounds
 
     def run(self, x: Array, mu: Array, tol: float, near: bool = False) -> Crossing | None:
-        """The solution, to rounding where that is possible; None without a relative gap of `tol`, or what rounding
-        makes of one.  Where x is `near` the solution its free variables are a first guess."""
-        turned = np.asarray(np.linalg.solve(self.turn.T, mu), dtype=np.float64)
-        found = self._from_near(x, turned, tol) if near else self._rounds(x, turned, tol, self._first_weight())
-        if found is None and not near and self.free is not None and not self._late():  # ending early led astray
-            self.strict, self.free, self.high, self.limit = True, None, None, self.steps + MAX_STEPS
-            found = self._rounds(x, turned, tol, self._first_weight())
-        return found if found is None else replace(found, mu=found.mu @ self.turn)
+        """The solution, or None if the relative gap is not at most `tol` or a rounding error.
 
-    def _from_near(self, x: Array, mu: Array, tol: float) -> Crossing | None:
-        """Little weight from the start; if that fails, more."""
+        If x is `near` the solution, its free variables are the first guess of the free variables.
+        """
+        mu = np.asarray(np.linalg.solve(self.row_basis.T, mu), dtype=np.float64)
+        if near:
+            crossing = self._run_from_near(x, mu, tol)
+        else:
+            crossing = self._run_rounds(x, mu, tol, self._first_weight())
+            if crossing is None and self.free is not None and not self._is_late():  # inexact rounds may have failed
+                self.strict, self.free, self.at_upper = True, None, None
+                self.max_steps = self.steps + MAX_STEPS
+                crossing = self._run_rounds(x, mu, tol, self._first_weight())
+        return crossing if crossing is None else replace(crossing, mu=crossing.mu @ self.row_basis)
+
+    def _run_from_near(self, x: Array, mu: Array, tol: float) -> Crossing | None:
+        """A small first weight; a larger one if that fails."""
         inside = (x > self.problem.lower) & (x < self.problem.upper)
-        self.round_limit = NEAR_ROUND
+        self.max_round_steps = MAX_NEAR_ROUND_STEPS
         for weight in NEAR_WEIGHTS:
-            self.free, self.high, self.limit = inside, (x >= self.problem.upper) & ~inside, self.steps + MAX_STEPS
-            found = self._rounds(x, mu, tol, weight)
-            if found is not None or self._late():
-                return found
+            self.free, self.at_upper = inside, (x >= self.problem.upper) & ~inside
+            self.max_steps = self.steps + MAX_STEPS
+            crossing = self._run_rounds(x, mu, tol, weight)
+            if crossing is not None or self._is_late():
+                return crossing
         return None
 
-    def _rounds(self, x: Array, mu: Array, tol: float, weight: float) -> Crossing | None:
+    def _run_rounds(self, x: Array, mu: Array, tol: float, weight: float) -> Crossing | None:
+        """Rounds with decreasing weight; the point with the smallest violation among those with a small gap."""
         problem = self.problem
         self.centre = np.minimum(np.maximum(x, problem.lower), problem.upper)
         self.beta, self.mu = problem.Q.coefficients(self.centre), mu.copy()
         self.f = self.K @ self.beta
-        last, found, least = 0, None, np.inf
-        while self.steps < self.limit:
-            steps = self._round(weight * self.unit)
+        last_rounds, best, least = 0, None, np.inf
+        while self.steps < self.max_steps:
+            steps = self._run_round(weight * self.unit)
             if steps is None:
-                if self.free is None and weight < HIGHEST_WEIGHT:  # nothing was free: with more weight more is
+                if self.free is None and weight < MAX_WEIGHT:
                     weight *= 10.0
                     continue
                 break
-            gap, violation, noise, limit = self._quality()
-            better = violation < 0.5 * least
-            if (gap <= max(tol, limit) or violation <= noise) and violation < least:
-                found, least = Crossing(self.centre, self.f, self.mu, self.steps, violation <= noise), violation
-            last += weight == LAST_WEIGHT
-            settled = found is not None and (found.exact or (gap <= EXACT and not better))
-            if settled or last > MAX_LAST:
+            quality = self._quality()
+            decreased = quality.violation < 0.5 * least
+            is_exact = quality.violation <= quality.violation_rounding
+            if (quality.gap <= max(tol, quality.gap_rounding) or is_exact) and quality.violation < least:
+                best, least = Crossing(self.centre, self.f, self.mu, self.steps, is_exact), quality.violation
+            last_rounds += weight == LAST_WEIGHT
+            converged = best is not None and (best.exact or (quality.gap <= FINAL_GAP and not decreased))
+            if converged or last_rounds > MAX_LAST_ROUNDS:
                 break
-            weight = max(weight * (SHRINK_FASTER if steps == 0 else SHRINK), LAST_WEIGHT)
-        return found
+            weight = max(weight * (WEIGHT_DECREASE_UNCHANGED if steps == 0 else WEIGHT_DECREASE), LAST_WEIGHT)
+        return best
 
-    def _late(self) -> bool:
+    def _is_late(self) -> bool:
         return self.deadline is not None and time.monotonic() > self.deadline
 
     def _first_weight(self) -> float:
-        """Less for wide boxes, and where a sample has two variables, which would both be free."""
+        """Smaller for wide boxes, and if samples have two variables."""
         problem = self.problem
         width = problem.upper - problem.lower
         width = width[np.isfinite(width) & (width > 0)]
         wide = float(np.mean(width)) * self.unit / (float(np.mean(np.abs(problem.p))) or 1.0) if width.size else 1.0
-        return FIRST_WEIGHT * max(wide, 1.0) ** -0.25 * (1.0 if self.slots == 1 else TWO_SLOTS)
+        return FIRST_WEIGHT * max(wide, 1.0) ** -0.25 * (1.0 if self.slots == 1 else TWO_SLOTS_WEIGHT)
 
-    def _quality(self) -> tuple[float, float, float, float]:
-        """(relative gap, largest violation of the optimality conditions, and what rounding α makes of these two).
-
-        The gap is infinite where a row without free variables is not met.
-        """
+    def _quality(self) -> _Quality:
+        """Relative gap and KKT violation of the last solution; infinite if a row without free variables is violated."""
         problem, x = self.problem, self.centre
-        residual = np.abs(problem.equality_residual(x))
-        if np.any(residual > FEASIBLE * (np.abs(problem.A) @ np.abs(x) + np.abs(problem.d))):
-            return np.inf, np.inf, 0.0, 0.0
+        row_scale = np.abs(problem.A) @ np.abs(x) + np.abs(problem.d)
+        if np.any(np.abs(problem.equality_residual(x)) > MAX_ROW_VIOLATION * row_scale):
+            return _Quality(np.inf, np.inf, 0.0, 0.0)
         lower, upper = problem.lower, problem.upper
         gradient = problem.Q.spread(self.f) + problem.p
         r = gradient + self.mu @ problem.A
         value = max(abs(problem.value(x, gradient)), 1e-300)
-        slope = r + self.ridge * x
-        pushed = np.where(slope > 0, x > lower, x < upper)
-        shaky = rounding_of(problem, x, self.largest)
-        noise = max(ROUNDING * (1.0 + float(np.max(np.abs(gradient), initial=0.0))), shaky)
+        slope = r + self.diagonal * x
+        movable = np.where(slope > 0, x > lower, x < upper)
+        rounding = rounding_of(problem, x, self.largest)
+        violation_rounding = max(VIOLATION_ROUNDING * (1.0 + float(np.max(np.abs(gradient), initial=0.0))), rounding)
         if problem.term is not None:
             gap = float(np.sum(problem.term.gap(x, r, lower, upper)))
         else:
-            width = np.where(r > 0, x - lower, upper - x)
-            gap = float(np.sum(np.abs(r) * np.where(pushed, np.minimum(width, 1e300), 0.0)))
-        limit = shaky * room_of(problem, x) / value
-        return gap / value, float(np.max(np.abs(slope[pushed]), initial=0.0)), noise, limit
+            distance = np.where(r > 0, x - lower, upper - x)
+            gap = float(np.sum(np.abs(r) * np.where(movable, np.minimum(distance, 1e300), 0.0)))
+        violation = float(np.max(np.abs(slope[movable]), initial=0.0))
+        gap_rounding = rounding * free_width(problem, x) / value
+        return _Quality(gap / value, violation, gap_rounding, violation_rounding)
 
     # ---- one round --------------------------------------------------------------------------------------------
 
-    def _round(self, delta: float) -> int | None:
-        """Minimise with this δ.  The number of steps, zero if one confirmed what was known; None if they fail."""
+    def _run_round(self, delta: float) -> int | None:
+        """Minimise with this δ; the number of Newton steps, 0 if one step changed nothing; None if they fail."""
         problem, sign = self.problem, self.sign
         lower, upper, A = problem.lower, problem.upper, problem.A
-        allowed = FEW if delta >= EXACT_WEIGHT * self.unit and not self.strict else 0.0
-        inverse = 1.0 / (delta + self.ridge)
-        known, self.delta = delta * self.centre - problem.p, delta
-        raw = (known - self._force()) * inverse
-        free, high = (raw > lower) & (raw < upper), raw >= upper
-        full, holds = (1 if self.free is not None else 0), 0  # the step to take at full length
-        if self.free is not None and self.high is not None:  # those of the last round are better than what r says
-            free, high = self.free, self.high
-        for step in range(1, self.round_limit + 1):
+        max_changes = INEXACT_SHARE if delta >= EXACT_WEIGHT * self.unit and not self.strict else 0.0
+        curvature = delta + self.diagonal
+        inverse = 1.0 / curvature
+        newton = NewtonStep(problem, self.K, self.centre, delta, inverse)
+        raw = (newton.constant - self._residual()) * inverse  # x without its bounds
+        free, at_upper = (raw > lower) & (raw < upper), raw >= upper
+        full_step, fixings = (1 if self.free is not None else 0), 0  # the step that has length one
+        if self.free is not None and self.at_upper is not None:  # better than `raw`, which depends on δ
+            free, at_upper = self.free, self.at_upper
+        for step in range(1, self.max_round_steps + 1):
             self.steps += 1
-            if self._late():
+            if self._is_late():
                 return None
-            x = np.where(free, 0.0, np.where(high, upper, lower))
-            found = self._solve(x, free, known, inverse)
-            if found is None:
+            x = np.where(free, 0.0, np.where(at_upper, upper, lower))
+            solved = newton.solve(x, free, self.beta, self.mu, self.f)
+            if solved is None:
                 return None
-            beta, mu = found
-            d_beta, d_mu = beta - self.beta, mu - self.mu
+            d_beta, d_mu = solved[0] - self.beta, solved[1] - self.mu
             d_f = self.K @ d_beta
             change = (sign * np.tile(d_f, self.slots) + d_mu @ A) * inverse
-            length = 1.0 if step == full else self._length(raw, change, d_beta, d_f, d_mu, delta + self.ridge)
+            length = 1.0 if step == full_step else self._step_length(raw, change, d_beta, d_f, d_mu, curvature)
             self.beta, self.mu, self.f = self.beta + length * d_beta, self.mu + length * d_mu, self.f + length * d_f
-            raw = (known - self._force()) * inverse
-            now, now_high = (raw > lower) & (raw < upper), raw >= upper
-            shaky = UNCERTAIN * (float(np.max(np.abs(self.f), initial=0.0)) + self.slopes) * inverse
-            beside = np.minimum(np.abs(raw - lower), np.abs(raw - upper)) <= shaky  # inside or not: rounding decides
-            changes = np.count_nonzero((now != free) & ~beside) + np.count_nonzero((now_high != high) & ~beside)
-            if length == 1.0 and changes <= allowed * np.count_nonzero(free):
-                cut = self._cut(x, free) if holds < MAX_HOLDS and not allowed else None
-                if cut is not None:  # what rounding could not place is outside: hold it at its bound, and solve again
-                    free, high, full, holds = free & ~cut, np.where(cut, x > upper, high), step + 1, holds + 1
+            raw = (newton.constant - self._residual()) * inverse
+            new_free, new_upper = (raw > lower) & (raw < upper), raw >= upper
+            rounding = F_ROUNDING * (float(np.max(np.abs(self.f), initial=0.0)) + self.largest_p) * inverse
+            near_bound = np.minimum(np.abs(raw - lower), np.abs(raw - upper)) <= rounding  # rounding decides their side
+            changes = np.count_nonzero((new_free != free) & ~near_bound)
+            changes += np.count_nonzero((new_upper != at_upper) & ~near_bound)
+            if length == 1.0 and changes <= max_changes * np.count_nonzero(free):
+                outside = self._outside(x, free) if fixings < MAX_FIXINGS and not max_changes else None
+                if outside is not None:  # rounding put them outside: fix them at their bounds and solve again
+                    free, at_upper = free & ~outside, np.where(outside, x > upper, at_upper)
+                    full_step, fixings = step + 1, fixings + 1
                     continue
-                self.free, self.high = now, now_high
-                self.centre = self._inside(x)
+                self.free, self.at_upper = new_free, new_upper
+                self.centre = self._clipped(x)
                 return step if step > 1 or changes else 0
-            free, high = now, now_high
+            free, at_upper = new_free, new_upper
         return None
 
-    def _cut(self, x: Array, free: Mask) -> Mask | None:
-        """The free variables outside of their boxes, if cutting them off is seen in a row."""
+    def _outside(self, x: Array, free: Mask) -> Mask | None:
+        """The free variables outside of their boxes, if clipping them violates a row; else None."""
         problem = self.problem
-        missing = np.abs(problem.equality_residual(self._inside(x)))
-        if not np.any(missing > MET * (np.abs(problem.A) @ np.abs(x) + np.abs(problem.d))):
+        violation = np.abs(problem.equality_residual(self._clipped(x)))
+        if not np.any(violation > ROW_ROUNDING * (np.abs(problem.A) @ np.abs(x) + np.abs(problem.d))):
             return None
         outside: Mask = free & ((x < problem.lower) | (x > problem.upper))
         return outside if outside.any() else None
 
-    def _inside(self, x: Array) -> Array:
-        """x within its box; of a sample with two variables the other one takes what a bound has cut off: f stays."""
+    def _clipped(self, x: Array) -> Array:
+        """x within its bounds; the other variable of a sample takes the clipped part, so that f does not change."""
         lower, upper = self.problem.lower, self.problem.upper
         inside = np.minimum(np.maximum(x, lower), upper)
         if self.slots == 2:
@@ -230,32 +260,34 @@ class ProximalNewton:
             inside = np.where(inside == x, np.minimum(np.maximum(x + lost, lower), upper), inside)
         return inside
 
-    def _force(self) -> Array:
+    def _residual(self) -> Array:
         """S f + Aᵀμ."""
         return self.sign * np.tile(self.f, self.slots) + self.mu @ self.problem.A
 
-    def _length(self, raw: Array, change: Array, d_beta: Array, d_f: Array, d_mu: Array, curvature: Array) -> float:
-        """Where the dual is smallest along the step: its slope grows with the length, piecewise linearly."""
+    def _step_length(
+        self, raw: Array, change: Array, d_beta: Array, d_f: Array, d_mu: Array, curvature: Array
+    ) -> float:
+        """The minimiser of the dual along the step: a root of its slope (376), which is piecewise linear."""
         lower, upper = self.problem.lower, self.problem.upper
-        still, moving = dot(self.beta, d_f) + float(d_mu @ self.problem.d), dot(d_beta, d_f)
-        push = change * curvature
+        constant, linear = dot(self.beta, d_f) + float(d_mu @ self.problem.d), dot(d_beta, d_f)
+        weighted = change * curvature
 
         def slope(length: float) -> float:
             x = np.minimum(np.maximum(raw - length * change, lower), upper)
-            return still + length * moving - dot(x, push)
+            return constant + length * linear - dot(x, weighted)
 
         first = slope(0.0)
-        if first >= 0:  # as small as rounding lets it be
+        if first >= 0:  # minimal to rounding
             return 1.0
         low, high, at_low, at_high = 0.0, 1.0, first, slope(1.0)
         if at_high <= -1e-9 * first:
             return 1.0
         length = 1.0
-        for trial in range(MAX_TRIALS):
-            weight = at_low / (at_low - at_high) if trial % 3 < 2 else 0.5
-            length = low + (high - low) * float(np.clip(weight, 0.02, 0.98))
+        for trial in range(MAX_LINE_SEARCH_STEPS):
+            share = at_low / (at_low - at_high) if trial % 3 < 2 else 0.5
+            length = low + (high - low) * float(np.clip(share, 0.02, 0.98))
             here = slope(length)
-            if abs(here) <= -SLOPE * first:
+            if abs(here) <= -LINE_SEARCH_SLOPE * first:
                 break
             if here > 0:
                 high, at_high = length, here
@@ -263,112 +295,14 @@ class ProximalNewton:
                 low, at_low = length, here
         return length
 
-    # ---- the linear system ------------------------------------------------------------------------------------
-
-    def _solve(self, x: Array, free: Mask, known: Array, inverse: Array) -> tuple[Array, Array] | None:
-        """β and μ of a Newton step; x, which holds the values at bounds, gets those of the free variables."""
-        problem, n, slots, sign = self.problem, self.n, self.slots, self.sign
-        A, members = problem.A, np.flatnonzero(free)
-        bound = problem.Q.coefficients(x)
-        need = problem.d - A @ x
-        if members.size == 0:
-            return None if np.any(np.abs(need) > 1e-14 * (np.abs(A) @ np.abs(x))) else (bound, self.mu)
-        weight: Array = np.bincount(members % n, inverse[members], minlength=n).astype(np.float64)
-        S = np.flatnonzero(weight)
-        inner = known * inverse
-        rows = [sign * inner] + [sign * inverse * row for row in A]
-        if slots == 1:
-            columns = np.stack([row[S] for row in rows], axis=1)
-        else:
-            columns = np.stack([np.bincount(members % n, row[members], minlength=n)[S] for row in rows], axis=1)
-        weight = weight[S]
-        columns /= weight[:, None]
-        B = self.K[S].take(S, axis=1)
-        now, G = (self.beta - bound)[S], columns[:, 1:]
-        right = columns.copy()
-        right[:, 0] -= self._image(bound, S) + now / weight + G @ self.mu  # what is missing now: steps mend each other
-        B.flat[:: len(S) + 1] += 1.0 / weight
-        factor, info = lapack.dpotrf(B.T, lower=0, overwrite_a=1, clean=0)
-        if info != 0:
-            return None
-        solved = np.asarray(lapack.dpotrs(factor, right, lower=0)[0])
-        own, mu = now + solved[:, 0], self.mu
-        if len(A):
-            H, rest = self._doubles(members, S, inverse, weight)
-            missing = G.T @ own + rest - H @ mu - need
-            inner_rows = G.T @ solved[:, 1:] + H
-            unit = np.sqrt(np.maximum(np.diagonal(inner_rows), 1e-300))
-            change = np.linalg.lstsq(inner_rows / np.outer(unit, unit), missing / unit, rcond=1e-14)[0] / unit
-            change = np.where(np.diagonal(inner_rows) > 0, change, 0.0)  # a row without free variables has any μ
-            mu, own = mu + change, own - solved[:, 1:] @ change
-        beta = bound
-        if slots == 1:
-            x[S] = sign[S] * own
-        else:
-            self._share(x, members, mu, inverse, S, own, weight)
-        beta[S] += own
-        return beta, mu
-
-    def _share(self, x: Array, members: Index, mu: Array, inverse: Array, S: Index, own: Array, weight: Array) -> None:
-        """What the free variables of a sample have together, own, given to them one by one.
-
-        The forces on them come in parts, which cancel one by one: their sum, divided by δ, would not.
-        """
-        n, sign, at = self.n, self.sign[members], members % self.n
-        inside = self.delta * self._apart(self.centre, members, S, inverse, weight)
-        for factor, part in zip([1.0, *mu], [self.problem.p, *self.problem.A], strict=True):
-            inside -= factor * self._apart(part, members, S, inverse, weight)
-        x[members] = inverse[members] * inside
-        missing, total = np.zeros(n), np.ones(n)
-        missing[S], total[S] = own, weight
-        missing -= np.bincount(at, sign * x[members], minlength=n)
-        x[members] += sign * inverse[members] / total[at] * missing[at]
-
-    def _image(self, bound: Array, S: Index) -> Array:
-        """K β on S for what the other samples have at their bounds, and those of S now."""
-        change = bound - self.beta
-        change[S] = 0.0
-        others = np.flatnonzero(change)
-        if 3 * len(others) > self.n:
-            return np.asarray(self.f[S] + (self.K @ change)[S])
-        return self.f[S] + self.K[S[:, None], others] @ change[others] if others.size else self.f[S]
-
-    def _doubles(self, members: Index, S: Index, inverse: Array, weight: Array) -> tuple[Array, Array]:
-        """What samples with more than one free variable add to the equations of the rows; for others it is zero."""
-        A, n, rows = self.problem.A, self.n, len(self.problem.A)
-        if self.slots == 1 or np.max(np.bincount(members % n, minlength=n)) == 1:
-            return np.zeros((rows, rows)), np.zeros(rows)
-        parts = np.stack([self._apart(row, members, S, inverse, weight) for row in A])
-        known = self.delta * self._apart(self.centre, members, S, inverse, weight)
-        known -= self._apart(self.problem.p, members, S, inverse, weight)
-        weighted = parts * inverse[members]
-        return weighted @ parts.T, weighted @ known
-
-    def _apart(self, values: Array, members: Index, S: Index, inverse: Array, weight: Array) -> Array:
-        """Of values of the free variables, what does not act on their sample as a whole: zero for the only one."""
-        n, sign, at = self.n, self.sign[members], members % self.n
-        total = np.ones(n)
-        total[S] = weight
-        several = (np.bincount(at, minlength=n) > 1)[at]
-        mean = np.bincount(at, sign * inverse[members] * values[members], minlength=n) / total
-        return np.where(several, values[members] - sign * mean[at], 0.0)
-
 
 def rounding_of(problem: Problem, x: Array, largest: float) -> float:
-    """What rounding every variable to its last place makes of a value of f, if their errors have any sign.  (377)"""
-    return UNCERTAIN * (largest * float(np.linalg.norm(x)) + float(np.max(np.abs(problem.p), initial=0.0)))
+    """Error of f if every variable is rounded to its last place; `largest` is the largest k(x, x).  docs/math (377)"""
+    return F_ROUNDING * (largest * float(np.linalg.norm(x)) + float(np.max(np.abs(problem.p), initial=0.0)))
 
 
-def room_of(problem: Problem, x: Array) -> float:
-    """Σ (u − l) of the free variables: what an error of f is multiplied with in the gap.    (377)"""
+def free_width(problem: Problem, x: Array) -> float:
+    """Σ (u − l) of the free variables: the factor of an error of f in the gap.  docs/math (377)"""
     width = problem.upper - problem.lower
     inside = (x > problem.lower) & (x < problem.upper)
     return float(np.sum(np.where(np.isfinite(width), width, np.abs(x))[inside]))
-
-
-def turn_of(problem: Problem) -> Array:
-    """Sum and difference of the two rows of a machine with two slots: where both variables of a sample are free the sum
-    is δ⁻¹ times heavier than the difference, which would be lost in rounding.                              (378)"""
-    if len(problem.d) == 2 and problem.Q.slots == 2 and not np.any(problem.A[0] * problem.A[1]):
-        return np.array([[1.0, -1.0], [1.0, 1.0]])
-    return np.eye(len(problem.d))

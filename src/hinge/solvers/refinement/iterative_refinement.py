@@ -1,6 +1,7 @@
-"""From a solution in doubles to one in pairs of doubles: iterative refinement of the optimality conditions.
+"""Iterative refinement: from a solution in float64 to one in double-double precision.
 
-Rounding alone makes a gap of 1e-10 to 1e-8 of the objective where C is large, docs/math (377).  Pairs do not.
+If C is large, the rounding of α to float64 alone causes a gap of 1e-10 to 1e-8 of the objective, docs/math (377). A
+solution whose variables are sums of two float64 numbers does not have this limit.
 """
 
 from __future__ import annotations
@@ -13,22 +14,24 @@ from scipy.linalg import lapack
 
 from hinge.problems import Array, Problem
 from hinge.problems.double_double import Pair, add, equality_residual, residual
-from hinge.solvers.refinement.crossover import turn_of
+from hinge.solvers.refinement.newton_step import ROW_RANK_TOL, row_basis
 
-#: Corrections, and those without a gain after which there is none.
-MAX_ROUNDS, MAX_IDLE = 12, 3
+#: Corrections after which the best point is returned.
+MAX_CORRECTIONS = 12
 
-#: The diagonal that is added to Q, in units of its largest entry: what is singular stays solvable, and refinement
-#: makes good for it.
+#: Corrections that do not halve the gap after which the best point is returned.
+MAX_STALLED_CORRECTIONS = 3
+
+#: Diagonal that is added to a singular Q, in units of its largest entry; refinement corrects the error.
 DIAGONAL = 1e-13
 
-#: Gaps are made smaller than asked for by this.
-BELOW = 0.01
+#: Share of the requested gap at which refinement ends.
+FINAL_SHARE = 0.01
 
 
 @dataclass(frozen=True)
 class Refined:
-    """Variables and multipliers as pairs, the gap (with what is missing in the rows), and the objective."""
+    """Variables and multipliers in double-double precision, the gap (with violations of the rows) and the objective."""
 
     alpha: Pair
     mu: Pair
@@ -37,76 +40,79 @@ class Refined:
 
 
 def refine_iteratively(problem: Problem, K: Array, alpha: Array, mu: Array, tol: float) -> Refined:
-    """The point of the smallest gap found from (alpha, mu): Newton steps on the free variables, with what is missing
-    to optimality computed to twice the precision.                                          docs/math (379)"""
+    """Newton steps on the free variables with residuals in double-double precision.  docs/math (379)
+
+    Returns the point with the smallest gap. Ends early if the relative gap is far below `tol`.
+    """
     x: Pair = alpha, np.zeros_like(alpha)
     m: Pair = mu, np.zeros_like(mu)
-    system, idle = _System(problem, K), 0
+    system, stalled = _System(problem, K), 0
     best: Refined | None = None
-    for _ in range(MAX_ROUNDS):
+    for _ in range(MAX_CORRECTIONS):
         gradient, r = residual(problem, K, x, m)
         missing = equality_residual(problem, x)
         value = problem.value(x[0], gradient)
-        here = Refined(x, m, _gap(problem, x, r) + float(np.abs(m[0]) @ np.abs(missing)), value)
-        idle = 0 if best is None or here.gap < 0.5 * best.gap else idle + 1
-        best = here if best is None or here.gap < best.gap else best
-        if best.gap <= BELOW * tol * abs(value) or idle >= MAX_IDLE:
+        current = Refined(x, m, _gap(problem, x, r) + float(np.abs(m[0]) @ np.abs(missing)), value)
+        stalled = 0 if best is None or current.gap < 0.5 * best.gap else stalled + 1
+        best = current if best is None or current.gap < best.gap else best
+        if best.gap <= FINAL_SHARE * tol * abs(value) or stalled >= MAX_STALLED_CORRECTIONS:
             break
-        free = _free(problem, x[0], r)
+        free = _free_variables(problem, x[0], r)
         step = system.solve(free, -r[free], -missing)
         if step is None:
             break
         dx, dm = np.zeros_like(alpha), step[1]
         dx[free] = step[0]
-        x, m = _inside(problem, add(x, (dx, np.zeros_like(dx)))), add(m, (dm, np.zeros_like(dm)))
+        x, m = _clipped(problem, add(x, (dx, np.zeros_like(dx)))), add(m, (dm, np.zeros_like(dm)))
     assert best is not None
     return best
 
 
 def _gap(problem: Problem, x: Pair, r: Array) -> float:
-    """(4); variables without a bound on the side they are pushed to share nothing: they are free, and r is rounding."""
-    towards = np.where(r > 0, problem.lower, problem.upper)
-    closed = np.isfinite(towards)
-    away = ((x[0] - np.where(closed, towards, 0.0)) + x[1])[closed]
-    return float(np.sum(r[closed] * away))
+    """Duality gap (4). Variables with a slope towards an infinite bound are free: their r is a rounding error."""
+    bound = np.where(r > 0, problem.lower, problem.upper)
+    finite = np.isfinite(bound)
+    distance = ((x[0] - np.where(finite, bound, 0.0)) + x[1])[finite]
+    return float(np.sum(r[finite] * distance))
 
 
-def _free(problem: Problem, x: Array, r: Array) -> NDArray[np.intp]:
-    """Variables inside their boxes, and those at a bound that are pushed away from it."""
-    towards_inside = ((x <= problem.lower) & (r < 0)) | ((x >= problem.upper) & (r > 0))
+def _free_variables(problem: Problem, x: Array, r: Array) -> NDArray[np.intp]:
+    """Variables inside their bounds, and those at a bound whose multiplier has the wrong sign."""
+    wrong = ((x <= problem.lower) & (r < 0)) | ((x >= problem.upper) & (r > 0))
     inside = (x > problem.lower) & (x < problem.upper)
-    return np.flatnonzero((inside | towards_inside) & (problem.lower < problem.upper))
+    return np.flatnonzero((inside | wrong) & (problem.lower < problem.upper))
 
 
-def _inside(problem: Problem, x: Pair) -> Pair:
-    """Within the boxes; a pair is beyond a bound by its first part, or at it by the first and beyond by the second."""
+def _clipped(problem: Problem, x: Pair) -> Pair:
+    """x within its bounds: a sum is beyond a bound if its first part is, or if that is equal and the second part is."""
     high, low = x
     below = (high < problem.lower) | ((high == problem.lower) & (low < 0))
     above = (high > problem.upper) | ((high == problem.upper) & (low > 0))
-    cut = np.where(below, problem.lower, np.where(above, problem.upper, high))
-    return cut, np.where(below | above, 0.0, low)
+    clipped = np.where(below, problem.lower, np.where(above, problem.upper, high))
+    return clipped, np.where(below | above, 0.0, low)
 
 
 class _System:
-    """Q_FF δα + A_Fᵀ δμ = right,  A_F δα = need; the factor is kept while F stays."""
+    """Q_FF δα + A_Fᵀ δμ = right,  A_F δα = need.  The factor is kept as long as F does not change."""
 
     def __init__(self, problem: Problem, K: Array) -> None:
-        self.problem, self.K, self.turn = problem, K, turn_of(problem)
+        self.problem, self.K, self.row_basis = problem, K, row_basis(problem)
         self.free: NDArray[np.intp] | None = None
 
     def solve(self, free: NDArray[np.intp], right: Array, need: Array) -> tuple[Array, Array] | None:
+        """(δα_F, δμ), or None if there is no free variable or the system is not positive definite."""
         if free.size == 0:
             return None
-        if (self.free is None or not np.array_equal(free, self.free)) and not self._factor(free):
+        if (self.free is None or not np.array_equal(free, self.free)) and not self._factorise(free):
             return None
-        own = np.asarray(lapack.dpotrs(self.factor, right, lower=0)[0])
+        step = np.asarray(lapack.dpotrs(self.factor, right, lower=0)[0])
         if not len(self.problem.d):
-            return own, np.zeros(0)
-        missing = (self.rows.T @ own - self.turn @ need) / self.unit
-        change = np.asarray(np.linalg.lstsq(self.inner, missing, rcond=1e-14)[0]) / self.unit
-        return own - self.solved @ change, change @ self.turn
+            return step, np.zeros(0)
+        missing = (self.rows.T @ step - self.row_basis @ need) / self.scale
+        d_mu = np.asarray(np.linalg.lstsq(self.schur, missing, rcond=ROW_RANK_TOL)[0]) / self.scale
+        return step - self.solved_rows @ d_mu, d_mu @ self.row_basis
 
-    def _factor(self, free: NDArray[np.intp]) -> bool:
+    def _factorise(self, free: NDArray[np.intp]) -> bool:
         Q = self.problem.Q
         at, sign = free % Q.n, Q.sign[free]
         B = self.K[np.ix_(at, at)] * sign[:, None] * sign
@@ -114,10 +120,10 @@ class _System:
         self.factor, info = lapack.dpotrf(B.T, lower=0, overwrite_a=1, clean=0)
         if info != 0:
             return False
-        self.free, self.rows = free, np.ascontiguousarray((self.turn @ self.problem.A[:, free]).T)
+        self.free, self.rows = free, np.ascontiguousarray((self.row_basis @ self.problem.A[:, free]).T)
         if len(self.problem.d):
-            self.solved = np.asarray(lapack.dpotrs(self.factor, self.rows, lower=0)[0])
-            inner = self.rows.T @ self.solved
-            self.unit = np.sqrt(np.maximum(np.diagonal(inner), 1e-300))
-            self.inner = inner / np.outer(self.unit, self.unit)
+            self.solved_rows = np.asarray(lapack.dpotrs(self.factor, self.rows, lower=0)[0])
+            schur = self.rows.T @ self.solved_rows
+            self.scale = np.sqrt(np.maximum(np.diagonal(schur), 1e-300))
+            self.schur = schur / np.outer(self.scale, self.scale)
         return True
