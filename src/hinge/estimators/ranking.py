@@ -44,38 +44,38 @@ class RankingSVM(SingleFunctionEstimator):
     """Learning to rank: f(xᵢ) should exceed f(xⱼ) by 1 where i is more relevant than j to the same query.
 
     Minimises ½‖w‖² + Σ C_ij φ(f(xᵢ) − f(xⱼ)), f = ⟨w, Φ⟩, φ(m) = max(0, 1 − m) or its square, over all pairs of a query
-    with yᵢ > yⱼ: what `LinearSVC` without an intercept does on the differences of all pairs. The matrix over pairs is
-    never stored: hundreds of thousands of pairs are a matter of seconds.                      Karasuyama §4.5.2
+    with yᵢ > yⱼ. This is the problem of `LinearSVC` without an intercept for the differences of all pairs. The kernel
+    matrix of pairs is not stored: hundreds of thousands of pairs take seconds.                Karasuyama §4.5.2
 
     Parameters
     ----------
     C : float, default=1.0
-        Price of a pair in the wrong order, or not far enough apart. There are many more pairs than samples: good values
-        are often small.
+        Cost of a pair in the wrong order, or with a difference below 1. There are many more pairs than samples, so that
+        suitable values are often small.
     kernel, degree, gamma, coef0
         As in `SVC`; the default is "linear".
     loss : {"hinge", "squared_hinge"}, default="hinge"
         φ. `ranking_path` follows "hinge".
     weighting : {"uniform", "gain"} or float in [0, 1], default="uniform"
-        C_ij = C for all pairs, or C · (2^yᵢ − 2^yⱼ): a pair counts by what it is worth. A number θ is a place between,
-        at which `ranking_path` has the same solution.
+        C_ij = C for all pairs, or C · (2^yᵢ − 2^yⱼ), the difference of the gains. A number θ interpolates between them;
+        `ranking_path` has the same solution at θ.
     solver : {"auto", "smo", "working_set", "interior_point", "chunking"} or object, default="auto"
         "auto" is `hinge.solvers.PairDescent`.
     tol : float, default=1e-3
-        Relative duality gap (for solvers named otherwise: what it means there).
+        Relative duality gap for "auto". For other solvers it has the meaning that they declare.
     shrinking, max_iter, max_time, cache_size, warm_start, n_jobs, verbose
-        As in `SVC`; an iteration is a pass over all pairs or a Newton step.
+        As in `SVC`. An iteration is a pass over all pairs or a Newton step.
 
     Attributes
     ----------
     n_pairs_ : int
-        Pairs that hold a preference and have a positive weight.
+        Number of pairs with different relevance and positive weight.
     n_queries_ : int
-        Queries among the training samples; those with one sample or one grade hold no preference.
+        Number of queries. A query with one sample, or with equal grades, has no pairs.
     pair_coef_ : ndarray of shape (n_pairs,)
         The dual variable of every pair, query by query, in the order of the samples.
     certificate_, status_, n_iter_, history_, support_, support_vectors_, n_support_, dual_coef_, coef_
-        As in `SVC`. The intercept is zero: it would cancel.
+        As in `SVC`. The intercept is zero: it cancels in the differences.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class RankingSVM(SingleFunctionEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None, query_weight: Any = None) -> Self:
-        """Train on the preferences that the relevance y holds within queries.
+        """Train on the pairs of samples of the same query with different relevance.
 
         Parameters
         ----------
@@ -137,9 +137,10 @@ class RankingSVM(SingleFunctionEstimator):
         y : array-like of shape (n_samples,)
             Relevance: grades, higher for better.
         qid : array-like of shape (n_samples,), optional
-            The query of every sample, in any order. When left out, all samples belong to one query.
+            The query of every sample, in any order. By default all samples belong to one query.
         sample_weight : array-like of shape (n_samples,), optional
-            The cost of a pair is multiplied by the weights of both: zero leaves a sample out, two is a sample twice.
+            The cost of a pair is multiplied by the weights of both samples. Zero leaves a sample out; two has the same
+            effect as repeating it.
         query_weight : mapping or array-like of shape (n_queries,), optional
             Multiplies the costs of all pairs of a query: {query: weight}, or in the order of ``np.unique(qid)``.
 
@@ -188,7 +189,7 @@ class RankingSVM(SingleFunctionEstimator):
         return pairs, len(names)
 
     def predict(self, X: Any) -> Array:
-        """Scores: of two samples, the one with the higher score comes first."""
+        """Scores: samples are ranked by decreasing score."""
         return decision_values(self, X, 1).ravel()
 
     decision_function = predict
@@ -200,12 +201,12 @@ class RankingSVM(SingleFunctionEstimator):
     def certify(  # type: ignore[override]
         self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None, query_weight: Any = None
     ) -> Certificate:
-        """Recompute the certificate from the training data, in float64, by code that no solver uses.
+        """Recompute the certificate from the training data, in float64, without any code of the solvers.
 
         Parameters
         ----------
         X, y, qid, sample_weight, query_weight
-            What `fit` was given.
+            The arguments of `fit`.
         """
         check_is_fitted(self)
         self._check_parameters()

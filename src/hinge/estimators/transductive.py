@@ -42,55 +42,55 @@ MAX_FRACTION_DIFFERENCE = 0.1
 
 
 class TransductiveSVC(KernelClassifier):
-    """Transductive classification: a wide margin for labelled and unlabelled samples alike.    Karasuyama §4.5.3
+    """Transductive classification: a wide margin for labelled and unlabelled samples.    Karasuyama §4.5.3
 
-    Looks for labels y* of the unlabelled samples and a machine that make ½‖w‖² + C Σ ξᵢ + C* Σ ξ*ⱼ small, as Joachims's
-    algorithm does: labels of pairs switch while that lowers the objective, and C* grows from a small value. Both are
-    carried out by exact weight paths: after every switch the machine is the exact optimum for the labels it has.
+    Searches for labels y* of the unlabelled samples and a function that make ½‖w‖² + C Σ ξᵢ + C* Σ ξ*ⱼ small, with
+    Joachims's algorithm: labels of pairs are switched while this lowers the objective, and C* grows from a small value.
+    Both changes follow exact weight paths, so that the function is optimal for the current labels after every switch.
 
     Parameters
     ----------
     C : float, default=1.0
-        Price of an error on a labelled sample.
+        Cost of an error on a labelled sample.
     C_unlabeled : float, default=1.0
-        Price of an error on an unlabelled sample, at the end.
+        Final cost of an error on an unlabelled sample.
     kernel, degree, gamma, coef0
-        As in `SVC`; "precomputed" has no rows for later samples and is refused.
+        As in `SVC`, without "precomputed".
     positive_fraction : float in [0, 1], "labeled" or "predicted", optional
-        The share of unlabelled samples that get the label ``classes_[1]``, k⁺/k. A number: a share that is known from
-        elsewhere. "predicted": what the machine trained on the labelled samples says. When left out that as well, less
-        the bias that cross-validation on the labelled samples shows, as far as chance does not explain it and errors
-        become fewer: docs/math (473). "labeled": the share among the labelled samples (Joachims), which asks that
-        they are typical; a warning tells when it is far from the predicted one: by more than 0.1, and by more than two
-        standard deviations of the difference of shares among so few samples.
+        The fraction k⁺/k of unlabelled samples with the label ``classes_[1]``. "predicted": the fraction that a model
+        of the labelled samples predicts. None: the same, corrected by the bias that cross-validation on the labelled
+        samples shows, if it exceeds random fluctuations and the correction reduces the errors, docs/math (473).
+        "labeled": the fraction among the labelled samples (Joachims), which must then be typical. A warning is issued
+        if this fraction differs from the predicted one by more than 0.1 and by more than two standard deviations.
     initial_share : float, default=1e-5
-        C* begins at this share of `C_unlabeled`.
+        Initial value of C* as a fraction of `C_unlabeled`.
     growth : float, default=2.0
-        Factor from one value of C* to the next.
+        Ratio of successive values of C*.
     batch : int, default=1
-        Pairs whose labels switch along one path. The objective falls for any number, and more is faster.
+        Number of pairs whose labels are switched along one path. The objective decreases for any number; larger
+        numbers are faster.
     cache_size, n_jobs
         As in `SVC`.
     max_time : float, optional
-        Seconds; the labels found so far are kept, with a warning. TimeoutError if not even the labelled samples are
-        learned by then.
+        Seconds. If they do not suffice, the current labels are kept, with a warning; a TimeoutError is raised if the
+        model of the labelled samples is not finished.
 
     Attributes
     ----------
     transduction_ : ndarray of shape (n_unlabeled,)
-        The labels found.
+        The labels of the unlabelled samples.
     positive_fraction_ : float
-        The share of ``classes_[1]`` that was asked of them; NaN without unlabelled samples.
+        The fraction of ``classes_[1]`` among them; NaN without unlabelled samples.
     unlabeled_cost_ : ndarray of shape (n_unlabeled,)
-        The price of each unlabelled sample at the end: `C_unlabeled`, unless time was up before.
+        The final cost of each unlabelled sample: `C_unlabeled`, unless the time limit was reached.
     stages_ : dict of ndarray
         One entry for each value of C*: the costs of both labels, switches, events, objective, seconds.
     n_switches_ : int
-        Pairs of labels that were switched.
+        Number of pairs of labels that were switched.
     certificate_ : Certificate
-        For the convex problem that the labels found make. Labels are found by descent: others may be better.
+        Of the convex problem with these labels. The search for labels is local: other labels may be better.
     classes_, support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, status_, n_iter_, history_
-        As in `SVC`; support vectors count labelled samples first, then unlabelled ones. `n_iter_` counts events.
+        As in `SVC`. `support_` counts labelled samples first, then unlabelled ones. `n_iter_` counts events.
 
     Notes
     -----
@@ -154,7 +154,7 @@ class TransductiveSVC(KernelClassifier):
     def fit(  # type: ignore[override]
         self, X: Any, y: Any, X_unlabeled: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Train on X with labels y and on X_unlabeled, whose labels are found.
+        """Train on X with labels y and on the unlabelled samples X_unlabeled.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class TransductiveSVC(KernelClassifier):
         y : array-like of shape (n_samples,)
             Labels of two classes.
         X_unlabeled : {array-like, sparse matrix} of shape (n_unlabeled, n_features), optional
-            Without it this is `SVC`.
+            Without them the result is that of `SVC`.
         sample_weight : array-like of shape (n_samples,), optional
             Multiplies the cost of each labelled sample; zero leaves it out.
 
@@ -307,12 +307,12 @@ class TransductiveSVC(KernelClassifier):
     def certify(  # type: ignore[override]
         self, X: Any, y: Any, X_unlabeled: Any = None, sample_weight: Any = None
     ) -> Certificate:
-        """Recompute the certificate, for the labels found, from the training data.
+        """Recompute the certificate for the final labels from the training data.
 
         Parameters
         ----------
         X, y, X_unlabeled, sample_weight
-            What `fit` was given.
+            The arguments of `fit`.
         """
         check_is_fitted(self)
         self._check_parameters()

@@ -1,4 +1,4 @@
-"""Arrays that are maps of files, and how much of them to hold at a time."""
+"""Memory-mapped samples: validation in blocks, and the size of the blocks that are held in memory."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ import scipy.sparse as sp
 from hinge.kernels import available_bytes, cache_bytes
 from hinge.kernels.samples import is_mapped
 
-#: "auto" holds at most so much of a file, and no more than a quarter of the free memory.
-AUTO_BYTES = 256 << 20
+#: cache_size="auto" holds at most this much of a file in memory, and at most the free memory divided by AUTO_DIVISOR.
+MAX_AUTO_BYTES = 256 << 20
+AUTO_DIVISOR = 4
 
+#: Smallest block.
+MIN_BLOCK_BYTES = 1 << 16
 
-#: Values of a mapped array to look at between two returns of its pages.
+#: Values that `check_finite` reads before it releases their pages.
 CHECKED_VALUES = 1 << 22
 
 
 def mapped_parts(X: Any) -> tuple[Any, ...] | None:
-    """The arrays of X if X is mapped from files in a form that needs no conversion, else None."""
+    """Return the arrays of X if they are maps of files that need no conversion, and None otherwise."""
     parts: tuple[Any, ...]
     if sp.issparse(X):
         if X.format != "csr":
@@ -35,15 +38,16 @@ def mapped_parts(X: Any) -> tuple[Any, ...] | None:
 
 
 def check_finite(values: Any) -> None:
-    """Refuse NaN and infinity, looking at some megabytes of a mapped array at a time and giving them back."""
+    """Raise if a mapped array contains NaN or infinity; its pages are released after every block."""
     flat = values.reshape(-1)
     for first in range(0, flat.size, CHECKED_VALUES):
         if not np.isfinite(flat[first : first + CHECKED_VALUES]).all():
-            raise ValueError("Input X contains NaN or infinity; machines need finite features")
-        _give_back(values)
+            raise ValueError("Input X contains NaN or infinity; every feature must be a finite number")
+        _release_pages(values)
 
 
-def _give_back(array: Any) -> None:
+def _release_pages(array: Any) -> None:
+    """Let the system reuse the memory of the pages of a mapped array that were read."""
     while array is not None and not isinstance(array, mmap.mmap):
         array = getattr(array, "_mmap", None) or getattr(array, "base", None)
     if array is not None and hasattr(mmap, "MADV_DONTNEED"):
@@ -51,13 +55,13 @@ def _give_back(array: Any) -> None:
 
 
 def block_bytes(X: Any, cache_size: float | str) -> int:
-    """Bytes of X to hold at a time; 0 where X is in memory, or its file is no larger than that."""
+    """Return the bytes of a mapped X to hold in memory at a time; 0 if X is in memory or fits into this budget."""
     parts = (X.data, X.indices) if sp.issparse(X) else (X,)
     if not all(is_mapped(part) for part in parts):
         return 0
     if isinstance(cache_size, str):
-        budget = min(AUTO_BYTES, available_bytes() // 4)
+        budget = min(MAX_AUTO_BYTES, available_bytes() // AUTO_DIVISOR)
     else:
         budget = cache_bytes(cache_size)
-    budget = max(1 << 16, budget // 2)  # the system reads ahead, and threads hold a part each
+    budget = max(MIN_BLOCK_BYTES, budget // 2)  # half is for read-ahead and for the parts of other threads
     return 0 if sum(part.nbytes for part in parts) <= budget else budget

@@ -1,4 +1,4 @@
-"""The line that `verbose=True` shows: iteration, time, violation, relative gap; that of a path.  On sys.stderr only."""
+"""Progress lines of solvers (`verbose=True`) and of paths, on standard error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ try:
     from rich.console import Console
     from rich.live import Live
     from rich.text import Text
-except ImportError:  # the extra `progress` is optional; plain text does as well
+except ImportError:  # the extra `progress` is optional; without it the line is plain text
     Console = None  # type: ignore[assignment,misc]
 
 Snapshot = Mapping[str, Any]
@@ -26,7 +26,7 @@ LOG_PERIOD = 2.0  # seconds between two lines in a file or a pipe
 
 
 def describe(label: str, snapshot: Snapshot) -> str:
-    """One snapshot of a solver as one line of text."""
+    """Return one snapshot of a solver as one line of text."""
     gap = relative(snapshot["gap"], snapshot["primal"], snapshot["dual"])
     return (
         f"{label}  {snapshot['iteration']:>9,d} iterations  {snapshot['seconds']:7.2f} s"
@@ -36,7 +36,7 @@ def describe(label: str, snapshot: Snapshot) -> str:
 
 
 def describe_path(label: str, snapshot: Snapshot) -> str:
-    """One snapshot of a path as one line of text."""
+    """Return one snapshot of a path as one line of text."""
     return (
         f"{label}  at {snapshot['primal']:<10.6g}  {snapshot['iteration']:>9,d} events  {snapshot['seconds']:7.2f} s"
         f"  violation {snapshot['violation']:.2e}  margin {snapshot['active']:,d}"
@@ -44,7 +44,7 @@ def describe_path(label: str, snapshot: Snapshot) -> str:
 
 
 class _Screen(Protocol):
-    """Where the line is shown.  `period` is the least time between two calls of `show`."""
+    """Output of the progress line. `period` is the least number of seconds between two calls of `show`."""
 
     period: float
 
@@ -54,17 +54,17 @@ class _Screen(Protocol):
 
 
 class ProgressLine:
-    """One line about a running solver; a context manager whose `update` is cheap enough to call often.
+    """Progress line of a running solver: a context manager with a method `update` that is cheap to call often.
 
-    On a terminal the line is rewritten in place (by `rich` where it is installed); elsewhere a new line is
-    written every two seconds at most.  The last snapshot is always shown, and stays.
+    On a terminal the line is rewritten in place (by `rich`, if it is installed). In files and pipes a new line is
+    written every two seconds at most. The last snapshot is always shown.
 
     Parameters
     ----------
     label : str
-        What is being fitted, e.g. ``"SVC"`` or ``"SVC (3 vs 8)"``.
+        The name of the estimator, for example ``"SVC"`` or ``"SVC (3 vs 8)"``.
     verbose : bool, default=True
-        With False nothing is ever written.
+        Whether the line is written.
     """
 
     _describe = staticmethod(describe)
@@ -83,7 +83,7 @@ class ProgressLine:
         return self
 
     def update(self, snapshot: Snapshot) -> None:
-        """Take note of a snapshot, and show it if the last one has been on show for long enough."""
+        """Store a snapshot, and show it unless the previous one was shown less than a period ago."""
         if self._screen is None:
             return
         self._last = snapshot
@@ -111,7 +111,7 @@ def progress_callback(estimator: Any) -> Iterator[Monitor | None]:
 
 
 class PathProgress(ProgressLine):
-    """A line about a path on its way: the value of its parameter, events, time, violation, the size of the margin.
+    """Progress line of a path: value of the parameter, events, time, violation, size of the margin.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class PathProgress(ProgressLine):
         return self
 
     def __call__(self, snapshot: Snapshot) -> None:
-        """What a path calls a few times a second."""
+        """Show a snapshot; paths call this a few times a second."""
         self.update(snapshot)
 
 
@@ -146,7 +146,7 @@ def _open_screen(stream: TextIO) -> _Screen:
 
 
 class _Log:
-    """A file or a pipe: whole lines, few of them."""
+    """Lines in a file or a pipe."""
 
     period = LOG_PERIOD
 
@@ -163,7 +163,7 @@ class _Log:
 
 
 class _Terminal:
-    """A terminal without rich: the line is rewritten after a carriage return."""
+    """One line on a terminal, rewritten after a carriage return."""
 
     period = TERMINAL_PERIOD
 
@@ -185,7 +185,7 @@ class _Terminal:
 
 
 class _Rich:
-    """A terminal with rich: a live line without a thread of its own, cut to the width of the window."""
+    """One line on a terminal, rewritten by `rich` without a separate thread and cut to the width of the window."""
 
     period = TERMINAL_PERIOD
 

@@ -293,7 +293,7 @@ def check_separable(status: Status) -> None:
     """Raise a ValueError if the problem with C=inf has no solution because no function is without errors."""
     if status is Status.NUMERICAL:
         raise ValueError(
-            "C=inf asks for a function without any error, and with this kernel there is none: the problem is "
+            "C=inf requires a function without training errors, and this kernel does not have one: the problem is "
             "unbounded. Use a finite C"
         )
 

@@ -205,13 +205,13 @@ class KernelClassifier(ClassifierMixin, DualEstimator):
 class SVC(KernelClassifier):
     """C-support vector classification.
 
-    Minimises ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ(⟨w, Φ(xᵢ)⟩ + b)), or with another loss, for every pair of classes, and says in
-    `certificate_` how far from the minimum the answer can be at most.
+    Minimises ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ(⟨w, Φ(xᵢ)⟩ + b)), or the same with another loss, for every pair of classes.
+    `certificate_` bounds the distance of the solution from the minimum.
 
     Parameters
     ----------
     C : float, default=1.0
-        Price of a margin error. Multiplied by class and sample weights.
+        Cost of a margin error. Multiplied by class and sample weights.
     kernel : str, callable or hinge.kernels.Kernel, default="rbf"
         "linear", "poly", "rbf", "sigmoid", "laplacian", "bspline", "precomputed", a function of two sets of samples, or
         a kernel object such as ``RBF(0.5) + 2 * Linear()``.
@@ -222,48 +222,48 @@ class SVC(KernelClassifier):
     coef0 : float, default=0.0
         Constant of "poly" and "sigmoid".
     loss : str or hinge.losses.Loss, default="hinge"
-        What a margin m = y f(x) costs: "hinge", max(0, 1 − m); "squared_hinge", its square; "modified_huber", that
-        square for m ≥ −1 and −4m below; "huberized_hinge", "logistic", "exponential"; an object of `hinge.losses`, or
-        any object with the methods ``value``, ``derivative`` and ``conjugate``.
+        Loss as a function of the margin m = y f(x): "hinge", max(0, 1 − m); "squared_hinge", its square;
+        "modified_huber", this square for m ≥ −1 and −4m below; "huberized_hinge", "logistic", "exponential"; an object
+        of `hinge.losses`, or any object with the methods ``value``, ``derivative`` and ``conjugate``.
     solver : str or solver object, default="auto"
         "auto", "smo", "working_set", "chunking", "interior_point", "low_rank_interior_point", "newton", "lagrangian",
-        "gradient_descent", "adatron", or an object of `hinge.solvers`, whose own options then count.
+        "gradient_descent", "adatron", or an object of `hinge.solvers`, which keeps its own tolerance and limits.
     shrinking : bool, default=True
     tol : float, default=1e-3
-        Largest violation of the optimality conditions. To stop on the gap: ``solver=SMO(tol=1e-4, stop="gap")``.
+        Largest KKT violation. To stop on the duality gap: ``solver=SMO(tol=1e-4, stop="gap")``.
     max_iter : int, default=-1
-        Steps per pair of classes; −1 for no limit.
+        Iterations per pair of classes; −1 for no limit.
     max_time : float, optional
-        Seconds for the whole fit; the best model so far is kept.
+        Seconds for the whole fit. If they do not suffice, the best model so far is kept, with a warning.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel rows; "auto" is a share of the free memory.
+        Megabytes for kernel rows; "auto" is a fraction of the free memory.
     class_weight : dict or "balanced", optional
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
     break_ties : bool, default=False
     warm_start : bool, default=False
-        Start from the last solution. Clones, as `GridSearchCV` makes them, share it within a process.
+        Start from the last solution. Clones, such as those of `GridSearchCV`, share their solutions within a process.
     n_jobs : int, optional
-        Threads.
+        Number of threads.
     verbose : bool, default=False
         Show one line of progress on standard error.
     random_state : optional
-        Not used; the answer is deterministic.
+        Not used: the result is deterministic.
     fit_intercept : bool, default=True
-        Whether the function has an offset b. Without one there is no equality constraint, and solvers move one variable
-        at a time; fit for kernels that contain a constant, such as the RBF kernel.
+        Whether the function has an offset b. Without it there is no equality constraint, and solvers change one
+        variable at a time. This suits kernels that contain a constant, such as the RBF kernel.
 
     Attributes
     ----------
     certificate_ : Certificate
-        Primal and dual value, gap, relative gap, KKT violation; `certificates_` has one per pair of classes.
+        Primal and dual value, gap, relative gap and KKT violation; `certificates_` has one per pair of classes.
     status_ : Status
     history_ : History
-        What `verbose` shows, as arrays; a list of them for several pairs.
+        Recorded iterations, as arrays; a list of histories for several pairs.
     classes_, support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, n_iter_
         As in scikit-learn.
     equivalent_nu_ : ndarray
-        The ν for which `NuSVC` gives the same function, one per pair (with class weights: given as its sample weights);
-        for the hinge loss with an intercept only.
+        The ν for which `NuSVC` gives the same function, one per pair. Class weights must be passed to `NuSVC` as sample
+        weights. Only for the hinge loss with an intercept.
 
     Examples
     --------

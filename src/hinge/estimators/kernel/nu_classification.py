@@ -37,33 +37,34 @@ from hinge.problems import Status
 
 
 class NuSVC(KernelClassifier):
-    """ν-support vector classification: ν bounds the share of margin errors from above, of support vectors from below.
+    """ν-support vector classification.
+
+    ν is an upper bound on the fraction of margin errors and a lower bound on the fraction of support vectors.
 
     Parameters
     ----------
     nu : float in (0, 1], default=0.5
-        With classes of unequal size the largest admissible value is 2 min(m₊, m₋) / m; a larger one is refused before
-        any kernel is computed.
+        With classes of unequal size the largest admissible value is 2 min(m₊, m₋) / m; larger values are rejected
+        before any kernel value is computed.
     balance : {None, "class", "min"}, default=None
-        "class" weighs both classes of a pair alike, "min" raises all costs to those of the smaller class; with either,
-        every ν up to 1 is admissible (ν tutorial §8).
-
+        "class" gives both classes of a pair the same total cost, "min" raises all costs to those of the smaller class.
+        With either, every ν up to 1 is admissible (ν tutorial §8).
     class_weight : dict or "balanced", optional
-        ν fixes C = 1/ρ without them; then the class weights multiply this C, as in `SVC`.  (As bounds of the ν-dual
-        they would change the admissible ν instead of the boundary.)
+        ν determines C = 1/ρ without class weights. The class weights then multiply this C, as in `SVC`, in a second
+        stage of training. (As bounds of the ν-dual they would change the admissible ν instead of the boundary.)
 
     Attributes
     ----------
     margin_ : ndarray
         ρ of every pair; coefficients and intercept are divided by it, as in LIBSVM.
     equivalent_C_ : ndarray
-        The C for which `SVC` gives the same function, one per pair; with ``balance="class"`` together with
-        ``class_weight="balanced"``.
+        The C for which `SVC` gives the same function, one per pair; for ``balance="class"``, `SVC` needs
+        ``class_weight="balanced"`` as well.
 
     Notes
     -----
-    Where ρ is not positive, ν is below the smallest admissible value for this kernel: the optimal function is constant,
-    and a warning says so.  All other parameters and attributes are those of `SVC`.
+    If ρ is not positive, ν is below the smallest admissible value for this kernel. The optimal function is then
+    constant, and a warning is issued. All other parameters and attributes are those of `SVC`.
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {

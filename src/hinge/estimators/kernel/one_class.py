@@ -33,12 +33,13 @@ BOUNDARY_TOL = 1e-12
 
 
 class OneClassSVM(OutlierMixin, SingleFunctionEstimator):
-    """The support of a distribution: f is positive on most of the data, negative far from it.
+    """One-class support vector machine: f is positive on most of the data and negative far from them.
 
     Parameters
     ----------
     nu : float in (0, 1], default=0.5
-        An upper bound on the fraction of training samples outside and a lower bound on that of support vectors.
+        Upper bound on the fraction of training samples outside the region, and lower bound on the fraction of support
+        vectors.
 
     Attributes
     ----------

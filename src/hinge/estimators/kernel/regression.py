@@ -103,25 +103,25 @@ class KernelRegressor(RegressorMixin, SingleFunctionEstimator):
 class SVR(KernelRegressor):
     r"""ε-support vector regression.
 
-    Minimises ½‖w‖² + Σ Cᵢ max(0, |yᵢ − f(xᵢ)| − ε), f = ⟨w, Φ⟩ + b, or with another loss of the residuals; the
-    certificate says how far from the minimum the answer can be at most.
+    Minimises ½‖w‖² + Σ Cᵢ max(0, |yᵢ − f(xᵢ)| − ε), f = ⟨w, Φ⟩ + b, or the same with another loss of the residuals.
+    `certificate_` bounds the distance of the solution from the minimum.
 
     Parameters
     ----------
     C : float, default=1.0
-        Price of leaving the tube. Multiplied by sample weights.
+        Cost of a residual outside the tube. Multiplied by sample weights.
     epsilon : float or array-like of shape (n_samples,), default=0.1
-        Half the width of the tube in which errors are free, for "epsilon_insensitive" and
-        "squared_epsilon_insensitive"; one for all samples, or one for each sample given to `fit`.
+        Half the width of the tube in which residuals have no cost, for "epsilon_insensitive" and
+        "squared_epsilon_insensitive"; one value for all samples, or one for each sample given to `fit`.
     loss : str or hinge.losses.Loss, default="epsilon_insensitive"
-        What a residual r costs (SVR tutorial, Table 1): "epsilon_insensitive", max(0, \|r\| − ε);
+        Loss as a function of the residual r (SVR tutorial, Table 1): "epsilon_insensitive", max(0, \|r\| − ε);
         "squared_epsilon_insensitive", its square; "laplace", \|r\|; "gaussian", r²/2; "huber", r²/(2σ) up to σ and
         \|r\| − σ/2 beyond; "polynomial", \|r\|ᵖ/p; "piecewise_polynomial", \|r\|ᵖ/(pσᵖ⁻¹) up to σ and a line beyond; an
         object of `hinge.losses`, or any object with the methods ``value``, ``derivative`` and ``conjugate``.
     sigma : float, default=1.0
         σ of "huber" and "piecewise_polynomial".
     p : float, default=2.0
-        Power of "polynomial" and "piecewise_polynomial", above 1.
+        Exponent of "polynomial" and "piecewise_polynomial", above 1.
     fit_intercept : bool, default=True
         Whether the function has an offset b.
 
@@ -239,23 +239,23 @@ class SVR(KernelRegressor):
 
 
 class NuSVR(KernelRegressor):
-    """ν-support vector regression: the tube is found, ν bounds the fraction of samples outside it.
+    """ν-support vector regression: the width of the tube is optimised, ν bounds the fraction of samples outside it.
 
     Parameters
     ----------
     nu : float in (0, 1], default=0.5
-        An upper bound on the fraction of samples outside the tube and a lower bound on that of support vectors.
+        Upper bound on the fraction of samples outside the tube, and lower bound on the fraction of support vectors.
     C : float, default=1.0
-        Price of leaving the tube. Multiplied by sample weights.
+        Cost of a residual outside the tube. Multiplied by sample weights.
     tube : callable or array-like of shape (n_samples,), optional
-        The shape ζ(x) > 0 of a tube that is ε ζ(x) wide: a function of X that returns one value for each row, or the
-        values for the training samples. ε is found such that samples outside hold at most the share ν of Σ Cᵢζᵢ. By
-        default the tube has the same width everywhere. Needs ``solver="auto"`` or "interior_point".
+        The shape ζ(x) > 0 of a tube of half width ε ζ(x): a function of X that returns one value for each row, or the
+        values at the training samples. The samples outside the tube have at most the fraction ν of Σ Cᵢζᵢ. By default
+        the tube has the same width everywhere. Requires ``solver="auto"`` or "interior_point".
 
     Attributes
     ----------
     epsilon_ : float
-        The half width found; ``SVR(C=C, epsilon=epsilon_)`` gives the same function (with a shape,
+        The optimal half width: ``SVR(C=C, epsilon=epsilon_)`` gives the same function (with a `tube`,
         ``epsilon=epsilon_ * shape``).
 
     Notes

@@ -53,41 +53,42 @@ BLOCK_VALUES = 1 << 22
 
 
 class LowRankSVC(ClassifierMixin, KernelEstimator):
-    """Classification with few basis functions and squared hinge losses, for many samples.
+    """Classification with few basis functions and the squared hinge loss, for many samples.
 
-    f = Σⱼ cⱼ k(zⱼ, ·) + b with `n_basis` of the samples as zⱼ; every class against the rest.  Minimises
-    ½ cᵀ(K^nn + δI)c + Σ Cᵢ max(0, 1 − yᵢ f(xᵢ))² over c and b, δ being 1e-5 of the mean of the diagonal, for all
-    classes together: a pass over the kernel values of all samples with the basis functions serves all of them.
+    f = Σⱼ cⱼ k(zⱼ, ·) + b with `n_basis` of the samples as zⱼ, one function per class against the rest. Minimises
+    ½ cᵀ(K^nn + δI)c + Σ Cᵢ max(0, 1 − yᵢ f(xᵢ))² over c and b, where δ is 1e-5 times the mean of the diagonal. All
+    classes are trained together: they share each pass over the kernel values of the samples with the basis functions.
 
     Parameters
     ----------
     n_basis : int, default=1000
-        Basis functions.  Accuracy, memory (4 bytes · n_samples · n_basis, see `tol`) and time grow with them.
+        Number of basis functions. Accuracy, memory (4 bytes · n_samples · n_basis, see `tol`) and time grow with it.
     basis : {"loss", "random"}, default="loss"
-        Drawn from eight times as many samples, those more often that have a large loss with 300 of them as basis
-        functions; or all alike.
+        "random" draws the basis functions uniformly from the samples. "loss" draws them from eight times as many
+        samples, with probabilities proportional to their losses in a preliminary model with 300 basis functions.
     C : float, default=1.0
-        Price of a squared margin error.  Multiplied by class and sample weights.
+        Cost of a squared margin error. Multiplied by class and sample weights.
     kernel, degree, gamma, coef0, class_weight, n_jobs, verbose, fit_intercept
         As in `SVC`; the kernel must be positive semidefinite.
     tol : float, default=1e-2
-        Stop at this relative duality gap, of all classes together.  Labels often stand long before it is proven: for
-        these alone set `max_iter`, and `tol` to 0.1 or more: kernel values are float16 then, in half the memory, unless
-        losses are found to be wrong by half for it. `certificate_` then allows for the worst that rounding can do, and
-        may prove next to nothing; `certify` says how it is.
+        Relative duality gap, of all classes together, at which training stops. Predicted labels often do not change
+        long before this gap is proven. If only labels are needed, set `max_iter`, and `tol` to 0.1 or more. Kernel
+        values are then stored in float16, which takes half the memory, unless rounding changes the losses by half.
+        `certificate_` then includes a bound on the rounding errors and may be weak; `certify` computes the exact one.
     max_iter : int, default=-1
         Newton steps with all samples; −1 for 100.
     max_time : float, optional
-        Seconds for the whole fit; the best model so far is kept, of fewer basis functions where time is short.
+        Seconds for the whole fit. If they do not suffice, the best model so far is kept, possibly with fewer basis
+        functions.
     cache_size : float or "auto", default="auto"
-        Megabytes for the kernel values; more of them go to a temporary file.
+        Megabytes for the kernel values; a larger matrix is stored in a temporary file.
     random_state : int, RandomState or None, default=None
-        Seed of what is drawn; None is always the same one.
+        Seed of the random draws; None is a fixed seed.
 
     Attributes
     ----------
     certificate_ : Certificate
-        Of the problem above, with these basis functions: sums over the classes; `certificates_` has one per class.
+        Of the problem above with these basis functions, summed over the classes; `certificates_` has one per class.
     dual_coef_ : ndarray of shape (1 or n_classes, n_basis)
         c of every class; with two classes one row, positive for ``classes_[1]``.
     support_, support_vectors_
