@@ -14,19 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators.common.prediction import decision_values
 from hinge.estimators.common.report import FitReport, rollback
+from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, Integer, Number, Rule
 from hinge.estimators.common.training import Subproblem
-from hinge.estimators.common.validation import (
-    KERNEL_RULES,
-    LIMIT_RULES,
-    POSITIVE,
-    ClassificationData,
-    Integer,
-    Number,
-    Rule,
-    n_rows,
-    validate_classification,
-    validate_samples,
-)
+from hinge.estimators.common.validation import ClassificationData, n_rows, validate_classification, validate_samples
 from hinge.estimators.kernel.classification import KernelClassifier, label_sign, pair_subproblems, store_pairs
 from hinge.formulations import CSVC
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, cache_bytes, make_kernel

@@ -1,7 +1,7 @@
 """Validation of the parameters and training data of estimators.
 
-`check_parameters` compares parameters with declared rules. `validate_training_data`, `validate_classification` and
-their counterparts for prediction turn user arrays into `TrainingData`. Checks that do not need scikit-learn are in
+`check_parameters` compares parameters with their rules (`hinge.estimators.common.rules`). `validate_training_data` and
+`validate_classification` turn user arrays into `TrainingData`. Checks that do not need scikit-learn are in
 `hinge.validation`.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from inspect import Parameter, signature
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,123 +20,17 @@ from sklearn.utils import check_consistent_length, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from hinge.estimators.common.rules import Rule
 from hinge.kernels import FunctionKernel, Kernel, Precomputed
 from hinge.kernels.samples import all_finite
 from hinge.problems import Array
-from hinge.validation import (
-    check_cache_size,
-    check_choice,
-    check_flag,
-    check_integer,
-    check_number,
-    check_sample_weight,
-    check_symmetric,
-)
+from hinge.validation import check_sample_weight, check_symmetric
 
 #: Types of X that are used without conversion; others become the first one.
 FLOATS = [np.float64, np.float32]
 
 
 # ---- parameters -----------------------------------------------------------------------------------------------------
-
-
-class Rule(Protocol):
-    """A requirement on the value of one parameter."""
-
-    def check(self, name: str, value: Any) -> None:
-        """Raise a TypeError or ValueError if the value is not allowed."""
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number in [low, high], or in (low, high] with `open_low`.
-
-    None is allowed with `optional`. Arrays are allowed with `per_sample`, and checked together with the data.
-    """
-
-    low: float
-    high: float = np.inf
-    open_low: bool = False
-    finite: bool = True
-    optional: bool = False
-    per_sample: bool = False
-
-    def check(self, name: str, value: Any) -> None:
-        if not (self.optional and value is None) and not (self.per_sample and np.ndim(value)):
-            check_number(name, value, self.low, self.high, open_low=self.open_low, finite=self.finite)
-
-
-@dataclass(frozen=True)
-class Integer:
-    """An integer of at least `low`."""
-
-    low: int
-
-    def check(self, name: str, value: Any) -> None:
-        check_integer(name, value, self.low)
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One of a few values."""
-
-    allowed: tuple[Any, ...]
-
-    def check(self, name: str, value: Any) -> None:
-        check_choice(name, value, self.allowed)
-
-
-@dataclass(frozen=True)
-class Flag:
-    """True or False."""
-
-    def check(self, name: str, value: Any) -> None:
-        check_flag(name, value)
-
-
-@dataclass(frozen=True)
-class Threads:
-    """A number of threads as joblib counts them: None, a positive number, or a negative one counted from all cores."""
-
-    def check(self, name: str, value: Any) -> None:
-        if value is None:
-            return
-        check_integer(name, value, -(2**31))
-        if value == 0:
-            raise ValueError(f"{name}=0 has no meaning; use 1, or -1 for all cores")
-
-
-@dataclass(frozen=True)
-class CacheSize:
-    """A positive number of megabytes, or "auto"."""
-
-    def check(self, name: str, value: Any) -> None:
-        check_cache_size(value)
-
-
-@dataclass(frozen=True)
-class ClassWeight:
-    """None, "balanced", or a dictionary of positive weights by label."""
-
-    def check(self, name: str, value: Any) -> None:
-        if isinstance(value, dict):
-            for label, weight in value.items():
-                check_number(f"{name}[{label!r}]", weight, 0.0, open_low=True)
-        elif value is not None:
-            check_choice(name, value, ("balanced",))
-
-
-#: Rules of the parameters that most estimators share.
-POSITIVE = Number(0.0, open_low=True)
-KERNEL_RULES: dict[str, Rule] = {"degree": Number(0.0), "coef0": Number(-np.inf)}
-LIMIT_RULES: dict[str, Rule] = {
-    "tol": POSITIVE,
-    "max_iter": Integer(-1),
-    "max_time": Number(0.0, open_low=True, optional=True),
-    "n_jobs": Threads(),
-    "cache_size": CacheSize(),
-}
-SOLVER_RULES: dict[str, Rule] = {"shrinking": Flag(), "warm_start": Flag(), "verbose": Flag()}
 
 
 def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:

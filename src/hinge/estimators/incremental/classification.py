@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators.common.report import rollback, store_status
+from hinge.estimators.common.rules import Rule
 from hinge.estimators.common.training import Subproblem, store_expansion
-from hinge.estimators.common.validation import ClassificationData, Rule, TrainingData, class_labels, take
+from hinge.estimators.common.validation import ClassificationData, TrainingData, class_labels, take
 from hinge.estimators.incremental.updates import INCREMENTAL_RULES, IncrementalEstimator, as_groups
 from hinge.estimators.kernel.classification import CLASSIFIER_RULES, KernelClassifier, pair_subproblems, store_pairs
 from hinge.estimators.kernel.one_vs_one import class_values

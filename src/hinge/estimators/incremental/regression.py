@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators.common.report import rollback, store_status
+from hinge.estimators.common.rules import Number, Rule
 from hinge.estimators.common.training import Subproblem
-from hinge.estimators.common.validation import Number, Rule, TrainingData, real_targets
+from hinge.estimators.common.validation import TrainingData, real_targets
 from hinge.estimators.incremental.updates import INCREMENTAL_RULES, IncrementalEstimator, as_groups
 from hinge.estimators.kernel.regression import KernelRegressor, store_single
 from hinge.formulations import SVR as SVRFormulation

@@ -17,17 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from hinge.estimators.common.report import rollback
-from hinge.estimators.common.validation import (
-    KERNEL_RULES,
-    LIMIT_RULES,
-    POSITIVE,
-    Rule,
-    TrainingData,
-    is_plain,
-    n_rows,
-    take,
-    validate_samples,
-)
+from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, Rule
+from hinge.estimators.common.validation import TrainingData, is_plain, n_rows, take, validate_samples
 from hinge.estimators.kernel.base import DualEstimator
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, make_kernel
 from hinge.paths.window import Window, stack

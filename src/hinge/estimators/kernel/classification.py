@@ -18,6 +18,16 @@ from sklearn.utils.validation import check_is_fitted
 from hinge.control import RunControl
 from hinge.estimators.common.prediction import decision_values
 from hinge.estimators.common.report import rollback
+from hinge.estimators.common.rules import (
+    KERNEL_RULES,
+    LIMIT_RULES,
+    SOLVER_RULES,
+    Choice,
+    ClassWeight,
+    Flag,
+    Number,
+    Rule,
+)
 from hinge.estimators.common.training import (
     Settings,
     Subproblem,
@@ -27,20 +37,7 @@ from hinge.estimators.common.training import (
     store_expansion,
     train,
 )
-from hinge.estimators.common.validation import (
-    KERNEL_RULES,
-    LIMIT_RULES,
-    SOLVER_RULES,
-    Choice,
-    ClassificationData,
-    ClassWeight,
-    Flag,
-    Number,
-    Rule,
-    TrainingData,
-    row_index,
-    validate_classification,
-)
+from hinge.estimators.common.validation import ClassificationData, TrainingData, row_index, validate_classification
 from hinge.estimators.kernel.base import DualEstimator
 from hinge.estimators.kernel.one_vs_one import class_pairs, class_values, libsvm_layout, votes
 from hinge.estimators.low_rank.reduced_model import basis_coefficients

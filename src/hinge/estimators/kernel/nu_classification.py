@@ -12,18 +12,9 @@ import numpy as np
 
 from hinge.control import RunControl
 from hinge.estimators.common.report import rollback
+from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, SOLVER_RULES, Choice, Number, Rule
 from hinge.estimators.common.training import Settings, Subproblem, Trained, train
-from hinge.estimators.common.validation import (
-    KERNEL_RULES,
-    LIMIT_RULES,
-    SOLVER_RULES,
-    Choice,
-    ClassificationData,
-    Number,
-    Rule,
-    row_index,
-    validate_classification,
-)
+from hinge.estimators.common.validation import ClassificationData, row_index, validate_classification
 from hinge.estimators.kernel.classification import (
     CLASSIFIER_RULES,
     KernelClassifier,

@@ -12,17 +12,9 @@ from sklearn.base import OutlierMixin
 from hinge.control import RunControl
 from hinge.estimators.common.prediction import decision_values
 from hinge.estimators.common.report import rollback
+from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, SOLVER_RULES, Number, Rule
 from hinge.estimators.common.training import Settings, Subproblem, train
-from hinge.estimators.common.validation import (
-    KERNEL_RULES,
-    LIMIT_RULES,
-    SOLVER_RULES,
-    Number,
-    Rule,
-    TrainingData,
-    no_targets,
-    validate_training_data,
-)
+from hinge.estimators.common.validation import TrainingData, no_targets, validate_training_data
 from hinge.estimators.kernel.regression import SingleFunctionEstimator, store_function
 from hinge.formulations import OneClass
 from hinge.kernels import Kernel

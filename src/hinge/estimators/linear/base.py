@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.estimators.common.validation import LIMIT_RULES, POSITIVE, Flag, Rule, TrainingData, check_parameters
+from hinge.estimators.common.rules import LIMIT_RULES, POSITIVE, Flag, Rule
+from hinge.estimators.common.validation import TrainingData, check_parameters
 from hinge.estimators.linear.training import validate_samples
 from hinge.losses import Form, loss_names
 from hinge.model import LinearModel

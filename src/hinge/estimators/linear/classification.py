@@ -14,15 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from hinge.control import RunControl
 from hinge.estimators.common.progress import progress_callback
 from hinge.estimators.common.report import FitReport, rollback
-from hinge.estimators.common.validation import (
-    POSITIVE,
-    Choice,
-    ClassificationData,
-    ClassWeight,
-    Rule,
-    check_parameters,
-    signs_of,
-)
+from hinge.estimators.common.rules import POSITIVE, Choice, ClassWeight, Rule
+from hinge.estimators.common.validation import ClassificationData, check_parameters, signs_of
 from hinge.estimators.linear.base import (
     INTERCEPT_RULES,
     LINEAR_RULES,

@@ -10,7 +10,8 @@ from sklearn.base import RegressorMixin
 
 from hinge.control import RunControl
 from hinge.estimators.common.report import FitReport, rollback
-from hinge.estimators.common.validation import POSITIVE, Number, Rule, TrainingData, check_parameters, real_targets
+from hinge.estimators.common.rules import POSITIVE, Number, Rule
+from hinge.estimators.common.validation import TrainingData, check_parameters, real_targets
 from hinge.estimators.linear.base import INTERCEPT_RULES, LINEAR_RULES, LinearEstimator, LinearLoss
 from hinge.estimators.linear.training import intercept_kind, store_linear, train_linear, validate_linear
 from hinge.formulations import linear_regression

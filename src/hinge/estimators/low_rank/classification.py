@@ -16,21 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from hinge.control import RunControl
 from hinge.estimators.common.prediction import decision_values
 from hinge.estimators.common.report import rollback
+from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, Choice, ClassWeight, Flag, Integer, Rule
 from hinge.estimators.common.training import store_expansion
-from hinge.estimators.common.validation import (
-    KERNEL_RULES,
-    LIMIT_RULES,
-    POSITIVE,
-    Choice,
-    ClassificationData,
-    ClassWeight,
-    Flag,
-    Integer,
-    Rule,
-    check_parameters,
-    take,
-    validate_classification,
-)
+from hinge.estimators.common.validation import ClassificationData, check_parameters, take, validate_classification
 from hinge.estimators.kernel.base import KernelEstimator
 from hinge.estimators.low_rank.training import (
     OneVsRest,

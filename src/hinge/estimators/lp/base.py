@@ -12,15 +12,8 @@ from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.estimators.common.validation import (
-    KERNEL_RULES,
-    LIMIT_RULES,
-    POSITIVE,
-    Rule,
-    TrainingData,
-    check_parameters,
-    validate_samples,
-)
+from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, Rule
+from hinge.estimators.common.validation import TrainingData, check_parameters, validate_samples
 from hinge.kernels import Kernel, Precomputed
 from hinge.model import DictionaryModel
 from hinge.problems import Array, Certificate, LPProblem, certify_lp, combine

@@ -11,13 +11,8 @@ from sklearn.base import ClassifierMixin
 
 from hinge.control import RunControl
 from hinge.estimators.common.report import rollback
-from hinge.estimators.common.validation import (
-    ClassificationData,
-    ClassWeight,
-    Rule,
-    check_parameters,
-    validate_classification,
-)
+from hinge.estimators.common.rules import ClassWeight, Rule
+from hinge.estimators.common.validation import ClassificationData, check_parameters, validate_classification
 from hinge.estimators.lp.base import LP_RULES, LPEstimator
 from hinge.estimators.lp.training import dictionary_kernels, train_lp
 from hinge.formulations import lp_classification

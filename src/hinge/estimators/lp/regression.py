@@ -10,14 +10,8 @@ from sklearn.base import RegressorMixin
 
 from hinge.control import RunControl
 from hinge.estimators.common.report import rollback
-from hinge.estimators.common.validation import (
-    Number,
-    Rule,
-    TrainingData,
-    check_parameters,
-    real_targets,
-    validate_training_data,
-)
+from hinge.estimators.common.rules import Number, Rule
+from hinge.estimators.common.validation import TrainingData, check_parameters, real_targets, validate_training_data
 from hinge.estimators.lp.base import LP_RULES, LPEstimator
 from hinge.estimators.lp.training import dictionary_kernels, train_lp
 from hinge.formulations import lp_regression

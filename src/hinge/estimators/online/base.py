@@ -19,7 +19,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hinge.estimators.common.report import rollback
-from hinge.estimators.common.validation import FLOATS, Rule
+from hinge.estimators.common.rules import Rule
+from hinge.estimators.common.validation import FLOATS
 from hinge.estimators.online.options import (
     check_online_parameters,
     needs_variance,

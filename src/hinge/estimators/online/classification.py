@@ -12,7 +12,7 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from hinge.estimators.common.validation import Flag, Number, Rule
+from hinge.estimators.common.rules import Flag, Number, Rule
 from hinge.estimators.online.base import OnlineEstimator
 from hinge.estimators.online.options import ONLINE_RULES, OnlineLoss
 from hinge.online import online_loss

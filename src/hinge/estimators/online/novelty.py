@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.estimators.common.validation import Number, Rule
+from hinge.estimators.common.rules import Number, Rule
 from hinge.estimators.online.base import OnlineEstimator
 from hinge.estimators.online.options import ONLINE_RULES
 from hinge.problems import Array

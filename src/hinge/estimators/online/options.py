@@ -10,17 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from hinge.estimators.common.validation import (
-    KERNEL_RULES,
-    POSITIVE,
-    Choice,
-    Flag,
-    Integer,
-    Number,
-    Rule,
-    Threads,
-    check_parameters,
-)
+from hinge.estimators.common.rules import KERNEL_RULES, POSITIVE, Choice, Flag, Integer, Number, Rule, Threads
+from hinge.estimators.common.validation import check_parameters
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, make_kernel
 from hinge.losses import Form
 from hinge.online import OnlineOptions, online_loss, online_loss_names

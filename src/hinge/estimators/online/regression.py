@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from hinge.estimators.common.validation import POSITIVE, Flag, Number, Rule
+from hinge.estimators.common.rules import POSITIVE, Flag, Number, Rule
 from hinge.estimators.online.base import OnlineEstimator
 from hinge.estimators.online.options import ONLINE_RULES, OnlineLoss, warn_if_unscaled
 from hinge.online import online_loss
