@@ -124,7 +124,7 @@ def test_inconsistent_state_is_rejected(tmp_path):
         {"coefficients": np.full_like(state.coefficients, np.inf)}, {"vectors": state.vectors[:, 1:]},
     ):  # fmt: skip
         broken = type(state)(**{**vars(state), **change})
-        with pytest.raises(ValueError, match="belong together"):
+        with pytest.raises(ValueError, match="inconsistent"):
             hinge.online.Learner.of(broken, 3)
 
 

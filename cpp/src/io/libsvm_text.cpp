@@ -1,4 +1,4 @@
-// libsvm_text.cpp: see the header.
+// libsvm_text.cpp: see libsvm_text.hpp.
 #include "hinge/io/libsvm_text.hpp"
 
 #include <algorithm>
@@ -14,10 +14,12 @@
 namespace hinge {
 namespace {
 
-constexpr std::size_t kChunk = std::size_t{4} << 20;
-constexpr std::int64_t kLargestIndex = std::numeric_limits<std::int32_t>::max() - 1;
-constexpr std::int64_t kBeyondIndices = std::int64_t{1} << 40;  // no more digits change what is wrong with it
-constexpr double kBeyondFloat = 3.4028235677973366e38;         // from here on a number rounds to an infinite float
+constexpr std::size_t kChunkBytes = std::size_t{4} << 20;  // text of a task
+constexpr std::int64_t kMaxIndex = std::numeric_limits<std::int32_t>::max() - 1;
+constexpr std::int64_t kIndexLimit = std::int64_t{1} << 40;  // larger numbers are not distinguished: they are errors
+constexpr double kFloatLimit = 3.4028235677973366e38;        // numbers from here on round to an infinite float
+constexpr std::ptrdiff_t kMaxQuoted = 40;                    // characters of a word in an error message
+constexpr std::int64_t kLinesPerPoll = 256;
 
 constexpr double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -28,8 +30,8 @@ const char* find(const char* p, const char* end, char c) {
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// A decimal number at `p`; nullptr if there is none, or if it is not finite.  Up to 2⁵³ digits-as-integer and powers of
-// ten up to 22 are exact in double arithmetic (Clinger); everything else goes to from_chars.
+// Parses a finite decimal number at p; returns its end, or nullptr if there is no finite number.  Mantissas up to 2⁵³
+// and powers of ten up to 10²² are exact in double arithmetic (Clinger); other numbers are parsed by from_chars.
 const char* read_number(const char* p, const char* end, double& out) {
   const char* start = p;
   const bool negative = p < end && *p == '-';
@@ -52,7 +54,7 @@ const char* read_number(const char* p, const char* end, double& out) {
   if (digits == end || !(is_digit(*digits) || *digits == '.')) return nullptr;  // "nan", "inf", "+-1"
   const char* from = *start == '+' ? digits : start;
   const auto [last, code] = std::from_chars(from, end, out);
-  if (code == std::errc::result_out_of_range) {  // too small is zero, too large is an error
+  if (code == std::errc::result_out_of_range) {  // underflow gives a tiny number or zero, overflow is an error
     double tiny = 0;
     try {
       tiny = std::stod(std::string(from, last));
@@ -70,7 +72,7 @@ const char* read_number(const char* p, const char* end, double& out) {
 template <class T>
 struct Chunk {
   LibsvmRows<T> rows;
-  std::string flaw;  // of line rows.lines
+  std::string error;  // in line rows.lines; empty if there is none
 };
 
 template <class T>
@@ -78,7 +80,7 @@ class LineReader {
  public:
   LineReader(const LibsvmOptions& options, LibsvmRows<T>& rows) : options_(options), rows_(rows) {}
 
-  // One line without its end; returns what is wrong with it, or nothing.
+  // Parses one line without its end; returns an error message, or an empty string.
   std::string read(const char* p, const char* end) {
     if (const char* hash = find(p, end, '#')) end = hash;
     while (end > p && is_blank(end[-1])) --end;
@@ -101,18 +103,18 @@ class LineReader {
       }
       std::int64_t index = 0;
       const char* q = p;
-      for (; q < end && is_digit(*q); ++q) index = std::min(10 * index + (*q - '0'), kBeyondIndices);
+      for (; q < end && is_digit(*q); ++q) index = std::min(10 * index + (*q - '0'), kIndexLimit);
       if (q == p || q == end || *q != ':') return bad_pair(p, end);
       if (!options_.zero_based) --index;
       if (index < 0) return "index 0 in " + word(p, end) + ": indices start at 1 (or pass zero_based=True)";
-      if (index > kLargestIndex) return "the index in " + word(p, end) + " is larger than 2147483647";
+      if (index > kMaxIndex) return "the index in " + word(p, end) + " is larger than 2147483647";
       if (options_.features >= 0 && index >= options_.features)
         return "the index in " + word(p, end) + " is larger than n_features=" + std::to_string(options_.features);
       if (index <= previous) return "the index in " + word(p, end) + " does not ascend";
       double value = 0;
       next = read_number(q + 1, end, value);
       if (!next || (next < end && !is_blank(*next))) return "the value in " + word(p, end) + " is not a finite number";
-      if (std::is_same_v<T, float> && !(std::fabs(value) < kBeyondFloat))
+      if (std::is_same_v<T, float> && !(std::fabs(value) < kFloatLimit))
         return "the value in " + word(p, end) + " is too large for float32";
       rows_.index.push_back(static_cast<std::int32_t>(index));
       rows_.value.push_back(static_cast<T>(value));
@@ -129,7 +131,7 @@ class LineReader {
  private:
   static std::string word(const char* p, const char* end) {
     const char* q = p;
-    while (q < end && !is_blank(*q) && q - p < 40) ++q;
+    while (q < end && !is_blank(*q) && q - p < kMaxQuoted) ++q;
     std::string text = "'";
     for (; p < q; ++p) text += static_cast<unsigned char>(*p) < 32 || static_cast<unsigned char>(*p) > 126 ? '?' : *p;
     return text + "'";
@@ -156,22 +158,22 @@ void read_chunk(const char* p, const char* end, bool last_chunk, const LibsvmOpt
   chunk.rows.index.reserve(bytes / 8), chunk.rows.value.reserve(bytes / 8);
   LineReader<T> reader(options, chunk.rows);
   while (p < end) {
-    if (chunk.rows.lines++ % 256 == 0) poller.poll();
+    if (chunk.rows.lines++ % kLinesPerPoll == 0) poller.poll();
     const char* stop = find(p, end, '\n');
     if (!stop && options.strict && last_chunk) {
-      chunk.flaw = "it does not end: the file seems to be cut off (pass strict=False if it is whole)";
+      chunk.error = "it has no line end: the file seems to be cut off (pass strict=False if it is complete)";
       return;
     }
     const char* line_end = stop ? stop : end;
     if (line_end > p && line_end[-1] == '\r') {
       if (options.strict) {
-        chunk.flaw = "it ends with a carriage return (Windows line ends): convert the file, or pass strict=False";
+        chunk.error = "it ends with a carriage return (Windows line ends): convert the file, or pass strict=False";
         return;
       }
       --line_end;
     }
-    chunk.flaw = reader.read(p, line_end);
-    if (!chunk.flaw.empty()) return;
+    chunk.error = reader.read(p, line_end);
+    if (!chunk.error.empty()) return;
     p = stop ? stop + 1 : end;
   }
 }
@@ -189,7 +191,7 @@ LibsvmRows<T> read_libsvm(Span<const char> text, const LibsvmOptions& options, c
   const char *begin = text.data(), *end = begin + text.size();
   std::vector<const char*> cuts{begin};
   while (cuts.back() < end) {
-    const char* p = cuts.back() + std::min<std::size_t>(kChunk, static_cast<std::size_t>(end - cuts.back()));
+    const char* p = cuts.back() + std::min<std::size_t>(kChunkBytes, static_cast<std::size_t>(end - cuts.back()));
     const char* stop = find(p, end, '\n');
     cuts.push_back(stop ? stop + 1 : end);
   }
@@ -202,17 +204,17 @@ LibsvmRows<T> read_libsvm(Span<const char> text, const LibsvmOptions& options, c
   LibsvmRows<T> all;
   std::size_t values = 0, samples = 0;
   for (const Chunk<T>& chunk : chunks) values += chunk.rows.value.size(), samples += chunk.rows.label.size();
-  const auto fail = [&](std::int64_t line, const std::string& flaw) {
-    throw LibsvmError("line " + std::to_string(options.first_line + line - 1) + ": " + flaw);
+  const auto fail = [&](std::int64_t line, const std::string& error) {
+    throw LibsvmError("line " + std::to_string(options.first_line + line - 1) + ": " + error);
   };
   if (chunks.size() > 1) all.index.reserve(values), all.value.reserve(values), all.label.reserve(samples);
   for (Chunk<T>& chunk : chunks) {
     LibsvmRows<T>& part = chunk.rows;
     if (!part.label.empty() && !all.label.empty() && part.query.empty() != all.query.empty())
       fail(all.lines + 1, "either all lines have a qid or none");
-    if (chunks.size() == 1 && chunk.flaw.empty()) return std::move(part);
+    if (chunks.size() == 1 && chunk.error.empty()) return std::move(part);
     all.lines += part.lines;
-    if (!chunk.flaw.empty()) fail(all.lines, chunk.flaw);
+    if (!chunk.error.empty()) fail(all.lines, chunk.error);
     append(all.label, part.label), append(all.query, part.query), append(all.length, part.length);
     append(all.index, part.index), append(all.value, part.value);
   }
@@ -225,7 +227,7 @@ std::string write_libsvm(const Samples& samples, Span<const double> label, Span<
   char number[64];
   const auto put = [&](auto value) {
     const auto [stop, code] = std::to_chars(number, number + sizeof number, value);
-    (void)code;  // 64 characters are enough for any number
+    (void)code;  // 64 characters suffice for all numbers
     text.append(number, stop);
   };
   std::visit(

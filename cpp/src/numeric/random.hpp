@@ -1,4 +1,4 @@
-// random.hpp: splitmix64, the same numbers on every platform.
+// random.hpp: the generator splitmix64; the same numbers on all platforms.
 #pragma once
 
 #include <cstddef>

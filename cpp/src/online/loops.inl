@@ -1,4 +1,4 @@
-// loops.inl: see loops.hpp.  Included by loops_base.cpp and loops_avx2.cpp.
+// loops.inl: the loops of loops.hpp; compiled for each instruction set (simd/dispatch.hpp).
 #include "kernels/loops/terms.hpp"
 #include "kernels/loops/vector_ops.hpp"
 #include "online/loops.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kVectors = kPad / kLanes<double>;  // of one strip
 
-// Four vectors of sums stay in registers while the features go by.
+// Four vectors of sums stay in registers during the loop over the features.
 template <class Term>
 HINGE_INLINE void strip_sums(size_t d, const double* x, const double* z, Double4* sum) {
   for (size_t f = 0; f < d; ++f, z += kPad) {
@@ -33,7 +33,7 @@ void against_strips(size_t strips, size_t d, const double* x, const double* z, d
   }
 }
 
-// S strips at a time: enough independent sums to keep the processor busy.
+// S strips at a time, for enough independent sums.
 template <size_t S>
 HINGE_INLINE void gaussian_strips(size_t d, double scale, const double* x, const double* z,
                                   double* out) {

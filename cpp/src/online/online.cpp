@@ -1,4 +1,4 @@
-// online.cpp: one sample after the other.  See online.hpp.
+// online.cpp: see online.hpp.
 #include "hinge/solvers/online.hpp"
 
 #include <algorithm>
@@ -16,11 +16,11 @@
 namespace hinge {
 namespace {
 
-constexpr double kSmallScale = 1e-150;  // below this the decay is multiplied into the coefficients
-constexpr double kNothing = 1e-300;     // a coefficient below this is zero (and not a slow subnormal number)
-constexpr double kPollInterval = 0.05;  // seconds between two calls of poll
+constexpr double kMinScale = 1e-150;        // a smaller scale is multiplied into the coefficients
+constexpr double kMinCoefficient = 1e-300;  // smaller coefficients become zero: subnormal numbers are slow
+constexpr double kPollInterval = 0.05;      // seconds between two calls of poll
 constexpr std::size_t kSamplesPerClock = 64;  // samples between two readings of the clock
-constexpr std::size_t kFirstCapacity = 64;  // a multiple of kPad
+constexpr std::size_t kFirstCapacity = 64;    // terms; a multiple of kPad
 
 constexpr std::pair<std::string_view, OnlineLoss> kLosses[] = {
     {"hinge", OnlineLoss::hinge},     {"perceptron", OnlineLoss::perceptron},
@@ -30,6 +30,7 @@ constexpr std::pair<std::string_view, OnlineLoss> kLosses[] = {
     {"quadratic_residual", OnlineLoss::quadratic_residual},
 };
 
+// Whether the level is the width of a tube, not a margin.
 bool is_width(OnlineLoss loss) { return loss == OnlineLoss::insensitive || loss == OnlineLoss::huber; }
 
 double sign(double v) { return v > 0 ? 1.0 : v < 0 ? -1.0 : 0.0; }
@@ -39,11 +40,11 @@ bool finite(const std::vector<double>& values) {
 }
 
 template <class T>
-void densify(const Dense<T>& dense, std::size_t i, double* out) {
+void to_dense(const Dense<T>& dense, std::size_t i, double* out) {
   std::copy(dense.row(i), dense.row(i) + dense.features, out);
 }
 template <class T, class I>
-void densify(const Csr<T, I>& csr, std::size_t i, double* out) {
+void to_dense(const Csr<T, I>& csr, std::size_t i, double* out) {
   std::fill(out, out + csr.features, 0.0);
   scatter(csr, i, out);
 }
@@ -77,7 +78,7 @@ double OnlineOptions::step(std::int64_t t) const {
   return power == 0.5 ? rate / std::sqrt(time) : rate * std::pow(time, -power);
 }
 
-// What a sample needs besides the state: kernel values with the terms, and one dense row.
+// Work arrays: kernel values of a sample with the terms, and one dense row.
 struct OnlineLearner::Scratch {
   Scratch(std::size_t features, std::size_t outputs, const KernelFunction& function)
       : row(features),
@@ -115,17 +116,17 @@ OnlineLearner::OnlineLearner(KernelFunction function, OnlineOptions options, std
 
 OnlineLearner::~OnlineLearner() = default;
 
-std::size_t OnlineLearner::place(std::size_t slot, std::size_t feature) const {
+std::size_t OnlineLearner::offset_of(std::size_t slot, std::size_t feature) const {
   return (slot / kPad * features_ + feature) * kPad + slot % kPad;
 }
 
 const double* OnlineLearner::row(const Samples& samples, std::size_t i) {
   double* const out = scratch_->row.data();
-  std::visit([&](const auto& s) { densify(s, i, out); }, samples);
+  std::visit([&](const auto& s) { to_dense(s, i, out); }, samples);
   return out;
 }
 
-// k(x, z_j) for all terms, then values for slots without a term (whose coefficients are zero).
+// k(x, z_j) for all terms, followed by arbitrary values for slots without a term, whose coefficients are zero.
 const double* OnlineLearner::kernel_values(const double* x) {
   const OnlineLoops& loops = online_loops();
   const std::size_t strips = padded(terms()) / kPad;
@@ -172,9 +173,9 @@ double OnlineLearner::slope(double excess) const {
   return options_.curvature > 0 ? std::min(excess / options_.curvature, options_.bound) : options_.bound;
 }
 
-// -c'(g), and whether the sample is beyond its level.  At kinks: no step for the hinge, a step for the perceptron,
-// which could not leave 0 otherwise.
-double OnlineLearner::descent(double g, double target, double level, bool& beyond) const {
+// -c'(g), and whether the sample is beyond the level.  At a kink there is no step for the hinge loss; for the
+// perceptron there is, because it could not leave f = 0 otherwise.
+double OnlineLearner::negative_derivative(double g, double target, double level, bool& beyond) const {
   switch (options_.loss) {
     case OnlineLoss::hinge: beyond = target * g < 1; return beyond ? target : 0;
     case OnlineLoss::perceptron: beyond = target * g <= 0; return beyond ? target : 0;
@@ -206,20 +207,22 @@ bool OnlineLearner::learn(const double* x, double target, double* before) {
   Scratch& s = *scratch_;
   decide(x, s.value.data());
   const double rate = options_.step(state_.seen + 1);
-  const double up = is_width(options_.loss) ? rate : -rate;  // beyond a width: widen; short of a margin: ask for less
+  // a sample beyond it widens a tube, reduces a margin
+  const double level_step = is_width(options_.loss) ? rate : -rate;
   bool grows = false;
   for (std::size_t m = 0; m < outputs_; ++m) {
     const double y = outputs_ == 1 ? target : target == static_cast<double>(m) ? 1.0 : -1.0;
     bool beyond = false;
-    s.slope[m] = descent(s.value[m], y, state_.level[m], beyond);
-    s.level[m] = options_.nu < 0 ? state_.level[m] : state_.level[m] + up * (beyond ? 1 - options_.nu : -options_.nu);
+    s.slope[m] = negative_derivative(s.value[m], y, state_.level[m], beyond);
+    s.level[m] = options_.nu < 0 ? state_.level[m] : state_.level[m] +
+        level_step * (beyond ? 1 - options_.nu : -options_.nu);
     s.beyond[m] = beyond;
     if (!std::isfinite(s.value[m])) return false;
     grows = grows || s.slope[m] != 0;
   }
   const double decayed = 1 - options_.regularization * rate, norm = self_norm(x);
   if (!stays_finite(rate, state_.scale * decayed, norm)) return false;
-  if (grows) reserve();  // what can fail comes before anything changes
+  if (grows) reserve();  // may throw, hence before any change
   std::copy(s.value.begin(), s.value.end(), before);
   decay(decayed);
   if (grows) append(x, rate, norm);
@@ -246,14 +249,13 @@ std::size_t OnlineLearner::learn(const Samples& samples, Span<const double> targ
   return target.size();
 }
 
-// Whether all that a step is about to write is a number: a learner that holds an infinity can neither go on nor be
-// saved.
+// Whether all values that a step will write are finite.
 bool OnlineLearner::stays_finite(double rate, double scale, double norm) const {
   if (!std::isfinite(norm)) return false;
   const bool full = options_.budget != 0 && terms() == options_.budget;
   for (std::size_t m = 0; m < outputs_; ++m) {
     const double step = rate * scratch_->slope[m];
-    const double coefficient = step / (scale < kSmallScale ? 1 : scale);
+    const double coefficient = step / (scale < kMinScale ? 1 : scale);
     if (!std::isfinite(coefficient) || !std::isfinite(state_.offset[m] + step)) return false;
     if (full && !std::isfinite(state_.dropped[m] + weight(m, state_.head))) return false;
   }
@@ -263,10 +265,10 @@ bool OnlineLearner::stays_finite(double rate, double scale, double norm) const {
 void OnlineLearner::decay(double factor) {
   state_.scale *= factor;
   for (double& bound : state_.dropped) bound *= factor;
-  if (state_.scale >= kSmallScale) return;
+  if (state_.scale >= kMinScale) return;
   for (double& a : state_.coefficients) {
     a *= state_.scale;
-    if (std::fabs(a) < kNothing) a = 0;
+    if (std::fabs(a) < kMinCoefficient) a = 0;
   }
   state_.scale = 1;
 }
@@ -276,7 +278,7 @@ double OnlineLearner::weight(std::size_t output, std::size_t slot) const {
   return std::fabs(state_.scale * state_.coefficients[output * capacity_ + slot]) * state_.norms[slot];
 }
 
-// A free slot; without one, that of the oldest term, whose weight from now on is part of the bound.
+// A free slot, or that of the oldest term, whose norm is added to the truncation bound.
 std::size_t OnlineLearner::next_slot() {
   const std::size_t count = terms();
   if (options_.budget != 0 && count == options_.budget) {
@@ -291,7 +293,7 @@ std::size_t OnlineLearner::next_slot() {
   return count;
 }
 
-// Room for one more term, where the budget allows one.
+// Allocates memory for one more term unless the budget is used up.
 void OnlineLearner::reserve() {
   const std::size_t count = terms();
   if (count < capacity_ || (options_.budget != 0 && count == options_.budget)) return;
@@ -310,7 +312,7 @@ void OnlineLearner::reserve() {
 
 void OnlineLearner::append(const double* x, double rate, double norm) {
   const std::size_t slot = next_slot();
-  for (std::size_t f = 0; f < features_; ++f) state_.vectors[place(slot, f)] = x[f];
+  for (std::size_t f = 0; f < features_; ++f) state_.vectors[offset_of(slot, f)] = x[f];
   state_.norms[slot] = norm;
   state_.largest = std::max(state_.largest, norm);
   for (std::size_t m = 0; m < outputs_; ++m) {
@@ -324,7 +326,7 @@ OnlineState OnlineLearner::state() const {
   out.vectors.resize(count * features_);
   out.coefficients.resize(outputs_ * count);
   for (std::size_t j = 0; j < count; ++j) {
-    for (std::size_t f = 0; f < features_; ++f) out.vectors[j * features_ + f] = state_.vectors[place(j, f)];
+    for (std::size_t f = 0; f < features_; ++f) out.vectors[j * features_ + f] = state_.vectors[offset_of(j, f)];
   }
   for (std::size_t m = 0; m < outputs_; ++m) {
     std::copy_n(state_.coefficients.data() + m * capacity_, count, out.coefficients.data() + m * count);
@@ -334,7 +336,7 @@ OnlineState OnlineLearner::state() const {
 
 void OnlineLearner::restore(const OnlineState& from) {
   const std::size_t count = from.norms.size();
-  const bool fits = from.vectors.size() == count * features_ && from.coefficients.size() == outputs_ * count &&
+  const bool consistent = from.vectors.size() == count * features_ && from.coefficients.size() == outputs_ * count &&
                     from.offset.size() == outputs_ && from.level.size() == outputs_ &&
                     from.dropped.size() == outputs_ && from.beyond.size() == outputs_ &&
                     (options_.budget == 0 || count <= options_.budget) && from.seen >= 0 && from.scale > 0 &&
@@ -342,19 +344,19 @@ void OnlineLearner::restore(const OnlineState& from) {
                     std::isfinite(from.scale) && std::isfinite(from.largest) && finite(from.vectors) &&
                     finite(from.coefficients) && finite(from.norms) && finite(from.offset) && finite(from.level) &&
                     finite(from.dropped);
-  if (!fits) throw std::invalid_argument("online: the parts of a learner's state do not belong together");
+  if (!consistent) throw std::invalid_argument("online: the parts of the state are inconsistent");
   const std::size_t capacity = count == 0 ? 0 : padded(count);
-  OnlineState fresh = from;
-  fresh.vectors.assign(capacity * features_, 0.0);
-  fresh.coefficients.assign(outputs_ * capacity, 0.0);
+  OnlineState layout = from;
+  layout.vectors.assign(capacity * features_, 0.0);
+  layout.coefficients.assign(outputs_ * capacity, 0.0);
   for (std::size_t j = 0; j < count; ++j) {
-    for (std::size_t f = 0; f < features_; ++f) fresh.vectors[place(j, f)] = from.vectors[j * features_ + f];
+    for (std::size_t f = 0; f < features_; ++f) layout.vectors[offset_of(j, f)] = from.vectors[j * features_ + f];
   }
   for (std::size_t m = 0; m < outputs_; ++m) {
-    std::copy_n(from.coefficients.data() + m * count, count, fresh.coefficients.data() + m * capacity);
+    std::copy_n(from.coefficients.data() + m * count, count, layout.coefficients.data() + m * capacity);
   }
   scratch_->resize(capacity, function_);
-  state_ = std::move(fresh);
+  state_ = std::move(layout);
   capacity_ = capacity;
 }
 

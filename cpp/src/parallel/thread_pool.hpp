@@ -66,7 +66,7 @@ class ThreadPool {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::microseconds kIdlePolling{300};  // an idle worker then sleeps until the next job
-  static constexpr std::chrono::microseconds kFinishPolling{50};  // the calling thread then sleeps until workers finish
+  static constexpr std::chrono::microseconds kFinishPolling{50};  // the caller then sleeps until the workers finish
   static constexpr int kPollsPerClock = 64;                       // polls between two readings of the clock
 
   // A new thread often starts on the processor of its parent and waits there for milliseconds, longer than most jobs.

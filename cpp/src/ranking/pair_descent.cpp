@@ -1,6 +1,6 @@
 // pair_descent.cpp: coordinate descent over pairs, one block (a query) at a time.            docs/math (436)
-// Within a block everything happens in the scores of its few samples: looking at a pair costs O(1), moving it as much
-// as the block has samples.  The rest of the world hears of a block when it is left.
+// Within a block only the scores of its samples are updated: checking a pair costs O(1), changing it costs O(samples of
+// the block).  The scores of all other samples are updated once per visit of a block.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,23 +14,24 @@
 namespace hinge {
 namespace {
 
-constexpr std::size_t kStored = std::size_t{1} << 25;  // values of the blocks' matrices that are kept
-constexpr int kSweeps = 8;                             // of a block in one visit, at most
-constexpr double kSettled = 0.1;                       // a block is left when its violation fell to this share
+constexpr std::size_t kMaxStoredValues = std::size_t{1} << 25;  // if the matrices of all blocks have more, none is stored
+constexpr int kMaxSweeps = 8, kMaxLinearSweeps = 2;  // over the pairs of a block in one visit
+constexpr double kBlockReduction = 0.1;              // of the violation; the visit of a block then ends
+constexpr double kMinCurvature = 1e-12;              // relative; with less, the variable moves to a bound
 
-// Scores f = Kβ as seen from a block.
-class World {
+// The scores f = Kβ of all samples.
+class ScoreModel {
  public:
-  virtual ~World() = default;
+  virtual ~ScoreModel() = default;
   virtual void load(const std::vector<std::int32_t>& samples, std::vector<double>& scores) = 0;
   virtual void commit(const std::vector<std::int32_t>& samples, const std::vector<double>& change) = 0;
   virtual void all(std::vector<double>& scores) = 0;
-  virtual double norm() = 0;  // ‖w‖², given nothing has changed since all()
+  virtual double norm() = 0;  // ‖w‖²; valid until the next commit
 };
 
-class KernelWorld final : public World {
+class KernelScores final : public ScoreModel {
  public:
-  KernelWorld(const Gram& gram, const std::vector<double>& beta, int threads)
+  KernelScores(const Gram& gram, const std::vector<double>& beta, int threads)
       : gram_(gram), beta_(beta), f_(gram.size(), 0.0), columns_(gram.columns({}, 0)), parallel_{threads, {}} {
     gram.multiply(beta, f_, parallel_);
   }
@@ -62,9 +63,9 @@ class KernelWorld final : public World {
 };
 
 template <class Storage>
-class LinearWorld final : public World {
+class LinearScores final : public ScoreModel {
  public:
-  LinearWorld(const Storage& storage, const std::vector<double>& beta)
+  LinearScores(const Storage& storage, const std::vector<double>& beta)
       : rows_(storage), n_(storage.rows), w_(storage.features, 0.0) {
     for (std::size_t i = 0; i < n_; ++i)
       if (beta[i] != 0) rows_.add(i, beta[i], w_.data());
@@ -92,19 +93,19 @@ class LinearWorld final : public World {
   std::vector<double> w_;
 };
 
-std::unique_ptr<World> make_world(const Gram& gram, const Samples* linear, const std::vector<double>& beta,
-                                  int threads) {
-  if (!linear) return std::make_unique<KernelWorld>(gram, beta, threads);
+std::unique_ptr<ScoreModel> make_score_model(const Gram& gram, const Samples* linear, const std::vector<double>& beta,
+                                             int threads) {
+  if (!linear) return std::make_unique<KernelScores>(gram, beta, threads);
   return std::visit(
-      [&](const auto& storage) -> std::unique_ptr<World> {
-        return std::make_unique<LinearWorld<std::decay_t<decltype(storage)>>>(storage, beta);
+      [&](const auto& storage) -> std::unique_ptr<ScoreModel> {
+        return std::make_unique<LinearScores<std::decay_t<decltype(storage)>>>(storage, beta);
       },
       *linear);
 }
 
-class Descent {
+class PairDescent {
  public:
-  Descent(const Gram& gram, const Samples* linear, const PairProblem& problem, const PairOptions& options,
+  PairDescent(const Gram& gram, const Samples* linear, const PairProblem& problem, const PairOptions& options,
           Span<double> alpha, RunControl& control)
       : gram_(gram), problem_(problem), options_(options), alpha_(alpha), tracker_(control, options.max_seconds),
         random_(options.seed), scores_(gram.size()) {
@@ -113,14 +114,14 @@ class Descent {
       beta[index(problem.first[p])] += alpha[p];
       beta[index(problem.second[p])] -= alpha[p];
     }
-    world_ = make_world(gram, linear, beta, options.threads);
-    sweeps_ = linear ? 2 : kSweeps;
-    divide();
+    score_model_ = make_score_model(gram, linear, beta, options.threads);
+    max_sweeps_ = linear ? kMaxLinearSweeps : kMaxSweeps;
+    collect_blocks();
   }
 
   PairResult run() {
     try {
-      look();
+      update_bounds();
       while (!done()) {
         if (options_.max_iterations >= 0 && result_.iterations >= options_.max_iterations) {
           result_.status = Status::max_iter;
@@ -128,11 +129,11 @@ class Descent {
         }
         epoch();
         ++result_.iterations;
-        look();
+        update_bounds();
       }
     } catch (const StopRequest& stop) {
       result_.status = stop.status;
-      look();
+      update_bounds();
     }
     result_.scores = std::move(scores_);
     return std::move(result_);
@@ -144,45 +145,45 @@ class Descent {
   struct Block {
     std::size_t begin = 0, end = 0;
     std::vector<std::int32_t> samples;
-    std::vector<double> K;  // of its samples, where it is kept
+    std::vector<double> K;  // the kernel matrix of its samples, if stored
   };
 
-  // The samples of every block, and where the two of a pair stand among them.
-  void divide() {
+  // Collects the samples of every block and the positions of the two samples of each pair among them.
+  void collect_blocks() {
     const std::size_t m = alpha_.size();
     left_.resize(m), right_.resize(m);
-    std::vector<std::int32_t> place(gram_.size(), -1);
+    std::vector<std::int32_t> position_of(gram_.size(), -1);
     std::size_t total = 0;
     for (std::size_t b = 0; b + 1 < problem_.block.size(); ++b) {
       Block block;
       block.begin = static_cast<std::size_t>(problem_.block[b]);
       block.end = static_cast<std::size_t>(problem_.block[b + 1]);
       const auto position = [&](std::int32_t i) {
-        if (place[index(i)] < 0) {
-          place[index(i)] = static_cast<std::int32_t>(block.samples.size());
+        if (position_of[index(i)] < 0) {
+          position_of[index(i)] = static_cast<std::int32_t>(block.samples.size());
           block.samples.push_back(i);
         }
-        return place[index(i)];
+        return position_of[index(i)];
       };
       for (std::size_t p = block.begin; p < block.end; ++p) {
         left_[p] = position(problem_.first[p]);
         right_[p] = position(problem_.second[p]);
       }
-      for (std::int32_t i : block.samples) place[index(i)] = -1;
+      for (std::int32_t i : block.samples) position_of[index(i)] = -1;
       total += block.samples.size() * block.samples.size();
-      largest_ = std::max(largest_, block.samples.size());
+      largest_block_ = std::max(largest_block_, block.samples.size());
       if (block.end > block.begin) blocks_.push_back(std::move(block));
     }
-    keep_ = total <= kStored;
+    store_matrices_ = total <= kMaxStoredValues;
     order_.resize(blocks_.size());
     for (std::size_t b = 0; b < blocks_.size(); ++b) order_[b] = b;
-    f_.resize(largest_), change_.resize(largest_);
+    f_.resize(largest_block_), change_.resize(largest_block_);
   }
 
   const double* matrix(Block& block) {
     const std::size_t s = block.samples.size();
     if (!block.K.empty()) return block.K.data();
-    std::vector<double>& K = keep_ ? block.K : scratch_;
+    std::vector<double>& K = store_matrices_ ? block.K : scratch_;
     K.resize(s * s);
     std::vector<double*> rows(s);
     for (std::size_t k = 0; k < s; ++k) rows[k] = K.data() + k * s;
@@ -202,39 +203,39 @@ class Descent {
   void visit(Block& block) {
     const std::size_t s = block.samples.size();
     const double* K = matrix(block);
-    world_->load(block.samples, f_);
+    score_model_->load(block.samples, f_);
     std::fill(change_.begin(), change_.begin() + static_cast<std::ptrdiff_t>(s), 0.0);
-    list_.clear();
-    for (std::size_t p = block.begin; p < block.end; ++p) list_.push_back(p);
+    active_pairs_.clear();
+    for (std::size_t p = block.begin; p < block.end; ++p) active_pairs_.push_back(p);
     double first = 0;
-    for (int sweep = 0; sweep < sweeps_; ++sweep) {
-      shuffle(list_.data(), list_.size(), random_);
+    for (int sweep = 0; sweep < max_sweeps_; ++sweep) {
+      shuffle(active_pairs_.data(), active_pairs_.size(), random_);
       double worst = 0;
       std::size_t kept = 0;
-      for (std::size_t p : list_) {
-        const double violation = move(p, K, s);
+      for (std::size_t p : active_pairs_) {
+        const double violation = update(p, K, s);
         worst = std::max(worst, violation);
-        if (violation > 0) list_[kept++] = p;
+        if (violation > 0) active_pairs_[kept++] = p;
       }
-      list_.resize(kept);
+      active_pairs_.resize(kept);
       if (sweep == 0) first = worst;
-      if (worst <= kSettled * first || kept == 0) break;
+      if (worst <= kBlockReduction * first || kept == 0) break;
     }
-    world_->commit(block.samples, change_);
+    score_model_->commit(block.samples, change_);
   }
 
-  // One pair to its best place between its bounds; the violation before.
-  double move(std::size_t p, const double* K, std::size_t s) {
+  // Minimises over the variable of one pair; returns the violation before.
+  double update(std::size_t p, const double* K, std::size_t s) {
     const std::size_t i = index(left_[p]), j = index(right_[p]);
     const double d = ridge(p), old = alpha_[p], cost = problem_.cost[p], g = f_[i] - f_[j] - 1 + d * old;
     if ((g >= 0 && old <= 0) || (g <= 0 && old >= cost)) return 0;
     const double *ki = K + i * s, *kj = K + j * s;
     const double curvature = ki[i] + kj[j] - 2 * ki[j] + d;
-    double to = g > 0 ? 0 : cost;
-    if (curvature > 1e-12 * (ki[i] + kj[j])) to = std::min(std::max(old - g / curvature, 0.0), cost);
-    const double step = to - old;
+    double next = g > 0 ? 0 : cost;
+    if (curvature > kMinCurvature * (ki[i] + kj[j])) next = std::min(std::max(old - g / curvature, 0.0), cost);
+    const double step = next - old;
     if (step != 0) {
-      alpha_[p] = to;
+      alpha_[p] = next;
       change_[i] += step;
       change_[j] -= step;
       for (std::size_t k = 0; k < s; ++k) f_[k] += step * (ki[k] - kj[k]);
@@ -244,33 +245,33 @@ class Descent {
 
   double ridge(std::size_t p) const { return problem_.ridge.empty() ? 0.0 : problem_.ridge[p]; }
 
-  // What a pair adds to the gap.                                                               (433), (468)
-  double share(std::size_t p, double short_) const {
+  // The contribution of a pair to the gap; slack = 1 − (f_i − f_j).                            (433), (468)
+  double gap_contribution(std::size_t p, double slack) const {
     const double a = alpha_[p], d = ridge(p);
-    if (d == 0) return short_ > 0 ? (problem_.cost[p] - a) * short_ : -a * short_;
-    const double away = a - std::max(short_, 0.0) / d;
-    return 0.5 * d * away * away + std::max(-short_, 0.0) * a;
+    if (d == 0) return slack > 0 ? (problem_.cost[p] - a) * slack : -a * slack;
+    const double difference = a - std::max(slack, 0.0) / d;
+    return 0.5 * d * difference * difference + std::max(-slack, 0.0) * a;
   }
 
-  // Both bounds on the optimum, from all scores.
-  void look() {
-    world_->all(scores_);
+  // Computes the primal and dual values, the gap and the violation from the scores of all samples.
+  void update_bounds() {
+    score_model_->all(scores_);
     double gap = 0, sum = 0, worst = 0;
     for (std::size_t p = 0; p < alpha_.size(); ++p) {
-      const double short_ = 1 - (scores_[index(problem_.first[p])] - scores_[index(problem_.second[p])]);
-      const double a = alpha_[p], d = ridge(p), push = short_ - d * a;
-      gap += share(p, short_);
+      const double slack = 1 - (scores_[index(problem_.first[p])] - scores_[index(problem_.second[p])]);
+      const double a = alpha_[p], d = ridge(p), descent = slack - d * a;
+      gap += gap_contribution(p, slack);
       sum += a - 0.5 * d * a * a;
-      if ((push > 0 && a < problem_.cost[p]) || (push < 0 && a > 0)) worst = std::max(worst, std::abs(push));
+      if ((descent > 0 && a < problem_.cost[p]) || (descent < 0 && a > 0)) worst = std::max(worst, std::abs(descent));
     }
-    result_.dual = sum - 0.5 * world_->norm();
+    result_.dual = sum - 0.5 * score_model_->norm();
     result_.gap = gap;
     result_.primal = result_.dual + gap;
     result_.violation = worst;
-    Snapshot& shown = tracker_.snapshot;
-    shown.iteration = result_.iterations, shown.violation = worst,
-        shown.active = static_cast<std::int64_t>(alpha_.size());
-    shown.primal = result_.primal, shown.dual = result_.dual, shown.gap = gap;
+    Snapshot& snapshot = tracker_.snapshot;
+    snapshot.iteration = result_.iterations, snapshot.violation = worst;
+    snapshot.active = static_cast<std::int64_t>(alpha_.size());
+    snapshot.primal = result_.primal, snapshot.dual = result_.dual, snapshot.gap = gap;
     tracker_.record();
   }
 
@@ -285,14 +286,14 @@ class Descent {
   Span<double> alpha_;
   RunTracker tracker_;
   Random random_;
-  std::unique_ptr<World> world_;
+  std::unique_ptr<ScoreModel> score_model_;
   std::vector<Block> blocks_;
-  std::vector<std::size_t> order_, list_;
+  std::vector<std::size_t> order_, active_pairs_;
   std::vector<std::int32_t> left_, right_;
   std::vector<double> f_, change_, scratch_, scores_;
-  std::size_t largest_ = 0;
-  int sweeps_ = 1;
-  bool keep_ = true;
+  std::size_t largest_block_ = 0;
+  int max_sweeps_ = 1;
+  bool store_matrices_ = true;
   PairResult result_;
 };
 
@@ -300,7 +301,7 @@ class Descent {
 
 PairResult solve_pairs(const Gram& gram, const Samples* linear, const PairProblem& problem, const PairOptions& options,
                        Span<double> alpha, RunControl& control) {
-  return Descent(gram, linear, problem, options, alpha, control).run();
+  return PairDescent(gram, linear, problem, options, alpha, control).run();
 }
 
 }  // namespace hinge

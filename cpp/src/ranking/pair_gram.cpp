@@ -1,4 +1,4 @@
-// pair_gram.cpp: the kernel matrix over pairs of samples, from rows of the matrix over samples.
+// pair_gram.cpp: the kernel matrix over pairs of samples, computed from rows of the matrix over samples.
 #include <algorithm>
 #include <utility>
 
@@ -57,7 +57,7 @@ class PairGram final : public Gram {
     }
   }
 
-  // Over samples first: a sum over many pairs has few of them.
+  // Combines the coefficients by samples first: many pairs have few different samples.
   template <class T>
   void add(Span<const std::int32_t> which, Span<const double> coef, const Columns& columns, Span<double> out,
            const Parallel& parallel) const {
@@ -87,14 +87,14 @@ void pair_diagonal(const KernelSource& base, Span<const std::int32_t> first, Spa
                    Span<double> out) {
   std::vector<double> diagonal(base.size()), values;
   base.diagonal(diagonal);
-  const auto own = [&](std::int32_t i) { return diagonal[static_cast<std::size_t>(i)]; };
+  const auto self = [&](std::int32_t i) { return diagonal[static_cast<std::size_t>(i)]; };
   for (std::size_t p = 0; p < first.size();) {  // pairs with the same first sample share a row
     std::size_t end = p + 1;
     while (end < first.size() && first[end] == first[p]) ++end;
     values.resize(end - p);
     base.row(static_cast<std::size_t>(first[p]), second.subspan(p, end - p), Span<double>(values));
     for (std::size_t k = p; k < end; ++k)
-      out[k] = std::max(0.0, own(first[k]) + own(second[k]) - 2 * values[k - p]);
+      out[k] = std::max(0.0, self(first[k]) + self(second[k]) - 2 * values[k - p]);
     p = end;
   }
 }

@@ -212,7 +212,8 @@ void test_interruptions() {
   Case reports = clouds(100, 10, 2);
   reports.options.cache_bytes = 0;
   reports.kernel.sleep_seconds = 0.01, reports.control.reports_progress = true, reports.control.stop_at = 2;
-  expect(reports.solve<double>().status == Status::interrupted && reports.control.reports == 2, "a report that says stop");
+  expect(reports.solve<double>().status == Status::interrupted && reports.control.reports == 2,
+         "a report that says stop");
 }
 
 // Shrunk, then interrupted: samples that were set aside keep what was known of them, and that is said.

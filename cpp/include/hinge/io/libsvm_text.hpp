@@ -1,6 +1,6 @@
-// libsvm_text.hpp: LIBSVM's text format, "label [qid:q] index:value ... [# comment]", one sample a line.
-// Strict: the first line that is not exactly that is an error with its number.  Chunks of the text are read by several
-// threads; the result is the same for any number of them.
+// libsvm_text.hpp: LIBSVM's text format, "label [qid:q] index:value ... [# comment]", one sample per line.
+// A malformed line raises LibsvmError with its number.  Chunks of the text are parsed in parallel; the result does not
+// depend on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace hinge {
 
 struct LibsvmOptions {
   bool zero_based = false;
-  bool strict = true;             // false: Windows line ends and a last line without end are fine
-  std::int64_t features = -1;     // > 0: larger indices are an error
+  bool strict = true;             // false: accept Windows line ends and a last line without an end
+  std::int64_t features = -1;     // >= 0: larger indices are an error
   std::int64_t first_line = 1;    // number of the first line of the text, for messages
 };
 
@@ -28,8 +28,8 @@ class LibsvmError : public std::invalid_argument {
 template <class T>
 struct LibsvmRows {
   std::vector<double> label;
-  std::vector<std::int64_t> query;   // one per sample if any line has a qid, else empty
-  std::vector<std::int64_t> length;  // stored values of each sample
+  std::vector<std::int64_t> query;   // one per sample, or empty if no line has a qid
+  std::vector<std::int64_t> length;  // number of values of each sample
   std::vector<std::int32_t> index;   // from 0
   std::vector<T> value;
   std::int64_t lines = 0;
@@ -38,7 +38,7 @@ struct LibsvmRows {
 template <class T>
 LibsvmRows<T> read_libsvm(Span<const char> text, const LibsvmOptions& options, const Parallel& parallel);
 
-// Rows [first, last) as text; numbers are the shortest that read back to the same bits.
+// Rows [first, last) as text.  Numbers have the fewest digits with which they are read back bit-identically.
 std::string write_libsvm(const Samples& samples, Span<const double> label, Span<const std::int64_t> query,
                          std::size_t first, std::size_t last, bool zero_based);
 

@@ -2,10 +2,10 @@
 //
 //   f <- (1 - λΛ) f - Λ c'(g(x)) k(x, ·),   b <- b - Λ c'(g(x)),   g = f + b
 //
-// The expansion f = s Σ_j a_j k(z_j, ·) keeps its decay s apart: shrinking all coefficients is one product.  Several
-// machines (one against the rest) share the terms z_j and their kernel values, each with coefficients of its own.  A
-// learner owns its terms: at most `budget` of them, and then the oldest makes room for the newest.  Cost of a sample:
-// one row of kernel values.  Nothing depends on how the samples were divided into calls.
+// The expansion is f = s Σ_j a_j k(z_j, ·); the decay changes the scale s only.  Several outputs (one-vs-rest) share
+// the terms z_j and their kernel values and have their own coefficients.  A learner owns its terms: at most `budget`,
+// after which a new term replaces the oldest one.  Cost of a sample: one row of kernel values.  The result does not
+// depend on the division of the samples into calls.
 #pragma once
 
 #include <cstddef>
@@ -32,23 +32,24 @@ struct OnlineOptions {
   OnlineLoss loss = OnlineLoss::hinge;
   double rate = 1, power = 0.5;  // Λ_t = rate / t^power
   double regularization = 0;     // λ, with λ · rate <= 1
-  double nu = -1;                // the level moves until a share ν of the samples is beyond it; < 0: it stays
+  // the level adapts until a fraction ν of the samples is beyond it; < 0: the level is fixed
+  double nu = -1;
   bool offset = true;
-  std::size_t budget = 0;  // terms at most; 0: no limit
+  std::size_t budget = 0;  // largest number of terms; 0: no limit
   double threshold = 0, curvature = 0, bound = 1;  // ρ or ε, δ and h of quadratic_margin and quadratic_residual
 
   void check() const;  // throws std::invalid_argument
   double step(std::int64_t t) const;
 };
 
-// All that a learner knows, slot by slot; `head` is the oldest slot once the budget is used up, 0 before.
+// The complete state of a learner, term by term in the order of slots.
 struct OnlineState {
   std::vector<double> vectors, coefficients, norms;  // terms × features, outputs × terms (a_j), terms (‖k(z_j, ·)‖)
-  std::vector<double> offset, level, dropped;        // of each machine: b; ρ, ε or σ; (409)
-  std::vector<std::int64_t> beyond;                  // of each machine: samples that met c' ≠ 0 at their level
-  double scale = 1, largest = 0;                     // s; the largest ‖k(x, ·)‖ among the terms so far
-  std::int64_t seen = 0;
-  std::size_t head = 0;
+  std::vector<double> offset, level, dropped;        // per output: b; ρ, ε or σ; the bound (409)
+  std::vector<std::int64_t> beyond;                  // per output: samples that were beyond the level
+  double scale = 1, largest = 0;                     // s; the largest ‖k(z, ·)‖ of all terms so far
+  std::int64_t seen = 0;  // samples learned
+  std::size_t head = 0;   // the oldest slot once the budget is used up; 0 before
 };
 
 class OnlineLearner {
@@ -57,9 +58,8 @@ class OnlineLearner {
                 double level);
   ~OnlineLearner();
 
-  // What every machine says of x (features() entries) before it learns it goes to `before`.
-  // false: some value, or k(x, x), is not finite, and the learner is as it was.  target: ±1 or a number, with several
-  // machines the number of a class.
+  // Learns one sample; writes its outputs before the step to `before`.  Returns false and leaves the learner unchanged
+  // if a value would not be finite.  target: ±1, a real number, or with several outputs the number of the class.
   bool learn(const double* x, double target, double* before);
   void decide(const double* x, double* values);
 
@@ -68,7 +68,7 @@ class OnlineLearner {
   std::size_t learn(const Samples& samples, Span<const double> target, Span<double> before,
                     const std::function<void()>& poll);
 
-  // Row i as learn and decide want it, valid until the next call.
+  // Row i as a dense vector; valid until the next call.
   const double* row(const Samples& samples, std::size_t i);
 
   std::size_t features() const { return features_; }
@@ -78,15 +78,15 @@ class OnlineLearner {
 
   const OnlineState& stored_state() const { return state_; }  // vectors and coefficients in the internal layout
   OnlineState state() const;
-  void restore(const OnlineState& state);  // throws std::invalid_argument where the parts do not belong together
+  void restore(const OnlineState& state);  // throws std::invalid_argument if the parts are inconsistent
 
  private:
   struct Scratch;
 
-  std::size_t place(std::size_t slot, std::size_t feature) const;  // in the strips of state_.vectors
+  std::size_t offset_of(std::size_t slot, std::size_t feature) const;  // in the strips of state_.vectors
   const double* kernel_values(const double* x);
   double self_norm(const double* x);
-  double descent(double g, double target, double level, bool& beyond) const;
+  double negative_derivative(double g, double target, double level, bool& beyond) const;
   double slope(double excess) const;
   void decay(double factor);
   void reserve();
@@ -98,7 +98,7 @@ class OnlineLearner {
   KernelFunction function_;
   OnlineOptions options_;
   std::size_t features_, outputs_, capacity_ = 0;
-  OnlineState state_;  // its vectors in strips (online/loops.hpp), its coefficients in rows of capacity_
+  OnlineState state_;  // vectors in strips (online/loops.hpp), coefficients in rows of length capacity_
   std::unique_ptr<Scratch> scratch_;
 };
 

@@ -1,7 +1,6 @@
-// ranking.hpp: preferences "sample i before sample j" as variables of problem (1), docs/math (430)–(436):
+// ranking.hpp: problems over pairs, with one variable per preference "sample i before sample j", docs/math (430)–(436):
 //   min over α:  ½ βᵀKβ − Σ_p α_p + ½ Σ_p d_p α_p²,   0 ≤ α ≤ C,   β = Σ_p α_p (e_i − e_j)  for the pairs p = (i, j).
-// The matrix over pairs has the entries K_ik − K_il − K_jk + K_jl and is never stored: what is kept has the length of
-// the pairs (α, C, their two samples) or of the samples (f = Kβ).
+// The matrix over pairs, with entries K_ik − K_il − K_jk + K_jl, is never stored.  Memory is O(pairs + samples).
 #pragma once
 
 #include <cstdint>
@@ -15,8 +14,8 @@
 
 namespace hinge {
 
-// The kernel matrix over pairs, for any solver.  Views `base`.  A row costs two rows of `base` and O(pairs); a sum of
-// rows costs what it costs over the samples that take part, and O(pairs).
+// The kernel matrix over pairs.  Views `base`.  A row costs two rows of `base` and O(pairs); a sum of rows costs the
+// sum of the rows of their samples in `base`, and O(pairs).
 std::unique_ptr<Gram> make_pair_gram(const Gram& base, std::vector<std::int32_t> first,
                                      std::vector<std::int32_t> second);
 
@@ -27,8 +26,8 @@ void pair_diagonal(const KernelSource& base, Span<const std::int32_t> first, Spa
 struct PairProblem {
   Span<const std::int32_t> first, second;  // per pair
   Span<const double> cost;                 // per pair
-  Span<const std::int64_t> block;          // pairs that are visited together: block[b] … block[b + 1]
-  Span<const double> ridge;                // d per pair, none of them zero and every cost infinite; or empty: d = 0
+  Span<const std::int64_t> block;          // pairs block[b] … block[b + 1] − 1 form a block (a query)
+  Span<const double> ridge;                // d per pair, positive, with infinite costs; or empty: d = 0
 };
 
 struct PairOptions {
@@ -47,8 +46,9 @@ struct PairResult {
   std::vector<double> scores;  // f
 };
 
-// Coordinate descent, block by block (436).  `alpha` enters inside its box and leaves better.  With `linear`, the
-// samples of a linear kernel, w stands for all scores: an epoch costs O(pairs + n d); without, O(pairs + n²).
+// Coordinate descent, block by block (436).  alpha must satisfy its bounds and is updated in place.
+// linear: the samples if the kernel is linear, else nullptr.  Cost of an epoch: O(pairs + n d) with `linear`, using w;
+// otherwise O(pairs + n²).
 PairResult solve_pairs(const Gram& gram, const Samples* linear, const PairProblem& problem, const PairOptions& options,
                        Span<double> alpha, RunControl& control);
 
