@@ -17,12 +17,10 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
 from types import FrameType, TracebackType
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 T = TypeVar("T")
-P = ParamSpec("P")
 
 #: Progress callback, called with a snapshot (iteration, seconds, violation, primal, dual, gap, ...) a few times a
 #: second. The run stops if it returns False.
@@ -155,17 +153,6 @@ class RunControl:
     def is_interrupt(self, error: BaseException) -> bool:
         """Whether a handler of SIGINT raised `error`: Python's own handler, or one whose exception was captured."""
         return isinstance(error, KeyboardInterrupt) or error is self.interrupt
-
-
-def captures_signals(method: Callable[P, T]) -> Callable[P, T]:
-    """Run a method within ``RunControl().capture_signals()``; controls that are created in it share the flag."""
-
-    @wraps(method)
-    def captured(*args: P.args, **kwargs: P.kwargs) -> T:
-        with RunControl().capture_signals():
-            return method(*args, **kwargs)
-
-    return captured
 
 
 @dataclass(slots=True, eq=False)

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from hinge.control import RunControl, captures_signals
+from hinge.control import RunControl
 
 
 def ctrl_c():
@@ -89,16 +89,12 @@ def test_parts_of_a_run_share_the_interrupt():
     assert all(part.interrupt is control.interrupt is not None for part in parts)
 
 
-def test_a_method_may_capture_signals_again_and_again():
-    @captures_signals
-    def work(x):
-        ctrl_c()
-        done.append(x)
-
+def test_signals_may_be_captured_again_and_again():
     done = []
     for _ in range(2):
-        with pytest.raises(KeyboardInterrupt):
-            work(5)
+        with pytest.raises(KeyboardInterrupt), RunControl().capture_signals():
+            ctrl_c()
+            done.append(5)
     assert done == [5, 5]
 
 

@@ -2,13 +2,16 @@
 
 import inspect
 import time
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
 import hinge.solvers
 from hinge import SVC, Status
+from hinge.formulations import CSVC, ConvexLoss
+from hinge.kernels import RBF, Linear, open_access
+from hinge.losses import Logistic
 from hinge.solvers import SMO, Solver, choose
 from hinge.solvers.base import SOLVERS
 
@@ -41,6 +44,31 @@ def test_every_solver_declares_its_capabilities(name):
     assert declared.tol in ("kkt_violation", "relative_gap")
     assert set(declared.options) <= {field.name for field in fields(kind)}
     assert (declared.factor != "unused") == (kind.approximate is not Solver.approximate)
+
+
+def unaccepted(declared):
+    """Problems that a solver with these capabilities does not accept, by the reason."""
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    sign = np.where(X[:, 0] > 0, 1.0, -1.0)
+    rbf, linear = open_access(RBF(1.0), X), open_access(Linear(), X)
+    plain = CSVC(sign, np.ones(20))
+    if "convex" not in declared.terms:
+        yield "convex", ConvexLoss(sign, np.ones(20), Logistic()).build(linear)
+    if "none" not in declared.terms:
+        yield "none", plain.build(rbf)
+    if declared.kernel == "linear":
+        yield "kernel", plain.build(rbf)
+    if declared.equality_rows == "groups":
+        problem = plain.build(linear)
+        yield "rows", replace(problem, A=np.vstack([sign, np.ones(20)]), d=np.array([0.0, 1.0]))
+
+
+@every_name
+def test_problems_outside_of_the_declared_capabilities_are_refused_with_a_remedy(name):
+    for reason, problem in unaccepted(SOLVERS[name].capabilities):
+        with pytest.raises(ValueError, match=r"use|scale") as refusal:
+            choose(name, max_time=1.0).solve(problem)
+        assert len(str(refusal.value)) > 40, reason
 
 
 def test_objects_are_not_changed():
