@@ -1,4 +1,4 @@
-"""BLAS has one thread inside, whoever enters and leaves, and afterwards what it had before."""
+"""`single_thread` limits BLAS to one thread and restores the previous number, also with concurrent threads."""
 
 import threading
 
@@ -20,41 +20,41 @@ def two_threads():
         if blas_threads() != {2}:
             pytest.skip("the number of BLAS threads cannot be set here")
     before = threadpool_limits(2, user_api="blas")
-    _let_go()
+    _release()
     yield
     before.restore_original_limits()
-    _let_go()
+    _release()
 
 
-def _let_go():
-    """What leaving a `with threadpool_limits` does, for limits that were set without one."""
+def _release():
+    """Release limits that were set without a `with` statement."""
     with threadpool_limits(None):
         pass
 
 
-def elsewhere(work):
-    found = []
-    thread = threading.Thread(target=lambda: found.append(work()))
+def in_other_thread(work):
+    results = []
+    thread = threading.Thread(target=lambda: results.append(work()))
     thread.start()
     thread.join()
-    return found[0]
+    return results[0]
 
 
-def inside():
+def threads_within():
     with single_thread():
         return blas_threads()
 
 
-def test_in_this_thread_and_then_in_others():
-    """A limit that one thread had set and not given up was the only one: fits in other threads had none."""
+def test_limit_in_this_thread_and_then_in_others():
+    """A limit in one thread must not prevent a limit in another."""
     for _ in range(2):
-        assert inside() == {1}
+        assert threads_within() == {1}
         assert blas_threads() == {2}
-        assert elsewhere(inside) == {1}
+        assert in_other_thread(threads_within) == {1}
         assert blas_threads() == {2}
 
 
-def test_the_last_who_leaves_takes_it_back():
+def test_limit_is_restored_by_the_last_thread():
     entered, leave, left, end = (threading.Event() for _ in range(4))
 
     def first():
@@ -62,7 +62,7 @@ def test_the_last_who_leaves_takes_it_back():
             entered.set()
             leave.wait(10)
         left.set()
-        end.wait(10)  # still alive while the other one leaves
+        end.wait(10)  # the thread exists while the other one leaves
 
     thread = threading.Thread(target=first)
     thread.start()
@@ -74,22 +74,22 @@ def test_the_last_who_leaves_takes_it_back():
     assert blas_threads() == {2}
     end.set()
     thread.join()
-    assert inside() == {1}
+    assert threads_within() == {1}
 
 
-def test_others_may_set_limits_afterwards():
-    inside()
+def test_other_limits_can_be_set_afterwards():
+    threads_within()
 
     def limited():
         with threadpool_limits(1, user_api="blas"):
             return blas_threads()
 
-    assert elsewhere(limited) == {1}
+    assert in_other_thread(limited) == {1}
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_machines_beside_each_other_have_the_same_bits_as_one_after_another():
-    """After a fit in this thread the interior point methods of others had two BLAS threads each."""
+def test_concurrent_fits_equal_sequential_ones():
+    """Interior-point solvers in other threads must use one BLAS thread as well."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 40)) * 10.0 ** rng.uniform(-3, 3, 40)
     y = np.argmax(X / np.abs(X).max(axis=0) @ rng.normal(size=(40, 3)), axis=1)

@@ -1,4 +1,4 @@
-"""Equality rows as groups, and the nearest point that satisfies them."""
+"""Groups of variables that share an equality row, and projection onto the feasible set."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ class TestGroups:
         ],
         ids=str,
     )
-    def test_a_group_is_where_the_signed_row_is_constant(self, A, expected):
+    def test_group_is_the_support_of_a_constant_signed_row(self, A, expected):
         group = groups_of(with_rows(A))
         assert group.dtype == np.int8
         np.testing.assert_array_equal(group, expected)
@@ -50,13 +50,13 @@ class TestGroups:
         ],
         ids=str,
     )
-    def test_other_rows_are_refused(self, A):
-        with pytest.raises(ValueError, match="constant on disjoint groups") as refusal:
+    def test_other_rows_are_rejected(self, A):
+        with pytest.raises(ValueError, match="constant on disjoint groups") as error:
             groups_of(with_rows(A))
-        assert "signed coordinates" in str(refusal.value)
+        assert "signed coordinates" in str(error.value)
 
     @pytest.mark.parametrize("name", FORMULATIONS)
-    def test_every_machine_has_groups(self, name):
+    def test_every_formulation_has_groups(self, name):
         problem = make_problem(name, 12)
         group = groups_of(problem)
         assert set(group) == set(range(len(problem.A))) or (len(problem.A) == 0 and set(group) == {-1})
@@ -64,8 +64,8 @@ class TestGroups:
 
 class TestNearestFeasible:
     @given(program=programs(), seed=seeds, exponent=st.integers(-3, 6))
-    def test_is_feasible(self, program, seed, exponent):
-        """From anywhere: inside the boxes to the bit, on the rows to rounding."""
+    def test_point_is_feasible(self, program, seed, exponent):
+        """Bounds hold exactly, equality rows up to rounding, for any start."""
         problem = program.problem()
         start = np.random.default_rng(seed).normal(size=program.size) * program.reach * 10.0**exponent
         for point in (nearest_feasible(problem), nearest_feasible(problem, start)):
@@ -75,13 +75,13 @@ class TestNearestFeasible:
             assert np.all(np.abs(program.A @ point - program.d) <= 1e-14 * program.size * size)
 
     @given(program=programs())
-    def test_is_where_one_was_if_that_was_feasible(self, program):
+    def test_feasible_start_is_unchanged(self, program):
         point = nearest_feasible(program.problem(), program.feasible)
         size = max(np.abs(program.feasible).max(), program.reach)
         np.testing.assert_allclose(point, program.feasible, atol=1e-13 * program.size * size)
 
     @given(program=programs(), seed=seeds)
-    def test_twice_is_once(self, program, seed):
+    def test_projection_is_idempotent(self, program, seed):
         problem = program.problem()
         start = np.random.default_rng(seed).normal(size=program.size) * program.reach
         once = nearest_feasible(problem, start)
@@ -89,51 +89,50 @@ class TestNearestFeasible:
         np.testing.assert_allclose(twice, once, atol=1e-13 * program.size * program.reach)
 
     @given(program=programs(bounded=True), seed=seeds)
-    def test_moves_no_more_than_it_must(self, program, seed):
-        """Clipping moves each variable as little as possible, and filling moves all in one direction: the sum of
-        the moves within a row is the defect of the row, no more."""
+    def test_total_change_is_minimal(self, program, seed):
+        """After clipping, all variables of a row change in one direction, and the changes sum to its residual."""
         problem = program.problem()
         start = np.random.default_rng(seed).normal(size=program.size) * program.reach
         clipped = np.clip(start, program.lower, program.upper)
         point = nearest_feasible(problem, start)
         for row, target in zip(program.A, program.d, strict=True):
-            moved = np.abs(row) @ np.abs(point - clipped)
-            defect = abs(target - row @ clipped)
-            assert moved == pytest.approx(defect, abs=1e-12 * program.size * program.reach)
-        untouched = ~np.any(program.A != 0, axis=0)
-        np.testing.assert_array_equal(point[untouched], clipped[untouched])
+            change = np.abs(row) @ np.abs(point - clipped)
+            residual = abs(target - row @ clipped)
+            assert change == pytest.approx(residual, abs=1e-12 * program.size * program.reach)
+        unconstrained = ~np.any(program.A != 0, axis=0)
+        np.testing.assert_array_equal(point[unconstrained], clipped[unconstrained])
 
-    def test_leaves_the_start_alone(self):
+    def test_start_is_not_modified(self):
         start = np.full(3, 7.0)
         nearest_feasible(dense(np.eye(3), np.zeros(3), np.ones(3), 1.0), start)
         np.testing.assert_array_equal(start, 7.0)
 
-    def test_without_a_start_is_near_the_origin(self):
+    def test_default_start_is_the_origin(self):
         np.testing.assert_array_equal(
             nearest_feasible(dense(np.eye(3), np.zeros(3), np.ones(3), 1.5)), [1, 0.5, 0]
         )
         np.testing.assert_array_equal(nearest_feasible(dense(np.eye(2), np.zeros(2), lower=-1.0)), [0, 0])
 
-    def test_infinite_boxes_have_room_for_all(self):
+    def test_infinite_bounds(self):
         problem = dense(np.eye(3), np.zeros(3), np.ones(3), 50.0, upper=np.array([1.0, np.inf, np.inf]))
         np.testing.assert_array_equal(nearest_feasible(problem), [1, 49, 0])
         problem = dense(np.eye(2), np.zeros(2), [1.0, -1.0], 5.0, -np.inf, np.inf)
         np.testing.assert_array_equal(nearest_feasible(problem), [5, 0])
 
-    def test_full_variables_are_at_their_bounds_to_the_bit(self):
-        """start + (end − start) is not always the end."""
+    def test_variables_at_bounds_are_exact(self):
+        """start + (end − start) may differ from end by rounding."""
         rng = np.random.default_rng(0)
-        odd = 0
+        inexact = 0
         for start, upper in rng.random((200, 2)) * [-10.0, 1.0]:
             problem = dense(
                 np.eye(2), np.zeros(2), np.ones(2), upper + 0.25, np.array([-10.0, 0.0]), np.array([upper, 1.0])
             )
             assert nearest_feasible(problem, np.array([start, 0.0]))[0] == upper
-            odd += start + (upper - start) != upper
-        assert odd > 10, "the test tests nothing"
+            inexact += start + (upper - start) != upper
+        assert inexact > 10, "rounding has no effect"
 
-    def test_a_long_way_leaves_no_rounding_behind(self):
-        """From 10⁹ down to 0.1 the last digits of the way are gone; a second look finds them."""
+    def test_large_change_is_corrected_for_rounding(self):
+        """A change from 10⁹ to 0.1 loses digits, which a second pass corrects."""
         problem = dense(np.eye(1), np.zeros(1), [1.0], -0.1, -np.inf, np.inf)
         for start in (1.23456789e9, -7.7e5, 31.4):
             assert nearest_feasible(problem, np.array([start]))[0] == pytest.approx(-0.1, rel=1e-15)
@@ -141,8 +140,8 @@ class TestNearestFeasible:
     @given(
         ends=st.tuples(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3)), share=st.floats(0, 1), where=st.floats(0, 1)
     )
-    def test_no_rounding_leads_out_of_the_box(self, ends, share, where):
-        """start + (end − start) may round to beyond the end."""
+    def test_rounding_does_not_violate_bounds(self, ends, share, where):
+        """start + (end − start) may be rounded beyond the bound."""
         low, high = min(ends), max(ends)
         start = np.clip(low + where * (high - low), low, high)
         target = np.clip(low + share * (high - low), low, high)
@@ -151,17 +150,17 @@ class TestNearestFeasible:
         assert low <= point <= high
 
     @pytest.mark.parametrize("target", [3.5, -0.5])
-    def test_says_what_the_boxes_allow(self, target):
-        with pytest.raises(ValueError, match=r"no feasible point.*reach") as refusal:
+    def test_error_states_the_feasible_range(self, target):
+        with pytest.raises(ValueError, match=r"no feasible point.*reach") as error:
             nearest_feasible(dense(np.eye(3), np.zeros(3), np.ones(3), target))
-        assert f"{target:g}" in str(refusal.value)
-        assert ("3" if target > 0 else "0") in str(refusal.value).split("at most")[1]
+        assert f"{target:g}" in str(error.value)
+        assert ("3" if target > 0 else "0") in str(error.value).split("at most")[1]
 
-    def test_an_empty_row_that_asks_for_something(self):
+    def test_empty_row_with_a_nonzero_right_side_is_rejected(self):
         with pytest.raises(ValueError, match="no feasible point"):
             nearest_feasible(dense(np.eye(2), np.zeros(2), np.zeros(2), 1.0))
 
     @pytest.mark.parametrize("start", [np.zeros(2), np.zeros((3, 1)), np.array([0, np.nan, 0]), np.full(3, np.inf)])
-    def test_no_start_at_all(self, start):
+    def test_invalid_start_is_rejected(self, start):
         with pytest.raises(ValueError, match="3 finite values"):
             nearest_feasible(dense(np.eye(3), np.zeros(3)), start)

@@ -1,4 +1,4 @@
-"""Every loss of Table 2, against an independent convex solver; quadratic ones by every solver of boxes."""
+"""All losses of Table 2 agree with an independent conic solver; quadratic ones with all box solvers."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ QUADRATIC = [loss for loss in MARGIN + RESIDUAL if loss.quadratic_conjugate is n
 def data(n=24, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
-    X[3] = X[2]  # a duplicate: the kernel matrix is singular
+    X[3] = X[2]  # a duplicate makes the kernel matrix singular
     signal = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1]
     y = signal + 0.4 * rng.normal(size=n)
     return X, y, rng.uniform(0.5, 2.0, n)
 
 
-def machine(loss, C=1.0, n=24, seed=0):
+def make(loss, C=1.0, n=24, seed=0):
     X, y, weight = data(n, seed)
     kernel = RBF(0.4)
     target = np.where(y > 0, 1.0, -1.0) if loss.form == "margin" else y
     return ConvexLoss(target, C * weight, loss), open_access(kernel, X), DirectAccess(kernel, X)
 
 
-#: The losses as the tutorial's Table 1 has them, with nothing taken from the library: (where the loss begins, the
-#: curvature of its parabola, zero if there is none, and the slope of its line, infinite if there is none).
+#: Losses as in Table 1 of the tutorial, independent of the library: (start of the loss, curvature of its quadratic part
+#: or 0, slope of its linear part or infinity).
 SHAPES = {
     "Hinge": lambda _: (1.0, 0.0, 1.0),
     "SquaredHinge": lambda _: (1.0, 2.0, np.inf),
@@ -55,7 +55,7 @@ SHAPES = {
     "Huber": lambda loss: (0.0, 1.0 / loss.sigma, 1.0),
 }
 
-#: The same for powers: (p, σ, slope of the line).
+#: The same for powers: (p, σ, slope of the linear part).
 POWERS = {
     "PolynomialLoss": lambda loss: (loss.p, 1.0, np.inf),
     "PiecewisePolynomial": lambda loss: (loss.p, loss.sigma, 1.0),
@@ -63,7 +63,7 @@ POWERS = {
 
 
 def primal_by_clarabel(formulation, K):
-    """min ½βᵀKβ + Σ C φ(z), written with cones from the definition of each loss."""
+    """min ½βᵀKβ + Σ C φ(z) as a conic program, from the definition of each loss."""
     y, cost, loss = formulation.y, formulation.cost, formulation.loss
     n = len(y)
     values, vectors = np.linalg.eigh(K)
@@ -72,10 +72,10 @@ def primal_by_clarabel(formulation, K):
     sign = np.diag(y) if loss.form == "margin" else -np.eye(n)
     head = np.hstack([-sign @ L, -(sign @ np.ones((n, 1))), np.eye(n)])
     equal = np.zeros(n) if loss.form == "margin" else y
-    extra, rows, right, cones, price, bend = _epigraph(loss, n, cost)
+    extra, rows, right, cones, linear_cost, curvature_cost = _epigraph(loss, n, cost)
     width = 2 * n + 1 + extra
-    P = sparse.diags(np.concatenate([np.ones(n), np.zeros(n + 1), bend])).tocsc()
-    q = np.concatenate([np.zeros(2 * n + 1), price])
+    P = sparse.diags(np.concatenate([np.ones(n), np.zeros(n + 1), curvature_cost])).tocsc()
+    q = np.concatenate([np.zeros(2 * n + 1), linear_cost])
     A = np.vstack([np.hstack([head, np.zeros((n, extra))]), rows])
     b = np.concatenate([equal, right])
     settings = clarabel.DefaultSettings()
@@ -83,13 +83,13 @@ def primal_by_clarabel(formulation, K):
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
     assert A.shape[1] == width
     cones = [clarabel.ZeroConeT(n), *cones]
-    answer = clarabel.DefaultSolver(P, q, sparse.csc_matrix(A), b, cones, settings).solve()
-    return answer.obj_val
+    result = clarabel.DefaultSolver(P, q, sparse.csc_matrix(A), b, cones, settings).solve()
+    return result.obj_val
 
 
 def _epigraph(loss, n, cost):
     """(variables, rows, right-hand sides, cones, linear cost, curvature) of Σ C φ(z); z are columns n + 1 … 2n + 1."""
-    eye, none = np.eye(n), np.zeros((n, n))
+    eye, empty = np.eye(n), np.zeros((n, n))
     before = np.zeros((n, n + 1))
     nonneg = clarabel.NonnegativeConeT
     name = type(loss).__name__
@@ -112,20 +112,20 @@ def _epigraph(loss, n, cost):
         if name == "Logistic":
             total = np.hstack([np.zeros((n, 3 * n + 1)), eye, eye])
             rows, right, cones = [*rows, *total], [*right, *np.ones(n)], [*cones, nonneg(n)]
-            price = np.concatenate([cost, np.zeros(2 * n)])
+            linear_cost = np.concatenate([cost, np.zeros(2 * n)])
         else:
-            price = cost
-        return extra, np.array(rows), np.array(right), cones, price, np.zeros(extra)
+            linear_cost = cost
+        return extra, np.array(rows), np.array(right), cones, linear_cost, np.zeros(extra)
     if loss.form == "margin":
         rho, curvature, height = SHAPES[name](loss)
-        # missing = curved + linear ≥ ρ − z, curved ≥ 0, linear ≥ 0, curved ≤ slope / curvature by its price
+        # slack = quadratic + linear part ≥ ρ − z, both ≥ 0
         lin = np.hstack([before, -eye, -eye, -eye])
-        rows = np.vstack([lin, np.hstack([before, none, -eye, none]), np.hstack([before, none, none, -eye])])
+        rows = np.vstack([lin, np.hstack([before, empty, -eye, empty]), np.hstack([before, empty, empty, -eye])])
         bounded = np.isfinite(height)
         slope = height if bounded else 1e6
-        price = np.concatenate([np.zeros(n) if curvature else 1e6 * np.ones(n), slope * cost])
-        bend = np.concatenate([curvature * cost, np.zeros(n)])
-        return 2 * n, rows, np.r_[-rho * np.ones(n), np.zeros(2 * n)], [nonneg(3 * n)], price, bend
+        linear_cost = np.concatenate([np.zeros(n) if curvature else 1e6 * np.ones(n), slope * cost])
+        curvature_cost = np.concatenate([curvature * cost, np.zeros(n)])
+        return 2 * n, rows, np.r_[-rho * np.ones(n), np.zeros(2 * n)], [nonneg(3 * n)], linear_cost, curvature_cost
     if name in ("PolynomialLoss", "PiecewisePolynomial"):
         p, sigma, height = POWERS[name](loss)
         # |z| ≤ u + v; u^p ≤ t, v ≥ 0: (t, 1, u) in the power cone with exponent 1/p
@@ -142,20 +142,20 @@ def _epigraph(loss, n, cost):
             ones += [0.0, 1.0, 0.0]
             cones.append(clarabel.PowerConeT(1.0 / p))
         slope = height if np.isfinite(height) else 1e5
-        price = np.concatenate([np.zeros(n), slope * cost, cost * sigma ** (1 - p) / p])
-        return extra, np.vstack([*rows, np.array(power)]), np.r_[right[0], ones], cones, price, np.zeros(extra)
+        linear_cost = np.concatenate([np.zeros(n), slope * cost, cost * sigma ** (1 - p) / p])
+        return extra, np.vstack([*rows, np.array(power)]), np.r_[right[0], ones], cones, linear_cost, np.zeros(extra)
     epsilon, curvature, height = SHAPES[name](loss)
     rows = [np.hstack([before, s * eye, -eye, -eye]) for s in (1.0, -1.0)]
-    rows += [np.hstack([before, none, -eye, none]), np.hstack([before, none, none, -eye])]
+    rows += [np.hstack([before, empty, -eye, empty]), np.hstack([before, empty, empty, -eye])]
     slope = height if np.isfinite(height) else 1e6
-    price = np.concatenate([np.zeros(n) if curvature else 1e6 * np.ones(n), slope * cost])
-    bend = np.concatenate([curvature * cost, np.zeros(n)])
+    linear_cost = np.concatenate([np.zeros(n) if curvature else 1e6 * np.ones(n), slope * cost])
+    curvature_cost = np.concatenate([curvature * cost, np.zeros(n)])
     right = np.r_[epsilon * np.ones(2 * n), np.zeros(2 * n)]
-    return 2 * n, np.vstack(rows), right, [nonneg(4 * n)], price, bend
+    return 2 * n, np.vstack(rows), right, [nonneg(4 * n)], linear_cost, curvature_cost
 
 
-def test_no_loss_is_left_out():
-    """Every loss that a name stands for, and every row of the tutorial's Table 2, is compared below."""
+def test_all_losses_are_compared():
+    """All named losses and all rows of Table 2 of the tutorial are compared below."""
     compared = {type(loss) for loss in MARGIN + RESIDUAL}
     assert compared >= set(losses.MARGIN_LOSSES.values()) | set(losses.RESIDUAL_LOSSES.values())
     rows = {"EpsilonInsensitive", "Laplace", "Gaussian", "Huber", "PolynomialLoss", "PiecewisePolynomial"}
@@ -164,23 +164,23 @@ def test_no_loss_is_left_out():
 
 @pytest.mark.parametrize(("C", "seed"), [(0.05, 7), (2.0, 0), (30.0, 8)])
 @pytest.mark.parametrize("loss", MARGIN + RESIDUAL, ids=repr)
-def test_every_row_of_table_2_agrees_with_an_independent_solver(loss, C, seed):
-    formulation, access, direct = machine(loss, C=C, seed=seed)
-    found = InteriorPoint().solve(formulation.build(access))
-    assert found.status is Status.SOLVED
-    point = formulation.dual_point(formulation.recover(*found.point))
+def test_losses_agree_with_an_independent_solver(loss, C, seed):
+    formulation, access, direct = make(loss, C=C, seed=seed)
+    solution = InteriorPoint().solve(formulation.build(access))
+    assert solution.status is Status.SOLVED
+    point = formulation.dual_point(formulation.recover(*solution.point))
     certificate = certify(formulation.certified_problem(direct), *point)
-    everyone = np.arange(access.n)
-    reference = primal_by_clarabel(formulation, direct.block(everyone, everyone))
+    rows = np.arange(access.n)
+    reference = primal_by_clarabel(formulation, direct.block(rows, rows))
     assert certificate.relative_gap < 1e-10
     assert certificate.primal == pytest.approx(reference, rel=1e-7)
 
 
 @pytest.mark.parametrize("loss", MARGIN + RESIDUAL, ids=repr)
-def test_the_certified_primal_is_the_objective_written_down(loss):
-    formulation, access, direct = machine(loss, C=0.7, seed=3)
-    found = InteriorPoint(max_iter=4).solve(formulation.build(access))  # not at the optimum
-    expansion = formulation.recover(*found.point)
+def test_certified_primal_value_is_the_objective(loss):
+    formulation, access, direct = make(loss, C=0.7, seed=3)
+    solution = InteriorPoint(max_iter=4).solve(formulation.build(access))  # not at the optimum
+    expansion = formulation.recover(*solution.point)
     certificate = certify(formulation.certified_problem(direct), *formulation.dual_point(expansion), convex=True)
     f = direct.matvec(expansion.coefficients)
     f = f + certificate.mu[0]
@@ -192,52 +192,52 @@ def test_the_certified_primal_is_the_objective_written_down(loss):
 
 @pytest.mark.parametrize("C", [1e-2, 1.0, 1e4])
 @pytest.mark.parametrize("loss", MARGIN + RESIDUAL, ids=repr)
-def test_ten_digits_in_thirty_iterations(loss, C):
-    formulation, access, direct = machine(loss, C, n=60, seed=1)
-    found = InteriorPoint().solve(formulation.build(access))
-    assert found.status is Status.SOLVED
-    assert found.iterations <= 30
-    point = formulation.dual_point(formulation.recover(*found.point))
+def test_ten_digits_within_thirty_iterations(loss, C):
+    formulation, access, direct = make(loss, C, n=60, seed=1)
+    solution = InteriorPoint().solve(formulation.build(access))
+    assert solution.status is Status.SOLVED
+    assert solution.iterations <= 30
+    point = formulation.dual_point(formulation.recover(*solution.point))
     certificate = certify(formulation.certified_problem(direct), *point)
-    limit = 1e-8 if isinstance(loss, losses.Exponential) and C == 1e4 else 1e-10  # slopes as large as costs
+    limit = 1e-8 if isinstance(loss, losses.Exponential) and C == 1e4 else 1e-10  # slopes have the size of the costs
     assert certificate.relative_gap < limit
 
 
 @pytest.mark.parametrize("solver", [SMO, WorkingSet, Chunking, Auto], ids=lambda cls: cls.__name__)
 @pytest.mark.parametrize("loss", QUADRATIC, ids=repr)
-def test_boxes_and_interior_point_agree(loss, solver):
-    formulation, access, direct = machine(loss, C=3.0, n=50, seed=2)
+def test_box_solvers_agree_with_interior_point(loss, solver):
+    formulation, access, direct = make(loss, C=3.0, n=50, seed=2)
     problem = formulation.build(access)
     exact = certify(problem, *InteriorPoint().solve(problem).point)
-    found = solver(tol=1e-8).solve(problem)
-    certificate = certify(problem, found.alpha, found.mu, found.gradient)
-    assert found.status is Status.SOLVED
+    solution = solver(tol=1e-8).solve(problem)
+    certificate = certify(problem, solution.alpha, solution.mu, solution.gradient)
+    assert solution.status is Status.SOLVED
     assert certificate.kkt_violation <= 1e-8
     assert certificate.primal == pytest.approx(exact.primal, rel=1e-9)
-    point = formulation.dual_point(formulation.recover(*found.point))
+    point = formulation.dual_point(formulation.recover(*solution.point))
     recomputed = certify(formulation.certified_problem(direct), *point)
     assert recomputed.relative_gap < 1e-9
 
 
-def test_several_problems_share_a_matrix_with_its_diagonal():
+def test_batch_shares_a_matrix_with_a_diagonal_term():
     X, _, weight = data(60, 4)
     access = open_access(RBF(0.4), X)
     label = np.arange(60) % 3
     parts = [np.flatnonzero(label != k) for k in range(3)]
     sign = [np.where(label[rows] == (k + 1) % 3, 1.0, -1.0) for k, rows in enumerate(parts)]
-    machines = [
+    problems = [
         ConvexLoss(s, weight[rows], losses.SquaredHinge()).build(access.subset(rows))
         for s, rows in zip(sign, parts, strict=True)
     ]
-    together = WorkingSet(tol=1e-8, polish=False).solve_batch(machines)
-    for problem, found in zip(machines, together, strict=True):
-        alone = WorkingSet(tol=1e-8, polish=False).solve(problem)
-        np.testing.assert_allclose(found.alpha, alone.alpha, atol=1e-6)
-        assert certify(problem, *found.point).kkt_violation <= 1.1e-8
+    batch = WorkingSet(tol=1e-8, polish=False).solve_batch(problems)
+    for problem, solution in zip(problems, batch, strict=True):
+        separate = WorkingSet(tol=1e-8, polish=False).solve(problem)
+        np.testing.assert_allclose(solution.alpha, separate.alpha, atol=1e-6)
+        assert certify(problem, *solution.point).kkt_violation <= 1.1e-8
 
 
-def test_a_general_term_is_refused_by_solvers_of_boxes():
-    formulation, access, _ = machine(losses.Logistic())
+def test_box_solvers_reject_general_losses():
+    formulation, access, _ = make(losses.Logistic())
     problem = formulation.build(access)
     for solver in (SMO(), WorkingSet(), Chunking()):
         with pytest.raises(ValueError, match="use solver='interior_point'"):
@@ -245,8 +245,8 @@ def test_a_general_term_is_refused_by_solvers_of_boxes():
     assert choose("auto", tol=1e-3).solve(problem).status is Status.SOLVED
 
 
-def test_losses_with_several_lines():
-    """0 below 0, slope 1 up to 1, slope 2 beyond: three pieces, by a linear-quadratic solver of SciPy's."""
+def test_loss_with_several_linear_pieces():
+    """0 below 0, slope 1 up to 1, slope 2 beyond: compared with a direct minimization by SciPy."""
 
     class Steps:
         kinks = (1.0,)
@@ -264,8 +264,8 @@ def test_losses_with_several_lines():
     loss = losses.as_loss(Steps(), "residual")
     formulation = ConvexLoss(y, weight, loss)
     access = open_access(RBF(0.4), X)
-    found = InteriorPoint().solve(formulation.build(access))
-    certificate = certify(formulation.build(access), *found.point)
+    solution = InteriorPoint().solve(formulation.build(access))
+    certificate = certify(formulation.build(access), *solution.point)
     assert certificate.relative_gap < 1e-8
     K = access.block(np.arange(15), np.arange(15))
 
@@ -273,13 +273,13 @@ def test_losses_with_several_lines():
         r = y - K @ v[:15] - v[15]
         return 0.5 * v[:15] @ K @ v[:15] + weight @ loss.value(r)
 
-    start = np.r_[formulation.recover(*found.point).coefficients, found.mu[0]]
+    start = np.r_[formulation.recover(*solution.point).coefficients, solution.mu[0]]
     better = optimize.minimize(objective, start, method="Powell", options={"maxiter": 20})
     assert certificate.primal == pytest.approx(objective(start), rel=1e-7)
     assert better.fun >= certificate.primal * (1 - 1e-7)
 
 
-def test_the_term_speaks_of_one_variable_at_a_time():
+def test_gap_of_a_diagonal_term_is_separable():
     rng = np.random.default_rng(0)
     d = np.r_[rng.uniform(0.1, 2, 6), 0.0, 0.0]
     term, lower, upper = Diagonal(d), np.zeros(8), np.r_[np.full(4, np.inf), np.full(4, 1.5)]

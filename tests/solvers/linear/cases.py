@@ -1,4 +1,4 @@
-"""Linear machines of all kinds, small enough for another solver."""
+"""Linear problems of all losses and intercepts, small enough for an independent solver."""
 
 import numpy as np
 from scipy import sparse
@@ -10,7 +10,7 @@ LOSSES = ("hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_inse
 BIASES = (Bias.NONE, Bias.PENALISED, Bias.FREE)
 
 
-def machine(loss, bias, C=1.0, n=60, d=5, seed=0, tube=0.1, kind="dense"):
+def make_problem(loss, bias, C=1.0, n=60, d=5, seed=0, tube=0.1, kind="dense"):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) + rng.normal(size=d)
     weight = rng.uniform(0.3, 2.0, n)
@@ -32,6 +32,6 @@ def machine(loss, bias, C=1.0, n=60, d=5, seed=0, tube=0.1, kind="dense"):
     return linear_classification(X, y, C * weight, loss, bias, 0.7)
 
 
-def every_machine():
-    """(loss, bias) of every kind of machine."""
+def every_problem():
+    """All combinations (loss, bias)."""
     return [(loss, bias) for loss in LOSSES for bias in BIASES if loss != "one_class" or bias is Bias.FREE]

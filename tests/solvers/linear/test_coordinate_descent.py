@@ -1,4 +1,4 @@
-"""Coordinate descent and Newton's method: the right value, proven; the same bits; the limits kept."""
+"""CoordinateDescent: agreement with an independent solver, certificates, reproducibility, limits."""
 
 import itertools
 import time
@@ -12,20 +12,21 @@ from hypothesis import strategies as st
 import hinge
 from hinge import Status, _core
 from hinge.control import RunControl
+from hinge.formulations import CSVC, SVR, linear_classification, linear_one_class, linear_regression
 from hinge.kernels import RBF, Linear, open_access
 from hinge.problems import Bias, LinearProblem, certify, certify_linear, linear_form
 from hinge.solvers import SMO, CoordinateDescent
 from reference.linear import optimum, primal_value
-from solvers.linear.cases import every_machine, machine
+from solvers.linear.cases import every_problem, make_problem
 
 KINDS = ("dense", "duplicates", "sparse", "wide", "unscaled")
-machines = pytest.mark.parametrize(("loss", "bias"), every_machine(), ids=lambda value: getattr(value, "name", value))
+all_problems = pytest.mark.parametrize(("loss", "bias"), every_problem(), ids=str)
 
 
-@machines
+@all_problems
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_certificate_agrees_with_an_independent_solver(loss, bias, kind):
-    problem = machine(loss, bias, kind=kind)
+def test_certificate_agrees_with_an_independent_solver(loss, bias, kind):
+    problem = make_problem(loss, bias, kind=kind)
     value = optimum(problem)
     solution = CoordinateDescent(tol=1e-9).solve_linear(problem)
     assert solution.status is Status.SOLVED
@@ -35,60 +36,60 @@ def test_the_certificate_agrees_with_an_independent_solver(loss, bias, kind):
     assert abs(solution.dual - value) <= 1e-8 * scale
 
 
-@machines
+@all_problems
 @pytest.mark.parametrize("method", ["descent", "newton"])
-def test_each_method_alone_gets_there(loss, bias, method):
-    problem = machine(loss, bias, C=0.3)
+def test_each_method_reaches_the_optimum(loss, bias, method):
+    problem = make_problem(loss, bias, C=0.3)
     tol = 1e-5 if method == "descent" else 1e-9
     solution = CoordinateDescent(tol=tol, method=method, max_time=20).solve_linear(problem)
     assert solution.status is Status.SOLVED
     value = optimum(problem)
     assert solution.dual - 1e-9 * abs(value) <= value <= solution.primal + 1e-9 * abs(value)
-    found = certify_linear(problem, solution.weights, solution.offset, solution.beta)
-    assert found.relative_gap <= 1.01 * tol
+    certificate = certify_linear(problem, solution.weights, solution.offset, solution.beta)
+    assert certificate.relative_gap <= 1.01 * tol
 
 
-@machines
-def test_the_certificate_is_recomputed_from_the_data(loss, bias):
-    problem = machine(loss, bias, n=3000, d=20)
+@all_problems
+def test_certificate_agrees_with_the_data(loss, bias):
+    problem = make_problem(loss, bias, n=3000, d=20)
     solution = CoordinateDescent(tol=1e-6).solve_linear(problem)
-    found = certify_linear(problem, solution.weights, solution.offset, solution.beta)
-    assert found.primal == pytest.approx(solution.primal, rel=1e-12)
-    assert found.gap == pytest.approx(solution.gap, rel=1e-6, abs=1e-13 * abs(solution.primal))
-    assert found.relative_gap <= 1e-6
-    assert found.infeasibility <= 1e-10 * np.abs(solution.beta).sum()
-    assert found.primal == pytest.approx(primal_value(problem, solution.weights, solution.offset), rel=1e-12)
+    certificate = certify_linear(problem, solution.weights, solution.offset, solution.beta)
+    assert certificate.primal == pytest.approx(solution.primal, rel=1e-12)
+    assert certificate.gap == pytest.approx(solution.gap, rel=1e-6, abs=1e-13 * abs(solution.primal))
+    assert certificate.relative_gap <= 1e-6
+    assert certificate.infeasibility <= 1e-10 * np.abs(solution.beta).sum()
+    assert certificate.primal == pytest.approx(primal_value(problem, solution.weights, solution.offset), rel=1e-12)
 
 
-@machines
+@all_problems
 @given(seed=st.integers(0, 1000), size=st.floats(0.0, 3.0))
 @settings(max_examples=15)
-def test_any_point_gives_true_bounds(loss, bias, seed, size):
-    """For any w, b and any feasible β the primal value is above the optimum, and primal − gap below."""
-    problem = machine(loss, bias, n=25, d=3)
+def test_bounds_are_valid_at_any_point(loss, bias, seed, size):
+    """For any w, b and feasible β, the optimum is between primal − gap and the primal value."""
+    problem = make_problem(loss, bias, n=25, d=3)
     rng = np.random.default_rng(seed)
     w, b = size * rng.normal(size=3), float(rng.normal()) if bias is not Bias.NONE else 0.0
     high = np.where(np.isfinite(problem.upper), problem.upper, size + 0.1)
     low = np.where(np.isfinite(problem.lower), problem.lower, -size - 0.1)
     beta = low + rng.random(25) * (high - low)
-    if bias is Bias.FREE:  # a point of the segment between two boxes' corners that adds up
+    if bias is Bias.FREE:  # scaled such that the equality constraint holds
         if loss == "one_class":
             beta = problem.upper * problem.total / problem.upper.sum()
         else:
             up, down = np.maximum(beta, 0), np.minimum(beta, 0)
             beta = up * min(1.0, -down.sum() / up.sum()) + down * min(1.0, up.sum() / -down.sum())
-    found = certify_linear(problem, w, b, beta)
+    certificate = certify_linear(problem, w, b, beta)
     value = optimum(problem)
-    slack = 1e-9 * (1 + abs(found.primal))
-    assert found.infeasibility <= 1e-9
-    assert found.dual - slack <= value <= found.primal + slack
-    assert found.primal == pytest.approx(primal_value(problem, w, b), rel=1e-10, abs=1e-12)
+    slack = 1e-9 * (1 + abs(certificate.primal))
+    assert certificate.infeasibility <= 1e-9
+    assert certificate.dual - slack <= value <= certificate.primal + slack
+    assert certificate.primal == pytest.approx(primal_value(problem, w, b), rel=1e-10, abs=1e-12)
 
 
 @pytest.mark.parametrize("C", [1e-4, 1e4])
-@machines
+@all_problems
 def test_small_and_large_costs(loss, bias, C):
-    problem = machine(loss, bias, C=C, n=40)
+    problem = make_problem(loss, bias, C=C, n=40)
     solution = CoordinateDescent(tol=1e-8, max_time=20).solve_linear(problem)
     assert solution.status is Status.SOLVED
     value = optimum(problem)
@@ -97,18 +98,18 @@ def test_small_and_large_costs(loss, bias, C):
     assert solution.primal == pytest.approx(value, rel=1e-6)
 
 
-@pytest.mark.parametrize(("loss", "bias"), [(loss, bias) for loss, bias in every_machine() if loss != "one_class"])
+@pytest.mark.parametrize(("loss", "bias"), [(loss, bias) for loss, bias in every_problem() if loss != "one_class"])
 @pytest.mark.parametrize("C", [0.2, 1.0])
 @pytest.mark.parametrize("kind", ["dense", "sparse", "duplicates"])
 def test_few_features_need_no_epochs(loss, bias, C, kind):
-    """Fewer samples, then the samples near a kink: proven by the data, and where descent alone ends up."""
-    problem = machine(loss, bias, C=C, n=6000, d=6, kind=kind)
+    """A subsample, then the samples close to a kink, are enough; the value agrees with that of descent."""
+    problem = make_problem(loss, bias, C=C, n=6000, d=6, kind=kind)
     solution = CoordinateDescent(tol=1e-7).solve_linear(problem)
     assert solution.status is Status.SOLVED
     assert solution.counters["epochs"] == 0
-    found = certify_linear(problem, solution.weights, solution.offset, solution.beta)
-    assert found.relative_gap <= 1.01e-7
-    assert found.infeasibility <= 1e-10 * np.abs(solution.beta).sum()
+    certificate = certify_linear(problem, solution.weights, solution.offset, solution.beta)
+    assert certificate.relative_gap <= 1.01e-7
+    assert certificate.infeasibility <= 1e-10 * np.abs(solution.beta).sum()
     other = CoordinateDescent(tol=1e-3, method="descent").solve_linear(problem)
     assert other.dual <= solution.primal
     assert solution.dual <= other.primal
@@ -117,9 +118,9 @@ def test_few_features_need_no_epochs(loss, bias, C, kind):
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "epsilon_insensitive"])
 @pytest.mark.parametrize("bias", [Bias.NONE, Bias.FREE])
 @pytest.mark.parametrize("n", [20_000, 40_000])
-def test_lanes_are_the_same_on_any_number_of_threads(loss, bias, n):
-    """Short epochs have one lane, and looks that tell early who rests; longer ones have two lanes."""
-    problem = machine(loss, bias, C=0.01, n=n, d=3)
+def test_lanes_do_not_depend_on_threads(loss, bias, n):
+    """Epochs over few samples have one lane, others have two."""
+    problem = make_problem(loss, bias, C=0.01, n=n, d=3)
     runs = [
         CoordinateDescent(tol=1e-4, method="descent", threads=threads).solve_linear(problem) for threads in (1, 2, 3)
     ]
@@ -130,57 +131,58 @@ def test_lanes_are_the_same_on_any_number_of_threads(loss, bias, n):
     assert certify_linear(problem, runs[0].weights, runs[0].offset, runs[0].beta).relative_gap <= 1.01e-4
 
 
-def test_lanes_leave_room_for_each_other_whatever_the_seed():
-    """All samples push one direction the same way: lanes that do not expect it overshoot and need three or four epochs.
-    The answer is a mean of w; it is not Xᵀβ, and its certificate holds all the same."""
+def test_concurrent_lanes_converge_for_every_seed():
+    """All samples change w in the same direction, which concurrent lanes must take into account.
+
+    The result is a mean of w, which differs from Xᵀβ. Its certificate is valid.
+    """
     rng = np.random.default_rng(0)
     X = 1.0 + rng.random((60_000, 10))
     y = np.where((X - 1.5) @ rng.normal(size=10) + 0.5 * rng.normal(size=len(X)) > 0, 1.0, -1.0)
-    problem = hinge_machine(X, y, 0.003)
+    problem = hinge_problem(X, y, 0.003)
     for seed in range(8):
         run = CoordinateDescent(tol=2e-2, method="descent", seed=seed).solve_linear(problem)
         assert run.status is Status.SOLVED
         assert run.counters["epochs"] == 2
-        found = certify_linear(problem, run.weights, run.offset, run.beta)
-        assert found.relative_gap <= 2e-2
-        assert found.gap == pytest.approx(run.gap, rel=1e-6)
+        certificate = certify_linear(problem, run.weights, run.offset, run.beta)
+        assert certificate.relative_gap <= 2e-2
+        assert certificate.gap == pytest.approx(run.gap, rel=1e-6)
         assert np.linalg.norm(run.weights - X.T @ run.beta) > 1e-6 * np.linalg.norm(run.weights)
         exact = CoordinateDescent(tol=2e-2, method="descent", seed=seed).solve_linear(problem, expansion=True)
         np.testing.assert_allclose(exact.weights, X.T @ exact.beta, rtol=1e-9)
 
 
-def test_no_seed_is_unlucky_where_classes_and_columns_are_uneven():
-    """Rounds on bands begin at the optimum of the losses rounded off; from a point short of it some seeds needed three
-    times as many steps as others, and epochs after them."""
+def test_number_of_steps_does_not_depend_on_the_seed():
+    """Unbalanced classes and features of different frequencies."""
     rng = np.random.default_rng(0)
     n, d = 20_000, 200
     frequency = np.minimum(0.5, 0.5 * (np.arange(1, d + 1) / 3.0) ** -1.5)
     X = sp.csr_matrix((rng.random((n, d)) < frequency).astype(np.float32))
     score = X @ (rng.normal(size=d) * np.sqrt(np.arange(d)) / 5) + 0.1 * rng.normal(size=n)
-    problem = hinge_machine(X, np.where(score > np.quantile(score, 0.97), 1.0, -1.0), 100.0)
+    problem = hinge_problem(X, np.where(score > np.quantile(score, 0.97), 1.0, -1.0), 100.0)
     runs = [CoordinateDescent(tol=1e-4, seed=seed).solve_linear(problem) for seed in range(6)]
     steps = [run.iterations for run in runs]
     assert all(run.status is Status.SOLVED and run.counters["epochs"] == 0 for run in runs)
     assert max(steps) <= 1.5 * np.median(steps)
 
 
-def hinge_machine(X, y, C):
-    reach = C * y
-    return LinearProblem(X, y, np.minimum(reach, 0), np.maximum(reach, 0), np.zeros(len(y)), bias=Bias.NONE)
+def hinge_problem(X, y, C):
+    bound = C * y
+    return LinearProblem(X, y, np.minimum(bound, 0), np.maximum(bound, 0), np.zeros(len(y)), bias=Bias.NONE)
 
 
 @pytest.mark.parametrize("bias", [Bias.NONE, Bias.FREE])
-def test_lanes_that_are_cut_off_leave_a_true_certificate(bias):
-    problem = machine("hinge", bias, C=1.0, n=60_000, d=30)
+def test_gap_of_stopped_lanes_is_certified(bias):
+    problem = make_problem("hinge", bias, C=1.0, n=60_000, d=30)
     solution = CoordinateDescent(tol=1e-12, method="descent", threads=2, max_time=0.1).solve_linear(problem)
     assert solution.status is Status.TIME_LIMIT
-    found = certify_linear(problem, solution.weights, solution.offset, solution.beta)
-    assert found.gap == pytest.approx(solution.gap, rel=1e-6)
+    certificate = certify_linear(problem, solution.weights, solution.offset, solution.beta)
+    assert certificate.gap == pytest.approx(solution.gap, rel=1e-6)
 
 
-def test_the_bits_do_not_depend_on_threads():
+def test_result_does_not_depend_on_threads():
     for loss, bias in (("hinge", Bias.FREE), ("squared_hinge", Bias.FREE), ("hinge", Bias.NONE)):
-        problem = machine(loss, bias, n=4000, d=60)
+        problem = make_problem(loss, bias, n=4000, d=60)
         one, two, three = (
             CoordinateDescent(tol=1e-8, threads=threads).solve_linear(problem) for threads in (1, 2, 3)
         )
@@ -190,8 +192,8 @@ def test_the_bits_do_not_depend_on_threads():
             assert one.offset == other.offset
 
 
-def test_float32_and_sparse_storage_are_the_same_problem():
-    problem = machine("hinge", Bias.FREE, n=300, d=12)
+def test_storage_has_no_effect():
+    problem = make_problem("hinge", Bias.FREE, n=300, d=12)
     X = problem.X.astype(np.float32)
     forms = [X, X.astype(np.float64), sp.csr_matrix(X), sp.csr_matrix(X.astype(np.float64))]
     wide = sp.csr_matrix(X)
@@ -203,8 +205,8 @@ def test_float32_and_sparse_storage_are_the_same_problem():
     np.testing.assert_allclose(values, values[0], rtol=1e-8)
 
 
-def test_a_warm_start_is_quick():
-    problem = machine("hinge", Bias.FREE, n=5000, d=20)
+def test_warm_start_needs_fewer_iterations():
+    problem = make_problem("hinge", Bias.FREE, n=5000, d=20)
     cold = CoordinateDescent(tol=1e-4).solve_linear(problem)
     warm = CoordinateDescent(tol=1e-4).solve_linear(problem, cold.beta)
     assert warm.iterations < cold.iterations
@@ -213,7 +215,7 @@ def test_a_warm_start_is_quick():
 
 @pytest.mark.parametrize("method", ["descent", "newton"])
 def test_iterations_and_time_are_limited(method):
-    problem = machine("hinge", Bias.FREE, n=20_000, d=50, C=1e4, kind="unscaled")
+    problem = make_problem("hinge", Bias.FREE, n=20_000, d=50, C=1e4, kind="unscaled")
     short = CoordinateDescent(tol=1e-12, method=method, max_iter=3).solve_linear(problem)
     assert short.status is Status.MAX_ITER
     assert short.iterations <= 3
@@ -222,12 +224,12 @@ def test_iterations_and_time_are_limited(method):
     cut = CoordinateDescent(tol=1e-15, method=method, max_time=0.2).solve_linear(problem)
     assert cut.status is not Status.INTERRUPTED
     assert time.monotonic() - began < 5.0
-    found = certify_linear(problem, cut.weights, cut.offset, cut.beta)
-    assert found.gap == pytest.approx(cut.gap, rel=1e-2, abs=1e-12 * abs(cut.primal))
+    certificate = certify_linear(problem, cut.weights, cut.offset, cut.beta)
+    assert certificate.gap == pytest.approx(cut.gap, rel=1e-2, abs=1e-12 * abs(cut.primal))
 
 
-def test_a_monitor_can_stop():
-    problem = machine("hinge", Bias.FREE, n=20_000, d=50, C=1e4, kind="unscaled")
+def test_callback_can_stop_the_run():
+    problem = make_problem("hinge", Bias.FREE, n=20_000, d=50, C=1e4, kind="unscaled")
     seen = []
     solver = CoordinateDescent(tol=1e-15, method="descent", max_time=30)
     stopped = solver.solve_linear(problem, control=RunControl(callback=lambda s: seen.append(s) or len(seen) < 3))
@@ -236,27 +238,27 @@ def test_a_monitor_can_stop():
     assert {"iteration", "gap", "primal", "dual"} <= set(seen[0])
 
 
-def test_blocks_change_the_order_not_the_answer(tmp_path):
-    problem = machine("hinge", Bias.FREE, n=800, d=20)
+def test_blocks_reach_the_same_value(tmp_path):
+    problem = make_problem("hinge", Bias.FREE, n=800, d=20)
     path = tmp_path / "X.npy"
     np.save(path, problem.X)
     mapped = LinearProblem(np.load(path, mmap_mode="r"), problem.target, problem.lower, problem.upper, problem.ridge)
     solver = CoordinateDescent(tol=1e-5, method="descent", block_bytes=40_000)
-    whole = CoordinateDescent(tol=1e-5, method="descent").solve_linear(problem)
-    parts = solver.solve_linear(mapped)
-    assert parts.status is Status.SOLVED
-    assert parts.primal == pytest.approx(whole.primal, rel=3e-5)
-    assert parts.iterations <= 3 * whole.iterations + 20
+    in_memory = CoordinateDescent(tol=1e-5, method="descent").solve_linear(problem)
+    in_blocks = solver.solve_linear(mapped)
+    assert in_blocks.status is Status.SOLVED
+    assert in_blocks.primal == pytest.approx(in_memory.primal, rel=3e-5)
+    assert in_blocks.iterations <= 3 * in_memory.iterations + 20
     assert np.array_equal(np.load(path), problem.X)
 
 
-class TestAsASolverOfProblemOne:
+class TestProblemOne:
     @pytest.mark.parametrize("name", ["SVC", "SVR", "OneClassSVM"])
-    def test_linear_kernel_machines_take_it(self, name):
+    def test_kernel_estimators_with_a_linear_kernel(self, name):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(150, 4))
         y = X[:, 0] + 0.3 * rng.normal(size=150)
-        X += 2.0  # the one-class optimum is zero where the origin lies among the samples
+        X += 2.0  # the one-class optimum is 0 if the origin is among the samples
         y = y if name == "SVR" else np.where(y > 0, 1, 0)
         kernel = {"kernel": "linear", "tol": 1e-8}
         ours = getattr(hinge, name)(**kernel, solver=CoordinateDescent(tol=1e-10)).fit(X, y)
@@ -265,17 +267,16 @@ class TestAsASolverOfProblemOne:
         assert ours.certificate_.relative_gap < 1e-8
         assert ours.certify(X, y).relative_gap < 1e-8
 
-    def test_without_bias_it_is_the_kernel_machine_of_the_slides(self):
-        problem = machine("hinge", Bias.NONE, n=80)
+    def test_problem_without_bias_agrees_with_smo(self):
+        problem = make_problem("hinge", Bias.NONE, n=80)
         access = open_access(Linear(), problem.X)
-        from hinge.formulations import CSVC
 
         qp = CSVC(problem.target, problem.upper - problem.lower, bias=False).build(access)
-        by_smo, by_descent = SMO(tol=1e-9).solve(qp), CoordinateDescent(tol=1e-9).solve(qp)
-        assert certify(qp, *by_descent.point).relative_gap < 1e-8
-        np.testing.assert_allclose(by_smo.gradient, by_descent.gradient, atol=1e-6)
+        from_smo, from_descent = SMO(tol=1e-9).solve(qp), CoordinateDescent(tol=1e-9).solve(qp)
+        assert certify(qp, *from_descent.point).relative_gap < 1e-8
+        np.testing.assert_allclose(from_smo.gradient, from_descent.gradient, atol=1e-6)
 
-    def test_other_problems_are_refused_before_work(self):
+    def test_other_problems_are_rejected(self):
         X = np.random.default_rng(0).normal(size=(20, 2))
         y = np.repeat([0, 1], 10)
         with pytest.raises(ValueError, match="linear kernel"):
@@ -285,7 +286,6 @@ class TestAsASolverOfProblemOne:
 
     def test_the_linear_form_merges_both_variables_of_regression(self):
         X = np.random.default_rng(0).normal(size=(9, 2))
-        from hinge.formulations import SVR
 
         y = np.arange(9.0)
         linear = linear_form(SVR(y, np.full(9, 2.0), 0.25).build(open_access(Linear(), X)))
@@ -298,12 +298,12 @@ class TestAsASolverOfProblemOne:
 @pytest.mark.parametrize(
     ("option", "value"), [("tol", 0.0), ("method", "magic"), ("max_time", -1.0), ("threads", 0)]
 )
-def test_bad_options(option, value):
+def test_invalid_options_are_named(option, value):
     with pytest.raises(ValueError, match=option):
         CoordinateDescent(**{option: value})
 
 
-def test_the_core_checks_lengths():
+def test_compiled_function_checks_lengths():
     samples = _core.Samples.dense(np.ones((3, 2)))
     vectors = {name: np.zeros(2) for name in ("target", "lower", "upper", "ridge", "beta")}
     rest = dict(
@@ -315,11 +315,10 @@ def test_the_core_checks_lengths():
 
 
 @pytest.mark.parametrize(("n", "d"), list(itertools.product([1, 2, 3], [1, 2])))
-def test_tiny_problems(n, d):
+def test_very_small_problems(n, d):
     X = np.arange(float(n * d)).reshape(n, d)
-    for loss, bias in every_machine():
+    for loss, bias in every_problem():
         target = np.where(np.arange(n) % 2, -1.0, 1.0)
-        from hinge.formulations import linear_classification, linear_one_class, linear_regression
 
         cost = np.ones(n)
         if loss == "one_class":

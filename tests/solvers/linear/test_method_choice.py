@@ -1,4 +1,4 @@
-"""Which method begins, and what takes over: easy problems, dear steps, warm starts; the proof is the same for all."""
+"""Choice of the method: easy and hard problems, expensive Newton steps, warm starts, storage of the samples."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from hinge.solvers import CoordinateDescent
 BIASES = (Bias.NONE, Bias.PENALISED, Bias.FREE)
 
 
-def easy(bias, regression=False, n=3000, d=60):
-    """Boxes that are small against the rows, and steps of Newton's method that cost more than an epoch.   (130)"""
+def easy_problem(bias, regression=False, n=3000, d=60):
+    """Small costs relative to the norms of the rows, and Newton steps that cost more than an epoch.   (130)"""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d)) / np.sqrt(d)
     y = X @ rng.normal(size=d) + 0.5 * rng.normal(size=n)
@@ -34,47 +34,47 @@ def easy(bias, regression=False, n=3000, d=60):
 
 @pytest.mark.parametrize("bias", BIASES)
 @pytest.mark.parametrize("regression", [False, True])
-def test_easy_problems_descend_first(bias, regression):
-    problem = easy(bias, regression)
+def test_easy_problems_start_with_descent(bias, regression):
+    problem = easy_problem(bias, regression)
     coarse = CoordinateDescent(tol=1e-2).solve_linear(problem)
     assert coarse.counters["newton_steps"] == 0
     fine = CoordinateDescent(tol=1e-10).solve_linear(problem)
-    assert fine.counters["epochs"] > 0  # and what they have left to do is done in bands
-    found = certify_linear(problem, fine.weights, fine.offset, fine.beta)
-    assert found.relative_gap <= 1.01e-10
-    assert np.isclose(found.primal, coarse.primal, rtol=1e-2)
+    assert fine.counters["epochs"] > 0  # continued with band steps
+    certificate = certify_linear(problem, fine.weights, fine.offset, fine.beta)
+    assert certificate.relative_gap <= 1.01e-10
+    assert np.isclose(certificate.primal, coarse.primal, rtol=1e-2)
 
 
-def test_hard_problems_begin_with_fewer_samples():
-    problem = easy(Bias.NONE)
+def test_hard_problems_start_with_a_subsample():
+    problem = easy_problem(Bias.NONE)
     harder = linear_classification(problem.X, problem.target, np.full(problem.n, 10.0), "hinge", Bias.NONE)
     assert CoordinateDescent(tol=1e-2).solve_linear(harder).counters["epochs"] == 0
 
 
-def test_squared_losses_descend_where_newton_is_dear():
+def test_squared_losses_use_descent_if_newton_is_expensive():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1500, 900)).astype(np.float32) / 30
     y = np.sign(X @ rng.normal(size=900) + 0.1)
     problem = linear_classification(X, y, np.full(1500, 0.01), "squared_hinge", Bias.NONE)
-    found = CoordinateDescent(tol=1e-5).solve_linear(problem)
-    assert found.counters["epochs"] > 0 == found.counters["newton_steps"]
-    assert certify_linear(problem, found.weights, found.offset, found.beta).relative_gap <= 1.01e-5
+    solution = CoordinateDescent(tol=1e-5).solve_linear(problem)
+    assert solution.counters["epochs"] > 0 == solution.counters["newton_steps"]
+    assert certify_linear(problem, solution.weights, solution.offset, solution.beta).relative_gap <= 1.01e-5
 
 
 @pytest.mark.parametrize("bias", BIASES)
-def test_a_warm_start_goes_to_the_bands(bias):
-    problem = easy(bias)
+def test_warm_start_uses_band_steps(bias):
+    problem = easy_problem(bias)
     first = CoordinateDescent(tol=1e-8).solve_linear(problem)
-    again = CoordinateDescent(tol=1e-8).solve_linear(
+    warm = CoordinateDescent(tol=1e-8).solve_linear(
         linear_classification(problem.X, problem.target, np.full(problem.n, 0.11), "hinge", bias), 1.1 * first.beta
     )
-    assert again.counters["epochs"] == 0
-    assert again.gap <= 1e-8 * again.primal
+    assert warm.counters["epochs"] == 0
+    assert warm.gap <= 1e-8 * warm.primal
 
 
 @pytest.mark.parametrize("bias", BIASES)
-def test_the_same_bits_for_any_number_of_threads(bias):
-    problem = easy(bias)
+def test_result_does_not_depend_on_threads(bias):
+    problem = easy_problem(bias)
     one, two = (CoordinateDescent(tol=1e-6, threads=threads).solve_linear(problem) for threads in (1, 2))
     assert np.array_equal(one.weights, two.weights)
     assert np.array_equal(one.beta, two.beta)
@@ -83,8 +83,8 @@ def test_the_same_bits_for_any_number_of_threads(bias):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("share", [0.2, 0.24])
-def test_dense_samples_of_mostly_zeros_are_solved_as_sparse_ones(dtype, loss, share):
-    """Bit for bit, the same as CSR: the run works on a copy of what is not zero; X itself is left alone."""
+def test_dense_samples_with_many_zeros_are_solved_like_sparse_ones(dtype, loss, share):
+    """Identical to CSR to the bit; X is not modified."""
     rng = np.random.default_rng(1)
     n, d = 3000, 50
     X = (rng.normal(size=(n, d)) * (rng.random((n, d)) < share)).astype(dtype)
@@ -100,8 +100,8 @@ def test_dense_samples_of_mostly_zeros_are_solved_as_sparse_ones(dtype, loss, sh
     assert dense.certify(X, y).relative_gap <= 1.01e-7
 
 
-def test_dense_samples_with_many_values_stay_as_they_are():
-    """A third of a float32 is too many; the last rows would have misled a look at the first ones."""
+def test_dense_samples_with_few_zeros_are_not_converted():
+    """A third of the values are not zero in the first rows, all of them in the last rows."""
     rng = np.random.default_rng(2)
     n, d = 4000, 40
     X = (rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.33)).astype(np.float32)
@@ -112,25 +112,25 @@ def test_dense_samples_with_many_values_stay_as_they_are():
 
 
 @pytest.mark.slow
-def test_a_run_can_be_stopped_before_it_has_a_point():
+def test_callback_can_stop_before_the_first_point():
     X = np.zeros((4000, 20_000), dtype=np.float32)
     X[:, :50] = np.random.default_rng(0).normal(size=(4000, 50))
     problem = linear_classification(X, np.sign(X[:, 0] + 0.1), np.full(4000, 1.0), "hinge", Bias.NONE)
     control = RunControl(callback=lambda _: False)
-    found = CoordinateDescent(tol=1e-12, method="descent").solve_linear(problem, control=control)
-    assert found.status is Status.INTERRUPTED
-    assert found.beta.shape == (4000,)
-    assert found.weights.shape == (20_000,)
+    solution = CoordinateDescent(tol=1e-12, method="descent").solve_linear(problem, control=control)
+    assert solution.status is Status.INTERRUPTED
+    assert solution.beta.shape == (4000,)
+    assert solution.weights.shape == (20_000,)
 
 
-def test_an_expansion_is_exact_whoever_finds_it():
-    """As a solver of problem (1), w is Xᵀα, also where bands have found it."""
+def test_expansion_of_the_weights_is_exact():
+    """As a solver of problem (1), w = Xᵀα also after band steps."""
     X, y = make_classification(2500, 20, flip_y=0.1, random_state=0)
     model = hinge.SVC(kernel="linear", C=0.5, solver=CoordinateDescent(tol=1e-6)).fit(X, y)
     assert model.certify(X, y).relative_gap <= 1.01e-6
 
 
-def test_labels():
+def test_labels_are_sorted_and_unique():
     assert list(labels_of(np.array([3.0, 1.0, 3.0]))) == [1.0, 3.0]
     assert list(labels_of(np.array([2, 2]))) == [2]
     assert list(labels_of(np.array([3, 1, 2]))) == [1, 2, 3]
@@ -138,24 +138,24 @@ def test_labels():
     assert len(labels_of(np.array([np.nan, 1.0, 2.0]))) == 3
 
 
-@pytest.mark.parametrize("wrong", [[0.5, 1.5], [0.0, np.nan], [0.0, np.inf]])
-def test_labels_that_are_none(wrong):
+@pytest.mark.parametrize("invalid", [[0.5, 1.5], [0.0, np.nan], [0.0, np.inf]])
+def test_invalid_labels_are_rejected(invalid):
     X = np.arange(8.0).reshape(4, 2)
     with pytest.raises(ValueError):
-        hinge.LinearSVC().fit(X, np.array(wrong * 2))
+        hinge.LinearSVC().fit(X, np.array(invalid * 2))
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_plain_arrays_are_still_looked_at(value):
+def test_arrays_that_are_not_finite_are_rejected(value):
     X, y = make_classification(40, random_state=0)
     X[3, 4] = value
-    for machine in (hinge.LinearSVC(), hinge.LinearSVR()):
+    for estimator in (hinge.LinearSVC(), hinge.LinearSVR()):
         with pytest.raises(ValueError, match=r"NaN|infinity"):
-            machine.fit(X, y)
+            estimator.fit(X, y)
 
 
-def test_damaged_rows_are_refused_not_followed():
-    """In a process of its own: reading beyond the arrays would take this one along."""
+def test_damaged_sparse_matrices_are_rejected():
+    """In a subprocess, because reading beyond the arrays could crash it."""
     code = """
         import numpy as np, scipy.sparse, hinge
         def indices_high(X): X.indices[0] = 10**6
@@ -189,8 +189,8 @@ def short_rows(n=13_500, d=29_400, values=7, seed=0):
 
 
 @pytest.mark.parametrize("bias", [Bias.PENALISED, Bias.FREE])
-def test_newton_is_charged_for_its_vectors(bias):
-    """Rows of 7 values, 15,000 features: conjugate gradients that count values only took thirty times as long."""
+def test_cost_of_newton_includes_vector_operations(bias):
+    """With 7 values in a row and 15,000 features, vector operations dominate conjugate gradients."""
     X, y = short_rows()
     problem = linear_classification(X, y, np.full(len(y), 100.0), "hinge", bias)
     auto, descent = (CoordinateDescent(tol=2e-4, method=method).solve_linear(problem) for method in ("auto", "descent"))

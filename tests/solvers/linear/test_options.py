@@ -1,4 +1,4 @@
-"""What a caller asks for is done or refused: a method, a limit, an end; never something else without a word."""
+"""Options of linear solvers and estimators: methods, memory maps, limits and callbacks."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from hinge.solvers import CoordinateDescent
 
 
 class TestNewtonOnFiles:
-    """Newton's method needs the samples in no order: on a file that is held in parts it is refused."""
+    """Newton's method needs random access to the samples and is rejected for files that are read in blocks."""
 
     @pytest.fixture
     def mapped(self, tmp_path):
@@ -24,68 +24,68 @@ class TestNewtonOnFiles:
         return np.load(tmp_path / "X.npy", mmap_mode="r"), y
 
     @pytest.mark.parametrize("method", [{"solver": "newton"}, {"dual": False}], ids=["solver", "dual"])
-    @pytest.mark.parametrize("machine", [hinge.LinearSVC, hinge.LinearSVR])
-    def test_it_is_refused_with_the_remedy(self, mapped, machine, method):
+    @pytest.mark.parametrize("estimator", [hinge.LinearSVC, hinge.LinearSVR])
+    def test_newton_is_rejected_with_a_remedy(self, mapped, estimator, method):
         X, y = mapped
         with pytest.raises(ValueError, match=r"solver='auto' or 'descent'.*cache_size.*np\.array"):
-            machine(cache_size=0.2, **method).fit(X, y)
+            estimator(cache_size=0.2, **method).fit(X, y)
 
     @pytest.mark.parametrize("options", [{}, {"solver": "descent"}, {"solver": "descent", "dual": False}])
-    def test_others_are_not(self, mapped, options):
+    def test_descent_is_accepted(self, mapped, options):
         X, y = mapped
         model = hinge.LinearSVC(cache_size=0.2, **options).fit(X, y)
         assert model.status_ is Status.SOLVED
 
-    def test_a_file_that_is_held_as_a_whole_is_not(self, mapped):
+    def test_newton_is_accepted_if_the_file_fits_into_memory(self, mapped):
         X, y = mapped
         model = hinge.LinearSVC(solver="newton", cache_size=20).fit(X, y)
         assert np.array_equal(model.coef_, hinge.LinearSVC(solver="newton").fit(np.array(X), y).coef_)
 
-    def test_the_solver_refuses_it_too(self):
+    def test_solver_rejects_newton_with_blocks(self):
         with pytest.raises(ValueError, match=r"method='newton'.*block_bytes.*'auto' or 'descent'"):
             CoordinateDescent(method="newton", block_bytes=1 << 20)
 
-    def test_auto_descends_on_a_file(self, mapped):
+    def test_auto_uses_descent_on_a_file(self, mapped):
         X, y = mapped
         problem = linear_classification(X, np.where(y > 0, 1.0, -1.0), np.ones(len(y)), "squared_hinge")
-        found = CoordinateDescent(block_bytes=1 << 16).solve_linear(problem)
-        assert found.status is Status.SOLVED
-        assert found.counters["newton_steps"] == 0
+        solution = CoordinateDescent(block_bytes=1 << 16).solve_linear(problem)
+        assert solution.status is Status.SOLVED
+        assert solution.counters["newton_steps"] == 0
 
 
-def test_all_classes_at_once_has_no_newton():
+def test_crammer_singer_rejects_newton():
     X, y = make_classification(60, n_informative=5, n_classes=3, random_state=0)
     with pytest.raises(ValueError, match=r"solver='newton'.*solver='auto' or 'descent'"):
         hinge.LinearSVC(multi_class="crammer_singer", solver="newton").fit(X, y)
-    hinge.LinearSVC(multi_class="crammer_singer", dual=False).fit(X, y)  # no part of it, as in scikit-learn
-    hinge.LinearSVC(multi_class="crammer_singer", solver="newton").fit(X, y > 0)  # the binary machine
+    hinge.LinearSVC(multi_class="crammer_singer", dual=False).fit(X, y)  # `dual` is ignored, as in scikit-learn
+    hinge.LinearSVC(multi_class="crammer_singer", solver="newton").fit(X, y > 0)  # two classes: the binary problem
 
 
-class TestLimitsOfIterations:
-    """`n_iter_` is at most `max_iter`, whoever has a turn in it; where that is too few, it is said."""
+class TestIterationLimit:
+    """`n_iter_` is at most `max_iter`, and a limit that is too small is reported."""
 
     @pytest.mark.parametrize("max_iter", [0, 1, 50, 199, 200, 201, 203, 206, 250, 1000])
     @pytest.mark.parametrize("bias", list(Bias), ids=lambda bias: bias.name)
-    def test_all_classes_at_once(self, bias, max_iter):
+    def test_crammer_singer(self, bias, max_iter):
         rng = np.random.default_rng(0)
         X, label = rng.normal(size=(18, 4)), (np.arange(18) % 3).astype(np.int32)
         problem = CrammerSingerProblem(X, label, np.full(18, 34.0), 3, bias, 0.7)
-        found = CoordinateDescent(tol=1e-8, max_iter=max_iter).solve_crammer_singer(problem)
-        assert found.iterations <= max_iter
-        solved = found.gap <= 1e-8 * found.primal
-        assert found.status is (Status.SOLVED if solved else Status.MAX_ITER)
+        solution = CoordinateDescent(tol=1e-8, max_iter=max_iter).solve_crammer_singer(problem)
+        assert solution.iterations <= max_iter
+        solved = solution.gap <= 1e-8 * solution.primal
+        assert solution.status is (Status.SOLVED if solved else Status.MAX_ITER)
         assert solved or max_iter < 250
 
     @pytest.mark.parametrize("max_iter", [0, 1, 2, 7, 30, 100, 200, 210, 300, 1000])
     @pytest.mark.parametrize("bias", list(Bias), ids=lambda bias: bias.name)
-    def test_one_machine(self, bias, max_iter):
+    def test_single_problem(self, bias, max_iter):
         X = 1e6 * np.random.default_rng(0).normal(size=(40, 3))
         y = X @ np.array([1.0, -2.0, 3.0]) / 1e6
         problem = linear_regression(X, y, np.ones(40), 0.0, "epsilon_insensitive", bias)
-        found = CoordinateDescent(max_iter=max_iter).solve_linear(problem)
-        assert found.iterations <= max_iter
+        solution = CoordinateDescent(max_iter=max_iter).solve_linear(problem)
+        assert solution.iterations <= max_iter
 
-    def test_it_is_said(self):
+    def test_limit_is_reported(self):
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(18, 4)), np.arange(18) % 3
         model = hinge.LinearSVC(C=34.0, tol=1e-8, multi_class="crammer_singer", max_iter=200)
@@ -96,7 +96,7 @@ class TestLimitsOfIterations:
 
 
 @pytest.mark.parametrize("parallel", [False, True])
-def test_a_callback_can_stop_between_two_problems(parallel):
+def test_callback_can_stop_between_two_problems(parallel):
     """It is called at the end of every problem; after it returns False, no further problem is solved."""
     X, y = make_classification(60, n_informative=5, n_classes=4, random_state=0)
     problems = [linear_classification(X, np.where(y == k, 1.0, -1.0), np.ones(60), "hinge") for k in range(4)]

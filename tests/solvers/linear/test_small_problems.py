@@ -1,4 +1,4 @@
-"""Coarse gaps and small machines: what is left out there is not needed, and the proof is the same."""
+"""Large tolerances and small problems: fewer operations, and the same certificates."""
 
 import warnings
 
@@ -20,14 +20,14 @@ BIASES = (Bias.NONE, Bias.PENALISED, Bias.FREE)
 SQUARED = ("squared_hinge", "squared_epsilon_insensitive")
 
 
-def truth(problem, found):
-    return certify_linear(problem, found.weights, found.offset, found.beta)
+def certificate(problem, solution):
+    return certify_linear(problem, solution.weights, solution.offset, solution.beta)
 
 
 def tall(loss, bias, n=30_000, d=20, tails=False):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d)) * rng.uniform(0.2, 2.0, d) + 0.3
-    if tails:  # most of the curvature is in a few rows, which no sample of the others has seen
+    if tails:  # most of the curvature is in a few rows, which a subsample misses
         X[rng.integers(0, n, 20)] *= 300.0
     y = X @ rng.normal(size=d) + rng.normal(size=n)
     cost = 0.01 * rng.uniform(0.5, 2.0, n)
@@ -36,33 +36,33 @@ def tall(loss, bias, n=30_000, d=20, tails=False):
     return linear_classification(X, np.where(y > 0, 1.0, -1.0), cost, loss, bias)
 
 
-# ---- steps by the curvature of fewer samples ------------------------------------------------------------------------
+# ---- curvature of a subsample ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("tails", [False, True])
 @pytest.mark.parametrize("bias", BIASES)
 @pytest.mark.parametrize("loss", SQUARED)
-def test_borrowed_curvature_proves_its_gap(loss, bias, tails):
+def test_curvature_of_a_subsample_reaches_the_gap(loss, bias, tails):
     problem = tall(loss, bias, tails=tails)
     best = CoordinateDescent(tol=1e-9).solve_linear(problem)
     for tol in (1e-1, 1e-2, 1e-4):
-        found = CoordinateDescent(tol=tol).solve_linear(problem)
-        assert found.status is Status.SOLVED
-        assert truth(problem, found).relative_gap <= tol
-        assert found.dual <= best.primal * (1 + 1e-12)
-        assert found.iterations <= 12
+        solution = CoordinateDescent(tol=tol).solve_linear(problem)
+        assert solution.status is Status.SOLVED
+        assert certificate(problem, solution).relative_gap <= tol
+        assert solution.dual <= best.primal * (1 + 1e-12)
+        assert solution.iterations <= 12
 
 
 @pytest.mark.parametrize("bias", BIASES)
-def test_a_coarse_gap_needs_no_curvature_of_all_samples(bias):
+def test_large_gap_needs_no_curvature_of_all_samples(bias):
     problem = tall("squared_epsilon_insensitive", bias, d=60)
     coarse, fine = (CoordinateDescent(tol=tol).solve_linear(problem) for tol in (1e-2, 1e-8))
-    assert coarse.counters["newton_steps"] >= 1  # the start alone is not enough
-    # a curvature of half the samples is n d² / 16 units of work; without it a step is three passes
+    assert coarse.counters["newton_steps"] >= 1  # the start does not meet the tolerance
+    # the curvature of half the samples costs n d² / 16 units of work, a step without it three passes
     assert coarse.counters["work"] + problem.n * problem.X.shape[1] ** 2 / 16 <= fine.counters["work"]
 
 
-# ---- a look after the first epoch -----------------------------------------------------------------------------------
+# ---- check after the first epoch ------------------------------------------------------------------------------------
 
 
 def texts(loss="hinge", C=0.01, n=6000, d=30_000, dtype=np.float32):
@@ -77,33 +77,33 @@ def texts(loss="hinge", C=0.01, n=6000, d=30_000, dtype=np.float32):
     return linear_classification(X, topic, np.full(n, C), loss, Bias.NONE)
 
 
-def test_one_epoch_is_enough_where_it_is():
+def test_run_ends_after_one_sufficient_epoch():
     problem = texts(C=1e-4)
-    found = CoordinateDescent(tol=1e-2).solve_linear(problem)
-    assert found.counters["epochs"] == 1
-    assert found.status is Status.SOLVED
-    assert truth(problem, found).relative_gap <= 1e-2
+    solution = CoordinateDescent(tol=1e-2).solve_linear(problem)
+    assert solution.counters["epochs"] == 1
+    assert solution.status is Status.SOLVED
+    assert certificate(problem, solution).relative_gap <= 1e-2
 
 
-# ---- ‖w − Xᵀβ‖ by what rounding can have done -----------------------------------------------------------------------
+# ---- bound of ‖w − Xᵀβ‖ by rounding errors --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_the_bound_on_rounding_is_one(loss, wide, dtype):
+def test_bound_of_rounding_errors_is_valid(loss, wide, dtype):
     problem = texts(loss, C=1.0, d=30_000 if wide else 300, dtype=dtype)
-    for most in (1, 2, 5, 20):
-        found = CoordinateDescent(tol=1e-3, method="descent", max_iter=most).solve_linear(problem)
-        exact = truth(problem, found)
-        single = bool((found.weights == found.weights.astype(np.float32)).all())
+    for max_iter in (1, 2, 5, 20):
+        solution = CoordinateDescent(tol=1e-3, method="descent", max_iter=max_iter).solve_linear(problem)
+        exact = certificate(problem, solution)
+        single = bool((solution.weights == solution.weights.astype(np.float32)).all())
         assert single == wide
-        assert found.gap >= exact.gap * (1 - 1e-9)
-        assert found.gap <= exact.gap + 0.011 * 1e-3 * exact.primal
+        assert solution.gap >= exact.gap * (1 - 1e-9)
+        assert solution.gap <= exact.gap + 0.011 * 1e-3 * exact.primal
 
 
 @pytest.mark.parametrize("wide", [False, True])
-def test_a_run_stopped_within_an_epoch_knows_what_it_has(wide):
+def test_gap_of_a_run_stopped_within_an_epoch_is_certified(wide):
     problem = texts(C=1.0, n=60_000, d=60_000 if wide else 300)
     calls = 0
 
@@ -113,11 +113,11 @@ def test_a_run_stopped_within_an_epoch_knows_what_it_has(wide):
         return False
 
     solver = CoordinateDescent(tol=1e-12, method="descent", max_time=0.02)
-    found = solver.solve_linear(problem, control=RunControl(callback=stop))
-    assert found.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
-    exact = truth(problem, found)
-    assert found.gap >= exact.gap * (1 - 1e-9)
-    assert found.gap == pytest.approx(exact.gap, rel=1e-4)
+    solution = solver.solve_linear(problem, control=RunControl(callback=stop))
+    assert solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
+    exact = certificate(problem, solution)
+    assert solution.gap >= exact.gap * (1 - 1e-9)
+    assert solution.gap == pytest.approx(exact.gap, rel=1e-4)
 
 
 # ---- few samples for each feature -----------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def test_a_run_stopped_within_an_epoch_knows_what_it_has(wide):
 
 @pytest.mark.parametrize("shape", [(1000, 500), (2000, 500)])
 @pytest.mark.parametrize("C", [1.0, 100.0])
-def test_descent_is_not_left_for_bands_that_do_not_fit(shape, C):
+def test_band_steps_are_not_used_if_they_do_not_fit(shape, C):
     X, y = make_classification(*shape, random_state=0)
     problem = linear_classification(X, np.where(y > 0, 1.0, -1.0), np.full(len(y), C), "hinge", Bias.FREE)
     runs = {
@@ -136,7 +136,7 @@ def test_descent_is_not_left_for_bands_that_do_not_fit(shape, C):
     assert runs["auto"].counters["work"] <= 3 * runs["descent"].counters["work"]
 
 
-def test_a_far_point_is_no_centre_of_a_band():
+def test_band_steps_do_not_start_from_a_distant_point():
     X, y = make_classification(5000, 500, random_state=0)
     problem = linear_classification(X, np.where(y > 0, 1.0, -1.0), np.full(len(y), 100.0), "hinge", Bias.FREE)
     auto, newton = (
@@ -147,8 +147,8 @@ def test_a_far_point_is_no_centre_of_a_band():
 
 
 @pytest.mark.parametrize("noise", [0.01, 1.0])
-def test_bands_that_lose_are_left(noise):
-    """Nearly no noise: a few samples at the edges of the tube say all, and rounds on bands go to and fro."""
+def test_band_steps_that_do_not_converge_are_abandoned(noise):
+    """With little noise a few samples at the edges of the tube determine the solution, and band steps alternate."""
     rng = np.random.default_rng(1)
     n, d = 4000, 160
     X = rng.normal(size=(n, d))
@@ -160,31 +160,31 @@ def test_bands_that_lose_are_left(noise):
         for method in ("auto", "newton", "descent")
     )
     assert auto.status is Status.SOLVED
-    assert truth(problem, auto).relative_gap <= 1e-2
+    assert certificate(problem, auto).relative_gap <= 1e-2
     assert auto.counters["work"] <= 8 * min(newton.counters["work"], descent.counters["work"])
 
 
-# ---- small machines -------------------------------------------------------------------------------------------------
+# ---- small problems -------------------------------------------------------------------------------------------------
 
 
-def test_small_machines_need_no_pairs(monkeypatch):
-    """A thousand samples of fifty features are solved to rounding by Newton's method, from a coarse gap too."""
+def test_small_problems_do_not_use_smo(monkeypatch):
+    """1000 samples of 50 features are solved to rounding by Newton's method, also for a large tol."""
 
-    def refuse(*_, **__):
-        raise AssertionError("sequential minimal optimisation")
+    def fail(*_, **__):
+        raise AssertionError("SMO was used")
 
-    monkeypatch.setattr(small_problems.SMO, "solve", refuse)
+    monkeypatch.setattr(small_problems.SMO, "solve", fail)
     X, y = make_classification(1000, 50, random_state=0)
     for tol in (1e-1, 1e-2, 1e-4):
         model = hinge.LinearSVC(C=0.01, loss="hinge", tol=tol).fit(X, y)
         assert model.certify(X, y).relative_gap <= 1e-13
 
 
-def test_small_wide_machines_are_not_polished(monkeypatch):
-    def refuse(*_, **__):
+def test_small_problems_with_many_features_are_not_polished(monkeypatch):
+    def fail(*_, **__):
         raise AssertionError("polished")
 
-    monkeypatch.setattr(small_problems, "polish", refuse)
+    monkeypatch.setattr(small_problems, "polish", fail)
     X, y = make_classification(1000, 500, random_state=0)
     model = hinge.LinearSVC(C=0.01, loss="hinge", tol=1e-2).fit(X, y)
     assert model.certify(X, y).relative_gap <= 1e-2
@@ -208,7 +208,7 @@ def test_small_wide_machines_are_not_polished(monkeypatch):
         np.array([0.0, -0.0, 1.0]),
     ],
 )
-def test_labels_and_signs(y):
+def test_labels_and_signs_agree_with_numpy(y):
     classes = labels_of(y)
     np.testing.assert_array_equal(classes, np.unique(y))
     assert classes.dtype == y.dtype
@@ -226,7 +226,7 @@ def test_labels_of_plus_and_minus_one_are_not_copied():
     np.testing.assert_array_equal(y, before)
 
 
-def test_a_fine_gap_is_not_left_to_bands_where_features_outnumber_samples():
+def test_small_gap_does_not_use_band_steps_with_more_features_than_samples():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(152, 1109))
     f = X @ rng.normal(size=1109) / np.sqrt(1109)
@@ -239,10 +239,10 @@ def test_a_fine_gap_is_not_left_to_bands_where_features_outnumber_samples():
     assert auto.counters["work"] <= 3 * descent.counters["work"]
 
 
-# ---- odd arrays -----------------------------------------------------------------------------------------------------
+# ---- unusual arrays -------------------------------------------------------------------------------------------------
 
 
-def test_column_indices_are_not_copied_for_the_sake_of_row_starts():
+def test_row_starts_and_column_indices_may_have_different_types():
     X = sparse.random(50, 30, 0.2, format="csr", random_state=0)
     X.indptr = X.indptr.astype(np.int64)
     y = np.where(np.arange(50) % 2, 1.0, -1.0)
@@ -253,7 +253,7 @@ def test_column_indices_are_not_copied_for_the_sake_of_row_starts():
 
 
 @pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
-def test_targets_that_overflow_are_refused(loss):
+def test_overflowing_targets_are_rejected(loss):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(ValueError, match=r"1\.7e\+308.*standard deviation"):

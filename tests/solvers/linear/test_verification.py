@@ -1,4 +1,4 @@
-"""SOLVED is what `certify` bears out, whatever the scales of the features; far from the origin, too."""
+"""SOLVED is verified for all scales of the features, and far from the origin."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from hinge.formulations import linear_classification, linear_regression
 from hinge.problems import Bias, CrammerSingerProblem, certify_crammer_singer, certify_linear
 from hinge.problems.linear import constant_function
 from hinge.solvers import CoordinateDescent
-from hinge.solvers.linear.centering import centered
+from hinge.solvers.licentering.centering import centered
 from hinge.solvers.refinement.verification import verify_crammer_singer, verify_linear
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -18,8 +18,8 @@ SOLVERS = ("auto", "descent", "newton")
 LOSSES = ("hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive")
 
 
-def uneven(seed):
-    """A machine, and data with features of 1e-6 to 1e6: some shifted, some with copies, some of single precision."""
+def unscaled_case(seed):
+    """(estimator, X, y) with features of 1e-6 to 1e6: some shifted, some repeated, some in single precision."""
     rng = np.random.default_rng(seed)
     n, d = int(rng.choice([2, 3, 5, 10, 50, 200, 700])), int(rng.choice([1, 3, 8, 20, 60]))
     plain = rng.normal(size=(n, d))
@@ -42,114 +42,114 @@ def uneven(seed):
     return hinge.LinearSVC(**options), X, y
 
 
-def test_any_scale_of_any_feature():
+def test_solved_is_certified_for_any_scale_of_the_features():
     solved = 0
     for seed in range(250):
-        machine, X, y = uneven(seed)
-        model = machine.fit(X, y)
+        estimator, X, y = unscaled_case(seed)
+        model = estimator.fit(X, y)
         if model.status_ is not Status.SOLVED:
             continue
         solved += 1
-        found = model.certify(X, y)
-        nothing = np.sum(np.abs(y)) if "epsilon" in model.loss else len(y)
-        nothing = np.sum(y**2.0) if "squared_eps" in model.loss else nothing
-        zero = found.gap <= 1e-14 * model.C * nothing  # docs/math (133)
-        assert found.relative_gap <= 1.01 * model.tol or zero, (seed, model, found)
+        certificate = model.certify(X, y)
+        null_loss = np.sum(np.abs(y)) if "epsilon" in model.loss else len(y)
+        null_loss = np.sum(y**2.0) if "squared_eps" in model.loss else null_loss
+        is_zero = certificate.gap <= 1e-14 * model.C * null_loss  # docs/math (133)
+        assert certificate.relative_gap <= 1.01 * model.tol or is_zero, (seed, model, certificate)
     assert solved > 150
 
 
-def test_a_proof_is_asked_for_only_where_rounding_may_matter(monkeypatch):
+def test_certificate_is_recomputed_only_where_rounding_may_matter(monkeypatch):
     X = np.random.default_rng(0).normal(size=(50, 3))
     problem = linear_classification(X, np.sign(X[:, 0]), np.ones(50), "hinge", Bias.NONE)
-    found = CoordinateDescent(tol=1e-4).solve_linear(problem)
+    solution = CoordinateDescent(tol=1e-4).solve_linear(problem)
     monkeypatch.setattr("hinge.solvers.refinement.verification.certify_linear", lambda *_: pytest.fail("certified"))
-    assert verify_linear(problem, found, 1e-4) is found
+    assert verify_linear(problem, solution, 1e-4) is solution
     with pytest.raises(pytest.fail.Exception):
-        verify_linear(problem, found, 1e-14)
+        verify_linear(problem, solution, 1e-14)
 
 
-def test_a_status_that_does_not_hold_becomes_numerical():
+def test_wrong_solved_status_becomes_numerical():
     X = np.random.default_rng(0).normal(size=(50, 3))
     problem = linear_classification(X, np.sign(X[:, 0]), np.ones(50), "hinge", Bias.NONE)
     claimed = constant_function(problem, Status.SOLVED)
-    found = verify_linear(problem, claimed, 1e-4, transformed=True)
-    assert found.status is Status.NUMERICAL
+    solution = verify_linear(problem, claimed, 1e-4, transformed=True)
+    assert solution.status is Status.NUMERICAL
     unsolved = constant_function(problem, Status.MAX_ITER)
     assert verify_linear(problem, unsolved, 1e-4, transformed=True).status is Status.MAX_ITER
-    every = CrammerSingerProblem(X, (np.arange(50) % 3).astype(np.int32), np.ones(50), 3, Bias.NONE)
-    solved = CoordinateDescent(tol=1e-14, max_iter=0).solve_crammer_singer(every)
-    false = verify_crammer_singer(every, type(solved)(**{**vars(solved), "status": Status.SOLVED}), 1e-14)
-    assert false.status is Status.NUMERICAL
-    assert false.gap == certify_crammer_singer(every, solved.weights, solved.offset, solved.alpha).gap
+    crammer_singer = CrammerSingerProblem(X, (np.arange(50) % 3).astype(np.int32), np.ones(50), 3, Bias.NONE)
+    solved = CoordinateDescent(tol=1e-14, max_iter=0).solve_crammer_singer(crammer_singer)
+    corrected = verify_crammer_singer(crammer_singer, type(solved)(**{**vars(solved), "status": Status.SOLVED}), 1e-14)
+    assert corrected.status is Status.NUMERICAL
+    assert corrected.gap == certify_crammer_singer(crammer_singer, solved.weights, solved.offset, solved.alpha).gap
 
 
-class TestFarFeatures:
-    """A free offset takes the distance up; small machines are solved as if it were not there."""
+class TestShiftedFeatures:
+    """With a free offset, features of small problems are centered."""
 
     @pytest.mark.parametrize("shift", [10.0, 100.0, 1000.0])
     @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-    def test_the_machine_is_the_same(self, loss, shift):
+    def test_shift_does_not_change_the_solution(self, loss, shift):
         for seed in range(25):
             rng = np.random.default_rng(seed)
             n, d = int(rng.integers(5, 120)), int(rng.integers(1, 12))
             X = rng.normal(size=(n, d))
             y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=n), [-0.5, 0.5])
             y[:3] = 0, 1, 2
-            here, there = (
+            original, shifted = (
                 hinge.LinearSVC(loss=loss, C=10.0 ** (seed % 6 - 1) * 4, tol=1e-6).fit(Z, y) for Z in (X, X + shift)
             )
-            assert there.status_ is Status.SOLVED, seed
-            assert there.certify(X + shift, y).relative_gap <= 1e-6
-            assert there.certificate_.primal == pytest.approx(here.certificate_.primal, rel=2e-6)
-            assert there.n_iter_ <= here.n_iter_ + 100
+            assert shifted.status_ is Status.SOLVED, seed
+            assert shifted.certify(X + shift, y).relative_gap <= 1e-6
+            assert shifted.certificate_.primal == pytest.approx(original.certificate_.primal, rel=2e-6)
+            assert shifted.n_iter_ <= original.n_iter_ + 100
 
     @pytest.mark.parametrize("solver", ["auto", "newton"])
-    def test_regression(self, solver):
+    def test_shifted_regression_is_certified(self, solver):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(60, 4)) * [1.0, 1e3, 1e-3, 1.0] + [1e3, -1e6, 1.0, 0.0]
         y = (X - X.mean(axis=0)) @ [1.0, 1e-3, 1e3, -1.0] + 0.1 * rng.normal(size=60) + 1e4
         model = hinge.LinearSVR(C=10.0, epsilon=0.1, solver=solver, tol=1e-5).fit(X, y)
         assert model.status_ is Status.SOLVED
-        found = model.certify(X, y)
-        assert found.relative_gap <= 1e-5
-        assert found.gap == pytest.approx(model.certificate_.gap, rel=1e-3, abs=1e-12)
+        certificate = model.certify(X, y)
+        assert certificate.relative_gap <= 1e-5
+        assert certificate.gap == pytest.approx(model.certificate_.gap, rel=1e-3, abs=1e-12)
 
-    def test_a_warm_start_is_one_there_too(self):
+    def test_warm_start_with_shifted_features(self):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(80, 3)) + 500.0
         y = X[:, 0] + 0.5 * rng.normal(size=80) > 500
         model = hinge.LinearSVC(loss="hinge", C=1.0, warm_start=True).fit(X, y)
         assert model.set_params(C=1.1).fit(X, y).status_ is Status.SOLVED
 
-    def test_the_way_there_and_back(self):
+    def test_centering_and_restoring(self):
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(30, 2)) + 50.0, rng.normal(size=30) + 1e4
         problem = linear_regression(X, y, np.ones(30), 0.1, "epsilon_insensitive", Bias.FREE)
-        near = centered(problem, features=True)
-        assert np.abs(near.problem.X.mean(axis=0)).max() < 1e-12
-        assert np.abs(near.problem.target).max() < 10
-        solved = CoordinateDescent(tol=1e-9).solve_linear(near.problem)
-        found = near.restore(solved)
+        centering = centered(problem, features=True)
+        assert np.abs(centering.problem.X.mean(axis=0)).max() < 1e-12
+        assert np.abs(centering.problem.target).max() < 10
+        solved = CoordinateDescent(tol=1e-9).solve_linear(centering.problem)
+        solution = centering.restore(solved)
         np.testing.assert_allclose(
-            X @ found.weights + found.offset,
-            near.problem.X @ solved.weights + solved.offset + near.target_shift,
+            X @ solution.weights + solution.offset,
+            centering.problem.X @ solved.weights + solved.offset + centering.target_shift,
             rtol=1e-12,
         )
-        assert abs(np.sum(found.beta)) <= 1e-15 * np.sum(np.abs(found.beta))
-        assert np.all((found.beta >= problem.lower) & (found.beta <= problem.upper))
-        assert certify_linear(problem, found.weights, found.offset, found.beta).relative_gap <= 1e-8
+        assert abs(np.sum(solution.beta)) <= 1e-15 * np.sum(np.abs(solution.beta))
+        assert np.all((solution.beta >= problem.lower) & (solution.beta <= problem.upper))
+        assert certify_linear(problem, solution.weights, solution.offset, solution.beta).relative_gap <= 1e-8
 
     @pytest.mark.parametrize("bias", [Bias.NONE, Bias.PENALISED])
-    def test_other_offsets_do_not_take_it_up(self, bias):
+    def test_no_centering_without_a_free_offset(self, bias):
         X = np.random.default_rng(0).normal(size=(30, 2)) + 50.0
         assert centered(linear_regression(X, X[:, 0], np.ones(30), 0.1, "epsilon_insensitive", bias), True) is None
 
-    def test_features_that_are_near_are_used_as_they_are(self):
+    def test_no_centering_of_features_close_to_the_origin(self):
         X = np.random.default_rng(0).uniform(size=(30, 2))
         problem = linear_classification(X, np.where(X[:, 0] > 0.5, 1.0, -1.0), np.ones(30), "hinge")
         assert centered(problem, features=True) is None
 
-    def test_numbers_whose_mean_overflows_are_refused_by_the_core(self):
+    def test_overflowing_mean_is_rejected(self):
         X = np.full((4, 2), 1.7e308)
         with pytest.raises(ValueError, match="overflow"):
             hinge.LinearSVC().fit(X, [0, 1, 0, 1])
@@ -157,19 +157,19 @@ class TestFarFeatures:
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive"])
 @pytest.mark.parametrize(("shift", "scale", "d"), [(5e4, 100.0, 20), (3e4, 1e3, 1), (1e3, 1e3, 60), (1e5, 0.1, 5)])
-def test_far_from_the_origin_nothing_is_proven_by_what_was_carried_along(loss, shift, scale, d):
-    """Xᵀβ is a sum of terms that are far larger than it; steps and bands once added their changes up."""
+def test_certificate_far_from_the_origin_is_recomputed(loss, shift, scale, d):
+    """Xᵀβ is much smaller than its terms, so that updated sums are not accurate enough."""
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(3000, d))
     f = Z.sum(axis=1) / np.sqrt(d) + rng.normal(size=3000)
     X = (Z + shift) * scale
     for C, tol in ((10.0, 1e-3), (100.0, 1e-2), (0.01, 1e-5)):
-        for most in (3, 300):
-            options = {"loss": loss, "C": C, "tol": tol, "max_iter": most}
+        for max_iter in (3, 300):
+            options = {"loss": loss, "C": C, "tol": tol, "max_iter": max_iter}
             if "epsilon" in loss:
                 model, y = hinge.LinearSVR(epsilon=0.1, **options), f
             else:
                 model, y = hinge.LinearSVC(**options), np.where(f > 0, 1.0, -1.0)
-            found = model.fit(X, y).certify(X, y)
-            assert model.status_ is not Status.SOLVED or found.relative_gap <= tol * (1 + 1e-4)
-            assert found.gap <= model.certificate_.gap * (1 + 1e-3) + 1e-9 * found.primal
+            certificate = model.fit(X, y).certify(X, y)
+            assert model.status_ is not Status.SOLVED or certificate.relative_gap <= tol * (1 + 1e-4)
+            assert certificate.gap <= model.certificate_.gap * (1 + 1e-3) + 1e-9 * certificate.primal

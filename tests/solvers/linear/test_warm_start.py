@@ -1,4 +1,4 @@
-"""Warm starts along C: what they cost, counted in values looked at (no clock), and that they never end worse."""
+"""Warm starts for a sequence of C: work (counted in values, not time) and status compared with cold starts."""
 
 import numpy as np
 import pytest
@@ -34,8 +34,8 @@ def _data(name):
     return X if name == "raw" else scale(X), _signs(y == 1)
 
 
-def _path(name, loss, bias, costs, method="auto"):
-    """(work, status, relative gap) of every fit of the path: warm, and cold."""
+def _sequence(name, loss, bias, costs, method="auto"):
+    """(work, status, relative gap) of every fit for a sequence of C: warm and cold."""
     X, y = _data(name)
     solver = CoordinateDescent(method=method, max_iter=1000)
     warm, cold, beta, last = [], [], None, None
@@ -63,8 +63,8 @@ def _work(fits):
     [(name, loss) for name in ("breast_cancer", "raw", "wine", "digits") for loss in ("hinge", "squared_hinge")]
     + [("diabetes", "epsilon_insensitive")],
 )
-def test_a_path_costs_no_more_than_its_fits_one_by_one(name, loss, bias):
-    warm, cold = _path(name, loss, bias, FINE)
+def test_sequence_needs_no_more_work_than_cold_fits(name, loss, bias):
+    warm, cold = _sequence(name, loss, bias, FINE)
     assert _work(warm) <= _work(cold)
     for (_, status, gap), (_, other, _) in zip(warm, cold, strict=True):
         assert status <= other
@@ -74,19 +74,19 @@ def test_a_path_costs_no_more_than_its_fits_one_by_one(name, loss, bias):
 @pytest.mark.parametrize("bias", [Bias.FREE, Bias.NONE], ids=lambda bias: bias.name)
 @pytest.mark.parametrize("name", ["breast_cancer", "wine", "digits"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_steps_of_ten_too(name, loss, bias):
+def test_sequence_with_factors_of_ten(name, loss, bias):
     for costs in (UP, DOWN):
-        warm, cold = _path(name, loss, bias, costs)
+        warm, cold = _sequence(name, loss, bias, costs)
         assert _work(warm) <= _work(cold)
 
 
 @pytest.mark.parametrize("bias", [Bias.FREE, Bias.NONE], ids=lambda bias: bias.name)
 @pytest.mark.parametrize("name", ["breast_cancer", "raw", "wine", "digits"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_a_start_from_far_away_is_soon_given_up(name, loss, bias):
-    """Five decades: nothing is gained, and little more than the look at the start is lost."""
+def test_distant_start_is_abandoned_soon(name, loss, bias):
+    """From C to C · 10⁵ a warm start does not help, and costs little more than its check."""
     for costs in ((100.0, 1e-3), (1e-3, 100.0)):
-        warm, cold = _path(name, loss, bias, costs)
+        warm, cold = _sequence(name, loss, bias, costs)
         assert warm[1][0] <= 1.75 * cold[1][0]
         assert warm[1][1] <= cold[1][1]
         assert warm[1][1] is Status.SOLVED
@@ -95,12 +95,12 @@ def test_a_start_from_far_away_is_soon_given_up(name, loss, bias):
 
 @pytest.mark.parametrize("name", ["breast_cancer", "wine"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_descent_alone_gains_by_them(name, loss):
-    warm, cold = _path(name, loss, Bias.FREE, FINE, method="descent")
+def test_descent_needs_less_work(name, loss):
+    warm, cold = _sequence(name, loss, Bias.FREE, FINE, method="descent")
     assert _work(warm) <= 0.9 * _work(cold)
 
 
-def test_a_multiple_that_overflows_is_no_start():
+def test_overflowing_start_is_ignored():
     X, y = load_wine(return_X_y=True)
     model = hinge.LinearSVC(loss="hinge", warm_start=True, C=1e-160).fit(scale(X), y == 1)
     model.set_params(C=1e150).fit(scale(X), y == 1)

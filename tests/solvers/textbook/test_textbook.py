@@ -1,4 +1,4 @@
-"""Newton, Lagrangian, gradient descent, AdaTron: interior point's optimum, and the rates the book promises."""
+"""Newton, Lagrangian, gradient descent and AdaTron: agreement with interior point, and rates of convergence."""
 
 from dataclasses import replace
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 import hinge
 from hinge import Status
@@ -49,7 +50,7 @@ SMOOTH = {
 }
 KINKED = ("hinge", "epsilon")
 
-#: solver with a tolerance → the losses it is for
+#: name → (solver, tolerance, losses that it accepts)
 SOLVERS = {
     "Newton": (Newton, 1e-9, tuple(SMOOTH)),
     "Newton, low rank": (lambda **o: Newton(approximation=SGMA(rank=60, tol=0), **o), 1e-9, tuple(SMOOTH)),
@@ -62,7 +63,7 @@ SOLVERS = {
     "GradientDescent, coefficients": (
         lambda **o: GradientDescent(space="coefficients", **o), 1e-2, ("logistic", "exponential"),
     ),
-    "GradientDescent, corners": (GradientDescent, 3e-3, KINKED),
+    "GradientDescent, box": (GradientDescent, 3e-3, KINKED),
     "AdaTron": (AdaTron, 1e-3, (*KINKED, "squared hinge", "squared epsilon")),
 }  # fmt: skip
 CASES = [(name, loss) for name, (_, _, losses) in SOLVERS.items() for loss in losses]
@@ -91,67 +92,67 @@ def problem(loss, m=60, seed=0, bias=True, kernel=None, C=1.0):
 @pytest.mark.parametrize("bias", [True, False])
 def test_agrees_with_interior_point_within_its_tolerance(name, loss, bias):
     make, tol, _ = SOLVERS[name]
-    posed = problem(loss, bias=bias)
-    optimum = -posed.value(InteriorPoint().solve(posed).alpha)
-    found = make(tol=tol).solve(posed)
-    assert found.status is Status.SOLVED
-    certificate = certify(posed, *found.point)
+    dual = problem(loss, bias=bias)
+    optimum = -dual.value(InteriorPoint().solve(dual).alpha)
+    result = make(tol=tol).solve(dual)
+    assert result.status is Status.SOLVED
+    certificate = certify(dual, *result.point)
     assert certificate.relative_gap <= 1.1 * tol + 1e-12
     assert certificate.infeasibility <= 1e-10
     assert abs(certificate.dual - optimum) <= 1.1 * tol * abs(certificate.primal) + 1e-10 * abs(optimum)
-    assert found.history.best_dual <= optimum * (1 + 1e-9) + 1e-12  # every bound seen is one
-    assert found.history.best_primal >= optimum * (1 - 1e-9) - 1e-12
+    assert result.history.best_dual <= optimum * (1 + 1e-9) + 1e-12  # recorded bounds enclose the optimum
+    assert result.history.best_primal >= optimum * (1 - 1e-9) - 1e-12
 
 
 @every_solver
-def test_limits_are_kept_and_said(name, loss):
+def test_limits_are_kept_and_reported(name, loss):
     make, _, _ = SOLVERS[name]
-    posed = problem(loss)
-    short = make(tol=1e-14, max_iter=1).solve(posed)
+    dual = problem(loss)
+    short = make(tol=1e-14, max_iter=1).solve(dual)
     assert short.status in (Status.MAX_ITER, Status.SOLVED)
     assert short.iterations <= 1
-    late = make(tol=1e-14, max_time=1e-9).solve(posed)
+    late = make(tol=1e-14, max_time=1e-9).solve(dual)
     assert late.status in (Status.TIME_LIMIT, Status.SOLVED)
-    for found in (short, late):
-        assert np.all((found.alpha >= posed.lower) & (found.alpha <= posed.upper))
-        np.testing.assert_allclose(posed.A @ found.alpha, posed.d, atol=1e-10)
-        assert certify(posed, *found.point).gap >= 0
+    for result in (short, late):
+        assert np.all((result.alpha >= dual.lower) & (result.alpha <= dual.upper))
+        np.testing.assert_allclose(dual.A @ result.alpha, dual.d, atol=1e-10)
+        assert certify(dual, *result.point).gap >= 0
     seen = []
-    stopped = make(tol=1e-14).solve(posed, control=RunControl(callback=lambda s: bool(seen.append(s))))
+    stopped = make(tol=1e-14).solve(dual, control=RunControl(callback=lambda s: bool(seen.append(s))))
     assert stopped.status in (Status.INTERRUPTED, Status.SOLVED)
 
     def fails(snapshot):
         raise KeyboardInterrupt
 
-    raised = make(tol=1e-14).solve(posed, control=RunControl(callback=fails))
+    raised = make(tol=1e-14).solve(dual, control=RunControl(callback=fails))
     assert raised.status is Status.SOLVED or isinstance(raised.error, KeyboardInterrupt)
 
 
 @every_solver
-def test_repeats_bit_by_bit(name, loss):
+def test_runs_are_reproducible_to_the_bit(name, loss):
     make, tol, _ = SOLVERS[name]
     first, second = (make(tol=tol).solve(problem(loss)) for _ in range(2))
     assert first.alpha.tobytes() == second.alpha.tobytes()
 
 
-@pytest.mark.parametrize("kind", [Newton, Lagrangian, GradientDescent, AdaTron])
+@pytest.mark.parametrize("solver", [Newton, Lagrangian, GradientDescent, AdaTron])
 @given(data=st.data())
 @settings(max_examples=8, deadline=None)
-def test_odd_data(kind, data):
-    """Duplicates, empty rows, tiny and large costs."""
+def test_degenerate_data(solver, data):
+    """Duplicates, zero rows, small and large costs."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     m = data.draw(st.integers(2, 12))
     X = rng.normal(size=(m, 2))[rng.integers(0, m, m)] * data.draw(st.sampled_from([0.0, 1.0, 10.0]))
     y = np.where(rng.random(m) < 0.5, -1.0, 1.0)
     cost = 10.0 ** data.draw(st.integers(-2, 2)) * rng.uniform(0.5, 2, m)
-    posed = ConvexLoss(y, cost, SquaredHinge(), data.draw(st.booleans())).build(open_access(RBF(0.5), X))
-    optimum = -posed.value(InteriorPoint().solve(posed).alpha)
-    found = kind(tol=1e-3, max_time=2.0).solve(posed)
-    certificate = certify(posed, *found.point)
+    dual = ConvexLoss(y, cost, SquaredHinge(), data.draw(st.booleans())).build(open_access(RBF(0.5), X))
+    optimum = -dual.value(InteriorPoint().solve(dual).alpha)
+    result = solver(tol=1e-3, max_time=2.0).solve(dual)
+    certificate = certify(dual, *result.point)
     scale = max(abs(optimum), 1e-9 * float(cost.sum()))
     assert certificate.dual <= optimum + 1e-7 * scale
     assert certificate.primal >= optimum - 1e-7 * scale
-    if found.status is Status.SOLVED:
+    if result.status is Status.SOLVED:
         assert certificate.gap <= 1.1e-3 * scale + 1e-7 * float(cost.sum())
 
 
@@ -160,16 +161,16 @@ def test_odd_data(kind, data):
 
 @pytest.mark.parametrize("loss", ["squared hinge", "squared epsilon"])
 def test_lagrangian_converges_at_the_rate_of_theorem_10_7(loss):
-    """‖Q(α − ᾱ)‖ falls by ‖1 − γQ⁻¹‖ or more in every iteration (variables scaled to a ridge of one)."""
-    posed = problem(loss, bias=False, C=2.0)
-    d = posed.term.d
-    Q = dense_matrix(posed.Q) / np.sqrt(np.outer(d, d)) + np.eye(posed.size)
-    solution = np.sqrt(d) * InteriorPoint(tol=1e-12).solve(posed).alpha
-    rate = np.linalg.norm(np.eye(posed.size) - 1.9 * np.linalg.inv(Q), 2)
+    """‖Q(α − ᾱ)‖ decreases by ‖1 − γQ⁻¹‖ or more in every iteration (variables scaled to a unit diagonal term)."""
+    dual = problem(loss, bias=False, C=2.0)
+    d = dual.term.d
+    Q = dense_matrix(dual.Q) / np.sqrt(np.outer(d, d)) + np.eye(dual.size)
+    solution = np.sqrt(d) * InteriorPoint(tol=1e-12).solve(dual).alpha
+    rate = np.linalg.norm(np.eye(dual.size) - 1.9 * np.linalg.inv(Q), 2)
     assert rate < 1
     errors = []
     for iterations in range(1, 12):
-        run = _FixedPointIteration(posed)
+        run = _FixedPointIteration(dual)
         run.run(RunLog(0.0, iterations, RunControl()))
         errors.append(np.linalg.norm(Q @ (np.sqrt(d) * run.alpha - solution)))
     errors = np.array(errors)
@@ -177,17 +178,15 @@ def test_lagrangian_converges_at_the_rate_of_theorem_10_7(loss):
     assert errors[-1] < 0.9 * errors[0]
 
 
-def test_lagrangian_with_the_offset_in_the_kernel_is_the_books_problem():
-    """K + 1 and no row: b = Σ yα, and ½‖w‖² + ½b² + Σ Cξ² by direct minimisation (LwK (10.105), its λ divided out)."""
-    from scipy.optimize import minimize
-
+def test_lagrangian_with_the_offset_in_the_kernel_solves_the_textbook_problem():
+    """K + 1 without equality row: b = Σ yα minimizes ½‖w‖² + ½b² + Σ Cξ² (LwK (10.105), divided by λ)."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
     y = np.where(X[:, 0] + 0.3 * rng.normal(size=40) > 0, 1.0, -1.0)
     access = open_access(Linear() + Polynomial(degree=0, gamma=1.0, coef0=1.0), X)
-    posed = ConvexLoss(y, np.full(40, 3.0), SquaredHinge(), bias=False).build(access)
-    found = Lagrangian(tol=1e-10).solve(posed)
-    w, b = X.T @ (y * found.alpha), float(y @ found.alpha)
+    dual = ConvexLoss(y, np.full(40, 3.0), SquaredHinge(), bias=False).build(access)
+    result = Lagrangian(tol=1e-10).solve(dual)
+    w, b = X.T @ (y * result.alpha), float(y @ result.alpha)
 
     def risk(v):
         slack = np.maximum(0, 1 - y * (X @ v[:2] + v[2]))
@@ -195,7 +194,7 @@ def test_lagrangian_with_the_offset_in_the_kernel_is_the_books_problem():
 
     direct = minimize(risk, np.zeros(3), method="BFGS", options=dict(gtol=1e-9))
     np.testing.assert_allclose([*w, b], direct.x, atol=1e-4)
-    np.testing.assert_allclose(found.alpha, 6.0 * np.maximum(0, 1 - y * (X @ w + b)), atol=1e-3)  # α = 2Cξ
+    np.testing.assert_allclose(result.alpha, 6.0 * np.maximum(0, 1 - y * (X @ w + b)), atol=1e-3)  # α = 2Cξ
 
 
 # ---- gradient descent -----------------------------------------------------------------------------------------------
@@ -203,10 +202,8 @@ def test_lagrangian_with_the_offset_in_the_kernel_is_the_books_problem():
 
 @pytest.mark.parametrize("regularizer", ["rkhs", "norm", "sparsity", "values"])
 @pytest.mark.parametrize("loss", [Logistic(), Exponential(), SquaredHinge(), Huber()], ids=repr)
-def test_every_regularizer_of_table_10_3(regularizer, loss):
-    """Gradients against differences; the bounds on both sides of what an independent minimiser finds."""
-    from scipy.optimize import minimize
-
+def test_regularizers_of_table_10_3(regularizer, loss):
+    """Gradients agree with differences, and bounds enclose the value of an independent minimizer."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(12, 2))
     y = np.where(X[:, 0] > 0, 1.0, -1.0) if loss.form == "margin" else X[:, 0]
@@ -217,29 +214,30 @@ def test_every_regularizer_of_table_10_3(regularizer, loss):
         at = lambda a: risk.penalty(a, risk.K @ a)  # noqa: E731
         slope = [(at(alpha + h * e) - at(alpha - h * e)) / (2 * h) for e in np.eye(12)]
         np.testing.assert_allclose(risk.penalty_gradient(alpha, risk.K @ alpha), slope, rtol=1e-5, atol=1e-7)
-    found = descend(risk, tol=1e-2, max_iter=3000)
-    assert found.lower_bound <= found.value
-    whole = lambda v: risk.losses(risk.K @ v[:12] + v[12]) + risk.penalty(v[:12], risk.K @ v[:12])  # noqa: E731
-    direct = minimize(whole, np.r_[found.coefficients, found.intercept], method="Powell", options=dict(maxiter=30))
-    assert found.lower_bound <= direct.fun + 1e-9
-    if found.status is Status.SOLVED:
-        assert found.value - direct.fun <= 1e-2 * found.value
+    result = descend(risk, tol=1e-2, max_iter=3000)
+    assert result.lower_bound <= result.value
+    objective = lambda v: risk.losses(risk.K @ v[:12] + v[12]) + risk.penalty(v[:12], risk.K @ v[:12])  # noqa: E731
+    start = np.r_[result.coefficients, result.intercept]
+    direct = minimize(objective, start, method="Powell", options=dict(maxiter=30))
+    assert result.lower_bound <= direct.fun + 1e-9
+    if result.status is Status.SOLVED:
+        assert result.value - direct.fun <= 1e-2 * result.value
     if regularizer == "sparsity":
-        assert np.count_nonzero(found.coefficients) < 12
+        assert np.count_nonzero(result.coefficients) < 12
 
 
 def test_theorem_10_5_is_the_duality_gap():
-    """docs/math (369): the bound noted at every step contains the optimum, and shrinks to nothing."""
-    posed = problem("logistic")
-    optimum = -posed.value(InteriorPoint().solve(posed).alpha)
-    history = GradientDescent(tol=1e-8).solve(posed).history
+    """docs/math (369): the recorded bounds enclose the optimum and converge."""
+    dual = problem("logistic")
+    optimum = -dual.value(InteriorPoint().solve(dual).alpha)
+    history = GradientDescent(tol=1e-8).solve(dual).history
     assert np.all(history.dual <= optimum + 1e-9)
     assert np.all(history.primal >= optimum - 1e-9)
     np.testing.assert_allclose(history.primal - history.dual, history.gap, rtol=1e-6, atol=1e-12)
     assert history.gap[-1] < 1e-6 * history.gap[0]
 
 
-# ---- refusals, and machines ---------------------------------------------------------------------------------------
+# ---- errors and estimators ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -255,12 +253,12 @@ def test_theorem_10_5_is_the_duality_gap():
     ],
     ids=str,
 )
-def test_what_a_solver_is_not_for_it_refuses_with_a_remedy(solver, loss, remedy):
+def test_unsupported_loss_is_rejected_with_a_remedy(solver, loss, remedy):
     with pytest.raises(ValueError, match=remedy):
         solver.solve(problem(loss))
 
 
-def test_bad_options_are_named():
+def test_invalid_options_are_named():
     with pytest.raises(ValueError, match="rate"):
         AdaTron(rate=2.0)
     with pytest.raises(ValueError, match="space"):
@@ -274,7 +272,7 @@ def test_bad_options_are_named():
 
 
 @pytest.mark.parametrize(
-    ("machine", "loss", "solver"),
+    ("name", "loss", "solver"),
     [
         ("SVC", "squared_hinge", "lagrangian"),
         ("SVC", "squared_hinge", "newton"),
@@ -288,24 +286,24 @@ def test_bad_options_are_named():
     ],
     ids=str,
 )
-def test_machines_choose_them_by_name(machine, loss, solver):
+def test_estimators_select_solvers_by_name(name, loss, solver):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 3))
-    y = np.digitize(X[:, 0] + 0.2 * rng.normal(size=90), [-0.5, 0.5]) if machine == "SVC" else np.sin(X[:, 0])
-    make = getattr(hinge, machine)
+    y = np.digitize(X[:, 0] + 0.2 * rng.normal(size=90), [-0.5, 0.5]) if name == "SVC" else np.sin(X[:, 0])
+    make = getattr(hinge, name)
     model = make(loss=loss, solver=solver, gamma=0.3).fit(X, y)
     reference = make(loss=loss, gamma=0.3, tol=1e-8).fit(X, y)
     assert model.status_ is Status.SOLVED
-    found = model.certify(X, y)
-    assert found.relative_gap <= 2e-3
+    certificate = model.certify(X, y)
+    assert certificate.relative_gap <= 2e-3
     optimum = reference.certificate_.primal
-    assert found.dual <= optimum * (1 + 1e-6)
-    assert found.primal >= optimum * (1 - 1e-6)
-    assert model.certificate_.relative_gap == pytest.approx(found.relative_gap, rel=0.2, abs=1e-6)
+    assert certificate.dual <= optimum * (1 + 1e-6)
+    assert certificate.primal >= optimum * (1 - 1e-6)
+    assert model.certificate_.relative_gap == pytest.approx(certificate.relative_gap, rel=0.2, abs=1e-6)
 
 
-def test_linear_kernels_go_through_the_data():
-    """More samples than features: the factor is X, and no approximation is reported."""
+def test_linear_kernel_uses_the_data_as_factor():
+    """With more samples than features the factor is X, and no approximation is reported."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4))
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=300) > 0, 1, 0)
@@ -315,59 +313,59 @@ def test_linear_kernels_go_through_the_data():
         assert model.certify(X, y).relative_gap < 1e-3
 
 
-# ---- the AdaTron's turns -----------------------------------------------------------------------------------------
+# ---- sweeps of the AdaTron ---------------------------------------------------------------------------------------
 
 
-def turns_by_hand(K, problem, d, row, curvature, group, mu, penalty, rate, order, alpha, missing):
-    """(367) in plain Python, f computed anew for every turn."""
+def reference_sweep(K, problem, d, row, curvature, group, mu, penalty, rate, order, alpha, residual):
+    """(367) in Python, with f recomputed for every variable."""
     Q, n = problem.Q, problem.Q.n
-    alpha, missing = alpha.copy(), missing.copy()
+    alpha, residual = alpha.copy(), residual.copy()
     for i in order:
         for v in range(i, problem.size, n):
             f = K[i] @ Q.coefficients(alpha)
             slope = Q.sign[v] * f + problem.p[v] + d[v] * alpha[v]
             if group[v] >= 0:
-                slope += row[v] * (mu[group[v]] + penalty * missing[group[v]])
+                slope += row[v] * (mu[group[v]] + penalty * residual[group[v]])
             if curvature[v] > 0:
-                there = alpha[v] - rate * slope / curvature[v]
+                new_value = alpha[v] - rate * slope / curvature[v]
             else:
-                there = {1.0: problem.lower[v], -1.0: problem.upper[v], 0.0: alpha[v]}[np.sign(slope)]
-            there = min(max(there, problem.lower[v]), problem.upper[v])
+                new_value = {1.0: problem.lower[v], -1.0: problem.upper[v], 0.0: alpha[v]}[np.sign(slope)]
+            new_value = min(max(new_value, problem.lower[v]), problem.upper[v])
             if group[v] >= 0:
-                missing[group[v]] += row[v] * (there - alpha[v])
-            alpha[v] = there
-    return alpha, missing
+                residual[group[v]] += row[v] * (new_value - alpha[v])
+            alpha[v] = new_value
+    return alpha, residual
 
 
 @pytest.mark.parametrize("flat", [False, True])
 @pytest.mark.parametrize("loss", ["hinge", "epsilon"])
-def test_turns_are_those_of_the_formula(loss, flat):
-    posed = problem(loss, m=25)
+def test_sweep_agrees_with_the_formula(loss, flat):
+    dual = problem(loss, m=25)
     n, rng = 25, np.random.default_rng(2)
-    K = np.zeros((n, n)) if flat else posed.Q.access.block(np.arange(n), np.arange(n))
-    alpha = rng.uniform(posed.lower, posed.upper)
-    d, row = rng.uniform(0, 0.1, posed.size) * (not flat), posed.A[0]
-    curvature = np.tile(np.diagonal(K), posed.Q.slots) + d
-    group, mu, order = np.zeros(posed.size, dtype=np.int8), np.array([0.3]), rng.permutation(n)[:20]
-    missing = posed.equality_residual(alpha)
-    expected = turns_by_hand(K, posed, d, row, curvature, group, mu, 0.2, 1.3, order, alpha, missing)
-    f, change = K @ posed.Q.coefficients(alpha), np.zeros(n)
-    before = posed.Q.coefficients(alpha)
+    K = np.zeros((n, n)) if flat else dual.Q.access.block(np.arange(n), np.arange(n))
+    alpha = rng.uniform(dual.lower, dual.upper)
+    d, row = rng.uniform(0, 0.1, dual.size) * (not flat), dual.A[0]
+    curvature = np.tile(np.diagonal(K), dual.Q.slots) + d
+    group, mu, order = np.zeros(dual.size, dtype=np.int8), np.array([0.3]), rng.permutation(n)[:20]
+    residual = dual.equality_residual(alpha)
+    expected = reference_sweep(K, dual, d, row, curvature, group, mu, 0.2, 1.3, order, alpha, residual)
+    f, change = K @ dual.Q.coefficients(alpha), np.zeros(n)
+    before = dual.Q.coefficients(alpha)
     adatron_sweep(
-        K, posed.p, posed.lower, posed.upper, posed.Q.sign, d, row, curvature, group, mu, 0.2, 1.3, order, alpha, f,
-        change, missing,
+        K, dual.p, dual.lower, dual.upper, dual.Q.sign, d, row, curvature, group, mu, 0.2, 1.3, order, alpha, f,
+        change, residual,
     )  # fmt: skip
     np.testing.assert_allclose(alpha, expected[0], rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(missing, expected[1], rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(f, K @ posed.Q.coefficients(alpha), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(change, posed.Q.coefficients(alpha) - before, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(residual, expected[1], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(f, K @ dual.Q.coefficients(alpha), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(change, dual.Q.coefficients(alpha) - before, rtol=1e-12, atol=1e-12)
 
 
-def test_turns_refuse_what_does_not_fit():
-    posed = problem("hinge", m=6)
+def test_sweep_checks_its_arguments():
+    dual = problem("hinge", m=6)
     K, zero, one = np.eye(6), np.zeros(6), np.ones(6)
     good = dict(
-        matrix=K, linear=posed.p, lower=posed.lower, upper=posed.upper, sign=posed.Q.sign, ridge=zero, row=one,
+        matrix=K, linear=dual.p, lower=dual.lower, upper=dual.upper, sign=dual.Q.sign, ridge=zero, row=one,
         curvature=one, group=np.zeros(6, dtype=np.int8), multipliers=np.zeros(1), penalty=0.0, rate=1.0,
         order=np.arange(6), alpha=zero.copy(), f=zero.copy(), change=zero.copy(), residual=np.zeros(1),
     )  # fmt: skip
@@ -382,12 +380,12 @@ def test_turns_refuse_what_does_not_fit():
 
 
 @pytest.mark.parametrize("loss", ["hinge", "epsilon"])
-def test_sweeps_in_blocks_are_sweeps(loss):
-    """Without the matrix in memory blocks of samples take their turns: the same steps."""
-    posed = problem(loss, m=200)
-    low = low_rank_access(posed.Q.access, SGMA(rank=200, tol=0))
-    blocks = replace(posed, Q=Quadratic(low, posed.Q.sign))
-    whole, parts = (AdaTron(tol=1e-5).solve(each) for each in (posed, blocks))
-    assert whole.status is parts.status is Status.SOLVED
-    assert posed.value(parts.alpha) == pytest.approx(posed.value(whole.alpha), rel=2e-5)
-    assert parts.iterations == pytest.approx(whole.iterations, rel=0.2)
+def test_sweeps_in_blocks_agree_with_full_sweeps(loss):
+    """Without the matrix in memory, samples are processed in blocks."""
+    dual = problem(loss, m=200)
+    low = low_rank_access(dual.Q.access, SGMA(rank=200, tol=0))
+    blocks = replace(dual, Q=Quadratic(low, dual.Q.sign))
+    full, in_blocks = (AdaTron(tol=1e-5).solve(each) for each in (dual, blocks))
+    assert full.status is in_blocks.status is Status.SOLVED
+    assert dual.value(in_blocks.alpha) == pytest.approx(dual.value(full.alpha), rel=2e-5)
+    assert in_blocks.iterations == pytest.approx(full.iterations, rel=0.2)
