@@ -62,7 +62,8 @@ class Learner {
           double nu, double level, bool offset, std::size_t budget, std::size_t features, std::size_t outputs,
           double threshold, double curvature, double bound)
       : learner_(kernel,
-                 {online_loss_named(loss), rate, power, regularization, nu, offset, budget, threshold, curvature, bound},
+                 {online_loss_named(loss), rate, power, regularization, nu, offset, budget, threshold, curvature,
+                     bound},
                  features, outputs, level) {}
 
   std::size_t learn(const Samples& samples, const Vector<const double>& target, const Matrix<double>& before) {

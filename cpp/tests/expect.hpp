@@ -1,4 +1,4 @@
-// expect.hpp: what a test program needs: a check that counts failures, numbers, and the verdict.
+// expect.hpp: checks, pseudo-random numbers and the exit code of a test program.
 #pragma once
 
 #include <cstdio>
@@ -15,7 +15,7 @@ inline void expect(bool ok, const std::string& what) {
   std::printf("FAILED: %s\n", what.c_str());
 }
 
-// From −½ to ½, the same in every run.
+// The next pseudo-random number between −½ and ½.
 inline double number(unsigned& seed) {
   seed = seed * 1664525U + 1013904223U;
   return static_cast<double>(seed >> 8) / 16777216.0 - 0.5;

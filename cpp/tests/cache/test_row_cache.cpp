@@ -1,4 +1,4 @@
-// test_row_cache.cpp: which rows stay, which go, and that a failed fill leaves the cache usable.
+// test_row_cache.cpp: eviction order, memory budget, and exceptions during a fetch.
 #include <cstdint>
 #include <limits>
 #include <random>
@@ -33,21 +33,21 @@ struct Rows {
   const T* fetch(std::size_t key) {
     return cache.fetch(key, [&](Span<T> out) {
       ++fills;
-      expect(out.size() == columns.size(), "a row is as long as it should be");
+      expect(out.size() == columns.size(), "a row has the expected length");
       for (std::size_t k = 0; k < out.size(); ++k) out[k] = value(key, k);
     });
   }
 
-  void expect_right(std::size_t key, const std::string& when) {
+  void expect_correct(std::size_t key, const std::string& when) {
     const T* row = fetch(key);
-    for (std::size_t k = 0; k < columns.size(); ++k) expect(row[k] == value(key, k), "the right row " + when);
+    for (std::size_t k = 0; k < columns.size(); ++k) expect(row[k] == value(key, k), "the correct row " + when);
   }
 
   bool holds_exactly(const std::vector<std::size_t>& keys, std::size_t n) const {
-    std::vector<bool> wanted(n, false);
-    for (std::size_t key : keys) wanted[key] = true;
+    std::vector<bool> expected(n, false);
+    for (std::size_t key : keys) expected[key] = true;
     for (std::size_t key = 0; key < n; ++key)
-      if (cache.holds(key) != wanted[key]) return false;
+      if (cache.holds(key) != expected[key]) return false;
     return cache.stored() == keys.size();
   }
 
@@ -60,22 +60,22 @@ struct Rows {
 };
 
 template <class T>
-void test_least_recently_used_goes_first() {
+void test_least_recently_used_is_evicted() {
   Rows<T> rows(3, 8);
   for (std::size_t key : {0, 1, 2}) rows.fetch(key);
-  expect(rows.holds_exactly({0, 1, 2}, 8), "what fits stays");
-  rows.fetch(0);  // 1 is the oldest now
+  expect(rows.holds_exactly({0, 1, 2}, 8), "rows within the budget are kept");
+  rows.fetch(0);  // row 1 is now the oldest
   rows.fetch(5);
-  expect(rows.holds_exactly({0, 2, 5}, 8), "the least recently used row goes");
+  expect(rows.holds_exactly({0, 2, 5}, 8), "the least recently used row is evicted");
   rows.fetch(2);
   rows.fetch(6);
   expect(rows.holds_exactly({2, 5, 6}, 8), "a hit makes a row recent");
   rows.fetch(6);
   rows.fetch(6);
   rows.fetch(7);
-  expect(rows.holds_exactly({2, 6, 7}, 8), "many hits are one");
+  expect(rows.holds_exactly({2, 6, 7}, 8), "repeated hits count once for the order");
   expect(rows.fills == 6 && rows.cache.misses() == 6 && rows.cache.hits() == 4, "hits and misses are counted");
-  for (std::size_t key : {2, 6, 7, 0, 1}) rows.expect_right(key, "after evictions");
+  for (std::size_t key : {2, 6, 7, 0, 1}) rows.expect_correct(key, "after evictions");
 }
 
 void test_budget() {
@@ -84,7 +84,7 @@ void test_budget() {
       Rows<double> rows(allowed, n);
       for (std::size_t key = 0; key < n; ++key) rows.fetch(key);
       const std::size_t expected = std::min(n, std::max<std::size_t>(2, allowed));
-      expect(rows.cache.stored() == expected, "the budget in rows, but two at least");
+      expect(rows.cache.stored() == expected, "the number of rows of the budget, but at least two");
     }
   }
   RowCache<float> floats(10 * 8 * sizeof(float), 10);
@@ -93,13 +93,13 @@ void test_budget() {
     floats.fetch(key, [](Span<float>) {});
     doubles.fetch(key, [](Span<double>) {});
   }
-  expect(floats.stored() == 8 && doubles.stored() == 4, "a budget is in bytes");
+  expect(floats.stored() == 8 && doubles.stored() == 4, "the budget is in bytes");
   RowCache<double> huge(std::numeric_limits<std::size_t>::max(), 10);
   for (std::size_t key = 0; key < 10; ++key) huge.fetch(key, [](Span<double>) {});
-  expect(huge.stored() == 10, "no budget is too large");
+  expect(huge.stored() == 10, "the largest budget");
 }
 
-// A step of SMO: one row must survive the fetch of another, in the smallest cache there is.
+// A step of SMO needs two rows at a time, also in the smallest cache.
 void test_two_rows_stay_valid() {
   Rows<double> rows(0, 30);
   std::mt19937 random(1);
@@ -111,7 +111,7 @@ void test_two_rows_stay_valid() {
     bool right = true;
     for (std::size_t k = 0; k < 30; ++k) right = right && row_i[k] == rows.value(i, k) && row_j[k] == rows.value(j, k);
     expect(right, "two rows are valid at a time");
-    expect(rows.cache.stored() <= 2, "and no more are kept");
+    expect(rows.cache.stored() <= 2, "no more than two rows are stored");
   }
 }
 
@@ -121,16 +121,16 @@ void test_keep_columns() {
   rows.keep({0, 2, 3, 7, 9});
   expect(rows.cache.length() == 5, "rows are shorter");
   const int before = rows.fills;
-  for (std::size_t key : {3, 1, 4, 5}) rows.expect_right(key, "after columns went");
-  expect(rows.fills == before, "without being computed again");
+  for (std::size_t key : {3, 1, 4, 5}) rows.expect_correct(key, "after removing columns");
+  expect(rows.fills == before, "rows are not recomputed");
   rows.keep({1, 4});
-  for (std::size_t key : {3, 1, 4, 5}) rows.expect_right(key, "after columns went twice");
-  expect(rows.fills == before, "nor then");
-  // 40 doubles are the budget: rows of two leave room for twenty, more than there are
-  for (std::size_t key = 0; key < 10; ++key) rows.expect_right(key, "in the room that was won");
-  expect(rows.cache.stored() == 10, "shorter rows, more of them");
+  for (std::size_t key : {3, 1, 4, 5}) rows.expect_correct(key, "after removing columns twice");
+  expect(rows.fills == before, "rows are not recomputed the second time");
+  // The budget of 40 doubles holds twenty rows of length two: all ten.
+  for (std::size_t key = 0; key < 10; ++key) rows.expect_correct(key, "with shorter rows");
+  expect(rows.cache.stored() == 10, "more rows fit if they are shorter");
   rows.keep({});
-  expect(rows.cache.length() == 0, "no columns at all");
+  expect(rows.cache.length() == 0, "no columns");
   rows.fetch(2);
 }
 
@@ -139,27 +139,27 @@ void test_clear() {
   for (std::size_t key : {0, 1, 2}) rows.fetch(key);
   rows.cache.clear(6);
   rows.columns.resize(6);
-  expect(rows.holds_exactly({}, 10) && rows.cache.length() == 6, "nothing is held after clear");
-  for (std::size_t key : {2, 1, 0, 7, 8, 9, 7}) rows.expect_right(key, "of the new length");
-  expect(rows.cache.stored() == 5, "the budget counts the new length");
-  expect(rows.cache.hits() == 1, "what was forgotten is no hit");
+  expect(rows.holds_exactly({}, 10) && rows.cache.length() == 6, "the cache is empty after clear");
+  for (std::size_t key : {2, 1, 0, 7, 8, 9, 7}) rows.expect_correct(key, "of the new length");
+  expect(rows.cache.stored() == 5, "the budget applies to the new length");
+  expect(rows.cache.hits() == 1, "a discarded row is not a hit");
 }
 
-void test_a_fill_that_fails() {
+void test_exceptions_of_fill() {
   const auto fail = [](Span<double>) { throw std::runtime_error("no row"); };
   Rows<double> rows(3, 8);
   expect(throws([&] { rows.cache.fetch(4, fail); }), "an exception reaches the caller");
-  expect(rows.holds_exactly({}, 8), "and leaves nothing behind");
+  expect(rows.holds_exactly({}, 8), "no row is stored after an exception");
   for (std::size_t key : {0, 1, 2}) rows.fetch(key);
-  expect(throws([&] { rows.cache.fetch(4, fail); }), "an exception when the cache is full");
-  expect(rows.holds_exactly({1, 2}, 8), "the cache is as it was, one row shorter");
-  for (int round = 0; round < 5; ++round) expect(throws([&] { rows.cache.fetch(6, fail); }), "again and again");
-  expect(!rows.cache.holds(6), "a failed row is not held");
-  for (std::size_t key : {4, 5, 6, 1, 2, 0, 7}) rows.expect_right(key, "after failures");
-  expect(rows.holds_exactly({2, 0, 7}, 8), "and the order still holds");
+  expect(throws([&] { rows.cache.fetch(4, fail); }), "an exception if the cache is full");
+  expect(rows.holds_exactly({1, 2}, 8), "the cache remains valid with one row less");
+  for (int round = 0; round < 5; ++round) expect(throws([&] { rows.cache.fetch(6, fail); }), "repeated exceptions");
+  expect(!rows.cache.holds(6), "a failed row is not stored");
+  for (std::size_t key : {4, 5, 6, 1, 2, 0, 7}) rows.expect_correct(key, "after failures");
+  expect(rows.holds_exactly({2, 0, 7}, 8), "the order is still correct");
 }
 
-// Against a list that is kept the slow way.
+// Comparison with a simple list.
 void test_any_order_of_calls() {
   for (unsigned seed = 0; seed < 20; ++seed) {
     std::mt19937 random(seed);
@@ -172,8 +172,8 @@ void test_any_order_of_calls() {
       if (found != order.end()) order.erase(found);
       else if (order.size() == std::max<std::size_t>(2, allowed)) order.erase(order.begin());
       order.push_back(key);
-      rows.expect_right(key, "in any order");
-      expect(rows.holds_exactly(order, n), "the rows a list would hold");
+      rows.expect_correct(key, "in any order");
+      expect(rows.holds_exactly(order, n), "the same rows as a list");
     }
   }
 }
@@ -181,13 +181,13 @@ void test_any_order_of_calls() {
 }  // namespace
 
 int main() {
-  test_least_recently_used_goes_first<double>();
-  test_least_recently_used_goes_first<float>();
+  test_least_recently_used_is_evicted<double>();
+  test_least_recently_used_is_evicted<float>();
   test_budget();
   test_two_rows_stay_valid();
   test_keep_columns();
   test_clear();
-  test_a_fill_that_fails();
+  test_exceptions_of_fill();
   test_any_order_of_calls();
   return verdict("test_row_cache");
 }

@@ -1,4 +1,4 @@
-// kernel_data.hpp: random samples in all their forms, and one kernel of each kind.
+// kernel_data.hpp: random samples in all storages, and one kernel of each kind.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,7 @@
-// test_kernel_blocks.cpp: blocks of kernel values are what single rows are, in every shape.  Prints what failed; 0 if
-// nothing.
+// test_kernel_blocks.cpp: blocks of kernel values equal single rows, for all shapes and storages.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -45,11 +43,11 @@ void test_upper_parts() {
   for (const Node& leaf : kLeaves) {
     for (const Samples& samples : {data.as_dense(), data.as_dense32(), data.as_csr()}) {
       const auto gram = make_gram(samples, KernelFunction({leaf}));
-      for (const std::int32_t fresh : {0, 1, 95, 256, 300}) {
+      for (const std::int32_t count : {0, 1, 95, 256, 300}) {
         std::vector<std::int32_t> columns, which;
         for (std::int32_t k = 0; k < 310; ++k) {
           columns.push_back((k * 7) % 400);
-          if (k < fresh) which.push_back(columns.back());
+          if (k < count) which.push_back(columns.back());
         }
         std::vector<T> whole(310 * which.size()), upper(whole.size(), T(-7));
         std::vector<T*> rows_whole, rows_upper;
@@ -64,8 +62,8 @@ void test_upper_parts() {
             same = same && rows_whole[k][j] == rows_upper[k][j];
             symmetric = symmetric && (j >= which.size() || rows_whole[j][k] == rows_upper[k][j]);
           }
-        expect(same, "the upper part has the bits of the whole");
-        expect(symmetric, "and is what the lower part would be");
+        expect(same, "the upper part is bit-identical with that of the complete block");
+        expect(symmetric, "the block is symmetric");
       }
     }
   }
@@ -79,15 +77,15 @@ void test_squares() {
       for (const std::int32_t n : {0, 1, 3, 97, 256, 257, 600}) {
         std::vector<std::int32_t> which;
         for (std::int32_t k = 0; k < n; ++k) which.push_back((k * 11) % 700);
-        std::vector<double> coef(which.size()), plain(which.size()), once(which.size()), threads(which.size());
+        std::vector<double> coef(which.size()), expected(which.size()), symmetric(which.size()), threads(which.size());
         for (std::size_t k = 0; k < coef.size(); ++k) coef[k] = std::sin(double(k));
-        if (n > 0) gram->add_rows(which, coef, *gram->columns(which, 0), double{}, plain, {1, {}});
-        gram->add_square(which, coef, once, std::size_t(1) << 30, {1, {}});
+        if (n > 0) gram->add_rows(which, coef, *gram->columns(which, 0), double{}, expected, {1, {}});
+        gram->add_square(which, coef, symmetric, std::size_t(1) << 30, {1, {}});
         gram->add_square(which, coef, threads, std::size_t(1) << 30, {2, {}});
         double worst = 0;
-        for (std::size_t k = 0; k < coef.size(); ++k) worst = std::max(worst, std::fabs(plain[k] - once[k]));
-        expect(worst < 1e-10, "values made once add up to the same: " + std::to_string(worst));
-        expect(once == threads, "squares have the same bits for any number of threads");
+        for (std::size_t k = 0; k < coef.size(); ++k) worst = std::max(worst, std::fabs(expected[k] - symmetric[k]));
+        expect(worst < 1e-10, "the symmetric product equals the sum of rows: " + std::to_string(worst));
+        expect(symmetric == threads, "the symmetric product does not depend on the number of threads");
       }
     }
   }
@@ -100,6 +98,5 @@ int main() {
   test_upper_parts<float>();
   test_upper_parts<double>();
   test_squares();
-  std::printf("test_blocks: %s\n", failures ? "FAILED" : "passed");
-  return failures != 0;
+  return verdict("test_kernel_blocks");
 }

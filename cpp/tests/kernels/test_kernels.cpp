@@ -1,5 +1,4 @@
-// test_kernels.cpp: laws of the kernels room, checked on plain loops in long double.  Prints what failed; 0
-// if nothing.
+// test_kernels.cpp: kernel functions, matrices and expansions against simple loops in long double.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -21,11 +20,9 @@
 #include "kernels/loops/vector_ops.hpp"
 #include "parallel/tasks.hpp"
 
-
 namespace {
 
 using namespace hinge;
-
 using namespace hinge::test;
 
 // k(x_i, z_j) from the definitions.
@@ -45,7 +42,7 @@ double reference(const Node& node, const Data& x, std::size_t i, const Data& z, 
     case Op::laplacian: return static_cast<double>(std::exp(-node.gamma * l1));
     case Op::bspline:
       return bspline(static_cast<int>(node.degree), std::sqrt(node.gamma * static_cast<double>(squared)));
-    default: throw std::logic_error("a leaf was expected");
+    default: throw std::logic_error("not a leaf");
   }
 }
 
@@ -96,8 +93,8 @@ void test_exp_and_tanh() {
   }
 }
 
-// Both sets of loops compute the same sums; only roundings differ.
-void test_both_sets_of_loops_agree() {
+// The loops of all instruction sets compute the same sums up to rounding.
+void test_instruction_sets_agree() {
   const VectorOps &fast = vector_ops(), &base = vector_ops_base;
   for (std::size_t d : {8, 9, 12, 31, 300}) {
     const Data data(23, d, 1, static_cast<unsigned>(d));
@@ -108,7 +105,8 @@ void test_both_sets_of_loops_agree() {
       operation_base(x, x, d, d, nullptr, 23, two.data());
       const double allowed = tolerance * static_cast<double>(d);
       for (std::size_t j = 0; j < 23; ++j) {
-        expect(std::fabs(one[j] - two[j]) <= allowed * (1 + std::fabs(one[j])), "both sets of loops agree");
+        expect(std::fabs(one[j] - two[j]) <= allowed * (1 + std::fabs(one[j])),
+               "the loops of all instruction sets agree");
       }
     };
     const double* x = data.dense.data();
@@ -123,13 +121,13 @@ void test_both_sets_of_loops_agree() {
   }
 }
 
-void test_strips_multiply() {
+void test_products_of_strips() {
   constexpr std::size_t d = 10, width = kStripZ<double>, n = 2 * kStripX;
   alignas(kAlignment) double left[n * d], right[width * d], c[n * width];
   for (std::size_t k = 0; k < n * d; ++k) left[k] = std::sin(static_cast<double>(k));
   for (std::size_t k = 0; k < width * d; ++k) right[k] = std::cos(static_cast<double>(k));
   for (const VectorOps* ops : {&vector_ops(), &vector_ops_base}) {
-    for (bool accumulate : {false, true}) {  // once C, then C + C
+    for (bool accumulate : {false, true}) {  // C, then C + C
       ops->strips_d.product(2, d, left, kStripX * d, right, accumulate, c, width);
       for (std::size_t i = 0; i < n; ++i) {
         for (std::size_t j = 0; j < width; ++j) {
@@ -137,7 +135,7 @@ void test_strips_multiply() {
           for (std::size_t f = 0; f < d; ++f) {
             exact += left[i / kStripX * kStripX * d + f * kStripX + i % kStripX] * right[f * width + j];
           }
-          expect(std::fabs(c[i * width + j] - (accumulate ? 2 : 1) * exact) < 1e-13, "strips multiply");
+          expect(std::fabs(c[i * width + j] - (accumulate ? 2 : 1) * exact) < 1e-13, "products of strips");
         }
       }
     }
@@ -152,13 +150,13 @@ void test_rows_follow_the_formula() {
       const KernelFunction function({leaf});
       for (const Samples& samples : {data.as_dense(), data.as_dense32(), data.as_csr()}) {
         const auto gram = make_gram(samples, function);
-        std::vector<double> matrix(37 * 37), some(columns.size()), diagonal(37);
+        std::vector<double> matrix(37 * 37), selected(columns.size()), diagonal(37);
         std::vector<float> row32(37);
         gram->diagonal(diagonal);
         double worst = 0, worst32 = 0;
         for (std::size_t i = 0; i < 37; ++i) {
           gram->row(i, {}, Span<double>(matrix.data() + i * 37, 37));
-          gram->row(i, columns, some);
+          gram->row(i, columns, selected);
           gram->row(i, {}, row32);
           for (std::size_t j = 0; j < 37; ++j) {
             const double exact = reference(leaf, data, i, data, j), scale = 1 + std::fabs(exact);
@@ -166,12 +164,12 @@ void test_rows_follow_the_formula() {
             worst32 = std::max(worst32, std::fabs(static_cast<double>(row32[j]) - exact) / scale);
           }
           for (std::size_t c = 0; c < columns.size(); ++c) {
-            expect(some[c] == matrix[i * 37 + static_cast<std::size_t>(columns[c])],
-                   "listed columns equal the row's");
+            expect(selected[c] == matrix[i * 37 + static_cast<std::size_t>(columns[c])],
+                   "selected columns equal those of the complete row");
           }
-          expect(diagonal[i] == matrix[i * 37 + i], "the diagonal equals the rows'");
+          expect(diagonal[i] == matrix[i * 37 + i], "the diagonal equals that of the rows");
           for (std::size_t j = 0; j < i; ++j)
-            expect(matrix[i * 37 + j] == matrix[j * 37 + i], "symmetric bits");
+            expect(matrix[i * 37 + j] == matrix[j * 37 + i], "the matrix is symmetric, bit for bit");
         }
         const std::string where =
             " op " + std::to_string(static_cast<int>(leaf.op)) + " d " + std::to_string(d);
@@ -183,8 +181,8 @@ void test_rows_follow_the_formula() {
 }
 
 void test_expansions() {
-  const Data x(300, 29, 0.5, 1), z(531, 29, 0.5, 2), thin_x(40, 600, 0.02, 3), thin_z(70, 600, 0.02, 4);
-  for (const auto& [left, right] : {std::pair{&x, &z}, std::pair{&thin_x, &thin_z}}) {
+  const Data x(300, 29, 0.5, 1), z(531, 29, 0.5, 2), sparse_x(40, 600, 0.02, 3), sparse_z(70, 600, 0.02, 4);
+  for (const auto& [left, right] : {std::pair{&x, &z}, std::pair{&sparse_x, &sparse_z}}) {
     std::vector<double> coef(right->n * 3);
     for (std::size_t k = 0; k < coef.size(); ++k) coef[k] = std::sin(static_cast<double>(k));
     for (const Node& leaf : kLeaves) {
@@ -196,7 +194,7 @@ void test_expansions() {
           expand(a, b, function, coef, 3, two, Precision::samples, {3, {}});
           cross(a, b, function, matrix, {2, {}});
           expect(std::memcmp(one.data(), two.data(), one.size() * sizeof(double)) == 0,
-                 "threads do not change bits");
+                 "results do not depend on the number of threads");
           double worst = 0, worst_sum = 0;
           for (std::size_t i = 0; i < left->n; ++i) {
             double sum = 0, size = 1;
@@ -223,9 +221,9 @@ void test_equal_rows_and_translation() {
   const KernelFunction rbf({{Op::rbf, 1e12}});
   std::vector<double> row(9), matrix(81);
   make_gram(data.as_dense(), rbf)->row(0, {}, row);
-  expect(row[4] == 1 && row[1] == 0, "equal rows at distance 0, others underflow to 0");
+  expect(row[4] == 1 && row[1] == 0, "equal rows have distance 0; other kernel values underflow to 0");
   cross(data.as_dense(), data.as_dense(), rbf, matrix, {});
-  expect(matrix[4] == 1 && matrix[0] == 1 && matrix[1] == 0, "the same in blocks");
+  expect(matrix[4] == 1 && matrix[0] == 1 && matrix[1] == 0, "the same for blocks");
 
   const KernelFunction mild({{Op::rbf, 0.1}});
   std::vector<double> moved(9);
@@ -233,11 +231,11 @@ void test_equal_rows_and_translation() {
   make_gram(data.as_dense(), mild)->row(2, {}, row);
   for (double& value : data.dense) value += 1048576;
   make_gram(data.as_dense(), mild)->row(2, {}, moved);
-  expect(row == moved, "translation does not change a bit of rbf when the data move exactly");
+  expect(row == moved, "an exact translation of the data leaves the rbf kernel unchanged, bit for bit");
 }
 
 void test_splines() {
-  expect(bspline(1, 0) == 1 && bspline(1, 0.25) == 0.75 && bspline(1, 1) == 0, "the triangle");
+  expect(bspline(1, 0) == 1 && bspline(1, 0.25) == 0.75 && bspline(1, 1) == 0, "the linear spline");
   expect(std::fabs(bspline(3, 0) - 2.0 / 3) < 1e-15 && std::fabs(bspline(3, -1) - 1.0 / 6) < 1e-15,
          "the cubic spline");
   for (int q = 1; q <= KernelFunction::kMaxSplineDegree; q += 2) {
@@ -250,11 +248,11 @@ void test_splines() {
 
 void test_programs_are_checked() {
   expect(throws([] { KernelFunction({}); }), "an empty program");
-  expect(throws([] { KernelFunction({{Op::linear}, {Op::linear}}); }), "two values left");
+  expect(throws([] { KernelFunction({{Op::linear}, {Op::linear}}); }), "a program that leaves two values");
   expect(throws([] { KernelFunction({{Op::linear}, {Op::sum}}); }), "a missing operand");
   expect(throws([] { KernelFunction({{Op::rbf, -1}}); }), "a negative gamma");
-  expect(throws([] { KernelFunction({{Op::rbf, NAN}}); }), "a gamma that is no number");
-  expect(throws([] { KernelFunction({{Op::bspline, 1, 0, 2}}); }), "an even spline");
+  expect(throws([] { KernelFunction({{Op::rbf, NAN}}); }), "gamma is NaN");
+  expect(throws([] { KernelFunction({{Op::bspline, 1, 0, 2}}); }), "a spline of even degree");
   expect(throws([] { op_named("cosine"); }), "an unknown name");
   const std::int64_t start[] = {0, 2}, index[] = {1, 1}, outside[] = {0, 5};
   const double values[] = {1, 2};
@@ -304,11 +302,12 @@ void test_stored_matrices() {
     gram->multiply(v, product, {2, {}});
     expect(row == std::vector<double>{3, 4} && one[0] == 2 && diagonal == std::vector<double>{1, 4},
            "rows of a matrix");
-    // that of a callback is summed over its rows: matrices are symmetric
-    const std::vector<double> wanted = gram == grams.back() ? std::vector<double>{13, 24} : std::vector<double>{12, 34};
-    expect(product == wanted, "the product with a matrix");
+    // For a callback the product is a sum of rows, because kernel matrices are symmetric.
+    const std::vector<double> expected = gram == grams.back() ? std::vector<double>{13, 24}
+        : std::vector<double>{12, 34};
+    expect(product == expected, "the product with a matrix");
   }
-  expect(calls == 4, "a callback is asked once per row");
+  expect(calls == 4, "a callback is called once per row");
   std::vector<double> row(2);
   expect(throws([&] { grams[2]->row(2, {}, row); }), "an exception of a callback reaches the caller");
 }
@@ -317,8 +316,8 @@ void test_stored_matrices() {
 
 int main() {
   test_exp_and_tanh();
-  test_both_sets_of_loops_agree();
-  test_strips_multiply();
+  test_instruction_sets_agree();
+  test_products_of_strips();
   test_rows_follow_the_formula();
   test_expansions();
   test_equal_rows_and_translation();

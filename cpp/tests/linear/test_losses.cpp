@@ -1,5 +1,5 @@
-// test_losses.cpp: loops over the losses of all samples against one sample at a time, the same bits on any number
-// of threads; rows of mostly zeros as compressed ones.
+// test_losses.cpp: loops over the losses of all samples against single samples, and compression of rows with many
+// zeros; bit-identical for any number of threads.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -23,12 +23,12 @@ namespace {
 
 bool near(double a, double b) { return std::fabs(a - b) <= 1e-11 * (1 + std::fabs(a) + std::fabs(b)); }
 
-// Samples at both bounds, inside, and at zero.
-struct Machine {
+// Samples at both bounds, between them, and at zero.
+struct LossCase {
   std::vector<double> target, lower, upper, ridge, f, q, beta, parts;
   LinearProblem problem;
 
-  Machine(std::size_t n, double tube, double curvature) {
+  LossCase(std::size_t n, double tube, double curvature) {
     unsigned seed = static_cast<unsigned>(n) + 1;
     for (std::size_t i = 0; i < n; ++i) {
       target.push_back(3 * number(seed)), f.push_back(2 * number(seed)), q.push_back(number(seed));
@@ -43,8 +43,8 @@ struct Machine {
   LossTerm term(std::size_t i) const { return {target[i], lower[i], upper[i], ridge[i], problem.tube}; }
 };
 
-void losses(std::size_t n, double tube, double curvature) {
-  Machine m(n, tube, curvature);
+void check_losses(std::size_t n, double tube, double curvature) {
+  LossCase m(n, tube, curvature);
   const Losses all(m.problem);
   const LossArrays arrays = all.arrays();
   const double b = 0.1, tau = 0.7, q_bias = 0.2;
@@ -68,31 +68,30 @@ void losses(std::size_t n, double tube, double curvature) {
     bool right = true;
     for (std::size_t i = 0; i < n; ++i) right = right && near(best[i], m.term(i).best(m.f[i] + b));
     expect(right, "best" + what);
-    const LossBounds seen = passes.bounds(arrays, m.f.data(), b, m.beta.data(), m.parts.data());
+    const LossBounds found = passes.bounds(arrays, m.f.data(), b, m.beta.data(), m.parts.data());
     const LossLine line = passes.line(arrays, m.f.data(), b, m.q.data(), q_bias, tau);
     const LossRoot root = passes.root(arrays, m.f.data(), b);
-    expect(near(seen.gap, bounds.gap) && near(seen.sum, bounds.sum), "bounds" + what);
+    expect(near(found.gap, bounds.gap) && near(found.sum, bounds.sum), "bounds" + what);
     expect(near(line.slope, slope), "line" + what);
     expect(near(root.sum, sum), "root" + what);
-    std::vector<std::uint32_t> chosen{7, 7};
-    passes.choose(n, chosen, [&](std::size_t i) { return is_free(arrays, i, m.beta[i]); });
-    expect(chosen == free, "choose" + what);
-    best.insert(best.end(), {seen.gap, seen.loss, seen.violation, seen.sum, line.slope, line.curvature, root.sum,
-                root.mass,
-                root.rise});
+    std::vector<std::uint32_t> selected{7, 7};
+    passes.choose(n, selected, [&](std::size_t i) { return is_free(arrays, i, m.beta[i]); });
+    expect(selected == free, "choose" + what);
+    best.insert(best.end(), {found.gap, found.loss, found.violation, found.sum, line.slope, line.curvature, root.sum,
+                             root.mass, root.rise});
     if (first.empty()) first = best;
-    expect(best == first, "bits" + what);
+    expect(best == first, "bit-identical" + what);
   }
 }
 
 // `zero_rows`: number of zero rows at the end, where writes beyond a row would be out of bounds.
 template <class T>
-void compact(std::size_t n, std::size_t d, double share, std::size_t zero_rows) {
+void check_compression(std::size_t n, std::size_t d, double density, std::size_t zero_rows) {
   unsigned seed = static_cast<unsigned>(n + d);
   std::vector<T> x(n * d, T(0));
   for (std::size_t i = 0; i + zero_rows < n; ++i)
     for (std::size_t j = 0; j < d; ++j)
-      if (number(seed) + 0.5 < share && i % 11 != 4) x[i * d + j] = static_cast<T>(number(seed));
+      if (number(seed) + 0.5 < density && i % 11 != 4) x[i * d + j] = static_cast<T>(number(seed));
   const Samples samples = Dense<T>{x.data(), n, d};
   for (int threads : {1, 2, 5}) {
     const std::string what = " of " + std::to_string(n) + " × " + std::to_string(d) + " on " + std::to_string(threads);
@@ -100,7 +99,7 @@ void compact(std::size_t n, std::size_t d, double share, std::size_t zero_rows) 
     CompactRows rows;
     const Samples made = rows.of(samples, {threads, {}, &pool});
     const auto* csr = std::get_if<Csr<T, std::int32_t>>(&made);
-    expect(csr != nullptr, "compressed" + what);
+    expect(csr != nullptr, "the rows are compressed" + what);
     if (!csr) continue;
     bool right = csr->start[0] == 0 && csr->rows == n && csr->features == d;
     for (std::size_t i = 0; i < n && right; ++i) {
@@ -117,15 +116,15 @@ void compact(std::size_t n, std::size_t d, double share, std::size_t zero_rows) 
   }
 }
 
-// Some rows say that it is worth it, the others that it is not.
-void too_full(std::size_t n, std::size_t d) {
+// The inspected rows are sparse, the others are not: compression is abandoned.
+void check_dense_rows(std::size_t n, std::size_t d) {
   std::vector<float> x(n * d, 1.0F);
   for (std::size_t i = 0; i < n; i += n / 256) std::fill_n(x.begin() + static_cast<std::ptrdiff_t>(i * d), d, 0.0F);
   for (int threads : {1, 3}) {
     ThreadPool pool(threads - 1);
     CompactRows rows;
     const Samples samples = Dense<float>{x.data(), n, d}, made = rows.of(samples, {threads, {}, &pool});
-    expect(std::holds_alternative<Dense<float>>(made), "too many values stay where they are");
+    expect(std::holds_alternative<Dense<float>>(made), "dense rows are not compressed");
   }
 }
 
@@ -134,13 +133,13 @@ void too_full(std::size_t n, std::size_t d) {
 int main() {
   for (std::size_t n : {0, 1, 3, 4, 7, 8191, 8192, 16383, 16384, 16385, 30001})
     for (double tube : {0.0, 0.3})
-      for (double curvature : {0.0, 0.5}) losses(n, tube, curvature);
+      for (double curvature : {0.0, 0.5}) check_losses(n, tube, curvature);
   for (std::size_t d : {16, 17, 23, 24, 31, 40, 63, 64, 65, 130, 1001}) {
-    compact<float>(200'000 / d, d, 0.2, 3);
-    compact<double>(200'000 / d, d, 0.3, 0);
+    check_compression<float>(200'000 / d, d, 0.2, 3);
+    check_compression<double>(200'000 / d, d, 0.3, 0);
   }
-  compact<float>(9, 20'000, 0.1, 1);
-  compact<float>(20'000, 20, 0.0, 0);
-  too_full(40'960, 32);
+  check_compression<float>(9, 20'000, 0.1, 1);
+  check_compression<float>(20'000, 20, 0.0, 0);
+  check_dense_rows(40'960, 32);
   return hinge::test::verdict("test_linear_losses");
 }

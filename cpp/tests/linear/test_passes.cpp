@@ -1,5 +1,5 @@
-// test_passes.cpp: Cholesky factors for sizes around those of their panels, the same bits on any number of threads;
-// sums over all samples by columns, which are those of one thread bit by bit.
+// test_passes.cpp: Cholesky factors for sizes around those of panels, and weighted sums of samples; bit-identical for
+// any number of threads.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -17,7 +17,7 @@ using hinge::test::number;
 
 namespace {
 
-void factor(std::size_t size) {
+void check_factor(std::size_t size) {
   unsigned seed = static_cast<unsigned>(size);
   const std::size_t rank = std::min<std::size_t>(size, 40);
   std::vector<double> x(size * rank), a(size * size), right(size), first;
@@ -31,35 +31,35 @@ void factor(std::size_t size) {
   for (int threads : {1, 3}) {
     const std::string what = " of " + std::to_string(size) + ", threads " + std::to_string(threads);
     ThreadPool pool(threads - 1);
-    SymmetricFactor made({threads, {}, &pool});
+    SymmetricFactor factor({threads, {}, &pool});
     const auto fill = [&](std::size_t bad) {
-      made.resize(size);
-      for (std::size_t i = 0; i < size; ++i) std::copy_n(a.begin() + static_cast<std::ptrdiff_t>(i * size), i + 1,
-                                                         made.row(i));
-      if (bad < size) made.row(bad)[bad] = -1;
+      factor.resize(size);
+      for (std::size_t i = 0; i < size; ++i)
+        std::copy_n(a.begin() + static_cast<std::ptrdiff_t>(i * size), i + 1, factor.row(i));
+      if (bad < size) factor.row(bad)[bad] = -1;
     };
-    for (std::size_t bad : {std::size_t{0}, size / 2, size - 1}) {  // in any panel
+    for (std::size_t bad : {std::size_t{0}, size / 2, size - 1}) {  // in the first, a middle and the last panel
       fill(bad);
-      expect(!made.make(), "not positive" + what);
+      expect(!factor.make(), "not positive definite" + what);
     }
     fill(size);
-    expect(made.make(), "positive" + what);
-    std::vector<double> found = right;
-    made.solve(found);
+    expect(factor.make(), "positive definite" + what);
+    std::vector<double> solution = right;
+    factor.solve(solution);
     double worst = 0;
     for (std::size_t i = 0; i < size; ++i) {
       double sum = -right[i];
-      for (std::size_t j = 0; j < size; ++j) sum += a[i * size + j] * found[j];
+      for (std::size_t j = 0; j < size; ++j) sum += a[i * size + j] * solution[j];
       worst = std::max(worst, std::fabs(sum));
     }
-    expect(worst <= 1e-13 * static_cast<double>(size + 10), "solved" + what);
-    if (first.empty()) first = found;
-    expect(found == first, "bits" + what);
+    expect(worst <= 1e-13 * static_cast<double>(size + 10), "the residual" + what);
+    if (first.empty()) first = solution;
+    expect(solution == first, "bit-identical" + what);
   }
 }
 
-// Rows of some of `features` columns; the first column is in all of them, the last in none.
-void sums(std::size_t rows, std::size_t features, std::size_t each) {
+// Sparse rows; the first column occurs in all of them, the last in none.
+void check_sums(std::size_t rows, std::size_t features, std::size_t each) {
   std::vector<float> values;
   std::vector<std::int32_t> index, start{0};
   unsigned seed = 3;
@@ -92,7 +92,7 @@ void sums(std::size_t rows, std::size_t features, std::size_t each) {
 
 int main() {
   for (std::size_t size : {1, 2, 3, 4, 5, 31, 32, 33, 35, 36, 45, 63, 64, 65, 77, 101, 130, 511, 512, 515, 577, 1601})
-    factor(size);
-  sums(4000, 300'000, 150);
+    check_factor(size);
+  check_sums(4000, 300'000, 150);
   return hinge::test::verdict("test_linear_passes");
 }

@@ -1,4 +1,4 @@
-// test_path.cpp: the parametric engine keeps the optimality conditions, whatever K is.
+// test_path.cpp: the parametric method maintains the optimality conditions, also for singular K.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -12,7 +12,7 @@ namespace {
 using namespace hinge;
 using hinge::test::expect;
 
-struct Silent final : RunControl {
+struct NoControl final : RunControl {
   void record(const Snapshot&) override {}
   bool wants_progress() override { return false; }
   bool progress(const Snapshot&) override { return true; }
@@ -41,9 +41,9 @@ double violation(const ActiveSet& set, const std::vector<double>& K, std::size_t
     double r = now.linear[v] + mu[0];
     for (std::size_t j = 0; j < n; ++j) r += K[v * n + j] * beta[j];
     sum += beta[v];
-    const double near = 1e-9 * (now.upper[v] - now.lower[v]);
-    if (beta[v] < now.upper[v] - near) worst = std::max(worst, -r);
-    if (beta[v] > now.lower[v] + near) worst = std::max(worst, r);
+    const double tolerance = 1e-9 * (now.upper[v] - now.lower[v]);
+    if (beta[v] < now.upper[v] - tolerance) worst = std::max(worst, -r);
+    if (beta[v] > now.lower[v] + tolerance) worst = std::max(worst, r);
     worst = std::max({worst, now.lower[v] - beta[v], beta[v] - now.upper[v]});
   }
   return std::max(worst, std::abs(sum - now.total[0]));
@@ -61,33 +61,33 @@ void check(std::size_t n, std::size_t rank, unsigned seed) {
     data.linear.push_back(-y);
     (y > 0 ? data.upper : data.lower)[i] = y;
   }
-  Silent control;
+  NoControl control;
   ActiveSet set(*gram, 1, group, 1 << 20, 1);
   const PathOptions options;
   PathResult result = set.start(std::vector<double>(n, 0.0), data, options, control);
-  expect(result.status == Status::solved, "result.status == Status::solved");
-  expect(violation(set, K, n) < 1e-9, "violation(set, K, n) < 1e-9");
+  expect(result.status == Status::solved, "the path is followed to its end");
+  expect(violation(set, K, n) < 1e-9, "the point is optimal");
 
   PathData rate{std::vector<double>(n, 0.0), data.lower, data.upper, {0.0}};
   PathRecord record;
   const auto before = set.snapshot();
   result = set.follow(rate, 1.0, 99.0, &record, options, control);
-  expect(result.status == Status::solved, "result.status == Status::solved");
-  expect(result.violation < 1e-9, "result.violation < 1e-9");
-  expect(violation(set, K, n) < 1e-7, "violation(set, K, n) < 1e-7");
+  expect(result.status == Status::solved, "the path is followed to its end");
+  expect(result.violation < 1e-9, "the reported violation is small");
+  expect(violation(set, K, n) < 1e-7, "the end of the path is optimal");
   expect(record.start.size() == record.stop.size() && record.start.front() == 1.0,
-         "record.start.size() == record.stop.size() && record.start.front() == 1.0");
+         "the record begins at the origin");
   expect(record.offset.back() == static_cast<std::int64_t>(record.margin.size()),
-         "record.offset.back() == static_cast<std::int64_t>(record.margin.size())");
+         "the record is complete");
 
   set.restore(*before);
-  expect(violation(set, K, n) < 1e-9, "violation(set, K, n) < 1e-9");
-  for (double& c : rate.linear) c = uniform(random) - 0.5;  // dependent columns have to be exchanged
+  expect(violation(set, K, n) < 1e-9, "the point is optimal");
+  for (double& c : rate.linear) c = uniform(random) - 0.5;  // dependent columns are exchanged
   std::fill(rate.lower.begin(), rate.lower.end(), 0.0);
   std::fill(rate.upper.begin(), rate.upper.end(), 0.0);
   result = set.follow(rate, 0.0, 5.0, nullptr, options, control);
-  expect(result.status == Status::solved, "result.status == Status::solved");
-  expect(violation(set, K, n) < 1e-8, "violation(set, K, n) < 1e-8");
+  expect(result.status == Status::solved, "the path is followed to its end");
+  expect(violation(set, K, n) < 1e-8, "the end of the second path is optimal");
 }
 
 }  // namespace
@@ -99,6 +99,6 @@ int main() {
     check(60, 60, seed);
     check(2, 1, seed);
   }
-  check(900, 300, 1);  // large enough for updates that look at near samples only
+  check(900, 300, 1);  // large enough for tracking
   return hinge::test::verdict("test_path");
 }

@@ -1,4 +1,4 @@
-// test_pairs.cpp: preferences between samples: the matrix over pairs, coordinate descent, and the path engine on pairs.
+// test_pairs.cpp: problems over pairs: the kernel matrix, coordinate descent, and the parametric method.
 #include "expect.hpp"
 #include "hinge/solvers/path.hpp"
 #include "hinge/solvers/ranking.hpp"
@@ -14,14 +14,14 @@ namespace {
 using namespace hinge;
 using hinge::test::expect;
 
-struct Silent final : RunControl {
+struct NoControl final : RunControl {
   void record(const Snapshot&) override {}
   bool wants_progress() override { return false; }
   bool progress(const Snapshot&) override { return true; }
   bool interrupted() override { return false; }
 };
 
-// Samples in blocks of five, every fourth of them repeated, and all pairs of a block whose first is the better.
+// Samples in blocks of five with duplicates, and all pairs of a block whose first sample has the higher grade.
 struct Case {
   std::size_t n, d;
   std::vector<double> X, K, cost;
@@ -108,15 +108,16 @@ void check_descent(const Case& c, bool squared, bool linear) {
   options.stop_on_gap = false;
   options.max_iterations = 200000;
   std::vector<double> alpha(c.pairs(), 0.0);
-  Silent control;
+  NoControl control;
   const PairResult result = solve_pairs(*gram, linear ? &samples : nullptr, problem, options, alpha, control);
-  expect(result.status == Status::solved, "descent over pairs ends");
+  expect(result.status == Status::solved, "descent over pairs converges");
   expect(c.violation(alpha, upper, ridge) < 1e-5, "descent over pairs finds the optimum");
-  expect(result.gap >= 0 && result.gap < 1e-3 * std::abs(result.dual), "the gap of pairs closes");
+  expect(result.gap >= 0 && result.gap < 1e-3 * std::abs(result.dual), "the gap is small");
   options.max_iterations = 1;
   options.tolerance = 1e-300;
   std::fill(alpha.begin(), alpha.end(), 0.0);
-  expect(solve_pairs(*gram, nullptr, problem, options, alpha, control).status == Status::max_iter, "an epoch is one");
+  expect(solve_pairs(*gram, nullptr, problem, options, alpha, control).status == Status::max_iter,
+         "the limit of epochs is respected");
 }
 
 void check_path(const Case& c, std::size_t cache_bytes) {
@@ -124,24 +125,24 @@ void check_path(const Case& c, std::size_t cache_bytes) {
   const std::size_t m = c.pairs();
   const std::vector<std::int8_t> group(m, -1);
   PathData data{std::vector<double>(m, -1.0), std::vector<double>(m, 0.0), c.cost, {}};
-  Silent control;
+  NoControl control;
   ActiveSet set(*gram, c.first, c.second, group, cache_bytes, 1);
   PathResult result = set.start(std::vector<double>(m, 0.0), data, {}, control);
-  expect(result.status == Status::solved, "a path over pairs begins");
-  expect(c.violation(set.beta(), c.cost, {}) < 1e-8, "a path over pairs begins at an optimum");
+  expect(result.status == Status::solved, "the start of a path over pairs");
+  expect(c.violation(set.beta(), c.cost, {}) < 1e-8, "a path over pairs starts at an optimum");
 
   PathData rate{std::vector<double>(m, 0.0), std::vector<double>(m, 0.0), std::vector<double>(m), {}};
   for (std::size_t p = 0; p < m; ++p) rate.upper[p] = (p % 3 == 0 ? 2.0 : 0.1) - c.cost[p];
   const auto before = set.snapshot();
   PathRecord record;
   result = set.follow(rate, 0.0, 1.0, &record, {}, control);
-  expect(result.status == Status::solved && result.violation < 1e-9, "a path over pairs is followed");
-  const bool whole = !record.start.empty() && record.stop.back() == 1.0;
-  expect(whole && record.offset.back() == static_cast<std::int64_t>(record.margin.size()),
-         "a path over pairs is written down");
+  expect(result.status == Status::solved && result.violation < 1e-9, "a path over pairs is followed to its end");
+  const bool complete = !record.start.empty() && record.stop.back() == 1.0;
+  expect(complete && record.offset.back() == static_cast<std::int64_t>(record.margin.size()),
+         "the record of a path over pairs is complete");
   expect(c.violation(set.beta(), set.data().upper, {}) < 1e-8, "a path over pairs ends at an optimum");
   set.restore(*before);
-  expect(c.violation(set.beta(), c.cost, {}) < 1e-8, "and goes back");
+  expect(c.violation(set.beta(), c.cost, {}) < 1e-8, "the snapshot of a path over pairs is restored");
 }
 
 }  // namespace
@@ -155,7 +156,7 @@ int main() {
         for (bool linear : {false, true})
           if (squared || d > 3 || !linear) check_descent(c, squared, linear);
       check_path(c, 1 << 20);
-      check_path(c, 1 << 10);  // room for a few rows
+      check_path(c, 1 << 10);  // memory for a few rows
     }
   return hinge::test::verdict("test_pairs");
 }

@@ -1,4 +1,4 @@
-// smo_case.hpp: a problem for SMO with its answer, over a matrix that can be slow, and somebody who reports_progress.
+// smo_case.hpp: problems for SMO, a kernel matrix that can be slow or fail, and a run control that records its calls.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace hinge::test {
 
 // Records snapshots and stops the solver at a given report or poll.
 struct RecordingControl final : RunControl {
-  int interrupt_at = 0;  // which poll; 0: never
-  int stop_at = 0;       // which report; 0: never
+  int interrupt_at = 0;  // number of the poll; 0: never
+  int stop_at = 0;       // number of the report; 0: never
   bool reports_progress = false;
   int polls = 0, reports = 0;
   std::vector<Snapshot> history;
@@ -30,13 +30,13 @@ struct RecordingControl final : RunControl {
   bool interrupted() override { return ++polls == interrupt_at; }
 };
 
-// A matrix that takes its time, or refuses a row.
+// A matrix whose rows take time, or of which a row throws.
 class Matrix final : public KernelSource {
  public:
   Matrix(std::vector<double> entries, std::size_t n) : entries_(std::move(entries)), n_(n) {}
 
   double sleep_seconds = 0;
-  std::size_t refuses = static_cast<std::size_t>(-1);
+  std::size_t failing_row = static_cast<std::size_t>(-1);
   mutable int rows = 0;
 
   std::size_t size() const override { return n_; }
@@ -52,7 +52,7 @@ class Matrix final : public KernelSource {
   template <class T>
   void fill(std::size_t i, Span<const std::int32_t> columns, Span<T> out) const {
     ++rows;
-    if (i == refuses) throw std::runtime_error("no such row");
+    if (i == failing_row) throw std::runtime_error("failing row");
     if (sleep_seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(sleep_seconds));
     for (std::size_t k = 0; k < out.size(); ++k) {
       const std::size_t j = columns.empty() ? k : static_cast<std::size_t>(columns[k]);

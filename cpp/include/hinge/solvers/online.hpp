@@ -21,7 +21,8 @@
 
 namespace hinge {
 
-// The last two are losses of the margin and of the residual whose conjugate is quadratic on an interval, docs/math (303).
+// The last two are losses of the margin and of the residual whose conjugate is quadratic on an interval, docs/math
+// (303).
 enum class OnlineLoss {
   hinge, perceptron, nu_margin, novelty, squared, insensitive, huber, quadratic_margin, quadratic_residual
 };
