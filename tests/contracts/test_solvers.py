@@ -209,7 +209,7 @@ def test_infeasible_start_is_projected_and_invalid_start_is_rejected():
     assert program.infeasibility(warm.alpha) <= 1e-12 * 20
     assert program.value(warm.alpha) == pytest.approx(program.value(cold.alpha), rel=1e-6)
     for bad in (np.zeros(19), np.full(20, np.nan)):
-        with pytest.raises(ValueError, match="initial point"):
+        with pytest.raises(ValueError, match="start"):
             solver.solve(problem, start=bad)
 
 

@@ -230,8 +230,8 @@ class _FrankWolfe:
             for v in members[np.argsort(np.abs(r[members] / row[members]))]:
                 if missing == 0.0:
                     break
-                wanted = x[v] + missing / row[v]
-                new = min(max(wanted, problem.lower[v]), problem.upper[v])
+                shifted = x[v] + missing / row[v]
+                new = min(max(shifted, problem.lower[v]), problem.upper[v])
                 missing -= float(row[v] * (new - x[v]))
                 x[v] = new
         return x
