@@ -359,3 +359,15 @@ class TestValues:
 
     def test_random_state_may_be_a_number(self, carrier, path):
         assert through_file(carrier(np.int64(3)), path).value == 3
+
+
+def test_attributes_of_former_versions_have_their_present_names(path):
+    X, y = data("SVC")
+    model = hinge.SVC(warm_start=True).fit(X, y)
+    last = vars(model).pop("_last_solution")
+    model._stand, model._error = last, None
+    hinge.save(model, path)
+    loaded = hinge.load(path)
+    np.testing.assert_array_equal(loaded._last_solution.alpha[0], last.alpha[0])
+    assert not hasattr(loaded, "_stand")
+    assert not hasattr(loaded, "_error")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hinge.io.errors import NEWER, Flaw
-from hinge.io.registry import ESTIMATORS, PLAIN, SAVED
+from hinge.io.registry import ESTIMATORS, FORMER_ATTRIBUTES, PLAIN, SAVED
 
 
 def split(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -28,7 +28,10 @@ def rebuild(name: str, parameters: dict[str, Any], state: dict[str, Any], decode
         raise Flaw(f"{name} has no parameter {unknown[0][:40]!r}", NEWER)
     model = cls(**values)
     attributes = vars(model)
-    for key, node in state.items():
+    for written, node in state.items():
+        key = FORMER_ATTRIBUTES.get(written, written)
+        if key is None:
+            continue
         member = getattr(cls, key, None)  # data must not replace a method, a property or a special attribute
         reserved = key.startswith("__") or callable(member) or isinstance(member, property)
         if reserved or not key.isidentifier() or key in attributes:

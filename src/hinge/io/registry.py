@@ -124,6 +124,9 @@ PLAIN = frozenset((type(None), bool, int, str))
 #: Names of classes in files written by earlier versions.
 FORMER_NAMES = {"Stand": "WarmStart", "Motion": "ParametricProblem"}
 
+#: Attributes of estimators in files of former versions: their present names, or None if they are not used any more.
+FORMER_ATTRIBUTES: dict[str, str | None] = {"_stand": "_last_solution", "_error": None}
+
 #: Names of fields in files written by earlier versions.
 FORMER_FIELDS = {"motion": "parametric"}
 

@@ -8,7 +8,7 @@ estimator sets its attributes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -41,9 +41,6 @@ MIN_MARGIN_TOL = 1e-9
 
 #: Factor of the tolerance for a margin that is below the tolerance.
 UNRESOLVED_MARGIN_FACTOR = 1e-6
-
-#: The history of a run in which no bounds were recorded.
-EMPTY_HISTORY = History(*(np.empty(0, dtype=bool if f.name == "exact" else float) for f in fields(History)))
 
 
 @dataclass(frozen=True)
@@ -89,9 +86,7 @@ class Settings:
     open_access: Callable[..., Any] = open_access
 
     @classmethod
-    def of(
-        cls, estimator: Any, solver: Any = None, access: Callable[..., Any] = open_access
-    ) -> Settings:
+    def of(cls, estimator: Any, solver: Any = None, access: Callable[..., Any] = open_access) -> Settings:
         """Check the parameters of the estimator, and build its kernel and its solver.
 
         Parameters
@@ -283,7 +278,7 @@ def certify_solutions(
     certificates = certify_all(problems, points, convex)
     for k, solution in enumerate(solutions):
         if not solution.exact:
-            certificates[k] = certificates[k].unproven(EMPTY_HISTORY if solution.rounded else solution.history)
+            certificates[k] = certificates[k].unproven(History.empty() if solution.rounded else solution.history)
         elif not solution.rounded:
             certificates[k] = certificates[k].with_history(solution.history)
     return certificates
