@@ -186,6 +186,11 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         -------
         self
         """
+        if self.penalty == "l1":
+            raise ValueError(
+                f"Unsupported set of arguments: penalty='l1', loss={self.loss!r}, dual={self.dual!r}; use "
+                "penalty='l2', or LPSVC for a model with an l1 penalty"
+            )
         check_parameters(self, self._rules)
         control = RunControl(self.max_time)
         with control.capture_signals():
