@@ -137,8 +137,8 @@ def ndcg_path(
             knots[query].append(theta)
             values[query].append(ndcgs)
     functions = []
-    for thetas, ndcgs in zip(knots, values, strict=True):
-        starts, steps = np.concatenate(thetas), np.concatenate(ndcgs)
+    for thetas, pieces in zip(knots, values, strict=True):
+        starts, steps = np.concatenate(thetas), np.concatenate(pieces)
         changes = np.concatenate([[True], np.diff(steps) != 0])
         functions.append(StepFunction(np.append(np.concatenate([[low], starts[changes][1:]]), high), steps[changes]))
     return functions[0] if len(functions) == 1 else StepFunction.mean(functions)
