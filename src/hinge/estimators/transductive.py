@@ -94,7 +94,7 @@ class TransductiveSVC(KernelClassifier):
     >>> y = np.repeat([0, 1], 100); X = rng.normal(size=(200, 2)) + 4 * y[:, None]
     >>> some = [0, 1, 100, 101]; others = np.setdiff1d(np.arange(200), some)
     >>> model = TransductiveSVC(C=10, gamma=0.5).fit(X[some], y[some], X[others])
-    >>> bool(np.mean(model.transduction_ == y[others]) > 0.95)
+    >>> bool(np.mean(model.transduction_ == y[others]) > 0.9)
     True
     """
 
