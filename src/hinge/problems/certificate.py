@@ -98,7 +98,10 @@ class Certificate:
         return bool(self.gap <= tol and self.infeasibility <= tol and finite and self.convex is not False)
 
     def with_history(self, history: History) -> Certificate:
-        """Return the certificate with the best bounds of a run; LwK (10.21).  Without convexity there are none."""
+        """Return the certificate with the best bounds of a run; LwK (10.21).
+
+        The values of a run are not bounds if the problem is not convex.
+        """
         if self.convex is False:
             return self
         primal = min(self.primal, float(np.fmin.reduce(history.primal[history.exact], initial=np.inf)))
