@@ -9,7 +9,7 @@ from hinge.formulations import linear_classification, linear_regression
 from hinge.problems import Bias, CrammerSingerProblem, certify_crammer_singer, certify_linear
 from hinge.problems.linear import constant_function
 from hinge.solvers import CoordinateDescent
-from hinge.solvers.licentering.centering import centered
+from hinge.solvers.linear.centering import centered
 from hinge.solvers.refinement.verification import verify_crammer_singer, verify_linear
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
