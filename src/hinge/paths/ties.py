@@ -13,7 +13,7 @@ from hinge.problems import Array
 #: Relative rounding error of an operation with doubles.
 ROUNDING = 2.0**-53
 
-#: Operations per value besides one for every sample and feature: a path accumulates values over so many segments.
+#: Operations per value besides one for every sample and feature: values are accumulated over this many segments.
 ACCUMULATED_SEGMENTS = 256
 
 

@@ -19,7 +19,7 @@ from hinge.problems.dual import Values, between, constant, parametric_problem
 #: Share of removed samples among those in memory, and a number of them, above which memory is released.
 MAX_REMOVED_SHARE, MAX_REMOVED = 0.25, 16
 
-#: Spare rows of an array that grows: one for every so many rows, and a constant number.
+#: Spare rows of an array that grows: a fraction of its rows, and a constant number.
 ROWS_PER_SPARE_ROW, MIN_SPARE_ROWS = 8, 16
 
 

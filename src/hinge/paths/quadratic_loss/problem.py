@@ -145,7 +145,7 @@ class QuadraticLossProblem:
     def interval_closes(
         self, places: NDArray[np.int8], gradient: Array, tau: float, last: float
     ) -> tuple[float, tuple[int, int]] | None:
-        """Return the first τ at which the interval of b is a point, and the samples at its ends; None if there is none.
+        """Return the first τ at which the interval of b is a point, and the samples at its ends, or None.
 
         For problems with a bias and an empty central set.
         """

@@ -105,7 +105,7 @@ class RationalFunctions:
 def _bound_root(
     line: Array, linear: Array, psi: Array, psi_rate: Array, phi: Array, phi_rate: Array, to_pole: Array
 ) -> Array:
-    """Return the first root u ≥ 0 of A − Bu + p/(q − u) − r − s/(δ − u); infinity if there is none.
+    """Return the first root u ≥ 0 of A − Bu + p/(q − u) − r − s/(δ − u), or infinity.
 
     The convex term p/(q − u) is replaced by its tangent, which is a lower bound. The remaining function is concave, and
     its root solves a quadratic equation. A few tangents approximate the root from below.
