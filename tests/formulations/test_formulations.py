@@ -1,4 +1,4 @@
-"""Machines and problem (1): there and back, the range of ν, the bridges between machines, and none without b."""
+"""Formulations: inverse of `recover`, range of ν, equivalent parameters, asymmetric costs, problems without bias."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def infeasibility(problem, alpha):
 
 
 def random_point(problem, rng):
-    """Feasible, and most variables strictly inside: between two solutions of random linear problems."""
+    """Random feasible point between two solutions with random linear terms; most variables are strictly inside."""
     ends = []
     for _ in range(2):
         tilted = type(problem)(
@@ -44,20 +44,20 @@ def clarabel(problem):
     return solve_with_clarabel(Q, problem.p, problem.A, problem.d, problem.lower, problem.upper)
 
 
-class TestThereAndBack:
+class TestDualPoint:
     @every_formulation
-    def test_a_solution_survives(self, name):
-        """dual_point(recover(α)) is feasible and has the value of α; recovered again it is the same function."""
-        X, machine = formulation(name, 60, C=2.0)
-        problem = machine.build(open_access(RBF(0.5), X))
+    def test_dual_point_inverts_recover_at_a_solution(self, name):
+        """dual_point(recover(α)) is feasible, has the value of α, and recovers the same function."""
+        X, instance = formulation(name, 60, C=2.0)
+        problem = instance.build(open_access(RBF(0.5), X))
         solution = SMO(tol=1e-8).solve(problem)
-        function = machine.recover(*solution.point)
-        alpha, mu = machine.dual_point(function)
+        function = instance.recover(*solution.point)
+        alpha, mu = instance.dual_point(function)
         assert infeasibility(problem, alpha) <= 1e-12 * problem.size
         assert problem.value(alpha) == pytest.approx(problem.value(solution.alpha), rel=1e-12)
         np.testing.assert_allclose(mu, solution.mu, atol=1e-12)
         assert certify(problem, alpha, mu).proves(1e-5)
-        again = machine.recover(alpha, mu)
+        again = instance.recover(alpha, mu)
         np.testing.assert_allclose(again.coefficients, function.coefficients, atol=1e-12)
         for part in ("intercept", "margin", "tube"):
             assert getattr(again, part) == pytest.approx(getattr(function, part), abs=1e-12)
@@ -65,45 +65,45 @@ class TestThereAndBack:
     @every_formulation
     @given(seed=seeds)
     @settings(max_examples=15)
-    def test_any_feasible_point_survives(self, name, seed):
-        """Off the optimum both slots of a regression may be positive: what they have in common costs 2ε, and only
-        ε-regression forgets it."""
+    def test_dual_point_inverts_recover_at_any_feasible_point(self, name, seed):
+        """Both variables of a sample may be positive off the optimum. ε-regression subtracts the common part, which costs
+        2ε per unit."""
         rng = np.random.default_rng(seed)
-        X, machine = formulation(name, 12, seed=3, C=2.0)
-        problem = machine.build(open_access(RBF(0.5), X))
+        X, instance = formulation(name, 12, seed=3, C=2.0)
+        problem = instance.build(open_access(RBF(0.5), X))
         alpha, mu = random_point(problem, rng), rng.normal(size=len(problem.A))
-        lifted, multipliers = machine.dual_point(machine.recover(alpha, mu))
-        assert infeasibility(problem, lifted) <= 1e-11 * problem.size
+        point, multipliers = instance.dual_point(instance.recover(alpha, mu))
+        assert infeasibility(problem, point) <= 1e-11 * problem.size
         np.testing.assert_allclose(multipliers, mu, atol=1e-12)
         np.testing.assert_allclose(
-            problem.Q.coefficients(lifted), problem.Q.coefficients(alpha), atol=1e-12 * problem.size
+            problem.Q.coefficients(point), problem.Q.coefficients(alpha), atol=1e-12 * problem.size
         )
-        if isinstance(machine, SVR):
+        if isinstance(instance, SVR):
             common = np.minimum(alpha[:12], alpha[12:]).sum()
-            expected = problem.value(alpha) - 2 * machine.epsilon * common
+            expected = problem.value(alpha) - 2 * instance.epsilon * common
         else:
             expected = problem.value(alpha)
-        assert problem.value(lifted) == pytest.approx(expected, abs=1e-11 * problem.size)
+        assert problem.value(point) == pytest.approx(expected, abs=1e-11 * problem.size)
 
     @every_formulation
-    def test_upper_is_the_problems_bound(self, name):
-        X, machine = formulation(name, 10, C=2.0)
-        problem = machine.build(open_access(RBF(0.5), X))
-        np.testing.assert_array_equal(machine.upper, problem.upper)
+    def test_upper_is_the_bound_of_the_problem(self, name):
+        X, instance = formulation(name, 10, C=2.0)
+        problem = instance.build(open_access(RBF(0.5), X))
+        np.testing.assert_array_equal(instance.upper, problem.upper)
         np.testing.assert_array_equal(problem.lower, 0.0)
-        assert len(machine.upper) == problem.size
+        assert len(instance.upper) == problem.size
 
     @pytest.mark.parametrize("margin", [2.0, 0.25, 0.0, -0.5])
-    def test_a_margin_is_divided_by_where_there_is_one(self, margin):
-        """ρ ≤ 0: ν is below ν_min, and nothing is divided."""
-        machine = NuSVC(np.array([1.0, -1.0]), np.ones(2), 1.0)
+    def test_recover_divides_by_a_positive_margin_only(self, margin):
+        """ρ ≤ 0: ν is below ν_min."""
+        instance = NuSVC(np.array([1.0, -1.0]), np.ones(2), 1.0)
         mu = np.array([0.3 - margin, -0.3 - margin])
-        function = machine.recover(np.ones(2), mu)
+        function = instance.recover(np.ones(2), mu)
         divisor = margin if margin > 0 else 1.0
         np.testing.assert_allclose(function.coefficients, np.array([1.0, -1.0]) / divisor)
         assert function.intercept == pytest.approx(0.3 / divisor)
         assert function.margin == pytest.approx(margin)
-        alpha, back = machine.dual_point(function)
+        alpha, back = instance.dual_point(function)
         np.testing.assert_allclose(alpha, 1.0)
         np.testing.assert_allclose(back, mu, atol=1e-15)
 
@@ -115,7 +115,7 @@ class TestRangeOfNu:
     @pytest.mark.parametrize(
         ("positives", "negatives", "highest"), [(3, 7, 0.6), (5, 5, 1.0), (1, 9, 0.2), (9, 1, 0.2)]
     )
-    def test_without_balance(self, positives, negatives, highest):
+    def test_nu_max_without_balance(self, positives, negatives, highest):
         """ν_max = 2 min(m₊, m₋) / m; ν tutorial Prop. 3."""
         y, w = self.signs(positives, negatives), np.ones(positives + negatives)
         assert NuSVC(y, w, 0.1).nu_max == pytest.approx(highest)
@@ -126,8 +126,8 @@ class TestRangeOfNu:
             assert f"(0, {highest:g}]" in str(refusal.value)
             assert f"{positives} samples" in str(refusal.value)
 
-    def test_with_weights(self):
-        """Sums of weights take the place of counts."""
+    def test_nu_max_with_weights(self):
+        """Counts are replaced by sums of weights."""
         y, w = self.signs(2, 3), np.array([1.0, 2.0, 1.0, 1.0, 1.0])
         assert NuSVC(y, w, 0.1).nu_max == pytest.approx(1.0)
         w = np.array([1.0, 0.5, 2.0, 2.0, 2.0])
@@ -139,37 +139,37 @@ class TestRangeOfNu:
     @pytest.mark.parametrize("balance", BALANCES[1:])
     @given(seed=seeds)
     @settings(max_examples=20)
-    def test_balanced(self, balance, seed):
-        """With either balance every ν up to 1 is admissible, with any weights; ν tutorial §8."""
+    def test_nu_max_is_1_with_balance(self, balance, seed):
+        """With both corrections every ν up to 1 is admissible, for any weights; ν tutorial §8."""
         rng = np.random.default_rng(seed)
         y = self.signs(int(rng.integers(1, 6)), int(rng.integers(1, 9)))
         w = rng.uniform(0.1, 4, len(y))
-        machine = NuSVC(y, w, 1.0, balance)
-        assert machine.nu_max == pytest.approx(1.0)
-        problem = machine.build(open_access(Precomputed(), np.eye(len(y))))
-        sums = problem.A @ machine.upper
+        instance = NuSVC(y, w, 1.0, balance)
+        assert instance.nu_max == pytest.approx(1.0)
+        problem = instance.build(open_access(Precomputed(), np.eye(len(y))))
+        sums = problem.A @ instance.upper
         assert np.all(sums >= problem.d * (1 - 1e-14))
         if balance == "class":
             np.testing.assert_allclose(sums, w.sum() / 2)
         else:
             assert min(sums) == pytest.approx(w.sum() / 2)
-            np.testing.assert_allclose(machine.upper / machine.upper[0], w / w[0])
+            np.testing.assert_allclose(instance.upper / instance.upper[0], w / w[0])
         SMO().solve(problem)
 
     @pytest.mark.parametrize("nu", [0.0, -0.1, 1.5, np.nan])
     @pytest.mark.parametrize("balance", BALANCES)
-    def test_outside_of_all_ranges(self, nu, balance):
+    def test_nu_outside_of_0_to_1_is_refused(self, nu, balance):
         with pytest.raises(ValueError, match=r"\(0, 1\]"):
             NuSVC(self.signs(4, 4), np.ones(8), nu, balance)
 
     @pytest.mark.parametrize("balance", BALANCES)
-    def test_the_highest_is_solvable(self, balance):
-        """ν = ν_max leaves a class no freedom; rounding must not make it infeasible."""
+    def test_nu_max_is_feasible_despite_rounding(self, balance):
+        """At ν = ν_max all variables of a class are at their bounds."""
         rng = np.random.default_rng(0)
         for _ in range(20):
             y, w = self.signs(7, 13), rng.uniform(0.1, 3, 20)
-            machine = NuSVC(y, w, NuSVC(y, w, 1e-3, balance).nu_max, balance)
-            problem = machine.build(open_access(RBF(0.5), rng.normal(size=(20, 2))))
+            instance = NuSVC(y, w, NuSVC(y, w, 1e-3, balance).nu_max, balance)
+            problem = instance.build(open_access(RBF(0.5), rng.normal(size=(20, 2))))
             assert all(row @ problem.upper >= target for row, target in zip(problem.A, problem.d, strict=True))
             solution = SMO(tol=1e-6).solve(problem)
             assert infeasibility(problem, solution.alpha) <= 1e-12 * 20
@@ -181,12 +181,12 @@ class TestRangeOfNu:
         X, y = np.zeros((10, 2)), np.arange(10) < 3
         with pytest.raises(ValueError, match=r"nu=0\.7.*\(0, 0\.6\]"):
             hinge.NuSVC(nu=0.7, kernel=never).fit(X, y)
-        for machine in (hinge.NuSVR, hinge.OneClassSVM):
+        for instance in (hinge.NuSVR, hinge.OneClassSVM):
             for nu in (0.0, 1.2):
                 with pytest.raises(ValueError, match=r"nu=.*\(0, 1\]"):
-                    machine(nu=nu, kernel=never).fit(X, y)
+                    instance(nu=nu, kernel=never).fit(X, y)
 
-    def test_every_pair_of_classes_has_its_range(self):
+    def test_the_range_is_checked_for_every_pair_of_classes(self):
         X, y = np.random.default_rng(0).normal(size=(20, 2)), np.repeat([0, 1, 2], [10, 8, 2])
         with pytest.raises(ValueError, match=r"10 samples of one class and 2.*\(0, 0\.333"):
             hinge.NuSVC(nu=0.4).fit(X, y)
@@ -199,11 +199,11 @@ def cancer():
     return StandardScaler().fit_transform(X)[:250], y[:250]
 
 
-class TestBridges:
+class TestEquivalentParameters:
     """ν tutorial Prop. 2 and 3, on real data."""
 
     @pytest.mark.parametrize("C", [0.1, 1.0, 30.0])
-    def test_from_C_to_nu_and_back(self, cancer, C):
+    def test_equivalent_nu_gives_the_function_of_C(self, cancer, C):
         X, y = cancer
         by_C = hinge.SVC(C=C, **TIGHT).fit(X, y)
         by_nu = hinge.NuSVC(nu=by_C.equivalent_nu_[0], **TIGHT).fit(X, y)
@@ -211,7 +211,7 @@ class TestBridges:
         assert by_nu.equivalent_C_[0] == pytest.approx(C, rel=1e-5)
 
     @pytest.mark.parametrize("nu", [0.05, 0.2, 0.6])
-    def test_from_nu_to_C_and_back(self, cancer, nu):
+    def test_equivalent_C_gives_the_function_of_nu(self, cancer, nu):
         X, y = cancer
         by_nu = hinge.NuSVC(nu=nu, **TIGHT).fit(X, y)
         by_C = hinge.SVC(C=by_nu.equivalent_C_[0], **TIGHT).fit(X, y)
@@ -219,7 +219,7 @@ class TestBridges:
         assert by_C.equivalent_nu_[0] == pytest.approx(nu, rel=1e-5)
         assert by_nu.equivalent_C_[0] == pytest.approx(1 / by_nu.margin_[0])
 
-    def test_with_weights(self, cancer):
+    def test_equivalent_C_with_sample_weights(self, cancer):
         X, y = cancer
         weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
         by_nu = hinge.NuSVC(nu=0.2, **TIGHT).fit(X, y, sample_weight=weight)
@@ -228,7 +228,7 @@ class TestBridges:
         assert by_C.equivalent_nu_[0] == pytest.approx(0.2, rel=1e-5)
 
     @pytest.mark.parametrize("nu", [0.1, 0.4, 0.8])
-    def test_from_nu_to_the_tube_and_back(self, nu):
+    def test_the_tube_of_nu_gives_the_same_function(self, nu):
         X, y = load_diabetes(return_X_y=True)
         X, y = 20 * X[:150], y[:150] / 50
         by_nu = hinge.NuSVR(nu=nu, C=2.0, gamma=0.1, tol=1e-7).fit(X, y)
@@ -236,16 +236,16 @@ class TestBridges:
         assert by_nu.epsilon_ > 0
         np.testing.assert_allclose(by_tube.predict(X), by_nu.predict(X), atol=1e-5)
 
-    def test_formulas(self):
+    def test_values_of_the_formulas(self):
         assert equivalent_nu(np.array([1.0, 2.0]), np.array([4.0, 4.0])) == 0.375
         assert equivalent_C(0.25) == 4.0
         assert equivalent_C(0.0) == equivalent_C(-1.0) == np.inf
 
 
 class TestAsymmetricCost:
-    """Cᵢ* of its own: what lies above the tube has another price."""
+    """Different costs Cᵢ and Cᵢ* below and above the function."""
 
-    def machine(self, n=40, **changes):
+    def formulation(self, n=40, **changes):
         rng = np.random.default_rng(1)
         X, cost = rng.normal(size=(n, 2)), rng.uniform(0.5, 2, n)
         y = np.sin(2 * X[:, 0]) + rng.normal(size=n)
@@ -253,46 +253,46 @@ class TestAsymmetricCost:
         return X, SVR(**parts)
 
     @pytest.mark.parametrize("bias", [True, False])
-    def test_against_clarabel(self, bias):
-        X, machine = self.machine(bias=bias)
-        problem = machine.build(open_access(RBF(1.0), X))
+    def test_the_optimum_is_that_of_clarabel(self, bias):
+        X, instance = self.formulation(bias=bias)
+        problem = instance.build(open_access(RBF(1.0), X))
         solution = SMO(tol=1e-8).solve(problem)
         optimum = clarabel(problem)
         assert problem.value(solution.alpha) == pytest.approx(
             optimum.value, abs=optimum.error + 1e-8 * abs(optimum.value)
         )
 
-    def test_the_primal_has_two_prices(self):
-        X, machine = self.machine()
-        problem = machine.build(open_access(RBF(1.0), X))
+    def test_the_primal_value_uses_both_costs(self):
+        X, instance = self.formulation()
+        problem = instance.build(open_access(RBF(1.0), X))
         solution = SMO(tol=1e-9).solve(problem)
-        function, K = machine.recover(*solution.point), problem.Q.access.rows(np.arange(40))
+        function, K = instance.recover(*solution.point), problem.Q.access.rows(np.arange(40))
         f = K @ function.coefficients + function.intercept
-        above, below = np.maximum(0, machine.y - f - 0.1), np.maximum(0, f - machine.y - 0.1)
+        above, below = np.maximum(0, instance.y - f - 0.1), np.maximum(0, f - instance.y - 0.1)
         primal = 0.5 * function.coefficients @ K @ function.coefficients
-        primal += machine.cost @ above + machine.cost_star @ below
+        primal += instance.cost @ above + instance.cost_star @ below
         assert certify(problem, *solution.point).primal == pytest.approx(primal, rel=1e-10)
         assert -problem.value(solution.alpha) == pytest.approx(primal, rel=1e-7)
 
-    def test_a_cheap_side_is_left(self):
-        """The dearer it is to lie above the function, the higher the function."""
-        X, cheap = self.machine()
-        dear = SVR(cheap.y, cheap.cost, 0.1, 5 * cheap.cost)
+    def test_a_larger_cost_above_the_targets_lowers_the_function(self):
+        """C* is the cost of lying above the targets: the mean of f decreases with it."""
+        X, small = self.formulation()
+        large = SVR(small.y, small.cost, 0.1, 5 * small.cost)
         means = []
-        for machine in (dear, SVR(cheap.y, cheap.cost, 0.1), cheap):
-            problem = machine.build(open_access(RBF(1.0), X))
+        for instance in (large, SVR(small.y, small.cost, 0.1), small):
+            problem = instance.build(open_access(RBF(1.0), X))
             solution = SMO(tol=1e-8).solve(problem)
-            function = machine.recover(*solution.point)
+            function = instance.recover(*solution.point)
             means.append(np.mean(problem.Q.access.matvec(function.coefficients)) + function.intercept)
         assert means[0] < means[1] < means[2]
 
-    def test_equal_when_left_out(self):
-        _, machine = self.machine(cost_star=None)
-        np.testing.assert_array_equal(machine.upper, np.tile(machine.cost, 2))
+    def test_costs_are_equal_by_default(self):
+        _, instance = self.formulation(cost_star=None)
+        np.testing.assert_array_equal(instance.upper, np.tile(instance.cost, 2))
 
 
 def projected_gradient(Q, p, lower, upper, steps=20_000):
-    """min ½xᵀQx + pᵀx over a box: Nesterov's method with restarts, slow and simple."""
+    """Minimize ½xᵀQx + pᵀx over a box by Nesterov's method with restarts."""
     step = 1 / np.linalg.eigvalsh(Q)[-1]
     x = ahead = np.clip(np.zeros(len(p)), lower, upper)
     t = 1.0
@@ -309,30 +309,30 @@ def projected_gradient(Q, p, lower, upper, steps=20_000):
 class TestWithoutBias:
     @pytest.mark.parametrize("seed", range(3))
     @pytest.mark.parametrize("kind", ["CSVC", "SVR"])
-    def test_against_two_references(self, kind, seed):
-        X, machine = formulation(f"{kind} without bias", 40, seed=seed, C=1.5)
-        problem = machine.build(open_access(RBF(1.0), X))
+    def test_the_optimum_is_that_of_two_references(self, kind, seed):
+        X, instance = formulation(f"{kind} without bias", 40, seed=seed, C=1.5)
+        problem = instance.build(open_access(RBF(1.0), X))
         assert problem.A.shape == (0, problem.size)
         solution = SMO(tol=1e-9).solve(problem)
         ours = problem.value(solution.alpha)
         optimum = clarabel(problem)
         assert ours == pytest.approx(optimum.value, abs=optimum.error + 1e-9 * abs(optimum.value))
-        slow = projected_gradient(dense_matrix(problem.Q), problem.p, problem.lower, problem.upper, steps=4000)
-        assert ours == pytest.approx(problem.value(slow), rel=1e-8)
+        reference = projected_gradient(dense_matrix(problem.Q), problem.p, problem.lower, problem.upper, steps=4000)
+        assert ours == pytest.approx(problem.value(reference), rel=1e-8)
         beta = problem.Q.coefficients
-        np.testing.assert_allclose(beta(solution.alpha), beta(slow), atol=1e-3)
+        np.testing.assert_allclose(beta(solution.alpha), beta(reference), atol=1e-3)
 
     @pytest.mark.parametrize("kind", ["CSVC", "SVR"])
-    def test_there_is_no_offset(self, kind):
-        X, machine = formulation(f"{kind} without bias", 20)
-        solution = SMO().solve(machine.build(open_access(RBF(1.0), X)))
+    def test_the_function_has_no_offset(self, kind):
+        X, instance = formulation(f"{kind} without bias", 20)
+        solution = SMO().solve(instance.build(open_access(RBF(1.0), X)))
         assert solution.mu.shape == (0,)
-        function = machine.recover(*solution.point)
+        function = instance.recover(*solution.point)
         assert function.intercept == 0.0
-        assert machine.dual_point(function)[1].shape == (0,)
+        assert instance.dual_point(function)[1].shape == (0,)
 
-    def test_a_constant_in_the_kernel_is_a_penalised_bias(self):
-        """K + B with B → ∞ is the machine with bias: the constant feature takes over its part."""
+    def test_a_large_constant_in_the_kernel_acts_as_a_bias(self):
+        """The solution with the kernel K + B converges to the one with a bias for B → ∞."""
         X, free = formulation("CSVC", 40)
         K = open_access(RBF(1.0), X).rows(np.arange(40))
         bound = CSVC(free.y, free.cost, bias=False)
@@ -344,35 +344,35 @@ class TestWithoutBias:
         np.testing.assert_allclose(values, K @ reference.coefficients + reference.intercept, atol=1e-2)
 
 
-class TestSmallest:
-    """One sample of each kind, worked out by hand."""
+class TestClosedForms:
+    """Problems with one or two samples, whose solutions are known."""
 
-    def test_two_points(self):
+    def test_two_samples_of_classification(self):
         """K = [[1, k], [k, 1]], y = ±1: α = min(C, 1 / (1 − k)), b = 0."""
         for C, k in ((10.0, 0.5), (1.0, 0.5)):
             K = np.array([[1.0, k], [k, 1.0]])
-            machine = CSVC(np.array([1.0, -1.0]), np.full(2, C))
-            solution = SMO(tol=1e-10).solve(machine.build(open_access(Precomputed(), K)))
+            instance = CSVC(np.array([1.0, -1.0]), np.full(2, C))
+            solution = SMO(tol=1e-10).solve(instance.build(open_access(Precomputed(), K)))
             np.testing.assert_allclose(solution.alpha, min(C, 1 / (1 - k)), rtol=1e-12)
-            assert machine.recover(*solution.point).intercept == pytest.approx(0, abs=1e-12)
+            assert instance.recover(*solution.point).intercept == pytest.approx(0, abs=1e-12)
 
-    def test_one_target(self):
-        """A single sample is met by b alone."""
-        machine = SVR(np.array([5.0]), np.ones(1), 0.1)
-        solution = SMO().solve(machine.build(open_access(Precomputed(), np.eye(1))))
-        function = machine.recover(*solution.point)
+    def test_one_sample_of_regression(self):
+        """b equals the target, and β = 0."""
+        instance = SVR(np.array([5.0]), np.ones(1), 0.1)
+        solution = SMO().solve(instance.build(open_access(Precomputed(), np.eye(1))))
+        function = instance.recover(*solution.point)
         assert function.coefficients == [0.0]
         assert function.intercept == pytest.approx(5.0)
 
-    def test_a_tube_between_two_targets(self):
-        """y = ±1 at K = I, ν = 1: α = C each, and ε is what is left of 1 − C."""
-        machine = NuSVR(np.array([1.0, -1.0]), np.full(2, 0.25), 1.0)
-        solution = SMO(tol=1e-10).solve(machine.build(open_access(Precomputed(), np.eye(2))))
-        np.testing.assert_allclose(machine.recover(*solution.point).coefficients, [0.25, -0.25])
+    def test_two_samples_of_nu_regression(self):
+        """y = ±1, K = I, ν = 1: |β| = C for both samples."""
+        instance = NuSVR(np.array([1.0, -1.0]), np.full(2, 0.25), 1.0)
+        solution = SMO(tol=1e-10).solve(instance.build(open_access(Precomputed(), np.eye(2))))
+        np.testing.assert_allclose(instance.recover(*solution.point).coefficients, [0.25, -0.25])
 
-    def test_the_weights_of_one_class_sum_to_nu(self):
-        """K = I: all alike, ρ = α = ν."""
-        machine = OneClass(np.ones(4), 0.5)
-        solution = SMO(tol=1e-10).solve(machine.build(open_access(Precomputed(), np.eye(4))))
+    def test_equal_samples_of_one_class(self):
+        """K = I: ρ = α = ν."""
+        instance = OneClass(np.ones(4), 0.5)
+        solution = SMO(tol=1e-10).solve(instance.build(open_access(Precomputed(), np.eye(4))))
         np.testing.assert_allclose(solution.alpha, 0.5)
-        assert machine.recover(*solution.point).margin == pytest.approx(0.5)
+        assert instance.recover(*solution.point).margin == pytest.approx(0.5)

@@ -1,4 +1,4 @@
-"""The certificate against the textbook: formula (4) is LwK (10.6)–(10.8), and its bounds are bounds."""
+"""Certificates: formula (4) agrees with LwK (10.6)–(10.8), and its values bound the optimum."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def with_sum(shares, upper, total):
-    """α = min(upper, t · shares) with the t for which Σα = total; by bisection."""
+    """Return α = min(upper, t · shares) with the t for which Σα = total, by bisection."""
     low, high = 0.0, 1.0
     while np.minimum(upper, high * shares).sum() < total:
         high *= 2
@@ -30,7 +30,7 @@ def with_sum(shares, upper, total):
 
 
 def random_machine(name, rng, n=14):
-    """(formulation of hinge, machine of the textbook, a random feasible α, its coefficients)."""
+    """Return (formulation of hinge, textbook problem, random feasible α, its coefficients)."""
     F = rng.normal(size=(n, 5))
     K, weight = F @ F.T, rng.uniform(0.3, 2, n)
     y, C = np.where(np.arange(n) < 5, 1.0, -1.0), 10.0 ** rng.uniform(-2, 2)
@@ -72,7 +72,7 @@ def random_machine(name, rng, n=14):
 
 
 def multipliers(name, rng):
-    """(textbook offsets, the same as μ); docs/math (10)–(14)."""
+    """Return (offsets of the textbook, the same as μ); docs/math (10)–(14)."""
     b, other = rng.normal(size=2)
     return {
         "CSVC": ((b,), [b]),
@@ -86,7 +86,7 @@ def multipliers(name, rng):
 class TestTextbook:
     @every_machine
     @given(seed=seeds)
-    def test_gap_is_the_printed_formula_at_any_offset(self, name, seed):
+    def test_the_gap_agrees_with_the_textbook_at_any_offset(self, name, seed):
         """(4) at a random feasible α and random b, ρ, ε, against (10.6), (10.7), (10.8)."""
         rng = np.random.default_rng(seed)
         ours, theirs, alpha, coef = random_machine(name, rng)
@@ -101,7 +101,7 @@ class TestTextbook:
 
     @every_machine
     @given(seed=seeds)
-    def test_gap_is_the_printed_formula_at_the_best_offset(self, name, seed):
+    def test_the_gap_agrees_with_the_textbook_at_the_best_offset(self, name, seed):
         rng = np.random.default_rng(seed)
         ours, theirs, alpha, coef = random_machine(name, rng)
         found = certify(ours.build(open_access(Precomputed(), theirs.K)), alpha)
@@ -110,7 +110,7 @@ class TestTextbook:
         assert found.infeasibility <= 1e-12 * (1 + np.abs(alpha).sum())
 
     def test_both_variables_of_a_sample_may_be_positive(self):
-        """(10.8) with α and α* at once, which no solution has but a point on the way may."""
+        """(10.8) with α > 0 and α* > 0, which may happen off the optimum."""
         rng = np.random.default_rng(0)
         F = rng.normal(size=(6, 3))
         K, y, epsilon, b = F @ F.T, rng.normal(size=6), 0.2, 0.3
@@ -131,7 +131,7 @@ class TestTextbook:
 class TestBounds:
     @given(program=programs(bounded=True, max_exponent=3), seed=seeds)
     def test_weak_duality(self, program, seed):
-        """dual ≤ optimum ≤ primal at any feasible point, whatever the multipliers."""
+        """dual ≤ optimum ≤ primal at any feasible point, for any multipliers."""
         rng = np.random.default_rng(seed)
         problem, optimum = program.problem(), program.optimum()
         slack = optimum.error + 1e-9 * program.steepness * program.reach * program.size
@@ -152,7 +152,7 @@ class TestBounds:
         assert (found.best_primal, found.best_dual) == (found.primal, found.dual)
 
     @given(program=programs(bounded=True, max_exponent=2))
-    def test_gap_closes_at_the_optimum(self, program):
+    def test_the_gap_is_zero_at_the_optimum(self, program):
         optimum = program.optimum()
         found = certify(program.problem(), optimum.x)
         scale = program.steepness * program.reach * program.size
@@ -184,7 +184,7 @@ class TestViolations:
             Quadratic.dense(np.zeros((2, 2))), p, np.array(A).reshape(len(d), 2), list(d), lower, upper
         )
 
-    def test_a_slope_that_is_none_proves_nothing(self):
+    def test_a_gradient_with_nan_proves_nothing(self):
         problem = self.problem([0, 0], [np.inf, 1], A=(), d=())
         found = certify(problem, np.zeros(2), gradient=np.array([np.nan, 0.0]))
         assert not found.proves(1e300)
@@ -202,21 +202,21 @@ class TestViolations:
     @pytest.mark.parametrize(
         ("alpha", "residual", "expected"),
         [
-            ([0.0, 1.0], [3.0, -2.0], 0.0),  # pushed against their bounds
-            ([0.0, 1.0], [-3.0, 2.0], 3.0),  # both want to leave
-            ([0.5, 1.0], [0.25, -2.0], 0.25),  # a free variable with a slope
+            ([0.0, 1.0], [3.0, -2.0], 0.0),  # at bounds, gradients point outwards
+            ([0.0, 1.0], [-3.0, 2.0], 3.0),  # at bounds, gradients point inwards
+            ([0.5, 1.0], [0.25, -2.0], 0.25),  # a free variable with a gradient
             ([0.5, 1.0], [-0.25, -2.0], 0.25),
             ([1e-12, 1.0], [3.0, -2.0], 0.0),  # at the bound up to rounding
         ],
         ids=str,
     )
-    def test_kkt_violation(self, alpha, residual, expected):
+    def test_the_kkt_violation_is_the_largest_gradient_towards_the_interior(self, alpha, residual, expected):
         problem = self.problem([0, 0], [1, 1], p=residual, A=(), d=())
         assert certify(problem, np.array(alpha)).kkt_violation == pytest.approx(expected)
 
     @pytest.mark.parametrize(("residual", "pushed"), [(-0.125, np.inf), (0.125, -np.inf)])
-    def test_a_slope_towards_infinity_is_an_infeasibility(self, residual, pushed):
-        """The bound (3) would be −∞; the gap speaks of the others only, and nothing is proven."""
+    def test_a_gradient_towards_an_infinite_bound_is_an_infeasibility(self, residual, pushed):
+        """The lower bound (3) is −∞: the gap covers the other variables only, and the certificate proves nothing."""
         lower, upper = np.zeros(2), np.ones(2)
         (upper if pushed > 0 else lower)[0] = pushed
         problem = self.problem(lower, upper, p=(residual, 0.5), A=(), d=())
@@ -227,14 +227,14 @@ class TestViolations:
         assert not found.proves(0.2)
         assert found.proves(0.25)
 
-    def test_no_slope_towards_infinity_is_none(self):
+    def test_infinite_bounds_without_gradients_are_feasible(self):
         problem = self.problem([0, -np.inf], [np.inf, np.inf], p=(0.5, 0.0), A=(), d=())
         found = certify(problem, np.array([0.0, 7.0]))
         assert found.infeasibility == 0
         assert found.gap == 0
         assert found.proves(0.0)
 
-    def test_no_number_is_no_proof(self):
+    def test_nan_in_the_point_proves_nothing(self):
         problem = self.problem([0, 0], [1, 1], A=(), d=())
         for found in (
             certify(problem, np.array([np.nan, 0.5])),
@@ -243,7 +243,7 @@ class TestViolations:
             assert not found.proves(np.inf)
             assert not found.relative_gap < 1
 
-    def test_both_gap_and_feasibility_count(self):
+    def test_a_proof_needs_a_small_gap_and_feasibility(self):
         parts = dict(primal=1.0, dual=0.5, relative_gap=0.6, kkt_violation=0.1, mu=np.zeros(1))
         parts |= dict(best_primal=1.0, best_dual=0.5)
         assert Certificate(gap=0.5, infeasibility=0.25, **parts).proves(0.5)
@@ -267,18 +267,18 @@ class TestRelative:
             (np.inf, np.inf, -np.inf, np.inf),
         ],
     )
-    def test_values(self, gap, primal, dual, expected):
+    def test_values_of_the_formula(self, gap, primal, dual, expected):
         assert relative(gap, primal, dual) == pytest.approx(expected)
 
     @given(program=programs(bounded=True, max_exponent=3))
-    def test_is_what_a_certificate_has(self, program):
+    def test_the_relative_gap_of_a_certificate_is_the_formula(self, program):
         found = certify(program.problem(), program.feasible)
         scale = (abs(found.primal) + abs(found.dual)) / 2
         assert found.relative_gap == (found.gap / scale if scale > 0 else 0)
 
     @given(program=programs(bounded=True, max_exponent=2), power=st.integers(-20, 20))
-    def test_does_not_depend_on_the_unit_of_the_objective(self, program, power):
-        """Q and p times a power of two: exact, so that the relative gap keeps every bit."""
+    def test_the_relative_gap_is_invariant_under_scaling(self, program, power):
+        """Multiplying Q and p by a power of two is exact."""
         scaled = Problem(
             Quadratic(open_access(Precomputed(), 2.0**power * program.K), program.sign),
             2.0**power * program.p,
@@ -292,8 +292,8 @@ class TestRelative:
         assert other.gap == 2.0**power * one.gap
 
 
-class TestAll:
-    """Certificates of several problems at once are those they have one by one."""
+class TestBatches:
+    """Certificates of several problems together are equal to those of single problems."""
 
     def assert_same(self, problems, points):
         found = certify_all(problems, points, convex=True)
@@ -313,7 +313,7 @@ class TestAll:
 
     @pytest.mark.parametrize("together", [1, 40, 4096])
     @given(seed=seeds)
-    def test_of_machines(self, together, seed):
+    def test_certificates_of_formulations(self, together, seed):
         rng = np.random.default_rng(seed)
         problems = []
         for name in rng.choice(MACHINES, size=rng.integers(1, 6)):
@@ -324,12 +324,12 @@ class TestAll:
             self.assert_same(problems, list(self.points(problems, rng)))
 
     @given(given_programs=st.lists(programs(max_exponent=2), min_size=1, max_size=4), seed=seeds)
-    def test_of_any_programs(self, given_programs, seed):
-        """Infinite bounds and missing rows among them."""
+    def test_certificates_of_general_problems(self, given_programs, seed):
+        """Also with infinite bounds, and without equality rows."""
         problems = [program.problem() for program in given_programs]
         self.assert_same(problems, list(self.points(problems, np.random.default_rng(seed))))
 
-    def test_what_is_not_a_number_proves_nothing(self):
+    def test_nan_in_one_problem_proves_nothing(self):
         problem = Problem(Quadratic.dense(np.eye(2)), [0, 0], np.empty((0, 2)), [], [0, 0], [1, 1])
         alpha = np.array([0.5, np.nan])
         bad = certify_all([problem, problem], [(alpha, np.empty(0), alpha)] * 2)[1]

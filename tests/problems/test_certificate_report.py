@@ -1,4 +1,4 @@
-"""What certificates say: with a history, of several problems together, and in words."""
+"""Certificates with a history, certificates of several problems, and their text."""
 
 import re
 
@@ -42,19 +42,19 @@ def certificate(primal=4.0, dual=3.0, infeasibility=0.0, kkt=0.5, mu=(0.0,), con
 class TestHistory:
     """The best bounds of a run, LwK (10.21)."""
 
-    def test_the_best_of_the_run_and_the_end_are_taken(self):
+    def test_the_best_bounds_of_the_run_and_the_end_are_used(self):
         better = certificate().with_history(history([9.0, 3.5, 6.0], [0.0, 2.0, 3.25]))
         assert (better.best_primal, better.best_dual) == (3.5, 3.25)
         worse = certificate().with_history(history([9.0, 4.5], [0.0, 2.0]))
         assert (worse.best_primal, worse.best_dual) == (4.0, 3.0)
         assert (better.primal, better.dual, better.gap) == (4.0, 3.0, 1.0)
 
-    def test_a_primal_value_of_some_samples_is_no_bound(self):
+    def test_a_primal_value_of_active_samples_is_not_a_bound(self):
         found = certificate().with_history(history([1.0, 3.5], [0.0, 3.25], exact=[False, True]))
         assert found.best_primal == 3.5
 
-    def test_bounds_that_cross_are_those_of_no_convex_problem(self):
-        """A matrix that nobody has looked at: with one proof that it is not positive semidefinite there is no other."""
+    def test_bounds_that_cross_mark_the_problem_as_nonconvex(self):
+        """If it is unknown whether the matrix is positive semidefinite, crossing bounds show that it is not."""
         crossed = history([4.0], [9.0])
         assert certificate(convex=None).with_history(crossed).convex is False
         assert "no proof" in str(certificate(convex=None).with_history(crossed))
@@ -64,7 +64,7 @@ class TestHistory:
         found = certificate().with_history(history([], []))
         assert (found.best_primal, found.best_dual) == (4.0, 3.0)
 
-    def test_a_run_cut_off_proves_a_lower_bound_only(self):
+    def test_an_incomplete_run_proves_a_lower_bound_only(self):
         found = certificate().unproven(history([9.0, 5.0], [0.0, 2.0], exact=[True, False]))
         assert found.dual == found.best_dual == 2.0
         assert found.primal == found.gap == found.relative_gap == found.kkt_violation == np.inf
@@ -73,7 +73,7 @@ class TestHistory:
 
 
 class TestCombine:
-    def test_values_add_up_and_violations_do_not(self):
+    def test_values_are_added_and_violations_maximized(self):
         one = certificate(4.0, 3.0, infeasibility=0.1, kkt=0.5, mu=(1.0, 2.0)).with_history(
             history([3.5], [3.25])
         )
@@ -86,17 +86,17 @@ class TestCombine:
         np.testing.assert_array_equal(both.mu, [1.0, 2.0, 3.0])
 
     @pytest.mark.parametrize("order", [1, -1])
-    def test_what_is_not_known_is_not_known_of_both(self, order):
+    def test_an_unknown_value_of_one_problem_is_unknown_for_all(self, order):
         both = combine([certificate(), certificate(kkt=np.nan, infeasibility=np.nan)][::order])
         assert np.isnan(both.kkt_violation)
         assert np.isnan(both.infeasibility)
         assert not both.proves(1e300)
 
-    def test_one_is_itself(self):
+    def test_one_certificate_is_returned_unchanged(self):
         one = certificate()
         assert combine([one]) is one
 
-    def test_one_without_proof_leaves_none(self):
+    def test_one_certificate_without_proof_invalidates_the_combination(self):
         cut_off = certificate().unproven(history([], [1.0][:0]))
         both = combine([certificate(), cut_off])
         assert both.gap == both.relative_gap == np.inf
@@ -104,7 +104,7 @@ class TestCombine:
 
 
 class TestText:
-    def test_says_what_is_known_in_one_line(self):
+    def test_the_text_is_one_line_with_all_values(self):
         text = str(certificate(4.0, 3.0, infeasibility=1e-17, kkt=0.5).with_history(history([3.5], [3.25])))
         assert "\n" not in text
         assert re.search(r"between 3\.25 and 3\.5\b", text)
@@ -114,11 +114,11 @@ class TestText:
         assert "no proof" not in text
 
     @pytest.mark.parametrize(("convex", "warned"), [(True, False), (None, False), (False, True)])
-    def test_says_when_it_is_no_proof(self, convex, warned):
+    def test_the_text_states_that_a_nonconvex_problem_has_no_proof(self, convex, warned):
         assert ("not positive definite: no proof" in str(certificate(convex=convex))) == warned
 
     @pytest.mark.parametrize(("convex", "conditional"), [(True, False), (None, True), (False, False)])
-    def test_says_what_nobody_has_looked_at(self, convex, conditional):
+    def test_the_text_states_an_unknown_convexity(self, convex, conditional):
         assert ("if the kernel matrix is positive semidefinite" in str(certificate(convex=convex))) == conditional
 
     def test_infinite_values_are_readable(self):

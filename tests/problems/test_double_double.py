@@ -1,4 +1,4 @@
-"""Arithmetic with pairs of doubles, against exact fractions."""
+"""Double-double arithmetic, compared with exact fractions."""
 
 from fractions import Fraction
 
@@ -12,14 +12,14 @@ from hinge.problems.double_double import add, equality_residual, product, residu
 
 
 @given(st.floats(-1e100, 1e100), st.floats(-1e100, 1e100))
-def test_a_sum_and_what_it_leaves_are_exact(a, b):
+def test_a_sum_and_its_rounding_error_are_exact(a, b):
     total, left = two_sum(np.array([a]), np.array([b]))
     assert Fraction(total[0]) + Fraction(left[0]) == Fraction(a) + Fraction(b)
 
 
 @pytest.mark.parametrize("length", [1, 7, 300])
 @pytest.mark.parametrize("seed", range(3))
-def test_products_have_twice_the_digits(length, seed):
+def test_products_have_twice_the_precision(length, seed):
     rng = np.random.default_rng(seed)
     matrix = rng.normal(size=(5, length)) * 10.0 ** rng.integers(-9, 2, size=(5, length))
     high = 1e4 * rng.normal(size=length)
@@ -31,14 +31,14 @@ def test_products_have_twice_the_digits(length, seed):
         assert abs(Fraction(a) + Fraction(b) - exact) <= Fraction(size) * Fraction(1, 10**23)
 
 
-def test_products_that_cancel_keep_their_digits():
+def test_products_with_cancellation_are_accurate():
     matrix = np.array([[1.0, 1.0, 1.0]])
     found = product(matrix, (np.array([1e16, 1.0, -1e16]), np.array([0.0, 1e-20, 0.0])))
     assert found[0][0] == 1.0
     assert found[1][0] == pytest.approx(1e-20, rel=1e-3)
 
 
-def test_slices_are_short_and_complete():
+def test_slices_have_few_bits_and_add_up_to_the_value():
     values = np.random.default_rng(0).normal(size=50)
     parts = slices(values, 4, 20)
     total = [sum(Fraction(part[k]) for part in parts) for k in range(50)]
@@ -50,7 +50,7 @@ def test_slices_are_short_and_complete():
     assert slices(np.zeros(3), 4, 20) == []
 
 
-def test_residual_and_excess_of_pairs():
+def test_residuals_of_double_double_points():
     rng = np.random.default_rng(1)
     L = rng.normal(size=(6, 4))
     K = L @ L.T
@@ -79,14 +79,14 @@ def Quadratic_of(K, sign):
     return Quadratic(Quadratic.dense(K).access, sign)
 
 
-def test_certificates_of_pairs_need_their_multipliers_and_no_term():
+def test_double_double_certificates_need_multipliers_and_no_term():
     problem = Problem(
         Quadratic.dense(np.eye(2)), -np.ones(2), np.empty((0, 2)), np.empty(0), np.zeros(2), np.ones(2) * 5
     )
     point, mu, nothing = np.ones(2), np.empty(0), (np.zeros(2), np.empty(0))
     assert certify(problem, point, mu, remainder=nothing).gap == 0.0
     shifted = certify(problem, point, mu, remainder=(np.full(2, 1e-20), np.empty(0)))
-    assert shifted.gap == pytest.approx(2e-20, rel=1e-6)  # r = 1e-20 pushes from 1 towards 0, at a distance of one
+    assert shifted.gap == pytest.approx(2e-20, rel=1e-6)  # r = 1e-20, and the distance from 1 to the bound 0 is one
     with pytest.raises(ValueError, match="multipliers"):
         certify(problem, point, remainder=nothing)
     curved = Problem(problem.Q, problem.p, problem.A, problem.d, problem.lower, problem.upper, Diagonal(np.ones(2)))

@@ -1,4 +1,4 @@
-"""The multiplier that makes the gap smallest, beside one found by trying every kink."""
+"""The multiplier with the smallest gap, compared with a search over all kinks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hinge import _core
 
 
 def gap(mu, row, alpha, gradient, lower, upper):
-    """Σ max over x in the box of r (α − x) for every μ; infinite where r points to an infinite bound."""
+    """Return Σ max over x in the box of r (α − x) for every μ; infinite if r points to an infinite bound."""
     r = gradient + np.atleast_1d(mu)[:, None] * row
     towards = np.where(r > 0, lower, upper)
     with np.errstate(invalid="ignore"):
@@ -20,7 +20,7 @@ def gap(mu, row, alpha, gradient, lower, upper):
 
 
 def level_stretch(row, alpha, gradient, lower, upper):
-    """The outermost kinks at which the gap is smallest."""
+    """Return the outermost kinks with the smallest gap."""
     places = np.unique(-gradient[row != 0] / row[row != 0])
     values = gap(places, row, alpha, gradient, lower, upper)
     lowest = places[values <= values.min()]
@@ -28,7 +28,7 @@ def level_stretch(row, alpha, gradient, lower, upper):
 
 
 def draw(seed, n, values, open_share):
-    """A random row, point, slope and box, in small fractions: sums without rounding, and many ties."""
+    """Return a random row, point, gradient and box of small fractions: sums are exact, and ties are frequent."""
     rng = np.random.default_rng(seed)
     row = rng.choice([-2.0, -1.0, 0.0, 1.0], n)
     lower, upper = -rng.integers(0, 4, n) / 4.0, rng.integers(0, 4, n) / 4.0
@@ -57,16 +57,16 @@ def test_no_kink_is_better(n, values, open_share, seed):
     left, right = level_stretch(*case)
     least = gap(left, *case)[0]
     if np.isinf(least):
-        return  # slopes point to infinite bounds on both sides, whatever the multiplier
+        return  # for every multiplier a gradient points to an infinite bound
     assert gap(mu, *case)[0] == pytest.approx(least, abs=1e-12 * (1 + np.abs(gradient).sum()))
     if (gap([left - 1.0, right + 1.0], *case) > least).all():
         assert left <= mu <= right
         if gap(0.5 * (left + right), *case)[0] == least:
-            assert mu == 0.5 * (left + right)  # the middle of the stretch
+            assert mu == 0.5 * (left + right)  # the middle of the interval
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.999999, 1.0])
-def test_where_sums_round(share):
+def test_no_kink_is_better_with_rounding_errors(share):
     rng = np.random.default_rng(0)
     for _ in range(10):
         n = 800
@@ -77,26 +77,26 @@ def test_where_sums_round(share):
         assert -10 < mu < 10
 
 
-def test_infinite_bounds_are_not_passed():
+def test_gradients_do_not_point_to_infinite_bounds():
     free = np.array([np.inf, np.inf])
     row, alpha = np.ones(2), np.zeros(2)
     assert _core.best_multiplier(row, alpha, np.array([-1.0, -3.0]), np.zeros(2), free) == 3.0  # both r ≥ 0
     assert _core.best_multiplier(row, alpha, np.array([-1.0, -3.0]), -free, np.zeros(2)) == 1.0  # both r ≤ 0
-    assert _core.best_multiplier(row, alpha, np.array([-1.0, -3.0]), -free, free) == 2.0  # impossible: midway
+    assert _core.best_multiplier(row, alpha, np.array([-1.0, -3.0]), -free, free) == 2.0  # infeasible: the middle
 
 
-def test_a_slope_that_is_none():
+def test_nan_in_the_gradient():
     for n in (3, 1000):
         gradient = np.zeros(n)
         gradient[n // 2] = np.nan
         assert _core.best_multiplier(np.ones(n), np.ones(n) / 2, gradient, np.zeros(n), np.ones(n)) == 0.0
 
 
-def test_a_slope_that_is_none_beside_an_infinite_bound():
+def test_nan_in_the_gradient_with_an_infinite_bound():
     open_above = np.array([np.inf, 1.0])
     assert _core.best_multiplier(np.ones(2), np.zeros(2), np.array([np.nan, -3.0]), np.zeros(2), open_above) == 0.0
 
 
-def test_lengths_must_agree():
+def test_different_lengths_are_refused():
     with pytest.raises(ValueError, match="must have one length"):
         _core.best_multiplier(np.ones(3), np.ones(3), np.ones(2), np.zeros(3), np.ones(3))

@@ -1,4 +1,4 @@
-"""The multipliers of the rows make the gap least: against all kinks, their crossings, and fine grids."""
+"""Optimal multipliers have the smallest gap: compared with all kinks, their crossings, and fine grids."""
 
 import itertools
 
@@ -22,7 +22,7 @@ def problem_of(rows, alpha, lower, upper):
 
 
 def gap(problem, alpha, gradient, mu, zero=1e-9):
-    """(4), or infinity where a slope points towards an infinite bound."""
+    """Return the gap (4), or infinity if a gradient points towards an infinite bound."""
     residual = gradient + np.asarray(mu) @ problem.A
     towards = np.where(residual > 0, problem.lower, problem.upper)
     open_end = ~np.isfinite(towards)
@@ -33,7 +33,7 @@ def gap(problem, alpha, gradient, mu, zero=1e-9):
 
 @st.composite
 def points(draw, rows=1, max_size=7, unbounded=True):
-    """Few different numbers, so that kinks coincide and intervals are flat; exact in binary."""
+    """Few distinct numbers, exact in binary, so that kinks coincide and the gap is constant on intervals."""
     size = draw(st.integers(1, max_size))
     ends = st.tuples(st.integers(-3, 3), st.sampled_from([0, 0, 1, 2, 5]))
     lower, upper, alpha = np.empty(size), np.empty(size), np.empty(size)
@@ -59,7 +59,7 @@ def kinks_of(row, gradient):
 class TestOneRow:
     @given(point=points())
     def test_no_kink_is_better(self, point):
-        """A convex, piecewise linear function that does not fall for ever has its minimum at a kink."""
+        """A convex, piecewise linear function that is bounded below has its minimum at a kink."""
         problem, alpha, gradient = point
         kinks = kinks_of(problem.A[0], gradient)
         best = min(gap(problem, alpha, gradient, [kink]) for kink in [*kinks, 0.0])
@@ -70,8 +70,8 @@ class TestOneRow:
             assert gap(problem, alpha, gradient, mu) <= best + 1e-10
 
     @given(point=points(unbounded=False))
-    def test_a_flat_piece_is_cut_in_the_middle(self, point):
-        """Where the minimum is an interval between two kinks, the answer is its middle."""
+    def test_the_middle_of_an_interval_of_minimizers_is_returned(self, point):
+        """An interval between two kinks."""
         problem, alpha, gradient = point
         kinks = kinks_of(problem.A[0], gradient)
         assume(len(kinks))
@@ -80,13 +80,13 @@ class TestOneRow:
         beyond = [
             gap(problem, alpha, gradient, [mu]) <= values.min() + 1e-12 for mu in (ends[0] - 1, ends[-1] + 1)
         ]
-        assume(not any(beyond))  # flat to infinity: see below
+        assume(not any(beyond))  # unbounded intervals have their own test
         (mu,) = optimal_offset(problem, alpha, gradient)
         assert mu == pytest.approx(0.5 * (ends[0] + ends[-1]), abs=1e-12)
 
     @given(point=points(), shift=quarters)
-    def test_moves_with_the_gradient(self, point, shift):
-        """g + a·t in place of g is μ − t in place of μ: a constant added to the kernel moves b only."""
+    def test_a_shift_of_the_gradient_along_the_row_shifts_the_multiplier(self, point, shift):
+        """For g + a·t the multiplier is μ − t: a constant added to the kernel changes b only."""
         problem, alpha, gradient = point
         assume(np.any(problem.A[0] != 0))
         one = optimal_offset(problem, alpha, gradient)
@@ -104,57 +104,57 @@ class TestOneRow:
         np.testing.assert_allclose(optimal_offset(turned, alpha[turn], gradient[turn]), one, atol=1e-12)
 
     def test_two_samples_without_support_vectors(self):
-        """C max(0, 1 − b) + C max(0, 1 + b): flat between −1 and 1."""
+        """C max(0, 1 − b) + C max(0, 1 + b) is constant between −1 and 1."""
         problem = problem_of([1.0, -1.0], np.zeros(2), np.zeros(2), np.ones(2))
         assert optimal_offset(problem, np.zeros(2), -np.ones(2)) == [0.0]
         assert optimal_offset(problem, np.zeros(2), np.array([-3.0, -1.0])) == [1.0]
 
     @pytest.mark.parametrize(("alpha", "end"), [(0.0, 2.0), (1.0, -2.0)])
-    def test_a_flat_piece_without_end_is_left_at_its_end(self, alpha, end):
-        """One variable at its bound: every μ beyond the kink is as good; the kink is taken, not infinity."""
+    def test_the_end_of_an_unbounded_interval_of_minimizers_is_returned(self, alpha, end):
+        """One variable at its bound: all μ beyond the kink have the same gap."""
         problem = problem_of([1.0], np.array([alpha]), np.zeros(1), np.ones(1))
         assert optimal_offset(problem, np.array([alpha]), np.array([-end])) == [end]
 
-    def test_a_free_variable_decides(self):
+    def test_a_free_variable_determines_the_multiplier(self):
         problem = problem_of(np.ones(3), np.array([0.0, 0.5, 1.0]), np.zeros(3), np.ones(3))
         assert optimal_offset(problem, np.array([0.0, 0.5, 1.0]), np.array([4.0, 0.75, -4.0])) == [-0.75]
 
-    def test_heavier_variables_have_the_say(self):
-        """A weighted median: 1 against 1 + 1 + 1 of them, then 10 against three."""
+    def test_the_multiplier_is_a_weighted_median(self):
+        """Weights 1 and 1 + 1 + 1, then 10 and 3."""
         g, alpha = np.array([0.0, 4.0, 4.0, 4.0]), np.array([0.5, 0.5, 0.5, 0.5])
         for heavy, expected in ((1.0, -4.0), (10.0, 0.0)):
             upper = np.array([heavy, 1.0, 1.0, 1.0])
             at = np.array([heavy / 2, 0.5, 0.5, 0.5])
             assert optimal_offset(problem_of(np.ones(4), alpha, np.zeros(4), upper), at, g) == [expected]
 
-    def test_no_support(self):
-        """A class that is not there."""
+    def test_a_zero_row_has_the_multiplier_zero(self):
+        """A class without samples."""
         problem = problem_of(np.zeros(2), np.zeros(2), np.zeros(2), np.ones(2))
         assert optimal_offset(problem, np.zeros(2), np.ones(2)) == [0.0]
 
-    def test_no_rows(self):
+    def test_without_rows_there_are_no_multipliers(self):
         problem = problem_of(np.empty((0, 2)), np.zeros(2), np.zeros(2), np.ones(2))
         assert optimal_offset(problem, np.zeros(2), np.ones(2)).shape == (0,)
 
 
 class TestInfiniteBounds:
-    def test_hard_margins_are_kept(self):
-        """α = 0, u = ∞: yᵢ(gᵢ + b) ≥ 1 must hold for all; the middle of what is allowed."""
+    def test_the_middle_of_the_feasible_interval_is_returned(self):
+        """α = 0, u = ∞: yᵢ(gᵢ + b) ≥ 1 must hold for all samples."""
         y = np.array([1.0, 1.0, -1.0])
         problem = problem_of(y, np.zeros(3), np.zeros(3), np.full(3, INFINITE))
         margin = np.array([3.0, 2.0, 3.0])  # y f − 1 without offset
         assert optimal_offset(problem, np.zeros(3), margin) == [0.5]
 
-    def test_none_allowed_is_a_compromise(self):
-        """b ≥ 1 and b ≤ −1: no gap is finite; the two violations are evened out."""
+    def test_contradictory_conditions_have_equal_violations(self):
+        """b ≥ 1 and b ≤ −1: no gap is finite."""
         y = np.array([1.0, -1.0])
         problem = problem_of(y, np.zeros(2), np.zeros(2), np.full(2, INFINITE))
         (mu,) = optimal_offset(problem, np.zeros(2), np.array([-3.0, -1.0]))
         assert mu == 1.0
         assert certify(problem, np.zeros(2), np.array([mu]), np.array([-3.0, -1.0])).infeasibility == 2.0
 
-    def test_a_free_line_decides(self):
-        """−∞ ≤ α ≤ ∞: its residual must vanish."""
+    def test_an_unbounded_variable_determines_the_multiplier(self):
+        """−∞ ≤ α ≤ ∞: its residual must be zero."""
         lower, upper = np.array([0.0, -INFINITE]), np.array([1.0, INFINITE])
         problem = problem_of([1.0, -0.5], np.array([0.0, 3.0]), lower, upper)
         assert optimal_offset(problem, np.array([0.0, 3.0]), np.array([-5.0, 1.0])) == [2.0]
@@ -162,7 +162,7 @@ class TestInfiniteBounds:
 
 class TestTwoRows:
     @given(one=points(max_size=4), other=points(max_size=4))
-    def test_disjoint_rows_are_two_problems(self, one, other):
+    def test_disjoint_rows_are_independent(self, one, other):
         (first, alpha, g), (second, beta, h) = one, other
         rows = np.zeros((2, len(alpha) + len(beta)))
         rows[0, : len(alpha)], rows[1, len(alpha) :] = first.A[0], second.A[0]
@@ -175,7 +175,7 @@ class TestTwoRows:
 
     @given(point=points(rows=2, max_size=5))
     def test_no_crossing_of_kinks_is_better(self, point):
-        """Rows that share variables: the minimum is where two lines of kinks cross, or anywhere on one."""
+        """Rows that share variables: the minimum is at a crossing of two lines of kinks, or on one of them."""
         problem, alpha, gradient = point
         candidates = [np.zeros(2)]
         for v, w in itertools.combinations_with_replacement(range(problem.size), 2):
@@ -189,7 +189,7 @@ class TestTwoRows:
 
     @pytest.mark.parametrize("seed", range(3))
     def test_overlapping_rows_against_a_fine_grid(self, seed):
-        """yᵀα and 1ᵀα, as ν-classification is printed: LP, grid and a derivative-free search agree."""
+        """yᵀα and 1ᵀα, the rows of ν-classification in the textbook: linear program, grid and simplex search agree."""
         rng = np.random.default_rng(seed)
         y, upper = np.where(np.arange(9) < 4, 1.0, -1.0), rng.uniform(0.5, 2, 9)
         alpha = upper * rng.choice([0.0, 1.0, 0.3], 9)
@@ -213,7 +213,7 @@ class TestTwoRows:
         assert search.fun == pytest.approx(found, abs=1e-3)
 
     def test_overlapping_rows_with_infinite_bounds(self):
-        """Two hard margins of each class and both rows over all: b and ρ are held by the open ends."""
+        """Two samples of each class without upper bounds, and both rows: infinite bounds determine b and ρ."""
         y = np.array([1.0, 1.0, -1.0, -1.0])
         problem = problem_of([y, np.ones(4)], np.zeros(4), np.zeros(4), np.full(4, INFINITE))
         gradient = np.array([-5.0, 2.0, -1.0, 3.0])
@@ -221,8 +221,8 @@ class TestTwoRows:
         assert np.min(gradient + mu @ problem.A) >= -1e-9
         assert certify(problem, np.zeros(4), mu, gradient).proves(1e-9)
 
-    def test_overlapping_rows_that_nothing_satisfies(self):
-        """μ₁ + μ₂ would have to be −1 and +1 at once: a finite compromise, and no proof."""
+    def test_contradictory_conditions_of_overlapping_rows_prove_nothing(self):
+        """μ₁ + μ₂ = −1 and μ₁ + μ₂ = 1: the multipliers are finite."""
         problem = problem_of(np.ones((2, 2)), np.zeros(2), np.full(2, -INFINITE), np.full(2, INFINITE))
         gradient = np.array([1.0, -1.0])
         mu = optimal_offset(problem, np.zeros(2), gradient)

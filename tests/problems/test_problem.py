@@ -1,4 +1,4 @@
-"""Problem (1) and its matrix: what is refused at the door, and what the arithmetic of the rest stands on."""
+"""Problem (1) and its matrix: validation and arithmetic."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def make(n=3, **changes):
     return Problem(**{**parts, **changes})
 
 
-class TestRefused:
+class TestInvalidProblems:
     @pytest.mark.parametrize(
         ("name", "value"),
         [
@@ -42,71 +42,71 @@ class TestRefused:
         ],
         ids=lambda value: value if isinstance(value, str) else str(np.shape(value)),
     )
-    def test_shapes(self, name, value):
+    def test_wrong_shapes_are_refused(self, name, value):
         with pytest.raises(ValueError, match="shape"):
             make(**{name: value})
 
-    def test_a_right_hand_side_with_two_axes(self):
-        """As many numbers as rows, but A α − d would broadcast to a matrix."""
+    def test_a_right_hand_side_with_two_axes_is_refused(self):
+        """A α − d would broadcast to a matrix."""
         with pytest.raises(ValueError, match="shape"):
             make(A=np.ones((2, 3)), d=np.ones((2, 1)))
 
-    def test_more_than_two_rows(self):
+    def test_more_than_two_rows_are_refused(self):
         with pytest.raises(ValueError, match=r"A has 3 rows; zero, one or two"):
             make(A=np.ones((3, 3)), d=np.ones(3))
 
     @pytest.mark.parametrize("name", ["p", "A", "d"])
     @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-    def test_not_finite(self, name, bad):
+    def test_values_that_are_not_finite_are_refused(self, name, bad):
         value = dict(p=np.zeros(3), A=np.ones((1, 3)), d=np.ones(1))[name]
         value.flat[-1] = bad
         with pytest.raises(ValueError, match="finite"):
             make(**{name: value})
 
     @pytest.mark.parametrize("name", ["lower", "upper"])
-    def test_bounds_that_are_no_numbers(self, name):
+    def test_nan_bounds_are_refused(self, name):
         with pytest.raises(ValueError, match="NaN"):
             make(**{name: np.array([0.0, np.nan, 0.5])})
 
-    def test_crossed_bounds(self):
+    def test_crossed_bounds_are_refused(self):
         with pytest.raises(ValueError, match="lower must not exceed upper"):
             make(lower=np.array([0.0, 2.0, 0.0]))
 
     @pytest.mark.parametrize(("lower", "upper"), [(np.inf, np.inf), (-np.inf, -np.inf)])
-    def test_a_box_without_a_finite_point(self, lower, upper):
+    def test_a_box_without_a_finite_point_is_refused(self, lower, upper):
         with pytest.raises(ValueError, match=r"lower|upper"):
             make(lower=np.array([0.0, lower, 0.0]), upper=np.array([1.0, upper, 1.0]))
 
     @pytest.mark.parametrize(
         "sign", [[1.0, -1.0], [1.0, 0.0, 1.0], [1.0, 2.0, -1.0], [np.nan, 1.0, 1.0], np.ones((3, 1))], ids=str
     )
-    def test_signs(self, sign):
+    def test_signs_other_than_1_are_refused(self, sign):
         access = open_access(Precomputed(), np.eye(3))
         with pytest.raises(ValueError, match="sign"):
             Quadratic(access, np.array(sign))
 
 
-class TestAccepted:
-    def test_infinite_bounds(self):
+class TestValidProblems:
+    def test_infinite_bounds_are_accepted(self):
         problem = make(lower=np.full(3, -np.inf), upper=np.array([0.0, np.inf, np.inf]))
         assert problem.value(np.array([-1.0, 2.0, 0.0])) == 2.5
 
-    def test_equal_bounds(self):
+    def test_equal_bounds_are_accepted(self):
         assert make(lower=np.ones(3)).size == 3
 
     @pytest.mark.parametrize("A", [np.empty((0, 3)), [], np.empty(0)], ids=["rows of none", "list", "vector"])
     @pytest.mark.parametrize("d", [[], np.empty(0)], ids=["list", "vector"])
-    def test_no_rows(self, A, d):
+    def test_problems_without_rows_are_accepted(self, A, d):
         problem = make(A=A, d=d)
         assert problem.A.shape == (0, 3)
         assert problem.d.shape == (0,)
         np.testing.assert_array_equal(problem.A @ np.ones(3) - problem.d, [])
 
-    def test_two_rows_and_a_scalar_right_hand_side(self):
+    def test_two_rows_and_a_scalar_right_hand_side_are_accepted(self):
         assert make(A=np.eye(3)[:2], d=[0.5, 0.5]).A.shape == (2, 3)
         assert make(d=1.0).d.shape == (1,)
 
-    def test_integers_become_numbers_and_lists_arrays(self):
+    def test_lists_of_integers_become_arrays_of_floats(self):
         problem = make(p=[-1, 0, 1], A=[[1, 1, 1]], d=[1], lower=[0, 0, 0], upper=[1, 2, 3])
         for name in ("p", "A", "d", "lower", "upper"):
             assert getattr(problem, name).dtype == np.float64
@@ -118,14 +118,14 @@ class TestAccepted:
         np.testing.assert_array_equal(problem.p, [0, 2, 4])
         np.testing.assert_array_equal(problem.A, [[0, 2, 4]])
 
-    def test_problems_do_not_change(self):
+    def test_problems_are_immutable(self):
         with pytest.raises(AttributeError):
             make().p = np.ones(3)
 
 
 class TestArithmetic:
     @given(program=programs(), seed=st.integers(0, 2**32 - 1))
-    def test_value_and_gradient_are_those_of_the_matrix(self, program, seed):
+    def test_value_and_gradient_agree_with_the_dense_matrix(self, program, seed):
         alpha = np.random.default_rng(seed).normal(size=program.size) * program.reach
         problem = program.problem()
         Q = program.Q
@@ -136,8 +136,8 @@ class TestArithmetic:
         assert abs(problem.value(alpha, problem.gradient(alpha)) - expected) <= 1e-13 * size
 
     @given(program=programs(), seed=st.integers(0, 2**32 - 1))
-    def test_gradient_is_the_slope_of_the_value(self, program, seed):
-        """A quadratic function: its difference quotient over ±h is exact for any h."""
+    def test_the_gradient_is_the_derivative_of_the_value(self, program, seed):
+        """The central difference quotient of a quadratic function is exact."""
         rng = np.random.default_rng(seed)
         alpha, direction = rng.normal(size=(2, program.size)) * program.reach
         problem = program.problem()
@@ -147,7 +147,7 @@ class TestArithmetic:
         assert abs(problem.gradient(alpha) @ direction - difference) <= 1e-12 * size
 
     @pytest.mark.parametrize("slots", [1, 2])
-    def test_every_door_to_the_matrix_shows_the_same(self, slots):
+    def test_all_methods_of_the_matrix_agree(self, slots):
         rng = np.random.default_rng(slots)
         X = rng.normal(size=(7, 3))
         sign = rng.choice([-1.0, 1.0], 7 * slots)
@@ -167,7 +167,7 @@ class TestArithmetic:
 
 
 def test_history_keeps_the_best_bounds_of_exact_snapshots_only():
-    """LwK (10.21).  A primal value of the active samples alone is no bound; a dual value always is one."""
+    """LwK (10.21).  A primal value of the active samples is not a bound, a dual value always is."""
     history = History.from_columns(
         dict(
             iteration=[0, 1, 2, 3],
@@ -186,7 +186,7 @@ def test_history_keeps_the_best_bounds_of_exact_snapshots_only():
     assert history.best_dual == 4.0
 
 
-def test_an_empty_history_bounds_nothing():
+def test_an_empty_history_has_infinite_bounds():
     names = ("iteration", "seconds", "violation", "primal", "dual", "gap", "active", "exact")
     history = History.from_columns({name: np.empty(0) for name in names})
     assert len(history) == 0
@@ -194,7 +194,7 @@ def test_an_empty_history_bounds_nothing():
     assert history.best_dual == -np.inf
 
 
-def test_a_solution_gives_certify_its_point():
+def test_the_point_of_a_solution_is_the_argument_of_certify():
     history = History(*[np.empty(0)] * 8)
     solution = Solution(np.ones(2), np.zeros(1), np.zeros(2), Status.SOLVED, 3, history)
     alpha, mu = solution.point
@@ -204,8 +204,8 @@ def test_a_solution_gives_certify_its_point():
     assert solution.exact
 
 
-def test_only_solved_is_a_success():
-    """`max` over several machines must not hide a failure."""
+def test_solved_is_the_smallest_status():
+    """The maximum of several statuses shows a failure."""
     assert max(Status) is not Status.SOLVED
     assert min(Status) is Status.SOLVED
     assert [status.name for status in Status] == [
