@@ -66,8 +66,8 @@ class TestDualPoint:
     @given(seed=seeds)
     @settings(max_examples=15)
     def test_dual_point_inverts_recover_at_any_feasible_point(self, name, seed):
-        """Both variables of a sample may be positive off the optimum. ε-regression subtracts the common part, which costs
-        2ε per unit."""
+        """Both variables of a sample may be positive off the optimum. ε-regression subtracts the common part, whose
+        cost is 2ε."""
         rng = np.random.default_rng(seed)
         X, instance = formulation(name, 12, seed=3, C=2.0)
         problem = instance.build(open_access(RBF(0.5), X))

@@ -1,4 +1,4 @@
-"""Data on which path algorithms break: duplicates, ties, rank deficiency, balance, bad scales."""
+"""Difficult data for path algorithms: duplicates, ties, rank deficiency, balanced classes, bad scales."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KERNELS = (
 
 
 def classification(seed=1):
-    """name -> (X, y) with y = ±1."""
+    """Return {name: (X, y)} with y = ±1."""
     rng = np.random.default_rng(seed)
     base = rng.normal(size=(40, 2))
     label = np.where(base[:, 0] + 0.5 * rng.normal(size=40) > 0, 1.0, -1.0)
@@ -42,7 +42,7 @@ def classification(seed=1):
 
 
 def regression(seed=2):
-    """name -> (X, y)."""
+    """Return {name: (X, y)}."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(50, 2))
     y = np.sin(X[:, 0]) + 0.3 * rng.normal(size=50)

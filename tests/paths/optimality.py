@@ -1,4 +1,4 @@
-"""Laws of every path, checked with nothing but NumPy and the kernel's formula."""
+"""Optimality conditions of every path, computed with NumPy and the formula of the kernel only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ KKT = 1e-9
 
 
 def violation_at(parametric, K, theta, beta, mu):
-    """Largest violation of the optimality conditions by (β, μ) at θ, relative to the scale of the problem there."""
+    """Return the largest violation of the optimality conditions by (β, μ) at θ, relative to the scale there."""
     now, n = parametric.at(theta), len(K)
     f = np.tile(K @ beta.reshape(-1, n).sum(axis=0), parametric.size // n)
     r = f + now.linear + np.where(parametric.group >= 0, mu[parametric.group] if len(mu) else 0.0, 0.0)
@@ -25,14 +25,14 @@ def violation_at(parametric, K, theta, beta, mu):
 
 
 def direct_violation(path, theta):
-    """The same of a path."""
+    """Return the violation of a path at θ."""
     beta, mu = path.pieces.beta(path.parametric, theta), path.pieces.multipliers(theta)
     K = np.asarray(path.X) if path.kernel.psd is None and path.X.shape[0] == path.X.shape[1] else path.kernel(path.X)
     return violation_at(path.parametric, K, theta, beta, mu)
 
 
 def assert_exact(path, seed=0, count=12, every_breakpoint=True):
-    """The path's own figure, and ours at breakpoints and at random places between them."""
+    """Check the violation that the path reports, and the one computed at breakpoints and at random θ between them."""
     assert path.kkt_violation <= KKT
     rng = np.random.default_rng(seed)
     if path.low > 0:

@@ -1,4 +1,4 @@
-"""Paths in files say what they said before."""
+"""Paths are saved and loaded without loss; approximate paths."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ PATHS = {
 
 
 @pytest.mark.parametrize("name", PATHS)
-def test_a_path_survives_a_file(name, tmp_path):
+def test_a_loaded_path_is_identical(name, tmp_path):
     path = PATHS[name]()
     hinge.save(path, tmp_path / "path.hinge")
     other = hinge.load(tmp_path / "path.hinge")
@@ -28,13 +28,13 @@ def test_a_path_survives_a_file(name, tmp_path):
         np.testing.assert_array_equal(other.decision_function(path.X, theta), path.decision_function(path.X, theta))
 
 
-def test_altered_paths_are_refused(tmp_path, monkeypatch):
+def test_inconsistent_files_are_refused(tmp_path, monkeypatch):
     path = PATHS["C"]()
     path.pieces.margin[0] = 10_000
     assert_inconsistent_is_rejected(path, tmp_path / "path.hinge", monkeypatch)
 
 
-def test_approximate_paths_prove_their_gap():
+def test_approximate_paths_have_the_certified_gap():
     path, exact = hinge.approximate_path(X, Y, gamma=1.0, gap=0.02), PATHS["C"]()
     K, signs = exact.kernel(X), exact.y
     for C in np.geomspace(1e-3, 1e3, 40):
@@ -46,7 +46,7 @@ def test_approximate_paths_prove_their_gap():
     assert len(path.knots) < len(exact.breakpoints)
 
 
-def test_the_paths_of_all_pairs_survive_a_file(tmp_path):
+def test_loaded_one_vs_one_paths_are_identical(tmp_path):
     rng = np.random.default_rng(0)
     A, b = rng.normal(size=(30, 2)), rng.integers(0, 3, 30)
     paths = hinge.one_vs_one_paths(A, b, gamma=1.0)

@@ -1,4 +1,4 @@
-"""The last digits: exact sums are exact, and a refined answer is the optimum rounded to doubles.  docs/math (253)"""
+"""Iterative refinement: sums are exact, and a refined solution is the optimum rounded to doubles.  docs/math (253)"""
 
 from fractions import Fraction
 
@@ -10,7 +10,7 @@ from hinge.paths.refinement import exact_product, two_product, two_sum
 from reference.high_precision import optimum
 
 
-def test_sums_and_products_lose_nothing():
+def test_sums_and_products_with_their_errors_are_exact():
     rng = np.random.default_rng(0)
     a, b = (rng.normal(size=200) * 10.0 ** rng.integers(-9, 9, 200) for _ in range(2))
     for operation, exact in ((two_sum, Fraction.__add__), (two_product, Fraction.__mul__)):
@@ -20,11 +20,11 @@ def test_sums_and_products_lose_nothing():
 
 
 @pytest.mark.parametrize("width", [0, 1, 2, 7, 64, 101])
-def test_a_product_whose_terms_cancel_keeps_its_digits(width):
+def test_products_with_cancellation_are_accurate(width):
     rng = np.random.default_rng(width)
     A, x = rng.normal(size=(5, width)) * 1e9, rng.normal(size=width) * 1e6
     if width > 1:
-        x[-1] = -np.dot(A[0, :-1], x[:-1]) / A[0, -1]  # the first row all but cancels
+        x[-1] = -np.dot(A[0, :-1], x[:-1]) / A[0, -1]  # the terms of the first row nearly cancel
     high, low = exact_product(A, x)
     for row, h, rest in zip(A, high, low, strict=True):
         wanted = sum((Fraction(p) * Fraction(q) for p, q in zip(row, x, strict=True)), Fraction(0))
@@ -33,7 +33,7 @@ def test_a_product_whose_terms_cancel_keeps_its_digits(width):
 
 
 def raw(seed, task):
-    """Columns of very different size, not scaled."""
+    """Columns of very different scales."""
     rng = np.random.default_rng(seed)
     X = np.round(rng.normal(size=(90, 4)) * [1.0, 30.0, 100.0, 500.0] + [3.0, 100.0, 50.0, 900.0], 1)
     noise = X[:, 1] / 30 + X[:, 2] / 100 + rng.normal(size=90)
@@ -43,13 +43,13 @@ def raw(seed, task):
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_refined_answer_is_the_optimum_rounded(seed, task):
+def test_a_refined_solution_is_the_rounded_optimum(seed, task):
     X, y = raw(seed, task)
     K = X @ X.T
     path = hinge.regularization_path(K, y, kernel="precomputed", C_min=1e-4, C_max=1e5, task=task, epsilon=0.1)
     for C in (3.0, 7e4):
         exact = optimum(path.parametric, K, C, path.pieces.places(path.pieces.segment(C)), path.intercept(C))
-        assert exact.violation <= 1e-30  # the index sets are the right ones
+        assert exact.violation <= 1e-30  # the index sets are optimal
         assert exact.outside <= 0
 
         def off(beta, b, exact=exact):
@@ -64,7 +64,7 @@ def test_a_refined_answer_is_the_optimum_rounded(seed, task):
 
 
 @pytest.mark.parametrize("parameter", ["nu", "epsilon"])
-def test_every_kind_of_path_can_be_refined(parameter):
+def test_paths_over_every_parameter_can_be_refined(parameter):
     rng = np.random.default_rng(0)
     X, noise = rng.normal(size=(50, 2)), rng.normal(size=50)
     if parameter == "nu":
@@ -77,7 +77,7 @@ def test_every_kind_of_path_can_be_refined(parameter):
         assert b == pytest.approx(path.intercept(theta), abs=1e-9)
 
 
-def test_without_a_margin_nothing_changes():
+def test_a_solution_without_margin_is_unchanged():
     path = hinge.regularization_path(np.eye(10), np.repeat([1.0, -1.0], 5), kernel="precomputed", C_min=1e-3, C_max=0.1)
     beta, b = path.refined(0.01)
     np.testing.assert_array_equal(beta, path.coefficients(0.01))

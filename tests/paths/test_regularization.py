@@ -1,4 +1,4 @@
-"""Paths over C, ε, weights, margins and ν obey the optimality conditions everywhere, on the worst of data."""
+"""Paths over C, ε, weights, margins and ν satisfy the optimality conditions everywhere, also for difficult data."""
 
 import numpy as np
 import pytest
@@ -17,14 +17,14 @@ CLASSES, TARGETS = classification(), regression()
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 @pytest.mark.parametrize("name", CLASSES)
-def test_every_c_is_optimal(name, kernel):
+def test_the_path_of_classification_is_optimal_at_every_C(name, kernel):
     X, y = CLASSES[name]
     assert_exact(regularization_path(X, y, C_min=1e-4, C_max=1e6, **kernel), every_breakpoint=False)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0])
 @pytest.mark.parametrize("name", TARGETS)
-def test_every_c_of_regression_is_optimal(name, epsilon):
+def test_the_path_of_regression_is_optimal_at_every_C(name, epsilon):
     X, y = TARGETS[name]
     for kernel in (dict(kernel="rbf", gamma=0.5), dict(kernel="linear")):
         path = regularization_path(X, y, C_min=1e-3, C_max=1e3, task="regression", epsilon=epsilon, **kernel)
@@ -32,7 +32,7 @@ def test_every_c_of_regression_is_optimal(name, epsilon):
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_every_epsilon_is_optimal(name):
+def test_the_path_over_epsilon_is_optimal(name):
     X, y = TARGETS[name]
     for kernel in (dict(kernel="rbf", gamma=0.5), dict(kernel="linear")):
         path = epsilon_path(X, y, epsilon_min=0.0, epsilon_max=3.0, C=10.0, **kernel)
@@ -40,20 +40,20 @@ def test_every_epsilon_is_optimal(name):
 
 
 def tied_targets():
-    """An even number of targets, many of them equal: for small C no variable is between its bounds."""
+    """An even number of targets, many of them equal: the margin set is empty for small C."""
     y = np.repeat(np.arange(10.0), 4)
     return np.eye(40), (y - y.mean()) / y.std(), "regression"
 
 
 def repeated_lines():
-    """Points of two classes on a line, twice."""
+    """Samples of two classes on a line, each of them twice."""
     x = np.repeat(np.arange(1.0, 13.0), 2)[:, None]
     return x @ x.T, np.where(np.arange(24) < 12, -1.0, 1.0), "classification"
 
 
 @pytest.mark.parametrize("data", [tied_targets, repeated_lines], ids=lambda data: data.__name__)
-def test_where_the_offset_is_an_interval_a_fresh_fit_takes_the_same_point(data):
-    """The middle, docs/math (212), whether a path led there or not."""
+def test_the_offset_is_the_middle_of_an_interval_on_paths_and_in_fits(data):
+    """docs/math (212)."""
     K, y, task = data()
     path = regularization_path(K, y, kernel="precomputed", C_min=1e-4, C_max=10.0, task=task, epsilon=0.1)
     engine = Engine(open_access(Precomputed(), K), path.parametric.group, path.parametric.size // len(y))
@@ -67,8 +67,8 @@ def test_where_the_offset_is_an_interval_a_fresh_fit_takes_the_same_point(data):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_nearly_singular_margin_keeps_every_breakpoint_exact(seed):
-    """A linear kernel with one column a million times the others; K has condition number 1e14 and more."""
+def test_breakpoints_are_exact_with_a_nearly_singular_margin(seed):
+    """A linear kernel with one column a million times larger than the others: the condition number exceeds 1e14."""
     rng = np.random.default_rng(seed)
     X = rng.integers(1, 11, size=(80, 9)).astype(float)
     X[:, 0] = rng.integers(10**5, 10**7, size=80)
@@ -78,8 +78,8 @@ def test_a_nearly_singular_margin_keeps_every_breakpoint_exact(seed):
     assert_exact(path)
 
 
-def test_dependent_columns_are_exchanged_not_added():
-    """With a linear kernel in two dimensions no margin has more than three points, and ε keeps on moving them."""
+def test_dependent_columns_are_exchanged_in_the_margin():
+    """With a linear kernel in two dimensions the margin set has at most three samples."""
     X, y = TARGETS["twice with other targets"]
     path = epsilon_path(X, y, epsilon_min=0.0, epsilon_max=2.0, C=10.0, kernel="linear")
     assert path.counts.exchanges > 0
@@ -89,7 +89,7 @@ def test_dependent_columns_are_exchanged_not_added():
 
 @pytest.mark.parametrize("kernel", [dict(kernel="rbf", gamma=0.5), dict(kernel="linear")], ids=str)
 @pytest.mark.parametrize("name", ["overlap", "some of each", "integer grid", "balanced"])
-def test_weights_and_margins_move_together(name, kernel):
+def test_weights_and_margins_may_change_together(name, kernel):
     X, y = CLASSES[name]
     rng, n = np.random.default_rng(3), len(y)
     start, end = (rng.uniform(0, 2, n) * (rng.random(n) < 0.7) for _ in range(2))
@@ -99,7 +99,7 @@ def test_weights_and_margins_move_together(name, kernel):
     assert_exact(weight_path(X, y, start, end, C=5.0, margin=0.5, margin_end=2.0, **kernel))
 
 
-def test_weights_and_tubes_move_together():
+def test_weights_and_tubes_may_change_together():
     X, y = TARGETS["integer grid and targets"]
     rng, n = np.random.default_rng(4), len(y)
     start, end = (rng.uniform(0, 2, n) * (rng.random(n) < 0.7) for _ in range(2))
@@ -109,14 +109,14 @@ def test_weights_and_tubes_move_together():
 
 
 @pytest.mark.parametrize("name", ["overlap", "every point twice", "unbalanced", "integer grid"])
-def test_every_nu_is_optimal(name):
+def test_the_path_over_nu_is_optimal(name):
     X, y = CLASSES[name]
     assert_exact(nu_path(X, y, nu_min=0.02, gamma=2.0), every_breakpoint=False)
     assert_exact(nu_path(X, nu_min=0.05, gamma=2.0, task="one_class"), every_breakpoint=False)
 
 
 @pytest.mark.parametrize("name", sorted(TARGETS))
-def test_nu_regression_is_optimal_and_makes_its_tube(name):
+def test_the_path_of_nu_regression_is_optimal_and_has_its_tube(name):
     X, y = TARGETS[name]
     path = nu_path(X, y, nu_min=0.05, C=3.0, gamma=0.5, task="regression")
     assert_exact(path, every_breakpoint=False)
@@ -126,16 +126,16 @@ def test_nu_regression_is_optimal_and_makes_its_tube(name):
         assert path.tube(nu) >= 0
 
 
-def test_no_order_of_the_samples_leads_a_constant_target_astray():
-    """Every residual is zero all along the path, and every four variables of two samples depend on each other."""
+def test_constant_targets_in_any_order_of_the_samples():
+    """All residuals are zero along the path, and the four variables of two samples are linearly dependent."""
     X, y = TARGETS["constant target"]
     for seed in (8, 23, 33, 40, 45, 46):
         order = np.random.default_rng(seed).permutation(len(y))
         assert_exact(nu_path(X[order], y[order], nu_min=0.05, C=3.0, gamma=0.5, task="regression"))
 
 
-def test_offsets_of_segments_shorter_than_rounding():
-    """At ε = 1 all samples come into the tube together: many breakpoints within 1e-13, and μ runs between them."""
+def test_offsets_on_segments_of_the_length_of_rounding_errors():
+    """At ε = 1 all samples enter the tube: many breakpoints within 1e-13, between which μ changes."""
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(50, 1)), rng.integers(0, 3, 50).astype(float)
     path = epsilon_path(X, y, epsilon_min=0.0, epsilon_max=3.0, C=1.0, gamma=0.5)
@@ -144,14 +144,14 @@ def test_offsets_of_segments_shorter_than_rounding():
 
 
 def nearly_ones(seed, n, distinct):
-    """A kernel matrix all but of ones, with every sample several times."""
+    """A kernel matrix close to ones, with several copies of every sample."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(distinct, 2))[rng.integers(0, distinct, n)]
     return np.exp(-1e-3 * np.sum((X[:, None] - X[None]) ** 2, axis=2)), rng
 
 
-def test_between_breakpoints_that_are_neighbours_in_doubles():
-    """Rates of 1e12 on segments of a few roundings: no θ there may be read beyond what the path did.          (282)"""
+def test_solutions_between_adjacent_doubles_are_not_extrapolated():
+    """Rates of 1e12 on segments of a few rounding errors.                                                     (282)"""
     steep = 0
     for seed in range(6):
         K, rng = nearly_ones(seed, 60, 30)
@@ -165,20 +165,20 @@ def test_between_breakpoints_that_are_neighbours_in_doubles():
     assert steep > 6
 
 
-def test_the_last_rounding_of_a_total_needs_nobody():
-    """At the largest ν all of the smaller class are at their bounds; a repair has a rounding of their total to move."""
+def test_a_rounding_error_of_a_total_is_ignored():
+    """At the largest ν all samples of the smaller class are at their bounds: no variable can correct their total."""
     for seed in range(40):
         K, rng = nearly_ones(seed, 82, 35)
         y = rng.permutation(np.repeat([1.0, -1.0], [7, 75]))
         assert_exact(nu_path(K, y, nu_min=0.02, kernel="precomputed"), every_breakpoint=False, count=2)
 
 
-def test_where_a_multiplier_jumps_the_middle_is_taken():
+def test_the_multiplier_at_a_jump_is_the_middle():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(40, 2))
     y = np.where(X[:, 0] + 0.6 * rng.normal(size=40) > 0, 1, -1)
     path, jumps = nu_path(X, y, nu_min=0.2, gamma=0.02), 0
-    for k in range(5, int(20 * path.high)):  # ½νn is a whole number
+    for k in range(5, int(20 * path.high)):  # ½νn is an integer
         nu = k / 20
         fresh = hinge.NuSVC(nu=nu, gamma=0.02, tol=1e-10).fit(X, y)
         np.testing.assert_allclose(path.decision_function(X, nu), fresh.decision_function(X), atol=1e-6)
@@ -187,7 +187,7 @@ def test_where_a_multiplier_jumps_the_middle_is_taken():
     assert jumps > 0
 
 
-def test_paths_without_bias():
+def test_paths_without_bias_are_optimal():
     X, y = CLASSES["some of each"]
     assert_exact(regularization_path(X, y, gamma=1.0, fit_intercept=False))
     X, y = TARGETS["smooth"]
@@ -195,8 +195,8 @@ def test_paths_without_bias():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_fresh_fit_agrees(seed):
-    """At random C the path is what `SVC` and `SVR` find."""
+def test_the_path_agrees_with_fits(seed):
+    """`SVC` and `SVR` at random C."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(80, 3))
     y = np.where(X[:, 0] + 0.7 * rng.normal(size=80) > 0, "b", "a")
@@ -212,7 +212,7 @@ def test_a_fresh_fit_agrees(seed):
         np.testing.assert_allclose(path.decision_function(X, C), fresh.predict(X), atol=1e-7)
 
 
-def test_sample_weights_of_zero_and_two():
+def test_weight_zero_removes_and_weight_two_duplicates_a_sample():
     X, y = CLASSES["overlap"]
     weight = np.ones(len(y))
     weight[:5], weight[5:10] = 0.0, 2.0
@@ -222,7 +222,7 @@ def test_sample_weights_of_zero_and_two():
         np.testing.assert_allclose(path.decision_function(X, C), repeated.decision_function(X, C), atol=1e-9)
 
 
-def test_the_same_path_from_a_precomputed_kernel_and_sparse_samples():
+def test_precomputed_kernels_and_sparse_samples_give_the_same_path():
     X, y = CLASSES["overlap"]
     path = regularization_path(X, y, gamma=1.0)
     K = path.kernel(X)
@@ -236,7 +236,7 @@ def test_the_same_path_from_a_precomputed_kernel_and_sparse_samples():
         np.testing.assert_allclose(path.model(C).decision_function(X), expected, atol=1e-9)
 
 
-def test_index_sets_say_where_alpha_is():
+def test_index_sets_agree_with_alpha():
     X, y = CLASSES["overlap"]
     path = regularization_path(X, y, gamma=1.0)
     for C in (0.05, 1.0, 30.0):
@@ -251,8 +251,8 @@ def test_index_sets_say_where_alpha_is():
     np.testing.assert_array_equal(sizes[:, 2], np.diff(path.pieces.offset))
 
 
-def test_limits_keep_the_part_that_was_followed():
-    seen = []  # a second and more of work: the first look comes after a tenth
+def test_limits_keep_the_computed_part_of_the_path():
+    seen = []  # the path takes more than a second, and the first call comes after a tenth
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1500, 5))
     y = np.sign(rng.normal(size=1500))
@@ -288,13 +288,13 @@ BAD = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD, ids=[m for _, m in BAD])
-def test_bad_arguments_are_named(arguments, message):
+def test_errors_name_the_invalid_argument(arguments, message):
     X, y = CLASSES["overlap"]
     with pytest.raises((ValueError, TypeError), match=message):
         regularization_path(X, y, **arguments)
 
 
-def test_bad_data_are_named():
+def test_errors_name_the_invalid_data():
     X, y = CLASSES["overlap"]
     with pytest.raises(ValueError, match="3 classes"):
         regularization_path(X, np.arange(len(y)) % 3)
@@ -310,8 +310,8 @@ def test_bad_data_are_named():
         regularization_path(np.where(X[0, 0] == X, np.nan, X), y)
 
 
-def test_rates_of_rounding_do_not_grow_with_a_long_segment():
-    """Separable classes: beyond the last breakpoint nothing moves, for a million times its C."""
+def test_rounding_errors_of_rates_do_not_grow_on_a_long_segment():
+    """Separable classes: the solution is constant from the last breakpoint to a C a million times larger."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 200))
     y = np.where(rng.random(60) < 0.35, 1, -1)

@@ -1,4 +1,4 @@
-"""Decision values that are zero: the error along a path is that of the path's machines, to the sample."""
+"""Decision values of zero: the error along a path is exactly that of its models."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from hinge.recipes import covariate_shift_path
 
 
 def grid_data(seed, n=40, m=20, step=2.0):
-    """Few distinct values, both labels everywhere: zeros for whole intervals."""
+    """Few distinct samples with both labels: decision values are zero on intervals."""
     rng = np.random.default_rng(seed)
     X, Z = (np.round(rng.normal(size=(k, 2)) * step) / step for k in (n, m))
     y, z = (np.where(A[:, 0] + rng.normal(size=len(A)) > 0, 1, -1) for A in (X, Z))
@@ -37,7 +37,7 @@ PATHS = {
 
 
 @pytest.mark.parametrize("name", PATHS)
-def test_the_best_machine_has_the_error_that_is_claimed(name):
+def test_the_best_model_has_the_reported_error(name):
     zeros = 0
     for seed in range(20 if name in ("squared hinge", "no offset") else 60):
         X, y, Z, z, rng = grid_data(seed)
@@ -53,7 +53,7 @@ def test_the_best_machine_has_the_error_that_is_claimed(name):
 
 
 @pytest.mark.parametrize("name", PATHS)
-def test_between_the_knots_the_function_is_the_error_of_the_machine(name):
+def test_the_function_between_knots_is_the_error_of_the_model(name):
     for seed in range(100, 106):
         X, y, Z, z, rng = grid_data(seed)
         path = PATHS[name](X, y, rng)
@@ -63,7 +63,7 @@ def test_between_the_knots_the_function_is_the_error_of_the_machine(name):
             assert error(theta) == pytest.approx(wrong(path.model(theta), Z, z), abs=1e-12), (seed, theta)
 
 
-def test_a_matrix_of_kernel_values_has_the_same_zeros():
+def test_a_precomputed_kernel_has_the_same_zeros():
     for seed in range(20):
         X, y, Z, z, rng = grid_data(seed)
         end = rng.integers(1, 4, len(y))
@@ -74,7 +74,7 @@ def test_a_matrix_of_kernel_values_has_the_same_zeros():
         assert best.error == wrong(given.model(best.theta), Z @ X.T, z)
 
 
-def test_votes_of_pairs_count_zeros_alike():
+def test_zeros_in_votes_of_pairs_are_those_of_the_model():
     for seed in range(20):
         X, _, Z, _, rng = grid_data(seed, n=45)
         y, z = (rng.integers(0, 3, len(A)) for A in (X, Z))
@@ -83,8 +83,8 @@ def test_votes_of_pairs_count_zeros_alike():
         assert best.error == pytest.approx(np.mean(paths.predict(Z, best.theta) != z), abs=1e-12), seed
 
 
-def test_a_shift_is_chosen_where_its_machine_keeps_the_promise():
-    """Once: 0.05 claimed, and the machine at the end of the interval, which the guide used, had 0.25."""
+def test_the_best_theta_of_a_covariate_shift_has_the_reported_error():
+    """The error at the ends of the interval may be larger: 0.25 instead of 0.05 for these data."""
     for seed in (98, 120, 127, 131, 139, 144):
         X, y, Z, z, _ = grid_data(seed)
         shift = covariate_shift_path(X, y, Z, C=1.0, kernel="linear", n_centers=20)
@@ -92,8 +92,8 @@ def test_a_shift_is_chosen_where_its_machine_keeps_the_promise():
         assert best.error == wrong(shift.model(best.theta), Z, z)
 
 
-def test_rounding_bounds_what_sums_lose():
-    """(480), against sums in extended precision; and what is clearly not zero stays."""
+def test_the_bound_covers_the_rounding_errors_of_sums():
+    """(480), compared with sums in extended precision; larger values are not set to zero."""
     rng = np.random.default_rng(0)
     for n in (3, 50, 400):
         X, Z = rng.normal(size=(n, 5)), rng.normal(size=(30, 5))
@@ -109,7 +109,7 @@ def test_rounding_bounds_what_sums_lose():
             assert not rounding.zero_ties(0.9 * bound, Z, beta, b).any()
 
 
-def test_steps_that_rounding_cannot_tell_apart_are_one():
+def test_steps_within_rounding_errors_are_merged():
     at, blur = np.array([0.5, 0.5 + 1e-9, 0.7]), np.array([1e-9, 1e-9, 1e-9])
     error = StepFunction.of_steps(0.0, 1.0, 0.4, at, np.array([-0.3, 0.2, -0.1]), blur)
     np.testing.assert_allclose(error.knots, [0.0, 0.5, 0.7, 1.0])
@@ -118,8 +118,8 @@ def test_steps_that_rounding_cannot_tell_apart_are_one():
     assert error.best().theta == pytest.approx(0.85)
 
 
-def test_the_place_is_away_from_knots_without_a_step():
-    """Two labels may change at one place, one to the better and one to the worse."""
+def test_the_best_theta_is_away_from_knots_without_a_step():
+    """Two predictions may change at one θ, one of them to the right label and one to the wrong label."""
     error = StepFunction(np.array([0.0, 0.5, 0.7, 1.0]), np.array([0.1, 0.1, 0.3]))
     assert error.best() == (0.0, 0.7, 0.1)
     assert error.best().theta == 0.25

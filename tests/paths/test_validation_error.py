@@ -1,4 +1,4 @@
-"""Validation errors as functions of the parameter: exact at every C, and so is their minimum."""
+"""Validation errors as exact functions of the parameter, and their exact minima."""
 
 import numpy as np
 import pytest
@@ -15,14 +15,14 @@ def split(X, y, seed=0):
 
 
 @pytest.mark.parametrize("name", ["overlap", "some of each", "integer grid", "chess board", "balanced"])
-def test_the_zero_one_error_is_a_step_function(name):
+def test_the_error_rate_is_a_step_function(name):
     X, y, X_val, y_val = split(*classification()[name])
     path = regularization_path(X, y, gamma=1.0)
     error = path.validation_error(X_val, y_val)
     rng = np.random.default_rng(1)
     for C in 10 ** rng.uniform(-3, 3, 60):
         values = path.decision_function(X_val, C)
-        if np.min(np.abs(values)) > 1e-9:  # signs of zeros are a matter of rounding
+        if np.min(np.abs(values)) > 1e-9:  # the sign of a value close to zero depends on rounding
             assert error(C) == pytest.approx(np.mean((values > 0) != (y_val > 0)))
     best = path.best(X_val, y_val)
     assert best.error == np.min(error.values)
@@ -32,7 +32,7 @@ def test_the_zero_one_error_is_a_step_function(name):
     assert len(error.values) == len(error.knots) - 1
 
 
-def test_no_grid_finds_a_smaller_error():
+def test_the_minimum_is_not_above_that_of_a_grid():
     X, y, X_val, y_val = split(*classification()["integer grid"])
     path = regularization_path(X, y, gamma=0.5)
     best = path.best(X_val, y_val).error
@@ -40,7 +40,7 @@ def test_no_grid_finds_a_smaller_error():
     assert best <= min(grid) + 1e-12
 
 
-def test_sample_weights_count_in_the_error():
+def test_sample_weights_enter_the_error():
     X, y, X_val, y_val = split(*classification()["overlap"])
     weight = np.random.default_rng(2).uniform(0.1, 2, len(y_val))
     path = regularization_path(X, y, gamma=1.0)
@@ -50,7 +50,7 @@ def test_sample_weights_count_in_the_error():
         assert error(C) == pytest.approx(np.average(wrong, weights=weight))
 
 
-def test_the_squared_error_is_minimised_analytically():
+def test_the_squared_error_is_minimized_exactly():
     X, y, X_val, y_val = split(*regression()["smooth"])
     path = regularization_path(X, y, gamma=1.0, task="regression", epsilon=0.05)
     error = path.validation_error(X_val, y_val)
@@ -62,7 +62,7 @@ def test_the_squared_error_is_minimised_analytically():
     np.testing.assert_allclose(error.values, [error(k) for k in error.knots], rtol=1e-9)
 
 
-def test_along_a_weight_path():
+def test_the_error_along_a_weight_path_is_exact():
     X, y, X_val, y_val = split(*classification()["overlap"])
     path = weight_path(X, y, np.ones(len(y)), np.linspace(0, 2, len(y)), C=10.0, gamma=1.0)
     error = path.validation_error(X_val, y_val)
@@ -70,7 +70,7 @@ def test_along_a_weight_path():
         assert error(theta) == pytest.approx(np.mean(path.model(theta).predict(X_val) != y_val))
 
 
-def test_quadratic_losses_have_exact_steps_too():
+def test_the_error_along_a_quadratic_loss_path_is_exact():
     X, y, X_val, y_val = split(*classification()["overlap"])
     for bias in (False, True):
         path = quadratic_loss_path(X, y, loss="huberized_hinge", gamma=1.0, lambda_min=1e-3, fit_intercept=bias)
@@ -79,7 +79,7 @@ def test_quadratic_losses_have_exact_steps_too():
             assert error(lam) == pytest.approx(np.mean(path.model(lam).predict(X_val) != y_val))
 
 
-def test_bad_validation_data_are_named():
+def test_errors_name_the_invalid_validation_data():
     X, y = classification()["overlap"]
     path = regularization_path(X, y, gamma=1.0)
     with pytest.raises(ValueError, match="label"):
@@ -88,7 +88,7 @@ def test_bad_validation_data_are_named():
         path.validation_error(X, y[:-1])
 
 
-def test_mean_of_step_functions():
+def test_the_mean_of_step_functions():
     first = StepFunction(np.array([0.0, 1.0, 3.0]), np.array([1.0, 0.0]))
     second = StepFunction(np.array([0.0, 2.0, 3.0]), np.array([0.0, 1.0]))
     mean = StepFunction.mean([first, second], [0.25, 0.75])
@@ -96,7 +96,7 @@ def test_mean_of_step_functions():
     assert mean.best() == (1.0, 2.0, 0.0)
 
 
-def test_mean_of_parabolas():
+def test_the_mean_of_piecewise_quadratic_functions():
     first = PiecewiseQuadratic(np.array([0.0, 2.0, 4.0]), np.array([[4.0, -4.0, 1.0], [0.0, 1.0, 0.0]]))
     second = PiecewiseQuadratic(np.array([0.0, 4.0]), np.array([[0.0, 0.0, 1.0]]))
     mean = PiecewiseQuadratic.mean([first, second])

@@ -1,4 +1,4 @@
-"""Recipes with changing weights: each ends where a fresh fit with the same weights is."""
+"""Recipes with sample weights: their models are those of a fit with the same weights."""
 
 import dataclasses
 
@@ -35,7 +35,7 @@ def drifting(n, seed=0):
 # ---- sliding windows ------------------------------------------------------------------------------------------
 
 
-def test_the_weight_function_is_karasuyamas():
+def test_recency_weights_are_those_of_the_dissertation():
     w = recency_weights(200, 3.0)
     i = np.arange(1, 201)
     np.testing.assert_allclose(w, 2 / (1 + np.exp(3 - 6 * i / 200)))
@@ -48,7 +48,7 @@ def test_the_weight_function_is_karasuyamas():
 
 
 @pytest.mark.parametrize("recency", [0.0, 3.0])
-def test_a_window_that_slid_is_a_fresh_fit(recency, tmp_path):
+def test_a_sliding_window_agrees_with_a_fit(recency, tmp_path):
     X, labels, values = drifting(140)
     for model, y in (
         (SlidingSVC(C=100.0, gamma=0.5, window=80, recency=recency), labels),
@@ -73,7 +73,7 @@ def test_a_window_that_slid_is_a_fresh_fit(recency, tmp_path):
         np.testing.assert_allclose(getattr(model, decide)(X), getattr(other, decide)(X), atol=1e-5)
 
 
-def test_windows_that_grow_overflow_or_lose_a_class():
+def test_windows_with_few_or_many_new_samples_and_missing_classes():
     X, labels, _ = drifting(100)
     growing = SlidingSVC(gamma=0.5).fit(X[:50], labels[:50]).slide(X[50:], labels[50:])
     assert growing.n_samples_ == 100
@@ -94,7 +94,7 @@ def test_windows_that_grow_overflow_or_lose_a_class():
 # ---- heteroscedastic regression -------------------------------------------------------------------------------
 
 
-def test_iterated_weights_end_at_a_fresh_fit_with_those_weights(tmp_path):
+def test_the_last_weights_give_the_model_of_a_fit(tmp_path):
     rng = np.random.default_rng(0)
     X = np.sort(rng.uniform(0, 6, size=(150, 1)), axis=0)
     y = np.sin(X[:, 0]) + 0.02 * (1 + 3 * X[:, 0] ** 2 / 6) * rng.normal(size=150)
@@ -105,7 +105,7 @@ def test_iterated_weights_end_at_a_fresh_fit_with_those_weights(tmp_path):
     fresh = hinge.SVR(tol=1e-9, **options).fit(X, y, model.sample_weight_)
     np.testing.assert_allclose(model.predict(X), fresh.predict(X), atol=1e-5)
     assert model.certificate_.relative_gap < 1e-8
-    # The next weights would be the same ones: a fixed point of (4.30).
+    # The weights are a fixed point of (4.30).
     residuals = y - model.predict(X)
     following = np.sqrt(np.mean(residuals**2)) / np.abs(residuals)
     outside = np.abs(residuals) > 0.021
@@ -114,12 +114,12 @@ def test_iterated_weights_end_at_a_fresh_fit_with_those_weights(tmp_path):
     np.testing.assert_array_equal(hinge.load(tmp_path / "noise.hinge").predict(X), model.predict(X))
 
 
-def test_weights_that_do_not_settle_are_told():
+def test_weights_that_do_not_converge_raise_a_warning():
     X, _, values = drifting(80)
     with pytest.warns(ConvergenceWarning, match="did not converge in max_updates=1 updates"):
         model = HeteroscedasticSVR(C=0.1, gamma=2.0, max_updates=1, weight_tol=1e-12).fit(X, values)
     assert model.certificate_.relative_gap < 1e-8
-    constant = HeteroscedasticSVR().fit(X, np.zeros(80))  # no residual at all: nothing to weigh
+    constant = HeteroscedasticSVR().fit(X, np.zeros(80))  # all residuals are zero
     np.testing.assert_array_equal(constant.sample_weight_, 1.0)
     with pytest.raises(ValueError, match=r"max_weight=0\.5"):
         HeteroscedasticSVR(max_weight=0.5).fit(X, values)
@@ -127,7 +127,7 @@ def test_weights_that_do_not_settle_are_told():
 
 @pytest.mark.parametrize("cls", [SlidingSVC, hinge.IncrementalSVC])
 @pytest.mark.parametrize("names", [(0, 1, 2), ("a", "b", "c")])
-def test_classes_that_are_announced_are_the_only_ones(cls, names):
+def test_labels_must_be_among_the_given_classes(cls, names):
     X, code, _ = drifting(60)
     y = np.asarray(names)[(code > 0).astype(int)]
     late = np.asarray(names)[[2, 2, 0]]
@@ -148,7 +148,7 @@ def test_classes_that_are_announced_are_the_only_ones(cls, names):
 
 
 @pytest.mark.parametrize("method", ["ulsif", "kliep"])
-def test_the_ratio_of_two_gaussians(method):
+def test_the_density_ratio_of_two_gaussians(method):
     """p_target = N(0.5, 0.7²) over p_train = N(0, 1), which is bounded."""
     rng = np.random.default_rng(0)
     X, Z = rng.normal(size=(600, 1)), 0.5 + 0.7 * rng.normal(size=(600, 1))
@@ -163,8 +163,8 @@ def test_the_ratio_of_two_gaussians(method):
         assert 0 <= ratio.gap <= 1e-2
 
 
-def test_likelihood_gap_is_a_bound():
-    """KLIEP's gap (425) covers the distance to the best likelihood that many more steps find."""
+def test_the_gap_of_kliep_is_a_bound():
+    """(425) is not below the distance from the likelihood after many more steps."""
     from hinge.recipes.density_ratio import _likelihood
 
     rng = np.random.default_rng(1)
@@ -177,7 +177,7 @@ def test_likelihood_gap_is_a_bound():
         assert -1e-9 <= best - value(theta) <= gap + 1e-12
 
 
-def test_uniform_weights_become_importance_weights():
+def test_the_path_leads_from_equal_weights_to_importance_weights():
     rng = np.random.default_rng(0)
     X, Z = rng.normal(size=(200, 2)), [1.0, 0.0] + 0.6 * rng.normal(size=(200, 2))
     truth = lambda A: np.where(A[:, 1] > np.sin(2 * A[:, 0]), 1, -1)  # noqa: E731
@@ -201,7 +201,7 @@ def test_uniform_weights_become_importance_weights():
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 @pytest.mark.parametrize("method", ["ulsif", "kliep"])
-def test_a_shift_and_its_ratio_survive_a_file(task, method, tmp_path):
+def test_a_loaded_covariate_shift_is_identical(task, method, tmp_path):
     rng = np.random.default_rng(0)
     X, Z = rng.normal(size=(60, 2)), 0.5 + rng.normal(size=(40, 2))
     y = X[:, 0] if task == "regression" else X[:, 0] > 0
@@ -219,7 +219,7 @@ def test_a_shift_and_its_ratio_survive_a_file(task, method, tmp_path):
     np.testing.assert_array_equal(loaded.model(0.4).predict(Z), shift.model(0.4).predict(Z))
 
 
-def test_altered_shifts_are_refused(tmp_path, monkeypatch):
+def test_inconsistent_files_are_refused(tmp_path, monkeypatch):
     X = np.random.default_rng(0).normal(size=(50, 2))
     shift = covariate_shift_path(X, X[:, 0] > 0, X + 0.1, n_centers=10, gamma=0.5)
     ratio = shift.ratio
@@ -235,7 +235,7 @@ def test_altered_shifts_are_refused(tmp_path, monkeypatch):
         assert_inconsistent_is_rejected(altered, tmp_path / "shift.hinge", monkeypatch)
 
 
-def test_bad_shifts_are_refused():
+def test_errors_name_the_invalid_argument():
     X = np.random.default_rng(0).normal(size=(50, 2))
     with pytest.raises(ValueError, match="X has 2 features and X_target 1"):
         density_ratio(X, X[:, :1])

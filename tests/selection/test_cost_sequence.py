@@ -15,7 +15,7 @@ COSTS = np.array([1000.0, 100.0, 10.0, 1.0, 0.1, 0.01])
 
 def folds():
     X, y = load_iris(return_X_y=True)
-    X = np.concatenate([X, X[:20]])  # duplicates, and some of them contradict each other
+    X = np.concatenate([X, X[:20]])  # duplicates, some of them with different labels
     y = np.concatenate([y, 2 - y[:20]])
     rows = np.arange(len(y))
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))

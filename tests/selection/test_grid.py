@@ -1,4 +1,4 @@
-"""`hinge.selection.grid`: the scores of GridSearchCV, whatever the data; honest where something is missing."""
+"""`hinge.selection.grid` has the scores of GridSearchCV, and reports missing scores."""
 
 import itertools
 import os
@@ -39,7 +39,7 @@ def cancer():
 
 
 def assert_like_theirs(ours, theirs, y, slack=1):
-    """Within `slack` samples in every split, and a winner that is as good."""
+    """Scores agree within `slack` samples in every split, and the best candidate is as good."""
     n = len(y) / ours.n_splits_
     for k in range(ours.n_splits_):
         key = f"split{k}_test_score"
@@ -64,8 +64,8 @@ def test_scores_are_those_of_scikit_learn(data):
 
 
 @pytest.mark.parametrize("shift", [100.0, 1000.0])
-def test_kernel_values_far_larger_than_their_differences(shift):
-    """Single precision cannot tell these samples apart: the matrix is then kept in double."""
+def test_large_kernel_values_are_stored_in_double_precision(shift):
+    """In single precision these samples have equal kernel values."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 5))
     y = (X[:, 0] + 0.5 * rng.normal(size=150) > 0).astype(int)
@@ -75,8 +75,8 @@ def test_kernel_values_far_larger_than_their_differences(shift):
     assert np.all(apart <= 2 / len(y))
 
 
-def test_weights_and_class_weights():
-    """Weights and class weights as in `fit`; the scores are plain accuracies."""
+def test_sample_weights_and_class_weights_enter_training_only():
+    """The scores are accuracies without weights."""
     X, y = iris()
     weight = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
     for options in (dict(class_weight="balanced"), dict(class_weight={0: 2.0, 1: 0.5}, kernel="poly", coef0=1.0)):
@@ -88,7 +88,7 @@ def test_weights_and_class_weights():
                 assert abs(apart) <= 1.001 / len(test)
 
 
-def test_regression():
+def test_scores_of_regression_are_those_of_scikit_learn():
     X, y = load_diabetes(return_X_y=True)
     X = scale(X)
     axes = dict(C=[1.0, 30.0], gamma=[0.01, 0.1], epsilon=[1.0, 20.0])
@@ -100,7 +100,7 @@ def test_regression():
 
 
 @pytest.mark.parametrize("scoring", ["f1_macro", "roc_auc", "balanced_accuracy"])
-def test_other_scores(scoring):
+def test_scores_of_other_scorers_are_those_of_scikit_learn(scoring):
     X, y = cancer()
     y = (y == "benign").astype(int)
     axes = dict(C=[0.1, 10.0], gamma=[0.01, 0.1])
@@ -122,7 +122,7 @@ def test_sparse_precomputed_and_function_kernels_agree():
         assert np.allclose(other.cv_results_["mean_test_score"], known, atol=1.01 / len(y))
 
 
-def test_without_room_for_the_matrix():
+def test_the_result_without_memory_for_the_matrix_is_the_same():
     X, y = digits()
     axes = dict(C=[0.1, 10.0], gamma=[0.02])
     there, not_there = grid(X, y, **axes), grid(X, y, **axes, cache_size=0.5)
@@ -131,7 +131,7 @@ def test_without_room_for_the_matrix():
     )
 
 
-def test_the_same_bits_for_any_number_of_threads():
+def test_results_do_not_depend_on_the_number_of_threads():
     X, y = load_diabetes(return_X_y=True)
     one, two = (grid(scale(X), y, C=COSTS, gamma=[0.01, 0.1], epsilon=5.0, n_jobs=k) for k in (1, 2))
     assert np.array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
@@ -145,7 +145,7 @@ def test_order_and_repetition_of_costs_do_not_matter():
     )
 
 
-def test_splits_of_any_kind():
+def test_splitters_and_lists_of_splits_are_accepted():
     X, y = iris()
     halves = [(np.arange(0, 150, 2), np.arange(1, 150, 2))]
     for cv in (KFold(4, shuffle=True, random_state=1), StratifiedKFold(3), halves):
@@ -153,7 +153,7 @@ def test_splits_of_any_kind():
         assert_like_theirs(grid(X, y, C=np.array(1.0), gamma=0.1, cv=cv), theirs, y)
 
 
-def test_groups_stay_together():
+def test_groups_are_not_divided():
     X, y = iris()
     groups = np.arange(150) // 10 % 7
     theirs = GridSearchCV(TheirSVC(), dict(C=COSTS, gamma=[0.1]), cv=GroupKFold(3)).fit(X, y, groups=groups)
@@ -165,7 +165,7 @@ def test_groups_stay_together():
             assert_like_theirs(found, theirs, y)
 
 
-def test_a_class_that_is_missing_in_training():
+def test_a_class_without_training_samples():
     X, y = iris()
     splits = [(np.flatnonzero(y != 2), np.arange(150)), (np.flatnonzero(y == 0), np.arange(150))]
     with pytest.warns(FitFailedWarning, match="split 1"):
@@ -177,7 +177,7 @@ def test_a_class_that_is_missing_in_training():
         found.predict(X)
 
 
-def test_results_are_a_table():
+def test_results_are_a_table_with_the_columns_of_scikit_learn():
     X, y = iris()
     found = grid(X, y, C=[1, 10], gamma=[0.1, "scale"])
     table = pd.DataFrame(found.cv_results_)
@@ -191,7 +191,7 @@ def hard():
     return make_classification(4000, 20, n_informative=10, flip_y=0.2, random_state=0)
 
 
-def test_time_limit_keeps_what_is_known():
+def test_a_time_limit_keeps_the_computed_scores():
     X, y = hard()
     began = time.monotonic()
     with pytest.warns(ConvergenceWarning, match="max_time"):
@@ -201,7 +201,7 @@ def test_time_limit_keeps_what_is_known():
     assert np.isnan(found.cv_results_["mean_test_score"]).any()
 
 
-def test_interrupt_keeps_what_is_known():
+def test_an_interrupt_keeps_the_computed_scores():
     X, y = hard()
     threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt) as caught:
@@ -228,14 +228,14 @@ def test_interrupt_keeps_what_is_known():
         (dict(C=[1.0], estimator=hinge.SVR(), epsilon=[np.full(150, 0.1)]), ValueError, "a number or a list"),
     ],
 )
-def test_bad_arguments_are_named(arguments, error, message):
+def test_errors_name_the_invalid_argument(arguments, error, message):
     X, y = iris()
     with pytest.raises(error, match=message):
         grid(X, y, **arguments)
 
 
 @pytest.mark.parametrize("estimator", [None, hinge.LinearSVC()])
-def test_one_class_is_named(estimator):
+def test_one_class_is_an_error(estimator):
     X, y = iris()
     with pytest.raises(ValueError, match="number of classes"):
         grid(X, np.zeros(len(y), dtype=int), C=[1.0], estimator=estimator)
@@ -250,15 +250,15 @@ def test_a_time_limit_holds_for_problems_that_converge_slowly(monkeypatch):
     began = time.monotonic()
     with pytest.warns(ConvergenceWarning, match="max_time"):
         found = grid(X, y, C=[1e6, 1e5, 1e4], kernel="linear", max_time=0.5, refit=False)
-    assert time.monotonic() - began < 5  # all of them take a minute
+    assert time.monotonic() - began < 5  # without a limit it takes a minute
     assert not found.cv_results_["mean_test_score"].size or np.isnan(found.cv_results_["mean_test_score"]).any()
 
 
 @pytest.mark.parametrize("estimator", [hinge.SVC(), hinge.LinearSVC()])
-class TestScorersThatFail:
-    """As in scikit-learn: NaN and a warning, or the error itself where that is asked for."""
+class TestFailingScorers:
+    """As in scikit-learn: NaN and a warning, or the error with error_score="raise"."""
 
-    def test_their_scores_are_nan(self, estimator):
+    def test_scores_are_nan_by_default(self, estimator):
         X, y = iris()
         calls = itertools.count()
 
@@ -273,7 +273,7 @@ class TestScorersThatFail:
         assert np.isnan(scores).sum() == 3
         assert found.complete_
 
-    def test_a_number_in_their_place(self, estimator):
+    def test_scores_are_error_score(self, estimator):
         X, y = iris()
 
         def scorer(model, X, y):
@@ -283,7 +283,7 @@ class TestScorersThatFail:
             found = grid(X, y, C=[1.0], estimator=estimator, scoring=scorer, error_score=-1.0)
         assert found.best_score_ == -1.0
 
-    def test_the_error_itself(self, estimator):
+    def test_the_error_is_raised(self, estimator):
         X, y = iris()
 
         def scorer(model, X, y):
@@ -294,12 +294,12 @@ class TestScorersThatFail:
         with pytest.raises(ValueError, match="error_score='other' must be"):
             grid(X, y, C=[1.0], estimator=estimator, error_score="other")
 
-    def test_a_scorer_that_gives_no_number(self, estimator):
+    def test_a_scorer_must_return_a_number(self, estimator):
         X, y = iris()
         with pytest.raises(ValueError, match="scoring must return a number, got None"):
             grid(X, y, C=[1.0], estimator=estimator, scoring=lambda model, X, y: None)
 
-    def test_splits_that_cannot_be_trained_on(self, estimator):
+    def test_splits_with_one_class_have_the_error_score(self, estimator):
         X, y = iris()
         one, other = np.flatnonzero(y == 0), np.flatnonzero(y > 0)
         cv = [(one, other), (np.arange(150), one)]

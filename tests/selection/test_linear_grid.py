@@ -1,4 +1,4 @@
-"""`hinge.selection.grid` over linear machines: the scores of GridSearchCV, by chains along C."""
+"""`hinge.selection.grid` with linear estimators: the scores of GridSearchCV, with warm starts along C."""
 
 import os
 import signal
@@ -49,7 +49,7 @@ def test_scores_are_those_of_an_exhaustive_search(options):
     assert not ours.best_estimator_.warm_start
 
 
-def test_regression_over_epsilon_and_scorers():
+def test_regression_with_several_epsilon_and_scorers():
     X, y = load_diabetes(return_X_y=True)
     axes = {"C": [0.1, 10.0], "epsilon": [0.0, 20.0]}
     estimator = hinge.LinearSVR(loss="squared_epsilon_insensitive")
@@ -59,7 +59,7 @@ def test_regression_over_epsilon_and_scorers():
     assert ours.best_params_ == theirs.best_params_
 
 
-def test_the_answer_does_not_depend_on_threads_nor_on_how_the_data_are_stored():
+def test_results_do_not_depend_on_threads_or_data_format():
     X, y = iris()
     weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
     one = grid(X, y, C=COSTS, estimator=hinge.LinearSVC(), sample_weight=weight, n_jobs=1)
@@ -68,7 +68,7 @@ def test_the_answer_does_not_depend_on_threads_nor_on_how_the_data_are_stored():
         np.testing.assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
 
 
-def test_weights_count_in_training():
+def test_sample_weights_enter_training():
     X, y = iris()
     weight = np.random.default_rng(1).integers(0, 4, len(y)).astype(float)
     found = grid(X, y, C=[1.0], estimator=hinge.LinearSVC(), sample_weight=weight, refit=False)
@@ -77,8 +77,8 @@ def test_weights_count_in_training():
         assert model.score(X[test], y[test]) == found.cv_results_[f"split{k}_test_score"][0]
 
 
-def test_each_machine_starts_where_the_last_one_ended(monkeypatch):
-    """Along C the second machine gets the first one's dual point, scaled."""
+def test_fits_along_C_are_warm_started(monkeypatch):
+    """The start of the second fit is the scaled dual point of the first one."""
     X, y = load_breast_cancer(return_X_y=True)
     starts = []
     solve = hinge.solvers.CoordinateDescent.solve_linear
@@ -92,9 +92,9 @@ def test_each_machine_starts_where_the_last_one_ended(monkeypatch):
     assert [start is None for start in starts] == [True, False, True, False]
 
 
-def test_honest_where_something_is_missing():
+def test_missing_scores_are_reported():
     X, y = iris()
-    one_class = PredefinedSplit(np.where(y == 0, -1, 0))  # trains on class 0 alone
+    one_class = PredefinedSplit(np.where(y == 0, -1, 0))  # trains on class 0 only
     with pytest.warns(FitFailedWarning, match="two classes"):
         found = grid(X, y, C=[1.0], estimator=hinge.LinearSVC(), cv=one_class)
     assert np.isnan(found.cv_results_["mean_test_score"]).all()
@@ -105,7 +105,7 @@ def test_honest_where_something_is_missing():
     assert not late.complete_
 
 
-def test_refusals_name_the_argument():
+def test_errors_name_the_invalid_argument():
     X, y = iris()
     for wrong, message in (
         (dict(gamma=1.0), "gamma=1.0 is not a parameter of LinearSVC"),
@@ -118,13 +118,13 @@ def test_refusals_name_the_argument():
         grid(X, y, C=[1.0], estimator=hinge.LinearOneClassSVM())
 
 
-def test_control_c_keeps_what_is_known(monkeypatch):
+def test_an_interrupt_keeps_the_computed_scores(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20_000, 60)), rng.integers(0, 2, 20_000)
     solve, timers = hinge.solvers.CoordinateDescent.solve_linear, []
 
     def and_interrupt(self, *rest):
-        if not timers:  # the first machine is at work
+        if not timers:  # during the first fit
             timers.append(threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)))
             timers[0].start()
         return solve(self, *rest)
@@ -137,7 +137,7 @@ def test_control_c_keeps_what_is_known(monkeypatch):
     assert not caught.value.result.complete_
 
 
-def test_a_result_goes_through_a_file(tmp_path):
+def test_a_loaded_result_is_identical(tmp_path):
     X, y = iris()
     found = grid(X, y, C=COSTS, estimator=hinge.LinearSVC())
     kernel = grid(X, y, C=[1.0], gamma=["scale", 0.1])

@@ -1,4 +1,4 @@
-"""Cross-validation along paths, leave-one-out by removal, bounds that bound."""
+"""Cross-validation along paths, exact leave-one-out values, and bounds of the leave-one-out error."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from paths.cases import classification, regression
 X, Y = classification()["some of each"]
 
 
-def test_the_cross_validated_error_is_exact_everywhere():
+def test_the_cross_validated_error_is_exact_at_every_C():
     folds = StratifiedKFold(4)
     found = path_search(X, Y, gamma=[0.1, 1.0], cv=folds)
     rng = np.random.default_rng(0)
@@ -26,7 +26,7 @@ def test_the_cross_validated_error_is_exact_everywhere():
     assert found.best.low <= found.best_C <= found.best.high
 
 
-def test_regression_and_precomputed_kernels():
+def test_regression_with_a_precomputed_kernel():
     A, b = regression()["smooth"]
     found = path_search(A, b, gamma=0.5, cv=KFold(3), task="regression")
     K = hinge.kernels.RBF(0.5)(A)
@@ -36,7 +36,7 @@ def test_regression_and_precomputed_kernels():
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-def test_leave_one_out_is_exact(task):
+def test_leave_one_out_values_are_those_of_fits(task):
     A, b = classification()["integer grid"] if task == "classification" else regression()["twice with other targets"]
     found = leave_one_out(A, b, C=3.0, gamma=0.5, task=task)
     make = hinge.SVC if task == "classification" else hinge.SVR
@@ -52,7 +52,7 @@ def test_leave_one_out_is_exact(task):
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("seed", range(3))
-def test_bounds_bound_and_estimates_are_close(C, seed):
+def test_bounds_hold_and_estimates_are_close(C, seed):
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(70, 2))
     b = np.where(A[:, 0] + 0.8 * rng.normal(size=70) > 0, 1, -1)
@@ -66,7 +66,7 @@ def test_bounds_bound_and_estimates_are_close(C, seed):
 
 
 @pytest.mark.parametrize(("name", "nu", "gamma"), [("overlap", 0.3, 2.0), ("every point twice", 0.2, 0.3)])
-def test_every_value_without_its_sample_lies_in_its_interval(name, nu, gamma):
+def test_leave_one_out_values_of_nu_lie_in_their_intervals(name, nu, gamma):
     A, b = classification()[name]
     signs = np.where(b == np.unique(b)[1], 1.0, -1.0)
     found = loo_bounds(A, b, nu=nu, gamma=gamma)
@@ -81,7 +81,7 @@ def test_every_value_without_its_sample_lies_in_its_interval(name, nu, gamma):
     assert wrong / len(b) <= found.nu_general < 0.5
 
 
-def test_several_classes_vote_exactly():
+def test_the_error_of_several_classes_is_exact():
     rng = np.random.default_rng(5)
     A = rng.normal(size=(90, 2))
     b = np.array(["a", "b", "c"])[np.digitize(A[:, 0] + 0.4 * rng.normal(size=90), [-0.5, 0.5])]
@@ -107,7 +107,7 @@ def test_several_classes_vote_exactly():
         paths.validation_error(A[:2], ["a", "x"])
 
 
-def test_the_span_estimate_is_exact_where_no_index_set_changes():
+def test_the_span_estimate_is_exact_if_no_index_set_changes():
     rng = np.random.default_rng(3)
     A = rng.normal(size=(60, 2))
     b = np.where(A[:, 0] + 0.8 * rng.normal(size=60) > 0, 1, -1)
@@ -116,7 +116,7 @@ def test_the_span_estimate_is_exact_where_no_index_set_changes():
     assert closest[len(closest) // 4] < 1e-9
 
 
-def test_nu_and_c_name_the_same_machine():
+def test_equivalent_C_and_nu_have_the_same_bounds():
     rng = np.random.default_rng(4)
     A = rng.normal(size=(60, 2))
     b = np.where(A[:, 0] + 0.8 * rng.normal(size=60) > 0, 1, -1)
@@ -126,7 +126,7 @@ def test_nu_and_c_name_the_same_machine():
     np.testing.assert_allclose(by_nu.span_values, by_C.span_values, atol=1e-5)
 
 
-def test_bad_requests_are_named():
+def test_errors_name_the_invalid_argument():
     with pytest.raises(ValueError, match="exclude each other"):
         loo_bounds(X, Y, C=1.0, nu=0.5)
     with pytest.raises(ValueError, match="nu="):
@@ -137,7 +137,7 @@ def test_bad_requests_are_named():
         leave_one_out(np.eye(4), [0, 0, 0, 1])
 
 
-def test_what_was_found_is_shown_in_a_line():
+def test_results_are_printed_in_one_line():
     A, b = regression()["smooth"]
     found = path_search(X, Y, gamma=[0.1, 1.0], cv=3), path_search(A, b, gamma=0.5, cv=3, task="regression")
     for shown in (*found, *(each.error for each in found), leave_one_out(X, Y, C=1.0, gamma=0.5)):

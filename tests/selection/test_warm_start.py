@@ -1,4 +1,4 @@
-"""Ordinary `GridSearchCV` over machines with `warm_start`."""
+"""`GridSearchCV` of scikit-learn with estimators that have `warm_start=True`."""
 
 import pickle
 
@@ -20,8 +20,8 @@ def iris():
     return scale(X), y
 
 
-class TestOrdinaryGridSearchWithWarmStart:
-    """Clones share their solutions: the next C begins where the last one ended on the same fold."""
+class TestGridSearchWithWarmStart:
+    """Clones share their solutions: a fit starts from the solution of the last C on the same fold."""
 
     @staticmethod
     def search(machine, axes, X, y, **options):
@@ -34,7 +34,7 @@ class TestOrdinaryGridSearchWithWarmStart:
         found = GridSearchCV(machine, axes, scoring=score, cv=3, **options).fit(X, y)
         return found, sum(steps)
 
-    def test_takes_fewer_steps_to_the_same_scores(self):
+    def test_fewer_iterations_give_the_same_scores(self):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(600, 5))
         y = np.where(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=600) > 0, "a", "b")
@@ -50,21 +50,21 @@ class TestOrdinaryGridSearchWithWarmStart:
         axes = {"svc__C": [4.0, 2.0, 1.0]}
         machine = hinge.SVC(warm_start=True)
         GridSearchCV(make_pipeline(StandardScaler(), machine), axes, cv=3).fit(X, y)
-        assert len(machine._shared_solutions) == 4  # three folds, and all samples
+        assert len(machine._shared_solutions) == 4  # three folds and the refit
 
-    def test_in_other_processes_and_files(self, tmp_path):
+    def test_solutions_are_not_shared_between_processes_or_files(self, tmp_path):
         X, y = iris()
         machine = hinge.SVC(warm_start=True)
         best = GridSearchCV(machine, dict(C=[2.0, 1.0])).fit(X, y).best_estimator_
         assert machine._shared_solutions
-        assert not pickle.loads(pickle.dumps(machine))._shared_solutions  # each process has its own
+        assert not pickle.loads(pickle.dumps(machine))._shared_solutions  # solutions are not pickled
         hinge.save(best, tmp_path / "model.hinge")
         again = hinge.load(tmp_path / "model.hinge")
         np.testing.assert_array_equal(again.predict(X), best.predict(X))
         cold = clone(best).set_params(warm_start=False).fit(X, y)
         assert np.sum(again.fit(X, y).n_iter_) < np.sum(cold.n_iter_)
 
-    def test_other_data_of_the_same_size_are_no_trap(self):
+    def test_solutions_of_other_data_of_the_same_size_are_not_used(self):
         X, y = iris()
         machine = hinge.SVC(warm_start=True)
         clone(machine).fit(X, y)
@@ -72,7 +72,7 @@ class TestOrdinaryGridSearchWithWarmStart:
         assert other.status_ is hinge.Status.SOLVED
         assert other.certificate_.relative_gap < 1e-3
 
-    def test_agrees_with_scikit_learn(self):
+    def test_scores_agree_with_scikit_learn(self):
         X, y = iris()
         axes = dict(C=COSTS, gamma=[0.05, 0.5])
         theirs = GridSearchCV(TheirSVC(), axes).fit(X, y)

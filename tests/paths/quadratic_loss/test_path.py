@@ -1,4 +1,4 @@
-"""Paths of quadratic losses: optimal at every λ, by another solver's standards too."""
+"""Paths of quadratic losses are optimal at every λ, and agree with Clarabel."""
 
 import clarabel
 import numpy as np
@@ -14,7 +14,7 @@ LOSSES = ["squared_hinge", "modified_huber", "huberized_hinge", (0.5, 3.0), (2.0
 
 
 def reference(K, y, rho, h, lam, bias):
-    """min ½αᵀ(Q/λ + I)α − ρ1ᵀα, 0 ≤ α ≤ h, by clarabel."""
+    """Solve min ½αᵀ(Q/λ + I)α − ρ1ᵀα, 0 ≤ α ≤ h, with Clarabel."""
     n = len(y)
     P = sp.triu(sp.csc_matrix(np.outer(y, y) * K / lam + np.eye(n))).tocsc()
     rows, right, cones = [], [], []
@@ -36,7 +36,7 @@ def reference(K, y, rho, h, lam, bias):
 
 
 def violation(path, lam):
-    """Karasuyama (5.11), relative."""
+    """Return the relative violation of Karasuyama (5.11)."""
     alpha, b = path.alpha(lam), path.intercept(lam)
     K = path.kernel(path.X)
     score = path.y * (K @ (path.y * alpha) / lam + b)
@@ -50,7 +50,7 @@ def violation(path, lam):
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @pytest.mark.parametrize("name", ["overlap", "some of each", "integer grid", "balanced", "unbalanced"])
-def test_every_lambda_is_optimal(name, loss, bias):
+def test_the_path_is_optimal_at_every_lambda(name, loss, bias):
     X, y = CASES[name]
     path = quadratic_loss_path(X, y, loss=loss, gamma=1.0, lambda_min=1e-4, fit_intercept=bias)
     assert path.kkt_violation < 1e-9
@@ -62,7 +62,7 @@ def test_every_lambda_is_optimal(name, loss, bias):
 
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("loss", ["modified_huber", "huberized_hinge"])
-def test_another_solver_agrees(loss, bias):
+def test_the_path_agrees_with_clarabel(loss, bias):
     X, y = CASES["overlap"]
     path = quadratic_loss_path(X, y, loss=loss, gamma=1.0, lambda_min=1e-3, fit_intercept=bias)
     K = path.kernel(X)
@@ -70,7 +70,7 @@ def test_another_solver_agrees(loss, bias):
         np.testing.assert_allclose(path.alpha(lam), reference(K, path.y, path.rho, path.h, lam, bias), atol=1e-6)
 
 
-def test_lambda_max_cuts_the_path():
+def test_the_path_ends_at_lambda_max():
     X, y = CASES["overlap"]
     whole = quadratic_loss_path(X, y, gamma=1.0, loss="huberized_hinge", lambda_min=1e-3)
     part = quadratic_loss_path(X, y, gamma=1.0, loss="huberized_hinge", lambda_min=1e-3, lambda_max=0.1)
@@ -85,7 +85,7 @@ def test_lambda_max_cuts_the_path():
         part.alpha(1.0)
 
 
-def test_few_evaluations_thanks_to_the_cutoff():
+def test_the_cutoff_saves_evaluations():
     X, y = CASES["overlap"]
     path = quadratic_loss_path(X, y, gamma=1.0, loss="huberized_hinge", lambda_min=1e-4)
     assert path.mean_evaluations < 2.0
@@ -93,7 +93,7 @@ def test_few_evaluations_thanks_to_the_cutoff():
 
 @pytest.mark.parametrize("seed", range(30))
 def test_the_first_root_is_found(seed):
-    """Against a fine grid: nobody crosses zero before the crossing found."""
+    """On a fine grid no function is negative before the root."""
     rng = np.random.default_rng(seed)
     m, k = 6, 5
     functions = RationalFunctions(
@@ -113,8 +113,8 @@ def test_the_first_root_is_found(seed):
         assert functions.values(found.at * (1 - 1e-4))[found.which] < 1e-9
 
 
-def test_a_function_that_never_falls_has_no_root():
-    """Weights of rounding on poles at zero: nobody's bound meets zero before its own pole."""
+def test_a_function_that_does_not_decrease_has_no_root():
+    """Weights of the size of rounding errors at poles at zero."""
     functions = RationalFunctions(
         np.array([0.6]), np.zeros(1), np.array([[9.06e-32, -1.2e-35]]), np.array([2.6e-48, 0.0])
     )
@@ -122,7 +122,7 @@ def test_a_function_that_never_falls_has_no_root():
 
 
 @pytest.mark.parametrize("bias", [False, True])
-def test_a_kernel_of_ones_in_any_order(bias):
+def test_a_kernel_of_ones_with_any_order_of_the_samples(bias):
     y = np.repeat([1.0, -1.0], [12, 5])
     for seed in range(20):
         order = np.random.default_rng(seed).permutation(17)
@@ -141,7 +141,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD, ids=[m for _, m in BAD])
-def test_bad_arguments_are_named(arguments, message):
+def test_errors_name_the_invalid_argument(arguments, message):
     X, y = CASES["overlap"]
     with pytest.raises(ValueError, match=message):
         quadratic_loss_path(X, y, **arguments)
