@@ -45,6 +45,20 @@ def check_number(
         raise ValueError(f"{name}={value!r} must lie in {left}{low:g}, {right}")
 
 
+def check_range(name: str, low: Any, high: Any, *, open_low: bool = True) -> tuple[float, float]:
+    """Return the parameters name_min and name_max; they are finite, ascending, and not negative.
+
+    With `open_low` they must not be zero.
+    """
+    check_number(f"{name}_min", low, 0.0, open_low=open_low)
+    check_number(f"{name}_max", high, 0.0, open_low=open_low)
+    low, high = float(low), float(high)
+    if not low < high:
+        hint = "; exchange them" if low > high else ""
+        raise ValueError(f"{name}_min={low!r} must be below {name}_max={high!r}{hint}")
+    return low, high
+
+
 def check_integer(name: str, value: Any, low: int) -> None:
     """Raise unless `value` is an integer of at least `low`."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):

@@ -37,6 +37,9 @@ class Median(Formulation):
     def dual(self):
         return Dual(self.y, -self.cost, self.cost, np.ones(len(self.y)), np.zeros(1))
 
+    def build(self, access):
+        return self.dual().problem(access)
+
     def recover(self, alpha, mu):
         return Expansion(alpha, float(mu[0]))
 

@@ -46,5 +46,5 @@ def assert_inconsistent_is_rejected(altered, file, monkeypatch):
     monkeypatch.setattr("hinge.io.files.check_fitted", lambda model: None)
     hinge.save(altered, file)
     monkeypatch.undo()
-    with pytest.raises(ModelFileError, match="altered"):
+    with pytest.raises(ModelFileError, match="inconsistent"):
         hinge.load(file)

@@ -15,10 +15,11 @@ from hinge.model import KernelModel
 from hinge.paths.engine import Progress, path_access
 from hinge.paths.path import PathModel
 from hinge.paths.piecewise import check_rows
-from hinge.paths.regularization import check_both_classes, check_range, check_samples, check_vector
+from hinge.paths.regularization import check_both_classes, check_samples, check_vector
 from hinge.problems import Array, ParametricProblem, certify
 from hinge.problems.dual import proportional
 from hinge.solvers import Auto
+from hinge.validation import check_range
 
 MIN_GAP = 1e-9  # smaller gaps are refused: they are close to the rounding errors of the solutions at the knots
 MIN_KNOT_RATIO = 1 + 1e-6  # an interval with a smaller ratio of its ends is not divided

@@ -11,12 +11,14 @@ import numpy as np
 
 from hinge import _core
 from hinge.control import RunControl
-from hinge.kernels import Access, PairAccess, Precomputed, cache_bytes, open_access
+from hinge.kernels import Access, GramAccess, PairAccess, Precomputed, cache_bytes, open_access
 from hinge.paths.breakpoints import Pieces
 from hinge.problems import Array, ParametricProblem, Status
 from hinge.problems.dual import Values
-from hinge.solvers import SMO
+from hinge.solvers.blas_threads import single_thread
+from hinge.solvers.decomposition.base import MAX_POLISHED_SAMPLES
 from hinge.solvers.feasibility import nearest_feasible
+from hinge.solvers.refinement.polishing import polish
 
 #: Share of the memory budget up to which the whole kernel matrix is computed in advance.
 WHOLE_MATRIX_SHARE = 0.6
@@ -115,9 +117,10 @@ class Engine:
     ) -> Counts:
         """Compute the solution at θ from the approximate solution `beta`, by default that of SMO."""
         values = parametric.at(theta)
-        control = None if control is None else control.without_callback()  # which reports events along the path
+        if control is not None and control.callback is not None:
+            control = control.without_callback()  # it reports events along the path only
         if beta is None:
-            beta = self._approximate_solution(parametric, theta, values, control)
+            beta = self._approximate_solution(parametric, values, control)
         run = self.active_set.start(np.ascontiguousarray(beta), *values, _seconds(control), -1, control)
         check_run(run)
         if run.status != Status.SOLVED:
@@ -125,12 +128,14 @@ class Engine:
         return Counts.from_run(run)
 
     def _approximate_solution(
-        self, parametric: ParametricProblem, theta: float, values: Values, control: RunControl | None
+        self, parametric: ParametricProblem, values: Values, control: RunControl | None
     ) -> Array:
-        if values.total.any():
-            beta = parametric.sign * nearest_feasible(parametric.problem(self.access, theta))
-        else:
-            beta = np.clip(0.0, values.lower, values.upper)
+        """Return a solution by SMO, which is polished if the problem is small.
+
+        With a polished solution the active-set method has no events of its own.
+        """
+        problem, sign = parametric.problem_with(self.access, values), parametric.sign
+        beta = sign * nearest_feasible(problem) if values.total.any() else np.clip(0.0, values.lower, values.upper)
         run = _core.smo(
             self.access.gram,
             linear=values.linear,
@@ -150,7 +155,11 @@ class Engine:
         )
         if run.error is not None:
             raise run.error
-        return beta
+        if run.status != Status.SOLVED or len(beta) > MAX_POLISHED_SAMPLES * self.slots:
+            return beta
+        with single_thread():
+            exact = polish(problem, sign * beta, sign * np.tile(run.f, self.slots) + problem.p)
+        return beta if exact is None else sign * exact[0]
 
     def follow(
         self,
@@ -205,26 +214,11 @@ class Engine:
         return Counts.from_run(run), Status(run.status)
 
 
-def polished_start(
-    parametric: ParametricProblem, access: Access, theta: float, cache_size: float | str, control: RunControl
-) -> Array:
-    """Return a solution at θ by SMO, which polishes small problems.
-
-    Updates start from it instead of the default of `Engine.start`: the active-set method then has no events of its own,
-    which would count as iterations of the estimator.
-    """
-    max_iter = START_ITERATIONS + START_ITERATIONS_PER_VARIABLE * parametric.size
-    solver = SMO(tol=START_TOL, max_iter=max_iter, cache_size=cache_size)
-    solution = solver.solve(parametric.problem(access, theta), control=control.without_callback())
-    if solution.error is not None:
-        raise solution.error
-    return parametric.sign * solution.alpha
-
-
 def _seconds(control: RunControl | None) -> float:
     """Seconds until the deadline as the core takes them: zero for no limit."""
-    remaining = None if control is None else control.remaining()
-    return 0.0 if remaining is None else max(remaining, MIN_SECONDS)
+    if control is None or control.deadline is None:
+        return 0.0
+    return max(control.max_seconds(), MIN_SECONDS)
 
 
 def check_run(run: _core.PathRun) -> None:
@@ -256,11 +250,12 @@ def warn_incomplete(parameter: str, reached: float, end: float, status: Status, 
     )
 
 
-def path_access(kernel: Any, X: Any, budget_bytes: int, threads: int = 1) -> Access:
+def path_access(kernel: Any, X: Any, budget_bytes: int, threads: int = 1) -> GramAccess:
     """Return kernel access for a path: the whole matrix if it fits into the budget, otherwise rows on demand."""
     access = open_access(kernel, X, budget_bytes=budget_bytes, threads=threads)
-    n = access.n
+    n = X.shape[0]
     if isinstance(kernel, Precomputed) or 8 * n**2 > WHOLE_MATRIX_SHARE * budget_bytes:
         return access
     rows = np.arange(n)
-    return open_access(Precomputed(), access.block(rows, rows), threads=threads)
+    K = access.block(rows, rows)
+    return GramAccess(Precomputed(), K, _core.Gram.matrix(K), threads)

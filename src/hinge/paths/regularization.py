@@ -23,6 +23,7 @@ from hinge.validation import (
     check_choice,
     check_number,
     check_per_sample,
+    check_range,
     check_same_length,
     check_symmetric,
 )
@@ -100,17 +101,6 @@ def check_vector(name: str, value: Any, n: int, default: float | None = None, po
     return check_per_sample(name, value, n, nonnegative=positive)
 
 
-def check_range(name: str, low: Any, high: Any, open_low: bool = True) -> tuple[float, float]:
-    """Return the ends of an interval; they are finite, ascending, and not negative (not zero with `open_low`)."""
-    check_number(f"{name}_min", low, 0.0, open_low=open_low)
-    check_number(f"{name}_max", high, 0.0, open_low=open_low)
-    low, high = float(low), float(high)
-    if not low < high:
-        hint = "; exchange them" if low > high else ""
-        raise ValueError(f"{name}_min={low!r} must be below {name}_max={high!r}{hint}")
-    return low, high
-
-
 def check_both_classes(samples: Samples, *weights: Array) -> None:
     """Raise if one of the weight vectors is zero on a class."""
     if samples.task != "classification":
@@ -139,9 +129,9 @@ def follow(
     control, budget = RunControl(max_time, progress), cache_bytes(cache_size)
     parametric = parametric_problem(formulation.dual())
     access = path_access(samples.kernel, samples.X, budget)
-    if not np.isfinite(access.diagonal()).all():
+    if not np.isfinite(access.gram.diagonal()).all():
         raise ValueError("kernel values of these data are not finite: they overflow. Scale the data")
-    engine = Engine(access, parametric.group, parametric.size // access.n, budget)
+    engine = Engine(access, parametric.group, len(parametric.sign) // len(samples.y), budget)
     engine.start(parametric, low, control=control)
     pieces, counts, status, reached = engine.follow(parametric, low, high, control=control)
     assert pieces is not None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hinge.control import RunControl
 from hinge.formulations import CSVC, SVR
 from hinge.kernels import Access, GramAccess, Kernel, cache_bytes, open_access
-from hinge.paths.engine import Counts, Engine, polished_start
+from hinge.paths.engine import Counts, Engine
 from hinge.problems import Array, ParametricProblem, Problem, Status
 from hinge.problems.dual import Values, between, constant, parametric_problem
 
@@ -89,12 +89,8 @@ class Window:
         parametric = self._parametric(constant(cost))
         self.slots = parametric.size // len(y)
         self.engine = Engine(self.access, parametric.group, self.slots, cache_bytes(self.cache_size))
-        control = RunControl(self.max_time)
-        if beta is None:
-            start = polished_start(parametric, self.access, 0.0, self.cache_size, control)
-        else:
-            start = self._variables(beta)
-        self.counts = self.engine.start(parametric, 0.0, start, control)
+        start = None if beta is None else self._variables(beta)
+        self.counts = self.engine.start(parametric, 0.0, start, RunControl(self.max_time))
 
     def _open(self, X: Any) -> Access:
         if self.compiled:  # kernel values are computed when they are needed: no memory budget

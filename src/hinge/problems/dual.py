@@ -65,9 +65,12 @@ class ParametricProblem:
 
     def problem(self, access: Access, theta: float) -> Problem:
         """Return problem (1) at θ for solvers and certificates; its multipliers are those of the signed problem."""
-        now = self.at(theta)
-        rows = group_rows(self.group, self.sign, np.ones(len(now.total)))
-        return unsigned_problem(access, self.sign, now.linear, now.lower, now.upper, rows, now.total)
+        return self.problem_with(access, self.at(theta))
+
+    def problem_with(self, access: Access, values: Values) -> Problem:
+        """Return problem (1) with the data `values` of one θ."""
+        rows = group_rows(self.group, self.sign, np.ones(len(values.total)))
+        return unsigned_problem(access, self.sign, values.linear, values.lower, values.upper, rows, values.total)
 
 
 def constant(values: Array) -> Array:
@@ -95,7 +98,8 @@ def parametric_problem(dual: Dual) -> ParametricProblem:
 
     A tube of width zero, for all θ, needs one variable per sample only.
     """
-    target, lower, upper, total = (_two_rows(a) for a in (dual.target, dual.lower, dual.upper, dual.total))
+    target, total = _two_rows(dual.target), _two_rows(dual.total)
+    lower, upper = _two_rows(dual.lower), _two_rows(dual.upper)
     n, sign, split = target.shape[1], dual.sign, dual.split and (dual.group is not None or bool(np.any(dual.tube)))
     if split:
         tube = _two_rows(np.broadcast_to(np.asarray(dual.tube, dtype=np.float64), np.shape(dual.tube) or (n,)))
@@ -121,7 +125,8 @@ def linear_problem(dual: Dual, X: Any, bias: Bias, bias_scale: float = 1.0) -> L
 
 
 def _two_rows(values: Array) -> Array:
-    return values if values.ndim == 2 else constant(values)
+    """Return values and rates; those of a constant if `values` has one row."""
+    return values if values.ndim == 2 else np.stack([values, np.zeros_like(values)])
 
 
 def linear_form(problem: Problem) -> LinearProblem:

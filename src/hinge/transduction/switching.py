@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hinge.control import RunControl
 from hinge.formulations import CSVC
 from hinge.kernels import Access, cache_bytes
-from hinge.paths.engine import Engine, polished_start
+from hinge.paths.engine import Engine
 from hinge.problems import Array, ParametricProblem, Status
 from hinge.problems.dual import between, constant, parametric_problem
 
@@ -79,8 +79,7 @@ class Transduction:
         self.down[:labelled] = np.where(self.y < 0, self.cost, 0.0)
         parametric = self._parametric(constant(self.up), constant(self.down))
         self.engine = Engine(self.access, parametric.group, 2, cache_bytes(self.cache_size))
-        start = polished_start(parametric, self.access, 0.0, self.cache_size, self.control)
-        self.events += self.engine.start(parametric, 0.0, start, self.control).events
+        self.events += self.engine.start(parametric, 0.0, control=self.control).events
         self.predicted = int(np.count_nonzero(self.scores()[labelled:] > 0))
         self.assign(self.predicted if self.positives is None else self.positives)
 
