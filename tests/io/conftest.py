@@ -1,4 +1,4 @@
-"""A machine without mathematics, to carry any value through a file."""
+"""An estimator with one parameter, to save any value."""
 
 import pytest
 from sklearn.base import BaseEstimator
@@ -13,7 +13,7 @@ class Carrier(BaseEstimator):
 
 @pytest.fixture
 def carrier(monkeypatch):
-    """The class `Carrier`, registered for the length of a test."""
+    """The class `Carrier`, registered during a test."""
     monkeypatch.setitem(registry.ESTIMATORS, "Carrier", Carrier)
     return Carrier
 

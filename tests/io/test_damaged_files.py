@@ -1,4 +1,4 @@
-"""A file that `save` did not write, or that was damaged since, is a ModelFileError: never a crash or code."""
+"""Damaged files and inconsistent models raise an error and never crash or execute code."""
 
 import io
 import json
@@ -32,7 +32,7 @@ def content(fitted, tmp_path_factory):
     return path.read_bytes()
 
 
-def loads_the_same_or_not_at_all(path, content, fitted):
+def loads_identically_or_fails(path, content, fitted):
     path.write_bytes(content)
     try:
         loaded = hinge.load(path)
@@ -46,12 +46,12 @@ def loads_the_same_or_not_at_all(path, content, fitted):
 
 
 class TestDamage:
-    def test_every_length(self, path, content, fitted):
+    def test_truncated_files_fail(self, path, content, fitted):
         lengths = {*range(0, len(content), 47), *range(len(content) - 200, len(content))}
         for length in lengths:
-            assert not loads_the_same_or_not_at_all(path, content[:length], fitted), length
+            assert not loads_identically_or_fails(path, content[:length], fitted), length
 
-    def test_flipped_bits(self, path, content, fitted):
+    def test_flipped_bits_are_detected_or_harmless(self, path, content, fitted):
         rng = random.Random(0)
         directory = content.index(b"PK\x01\x02")
         positions = [*range(100), *range(100, directory, 31), *range(directory, directory + 110)]
@@ -59,25 +59,24 @@ class TestDamage:
         for position in positions:
             damaged = bytearray(content)
             damaged[position] ^= 1 << rng.randrange(8)
-            loads_the_same_or_not_at_all(path, bytes(damaged), fitted)
+            loads_identically_or_fails(path, bytes(damaged), fitted)
 
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
     @given(source=st.data())
-    def test_scrambled(self, path, content, fitted, source):
-        """Pieces overwritten, cut out, repeated."""
-        places = st.integers(0, len(content))
-        start, stop = sorted((source.draw(places), source.draw(places)))
+    def test_overwritten_removed_and_repeated_parts(self, path, content, fitted, source):
+        positions = st.integers(0, len(content))
+        start, stop = sorted((source.draw(positions), source.draw(positions)))
         filling = source.draw(st.binary(max_size=40) | st.just(content[start:stop] * 2))
-        loads_the_same_or_not_at_all(path, content[:start] + filling + content[stop:], fitted)
+        loads_identically_or_fails(path, content[:start] + filling + content[stop:], fitted)
 
     @pytest.mark.parametrize("extra", [b"\0", b"PK\x05\x06", b"x" * 70_000])
-    def test_additions(self, path, content, fitted, extra):
-        assert not loads_the_same_or_not_at_all(path, extra + content, fitted)
-        loads_the_same_or_not_at_all(path, content + extra, fitted)
+    def test_additional_bytes(self, path, content, fitted, extra):
+        assert not loads_identically_or_fails(path, extra + content, fitted)
+        loads_identically_or_fails(path, content + extra, fitted)
 
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(content=st.binary(max_size=300))
-    def test_noise(self, path, content):
+    def test_random_bytes_fail(self, path, content):
         for start in (b"", b"PK\x03\x04"):
             path.write_bytes(start + content)
             with pytest.raises(ModelFileError):
@@ -92,20 +91,20 @@ class TestDamage:
         ],
         ids=["empty", "pickle", "empty zip"],
     )
-    def test_other_files(self, path, content, message):
+    def test_other_files_are_rejected(self, path, content, message):
         path.write_bytes(content)
         with pytest.raises(ModelFileError, match=message) as caught:
             hinge.load(path)
         assert str(path) in str(caught.value)
 
-    def test_an_npz_file(self, path):
+    def test_npz_file_is_rejected(self, path):
         np.savez(path.with_suffix(".npz"), a=np.zeros(3))
         with pytest.raises(ModelFileError, match=r"no hinge.json.*only what hinge.save"):
             hinge.load(path.with_suffix(".npz"))
 
 
 def references(node):
-    """The numbers of all arrays in a tree."""
+    """The numbers of all arrays in a manifest."""
     if isinstance(node, dict):
         if "array" in node:
             yield node["array"]
@@ -115,8 +114,8 @@ def references(node):
         yield from references(child)
 
 
-def retell(path, change):
-    """Rewrite a file with a changed manifest and changed arrays, checksums and all."""
+def rewrite(path, change):
+    """Rewrite a file with a changed manifest and changed arrays, and valid checksums."""
     with zipfile.ZipFile(path) as file:
         manifest = json.loads(file.read("hinge.json"))
         arrays = {
@@ -132,17 +131,17 @@ def retell(path, change):
 
 
 @pytest.mark.filterwarnings("ignore:Casting complex values")
-class TestForgedMachines:
-    """Files in order, whose machine is not: refused, or at worst an ordinary exception at prediction."""
+class TestForgedModels:
+    """Valid files with inconsistent models: rejected, or an ordinary exception at prediction."""
 
-    def test_retelling_changes_nothing(self, path, fitted):
+    def test_rewritten_file_is_identical(self, path, fitted):
         model, X = fitted
         hinge.save(model, path)
-        retell(path, lambda state, arrays: None)
+        rewrite(path, lambda state, arrays: None)
         assert values(hinge.load(path), X).tobytes() == values(model, X).tobytes()
 
     @pytest.mark.parametrize("kind", ["dense", "sparse", "precomputed"])
-    def test_any_array_of_another_shape_or_type(self, path, kind):
+    def test_arrays_of_another_shape_or_type(self, path, kind):
         X, y = data("SVC", n=25, features=2, classes=3)
         X = {"dense": X, "sparse": sparse.csr_array(X), "precomputed": X @ X.T}[kind]
         model = hinge.SVC(kernel="precomputed" if kind == "precomputed" else "rbf").fit(X, y)
@@ -150,8 +149,8 @@ class TestForgedMachines:
         content = path.read_bytes()
         with zipfile.ZipFile(path) as file:
             state = json.loads(file.read("hinge.json"))["state"]
-        for story in ("certificate_", "certificates_", "history_"):  # many arrays that prediction never sees
-            del state[story]
+        for name in ("certificate_", "certificates_", "history_"):  # not used for prediction
+            del state[name]
         names = [f"{number}.npy" for number in sorted(set(references(state)))]
         changes = [
             lambda a: a[:-1],
@@ -174,13 +173,13 @@ class TestForgedMachines:
                     if arrays[name].ndim:
                         arrays[name] = np.ascontiguousarray(change(arrays[name]))
 
-                retell(path, apply)
+                rewrite(path, apply)
                 self.use(path, X)
 
     @pytest.mark.parametrize(
         "value", [None, 3, "text", [], {"tuple": []}, {"array": 0}, {"enum": ["Status", "SOLVED"]}]
     )
-    def test_any_attribute_of_another_type(self, path, fitted, value):
+    def test_attributes_of_another_type(self, path, fitted, value):
         model, X = fitted
         hinge.save(model, path)
         content = path.read_bytes()
@@ -196,7 +195,7 @@ class TestForgedMachines:
                     for name in arrays.keys() - {f"{number}.npy" for number in references(state)}:
                         del arrays[name]
 
-                retell(path, apply)
+                rewrite(path, apply)
                 self.use(path, X)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Archives made by hand, with good checksums and bad intentions: a ModelFileError, and nothing else."""
+"""Malicious archives with valid checksums raise a ModelFileError."""
 
 import io
 import os
@@ -21,13 +21,13 @@ class TestContainer:
         "name",
         ["../0.npy", "/etc/passwd", "a/0.npy", "00.npy", "0.npy/", "-1.npy", "x", "0.NPY", "٣.npy", ".."],
     )
-    def test_names(self, path, name):
+    def test_invalid_entry_names(self, path, name):
         forge(path, entries=[(name, npy(np.zeros(2)))], parameters={"value": {"array": 0}})
         assert_load_fails(path, "entry that hinge does not write")
 
     @pytest.mark.filterwarnings("ignore:Duplicate name")
     @pytest.mark.parametrize("name", ["0.npy", "hinge.json"])
-    def test_twice(self, path, name):
+    def test_duplicate_entries(self, path, name):
         forge(path, entries=[("0.npy", npy(np.zeros(2)))], parameters={"value": {"array": 0}})
         with zipfile.ZipFile(path) as file:
             content = file.read(name)
@@ -35,15 +35,15 @@ class TestContainer:
             file.writestr(name, content)
         assert_load_fails(path, "twice")
 
-    def test_missing(self, path):
+    def test_missing_array(self, path):
         forge(path, parameters={"value": {"array": 0}})
         assert_load_fails(path, "array 0 is missing")
 
-    def test_extra(self, path):
+    def test_additional_array(self, path):
         forge(path, entries=[("0.npy", npy(np.zeros(2)))])
         assert_load_fails(path, "does not mention")
 
-    def test_bomb(self, path):
+    def test_decompression_bomb(self, path):
         bomb = npy(np.zeros(50_000_000, dtype=np.int8))
         forge(
             path,
@@ -58,7 +58,7 @@ class TestContainer:
         tracemalloc.stop()
 
     def test_overlapping_entries(self, path):
-        """Many names for the same bytes."""
+        """Many entries refer to the same bytes."""
         size, count = 100_000, 50
         parameters = {"value": [{"array": i} for i in range(count)]}
         forge(path, entries=[("0.npy", npy(np.zeros(size, dtype=np.int8)))], parameters=parameters)
@@ -74,7 +74,7 @@ class TestContainer:
         path.write_bytes(content[:start] + directory + bytes(record))
         assert_load_fails(path, "twice|more bytes than the file")
 
-    def test_sizes_that_lie(self, path):
+    def test_wrong_sizes(self, path):
         forge(path, entries=[("0.npy", npy(np.zeros(4)))], parameters={"value": {"array": 0}})
         content = bytearray(path.read_bytes())
         entry = content.index(b"PK\x01\x02", content.index(b"PK\x01\x02") + 1)
@@ -82,7 +82,7 @@ class TestContainer:
         path.write_bytes(bytes(content))
         assert_load_fails(path, "claims 2147483648 bytes")
 
-    def test_encrypted(self, path):
+    def test_encrypted_entry(self, path):
         forge(path, entries=[("0.npy", npy(np.zeros(4)))], parameters={"value": {"array": 0}})
         content = bytearray(path.read_bytes())
         entry = content.index(b"PK\x01\x02", content.index(b"PK\x01\x02") + 1)
@@ -97,7 +97,7 @@ class TestContainer:
 
 
 class Launch:
-    """Leaves a trace when it is unpickled."""
+    """Object that creates a file when it is unpickled."""
 
     def __reduce__(self):
         return os.system, ("touch launched",)
@@ -109,7 +109,7 @@ class TestArrays:
         forge(path, entries=[("0.npy", content)], parameters={"value": {"array": 0}})
         return hinge.load(path).value
 
-    def test_honest(self, path):
+    def test_valid_array(self, path):
         assert self.load(path, npy(np.arange(3))).tolist() == [0, 1, 2]
 
     def test_pickled_objects(self, path, monkeypatch, tmp_path):
@@ -147,7 +147,7 @@ class TestArrays:
         ],
         ids=str,
     )
-    def test_headers(self, path, header):
+    def test_invalid_headers(self, path, header):
         with pytest.raises(ModelFileError):
             self.load(path, npy(np.zeros(2), **header))
 
@@ -164,7 +164,7 @@ class TestArrays:
         ],
         ids=range(7),
     )
-    def test_header_texts(self, path, text):
+    def test_invalid_header_texts(self, path, text):
         content = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + bytes(16)
         with pytest.raises(ModelFileError, match="header"):
             self.load(path, content)
@@ -172,31 +172,31 @@ class TestArrays:
     @pytest.mark.parametrize(
         "change", [lambda c: c[:-1], lambda c: c + b"\0", lambda c: c[:5], lambda c: b""]
     )
-    def test_lengths(self, path, change):
+    def test_wrong_lengths(self, path, change):
         with pytest.raises(ModelFileError):
             self.load(path, change(npy(np.zeros(2))))
 
     @pytest.mark.parametrize("version", [b"\x02\x00", b"\x03\x00", b"\x09\x00"])
-    def test_versions(self, path, version):
+    def test_unsupported_versions(self, path, version):
         content = npy(np.zeros(2))
         with pytest.raises(ModelFileError, match=r"version 1\.0"):
             self.load(path, content[:6] + version + content[8:])
 
-    def test_values_that_do_not_exist(self, path):
+    def test_invalid_booleans_and_characters(self, path):
         with pytest.raises(ModelFileError, match="booleans"):
             self.load(path, npy(np.array([0, 1, 255], dtype=np.uint8), descr="|b1"))
         for order in "<>":
             with pytest.raises(ModelFileError, match="character"):
                 self.load(path, npy(np.array([65, 2**31], dtype=f"{order}u4"), descr=f"{order}U1"))
 
-    def test_huge_shape_allocates_nothing(self, path):
+    def test_large_shape_allocates_no_memory(self, path):
         tracemalloc.start()
         with pytest.raises(ModelFileError, match="needs 8000000000128 bytes but has 144"):
             self.load(path, npy(np.zeros(2), shape=(10**12,)))
         assert tracemalloc.get_traced_memory()[1] < 2_000_000
         tracemalloc.stop()
 
-    def test_memory_is_that_of_the_array(self, carrier, path):
+    def test_memory_use_is_that_of_the_array(self, carrier, path):
         value = np.arange(4_000_000, dtype=np.float64)
         tracemalloc.start()
         hinge.save(carrier(value), path)
@@ -207,5 +207,5 @@ class TestArrays:
         loading = tracemalloc.get_traced_memory()[1] - before
         tracemalloc.stop()
         np.testing.assert_array_equal(loaded.value, value)
-        assert saving < 0.8 * value.nbytes  # NumPy writes in pieces of 16 MiB
+        assert saving < 0.8 * value.nbytes  # NumPy writes in blocks of 16 MiB
         assert loading < 1.2 * value.nbytes

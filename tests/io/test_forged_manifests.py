@@ -1,4 +1,4 @@
-"""Manifests made by hand: versions, classes and trees that hinge does not write are refused by name."""
+"""Invalid manifests: unknown versions, classes, attributes and values are rejected."""
 
 import json
 
@@ -32,7 +32,7 @@ class TestTree:
             ({"class": "__class__"}, "load reads only"),
             ({"class": ["SVC"]}, "does not write"),
             ({"parameters": []}, "does not write"),
-            ({"parameters": {"unheard": 1}}, "no parameter 'unheard'.*upgrade"),
+            ({"parameters": {"unknown": 1}}, "no parameter 'unknown'.*upgrade"),
             ({"parameters": {"self": 1}}, "no parameter 'self'"),
             ({"state": 3}, "does not write"),
             ({"state": {"__class__": 1}}, "cannot be an attribute"),
@@ -46,7 +46,7 @@ class TestTree:
         ],
         ids=str,
     )
-    def test_descriptions(self, path, parts, message):
+    def test_invalid_entries(self, path, parts, message):
         forge(path, **parts)
         assert_load_fails(path, message)
 
@@ -68,7 +68,7 @@ class TestTree:
         ],
         ids=range(12),
     )
-    def test_texts(self, path, text):
+    def test_invalid_texts(self, path, text):
         forge(path, manifest=text)
         assert_load_fails(path)
 
@@ -134,11 +134,11 @@ class TestTree:
         ],
         ids=str,
     )
-    def test_nodes(self, path, node):
+    def test_invalid_nodes(self, path, node):
         forge(path, parameters={"value": node}, entries=[("0.npy", npy(np.zeros(1)))])
         assert_load_fails(path)
 
-    def test_depth(self, path):
+    def test_nesting_is_limited(self, path):
         kernel = {"record": ["Linear", {}]}
         for _ in range(150):
             kernel = {"record": ["Scaled", {"multiple": 1, "kernel": kernel}]}
@@ -170,7 +170,7 @@ class TestTree:
             ([2, 3, 4], [], [], [0, 0, 0]),
         ],
     )
-    def test_sparse(self, path, shape, data, indices, indptr):
+    def test_invalid_sparse_matrices(self, path, shape, data, indices, indptr):
         integers = [
             np.array(part, dtype=np.int64 if not part or type(part[0]) is int else None)
             for part in (indices, indptr)
@@ -183,7 +183,7 @@ class TestTree:
     @pytest.mark.parametrize(
         "types", [(np.int32, np.int64), (np.int64, np.int32), (np.uint32,) * 2, (bool,) * 2]
     )
-    def test_sparse_index_types(self, path, types):
+    def test_invalid_sparse_index_types(self, path, types):
         pieces = [np.ones(1), np.zeros(1, types[0]), np.array([0, 1], types[1])]
         entries = [(f"{i}.npy", npy(piece)) for i, piece in enumerate(pieces)]
         forge(path, parameters={"value": {"csr": ["csr_array", [1, 1], 0, 1, 2]}}, entries=entries)

@@ -1,4 +1,4 @@
-"""LIBSVM's text format: what is written reads back, scikit-learn agrees, and a malformed line is named."""
+"""LIBSVM text format: round trips, agreement with scikit-learn, errors with line numbers, memory maps."""
 
 import bz2
 import gzip
@@ -31,7 +31,7 @@ class TestRoundTrip:
         seed=st.integers(0, 99),
         zero_based=st.booleans(),
     )
-    def test_to_the_bit(self, X, seed, zero_based, tmp_path):
+    def test_values_are_identical_to_the_bit(self, X, seed, zero_based, tmp_path):
         y = np.random.default_rng(seed).normal(size=len(X)) * 10.0 ** np.random.default_rng(seed).integers(-300, 300)
         path = tmp_path / "data.txt"
         dump_libsvm(X, y, path, zero_based=zero_based)
@@ -52,7 +52,7 @@ class TestRoundTrip:
         assert np.array_equal(qid, np.arange(50) // 3)
         assert np.array_equal(y, np.arange(50))
 
-    def test_scikit_learn_reads_what_we_write_and_we_what_it_writes(self, tmp_path):
+    def test_files_are_exchanged_with_scikit_learn(self, tmp_path):
         X = sp.random(200, 30, 0.2, format="csr", random_state=0)
         y = np.random.default_rng(0).normal(size=200)
         dump_libsvm(X, y, tmp_path / "ours.txt")
@@ -75,7 +75,7 @@ class TestRoundTrip:
         assert y.tolist() == [1, -1]
 
 
-def test_numbers_are_read_to_the_last_bit(tmp_path):
+def test_numbers_are_read_exactly(tmp_path):
     words = ["1", "-0.5", "+3", "1e5", "1E-3", ".5", "5.", "0.1", "123456789012345678901234567890", "4.9e-324",
              "2.2250738585072014e-308", "1.7976931348623157e308", "9007199254740993", "0.30000000000000004",
              "1e-400", "0.000000000000000000000000000000000000123", "123456.7890123456789"]  # fmt: skip
@@ -180,7 +180,7 @@ class TestMalformed:
         ],
     )
     @pytest.mark.parametrize("threads", [1, 2])
-    def test_the_line_is_named(self, tmp_path, line, words, threads):
+    def test_error_names_the_line(self, tmp_path, line, words, threads):
         good = "1 1:2 3:4\n"
         path = write(tmp_path, good * 7 + line + "\n" + good * 5)
         with pytest.raises(ValueError, match=rf"line 8: .*{words}") as caught:
@@ -189,18 +189,18 @@ class TestMalformed:
         with pytest.raises(ValueError, match="line 8"):
             map_libsvm(path, tmp_path / "map")
 
-    def test_a_file_that_is_cut_off(self, tmp_path):
+    def test_truncated_file(self, tmp_path):
         text = b"1 1:2 3:4\n1 1:2 3:45"
         for cut in range(11, len(text) + 1):
             with pytest.raises(ValueError, match="line 2"):
                 load_libsvm(write(tmp_path, text[:cut]))
 
-    def test_windows_files_and_last_lines_where_they_are_wanted(self, tmp_path):
+    def test_windows_line_ends_and_missing_final_newline(self, tmp_path):
         X, y = load_libsvm(write(tmp_path, "1 1:2\r\n-1 2:3"), strict=False)
         assert X.toarray().tolist() == [[2, 0], [0, 3]]
         assert y.tolist() == [1, -1]
 
-    def test_the_number_of_features(self, tmp_path):
+    def test_number_of_features(self, tmp_path):
         path = write(tmp_path, "1 1:2\n1 5:1\n")
         assert load_libsvm(path, n_features=9)[0].shape == (2, 9)
         with pytest.raises(ValueError, match=r"line 2: .*n_features=4"):
@@ -210,7 +210,7 @@ class TestMalformed:
         ("value", "error"),
         [(2.5, TypeError), ("a", TypeError), (True, TypeError), (2**40, ValueError), (-1, ValueError)],
     )
-    def test_a_number_of_features_that_is_none(self, tmp_path, value, error):
+    def test_invalid_number_of_features(self, tmp_path, value, error):
         path = write(tmp_path, "1 1:2\n")
         for read in (load_libsvm, lambda *a, **k: map_libsvm(*a, tmp_path / "map", **k)):
             with pytest.raises(error, match=r"n_features=.*None for the largest index"):
@@ -225,7 +225,7 @@ class TestMalformed:
             load_libsvm(write(tmp_path, "1 1:1e39\n"), dtype=np.float32)
 
     def test_line_numbers_in_large_files(self, tmp_path):
-        """Over the bounds of chunks and of blocks."""
+        """Lines beyond the limits of chunks and blocks."""
         good = b"1 1:2 7:0.25\n"
         path = write(tmp_path, good * 700_000 + b"1 1:oops\n" + good * 10)
         for read in (lambda: load_libsvm(path, n_jobs=2), lambda: list(module._read(path, None, "f4", False, True, 2))):
@@ -234,7 +234,7 @@ class TestMalformed:
 
     @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(text=st.binary(max_size=60))
-    def test_no_bytes_crash_it(self, tmp_path, text):
+    def test_arbitrary_bytes_do_not_crash(self, tmp_path, text):
         path = write(tmp_path, text)
         try:
             X, y = load_libsvm(path, strict=False)
@@ -244,7 +244,7 @@ class TestMalformed:
             assert X.shape[0] == len(y)
             assert np.isfinite(X.data).all()
 
-    def test_bad_arguments(self, tmp_path):
+    def test_invalid_arguments(self, tmp_path):
         path = write(tmp_path, "1 1:2\n")
         with pytest.raises(ValueError, match="dtype"):
             load_libsvm(path, dtype=np.int32)
@@ -261,7 +261,7 @@ class TestMalformed:
 
 
 class TestMap:
-    def test_maps_what_load_reads(self, tmp_path, monkeypatch):
+    def test_map_agrees_with_load(self, tmp_path, monkeypatch):
         monkeypatch.setattr(module, "READ_BYTES", 1000)
         X = sp.random(300, 40, 0.2, format="csr", random_state=0, dtype=np.float32)
         y = np.sign(np.random.default_rng(0).normal(size=300))
@@ -273,11 +273,11 @@ class TestMap:
         assert np.array_equal(labels, y)
         before = (tmp_path / "map" / "values.npy").stat().st_mtime_ns
         map_libsvm(path, tmp_path / "map", n_features=40)
-        assert (tmp_path / "map" / "values.npy").stat().st_mtime_ns == before  # opened, not written again
+        assert (tmp_path / "map" / "values.npy").stat().st_mtime_ns == before  # opened, not rewritten
         dump_libsvm(X[:10], y[:10], path)
         assert map_libsvm(path, tmp_path / "map", n_features=40)[0].shape == (10, 40)
 
-    def test_machines_train_on_it_in_parts(self, tmp_path):
+    def test_linear_estimator_is_trained_in_blocks(self, tmp_path):
         rng = np.random.default_rng(0)
         X = sp.random(4000, 200, 0.05, format="csr", random_state=0, dtype=np.float32)
         y = np.where(X @ rng.normal(size=200) + 0.1 * rng.normal(size=4000) > 0, 1.0, -1.0)
@@ -292,7 +292,7 @@ class TestMap:
 
 @pytest.mark.parametrize("damage", [lambda b: b[:-30], lambda b: b"1 1:2\n", lambda b: b[:40] + b"\0" * 40 + b[80:]])
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress])
-def test_a_compressed_file_that_is_cut_off_or_damaged_is_an_error_with_a_line(tmp_path, pack, damage):
+def test_damaged_compressed_file_is_an_error_with_a_line(tmp_path, pack, damage):
     rng = np.random.default_rng(0)
     text = "".join(f"1 1:{value!r}\n" for value in rng.normal(size=3000).tolist())
     path = tmp_path / ("data.gz" if pack is gzip.compress else "data.bz2")

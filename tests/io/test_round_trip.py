@@ -1,4 +1,4 @@
-"""What is saved comes back, to the bit."""
+"""Loaded models and values are identical to the bit."""
 
 import pickle
 
@@ -27,7 +27,7 @@ from hinge.problems import Certificate, History, Status
 from hinge.solvers import SMO
 from reference.cases import CLASSIFIERS, NAMES, PARAMETERS, data, values
 
-every_machine = pytest.mark.parametrize("name", NAMES)
+every_estimator = pytest.mark.parametrize("name", NAMES)
 
 KERNELS = [
     Linear(),
@@ -42,12 +42,12 @@ KERNELS = [
 ]
 
 
-def machine(name, **options):
+def make(name, **options):
     return getattr(hinge, name)(**{**PARAMETERS[name], **options})
 
 
 def through_file(model, path):
-    """Save, load, and save again: the second file must have the bytes of the first."""
+    """Save, load, and save again; both files must be identical."""
     hinge.save(model, path)
     loaded = hinge.load(path)
     again = path.with_name("again.hinge")
@@ -96,14 +96,14 @@ def assert_same_model(model, loaded, X):
     assert_identical(values(model, X), values(loaded, X))
 
 
-class TestMachines:
-    @every_machine
+class TestEstimators:
+    @every_estimator
     @pytest.mark.parametrize("kind", [np.float64, np.float32, sparse.csr_matrix, sparse.csr_array])
     @pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "sigmoid", "laplacian"])
-    def test_kinds_of_data(self, name, kind, kernel, path):
+    def test_formats_of_data(self, name, kind, kernel, path):
         X, y = data(name)
         X = kind(X) if kind in (sparse.csr_matrix, sparse.csr_array) else X.astype(kind)
-        model = machine(name, kernel=kernel).fit(X, y)
+        model = make(name, kernel=kernel).fit(X, y)
         assert_same_model(model, through_file(model, path), X)
 
     @pytest.mark.parametrize("name", CLASSIFIERS)
@@ -120,38 +120,38 @@ class TestMachines:
     )
     def test_labels(self, name, labels, path):
         X, y = data(name, classes=3)
-        if labels.dtype.kind in "Sf":  # scikit-learn takes neither for classes
+        if labels.dtype.kind in "Sf":  # scikit-learn accepts neither as labels
             y = y.astype(float) if labels.dtype.kind == "f" else y
-            model = machine(name).fit(X, y)
+            model = make(name).fit(X, y)
             model.classes_ = labels
         else:
-            model = machine(name, decision_function_shape="ovo").fit(X, labels[y])
+            model = make(name, decision_function_shape="ovo").fit(X, labels[y])
         assert_same_model(model, through_file(model, path), X)
 
-    def test_truth_values_as_labels(self, path):
+    def test_boolean_labels(self, path):
         X, y = data("SVC")
-        model = machine("SVC").fit(X, y == 1)
+        model = make("SVC").fit(X, y == 1)
         assert_same_model(model, through_file(model, path), X)
 
-    @every_machine
+    @every_estimator
     def test_precomputed(self, name, path):
         X, y = data(name)
         K = X @ X.T
         for kernel in ("precomputed", Precomputed()):
-            model = machine(name, kernel=kernel).fit(K, y)
+            model = make(name, kernel=kernel).fit(K, y)
             assert_same_model(model, through_file(model, path), K)
 
-    @every_machine
+    @every_estimator
     @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
     def test_kernel_objects(self, name, kernel, path):
         X, y = data(name)
-        model = machine(name, kernel=kernel).fit(X, y)
+        model = make(name, kernel=kernel).fit(X, y)
         assert_same_model(model, through_file(model, path), X)
 
     def test_data_frame(self, path):
         X, y = data("SVC")
         frame = pd.DataFrame(X, columns=["length", "width", "größe"])
-        model = machine("SVC").fit(frame, y)
+        model = make("SVC").fit(frame, y)
         loaded = through_file(model, path)
         assert_same_model(model, loaded, frame)
         assert loaded.feature_names_in_.tolist() == ["length", "width", "größe"]
@@ -160,7 +160,7 @@ class TestMachines:
         X, y = data("SVC", classes=3)
         solver = SMO(tol=1e-5, stop="gap", max_time=100.0, cache_size=10)
         weights = {np.int64(0): 1.0, 1: np.float32(2.0), 2: 3}
-        model = machine("SVC", solver=solver, class_weight=weights, warm_start=True, random_state=0)
+        model = make("SVC", solver=solver, class_weight=weights, warm_start=True, random_state=0)
         model.fit(X, y)
         loaded = through_file(model, path)
         assert_same_model(model, loaded, X)
@@ -170,27 +170,27 @@ class TestMachines:
     def test_stopped_early(self, path):
         X, y = data("SVC")
         with pytest.warns(UserWarning, match="max_iter"):
-            model = machine("SVC", max_iter=2).fit(X, y)
+            model = make("SVC", max_iter=2).fit(X, y)
         loaded = through_file(model, path)
         assert_same_model(model, loaded, X)
         assert loaded.status_ is Status.MAX_ITER
 
     def test_certificate_still_holds(self, path):
         X, y = data("SVR")
-        model = machine("SVR").fit(X, y)
+        model = make("SVR").fit(X, y)
         assert_identical(through_file(model, path).certify(X, y), model.certify(X, y))
 
-    @every_machine
+    @every_estimator
     def test_unfitted(self, name, path):
-        model = machine(name, kernel=RBF(2.0))
+        model = make(name, kernel=RBF(2.0))
         loaded = through_file(model, path)
         assert vars(loaded) == vars(model)
         assert loaded.fit(*data(name)).status_ is Status.SOLVED
 
-    @every_machine
-    def test_loaded_machines_pickle_and_clone(self, name, path):
+    @every_estimator
+    def test_loaded_models_can_be_pickled_and_cloned(self, name, path):
         X, y = data(name)
-        model = machine(name, kernel=RBF(0.5) + Linear()).fit(X, y)
+        model = make(name, kernel=RBF(0.5) + Linear()).fit(X, y)
         loaded = through_file(model, path)
         for other in (pickle.loads(pickle.dumps(model)), pickle.loads(pickle.dumps(loaded))):
             assert_identical(values(other, X), values(model, X))
@@ -198,12 +198,12 @@ class TestMachines:
         assert clone(loaded).get_params() == clone(model).get_params() == model.get_params()
         assert_identical(values(clone(loaded).fit(X, y), X), values(model, X))
 
-    def test_same_training_same_bytes(self, path):
-        """All but the clock: the history has a column of seconds."""
+    def test_files_of_equal_fits_are_identical(self, path):
+        """Except for the column of seconds in the history."""
         X, y = data("SVC", classes=3)
         contents = []
         for _ in range(2):
-            model = machine("SVC").fit(X, y)
+            model = make("SVC").fit(X, y)
             for history in model.history_:
                 history.seconds[:] = 0
             hinge.save(model, path)
@@ -212,15 +212,15 @@ class TestMachines:
 
     def test_shared_memory_is_written_once(self, path):
         X, y = data("SVC", n=400, features=50)
-        model = machine("SVC").fit(X, y)
+        model = make("SVC").fit(X, y)
         assert model.support_vectors_ is model.model_.vectors
         loaded = through_file(model, path)
         assert loaded.support_vectors_ is loaded.model_.vectors
         assert path.stat().st_size < 1.2 * model.support_vectors_.nbytes + 40_000
 
-    def test_a_fit_that_failed(self, path):
+    def test_model_after_a_failed_fit(self, path):
         X, y = data("SVC")
-        model = machine("SVC").fit(X, y)
+        model = make("SVC").fit(X, y)
         del model.model_
         with pytest.raises(ValueError, match=r"inconsistent.*fit again"):
             hinge.save(model, path)
@@ -262,7 +262,7 @@ trees = st.recursive(
 class TestValues:
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(value=trees)
-    def test_any_tree(self, carrier, path, value):
+    def test_nested_values(self, carrier, path, value):
         model = carrier(value)
         model.found_ = [value]
         loaded = through_file(model, path)
@@ -299,7 +299,7 @@ class TestValues:
         ],
         ids=repr,
     )
-    def test_particular(self, carrier, path, value):
+    def test_special_values(self, carrier, path, value):
         assert_identical(through_file(carrier(value), path).value, value)
 
     @pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csr_array])
@@ -314,7 +314,7 @@ class TestValues:
         matrix.indptr = np.arange(rows + 1, dtype=index) if count else np.zeros(rows + 1, dtype=index)
         assert_identical(through_file(carrier(matrix), path).value, matrix)
 
-    def test_sparse_with_room_to_spare_and_unsorted(self, carrier, path):
+    def test_unsorted_sparse_matrix_with_unused_memory(self, carrier, path):
         matrix = sparse.csr_array((2, 4))
         matrix.data, matrix.indices = np.arange(9.0), np.array([3, 1, 2, 1, 0, 9, 9, 9, 9])
         matrix.indptr = np.array([0, 2, 5])
@@ -323,7 +323,7 @@ class TestValues:
         np.testing.assert_array_equal(loaded.toarray(), [[0, 1, 0, 0], [4, 3, 2, 0]])
 
     def test_memory_layout(self, carrier, path):
-        """Rounding in products can depend on it."""
+        """The layout can change rounding errors of products."""
         matrix = np.arange(12.0).reshape(3, 4)
         for value in (matrix, matrix.T, matrix[::2, ::-1]):
             loaded = through_file(carrier(value), path).value
@@ -345,7 +345,7 @@ class TestValues:
         value = [certificate, History(**columns), SMO(tol=1e-5, max_time=3), *KERNELS, Precomputed()]
         assert_identical(through_file(carrier(value), path).value, value)
 
-    def test_every_kernel_is_registered_but_for_functions(self):
+    def test_all_kernels_except_functions_are_registered(self):
         def subclasses(cls):
             return {cls, *(deeper for sub in cls.__subclasses__() for deeper in subclasses(sub))}
 

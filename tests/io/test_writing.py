@@ -1,4 +1,4 @@
-"""What cannot be saved is refused before anything is written; the file is there whole, or as it was."""
+"""Values that cannot be saved are rejected before writing; a file is complete or unchanged."""
 
 import json
 import os
@@ -28,7 +28,7 @@ class Label(str):
     pass
 
 
-class TestRefusals:
+class TestInvalid:
     @pytest.mark.parametrize(
         ("value", "message"),
         [
@@ -59,7 +59,7 @@ class TestRefusals:
         ],
         ids=lambda value: value if isinstance(value, str) else type(value).__name__,
     )
-    def test_values(self, carrier, path, value, message):
+    def test_invalid_values(self, carrier, path, value, message):
         path.write_bytes(b"before")
         with pytest.raises(TypeError, match=message) as caught:
             hinge.save(carrier(value), path)
@@ -73,7 +73,7 @@ class TestRefusals:
         with pytest.raises(TypeError, match="column index outside"):
             hinge.save(carrier(matrix), path)
 
-    def test_a_function_as_kernel(self, path):
+    def test_callable_kernel(self, path):
         X, y = data("SVC")
         model = hinge.SVC(kernel=lambda X, Z: X @ Z.T)
         for candidate in (model, model.fit(X, y)):
@@ -83,11 +83,11 @@ class TestRefusals:
     @pytest.mark.parametrize(
         "model", [None, 3, "model", hinge.SVC, type("Own", (hinge.SVC,), {})()], ids=repr
     )
-    def test_not_a_machine(self, path, model):
+    def test_not_an_estimator(self, path, model):
         with pytest.raises(TypeError, match=r"save writes .*NuSVC"):
             hinge.save(model, path)
 
-    def test_too_much_text(self, carrier, path, monkeypatch):
+    def test_manifest_too_large(self, carrier, path, monkeypatch):
         monkeypatch.setattr(archive, "MAX_MANIFEST", 1000)
         with pytest.raises(ValueError, match="bytes of text"):
             hinge.save(carrier("a" * 1000), path)
@@ -107,7 +107,7 @@ class TestWriting:
         [(archive, "write_array"), (archive, "write"), (os, "fsync"), (os, "replace")],
         ids=lambda part: part if isinstance(part, str) else "",
     )
-    def test_failure(self, monkeypatch, carrier, path, before, error, where, what):
+    def test_failure_leaves_the_file_unchanged(self, monkeypatch, carrier, path, before, error, where, what):
         def fail(*arguments, **options):
             raise error
 
@@ -119,7 +119,7 @@ class TestWriting:
         if before:
             assert path.read_bytes() == before
 
-    def test_failure_in_the_middle(self, monkeypatch, carrier, path, before):
+    def test_failure_while_writing_arrays(self, monkeypatch, carrier, path, before):
         write, written = archive.write_array, []
 
         def fail_at_third(stream, array):
@@ -133,7 +133,7 @@ class TestWriting:
             hinge.save(carrier([np.zeros(100), np.ones(100), np.full(100, 2.0)]), path)
         assert os.listdir(path.parent) == ([path.name] if before else [])
 
-    def test_readers_never_see_half_a_file(self, carrier, path):
+    def test_concurrent_readers_see_complete_files(self, carrier, path):
         hinge.save(carrier(np.zeros(10_000)), path)
         stop, seen = threading.Event(), set()
 
@@ -152,7 +152,7 @@ class TestWriting:
         assert hinge.load(path).value[0] == 59
 
     @pytest.mark.skipif(os.name != "posix", reason="permissions are a POSIX matter")
-    def test_permissions_are_those_of_a_new_file(self, path):
+    def test_file_permissions(self, path):
         before = os.umask(0o027)
         try:
             hinge.save(hinge.SVC(), path)
@@ -183,8 +183,7 @@ class TestWriting:
         with pytest.raises(TypeError):
             hinge.save(hinge.SVC(), 3)
 
-    def test_anyone_can_read_it(self, path):
-        """The promise of the format: ZIP, JSON and .npy, and no pickle."""
+    def test_format_is_zip_json_and_npy(self, path):
         X, y = data("SVC")
         model = hinge.SVC(C=2.0).fit(X, y)
         hinge.save(model, path)

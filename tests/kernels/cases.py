@@ -1,4 +1,4 @@
-"""Kernels and data that the tests of this room share."""
+"""Kernels and data for the tests of the kernels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STORAGES = ("float64", "float32", "csr64", "csr32", "csr64-int64", "csr32-int64"
 
 
 def values(n: int, d: int, density: float = 0.6, seed: int = 0) -> np.ndarray:
-    """Numbers that float32 holds exactly, some of them zero, the last row all zero if there are several."""
+    """Values that float32 represents exactly; some are 0, and the last of several rows is 0."""
     rng = np.random.default_rng([seed, n, d])
     X = rng.normal(size=(n, d)).astype(np.float32).astype(np.float64)
     X[rng.random((n, d)) > density] = 0.0
@@ -42,7 +42,7 @@ def values(n: int, d: int, density: float = 0.6, seed: int = 0) -> np.ndarray:
 
 
 def stored(X: np.ndarray, storage: str):
-    """X in a storage of STORAGES."""
+    """X in one of the formats of STORAGES."""
     dtype = np.float32 if "32" in storage.partition("-")[0] else np.float64
     if not storage.startswith("csr"):
         return np.ascontiguousarray(X, dtype=dtype)

@@ -1,4 +1,4 @@
-"""The compiled side obeys the NumPy side, for every kernel and every storage."""
+"""Compiled kernel values agree with the NumPy formulas for every kernel and storage."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def close(actual, expected, tolerance):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize("storage", STORAGES)
-def test_rows_blocks_and_products(kernel, storage):
+def test_rows_blocks_and_products_agree_with_numpy(kernel, storage):
     for n, d in SHAPES:
         X = values(n, d)
         access = open_access(kernel, stored(X, storage))
@@ -47,9 +47,9 @@ def test_rows_blocks_and_products(kernel, storage):
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize("left", STORAGES)
 @pytest.mark.parametrize("right", ["float64", "float32", "csr64", "csr32-int64"])
-def test_cross_and_expand(kernel, left, right):
+def test_cross_and_expand_agree_with_numpy(kernel, left, right):
     for n, m, d in [(1, 1, 1), (3, 300, 4), (30, 7, 9), (130, 270, 20), (20, 30, 700)]:
-        density = 0.02 if d == 700 else 0.6  # the last is sparse enough to be gathered
+        density = 0.02 if d == 700 else 0.6  # sparse enough for the gather kernel
         X, Z = values(n, d, density), values(m, d, density, seed=1)
         K = kernel(X, Z)
         x, z = stored(X, left), stored(Z, right)
@@ -62,7 +62,7 @@ def test_cross_and_expand(kernel, left, right):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize("storage", STORAGES)
-def test_rows_made_as_a_block(kernel, storage):
+def test_blocks_of_rows_agree_with_numpy(kernel, storage):
     for n, d, density in [(1, 1, 1.0), (20, 3, 0.6), (300, 7, 0.6), (520, 20, 0.6), (40, 700, 0.02)]:
         X = values(n, d, density)
         gram = open_access(kernel, stored(X, storage)).gram
@@ -77,7 +77,7 @@ def test_rows_made_as_a_block(kernel, storage):
 
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("kernel", [RBF(0.3), Linear() * Laplacian(0.1)], ids=repr)
-def test_samples_without_a_coefficient_do_not_count(storage, kernel):
+def test_zero_coefficients_are_skipped(storage, kernel):
     for n, d, density in [(90, 5, 0.6), (90, 12, 0.6), (40, 700, 0.02)]:
         X = stored(values(n, d, density), storage)
         K = cross(kernel, X)
@@ -92,7 +92,7 @@ def test_samples_without_a_coefficient_do_not_count(storage, kernel):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize("storage", STORAGES)
-def test_matrices_are_symmetric_to_the_last_bit(kernel, storage):
+def test_matrices_are_symmetric_to_the_bit(kernel, storage):
     for n, d in [(21, 1), (21, 6), (30, 13), (25, 40)]:
         access = open_access(kernel, stored(values(n, d), storage))
         K = access.rows(np.arange(n))
@@ -117,14 +117,14 @@ def test_equal_rows_have_distance_exactly_zero(kernel, storage, d, n):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @given(d=st.integers(1, 30))
-def test_dense_rbf_does_not_see_the_origin(dtype, d):
+def test_dense_rbf_is_translation_invariant(dtype, d):
     offset = 2.0**20 if dtype == np.float64 else 2.0**10
     X = (np.round(values(15, d) * 64) / 64).astype(dtype)
-    here, there = open_access(RBF(0.3), X), open_access(RBF(0.3), X + dtype(offset))
-    np.testing.assert_array_equal(there.rows(range(15)), here.rows(range(15)))
-    np.testing.assert_array_equal(there.gram.row32(3), here.gram.row32(3))
+    original, shifted = open_access(RBF(0.3), X), open_access(RBF(0.3), X + dtype(offset))
+    np.testing.assert_array_equal(shifted.rows(range(15)), original.rows(range(15)))
+    np.testing.assert_array_equal(shifted.gram.row32(3), original.gram.row32(3))
     v = np.ones(15)
-    np.testing.assert_allclose(there.matvec(v), here.matvec(v), rtol=1e-12)
+    np.testing.assert_allclose(shifted.matvec(v), original.matvec(v), rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -142,14 +142,14 @@ def test_core_agrees_with_scikit_learn(kernel, peer):
     close(open_access(kernel, X).rows(range(200)), peer(X), 1e-12)
 
 
-def test_a_fractional_degree_is_a_power():
+def test_fractional_degree():
     X = np.abs(values(10, 4)) + 0.1
     kernel = Polynomial(degree=2.5, gamma=0.5, coef0=1.0)
     close(open_access(kernel, X).rows(range(10)), (0.5 * X @ X.T + 1.0) ** 2.5, 1e-13)
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-def test_huge_gamma_underflows_to_zero_and_never_to_nan(storage):
+def test_large_gamma_underflows_to_zero(storage):
     x = stored(values(20, 5) + np.arange(20)[:, None], storage)
     for gamma in (1e4, 1e100, 1.7e308):
         K = open_access(RBF(gamma), x).rows(range(20))
@@ -159,7 +159,7 @@ def test_huge_gamma_underflows_to_zero_and_never_to_nan(storage):
 
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("kernel", [RBF(0.3), Linear() + Laplacian(0.1)], ids=repr)
-def test_threads_do_not_change_a_bit(storage, kernel):
+def test_result_does_not_depend_on_threads(storage, kernel):
     X, Z = stored(values(700, 12), storage), stored(values(600, 12, seed=1), storage)
     coef = np.random.default_rng(0).normal(size=(600, 3))
     one = expand(kernel, X, Z, coef, threads=1)
@@ -199,7 +199,7 @@ def test_one_gram_may_be_used_from_several_threads():
     ],
     ids=["matvec", "rows", "cross"],
 )
-def test_control_c_stops_the_work_soon(work):
+def test_interrupt_stops_the_computation(work):
     X = np.random.default_rng(0).normal(size=(20000, 300))
     sent = []
 
@@ -211,11 +211,11 @@ def test_control_c_stops_the_work_soon(work):
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         work(X)
-    assert time.perf_counter() - sent[0] < 1.0  # 0.1 on a machine of one's own
+    assert time.perf_counter() - sent[0] < 1.0  # 0.1 without other load
     timer.join()
 
 
-# ---- memory: what is copied and what is not ----
+# ---- copies ----
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -250,7 +250,7 @@ def test_other_arrays_are_copied_once(X):
     np.testing.assert_array_equal(open_access(Linear(), X).rows(range(4)), Linear()(X))
 
 
-def test_messy_sparse_matrices_are_put_in_order_on_a_copy():
+def test_unsorted_sparse_matrices_are_sorted_in_a_copy():
     data, indices, indptr = np.array([1.0, 2.0, 3.0, 4.0]), np.array([2, 0, 2, 1]), np.array([0, 3, 4])
     X = sparse.csr_matrix((data.copy(), indices.copy(), indptr.copy()), shape=(2, 3))
     K = open_access(Linear(), X).rows([0, 1])
@@ -269,10 +269,10 @@ def test_arrays_live_as_long_as_their_gram():
     del junk
 
 
-# ---- what the binding refuses ----
+# ---- invalid arguments ----
 
 
-def test_indices_outside_are_refused():
+def test_indices_out_of_range_are_rejected():
     access = open_access(RBF(0.5), values(5, 2))
     for bad in ([5], [-1], [0, 1 << 40]):
         with pytest.raises(IndexError, match="outside"):
@@ -288,7 +288,7 @@ def test_empty_blocks():
     assert access.block([], [1]).shape == (0, 1)
 
 
-def test_broken_csr_is_refused_before_it_is_read():
+def test_invalid_csr_is_rejected():
     data, indices = np.ones(2), np.array([0, 7], np.int32)
     with pytest.raises(ValueError, match="ascend"):
         _core.Samples.csr(data, indices, np.array([0, 2], np.int32), 3)
@@ -298,7 +298,7 @@ def test_broken_csr_is_refused_before_it_is_read():
         _core.Samples.csr(data, indices, np.array([0, 2, 1, 2], np.int32), 30)
 
 
-def test_shapes_that_do_not_fit_are_refused():
+def test_inconsistent_shapes_are_rejected():
     with pytest.raises(ValueError, match="features"):
         cross(RBF(1.0), values(3, 2), values(3, 4))
     with pytest.raises(ValueError, match="coef"):
@@ -307,7 +307,7 @@ def test_shapes_that_do_not_fit_are_refused():
         open_access(RBF(1.0), np.ones(3))
 
 
-def test_programs_are_checked():
+def test_kernel_programs_are_checked():
     for nodes, message in [
         ([], "one value"),
         ([("cosine", 1.0, 0.0, 0.0)], "cosine"),
@@ -319,7 +319,7 @@ def test_programs_are_checked():
             _core.Kernel(nodes)
 
 
-def test_long_sums_are_fine():
+def test_sums_of_many_kernels():
     kernel = RBF(0.1)
     for k in range(2, 60):
         kernel = kernel + Scaled(1 / k, RBF(0.1 * k))

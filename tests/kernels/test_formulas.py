@@ -1,4 +1,4 @@
-"""The NumPy side: each kernel is its formula, checked against independent sums and scikit-learn."""
+"""Kernel formulas in NumPy agree with independent sums and scikit-learn; gamma, algebra and names of kernels."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def test_diag_is_the_diagonal(kernel, storage):
 
 
 @given(offset=st.floats(-1e6, 1e6), n=st.integers(1, 12), d=st.integers(1, 5))
-def test_rbf_does_not_see_the_origin(offset, n, d):
+def test_rbf_is_translation_invariant(offset, n, d):
     X = np.round(values(n, d) * 256) / 256
     moved = X + np.round(offset)
     np.testing.assert_allclose(RBF(0.5)(moved), RBF(0.5)(X), atol=1e-12)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
-def test_near_samples_keep_their_distance(storage):
+def test_distances_of_close_samples_are_accurate(storage):
     X = values(20, 5) + 1.0
     moved = X + 1e-7 * values(20, 5, seed=1)
     exact = ((X - moved) ** 2).sum(axis=1)
@@ -93,14 +93,14 @@ def test_spline_of_one_feature_is_positive_semidefinite(q, gamma):
 
 
 @pytest.mark.parametrize("q", [1, 3])
-def test_spline_of_more_features_need_not_be_and_says_so(q):
+def test_spline_of_several_features_may_be_indefinite(q):
     grid = 0.7 * np.stack(np.meshgrid(*[np.arange(5)] * 3), axis=-1).reshape(-1, 3)
     assert np.linalg.eigvalsh(BSpline(degree=q)(grid))[0] < -1e-2
     assert BSpline().psd is None
 
 
 @pytest.mark.parametrize("degree", [0, 2, 4, 17, -1, 3.5, "3"])
-def test_spline_refuses_even_degrees(degree):
+def test_spline_rejects_even_degrees(degree):
     with pytest.raises(ValueError, match="odd"):
         BSpline(degree=degree)
 
@@ -110,7 +110,7 @@ def test_spline_refuses_even_degrees(degree):
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix, sparse.csr_array])
 @pytest.mark.parametrize("gamma", ["scale", "auto", 0.25])
-def test_gamma_is_that_of_scikit_learn(storage, gamma):
+def test_gamma_agrees_with_scikit_learn(storage, gamma):
     X = values(30, 4) + 0.5
     y = np.arange(30) % 2
     peer = svm.SVC(gamma=gamma).fit(storage(X), y)
@@ -125,34 +125,34 @@ def test_gamma_of_constant_data_is_one():
                 assert RBF("scale").resolve(X, some).gamma == 1.0
 
 
-def test_gamma_of_nearly_constant_data_is_not():
+def test_gamma_of_nearly_constant_data_is_not_one():
     X = np.full((47, 5), 1.0)
     X[0, 0] += 1e-9
     assert RBF("scale").resolve(X).gamma == pytest.approx(1 / (5 * X.var()), rel=1e-6)
     assert RBF("scale").resolve(X, np.linspace(1, 2, 47)).gamma > 1e15
 
 
-def test_resolve_reaches_into_combinations():
+def test_resolve_applies_to_all_parts_of_a_combination():
     X = values(20, 4)
     kernel = (RBF("auto") + 2 * Sigmoid("scale") * Laplacian("auto")).resolve(X)
     assert kernel.nodes() is not None
     assert kernel.parts[0].gamma == 0.25
 
 
-def test_unresolved_gamma_is_an_error_that_names_the_remedy():
+def test_unresolved_gamma_is_an_error_with_a_remedy():
     with pytest.raises(ValueError, match="resolve"):
         RBF("scale")(values(3, 2))
 
 
 @pytest.mark.parametrize("gamma", [-0.1, np.nan, np.inf, "best"])
 @pytest.mark.parametrize("kind", [RBF, Sigmoid, Laplacian, Polynomial, BSpline])
-def test_bad_gamma_is_refused(kind, gamma):
+def test_invalid_gamma_is_rejected(kind, gamma):
     with pytest.raises(ValueError, match="gamma"):
         kind(gamma=gamma)
 
 
 @pytest.mark.parametrize("gamma", [None, True, [1.0]])
-def test_gamma_of_a_wrong_type_is_refused(gamma):
+def test_gamma_of_a_wrong_type_is_rejected(gamma):
     with pytest.raises(TypeError, match="gamma"):
         RBF(gamma)
 
@@ -184,7 +184,7 @@ def test_multiples_must_be_positive(multiple):
 
 
 @pytest.mark.parametrize("other", ["rbf", None, [1.0], True, np.dot])
-def test_only_kernels_and_numbers_combine(other):
+def test_only_kernels_and_numbers_can_be_combined(other):
     with pytest.raises(TypeError):
         RBF(1.0) * other
     with pytest.raises(TypeError):
@@ -198,7 +198,7 @@ def test_precomputed_cannot_be_combined():
             combine()
 
 
-def test_psd_is_known_where_it_is_known():
+def test_psd_of_combinations():
     assert all(kernel.psd is True for kernel in (Linear(), RBF(1.0), Laplacian(1.0)))
     assert Polynomial(degree=2, coef0=0.0).psd
     assert not Polynomial(degree=2, coef0=-1.0).psd
@@ -217,7 +217,7 @@ def test_psd_kernels_have_no_negative_eigenvalues(kernel):
     assert np.linalg.eigvalsh(K)[0] > -1e-10 * np.trace(K)
 
 
-def test_a_function_inside_leaves_no_program():
+def test_combination_with_a_function_has_no_program():
     assert (FunctionKernel(pairwise.linear_kernel) + RBF(1.0)).nodes() is None
     assert (RBF(1.0) * FunctionKernel(pairwise.linear_kernel)).nodes() is None
     assert (2 * FunctionKernel(pairwise.linear_kernel)).nodes() is None
@@ -245,6 +245,6 @@ def test_make_kernel(name, kernel):
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", None, 3])
-def test_unknown_kernels_are_refused_with_the_choices(kernel):
+def test_unknown_kernels_are_rejected_with_the_choices(kernel):
     with pytest.raises(ValueError, match="'laplacian', 'bspline', 'precomputed'"):
         make_kernel(kernel)

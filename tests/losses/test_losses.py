@@ -33,7 +33,7 @@ every_loss = pytest.mark.parametrize("loss", EVERY, ids=repr)
 
 
 @every_loss
-def test_fenchel_and_young(loss):
+def test_fenchel_young_inequality(loss):
     slope = loss.derivative(Z)
     np.testing.assert_allclose(loss.value(Z) + loss.conjugate(slope), Z * slope, rtol=1e-12, atol=1e-12)
     low, high = max(loss.slopes[0], -7.0), min(loss.slopes[1], 7.0)
@@ -44,7 +44,7 @@ def test_fenchel_and_young(loss):
 
 
 @every_loss
-def test_derivatives_are_those_of_the_values(loss):
+def test_derivatives_agree_with_differences(loss):
     z, h = np.linspace(-3.017, 3.0, 400), 1e-6
     numeric = (loss.value(z + h) - loss.value(z - h)) / (2 * h)
     np.testing.assert_allclose(loss.derivative(z), numeric, rtol=1e-6, atol=1e-6)
@@ -53,7 +53,7 @@ def test_derivatives_are_those_of_the_values(loss):
 
 
 @every_loss
-def test_conjugate_derivatives(loss):
+def test_conjugate_derivatives_agree_with_differences(loss):
     for piece in loss.pieces:
         low, high = max(piece.low, -3.0), min(piece.high, 3.0)
         s, h = low + (high - low) * np.linspace(0.013, 0.98, 50), 1e-7
@@ -79,7 +79,7 @@ def test_quadratic_conjugates_have_the_declared_parameters(loss):
 
 
 @every_loss
-def test_at_a_kink_the_slope_nearest_to_zero(loss):
+def test_derivative_at_a_kink_is_the_slope_closest_to_zero(loss):
     for kink in (0.0, 1.0, 0.1, -0.1, 1.5):
         before, at, after = loss.derivative(np.array([kink - 1e-9, kink, kink + 1e-9]))
         if after - before > 1e-3:
@@ -120,7 +120,7 @@ class Tilted:
         return np.where((s >= -0.2) & (s <= 0.8), 0.0, np.inf)
 
 
-def _spoiled(**changes):
+def _invalid(**changes):
     return type("Spoiled", (Tilted,), {"__repr__": lambda self: "spoiled", **changes})()
 
 
@@ -145,7 +145,7 @@ def test_slopes_and_pieces_of_a_custom_loss_are_computed():
 )  # fmt: skip
 def test_the_error_names_what_is_wrong_with_a_custom_loss(changes, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        as_loss(_spoiled(**changes), "residual")
+        as_loss(_invalid(**changes), "residual")
 
 
 def test_a_loss_without_a_minimum_is_an_error():

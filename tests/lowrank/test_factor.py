@@ -1,4 +1,4 @@
-"""What every choice of basis functions owes: a factor below K, its residual told truly, and a clean end."""
+"""Low-rank factors: positive semidefinite residuals, exact traces, stopping rules, storage."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from hinge.lowrank import SGMA, LowRankAccess, Nystrom, PivotedCholesky, low_ran
 METHODS = {
     "59 candidates": lambda **o: SGMA(**o),
     "exact search": lambda **o: SGMA(candidates="all", **o),
-    "any": lambda **o: SGMA(candidates=1, **o),
+    "one candidate": lambda **o: SGMA(candidates=1, **o),
     "largest residual": lambda **o: PivotedCholesky(block=1, **o),
     "largest residual by blocks": lambda **o: PivotedCholesky(**o),
     "random": lambda **o: Nystrom(**o),
@@ -28,21 +28,21 @@ def samples(m=80, d=3, seed=0):
 @pytest.mark.parametrize(
     "kernel", [RBF(0.3), Laplacian(0.5), Polynomial(2, 1.0, 1.0), RBF(0.1) + 2 * Linear()], ids=repr
 )
-def test_what_is_left_is_positive_semidefinite_and_its_trace_is_told(make, kernel):
+def test_residual_is_positive_semidefinite_and_its_trace_is_exact(make, kernel):
     """LwK Theorem 10.2."""
     X = samples()
     K = kernel(X)
     factor = make(rank=20, tol=0.0).fit(kernel, X)
-    rest = K - factor.L @ factor.L.T
-    assert np.linalg.eigvalsh(rest)[0] >= -1e-10 * np.trace(K)
-    assert factor.residual_trace == pytest.approx(np.trace(rest), abs=1e-10 * np.trace(K))
-    np.testing.assert_allclose(factor.residual, np.diagonal(rest), atol=1e-10 * K.max())
-    np.testing.assert_allclose(rest[factor.basis], 0.0, atol=1e-8 * K.max())  # basis functions are met exactly
+    residual = K - factor.L @ factor.L.T
+    assert np.linalg.eigvalsh(residual)[0] >= -1e-10 * np.trace(K)
+    assert factor.residual_trace == pytest.approx(np.trace(residual), abs=1e-10 * np.trace(K))
+    np.testing.assert_allclose(factor.residual, np.diagonal(residual), atol=1e-10 * K.max())
+    np.testing.assert_allclose(residual[factor.basis], 0.0, atol=1e-8 * K.max())  # basis columns are exact
     assert len(set(factor.basis.tolist())) == factor.rank
 
 
 @methods
-def test_new_points_come_in_the_same_coordinates(make):
+def test_transform_of_new_samples(make):
     X, Z = samples(), samples(7, seed=1)
     factor = make(rank=25, tol=0.0).fit(RBF(0.3), X)
     np.testing.assert_allclose(factor.transform(X), factor.L, atol=1e-12)
@@ -54,8 +54,8 @@ def test_new_points_come_in_the_same_coordinates(make):
 @methods
 @given(data=st.data())
 @settings(max_examples=10, deadline=None)
-def test_any_data_end_cleanly(make, data):
-    """Duplicates, empty rows, one sample, more basis functions than samples: never an error, never too many."""
+def test_degenerate_data(make, data):
+    """Duplicates, zero rows, one sample, and more basis functions than samples."""
     m, d = data.draw(st.integers(1, 25)), data.draw(st.integers(1, 4))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     X = rng.normal(size=(m, d)) * 10.0 ** data.draw(st.integers(-6, 6))
@@ -72,7 +72,7 @@ def test_any_data_end_cleanly(make, data):
 
 
 @methods
-def test_rank_deficient_data_stop_at_their_rank(make):
+def test_rank_of_rank_deficient_data(make):
     X = np.repeat(samples(20), 4, axis=0)
     assert make(rank=60, tol=0.0).fit(RBF(0.3), X).rank == 20
     flat = samples(60, 2) @ samples(2, 9, seed=3)
@@ -80,7 +80,7 @@ def test_rank_deficient_data_stop_at_their_rank(make):
 
 
 @pytest.mark.parametrize("make", [METHODS[k] for k in ("59 candidates", "exact search", "largest residual", "random")])
-def test_the_residual_trace_is_the_stopping_rule(make):
+def test_stopping_rule_is_the_residual_trace(make):
     X = samples(200)
     factor = make(rank=200, tol=0.05).fit(RBF(0.2), X)
     assert factor.relative_residual <= 0.05
@@ -90,21 +90,21 @@ def test_the_residual_trace_is_the_stopping_rule(make):
     assert np.all(np.diff(factor.traces) <= 1e-12)
 
 
-def test_the_exact_search_is_the_greedy_choice():
-    """Every step against the definition: the sample whose addition leaves the smallest residual trace."""
+def test_exact_search_is_greedy():
+    """Every step selects the sample with the smallest residual trace."""
     X, kernel = samples(40), RBF(0.4)
     K = kernel(X)
     chosen = []
     for _ in range(8):
-        rest = {}
+        residual = {}
         for j in set(range(40)) - set(chosen):
             s = [*chosen, j]
-            rest[j] = np.trace(K) - np.trace(K[:, s] @ np.linalg.solve(K[np.ix_(s, s)], K[s]))
-        chosen.append(min(rest, key=rest.get))
+            residual[j] = np.trace(K) - np.trace(K[:, s] @ np.linalg.solve(K[np.ix_(s, s)], K[s]))
+        chosen.append(min(residual, key=residual.get))
     assert SGMA(rank=8, tol=0, candidates="all").fit(kernel, X).basis.tolist() == chosen
 
 
-def test_more_candidates_leave_less_and_principal_components_least():
+def test_more_candidates_decrease_the_residual():
     X, kernel = samples(400, 5), RBF(0.2)
     eigenvalues = np.sort(np.linalg.eigvalsh(kernel(X)))[::-1]
     bound = eigenvalues[60:].sum()
@@ -115,7 +115,7 @@ def test_more_candidates_leave_less_and_principal_components_least():
     assert np.log(some) - np.log(full) < 0.05 * (np.log(np.trace(kernel(X))) - np.log(full))
 
 
-def test_sparse_precomputed_and_functions_give_the_same_factor():
+def test_input_formats_give_the_same_factor():
     X, kernel = samples(60), RBF(0.3)
     dense = SGMA(rank=15, tol=0).fit(kernel, X)
     others = [
@@ -129,18 +129,18 @@ def test_sparse_precomputed_and_functions_give_the_same_factor():
     np.testing.assert_allclose(others[1].transform(kernel(X)), dense.L, atol=1e-7)
 
 
-def test_a_file_holds_what_memory_does_not(tmp_path):
+def test_large_factor_is_stored_in_a_file(tmp_path):
     X = samples(500)
-    inside = SGMA(rank=30, tol=0).fit(RBF(0.3), X)
-    outside = SGMA(rank=30, tol=0).fit(RBF(0.3), X, cache_size=0.01, folder=str(tmp_path))
-    assert isinstance(outside.L, np.memmap)
-    np.testing.assert_array_equal(inside.L, np.asarray(outside.L))
-    assert list(tmp_path.iterdir()) == []  # unlinked already: nothing is left behind, whatever happens
-    narrow = SGMA(rank=30, tol=0).fit(RBF(0.3), X, dtype=np.float32)
-    assert narrow.L.dtype == np.float32
+    in_memory = SGMA(rank=30, tol=0).fit(RBF(0.3), X)
+    in_file = SGMA(rank=30, tol=0).fit(RBF(0.3), X, cache_size=0.01, folder=str(tmp_path))
+    assert isinstance(in_file.L, np.memmap)
+    np.testing.assert_array_equal(in_memory.L, np.asarray(in_file.L))
+    assert list(tmp_path.iterdir()) == []  # the file is unlinked already
+    single = SGMA(rank=30, tol=0).fit(RBF(0.3), X, dtype=np.float32)
+    assert single.L.dtype == np.float32
 
 
-def test_threads_do_not_change_a_bit():
+def test_result_does_not_depend_on_threads():
     rows = low_rank_access(open_access(RBF(0.3), samples(5000)), SGMA(rank=300, tol=0, sample=500)).blocks
     weight = np.random.default_rng(0).random(5000)
     results = []
@@ -156,28 +156,28 @@ def test_threads_do_not_change_a_bit():
     np.testing.assert_allclose(results[0][0], L.T @ (weight[:, None] * L), rtol=1e-12, atol=1e-12)
 
 
-def test_the_access_is_a_matrix_like_any_other():
+def test_access_agrees_with_the_matrix():
     X = samples(90)
     access = low_rank_access(open_access(RBF(0.3), X), SGMA(rank=20, tol=0))
-    whole = access.origin.L @ access.origin.L.T
+    matrix = access.origin.L @ access.origin.L.T
     part = access.subset([3, 50, 7]).subset([2, 0])
     assert isinstance(part, LowRankAccess)
     v = np.random.default_rng(1).normal(size=90)
-    np.testing.assert_allclose(access.matvec(v), whole @ v, atol=1e-12)
-    np.testing.assert_allclose(access.diagonal(), np.diagonal(whole), atol=1e-12)
-    np.testing.assert_allclose(access.rows([4, 5]), whole[[4, 5]], atol=1e-12)
-    np.testing.assert_allclose(part.block([0, 1], [1]), whole[np.ix_([7, 3], [3])], atol=1e-12)
-    np.testing.assert_allclose(access.gram.diagonal(), np.diagonal(whole), atol=1e-12)
+    np.testing.assert_allclose(access.matvec(v), matrix @ v, atol=1e-12)
+    np.testing.assert_allclose(access.diagonal(), np.diagonal(matrix), atol=1e-12)
+    np.testing.assert_allclose(access.rows([4, 5]), matrix[[4, 5]], atol=1e-12)
+    np.testing.assert_allclose(part.block([0, 1], [1]), matrix[np.ix_([7, 3], [3])], atol=1e-12)
+    np.testing.assert_allclose(access.gram.diagonal(), np.diagonal(matrix), atol=1e-12)
 
 
-def test_the_error_bound_is_one():
+def test_error_bound_is_valid():
     """docs/math (353)"""
     X, rng = samples(100), np.random.default_rng(5)
     factor = SGMA(rank=10, tol=0).fit(RBF(0.5), X)
-    rest = RBF(0.5)(X) - factor.L @ factor.L.T
+    residual = RBF(0.5)(X) - factor.L @ factor.L.T
     for _ in range(20):
         beta = rng.normal(size=100) * (rng.random(100) < 0.5)
-        assert beta @ rest @ beta <= factor.error_bound(beta) * (1 + 1e-12)
+        assert beta @ residual @ beta <= factor.error_bound(beta) * (1 + 1e-12)
 
 
 @pytest.mark.parametrize(
@@ -195,12 +195,12 @@ def test_the_error_bound_is_one():
     ],
     ids=repr,
 )
-def test_bad_arguments_are_named(method, error):
+def test_invalid_arguments_are_named(method, error):
     with pytest.raises(error, match=r"rank|tol|candidates|sample|block"):
         method.fit(RBF(1.0), samples(5))
 
 
-def test_what_cannot_be_approximated_is_refused():
+def test_unsupported_kernels_are_rejected():
     with pytest.raises(ValueError, match="positive semidefinite"):
         SGMA().fit(Sigmoid(1.0), samples(5))
     with pytest.raises(ValueError, match="square"):

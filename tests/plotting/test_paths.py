@@ -1,4 +1,4 @@
-"""Pictures of paths show what the paths say."""
+"""Displays of paths show the values of the paths."""
 
 import matplotlib as mpl
 import numpy as np
@@ -25,7 +25,7 @@ def closing():
     plt.close("all")
 
 
-def test_coefficients(data):
+def test_coefficients_are_those_of_the_path(data):
     path = hinge.regularization_path(*data, gamma=1.0)
     display = PathDisplay.from_coefficients(path, samples=[3, 5, 8])
     assert len(display.lines_) == 3
@@ -36,8 +36,8 @@ def test_coefficients(data):
     assert display.ax_.get_xscale() == "log"
 
 
-def test_coefficients_are_drawn_as_they_are_between_breakpoints_too(data):
-    """α/C is a hyperbola on every segment, and the axis is logarithmic: straight lines between knots would lie."""
+def test_coefficients_are_accurate_between_breakpoints(data):
+    """α/C is a hyperbola on every segment, so that straight lines between breakpoints would be wrong."""
     path = hinge.regularization_path(*data, C_min=1e-3, C_max=1e6, gamma=1.0)
     display = PathDisplay.from_coefficients(path)
     for line in display.lines_[-7:]:

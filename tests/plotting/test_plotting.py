@@ -1,4 +1,4 @@
-"""What is drawn is what the machine computed."""
+"""Displays show the values of the fitted model."""
 
 import sys
 import warnings
@@ -57,7 +57,7 @@ def history(primal, dual, violation=0.1, exact=True):
 
 
 class TestDecisionBoundary:
-    def test_lines_are_where_the_decision_function_says(self, moons):
+    def test_lines_are_level_sets_of_the_decision_function(self, moons):
         X, y, model = moons
         display = DecisionBoundary.from_estimator(model, X, y)
         assert list(display.lines_.levels) == [-1, 0, 1]
@@ -65,7 +65,7 @@ class TestDecisionBoundary:
             assert len(path.vertices) > 10
             np.testing.assert_allclose(model.decision_function(path.vertices), level, atol=0.02)
 
-    def test_every_point_and_every_support_vector_is_drawn(self, moons):
+    def test_all_samples_and_support_vectors_are_drawn(self, moons):
         X, y, model = moons
         display = DecisionBoundary.from_estimator(model, X, y)
         for label, points in enumerate(display.points_):
@@ -82,14 +82,14 @@ class TestDecisionBoundary:
         texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
         assert texts == ["north", "south", f"{len(model.support_vectors_)} support vectors"]
 
-    def test_all_points_are_inside_the_picture(self, moons):
+    def test_all_samples_are_inside_the_axes(self, moons):
         X, y, model = moons
         ax = DecisionBoundary.from_estimator(model, X, y).ax_
         for (low, high), column in zip((ax.get_xlim(), ax.get_ylim()), X.T, strict=True):
             assert low < column.min()
             assert column.max() < high
 
-    def test_draws_on_the_axes_it_is_given(self, moons):
+    def test_given_axes_are_used(self, moons):
         X, y, model = moons
         figure, ax = plt.subplots()
         display = DecisionBoundary.from_estimator(model, X, y, ax=ax)
@@ -97,7 +97,7 @@ class TestDecisionBoundary:
         assert display.figure_ is figure
         assert plt.get_fignums() == [figure.number]
 
-    def test_plots_again(self, moons):
+    def test_plot_can_be_repeated(self, moons):
         X, y, model = moons
         display = DecisionBoundary.from_estimator(model, X, y)
         first = display.ax_
@@ -113,7 +113,7 @@ class TestDecisionBoundary:
         np.testing.assert_array_equal(np.ravel(display.shade_.get_array()), display.response.ravel())
         assert len(display.points_) == 3
 
-    def test_one_class_machine_has_one_line_and_needs_no_labels(self, moons):
+    def test_one_class_svm_has_one_line_and_needs_no_labels(self, moons):
         X = moons[0]
         model = OneClassSVM(nu=0.2, gamma=1.0).fit(X)
         display = DecisionBoundary.from_estimator(model, X)
@@ -136,14 +136,14 @@ class TestDecisionBoundary:
             display = DecisionBoundary.from_estimator(model, X, y)
         assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("length", "width")
 
-    def test_pipeline_support_vectors_are_shown_in_the_data_s_coordinates(self, moons):
+    def test_support_vectors_of_a_pipeline_are_in_the_coordinates_of_the_data(self, moons):
         X, y, _ = moons
         X = 100 * X + 7
         pipeline = make_pipeline(StandardScaler(), SVC()).fit(X, y)
         display = DecisionBoundary.from_estimator(pipeline, X, y)
         np.testing.assert_allclose(display.rings_.get_offsets(), X[pipeline[-1].support_])
 
-    def test_refusals(self, moons):
+    def test_invalid_arguments_are_rejected(self, moons):
         X, y, model = moons
         with pytest.raises(NotFittedError):
             DecisionBoundary.from_estimator(SVC(), X, y)
@@ -179,28 +179,28 @@ class TestConvergence:
         }
         assert display.ax_.get_xlabel() == "iteration"
 
-    def test_given_axes_get_the_gap_alone(self, moons):
+    def test_given_axes_show_only_the_gap(self, moons):
         figure, ax = plt.subplots()
         display = Convergence.from_estimator(moons[2], ax=ax)
         assert display.axes_ == [ax]
         assert figure.axes == [ax]
 
-    def test_a_worse_bound_does_not_open_the_gap_again(self):
+    def test_gap_does_not_increase(self):
         display = Convergence(histories=[history([9, 4, 7, 3], [0, 2, 1, 2.5])]).plot()
         assert list(display.gap_.get_ydata()) == [9, 2, 2, 0.5]
 
-    def test_a_bound_for_some_of_the_samples_is_no_bound(self):
+    def test_primal_value_of_active_samples_is_ignored(self):
         h = history([9, 4, 1, 3], [0, 2, 2, 2.5], exact=[True, True, False, True])
         display = Convergence(histories=[h]).plot()
         assert list(display.gap_.get_ydata()) == [9, 2, 2, 0.5]
 
-    def test_while_samples_are_set_aside_the_dotted_line_follows_the_others(self):
+    def test_dotted_line_shows_the_gap_of_active_samples(self):
         h = history([9, 4, 2.75, 3], [0, 2, 2.5, 2.5], exact=[True, True, False, True])
         display = Convergence(histories=[h]).plot()
         assert list(display.estimate_.get_ydata()) == [9, 2, 0.25, 0.5]
         assert list(display.gap_.get_ydata()) == [9, 2, 1.5, 0.5]
 
-    def test_what_has_no_logarithm_is_left_out(self):
+    def test_values_without_a_logarithm_are_omitted(self):
         h = history([np.inf, 4, 2, 2], [0, 1, 2, 2], violation=[np.nan, 1, 0.5, 0])
         display = Convergence(histories=[h]).plot()
         np.testing.assert_array_equal(display.gap_.get_ydata(), [np.nan, 3, np.nan, np.nan])
@@ -220,7 +220,7 @@ class TestConvergence:
         assert display.gap_.get_marker() == "o"
         display.figure_.canvas.draw()
 
-    def test_refusals(self, moons):
+    def test_invalid_arguments_are_rejected(self, moons):
         with pytest.raises(ValueError, match="empty"):
             Convergence(histories=[history([], [])])
         with pytest.raises(TypeError, match="history_"):
