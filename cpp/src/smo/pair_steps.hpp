@@ -189,7 +189,7 @@ class PairSteps {
     family.rise[k] = rise, family.fall[k] = fall;
   }
 
-  // The variable of sample k that can increase (decrease) with the largest gain; size() if there is none.
+  // The variable of sample k that can increase (decrease) with the largest gain; size() if no variable can.
   std::size_t rising(const Family& family, std::size_t k) const {
     for (std::size_t v = k; v < size(); v += samples())
       if (group[v] == family.group && can_rise(v) && c[v] == family.rise[k]) return v;

@@ -185,15 +185,15 @@ class CrammerSinger {
     for (double s : sum_) surplus += std::max(0.0, s);
     for (double a : alpha_) size += std::fabs(a);
     if (!(surplus > 1e-15 * size)) return;
-    std::vector<double> room(k_);
+    std::vector<double> available(k_);
     for (std::size_t i = 0; i < n_; ++i)
-      for (std::size_t m = 0; m < k_; ++m) room[m] += std::max(0.0, -alpha_[i * k_ + m]);
+      for (std::size_t m = 0; m < k_; ++m) available[m] += std::max(0.0, -alpha_[i * k_ + m]);
     for (std::size_t i = 0; i < n_; ++i) {
       double* a = alpha_.data() + i * k_;
       double given = 0;
       for (std::size_t m = 0; m < k_; ++m) {
         if (!(sum_[m] < 0) || !(a[m] < 0)) continue;
-        const double raise = -a[m] * std::min(1.0, -sum_[m] / room[m]);
+        const double raise = -a[m] * std::min(1.0, -sum_[m] / available[m]);
         a[m] += raise, given += raise;
       }
       if (given == 0) continue;

@@ -200,9 +200,9 @@ class DescentOf final : public Descent {
 
   // Lists the active samples of some chunks.  Branch-free, because branches on shrinking are hard to predict.
   void list_active(std::size_t first, std::size_t last) {
-    std::size_t room = 0, count = 0;
-    for (std::size_t k = first; k < last; ++k) room += chunks_[k].second - chunks_[k].first;
-    order_.resize(room);
+    std::size_t capacity = 0, count = 0;
+    for (std::size_t k = first; k < last; ++k) capacity += chunks_[k].second - chunks_[k].first;
+    order_.resize(capacity);
     for (std::size_t k = first; k < last; ++k)
       for (std::size_t i = chunks_[k].first; i < chunks_[k].second; ++i) {
         order_[count] = static_cast<std::uint32_t>(i);

@@ -122,18 +122,18 @@ double best_offset(const LinearProblem& problem, const LossArrays& losses, const
 void restore_sum(const LinearProblem& problem, std::vector<double>& beta) {
   if (problem.bias != Bias::free) return;
   for (int round = 0; round < 3; ++round) {
-    double sum = 0, room = 0;
+    double sum = 0, available = 0;
     for (double v : beta) sum += v;
     const double surplus = sum - problem.total;
     if (std::fabs(surplus) <= 1e-15 * std::fabs(sum)) return;
-    const auto room_of = [&](std::size_t i) {
+    const auto available_of = [&](std::size_t i) {
       if (surplus > 0) return std::max(0.0, beta[i]);
       return problem.total > 0 ? problem.upper[i] - beta[i] : std::max(0.0, -beta[i]);
     };
-    for (std::size_t i = 0; i < beta.size(); ++i) room += room_of(i);
-    if (!(room > 0)) return;
-    const double share = surplus / room;
-    for (std::size_t i = 0; i < beta.size(); ++i) beta[i] -= share * room_of(i);
+    for (std::size_t i = 0; i < beta.size(); ++i) available += available_of(i);
+    if (!(available > 0)) return;
+    const double share = surplus / available;
+    for (std::size_t i = 0; i < beta.size(); ++i) beta[i] -= share * available_of(i);
   }
 }
 
