@@ -78,7 +78,7 @@ class RowStore {
     provide_slots(missing.size());
     std::vector<T*> out;
     for (std::size_t k = 0; k < missing.size(); ++k) out.push_back(rows_[free_[free_.size() - 1 - k]]);
-    // if it throws, no row was stored
+    // If this throws, no row has been stored.
     kernel_.block_rows(missing, *columns_, Span<T* const>(out.data(), out.size()), parallel);
     for (std::int32_t i : missing) put(i);
   }

@@ -34,8 +34,6 @@ class RunTracker {
   Snapshot snapshot;  // updated by the solver; reported and recorded from here
 
  private:
-  static constexpr double kControlInterval = 0.05;  // seconds between two calls of the run control
-
   void poll_control(double now) {
     if (disabled_ || now - last_ < kControlInterval) return;
     last_ = now;

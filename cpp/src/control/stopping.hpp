@@ -62,8 +62,6 @@ class StopChecker {
   };
 
  private:
-  static constexpr double kControlInterval = 0.05;  // seconds between two calls of the run control
-
   RunControl& control_;
   const double max_seconds_;
   const std::function<double()> remaining_work_;

@@ -72,7 +72,7 @@ const char* read_number(const char* p, const char* end, double& out) {
 template <class T>
 struct Chunk {
   LibsvmRows<T> rows;
-  std::string error;  // in line rows.lines; empty on success
+  std::string error;  // in line rows.lines; empty if the chunk is valid
 };
 
 template <class T>

@@ -69,8 +69,7 @@ inline bool float_suffices(double gamma_times_spread, Distances distances = Dist
 
 // Up to this many rows of X, Z is not packed into strips and distances are sums of squared differences.
 inline constexpr std::size_t kMaxUnpackedRows = 4;
-// features per pass of a product: a strip of them stays in the L1 cache
-inline constexpr std::size_t kFeatureBlock = 256;
+inline constexpr std::size_t kFeatureBlock = 256;  // features per pass: a strip of them stays in the L1 cache
 
 // Division of K(X, Z) into tasks and blocks; depends on the shapes only.
 struct Blocking {
@@ -91,7 +90,7 @@ class PackedRows {
   PackedRows(const Samples& samples, RowList list, Needs needs, const std::vector<double>& centre,
              std::size_t strip, std::size_t capacity);
 
-  // into panels; `sparse` has the same samples, shifted by the centre
+  // Loads panels; `sparse` has the same samples, shifted by the centre.
   void load(const SparseRows<T>& sparse, Range rows);
   void load(Range rows, bool in_strips);  // into strips; into rows if not in_strips, or additionally if l1 is needed
   static std::size_t bytes(std::size_t rows, std::size_t features, Needs needs);  // approximate memory

@@ -15,8 +15,7 @@ namespace hinge {
 namespace {
 
 constexpr std::size_t kMinParallelValues = 100'000;  // fewer kernel values are computed on one thread
-// up to this many columns, lists of nonzeros in double are not created
-constexpr std::size_t kMaxStripColumns = 256;
+constexpr std::size_t kMaxStripColumns = 256;        // with fewer columns, no lists of nonzeros in double are created
 
 Parallel threads_for(const Parallel& parallel, std::size_t values) {
   return {values < kMinParallelValues ? 1 : parallel.threads, parallel.poll};

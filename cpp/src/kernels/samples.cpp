@@ -145,7 +145,7 @@ bool rows_ascend(const Csr<T, I>& csr, int threads) {
   });
   for (std::size_t i = 1; i < csr.rows; ++i) {
     const auto at = static_cast<std::size_t>(csr.start[i]);
-    // an empty row, or no index before this one
+    // Skips empty rows and rows without a preceding index.
     if (csr.start[i] == csr.start[i - 1] || at == 0 || at >= stored) continue;
     row_starts += csr.index[at] <= csr.index[at - 1];
   }

@@ -68,7 +68,8 @@ void OnlineOptions::check() const {
   if (!(nu <= 1)) throw std::invalid_argument("online: nu must be at most 1");
   if (!(std::isfinite(threshold) && curvature >= 0 && std::isfinite(curvature) && bound > 0) ||
       (curvature == 0 && !std::isfinite(bound))) {
-    throw std::invalid_argument("online: the loss needs a curvature >= 0 and a bound > 0, one of them finite and positive");
+    throw std::invalid_argument(
+        "online: the loss needs a curvature >= 0 and a bound > 0, one of them finite and positive");
   }
 }
 
@@ -207,7 +208,7 @@ bool OnlineLearner::learn(const double* x, double target, double* before) {
   Scratch& s = *scratch_;
   decide(x, s.value.data());
   const double rate = options_.step(state_.seen + 1);
-  // a sample beyond it widens a tube, reduces a margin
+  // A sample beyond the level widens a tube and reduces a margin.
   const double level_step = is_width(options_.loss) ? rate : -rate;
   bool grows = false;
   for (std::size_t m = 0; m < outputs_; ++m) {

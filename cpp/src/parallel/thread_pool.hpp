@@ -149,8 +149,8 @@ class ThreadPool {
   void (*job_)(void*) = nullptr;
   void* argument_ = nullptr;
   std::atomic<std::uint64_t> job_number_{0};
-  // open slots: workers that may still join the current job
-  std::atomic<int> sleeping_{0}, open_slots_{0}, finished_{0};
+  std::atomic<int> sleeping_{0}, finished_{0};
+  std::atomic<int> open_slots_{0};  // workers that may still join the current job
   std::atomic<bool> closing_{false}, caller_waits_{false};
 };
 

@@ -71,8 +71,9 @@ double ActiveSet::Engine::violation() const {
 }
 
 // Whether the violation exceeds rounding errors.
-bool ActiveSet::Engine::needs_repair() const { return residual_violation() > repair_threshold() ||
-    largest_deficit() > 4 * total_error_; }
+bool ActiveSet::Engine::needs_repair() const {
+  return residual_violation() > repair_threshold() || largest_deficit() > 4 * total_error_;
+}
 
 double ActiveSet::Engine::residual_violation() const {
   double worst = 0, nan_check = 0;

@@ -170,8 +170,8 @@ void ActiveSet::Engine::centre_multiplier(Frame& frame, std::size_t g, double& l
       if (at_low == N || a > low + residual_error_ || (a > low - residual_error_ && rate > low_rate))
         low = a, low_rate = rate, at_low = v;
     } else {
-      if (at_up == N || a < up - residual_error_ || (a < up + residual_error_ && rate < up_rate)) up = a,
-          up_rate = rate, at_up = v;
+      if (at_up == N || a < up - residual_error_ || (a < up + residual_error_ && rate < up_rate))
+        up = a, up_rate = rate, at_up = v;
     }
   }
   if (at_low == N && at_up == N) {

@@ -13,8 +13,7 @@ namespace {
 constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr double kMinSchurRoundings = 32;  // Schur complements below this many roundings of their terms count as zero
 constexpr double kMinNullEntry = 1e-11;    // smaller entries of a null vector, relative to its largest, count as zero
-// with smaller entries, the entering variable is preferred as the blocking one
-constexpr double kMinBlockingEntry = 1e-3;
+constexpr double kMinBlockingEntry = 1e-3;  // with smaller entries, the entering variable is the blocking one
 constexpr std::int64_t kMaxBorderUpdates = 64;  // removals after which the borders are recomputed
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "control/stop_request.hpp"
 #include "path/engine.hpp"
 
 namespace hinge {
@@ -15,7 +16,6 @@ constexpr double kLongSegment = 8;                  // relative to the parameter
 constexpr double kMaxCorrectedViolation = 1e-9;     // larger violations are repaired, not corrected
 constexpr std::int64_t kMaxIdleEvents = 400;        // events without progress before the data are perturbed
 constexpr std::int64_t kMaxPerturbations = 40;      // perturbations before the run ends as numerical
-constexpr double kPollInterval = 0.05;              // seconds between two calls of the run control
 constexpr double kEndTolerance = 1e-11;  // relative distance from the end at which an infeasible path is complete
 constexpr std::int64_t kMaxRepairsPerEvent = 2;     // after refactorings or exchanges
 constexpr std::int64_t kMinEventsPerRepair = 20;    // between two repairs of violations that accumulated
@@ -35,7 +35,7 @@ bool ActiveSet::Engine::stop_requested(const Run& run, Status& status) {
     status = Status::max_iter;
     return true;
   }
-  if (seconds - *run.last_poll < kPollInterval) return false;
+  if (seconds - *run.last_poll < kControlInterval) return false;
   *run.last_poll = seconds;
   if (run.control->interrupted()) {
     status = Status::interrupted;
@@ -106,7 +106,7 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
       return Status::solved;
     }
     direction(frame);
-    // along vectors that are null up to rounding
+    // Exchanges move along vectors that are null only up to rounding.
     if (!inner && (refactorings_ != factors || result.exchanges != exchanges)) {
       if (result.events != repair_event) repairs = 0, repair_event = result.events;
       factors = refactorings_, exchanges = result.exchanges;
@@ -168,7 +168,7 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
     const bool exchanged = refactorings_ != factors || result.exchanges != exchanges;
     if (exchanged || (!checks_all && result.events % (on_pairs() ? 64 : tracking_ ? 32 : 8) == 0)) update_scales();
     const bool sums = result.events % kDeficitInterval == 0;
-    // while tracking, the residuals of the margin are zero by construction
+    // While tracking, the residuals of the margin are zero by construction.
     if (!tracking_ || sums) newton_correction(sums);
     if (moves && !inner && !exchanged && !accurate && (run.record || result.events % kViolationInterval == 0)) {
       const bool cheap_check = on_pairs() && result.events % kViolationInterval;

@@ -14,8 +14,7 @@
 namespace hinge {
 namespace {
 
-// if the matrices of all blocks have more, none is stored
-constexpr std::size_t kMaxStoredValues = std::size_t{1} << 25;
+constexpr std::size_t kMaxStoredValues = std::size_t{1} << 25;  // if all blocks have more, no matrix is stored
 constexpr int kMaxSweeps = 8, kMaxLinearSweeps = 2;  // over the pairs of a block in one visit
 constexpr double kBlockReduction = 0.1;              // of the violation; the visit of a block then ends
 constexpr double kMinCurvature = 1e-12;              // relative; with less, the variable moves to a bound

@@ -38,8 +38,7 @@ struct Family {
   static constexpr double kInf = std::numeric_limits<double>::infinity();
   std::int8_t group;
   bool single;  // no equality row
-  // per sample, the linear term of the slot that can move and gains most; see loops.hpp
-  std::vector<double> rise, fall;
+  std::vector<double> rise, fall;  // per sample, the linear term of the best slot that can move; see loops.hpp
   double up = -kInf, low = kInf;   // Keerthi's thresholds; optimal if up ≤ low
   std::size_t at = 0;              // the sample that attains up
 

@@ -16,14 +16,14 @@
 namespace hinge {
 namespace {
 
-constexpr int kMaxRounds = 20;           // changes of the active set before the iteration fails
-constexpr int kMaxIdleRounds = 3;        // rounds without fewer violations before the iteration fails
-constexpr double kMinPivot = 1e-12;      // a smaller pivot, relative to the diagonal, makes the matrix singular
-constexpr double kRelativeError = 1e-13;  // assumed rounding error of gradients, relative to the largest
-constexpr double kMaxResidual = 100;     // of free variables at the solution, in units of the rounding error
-constexpr double kMaxIncrease = 1e-12;   // of the objective, relative to the sum of its terms; more means indefinite K
+constexpr int kMaxRounds = 20;                // changes of the active set before the iteration fails
+constexpr int kMaxIdleRounds = 3;             // rounds without fewer violations before the iteration fails
+constexpr double kMinPivot = 1e-12;           // a smaller pivot, relative to the diagonal, makes the matrix singular
+constexpr double kRelativeError = 1e-13;      // assumed rounding error of gradients, relative to the largest
+constexpr double kMaxResidual = 100;          // of free variables at the solution, in units of the rounding error
+constexpr double kMaxIncrease = 1e-12;        // of the objective, relative; more occurs if K is indefinite: failure
 constexpr double kNegligibleDeficit = 1e-15;  // of a group, relative to the sum of |β|; not corrected
-constexpr double kMaxDeficit = 1e-8;     // a larger deficit is not due to rounding: the iteration fails
+constexpr double kMaxDeficit = 1e-8;          // a larger deficit is not due to rounding: the iteration fails
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // Cholesky factor L Lᵀ of a positive definite matrix, in place and by rows.  kBlockRows rows are processed together, so
@@ -78,7 +78,7 @@ class Cholesky {
 class ActiveSetIteration {
  public:
   ActiveSetIteration(const KernelSource& kernel, const SignedProblem& problem, const std::array<double, 2>& totals,
-            Span<const double> beta, Span<const double> f, const Parallel& parallel)
+                     Span<const double> beta, Span<const double> f, const Parallel& parallel)
       : kernel_(kernel), problem_(problem), totals_(totals), parallel_(parallel), n_(f.size()),
         all_columns_(kernel.columns({}, kPackedBytes)), beta_(beta.begin(), beta.end()), f_(f.begin(), f.end()),
         free_(beta.size()) {
@@ -306,7 +306,7 @@ class ActiveSetIteration {
     if (free_[v] || problem_.lower[v] == problem_.upper[v]) return false;
     const double r = residual(v);
     return (beta_[v] <= problem_.lower[v] && r < -rounding_error_) ||
-        (beta_[v] >= problem_.upper[v] && r > rounding_error_);
+           (beta_[v] >= problem_.upper[v] && r > rounding_error_);
   }
 
   std::size_t count_wrong_signs() const {

@@ -16,7 +16,6 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kUnitRoundoff = std::numeric_limits<double>::epsilon() / 2;
-constexpr double kControlInterval = 0.05;  // seconds between two calls of the run control
 constexpr double kMaxRelativeDrift = 0.05;  // of f, relative to the tolerance; f is recomputed if it may be exceeded
 constexpr std::int64_t kMinRecomputeInterval = 10;  // steps per sample between two such recomputations
 constexpr std::size_t kMinShrinkPeriod = 10, kMaxShrinkPeriod = 1000;  // range of the steps between attempts to shrink
@@ -41,7 +40,7 @@ class Smo {
         continue;
       }
       if (step()) continue;
-      // no step changes β in floating point, even with exact f
+      // If f is exact and no step changes β in floating point, the run ends.
       const bool exact = recomputed_at_ == result_.iterations;
       if (!exact) recompute();
       if (exact || stall_.violation_stalled(violation())) {
@@ -124,8 +123,9 @@ class Smo {
     return false;
   }
 
-  bool out_of_time(double now) const { return options_.max_seconds >= 0 && now +
-      reconstruction_seconds_ >= options_.max_seconds; }
+  bool out_of_time(double now) const {
+    return options_.max_seconds >= 0 && now + reconstruction_seconds_ >= options_.max_seconds;
+  }
 
   bool stop(Status status) {
     result_.status = status;
@@ -261,8 +261,8 @@ class Smo {
       bool inactive = true;
       for (std::size_t s = 0; s < slots_ && inactive; ++s)
         for (const Family& family : active_.families)
-          if (problem_.group[s * n_ + sample(k)] == family.group) inactive = inactive &&
-              can_be_shrunk(family, s * m + k);
+          if (problem_.group[s * n_ + sample(k)] == family.group)
+            inactive = inactive && can_be_shrunk(family, s * m + k);
       if (!inactive) kept.push_back(static_cast<std::int32_t>(k));
     }
     if (kept.size() < 2 || kept.size() > m - m / kMinShrinkShare) return;
@@ -342,7 +342,7 @@ class Smo {
         else unbounded_slope_ = std::max(unbounded_slope_, std::abs(r));
       }
     }
-    // (3) is not a bound while a gradient points to an infinite bound
+    // (3) is not a bound while a gradient points to an infinite bound.
     if (unbounded_slope_ > options_.tolerance) gap = kInf;
     return {result_.iterations, stopwatch_.seconds(), violation(), -objective_ + gap, -objective_, gap,
             static_cast<std::int64_t>(m), !shrunk()};

@@ -38,8 +38,9 @@ class KernelBlock {
     kernel_.block_rows(Span<const std::int32_t>(samples).subspan(0, added), *kernel_.columns(samples, kPackedBytes),
                        Span<T* const>(rows.data(), rows.size()), parallel, Part::upper);
     run_tasks((m + kTaskRows - 1) / kTaskRows, Parallel{parallel.threads, {}}, [&] {
-      return [&](std::size_t task, Poller&) { complete(task * kTaskRows, std::min(m, (task + 1) * kTaskRows), added,
-                                                       from); };
+      return [&](std::size_t task, Poller&) {
+        complete(task * kTaskRows, std::min(m, (task + 1) * kTaskRows), added, from);
+      };
     });
     std::swap(block_, next_);
     samples_.swap(samples);
@@ -49,8 +50,7 @@ class KernelBlock {
 
  private:
   static constexpr std::size_t kPackedBytes = std::size_t(8) << 20;  // memory for packed columns
-  // rows of a task: enough to use the cache lines of the rows they copy from
-  static constexpr std::size_t kTaskRows = 64;
+  static constexpr std::size_t kTaskRows = 64;  // enough rows to use whole cache lines of the rows they are copied from
 
   // Rows are an odd number of cache lines apart, so that a column is spread over all sets of the cache.
   struct Square {

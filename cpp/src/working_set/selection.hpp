@@ -62,7 +62,7 @@ class WorkingSetSelection {
   static constexpr std::size_t kMinSize = 256;       // but at least this many
   static constexpr std::size_t kMaxSize = 2048;      // and at most this many,
   static constexpr std::size_t kMaxFreeSize = 4096;  // or up to this many if many variables are free;
-  // after the first set, at most this many times the samples that changed
+  // after the first set, at most this factor times the changed samples
   static constexpr std::size_t kMovedFactor = 4;
 
   // The set should contain all free variables; otherwise they are optimised alternately, which converges slowly.

@@ -50,8 +50,8 @@ class Violators {
     std::uint32_t tie_breaker;  // pseudo-random, so that the order of the samples has no influence
     std::int32_t position;
     bool operator<(const Candidate& b) const {
-      return score != b.score ? score > b.score : tie_breaker != b.tie_breaker ? tie_breaker < b.tie_breaker
-          : position < b.position;
+      if (score != b.score) return score > b.score;
+      return tie_breaker != b.tie_breaker ? tie_breaker < b.tie_breaker : position < b.position;
     }
   };
 

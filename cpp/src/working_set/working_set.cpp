@@ -20,15 +20,14 @@ namespace hinge {
 namespace {
 
 constexpr std::size_t kMaxDirectSamples = 1000;  // up to this many active samples form one working set
-// of the tolerance: steps on all active samples, which are cheap, go below it
-constexpr double kDirectReduction = 0.85;
-constexpr double kInnerReduction = 0.2;      // of the violation: the goal of an inner solve
-constexpr double kMinInnerTolerance = 0.5;   // of the tolerance: inner solves are not more accurate
+constexpr double kDirectReduction = 0.85;        // of the tolerance; steps on all active samples continue down to it
+constexpr std::int64_t kMaxDirectSteps = 250;    // on all active samples before the next check of the stopping rule
+constexpr double kInnerReduction = 0.2;          // of the violation: the goal of an inner solve
+constexpr double kMinInnerTolerance = 0.5;       // of the tolerance: inner solves are not more accurate
 constexpr std::size_t kMinInnerSteps = 1000, kInnerStepsPerSample = 50;  // an inner solve ends after the larger number
+constexpr std::int64_t kDirectStepsPerPoll = 64, kInnerStepsPerPoll = 256;
 constexpr double kMaxShrunkShare = 0.7;      // of the active samples; shrinking to more is not worth the copying
-constexpr std::int64_t kMaxDirectSteps = 250;  // steps on all active samples before the next check of the stopping rule
-// recomputations of f in double before `insufficient_precision` is reported
-constexpr std::int64_t kMaxRefinements = 5;
+constexpr std::int64_t kMaxRefinements = 5;  // of f in double precision; then insufficient_precision is reported
 constexpr std::size_t kBytesPerVariable = 40 * sizeof(double);  // memory besides kernel values
 constexpr double kFinalisationReserve = 1.2;  // safety factor of the estimated time of the last computations
 
@@ -36,8 +35,7 @@ template <class T>
 class WorkingSetSolver {
  public:
   WorkingSetSolver(const KernelSource& kernel, const SignedProblem& problem, const WorkingSetOptions& options,
-                   Span<double> beta,
-         Span<double> f, RunControl& control)
+                   Span<double> beta, Span<double> f, RunControl& control)
       : kernel_(kernel), problem_(problem), options_(options), control_(control),
         memory_(kernel_bytes(options.cache_bytes, beta.size())), f_(f), active_(problem, beta, f),
         violators_(active_, options.selection), rows_(kernel, memory_ / 2), prefetch_(active_, violators_, rows_),
@@ -214,7 +212,8 @@ class WorkingSetSolver {
     prefetch_.begin();
     for (steps().select(); steps().violation() > kDirectReduction * kkt_tolerance(); ++result_.iterations) {
       const std::int64_t count = result_.iterations - before;
-      if (count == kMaxDirectSteps || out_of_steps() || (count % 64 == 63 && checker_.stop_requested())) break;
+      if (count == kMaxDirectSteps || out_of_steps() ||
+          (count % kDirectStepsPerPoll == kDirectStepsPerPoll - 1 && checker_.stop_requested())) break;
       if (!kSingle) record();  // with float rows the values are not exact enough
       const auto step = steps().step([this](std::size_t k) { return prefetch_.row(k, parallel_); }, bounds_);
       if (!(step.length > 0)) break;
@@ -251,7 +250,8 @@ class WorkingSetSolver {
     std::int64_t count = 0;
     double decrease = 0;
     for (inner_.select(); inner_.violation() > goal && count < limit; ++count) {
-      if (out_of_steps(count) || (count % 256 == 255 && checker_.stop_requested())) break;
+      if (out_of_steps(count) || (count % kInnerStepsPerPoll == kInnerStepsPerPoll - 1 &&
+                                  checker_.stop_requested())) break;
       const auto step = inner_.step([this](std::size_t k) { return block_.row(k); }, bounds_);
       if (!(step.length > 0)) break;
       decrease += step.decrease;
@@ -280,7 +280,7 @@ class WorkingSetSolver {
       if (changed) steps().update_directions(l);
       if (sum == 0) continue;
       const bool store_row = stored.samples.size() < max_stored &&
-          (store().holds(i) || (was_free && active_.is_free(l)));
+                             (store().holds(i) || (was_free && active_.is_free(l)));
       (store_row ? stored : discarded).add(i, sum);
     }
     selection_.record_moved(stored.samples.size() + discarded.samples.size());
@@ -306,7 +306,7 @@ class WorkingSetSolver {
   }
 
   // Activates all samples.  f of the inactive ones is the reference plus the contribution of the changes of β since
-  // then. If f will be verified in double precision anyway, samples with a coefficient get their exact f now.
+  // then.  If f will be verified in double precision anyway, samples with a coefficient get their exact f now.
   void reconstruct() {
     active_.scatter();
     ++result_.reconstructions;

@@ -51,8 +51,7 @@ class KernelFunction {
   std::size_t depth() const { return depth_; }
   double sharpness() const { return sharpness_; }  // the largest gamma of a squared distance
   bool is_gaussian() const { return nodes_.size() == 1 && nodes_.front().op == Op::rbf; }  // with gamma = sharpness()
-  // at distance 0, where small errors of the squared distance are amplified
-  bool has_kink() const { return has_kink_; }
+  bool has_kink() const { return has_kink_; }  // at distance 0: errors of small distances are amplified
 
   // m must be a multiple of kPad and all arrays aligned.  stack has depth() · m elements; the values are returned in
   // the first m.

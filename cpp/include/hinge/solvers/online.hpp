@@ -33,8 +33,7 @@ struct OnlineOptions {
   OnlineLoss loss = OnlineLoss::hinge;
   double rate = 1, power = 0.5;  // Λ_t = rate / t^power
   double regularization = 0;     // λ, with λ · rate <= 1
-  // the level adapts until a fraction ν of the samples is beyond it; < 0: the level is fixed
-  double nu = -1;
+  double nu = -1;                // the level adapts to a fraction ν of samples beyond it; < 0: fixed level
   bool offset = true;
   std::size_t budget = 0;  // largest number of terms; 0: no limit
   double threshold = 0, curvature = 0, bound = 1;  // ρ or ε, δ and h of quadratic_margin and quadratic_residual

@@ -38,8 +38,7 @@ struct PathRecord {
   std::vector<std::int64_t> changed_at;      // before segment changed_at, the variable `changed` moved to `place`
   std::vector<std::int32_t> changed;
   std::vector<std::int8_t> place;
-  // per segment: the largest KKT violation at its ends, relative to the scale there
-  std::vector<double> violation;
+  std::vector<double> violation;             // per segment: the largest relative KKT violation at its ends
 };
 
 struct PathOptions {

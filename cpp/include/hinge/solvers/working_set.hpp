@@ -1,7 +1,7 @@
 // working_set.hpp: working-set method for the problem of smo.hpp, on two levels:
 //
-//   outer: selects some hundred samples (the worst violators; up to half of the previous set is kept), computes the kernel
-//          values among them, and after the inner solve updates f = K β for all active samples;
+//   outer: selects some hundred samples (the worst violators; up to half of the previous set is kept), computes the
+//          kernel values among them, and after the inner solve updates f = K β for all active samples;
 //   inner: SMO on the selected samples, whose kernel block stays in the processor's cache.
 //
 // LwK 10.4, [Joachims 1999], [Wen et al. 2018].  Inactive samples at their bounds are shrunk and checked again before

@@ -46,10 +46,12 @@ class RidgedGram final : public Gram {
     for (std::size_t i = 0; i < ridge_.size(); ++i) out[i] += ridge_[i];
   }
 
-  void row(std::size_t i, Span<const std::int32_t> columns, Span<double> out) const override { single_row(i, columns,
-      out); }
-  void row(std::size_t i, Span<const std::int32_t> columns, Span<float> out) const override { single_row(i, columns,
-      out); }
+  void row(std::size_t i, Span<const std::int32_t> columns, Span<double> out) const override {
+    single_row(i, columns, out);
+  }
+  void row(std::size_t i, Span<const std::int32_t> columns, Span<float> out) const override {
+    single_row(i, columns, out);
+  }
 
   std::unique_ptr<const Columns> columns(Span<const std::int32_t> list, std::size_t bytes) const override {
     return std::make_unique<RidgedColumns>(inner_.columns(list, bytes), size());

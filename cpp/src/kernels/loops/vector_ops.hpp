@@ -34,7 +34,7 @@ struct RowOps {
 };
 
 // Matrix products work on strips of kStripX or kStripZ<T> rows: strip[f * width + r] is feature f of row r.
-inline constexpr std::size_t kStripX = 6;
+inline constexpr std::size_t kStripX = 6;  // with two vectors of Z: twelve vectors of sums
 template <class T>
 inline constexpr std::size_t kStripZ = 2 * kLanes<T>;
 
