@@ -74,7 +74,7 @@ def test_thousand_operations_equal_a_new_fit(kind):
 
 
 def test_adding_and_removing_single_samples():
-    X, y = classification()["mixed duplicates"]
+    X, y = classification()["some of each"]
     model = hinge.IncrementalSVC(C=3.0, gamma=1.0)
     first = [int(np.argmax(y)), int(np.argmin(y))]
     model.partial_fit(X[first], y[first])
