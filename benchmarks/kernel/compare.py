@@ -25,8 +25,9 @@ TOL, CACHE = 1e-3, 2000
 PEERS = ("sklearn", "sklearnex")
 #: Names of the libraries in the tables.
 NAMES = {"hinge": "hinge", "sklearn": "sklearn", "sklearnex": "intelex"}
-#: A solution is incorrect above these limits: relative gap of all pairs together (a pair of few samples may have a
-#: larger gap), violation of the constraints relative to C, fraction of predictions that differ from the coefficients'.
+#: A solution that exceeds one of these limits is incorrect. total_gap: relative gap summed over all pairs of classes (a
+#: pair of few samples may have a larger gap). infeasibility: violation of the constraints relative to C. disagreeing:
+#: fraction of predictions that differ from a recomputation from the coefficients.
 LIMITS = dict(total_gap=0.01, infeasibility=1e-6, disagreeing=1e-3)
 #: Target speed-ups (geometric means): (operation, peer, factor).
 TARGETS = (

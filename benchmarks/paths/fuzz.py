@@ -25,7 +25,7 @@ import hinge
 from hinge.kernels import RBF, Linear, Polynomial
 from hinge.paths.engine import PathError
 from hinge.paths.window import Window
-from hinge.problems.dual import constant
+from hinge.problems.parametric import constant
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from paths.optimality import KKT, direct_violation, violation_at

@@ -1,4 +1,4 @@
-// adatron.cpp: a sweep of the AdaTron for Python.
+// adatron.cpp: Python binding of a sweep of the AdaTron.
 #include <nanobind/nanobind.h>
 
 #include <stdexcept>

@@ -46,7 +46,7 @@ NumpyVector<T> to_numpy(std::vector<T>&& values) {
   return NumpyVector<T>(const_cast<T*>(data->data()), {data->size()}, owner);
 }
 
-// Zero-initialised.
+// Zero-initialized.
 template <class T>
 NumpyVector<T> new_vector(std::size_t n) {
   auto values = std::make_unique<T[]>(n);
@@ -60,7 +60,7 @@ NumpyMatrix<T> new_matrix(std::size_t rows, std::size_t columns) {
   return NumpyMatrix<T>(values.release(), {rows, columns}, owner);
 }
 
-// Not initialised.
+// Not initialized.
 template <class T>
 NumpyMatrix<T> empty_matrix(std::size_t rows, std::size_t columns) {
   std::unique_ptr<T[]> values(new T[rows * columns]);

@@ -1,4 +1,4 @@
-// cost_sequence.cpp: sequences of costs for many problems, given as flat arrays, for Python.
+// cost_sequence.cpp: Python binding of the solver for cost sequences of many problems, given as flat arrays.
 #include <nanobind/nanobind.h>
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// kernels.cpp: samples, kernel functions, kernel matrices and expansions for Python.
+// kernels.cpp: Python bindings of samples, kernel functions, kernel matrices and expansions.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -38,7 +38,7 @@ template <class T, class I>
 Samples csr(Vector<const T> data, Vector<const I> indices, Vector<const I> indptr, std::size_t n_features, bool release,
             int threads) {
   if (indptr.shape(0) == 0) throw nb::value_error("csr: indptr must have n + 1 entries");
-  if (indices.shape(0) != data.shape(0)) throw nb::value_error("csr: data and indices must have one length");
+  if (indices.shape(0) != data.shape(0)) throw nb::value_error("csr: data and indices must have the same length");
   const Csr<T, I> view{data.data(), indices.data(), indptr.data(), indptr.shape(0) - 1, n_features};
   check_csr(view, data.shape(0), release, threads);
   return {view, {keep(data), keep(indices), keep(indptr)}};

@@ -1,4 +1,4 @@
-// libsvm_text.cpp: LIBSVM's text format for Python.
+// libsvm_text.cpp: Python bindings of the reader and writer of LIBSVM's text format.
 #include <nanobind/nanobind.h>
 
 #include <stdexcept>

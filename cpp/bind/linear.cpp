@@ -1,4 +1,4 @@
-// linear.cpp: linear problems, the Crammer-Singer problem and linear decision values for Python.
+// linear.cpp: Python bindings of the solvers for linear and Crammer-Singer problems, and of linear decision values.
 #include <nanobind/nanobind.h>
 
 #include <stdexcept>

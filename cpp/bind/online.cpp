@@ -1,4 +1,4 @@
-// online.cpp: the online learner for Python.  A lock serialises the calls of several threads.
+// online.cpp: Python binding of the online learner.  A lock serializes the calls of several threads.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/variant.h>

@@ -1,4 +1,4 @@
-// paths.cpp: the parametric active-set method for Python.
+// paths.cpp: Python binding of the parametric active-set method.
 #include <nanobind/stl/optional.h>
 
 #include <memory>

@@ -1,4 +1,4 @@
-// products.cpp: skinny products, kernel columns in float32 or float16, and slack sums for Python.
+// products.cpp: Python bindings of skinny products, kernel columns in float32 or float16, and slack sums.
 #include <nanobind/nanobind.h>
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// ranking.cpp: problems over pairs of samples for Python.
+// ranking.cpp: Python binding of the solver for problems over pairs of samples.
 #include <nanobind/nanobind.h>
 
 #include <memory>
@@ -30,7 +30,7 @@ struct PairRun {
 };
 
 void check_pairs(const Vector<const std::int32_t>& first, const Vector<const std::int32_t>& second, std::size_t n) {
-  if (first.size() != second.size()) throw std::invalid_argument("first and second must have one length");
+  if (first.size() != second.size()) throw std::invalid_argument("first and second must have the same length");
   for (const auto* list : {&first, &second})
     for (std::int32_t i : span(*list))
       if (i < 0 || static_cast<std::size_t>(i) >= n)

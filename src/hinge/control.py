@@ -7,7 +7,7 @@ because its caller catches the exception and has a result, runs within ``with co
 exception is raised at once. The end of `capture_signals` raises the stored exception; by then the model is complete.
 
 A second Ctrl-C is always raised at once. Python delivers signals to the main thread only: in other threads both
-contexts leave the handler alone, and only the flag is read.
+contexts leave the handler unchanged, and only the flag is read.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class RunControl:
     """Deadline, progress callback and interrupt flag of one run.
 
     Controls derived with `limited_to` and `with_callback` share the interrupt flag. So does a control that is created
-    while signals are captured for another one, as in a fit within a fit: it finds the flag in the installed handler.
+    while signals are captured for another one, as in a nested fit: it uses the flag of the installed handler.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class RunControl:
     # ---- progress ---------------------------------------------------------------------------------------------
 
     def report(self, snapshot: dict[str, Any]) -> bool:
-        """Call the callback, if there is one; False if it asks the run to stop."""
+        """Call the callback, if there is one. Return False if the callback requests a stop."""
         return self.callback is None or self.callback(snapshot) is not False
 
     def with_callback(self, callback: Monitor | None) -> RunControl:
@@ -124,9 +124,9 @@ class RunControl:
         return _Capture(self, raises)
 
     def interruptible(self) -> _Interruptible:
-        """A context in which a captured signal is raised at once, even one that came before the context.
+        """A context in which a captured signal is raised at once, even if it arrived before the context.
 
-        Nothing that needs cleaning up (a lock, the limit on BLAS threads) may be entered within it: a signal can
+        Resources that must be released (a lock, the limit on BLAS threads) must not be acquired within it: a signal can
         arrive between the lines of a `with` statement.
         """
         return _Interruptible(self)
@@ -141,7 +141,7 @@ class RunControl:
             return None
 
     def interruptible_call(self, work: Callable[[], T]) -> T | None:
-        """Return ``work()``, during which the interrupt is raised at once; None if it was."""
+        """Return ``work()``, or None if an interrupt was raised during the call. It is raised at once."""
         try:
             with self.interruptible():
                 return work()
@@ -194,7 +194,7 @@ class InterruptFlag:
 
 
 def installed_flag() -> InterruptFlag | None:
-    """The installed handler of SIGINT if it is a flag; None in other threads than the main one."""
+    """The installed handler of SIGINT if it is a flag; None in threads other than the main thread."""
     if threading.current_thread() is not threading.main_thread():
         return None
     handler = signal.getsignal(signal.SIGINT)
@@ -205,7 +205,7 @@ def installed_flag() -> InterruptFlag | None:
 class _Capture:
     """Context of `RunControl.capture_signals`.
 
-    If signals are captured for another control already, this one takes over its flag.
+    If signals are already captured for another control, this one uses its flag.
     """
 
     control: RunControl
@@ -221,7 +221,7 @@ class _Capture:
         if installed is not None:
             self.raised_at_once, installed.raises_at_once = installed.raises_at_once, False
             self.flag = self.control.flag = installed
-        elif callable(previous):  # SIG_IGN, SIG_DFL and handlers that Python cannot see stay in place
+        elif callable(previous):  # SIG_IGN, SIG_DFL and handlers of C code remain installed
             self.flag, self.outermost = self.control.flag, True
             self.flag.previous = previous
             signal.signal(signal.SIGINT, self.flag)
@@ -257,7 +257,7 @@ class _Interruptible:
             return self
         self.control.flag = self.installed
         self.raised_at_once, self.installed.raises_at_once = self.installed.raises_at_once, True
-        if self.installed.error is not None:  # it came before; a signal that comes now is raised by the handler
+        if self.installed.error is not None:  # an earlier signal; later ones are raised by the handler
             self.installed.raises_at_once = self.raised_at_once
             raise self.installed.error
         return self

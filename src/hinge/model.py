@@ -1,4 +1,4 @@
-"""Models: what prediction needs, without training code."""
+"""Models: objects that predict. They do not depend on training code."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class KernelModel:
 
     @cached_property
     def _native(self) -> tuple[_core.Kernel, _core.Samples] | None:
-        """The kernel and a view on the support vectors in the compiled core; None for kernels in Python."""
+        """The kernel and the support vectors as objects of the compiled core; None for kernels in Python."""
         nodes = self.kernel.nodes()
         if nodes is None:
             return None

@@ -1,8 +1,10 @@
 """Import rules: packages import downwards only, and the C++ core does not know Python."""
 
 import ast
+import importlib.util
 import re
 
+import pytest
 from importlinter.cli import lint_imports
 
 from architecture.sources import PACKAGE, ROOT, matching_lines
@@ -36,6 +38,39 @@ def test_only_the_command_line_imports_the_top_level_package():
     ]
     imports = {path: list(top_level_imports(ast.parse(path.read_text("utf-8")), packages)) for path in modules}
     assert not {path: lines for path, lines in imports.items() if lines}
+
+
+def exists(module, name):
+    loaded = importlib.import_module(module)
+    is_package = hasattr(loaded, "__path__")
+    return hasattr(loaded, name) or (is_package and importlib.util.find_spec(f"{module}.{name}") is not None)
+
+
+def missing_imports(tree):
+    """Modules and names that a file imports from hinge and that do not exist."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            wanted = [(alias.name, None) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            wanted = [(node.module, alias.name) for alias in node.names]
+        else:
+            continue
+        for module, name in wanted:
+            if module.split(".")[0] != "hinge":
+                continue
+            if importlib.util.find_spec(module) is None:
+                yield module
+            elif name is not None and not exists(module, name):
+                yield f"{module}.{name}"
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "examples"])
+def test_scripts_import_names_that_exist(folder):
+    """No other test runs these scripts."""
+    files = sorted((ROOT / folder).rglob("*.py"))
+    missing = {str(path): list(missing_imports(ast.parse(path.read_text("utf-8")))) for path in files}
+    assert files
+    assert not {path: names for path, names in missing.items() if names}
 
 
 def test_the_core_includes_no_python_header():

@@ -1,4 +1,4 @@
-"""Directories stay small enough to be read at a glance."""
+"""No directory has too many source files."""
 
 from collections import Counter
 
@@ -6,12 +6,12 @@ import pytest
 
 from architecture.sources import ROOT, tracked_files
 
-MAX_FILES = 16  # source files in one directory; more call for sub-packages by family
+MAX_FILES = 16  # largest number of source files in one directory; if it has more, divide it into sub-packages by family
 SOURCES = {".py", ".cpp", ".hpp", ".inl"}
 
 
 @pytest.mark.parametrize("top", ["src/hinge", "cpp"])
-def test_no_directory_is_flat(top):
+def test_directories_have_few_source_files(top):
     folder = ROOT / top
     counts = Counter(
         path.parent.relative_to(ROOT).as_posix()

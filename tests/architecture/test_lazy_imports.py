@@ -39,3 +39,9 @@ def test_unknown_name_is_an_attribute_error():
 
 def test_star_import_binds_every_public_name():
     assert run("from hinge import *; import hinge; print(*(n for n in hinge.__all__ if n not in globals()))") == []
+
+
+@pytest.mark.parametrize("module", ["hinge.solvers", "hinge.io.libsvm"])
+def test_solvers_and_readers_load_no_large_library_that_they_rarely_use(module):
+    large = ("sklearn", "scipy.optimize", "scipy.spatial", "hinge.estimators")
+    assert run(f"import sys, {module}; print(*(name for name in {large} if name in sys.modules))") == []

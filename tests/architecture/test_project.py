@@ -1,4 +1,4 @@
-"""Facts about the project as a whole: its version, its public names, and independence of any computer."""
+"""Properties of the whole project: version, public names, and no dependence on one computer."""
 
 import re
 import tomllib
@@ -9,7 +9,7 @@ from architecture.sources import ROOT, matching_lines, tracked_files
 
 
 def test_files_do_not_depend_on_a_computer():
-    """No absolute path and no package registry: the library builds anywhere."""
+    """No file contains an absolute path or the address of a package registry."""
     folders = "|".join(("work", "root", "home", "opt", "tmp", "Users", "mnt"))
     hosts = "|".join(("pypi" + r"\.org", "python" + "hosted", r"\bdeb\." + "debian", "conda" + r"\.anaconda"))
     pattern = re.compile(rf"(?<![\w./$}})])/({folders})/|{hosts}")

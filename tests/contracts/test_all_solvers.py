@@ -24,17 +24,17 @@ from hinge.solvers import SMO, Auto, Chunking, LinearProgramming, WorkingSet
 OTHER_PROBLEMS = {
     "CoordinateDescent": {
         "solution": test_structured_problems.test_linear_problems_are_solved_and_certified,
-        "limits": test_structured_problems.test_time_limit_is_kept_and_reported,
+        "limits": test_structured_problems.test_time_limit_is_respected_and_reported,
         "interrupt": test_structured_problems.test_interrupt_ends_the_run,
     },
     "PairDescent": {
         "solution": test_structured_problems.test_pairwise_problems_are_solved_and_certified,
-        "limits": test_structured_problems.test_time_limit_is_kept_and_reported,
+        "limits": test_structured_problems.test_time_limit_is_respected_and_reported,
         "interrupt": test_structured_problems.test_interrupt_ends_the_run,
     },
     "ReducedBasisNewton": {
         "solution": test_structured_problems.test_reduced_basis_problems_are_solved_and_certified,
-        "limits": test_structured_problems.test_time_limit_is_kept_and_reported,
+        "limits": test_structured_problems.test_time_limit_is_respected_and_reported,
         "interrupt": test_structured_problems.test_interrupt_ends_the_run,
     },
     "LinearProgramming": {

@@ -1,4 +1,4 @@
-"""Contract of the solvers of other problems than (1): linear, pairwise and reduced-basis problems."""
+"""Contract of the solvers for linear, pairwise and reduced-basis problems."""
 
 import os
 import signal
@@ -161,11 +161,11 @@ LONG = {
     "PairDescent": (by_pairs, long_pairs),
     "ReducedBasisNewton": (by_newton, long_reduced_basis),
 }
-every_long = pytest.mark.parametrize("name", LONG)
+every_solver = pytest.mark.parametrize("name", LONG)
 
 
-@every_long
-def test_time_limit_is_kept_and_reported(name):
+@every_solver
+def test_time_limit_is_respected_and_reported(name):
     make, problem = LONG[name]
     began = time.monotonic()
     solution = make(max_time=0.05)(problem())
@@ -173,7 +173,7 @@ def test_time_limit_is_kept_and_reported(name):
     assert time.monotonic() - began < 5.0
 
 
-@every_long
+@every_solver
 def test_interrupt_ends_the_run(name):
     make, problem = LONG[name]
     sent = []

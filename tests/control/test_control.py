@@ -45,9 +45,9 @@ def test_the_deadline_of_a_part_is_not_later_than_that_of_the_run():
     assert control.limited_to(0.0).remaining() == 0.0
 
 
-@pytest.mark.parametrize(("answer", "goes_on"), [(None, True), (True, True), (0, True), (False, False)])
-def test_only_false_stops_the_run(answer, goes_on):
-    assert RunControl(callback=lambda snapshot: answer).report({}) is goes_on
+@pytest.mark.parametrize(("answer", "continues"), [(None, True), (True, True), (0, True), (False, False)])
+def test_only_false_stops_the_run(answer, continues):
+    assert RunControl(callback=lambda snapshot: answer).report({}) is continues
 
 
 def test_parts_share_the_callback_unless_they_have_their_own():
@@ -89,7 +89,7 @@ def test_parts_of_a_run_share_the_interrupt():
     assert all(part.interrupt is control.interrupt is not None for part in parts)
 
 
-def test_signals_may_be_captured_again_and_again():
+def test_signals_can_be_captured_repeatedly():
     done = []
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt), RunControl().capture_signals():
@@ -109,7 +109,7 @@ def test_a_signal_is_raised_at_once_in_an_interruptible_section():
     assert done == ["caught"]
 
 
-def test_an_earlier_signal_is_raised_where_an_interruptible_section_begins():
+def test_an_earlier_signal_is_raised_at_the_start_of_an_interruptible_section():
     done, control = [], RunControl()
     with pytest.raises(KeyboardInterrupt), control.capture_signals():
         ctrl_c()
@@ -142,7 +142,7 @@ def test_the_second_signal_is_raised_at_once():
 
 @pytest.mark.parametrize("same", [True, False])
 def test_captures_may_be_nested(same):
-    """The inner end raises too. A control of its own finds the enclosing one through the installed handler."""
+    """The inner capture raises too. A new control within a capture shares the interrupt of the enclosing control."""
     done, control = [], RunControl()
     with pytest.raises(KeyboardInterrupt), control.capture_signals():
         inner = control if same else RunControl()
@@ -176,7 +176,7 @@ def test_a_solver_may_leave_the_exception_to_its_caller(same):
         ctrl_c()
 
 
-def test_an_interruptible_section_does_not_reach_into_a_nested_capture():
+def test_an_interruptible_section_does_not_include_a_nested_capture():
     done, control = [], RunControl()
     with pytest.raises(KeyboardInterrupt), control.capture_signals(), control.interruptible():
         with control.capture_signals(raises=False):
@@ -193,8 +193,8 @@ def test_an_error_does_not_hide_the_signal():
     assert isinstance(raised.value.__context__, Custom)
 
 
-class TestHandlersOfUsers:
-    def test_are_called_and_may_decline(self):
+class TestUserHandlers:
+    def test_user_handler_is_called_and_need_not_raise(self):
         calls, control = [], RunControl()
         signal.signal(signal.SIGINT, lambda *_: calls.append(1))
         with control.capture_signals():
@@ -204,7 +204,7 @@ class TestHandlersOfUsers:
         assert calls == [1, 1]
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def test_their_exception_is_stored(self):
+    def test_exception_of_a_user_handler_is_stored(self):
         def raising(*_):
             raise Custom
 
@@ -224,7 +224,7 @@ class TestHandlersOfUsers:
             assert control.interrupt is None
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def test_a_handler_installed_within_a_capture_stays(self):
+    def test_a_handler_installed_within_a_capture_is_kept(self):
         def later(*_):
             raise Custom
 

@@ -326,3 +326,12 @@ def test_start_without_margin_violations():
     assert solution.status is hinge.Status.SOLVED
     assert solution.alpha == pytest.approx([0.25])
     assert len(solution.history) < 1000
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_kernel_values_much_larger_than_the_smoothing_are_accepted(seed):
+    """The matrices of the Newton steps are then not positive definite because of rounding errors."""
+    X = 3.0 * np.random.default_rng(seed).normal(size=(18, 5))
+    model = hinge.RankingSVM(C=2.0, kernel=hinge.kernels.Polynomial(3, 0.5, 1.0)).fit(X, np.arange(18) % 4)
+    assert model.status_ is hinge.Status.SOLVED
+    assert model.certificate_.relative_gap <= 1e-3

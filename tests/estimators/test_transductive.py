@@ -26,7 +26,7 @@ def moons(n=120, labelled=10, seed=0):
     return X[some], side[some], X[others], side[others]
 
 
-def test_unlabelled_samples_improve_accuracy():
+def test_unlabeled_samples_improve_accuracy():
     gain_in_accuracy = []
     for seed in range(4):
         X, y, U, truth = moons(labelled=6, seed=seed)
@@ -98,12 +98,12 @@ def test_fraction_of_positive_labels_is_kept():
 
 
 def test_warning_if_labelled_samples_are_not_representative():
-    """A quarter of the labelled and half of the other samples are positive: imposing the former reduces accuracy."""
+    """A quarter of the labeled and half of the other samples are positive: imposing the former reduces accuracy."""
     X, y, U, truth = moons(labelled=40, n=240)
     rare = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:6]]
     estimator = hinge.TransductiveSVC(C=10, C_unlabeled=10, gamma=2.0)
     forced = clone(estimator).set_params(positive_fraction="labeled")
-    with pytest.warns(UserWarning, match="23% of the labelled samples belong to class .*1.*positive_fraction"):
+    with pytest.warns(UserWarning, match="23% of the labeled samples belong to class .*1.*positive_fraction"):
         forced.fit(X[rare], y[rare], U)
     assert np.mean(forced.transduction_ == truth) < 0.8
     for remedy in (None, "predicted", 0.5):
@@ -228,7 +228,7 @@ def test_costs_grow_to_C_unlabeled():
     assert len(model.history_) == len(model.stages_["seconds"])
 
 
-def test_labels_of_any_type_sparse_data_and_weights():
+def test_labels_of_any_type_and_sparse_data_give_the_same_model():
     X, y, U, _ = moons()
     names = np.array(["left", "right"])
     model = hinge.TransductiveSVC(gamma=1.0).fit(X, y, U)
@@ -246,14 +246,14 @@ def test_labels_of_any_type_sparse_data_and_weights():
     assert weighted.certify(X, y, U, sample_weight=weight).kkt_violation <= 1e-8
 
 
-def test_duplicates_with_opposite_labels():
+def test_solution_for_duplicates_with_opposite_labels_is_certified():
     X, y, U, _ = moons(n=40)
     data = np.r_[X, X], np.r_[y, 1 - y], np.r_[U, U, X]
     model = hinge.TransductiveSVC(C=100.0, C_unlabeled=100.0, kernel="linear").fit(*data)
     assert model.certify(*data).relative_gap <= 1e-8
 
 
-def test_without_unlabelled_samples_agrees_with_svc():
+def test_without_unlabeled_samples_agrees_with_svc():
     X, y, U, _ = moons()
     model = hinge.TransductiveSVC(C=3.0, gamma=1.0).fit(X, y)
     assert len(model.transduction_) == 0

@@ -13,7 +13,7 @@ from hinge.kernels import RBF, Linear, open_access
 from hinge.model import Expansion
 from hinge.paths.engine import Engine
 from hinge.problems import Bias, Dual, certify, kernel_variables, linear_form, linear_problem
-from hinge.problems.dual import between, constant, proportional
+from hinge.problems.parametric import between, constant, proportional
 from hinge.solvers import SMO, CoordinateDescent
 
 
@@ -108,7 +108,7 @@ def test_the_linear_form_has_the_solution_of_the_kernel_form(name):
     np.testing.assert_allclose(problem.Q.coefficients(alpha), converted.beta)
 
 
-def test_rows_of_linear_functions():
+def test_linear_functions_have_rows_of_values_and_rates():
     start, end = np.array([1.0, 2.0]), np.array([3.0, 1.0])
     np.testing.assert_array_equal(between(start, end), [[1.0, 2.0], [2.0, -1.0]])
     np.testing.assert_array_equal(constant(start), [[1.0, 2.0], [0.0, 0.0]])

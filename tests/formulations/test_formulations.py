@@ -158,7 +158,7 @@ class TestRangeOfNu:
 
     @pytest.mark.parametrize("nu", [0.0, -0.1, 1.5, np.nan])
     @pytest.mark.parametrize("balance", BALANCES)
-    def test_nu_outside_of_0_to_1_is_refused(self, nu, balance):
+    def test_nu_outside_of_0_to_1_is_rejected(self, nu, balance):
         with pytest.raises(ValueError, match=r"\(0, 1\]"):
             NuSVC(self.signs(4, 4), np.ones(8), nu, balance)
 

@@ -34,7 +34,7 @@ def rbf_function(X, Z):
 @pytest.mark.parametrize("budget", [None, 0], ids=["whole", "rows"])
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("mixed", [False, True])
-def test_access_to_callable_kernels(budget, storage, mixed):
+def test_access_to_callable_kernels_agrees_with_the_function(budget, storage, mixed):
     kernel = FunctionKernel(rbf_function)
     if mixed:
         kernel = 2 * kernel + Linear()
@@ -111,7 +111,7 @@ def test_compiled_callback_checks_its_rows():
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, bool])
-def test_precomputed_matrices(dtype):
+def test_access_to_precomputed_matrices_returns_their_entries(dtype):
     K = np.array([[4, 1, 0], [1, 3, 1], [0, 1, 5]]).astype(dtype)
     access = open_access(Precomputed(), K)
     np.testing.assert_array_equal(access.rows([2, 0]), K[[2, 0]])
@@ -180,7 +180,7 @@ def fresh_groups():
 MEMINFO = "MemTotal: 9000000 kB\nMemAvailable: 4000000 kB\n"
 
 
-def test_available_memory_without_limits(monkeypatch, fresh_groups):
+def test_available_memory_without_limits_is_that_of_the_system(monkeypatch, fresh_groups):
     unlimited = {"/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/memory.max": "max\n"}
     files(monkeypatch, {"/proc/meminfo": MEMINFO} | unlimited)
     assert available_bytes() == 4000000 * 1024

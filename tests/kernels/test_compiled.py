@@ -142,7 +142,7 @@ def test_core_agrees_with_scikit_learn(kernel, peer):
     close(open_access(kernel, X).rows(range(200)), peer(X), 1e-12)
 
 
-def test_fractional_degree():
+def test_fractional_degree_agrees_with_the_formula():
     X = np.abs(values(10, 4)) + 0.1
     kernel = Polynomial(degree=2.5, gamma=0.5, coef0=1.0)
     close(open_access(kernel, X).rows(range(10)), (0.5 * X @ X.T + 1.0) ** 2.5, 1e-13)
@@ -281,7 +281,7 @@ def test_indices_out_of_range_are_rejected():
             access.block([0], bad)
 
 
-def test_empty_blocks():
+def test_empty_blocks_have_the_requested_shape():
     access = open_access(RBF(0.5), values(5, 2))
     assert access.rows([]).shape == (0, 5)
     assert access.block([1, 2], []).shape == (2, 0)
@@ -319,7 +319,7 @@ def test_kernel_programs_are_checked():
             _core.Kernel(nodes)
 
 
-def test_sums_of_many_kernels():
+def test_sums_of_many_kernels_agree_with_the_formula():
     kernel = RBF(0.1)
     for k in range(2, 60):
         kernel = kernel + Scaled(1 / k, RBF(0.1 * k))

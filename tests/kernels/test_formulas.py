@@ -198,7 +198,7 @@ def test_precomputed_cannot_be_combined():
             combine()
 
 
-def test_psd_of_combinations():
+def test_psd_of_combinations_follows_from_the_parts():
     assert all(kernel.psd is True for kernel in (Linear(), RBF(1.0), Laplacian(1.0)))
     assert Polynomial(degree=2, coef0=0.0).psd
     assert not Polynomial(degree=2, coef0=-1.0).psd
@@ -240,7 +240,7 @@ def test_combination_with_a_function_has_no_program():
         (RBF(3.0), RBF(3.0)),
     ],
 )
-def test_make_kernel(name, kernel):
+def test_make_kernel_returns_the_kernel_with_its_parameters(name, kernel):
     assert make_kernel(name, degree=5, gamma=0.5, coef0=1.0) == kernel
 
 

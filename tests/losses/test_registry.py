@@ -125,7 +125,7 @@ def test_online_steps_of_a_conjugate_are_those_of_the_named_loss(estimator, name
 
 
 @pytest.mark.parametrize("estimator", [hinge.LinearSVC, hinge.OnlineSVC])
-def test_a_loss_without_a_quadratic_conjugate_is_refused(estimator):
+def test_a_loss_without_a_quadratic_conjugate_is_rejected(estimator):
     X, y, _ = samples()
     with pytest.raises(ValueError, match="must be one of 'hinge'"):
         estimator(loss="logistic").fit(X, y)

@@ -42,7 +42,7 @@ def test_residual_is_positive_semidefinite_and_its_trace_is_exact(make, kernel):
 
 
 @methods
-def test_transform_of_new_samples(make):
+def test_coordinates_of_new_samples_give_the_values_of_the_function(make):
     X, Z = samples(), samples(7, seed=1)
     factor = make(rank=25, tol=0.0).fit(RBF(0.3), X)
     np.testing.assert_allclose(factor.transform(X), factor.L, atol=1e-12)
@@ -54,7 +54,7 @@ def test_transform_of_new_samples(make):
 @methods
 @given(data=st.data())
 @settings(max_examples=10, deadline=None)
-def test_degenerate_data(make, data):
+def test_degenerate_data_have_a_factor(make, data):
     """Duplicates, zero rows, one sample, and more basis functions than samples."""
     m, d = data.draw(st.integers(1, 25)), data.draw(st.integers(1, 4))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
@@ -72,7 +72,7 @@ def test_degenerate_data(make, data):
 
 
 @methods
-def test_rank_of_rank_deficient_data(make):
+def test_rank_deficient_data_have_a_factor_of_their_rank(make):
     X = np.repeat(samples(20), 4, axis=0)
     assert make(rank=60, tol=0.0).fit(RBF(0.3), X).rank == 20
     flat = samples(60, 2) @ samples(2, 9, seed=3)

@@ -28,7 +28,7 @@ def test_a_loaded_path_is_identical(name, tmp_path):
         np.testing.assert_array_equal(other.decision_function(path.X, theta), path.decision_function(path.X, theta))
 
 
-def test_inconsistent_files_are_refused(tmp_path, monkeypatch):
+def test_inconsistent_files_are_rejected(tmp_path, monkeypatch):
     path = PATHS["C"]()
     path.pieces.margin[0] = 10_000
     assert_inconsistent_is_rejected(path, tmp_path / "path.hinge", monkeypatch)

@@ -59,8 +59,8 @@ def test_a_refined_solution_is_the_rounded_optimum(seed, task):
         refined = off(*path.refined(C))
         assert refined <= 4 * off(exact.beta, exact.mu) + 1e-13
         assert refined <= off(path.coefficients(C), path.intercept(C))
-        machine = path.model(C, refine=True)
-        np.testing.assert_array_equal(machine.machine.coefficients[:, 0], path.refined(C)[0][machine.support])
+        model = path.model(C, refine=True)
+        np.testing.assert_array_equal(model.machine.coefficients[:, 0], path.refined(C)[0][model.support])
 
 
 @pytest.mark.parametrize("parameter", ["nu", "epsilon"])

@@ -134,7 +134,7 @@ def test_constant_targets_in_any_order_of_the_samples():
         assert_exact(nu_path(X[order], y[order], nu_min=0.05, C=3.0, gamma=0.5, task="regression"))
 
 
-def test_offsets_on_segments_of_the_length_of_rounding_errors():
+def test_offsets_are_exact_on_segments_as_short_as_rounding_errors():
     """At ε = 1 all samples enter the tube: many breakpoints within 1e-13, between which μ changes."""
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(50, 1)), rng.integers(0, 3, 50).astype(float)

@@ -12,9 +12,9 @@ from hinge.problems import Certificate, Problem, Quadratic, certify, certify_all
 from hinge.problems.certificate import relative
 from reference import textbook
 
-MACHINES = ("CSVC", "NuSVC", "SVR", "NuSVR", "OneClass")
+FORMULATIONS = ("CSVC", "NuSVC", "SVR", "NuSVR", "OneClass")
 
-every_machine = pytest.mark.parametrize("name", MACHINES)
+every_formulation = pytest.mark.parametrize("name", FORMULATIONS)
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -29,7 +29,7 @@ def with_sum(shares, upper, total):
     return np.minimum(upper, high * shares)
 
 
-def random_machine(name, rng, n=14):
+def random_formulation(name, rng, n=14):
     """Return (formulation of hinge, textbook problem, random feasible α, its coefficients)."""
     F = rng.normal(size=(n, 5))
     K, weight = F @ F.T, rng.uniform(0.3, 2, n)
@@ -84,12 +84,12 @@ def multipliers(name, rng):
 
 
 class TestTextbook:
-    @every_machine
+    @every_formulation
     @given(seed=seeds)
     def test_the_gap_agrees_with_the_textbook_at_any_offset(self, name, seed):
         """(4) at a random feasible α and random b, ρ, ε, against (10.6), (10.7), (10.8)."""
         rng = np.random.default_rng(seed)
-        ours, theirs, alpha, coef = random_machine(name, rng)
+        ours, theirs, alpha, coef = random_formulation(name, rng)
         offsets, mu = multipliers(name, rng)
         problem = ours.build(open_access(Precomputed(), theirs.K))
         found = certify(problem, alpha, np.array(mu))
@@ -99,11 +99,11 @@ class TestTextbook:
             theirs.primal_at(coef, *offsets), rel=1e-9, abs=1e-9 * found.gap
         )
 
-    @every_machine
+    @every_formulation
     @given(seed=seeds)
     def test_the_gap_agrees_with_the_textbook_at_the_best_offset(self, name, seed):
         rng = np.random.default_rng(seed)
-        ours, theirs, alpha, coef = random_machine(name, rng)
+        ours, theirs, alpha, coef = random_formulation(name, rng)
         found = certify(ours.build(open_access(Precomputed(), theirs.K)), alpha)
         assert found.gap == pytest.approx(theirs.gap(coef), rel=1e-9)
         assert found.primal == pytest.approx(theirs.primal(coef), rel=1e-9, abs=1e-9 * found.gap)
@@ -313,18 +313,18 @@ class TestBatches:
 
     @pytest.mark.parametrize("together", [1, 40, 4096])
     @given(seed=seeds)
-    def test_certificates_of_formulations(self, together, seed):
+    def test_batches_of_formulations_have_the_same_certificates(self, together, seed):
         rng = np.random.default_rng(seed)
         problems = []
-        for name in rng.choice(MACHINES, size=rng.integers(1, 6)):
-            ours, theirs, *_ = random_machine(name, rng, n=int(rng.integers(12, 20)))
+        for name in rng.choice(FORMULATIONS, size=rng.integers(1, 6)):
+            ours, theirs, *_ = random_formulation(name, rng, n=int(rng.integers(12, 20)))
             problems.append(ours.build(open_access(Precomputed(), theirs.K)))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("hinge.problems.certificate.MAX_BATCH_SIZE", together)
             self.assert_same(problems, list(self.points(problems, rng)))
 
     @given(given_programs=st.lists(programs(max_exponent=2), min_size=1, max_size=4), seed=seeds)
-    def test_certificates_of_general_problems(self, given_programs, seed):
+    def test_batches_of_general_problems_have_the_same_certificates(self, given_programs, seed):
         """Also with infinite bounds, and without equality rows."""
         problems = [program.problem() for program in given_programs]
         self.assert_same(problems, list(self.points(problems, np.random.default_rng(seed))))

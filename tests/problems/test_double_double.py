@@ -50,13 +50,13 @@ def test_slices_have_few_bits_and_add_up_to_the_value():
     assert slices(np.zeros(3), 4, 20) == []
 
 
-def test_residuals_of_double_double_points():
+def test_residuals_of_double_double_points_are_accurate():
     rng = np.random.default_rng(1)
     L = rng.normal(size=(6, 4))
     K = L @ L.T
     sign = np.array([1.0] * 6 + [-1.0] * 6)
     A = np.stack([sign, np.ones(12)])
-    problem = Problem(Quadratic_of(K, sign), rng.normal(size=12), A, np.array([0.0, 3.0]), np.zeros(12), np.ones(12))
+    problem = Problem(quadratic_of(K, sign), rng.normal(size=12), A, np.array([0.0, 3.0]), np.zeros(12), np.ones(12))
     alpha = rng.uniform(size=12), 1e-18 * rng.normal(size=12)
     mu = rng.normal(size=2), 1e-18 * rng.normal(size=2)
     x = [Fraction(a) + Fraction(b) for a, b in zip(*alpha, strict=True)]
@@ -75,7 +75,7 @@ def test_residuals_of_double_double_points():
         assert a == b
 
 
-def Quadratic_of(K, sign):
+def quadratic_of(K, sign):
     return Quadratic(Quadratic.dense(K).access, sign)
 
 

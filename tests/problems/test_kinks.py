@@ -85,7 +85,7 @@ def test_gradients_do_not_point_to_infinite_bounds():
     assert _core.best_multiplier(row, alpha, np.array([-1.0, -3.0]), -free, free) == 2.0  # infeasible: the middle
 
 
-def test_nan_in_the_gradient():
+def test_nan_in_the_gradient_gives_zero():
     for n in (3, 1000):
         gradient = np.zeros(n)
         gradient[n // 2] = np.nan
@@ -97,6 +97,6 @@ def test_nan_in_the_gradient_with_an_infinite_bound():
     assert _core.best_multiplier(np.ones(2), np.zeros(2), np.array([np.nan, -3.0]), np.zeros(2), open_above) == 0.0
 
 
-def test_different_lengths_are_refused():
-    with pytest.raises(ValueError, match="must have one length"):
+def test_different_lengths_are_rejected():
+    with pytest.raises(ValueError, match="must have the same length"):
         _core.best_multiplier(np.ones(3), np.ones(3), np.ones(2), np.zeros(3), np.ones(3))

@@ -42,45 +42,45 @@ class TestInvalidProblems:
         ],
         ids=lambda value: value if isinstance(value, str) else str(np.shape(value)),
     )
-    def test_wrong_shapes_are_refused(self, name, value):
+    def test_wrong_shapes_are_rejected(self, name, value):
         with pytest.raises(ValueError, match="shape"):
             make(**{name: value})
 
-    def test_a_right_hand_side_with_two_axes_is_refused(self):
+    def test_a_right_hand_side_with_two_axes_is_rejected(self):
         """A α − d would broadcast to a matrix."""
         with pytest.raises(ValueError, match="shape"):
             make(A=np.ones((2, 3)), d=np.ones((2, 1)))
 
-    def test_more_than_two_rows_are_refused(self):
+    def test_more_than_two_rows_are_rejected(self):
         with pytest.raises(ValueError, match=r"A has 3 rows; zero, one or two"):
             make(A=np.ones((3, 3)), d=np.ones(3))
 
     @pytest.mark.parametrize("name", ["p", "A", "d"])
     @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-    def test_values_that_are_not_finite_are_refused(self, name, bad):
+    def test_values_that_are_not_finite_are_rejected(self, name, bad):
         value = dict(p=np.zeros(3), A=np.ones((1, 3)), d=np.ones(1))[name]
         value.flat[-1] = bad
         with pytest.raises(ValueError, match="finite"):
             make(**{name: value})
 
     @pytest.mark.parametrize("name", ["lower", "upper"])
-    def test_nan_bounds_are_refused(self, name):
+    def test_nan_bounds_are_rejected(self, name):
         with pytest.raises(ValueError, match="NaN"):
             make(**{name: np.array([0.0, np.nan, 0.5])})
 
-    def test_crossed_bounds_are_refused(self):
+    def test_crossed_bounds_are_rejected(self):
         with pytest.raises(ValueError, match="lower must not exceed upper"):
             make(lower=np.array([0.0, 2.0, 0.0]))
 
     @pytest.mark.parametrize(("lower", "upper"), [(np.inf, np.inf), (-np.inf, -np.inf)])
-    def test_a_box_without_a_finite_point_is_refused(self, lower, upper):
+    def test_a_box_without_a_finite_point_is_rejected(self, lower, upper):
         with pytest.raises(ValueError, match=r"lower|upper"):
             make(lower=np.array([0.0, lower, 0.0]), upper=np.array([1.0, upper, 1.0]))
 
     @pytest.mark.parametrize(
         "sign", [[1.0, -1.0], [1.0, 0.0, 1.0], [1.0, 2.0, -1.0], [np.nan, 1.0, 1.0], np.ones((3, 1))], ids=str
     )
-    def test_signs_other_than_1_are_refused(self, sign):
+    def test_signs_other_than_1_are_rejected(self, sign):
         access = open_access(Precomputed(), np.eye(3))
         with pytest.raises(ValueError, match="sign"):
             Quadratic(access, np.array(sign))

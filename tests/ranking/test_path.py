@@ -161,7 +161,7 @@ def test_maximum_is_not_below_a_fine_grid():
     assert ndcg(relevance, path.predict(other, middle), queries) == pytest.approx(best.ndcg, abs=1e-12)
 
 
-def test_weightings_query_weights_and_files(tmp_path):
+def test_path_with_weights_agrees_with_fits_and_can_be_saved(tmp_path):
     X, grade, qid = items("plain")
     weight = np.array([1.0, 2.0, 0.0, 1.0])
     path = hinge.ranking_path(X, grade, qid, start=0.1, end="gain", C=0.5, query_weight=weight)

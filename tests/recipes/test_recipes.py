@@ -68,12 +68,12 @@ def test_a_sliding_window_agrees_with_a_fit(recency, tmp_path):
         assert model.certificate_.relative_gap < 1e-9
         decide = "decision_function" if y is labels else "predict"
         np.testing.assert_allclose(getattr(model, decide)(X), getattr(fresh, decide)(X), atol=1e-6)
-        machine = hinge.SVC if y is labels else hinge.SVR
-        other = machine(C=100.0, gamma=0.5, tol=1e-9).fit(X[60:], y[60:], weight)
+        estimator = hinge.SVC if y is labels else hinge.SVR
+        other = estimator(C=100.0, gamma=0.5, tol=1e-9).fit(X[60:], y[60:], weight)
         np.testing.assert_allclose(getattr(model, decide)(X), getattr(other, decide)(X), atol=1e-5)
 
 
-def test_windows_with_few_or_many_new_samples_and_missing_classes():
+def test_window_holds_the_last_samples_and_rejects_a_missing_class():
     X, labels, _ = drifting(100)
     growing = SlidingSVC(gamma=0.5).fit(X[:50], labels[:50]).slide(X[50:], labels[50:])
     assert growing.n_samples_ == 100
@@ -148,7 +148,7 @@ def test_labels_must_be_among_the_given_classes(cls, names):
 
 
 @pytest.mark.parametrize("method", ["ulsif", "kliep"])
-def test_the_density_ratio_of_two_gaussians(method):
+def test_density_ratio_of_two_gaussians_is_close_to_the_formula(method):
     """p_target = N(0.5, 0.7²) over p_train = N(0, 1), which is bounded."""
     rng = np.random.default_rng(0)
     X, Z = rng.normal(size=(600, 1)), 0.5 + 0.7 * rng.normal(size=(600, 1))
@@ -219,7 +219,7 @@ def test_a_loaded_covariate_shift_is_identical(task, method, tmp_path):
     np.testing.assert_array_equal(loaded.model(0.4).predict(Z), shift.model(0.4).predict(Z))
 
 
-def test_inconsistent_files_are_refused(tmp_path, monkeypatch):
+def test_inconsistent_files_are_rejected(tmp_path, monkeypatch):
     X = np.random.default_rng(0).normal(size=(50, 2))
     shift = covariate_shift_path(X, X[:, 0] > 0, X + 0.1, n_centers=10, gamma=0.5)
     ratio = shift.ratio

@@ -165,7 +165,7 @@ def test_groups_are_not_divided():
             assert_like_theirs(found, theirs, y)
 
 
-def test_a_class_without_training_samples():
+def test_split_with_one_class_is_reported_and_has_no_score():
     X, y = iris()
     splits = [(np.flatnonzero(y != 2), np.arange(150)), (np.flatnonzero(y == 0), np.arange(150))]
     with pytest.warns(FitFailedWarning, match="split 1"):

@@ -49,7 +49,7 @@ def test_scores_are_those_of_an_exhaustive_search(options):
     assert not ours.best_estimator_.warm_start
 
 
-def test_regression_with_several_epsilon_and_scorers():
+def test_regression_with_several_epsilon_has_the_scores_of_an_exhaustive_search():
     X, y = load_diabetes(return_X_y=True)
     axes = {"C": [0.1, 10.0], "epsilon": [0.0, 20.0]}
     estimator = hinge.LinearSVR(loss="squared_epsilon_insensitive")

@@ -26,7 +26,7 @@ def test_the_cross_validated_error_is_exact_at_every_C():
     assert found.best.low <= found.best_C <= found.best.high
 
 
-def test_regression_with_a_precomputed_kernel():
+def test_regression_with_a_precomputed_kernel_has_the_same_minimum():
     A, b = regression()["smooth"]
     found = path_search(A, b, gamma=0.5, cv=KFold(3), task="regression")
     K = hinge.kernels.RBF(0.5)(A)

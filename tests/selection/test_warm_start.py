@@ -24,14 +24,14 @@ class TestGridSearchWithWarmStart:
     """Clones share their solutions: a fit starts from the solution of the last C on the same fold."""
 
     @staticmethod
-    def search(machine, axes, X, y, **options):
+    def search(estimator, axes, X, y, **options):
         steps = []
 
         def score(model, X, y):
             steps.append(int(np.sum(model.n_iter_)))
             return model.score(X, y)
 
-        found = GridSearchCV(machine, axes, scoring=score, cv=3, **options).fit(X, y)
+        found = GridSearchCV(estimator, axes, scoring=score, cv=3, **options).fit(X, y)
         return found, sum(steps)
 
     def test_fewer_iterations_give_the_same_scores(self):
@@ -45,19 +45,19 @@ class TestGridSearchWithWarmStart:
         apart = np.abs(warm.cv_results_["mean_test_score"] - cold.cv_results_["mean_test_score"])
         assert np.all(apart <= 3.01 / len(y))
 
-    def test_within_a_pipeline(self):
+    def test_solutions_are_shared_within_a_pipeline(self):
         X, y = iris()
         axes = {"svc__C": [4.0, 2.0, 1.0]}
-        machine = hinge.SVC(warm_start=True)
-        GridSearchCV(make_pipeline(StandardScaler(), machine), axes, cv=3).fit(X, y)
-        assert len(machine._shared_solutions) == 4  # three folds and the refit
+        estimator = hinge.SVC(warm_start=True)
+        GridSearchCV(make_pipeline(StandardScaler(), estimator), axes, cv=3).fit(X, y)
+        assert len(estimator._shared_solutions) == 4  # three folds and the refit
 
     def test_solutions_are_not_shared_between_processes_or_files(self, tmp_path):
         X, y = iris()
-        machine = hinge.SVC(warm_start=True)
-        best = GridSearchCV(machine, dict(C=[2.0, 1.0])).fit(X, y).best_estimator_
-        assert machine._shared_solutions
-        assert not pickle.loads(pickle.dumps(machine))._shared_solutions  # solutions are not pickled
+        estimator = hinge.SVC(warm_start=True)
+        best = GridSearchCV(estimator, dict(C=[2.0, 1.0])).fit(X, y).best_estimator_
+        assert estimator._shared_solutions
+        assert not pickle.loads(pickle.dumps(estimator))._shared_solutions  # solutions are not pickled
         hinge.save(best, tmp_path / "model.hinge")
         again = hinge.load(tmp_path / "model.hinge")
         np.testing.assert_array_equal(again.predict(X), best.predict(X))
@@ -66,9 +66,9 @@ class TestGridSearchWithWarmStart:
 
     def test_solutions_of_other_data_of_the_same_size_are_not_used(self):
         X, y = iris()
-        machine = hinge.SVC(warm_start=True)
-        clone(machine).fit(X, y)
-        other = clone(machine).fit(X[:, ::-1] ** 2, y)
+        estimator = hinge.SVC(warm_start=True)
+        clone(estimator).fit(X, y)
+        other = clone(estimator).fit(X[:, ::-1] ** 2, y)
         assert other.status_ is hinge.Status.SOLVED
         assert other.certificate_.relative_gap < 1e-3
 

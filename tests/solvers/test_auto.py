@@ -12,7 +12,7 @@ from hinge.formulations import CSVC, ConvexLoss
 from hinge.kernels import RBF, Linear, Polynomial, Precomputed, open_access
 from hinge.losses import Logistic
 from hinge.problems import Quadratic, certify
-from hinge.solvers import SMO, Auto, InteriorPoint, LowRankInteriorPoint, WorkingSet, auto, decide
+from hinge.solvers import SMO, Auto, InteriorPoint, LowRankInteriorPoint, WorkingSet, auto, choose, decide
 from hinge.solvers.decomposition import working_set
 from hinge.solvers.interior_point.rank import (
     estimated_rank,
@@ -76,6 +76,27 @@ def low_rank_problem(m=2500, C=1e3, seed=3):
     return CSVC(y, np.full(m, C)).build(open_access(Linear(), X))
 
 
+@pytest.mark.parametrize("tol", [1e-3, 1e-13])
+def test_convex_losses_are_solved_to_the_tolerance_of_the_interior_point_method_by_name(tol):
+    problem = ConvexLoss(y, np.full(len(y), 10.0), Logistic()).build(open_access(RBF(gamma=1e-4), X))
+    named, automatic = (choose(name, tol=tol).solve(problem) for name in ("interior_point", "auto"))
+    assert automatic.iterations == named.iterations
+    assert np.array_equal(automatic.alpha, named.alpha)
+
+
+def test_requested_gap_reaches_the_interior_point_method(monkeypatch):
+    gaps = []
+    solve = InteriorPoint.solve_unverified
+
+    def spy(self, problem, control=None):
+        gaps.append(self.tol)
+        return solve(self, problem, control)
+
+    monkeypatch.setattr(InteriorPoint, "solve_unverified", spy)
+    Auto(tol=1e-12, stop="gap").solve(unscaled_problem())
+    assert gaps == [1e-12]
+
+
 def test_low_rank_solver_continues_where_working_sets_are_slow():
     problem = low_rank_problem()
     steps = int(steps_before_factor(problem))
@@ -90,7 +111,7 @@ def test_low_rank_solver_continues_where_working_sets_are_slow():
     assert any("rank 3" in reason for reason in decide(Auto(tol=1e-6), [problem]).reasons)
 
 
-def test_known_rank_of_linear_kernels_with_few_features():
+def test_rank_of_linear_kernels_with_few_features_is_known():
     problem = low_rank_problem(m=50)
     assert known_rank(problem) == estimated_rank(problem) == 3
     rbf = replace(problem, Q=Quadratic(open_access(RBF(1.0), rng.normal(size=(50, 3))), problem.Q.sign))

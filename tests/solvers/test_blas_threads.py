@@ -45,7 +45,7 @@ def threads_within():
         return blas_threads()
 
 
-def test_limit_in_this_thread_and_then_in_others():
+def test_limit_can_be_set_in_this_thread_and_then_in_others():
     """A limit in one thread must not prevent a limit in another."""
     for _ in range(2):
         assert threads_within() == {1}

@@ -245,7 +245,7 @@ def test_box_solvers_reject_general_losses():
     assert choose("auto", tol=1e-3).solve(problem).status is Status.SOLVED
 
 
-def test_loss_with_several_linear_pieces():
+def test_loss_with_several_linear_pieces_agrees_with_a_direct_minimization():
     """0 below 0, slope 1 up to 1, slope 2 beyond: compared with a direct minimization by SciPy."""
 
     class Steps:

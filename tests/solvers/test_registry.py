@@ -64,7 +64,7 @@ def unaccepted(declared):
 
 
 @every_name
-def test_problems_outside_of_the_declared_capabilities_are_refused_with_a_remedy(name):
+def test_problems_outside_of_the_declared_capabilities_are_rejected_with_a_remedy(name):
     for reason, problem in unaccepted(SOLVERS[name].capabilities):
         with pytest.raises(ValueError, match=r"use|scale") as refusal:
             choose(name, max_time=1.0).solve(problem)
@@ -77,12 +77,12 @@ def test_objects_are_not_changed():
 
 
 @pytest.mark.parametrize("solver", [SMO, 3, None, object()], ids=["class", "integer", "None", "object"])
-def test_other_objects_are_refused(solver):
+def test_other_objects_are_rejected(solver):
     with pytest.raises(TypeError, match=r"solver=.*must be one of 'adatron'"):
         choose(solver)
 
 
-def test_unknown_names_are_refused():
+def test_unknown_names_are_rejected():
     with pytest.raises(ValueError, match="solver='fast' is unknown; choose one of 'adatron'"):
         choose("fast")
 

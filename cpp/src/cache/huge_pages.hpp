@@ -14,7 +14,7 @@
 
 namespace hinge {
 
-// Uninitialised memory for at least `count` values.
+// Uninitialized memory for at least `count` values.
 template <class T>
 class Pages {
   static_assert(std::is_trivial_v<T>);

@@ -21,7 +21,7 @@ class ResidentRows final : public KernelSource {
     if (n * n > allocated_) {
       allocated_ = n * n;
       values_.reset();
-      values_.reset(new T[allocated_]);  // uninitialised: pages are allocated when rows are computed
+      values_.reset(new T[allocated_]);  // uninitialized: pages are allocated when rows are computed
     }
     computed_.assign(n, 0);
     diagonal_.clear();

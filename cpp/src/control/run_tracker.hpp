@@ -29,7 +29,7 @@ class RunTracker {
   double seconds() const { return stopwatch_.seconds(); }
 
   void disable() { disabled_ = true; }               // neither stops the run nor reports progress from now on
-  void remove_time_limit() { max_seconds_ = -1; }  // for the pass that certifies the point of a run out of time
+  void remove_time_limit() { max_seconds_ = -1; }  // for the final pass that certifies the point after the time limit
 
   Snapshot snapshot;  // updated by the solver; reported and recorded from here
 

@@ -73,8 +73,8 @@ class StopChecker {
 };
 
 // Detects a run that has reached the limits of floating-point arithmetic: neither the objective nor the violation
-// decreases.  Near the optimum a violation is worth less than the last digit of the objective long before it consists
-// of rounding errors, so both are observed.
+// decreases.  Near the optimum, a violation that is much larger than rounding errors changes the objective by less than
+// its last digit.  Therefore both are observed.
 class StallDetector {
  public:
   explicit StallDetector(std::size_t samples)

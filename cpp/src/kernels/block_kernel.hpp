@@ -2,7 +2,7 @@
 // A BlockKernel, one per thread, owns its buffers: the packed rows of one task of X and of one block of Z (a few
 // megabytes for any number of samples) and the values of one tile.
 //
-// Squared distances are |x|² + |z|² - 2 x·z of centred data.  The three terms are summed in the same order, so the
+// Squared distances are |x|² + |z|² - 2 x·z of centered data.  The three terms are summed in the same order, so the
 // distance of equal rows is exactly 0, and a value depends on its two rows only, not on the block.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace hinge {
 
-// Uninitialised memory, aligned for vectors.
+// Uninitialized memory, aligned for vectors.
 template <class T>
 class AlignedArray {
  public:

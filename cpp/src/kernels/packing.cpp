@@ -1,4 +1,4 @@
-// packing.cpp: copies of samples in strips, panels or rows, optionally centred, for all storages.
+// packing.cpp: copies of samples in strips, panels or rows, optionally centered, for all storages.
 #include <algorithm>
 #include <array>
 

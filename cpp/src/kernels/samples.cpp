@@ -70,7 +70,7 @@ void release_pages(const void* first, const void* last, const void* begin, const
 namespace {
 
 // Whether the indices are at least 0, less than `limit` and strictly ascending.  The loop has no branch, so that it is
-// vectorised.
+// vectorized.
 template <class I>
 bool ascends(const I* first, const I* last, std::size_t limit) {
   if (first == last) return true;
@@ -82,7 +82,7 @@ bool ascends(const I* first, const I* last, std::size_t limit) {
 constexpr std::size_t kMinParallelValues = 1'000'000;  // fewer values are checked on one thread
 constexpr std::size_t kValuesPerTask = 1 << 17;
 
-// 0 · v is 0 for finite v and NaN otherwise.  The loop has no branch, so that it is vectorised.
+// 0 · v is 0 for finite v and NaN otherwise.  The loop has no branch, so that it is vectorized.
 template <class T>
 bool finite_values(const T* values, std::size_t count) {
   T sums[16] = {};

@@ -11,8 +11,7 @@
 
 namespace hinge {
 
-constexpr double kMinDescentShare =
-    0.1;  // part of the work of Newton's method that descent gets before they are compared
+constexpr double kMinDescentShare = 0.1;  // part of the work of Newton's method that descent does before a comparison
 
 constexpr double kNarrowBoxes = 0.3;  // mean of ‖x_i‖² (hi − lo) up to which a few epochs suffice   (130)
 
@@ -34,7 +33,7 @@ class MethodChoice {
   MethodChoice(double rows, double features, double stored, bool smooth, bool sparse, FreeSamples free = {})
       : n_(rows), d_(features), stored_(stored), smooth_(smooth), sparse_(sparse), free_(free) {}
 
-  // Few samples per feature: most samples inside their boxes matter, and bands do not pay.
+  // With few samples per feature, most samples inside their boxes are needed, and bands save no time.
   bool few_samples_per_feature() const { return n_ < kMinSamplesPerFeature * d_; }
 
   // Work of a check: two passes over all samples.
@@ -78,10 +77,10 @@ class MethodChoice {
   }
 
  private:
-  static constexpr double kMinSamplesPerFeature = 12;      // samples per feature below which bands do not pay
-  static constexpr double kFewSamplesSteps = 5;  // factor on the number of steps in that case
-  static constexpr double kFreeGrowth = 1.2;       // growth of the number of free samples during the steps
-  static constexpr double kFactorPreference = 4;         // preference for a factor over an unknown number of products
+  static constexpr double kMinSamplesPerFeature = 12;  // samples per feature below which bands save no time
+  static constexpr double kFewSamplesSteps = 5;        // factor on the number of steps in that case
+  static constexpr double kFreeGrowth = 1.2;           // growth of the number of free samples during the steps
+  static constexpr double kFactorPreference = 4;       // preference for a factor over an unknown number of products
 
   static double decades_of(double gap, double target) {
     return std::max(0.0, std::log10(gap / std::max(target, 1e-300)));

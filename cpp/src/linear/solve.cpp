@@ -71,7 +71,7 @@ class LinearRun {
       scale_warm_start();
     }
     Outcome outcome = state_.proven() ? Outcome::solved : Outcome::undecided;
-    if (outcome == Outcome::undecided && cold && subsample_start_pays()) {
+    if (outcome == Outcome::undecided && cold && subsample_start_saves_time()) {
       state_.at_null_model = false;
       outcome = steps_.run_from_subsample();
     }
@@ -97,7 +97,7 @@ class LinearRun {
   Outcome run_from_warm_start() {
     const double gap = state_.best.bounds.relative();
     if (!state_.smooth && gap <= kNearlyFinalGap) return steps_.run(INFINITY);
-    if (!subsample_start_pays()) return Outcome::undecided;
+    if (!subsample_start_saves_time()) return Outcome::undecided;
     if (!state_.smooth && gap >= kUninformativeGap) {
       const Outcome outcome = steps_.run_from_subsample();
       if (outcome != Outcome::undecided || steps_.bands_tried()) return outcome;
@@ -150,8 +150,8 @@ class LinearRun {
     return outcome;
   }
 
-  // Whether a subsample start pays: few features, cheap Newton steps, and more than a few epochs needed.   (130)
-  bool subsample_start_pays() {
+  // Whether a subsample start saves time: few features, cheap Newton steps, and more than a few epochs needed.   (130)
+  bool subsample_start_saves_time() {
     if (!state_.few_features()) return false;
     if (state_.smooth) return newton_epochs() <= kMaxSubsampleEpochs;
     const LinearProblem& problem = state_.problem;

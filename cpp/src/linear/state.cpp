@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kRequestsBeforeCounting = 20;  // requests before free samples are counted
 constexpr std::size_t kShortRows = 64, kSampledRows = 256;  // features of a short row; rows sampled for an estimate
+// Memory that the C library keeps after it was freed: per sample, and at most.
 constexpr std::size_t kMaxKeptBytes = std::size_t(16) << 20, kKeptBytesPerSample = 400;
 
 // The C library returns memory to the system beyond twice the largest block that was ever freed, and new pages are
@@ -196,7 +197,7 @@ double LinearState::null_loss() {
   return loss_passes.bounds(losses.arrays(), zeros.data(), 0.0, zeros.data(), parts.data()).loss;
 }
 
-// If the optimum is zero (perfect fit, or the origin inside the samples) a relative gap has no meaning.  The offset
+// If the optimum is zero (perfect fit, or the origin inside the samples) a relative gap is not meaningful.  The offset
 // removes a part of the targets; their rounding error remains and enters a squared loss quadratically.   (133)
 void LinearState::set_floor(double loss, double loss_of_offset) {
   floor = 1e-14 * (smooth ? loss_of_offset + 1e-14 * loss : loss);

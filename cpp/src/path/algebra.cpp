@@ -12,8 +12,7 @@ namespace {
 
 constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr std::size_t kRowsPerProduct = 64;      // rows that are pinned at a time for a product
-// 1/16 of the rows; if more are missing and do not fit, no row is stored
-constexpr std::size_t kMaxMissingShare = 16;
+constexpr std::size_t kMaxMissingShare = 16;     // no row is stored if more than 1/16 are missing and do not fit
 constexpr std::size_t kFewMovingShare = 8;       // at most 1/8 of the variables with moving bounds are listed
 constexpr std::int64_t kDirectionInterval = 16;  // while tracking, the direction is recomputed at least this often
 constexpr int kMaxRefinements = 3;               // of a direction before the factor is recomputed

@@ -1,4 +1,4 @@
-// slack_sums.cpp: samples and models form one array, so that the loop is vectorised for any number of models.
+// slack_sums.cpp: samples and models form one array, so that the loop is vectorized for any number of models.
 #include "hinge/products/slack_sums.hpp"
 
 #include <algorithm>

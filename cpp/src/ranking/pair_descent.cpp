@@ -224,7 +224,7 @@ class PairDescent {
     score_model_->commit(block.samples, change_);
   }
 
-  // Minimises over the variable of one pair; returns the violation before.
+  // Minimizes over the variable of one pair; returns the violation before.
   double update(std::size_t p, const double* K, std::size_t s) {
     const std::size_t i = index(left_[p]), j = index(right_[p]);
     const double d = ridge(p), old = alpha_[p], cost = problem_.cost[p], g = f_[i] - f_[j] - 1 + d * old;

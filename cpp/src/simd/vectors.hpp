@@ -9,8 +9,8 @@
 
 #pragma GCC diagnostic ignored "-Wpsabi"  // vectors are only passed to inlined functions: their ABI does not matter
 
-#define HINGE_INLINE static inline __attribute__((always_inline))      // of functions and of static member functions
-#define HINGE_INLINE_MEMBER inline __attribute__((always_inline))      // of other member functions
+#define HINGE_INLINE static inline __attribute__((always_inline))      // for functions and static member functions
+#define HINGE_INLINE_MEMBER inline __attribute__((always_inline))      // for other member functions
 
 namespace hinge {
 namespace {
@@ -23,7 +23,7 @@ typedef float Float8 __attribute__((vector_size(32)));
 typedef int Int8 __attribute__((vector_size(32)));
 typedef float Float4 __attribute__((vector_size(16)));
 
-// The vector of 32 bytes with elements T, and integers of the same size.
+// The vector of 32 bytes with elements of type T, and the vector of integers of the same size.
 template <class T>
 struct Lanes;
 template <>
@@ -57,7 +57,7 @@ HINGE_INLINE Double4 load4(const T* p) {
 HINGE_INLINE void store(double* p, const Double4& v) { __builtin_memcpy(p, &v, sizeof v); }
 HINGE_INLINE void store(float* p, const Float8& v) { __builtin_memcpy(p, &v, sizeof v); }
 
-// The same for one value, so that a loop over vectors and the rest of fewer values can share a template.
+// The same for one value, so that the loop over vectors and the loop over the remaining values share a template.
 HINGE_INLINE void load(const double* p, double& v) { v = *p; }
 HINGE_INLINE void store(double* p, double v) { *p = v; }
 

@@ -79,7 +79,7 @@ double best_multiplier(Span<const double> row, Span<const double> alpha, Span<co
     if (a == 0) continue;
     const double kink = -gradient[v] / a;
     if (std::isnan(kink)) return 0;
-    // The bounds that minimise the Lagrangian to the left and to the right of the kink.
+    // The bounds that minimize the Lagrangian to the left and to the right of the kink.
     const double below = a > 0 ? upper[v] : lower[v], above = a > 0 ? lower[v] : upper[v];
     if (std::isfinite(below) && std::isfinite(above)) {
       const double increase = std::abs(a) * (upper[v] - lower[v]);

@@ -87,8 +87,8 @@ struct SequenceState {
   }
 };
 
-// The minimiser of the gap over the multiplier: a weighted median of the kinks −g between the thresholds, or the
-// midpoint of an interval of minimisers; docs/math (5).
+// The minimizer of the gap over the multiplier: a weighted median of the kinks −g between the thresholds, or the
+// midpoint of an interval of minimizers; docs/math (5).
 double best_offset(const CostSequenceProblem& problem, const SequenceState& state) {
   const std::vector<double>& beta = state.beta;
   constexpr double inf = std::numeric_limits<double>::infinity();

@@ -65,7 +65,7 @@ class WorkingSetSelection {
   // after the first set, at most this factor times the changed samples
   static constexpr std::size_t kMovedFactor = 4;
 
-  // The set should contain all free variables; otherwise they are optimised alternately, which converges slowly.
+  // The set should contain all free variables; otherwise they are optimized alternately, which converges slowly.
   std::size_t size() {
     free_ = 0;
     for (std::size_t k = 0; k < active_.size(); ++k) free_ += active_.is_free(k);

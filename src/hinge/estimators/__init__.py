@@ -1,4 +1,4 @@
-"""scikit-learn estimators: validate, formulate, solve, recover."""
+"""Estimators with the scikit-learn interface."""
 
 from hinge.estimators.common.progress import PathProgress
 from hinge.estimators.incremental.classification import IncrementalSVC

@@ -36,7 +36,7 @@ COEFFICIENT_TOL = 1e-9
 class RankingSVM(SingleFunctionEstimator):
     """Learning to rank: f(xᵢ) should exceed f(xⱼ) by 1 where i is more relevant than j to the same query.
 
-    Minimises ½‖w‖² + Σ C_ij φ(f(xᵢ) − f(xⱼ)), f = ⟨w, Φ⟩, φ(m) = max(0, 1 − m) or its square, over all pairs of a query
+    Minimizes ½‖w‖² + Σ C_ij φ(f(xᵢ) − f(xⱼ)), f = ⟨w, Φ⟩, φ(m) = max(0, 1 − m) or its square, over all pairs of a query
     with yᵢ > yⱼ. This is the problem of `LinearSVC` without an intercept for the differences of all pairs. The kernel
     matrix of pairs is not stored: hundreds of thousands of pairs take seconds.                Karasuyama §4.5.2
 
@@ -48,7 +48,7 @@ class RankingSVM(SingleFunctionEstimator):
     kernel, degree, gamma, coef0
         As in `SVC`; the default is "linear".
     loss : {"hinge", "squared_hinge"}, default="hinge"
-        φ. `ranking_path` follows "hinge".
+        φ. `ranking_path` supports "hinge" only.
     weighting : {"uniform", "gain"} or float in [0, 1], default="uniform"
         C_ij = C for all pairs, or C · (2^yᵢ − 2^yⱼ), the difference of the gains. A number θ interpolates between them;
         `ranking_path` has the same solution at θ.
@@ -220,7 +220,7 @@ class RankingSVM(SingleFunctionEstimator):
         return certify(pairs.build(DirectAccess(kernel, data.X)), self.pair_coef_, convex=kernel.psd)
 
     def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
-        raise TypeError("RankingSVM has a method of its own; explain is for SVC, NuSVC, SVR, NuSVR and OneClassSVM")
+        raise TypeError("explain does not support RankingSVM; use it with SVC, NuSVC, SVR, NuSVR or OneClassSVM")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,4 +1,4 @@
-"""`TransductiveSVC`: classification from labelled and unlabelled samples."""
+"""`TransductiveSVC`: classification from labeled and unlabeled samples."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ from hinge.problems import Array, Certificate, History, Status, certify
 from hinge.transduction import TimeLimitReached, Transduction, share_correction, stratified_folds
 from hinge.validation import check_choice, check_number
 
-#: A difference of this much between the fraction of positives among the labelled samples and the fraction predicted for
-#: the unlabelled ones is reported with a warning, if it also exceeds two standard deviations.
+#: A difference of this much between the fraction of positives among the labeled samples and the fraction predicted for
+#: the unlabeled ones is reported with a warning, if it also exceeds two standard deviations.
 MAX_FRACTION_DIFFERENCE = 0.1
 
 
 class TransductiveSVC(KernelClassifier):
-    """Transductive classification: a wide margin for labelled and unlabelled samples.    Karasuyama §4.5.3
+    """Transductive classification: a wide margin for labeled and unlabeled samples.    Karasuyama §4.5.3
 
-    Searches for labels y* of the unlabelled samples and a function that make ½‖w‖² + C Σ ξᵢ + C* Σ ξ*ⱼ small, with
+    Searches for labels y* of the unlabeled samples and a function that make ½‖w‖² + C Σ ξᵢ + C* Σ ξ*ⱼ small, with
     Joachims's algorithm: labels of pairs are switched while this lowers the objective, and C* grows from a small value.
     Both changes follow exact weight paths, so that the function is optimal for the current labels after every switch.
 
     Parameters
     ----------
     C : float, default=1.0
-        Cost of an error on a labelled sample.
+        Cost of an error on a labeled sample.
     C_unlabeled : float, default=1.0
-        Final cost of an error on an unlabelled sample.
+        Final cost of an error on an unlabeled sample.
     kernel, degree, gamma, coef0
         As in `SVC`, without "precomputed".
     positive_fraction : float in [0, 1], "labeled" or "predicted", optional
-        The fraction k⁺/k of unlabelled samples with the label ``classes_[1]``. "predicted": the fraction that a model
-        of the labelled samples predicts. None: the same, corrected by the bias that cross-validation on the labelled
+        The fraction k⁺/k of unlabeled samples with the label ``classes_[1]``. "predicted": the fraction that a model
+        of the labeled samples predicts. None: the same, corrected by the bias that cross-validation on the labeled
         samples shows, if it exceeds random fluctuations and the correction reduces the errors, docs/math (473).
-        "labeled": the fraction among the labelled samples (Joachims), which must then be typical. A warning is issued
+        "labeled": the fraction among the labeled samples (Joachims), which must then be typical. A warning is issued
         if this fraction differs from the predicted one by more than 0.1 and by more than two standard deviations.
     initial_share : float, default=1e-5
         Initial value of C* as a fraction of `C_unlabeled`.
@@ -63,16 +63,16 @@ class TransductiveSVC(KernelClassifier):
         As in `SVC`.
     max_time : float, optional
         Seconds. If they do not suffice, the current labels are kept, with a warning; a TimeoutError is raised if the
-        model of the labelled samples is not finished.
+        model of the labeled samples is not finished.
 
     Attributes
     ----------
     transduction_ : ndarray of shape (n_unlabeled,)
-        The labels of the unlabelled samples.
+        The labels of the unlabeled samples.
     positive_fraction_ : float
-        The fraction of ``classes_[1]`` among them; NaN without unlabelled samples.
+        The fraction of ``classes_[1]`` among them; NaN without unlabeled samples.
     unlabeled_cost_ : ndarray of shape (n_unlabeled,)
-        The final cost of each unlabelled sample: `C_unlabeled`, unless the time limit was reached.
+        The final cost of each unlabeled sample: `C_unlabeled`, unless the time limit was reached.
     stages_ : dict of ndarray
         One entry for each value of C*: the costs of both labels, switches, events, objective, seconds.
     n_switches_ : int
@@ -80,11 +80,11 @@ class TransductiveSVC(KernelClassifier):
     certificate_ : Certificate
         Of the convex problem with these labels. The search for labels is local: other labels may be better.
     classes_, support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, status_, n_iter_, history_
-        As in `SVC`. `support_` counts labelled samples first, then unlabelled ones. `n_iter_` counts events.
+        As in `SVC`. `support_` counts labeled samples first, then unlabeled ones. `n_iter_` counts events.
 
     Notes
     -----
-    Two classes only. Without unlabelled samples `fit` is that of `SVC`.
+    Two classes only. Without unlabeled samples `fit` is that of `SVC`.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class TransductiveSVC(KernelClassifier):
     def fit(  # type: ignore[override]
         self, X: Any, y: Any, X_unlabeled: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Train on X with labels y and on the unlabelled samples X_unlabeled.
+        """Train on X with labels y and on the unlabeled samples X_unlabeled.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class TransductiveSVC(KernelClassifier):
         X_unlabeled : {array-like, sparse matrix} of shape (n_unlabeled, n_features), optional
             Without them the result is that of `SVC`.
         sample_weight : array-like of shape (n_samples,), optional
-            Multiplies the cost of each labelled sample; zero leaves it out.
+            Multiplies the cost of each labeled sample; zero leaves it out.
 
         Returns
         -------
@@ -175,7 +175,7 @@ class TransductiveSVC(KernelClassifier):
             self._transduce(data, whole, k, kernel.resolve(whole.X, whole.weight))
         if self.status_ is Status.TIME_LIMIT:
             warnings.warn(
-                f"max_time={self.max_time} s is over: unlabelled samples have reached a cost of "
+                f"max_time={self.max_time} s is over: unlabeled samples have reached a cost of "
                 f"{np.max(self.unlabeled_cost_, initial=0.0):.3g} instead of {self.C_unlabeled:g}. The model is kept",
                 ConvergenceWarning,
                 stacklevel=2,
@@ -190,14 +190,14 @@ class TransductiveSVC(KernelClassifier):
             check_number("positive_fraction", self.positive_fraction, 0.0, 1.0)
         kernel = make_kernel(self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0)
         if isinstance(kernel, Precomputed):
-            raise ValueError("kernel='precomputed' has no values for unlabelled samples; use a kernel of the samples")
+            raise ValueError("kernel='precomputed' has no values for unlabeled samples; use a kernel of the samples")
         if kernel.psd is False:
             raise ValueError(f"kernel={self.kernel!r} is not positive semidefinite: paths need a convex problem")
 
     def _with_unlabeled(
         self, data: ClassificationData, X_unlabeled: Any, kernel: Kernel, n_given: int
     ) -> tuple[ClassificationData, int]:
-        """Labelled and unlabelled samples together, and the number of the latter; they have the first label for now."""
+        """Labelled and unlabeled samples together, and the number of the latter; they have the first label for now."""
         if X_unlabeled is None:
             return data, 0
         if n_rows(X_unlabeled) == 0:
@@ -242,7 +242,7 @@ class TransductiveSVC(KernelClassifier):
         report.store(self, n_iter=np.array([found.events], dtype=np.int32))
 
     def _choose_fraction(self, found: Transduction, data: ClassificationData, sign: Array) -> float:
-        """The fraction of positives among the unlabelled samples.                              docs/math (470)–(473)"""
+        """The fraction of positives among the unlabeled samples.                              docs/math (470)–(473)"""
         predicted = found.predicted / found.k
         if self.positive_fraction == "predicted":
             return predicted
@@ -262,14 +262,14 @@ class TransductiveSVC(KernelClassifier):
         return float(np.clip(predicted + share_correction(sign, values, data.weight), 0.0, 1.0))
 
     def _warn_if_not_typical(self, labeled: float, predicted: float, n: int, k: int) -> None:
-        """Warn if the fraction of positives among the labelled samples is far from the predicted one."""
+        """Warn if the fraction of positives among the labeled samples is far from the predicted one."""
         deviation = float(np.sqrt(labeled * (1.0 - labeled) * (1.0 / n + 1.0 / k)))
         if abs(labeled - predicted) <= max(MAX_FRACTION_DIFFERENCE, 2.0 * deviation):
             return
         warnings.warn(
-            f"{labeled:.0%} of the labelled samples belong to class {self.classes_.tolist()[1]!r}, and this fraction "
-            f"of the unlabelled samples will get this label, but the model of the labelled samples predicts "
-            f"{predicted:.0%}: the labelled samples may not be typical. Pass the fraction as positive_fraction if it "
+            f"{labeled:.0%} of the labeled samples belong to class {self.classes_.tolist()[1]!r}, and this fraction "
+            f"of the unlabeled samples will get this label, but the model of the labeled samples predicts "
+            f"{predicted:.0%}: the labeled samples may not be typical. Pass the fraction as positive_fraction if it "
             "is known, or positive_fraction='predicted' to use the prediction",
             UserWarning,
             stacklevel=5,
@@ -321,7 +321,7 @@ class TransductiveSVC(KernelClassifier):
 
 
 def _history(found: Transduction) -> History:
-    """One row per cost of the unlabelled samples: each of these stages ends at an exact optimum."""
+    """One row per cost of the unlabeled samples: each of these stages ends at an exact optimum."""
     stages = found.stages
     events, seconds = np.cumsum([s.events for s in stages]), np.cumsum([s.seconds for s in stages])
     value = np.array([s.objective for s in stages])

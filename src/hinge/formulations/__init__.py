@@ -1,15 +1,14 @@
 """Formulations: conversion of labels and costs to problem (1), and of its solution to a decision function."""
 
 from hinge.formulations.base import Formulation
-from hinge.formulations.c_svc import CSVC, equivalent_nu
+from hinge.formulations.c_svc import CSVC, equivalent_nu, linear_classification
 from hinge.formulations.convex_loss import ConvexLoss
-from hinge.formulations.linear import linear_classification, linear_one_class, linear_regression, without_half_space
 from hinge.formulations.lp import lp_classification, lp_regression
 from hinge.formulations.nu_svc import BALANCES, NuSVC, equivalent_C
 from hinge.formulations.nu_svr import NuSVR
-from hinge.formulations.one_class import OneClass
+from hinge.formulations.one_class import OneClass, linear_one_class, without_half_space
 from hinge.formulations.ranking import WEIGHTINGS, Ranking, pair_weights, preferences
-from hinge.formulations.svr import SVR
+from hinge.formulations.svr import SVR, linear_regression
 
 __all__ = [
     "BALANCES",

@@ -15,7 +15,7 @@ class Formulation(ABC):
     """Conversion of labels and costs to problem (1), and of its solution to a decision function.
 
     A subclass defines the dual problem in `dual`. Costs, ε, ν and margins may be linear functions of a parameter θ:
-    arrays with two rows, the value at θ = 0 and the rate (`hinge.problems.dual`). Then `parametric` is the
+    arrays with two rows, the value at θ = 0 and the rate (`hinge.problems.parametric`). Then `parametric` is the
     problem that a path follows.
     """
 

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 
 from hinge.formulations.base import Formulation
 from hinge.kernels import Access
-from hinge.losses import Hinge, QuadraticConjugate
+from hinge.losses import MARGIN_LOSSES, Hinge, Loss, QuadraticConjugate
+from hinge.losses.registry import quadratic_conjugate
 from hinge.model import Expansion
-from hinge.problems import Array, Dual, Problem, broadcast_ratio, scaled_cost
+from hinge.problems import (
+    Array,
+    Bias,
+    Dual,
+    LinearProblem,
+    Problem,
+    broadcast_ratio,
+    check_inverse_cost,
+    linear_problem,
+    scaled_cost,
+)
 
 HINGE = Hinge().quadratic_conjugate
 
@@ -31,18 +44,18 @@ def margin_dual(
 
 def signed_bounds(y: Array, cost: Array) -> tuple[Array, Array]:
     """Bounds of β with 0 ≤ yᵢβᵢ ≤ costᵢ."""
-    if cost.ndim == 2:  # values and rates: a rate may have any sign
+    if cost.ndim == 2:  # rows: values at θ = 0 and rates; a rate may have any sign
         upper = cost * (y > 0)
         return upper - cost, upper
-    reach = y * cost
-    return np.minimum(reach, 0.0), np.maximum(reach, 0.0)
+    signed_cost = y * cost
+    return np.minimum(signed_cost, 0.0), np.maximum(signed_cost, 0.0)
 
 
 @dataclass(frozen=True)
 class CSVC(Formulation):
     """min ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ f(xᵢ)),  f = ⟨w, Φ⟩ + b.          docs/math (10); LwK (10.3)
 
-    `y` holds ±1, `cost` the Cᵢ. Without bias there is no equality row. `margin`: δᵢ in the place of 1.
+    `y` holds ±1, `cost` the Cᵢ. Without bias there is no equality row. `margin` replaces 1 by one value δᵢ per sample.
     """
 
     y: Array
@@ -51,7 +64,7 @@ class CSVC(Formulation):
     margin: Array | None = None
 
     def dual(self) -> Dual:
-        """In (1): min ½αᵀQα − 1ᵀα,  yᵀα = 0,  0 ≤ α ≤ C,  Q = yyᵀ ∘ K."""
+        """Dual problem in the form (1): min ½αᵀQα − 1ᵀα,  yᵀα = 0,  0 ≤ α ≤ C,  Q = yyᵀ ∘ K."""
         return margin_dual(self.y, self.cost, bias=self.bias, margin=self.margin)
 
     def build(self, access: Access) -> Problem:
@@ -65,6 +78,28 @@ class CSVC(Formulation):
     def dual_point(self, expansion: Expansion) -> tuple[Array, Array]:
         """α = y ∘ β."""
         return self.y * expansion.coefficients, np.array([expansion.intercept] if self.bias else [])
+
+
+def linear_classification(
+    X: Any, y: Array, cost: Array, loss: str | Loss, bias: Bias = Bias.FREE, bias_scale: float = 1.0
+) -> LinearProblem:
+    """Return the linear form of min ½‖w‖² + Σ Cᵢ φ(yᵢ f(xᵢ)); y holds ±1, φ has a quadratic conjugate.
+
+    docs/math (101), (103)
+    """
+    if isinstance(loss, str):
+        conjugate = _registered_conjugate(MARGIN_LOSSES[loss])
+    else:
+        conjugate = quadratic_conjugate(loss, "margin")
+    if conjugate.curvature:
+        check_inverse_cost(cost)
+    return linear_problem(margin_dual(y, cost, conjugate), X, bias, bias_scale)
+
+
+@cache
+def _registered_conjugate(cls: type[Loss]) -> QuadraticConjugate:
+    """Return the parameters of the conjugate of a registered margin loss with its default parameters."""
+    return quadratic_conjugate(cls(), "margin")
 
 
 def equivalent_nu(alpha: Array, cost: Array) -> float:

@@ -19,9 +19,9 @@ from hinge.problems import Array, Dual, LossTerm, Problem, Quadratic
 class ConvexLoss(Formulation):
     """min ½‖w‖² + Σ Cᵢ φ(yᵢ f(xᵢ)), or with φ(yᵢ − f(xᵢ)).            docs/math (316)–(318); SVR tutorial (43)
 
-    The dual problem has a slope sᵢ of the loss for every sample, and one variable for every piece of its conjugate:
-    min ½βᵀKβ + Σ Cᵢ φ*(sᵢ/Cᵢ), with β = −y ∘ s for a loss of the margin, and − yᵀβ, β = s, for one of the residual.
-    `y` holds ±1 or the targets, `cost` the Cᵢ.
+    The dual problem is min ½βᵀKβ + Σ Cᵢ φ*(sᵢ/Cᵢ) with β = −y ∘ s for a loss of the margin, and
+    min ½βᵀKβ − yᵀβ + Σ Cᵢ φ*(sᵢ/Cᵢ) with β = s for a loss of the residual. sᵢ is the slope of the loss of sample i. It
+    is the sum of one variable for every piece of the conjugate. `y` holds ±1 or the targets, `cost` the Cᵢ.
     """
 
     y: Array
@@ -40,13 +40,16 @@ class ConvexLoss(Formulation):
             return residual_dual(self.y, self.cost, conjugate, self.bias, split=len(self.loss.pieces) == 2)
 
     def build(self, access: Access) -> Problem:
-        """A quadratic conjugate becomes a linear and a diagonal term; other conjugates remain separable terms."""
+        """Return the kernel form of the dual problem.
+
+        A quadratic conjugate is represented by a linear and a diagonal term, other conjugates by a separable term.
+        """
         if self.loss.quadratic_conjugate is None:
             return self.certified_problem(access)
         return self.dual().problem(access)
 
     def certified_problem(self, access: Access) -> Problem:
-        """The separable term holds the loss itself, so that its values and conjugates enter the certificate."""
+        """Return the problem with the loss itself as separable term. The certificate uses its values and conjugates."""
         pieces, n = self.loss.pieces, len(self.y)
         cost, starts = np.tile(self.cost, len(pieces)), np.repeat([piece.start for piece in pieces], n)
         not_first = np.repeat([0.0] + [1.0] * (len(pieces) - 1), n)
@@ -62,18 +65,18 @@ class ConvexLoss(Formulation):
 
     @property
     def upper(self) -> Array:
-        """Cᵢ times the length of the piece."""
+        """Upper bounds of the variables: Cᵢ times the length of the piece."""
         return self._bounds()[1]
 
     @property
     def _directions(self) -> list[float]:
-        """Factor of every piece that turns its variable into a slope."""
+        """Sign of every piece: sign times variable is the contribution of the piece to the slope."""
         if self.loss.form == "margin":
             return [-1.0 if piece.low < 0 else 1.0 for piece in self.loss.pieces]
         return [1.0 if piece.high > 0 else -1.0 for piece in self.loss.pieces]
 
     def _bounds(self) -> tuple[Array, Array]:
-        """Bounds of every variable, which is zero where its piece starts."""
+        """Bounds of the variables. A variable is zero at the start of its piece."""
         lows, highs = [], []
         for piece, direction in zip(self.loss.pieces, self._directions, strict=True):
             ends = sorted(direction * (end - piece.start) for end in (piece.low, piece.high))
@@ -92,7 +95,7 @@ class ConvexLoss(Formulation):
         return Expansion(beta, float(mu[0]) if self.bias else 0.0)
 
     def dual_point(self, expansion: Expansion) -> tuple[Array, Array]:
-        """The variable of every piece is the part of the slope that lies in it."""
+        """Return the variables and multipliers. The variable of a piece is the part of the slope within the piece."""
         beta = expansion.coefficients
         slope = -self.y * beta if self.loss.form == "margin" else beta
         parts = []

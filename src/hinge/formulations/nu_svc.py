@@ -20,8 +20,9 @@ BALANCES = (None, "class", "min")
 class NuSVC(Formulation):
     """min ½‖w‖² − νWρ + Σ uᵢ max(0, ρ − yᵢ f(xᵢ)).            docs/math (12); ν tutorial §6–8, LwK (10.3)
 
-    The scale is that of LIBSVM: uᵢ = wᵢ (sample weights) and W = Σ wᵢ, m times the tutorial's.  Balance "class" takes
-    uᵢ = wᵢ W / (2 W±) and "min" uᵢ = wᵢ W / (2 min(W₊, W₋)); with both, every ν up to 1 is admissible.
+    The objective is scaled as in LIBSVM, by m compared with the tutorial: uᵢ = wᵢ (sample weights) and W = Σ wᵢ.
+    Balance "class" uses uᵢ = wᵢ W / (2 W±), "min" uses uᵢ = wᵢ W / (2 min(W₊, W₋)). With either, every ν up to 1 is
+    admissible.
     """
 
     y: Array
@@ -62,7 +63,10 @@ class NuSVC(Formulation):
         return self.weight * (total / (2 * min(positive, negative)))
 
     def dual(self) -> Dual:
-        """In (1): min ½αᵀQα,  1₊ᵀα = 1₋ᵀα = νW/2,  0 ≤ α ≤ u: two rows on different variables (ν tutorial (88))."""
+        """Dual problem in the form (1): min ½αᵀQα,  1₊ᵀα = 1₋ᵀα = νW/2,  0 ≤ α ≤ u.           ν tutorial (88)
+
+        The two equality rows have no variable in common.
+        """
         upper, positive = self.upper, self.y > 0
         half = np.asarray(0.5 * self.nu * float(self.weight.sum()))
         if half.ndim == 0:  # rounding must not make ν = ν_max infeasible
@@ -86,11 +90,11 @@ class NuSVC(Formulation):
         return Expansion(self.y * alpha / divisor, float(offset / divisor), margin=float(margin))
 
     def scale(self, mu: Array) -> float:
-        """ρ."""
+        """Return ρ."""
         return float(-0.5 * (mu[0] + mu[1]))
 
     def dual_point(self, expansion: Expansion) -> tuple[Array, Array]:
-        """Multiply by ρ."""
+        """Return α and μ of a function, multiplied by ρ."""
         margin = expansion.margin
         factor = margin if margin > 0 else 1.0
         offset = expansion.intercept * factor

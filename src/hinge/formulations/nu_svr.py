@@ -26,7 +26,10 @@ class NuSVR(Formulation):
     shape: Array | None = None
 
     def dual(self) -> Dual:
-        """In (1): variables (α, α*), p = (−y, y), 1ᵀα = 1ᵀα* = ν ΣC / 2: two rows on different variables."""
+        """Dual problem in the form (1): variables (α, α*), p = (−y, y), 1ᵀα = 1ᵀα* = ν ΣC / 2.
+
+        The two equality rows have no variable in common.
+        """
         half = np.asarray(0.5 * self.nu * float(self.cost.sum()))
         total = np.stack([half, -half], axis=-1)
         group = np.repeat(np.array([0, 1], dtype=np.int8), len(self.y))
@@ -34,7 +37,10 @@ class NuSVR(Formulation):
         return Dual(self.y, -self.cost, self.cost, sign, total, split=True, group=group, row_factors=(1.0, -1.0))
 
     def build(self, access: Access) -> Problem:
-        """With a shape, the rows are 1ᵀ(α − α*) = 0 and ζᵀ(α + α*) = ν Σ Cζ, which have all variables in common."""
+        """Return the kernel form of the dual problem.
+
+        With a shape, its equality rows are 1ᵀ(α − α*) = 0 and ζᵀ(α + α*) = ν Σ Cζ.
+        """
         problem = self.dual().problem(access)
         if self.shape is None:
             return problem
@@ -48,7 +54,7 @@ class NuSVR(Formulation):
         return Expansion(difference(alpha), float(0.5 * (mu[0] - mu[1])), tube=float(0.5 * (mu[0] + mu[1])))
 
     def dual_point(self, expansion: Expansion) -> tuple[Array, Array]:
-        """The same amounts are added to α and α* where α α* = 0 leaves 1ᵀ(α + α*) below ν ΣC."""
+        """Return α and α* with α − α* = β, increased equally until ζᵀ(α + α*) = ν Σ Cζ, and the multipliers."""
         alpha = split_signs(expansion.coefficients)
         n = len(self.y)
         shape = np.ones(n) if self.shape is None else self.shape

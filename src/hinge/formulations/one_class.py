@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from hinge.formulations.base import Formulation
 from hinge.kernels import Access
 from hinge.model import Expansion
-from hinge.problems import Array, Dual, Problem
+from hinge.problems import (
+    Array,
+    Bias,
+    Dual,
+    LinearProblem,
+    LinearSolution,
+    Problem,
+    Status,
+    certify_linear,
+    linear_problem,
+)
 
 
 @dataclass(frozen=True)
 class OneClass(Formulation):
     """min ½‖w‖² − νWρ + Σ wᵢ max(0, ρ − ⟨w, Φ(xᵢ)⟩),  W = Σ wᵢ.               docs/math (14)
 
-    The scale is that of LIBSVM. The decision function is ⟨w, Φ(x)⟩ − ρ.
+    The objective is scaled as in LIBSVM. The decision function is ⟨w, Φ(x)⟩ − ρ.
     """
 
     weight: Array
     nu: float | Array
 
     def dual(self) -> Dual:
-        """In (1): min ½αᵀKα,  1ᵀα = νW,  0 ≤ α ≤ w."""
+        """Dual problem in the form (1): min ½αᵀKα,  1ᵀα = νW,  0 ≤ α ≤ w."""
         n, sum_of_weights = len(self.weight), float(np.sum(self.weight))
         zero = np.zeros(n)
         total = np.multiply(self.nu, sum_of_weights)[..., None]
         if total.ndim == 1:
-            total = np.minimum(total, sum_of_weights)  # ν = 1 up to rounding
+            total = np.minimum(total, sum_of_weights)  # rounding must not make νW larger than W
         return Dual(zero, zero, self.weight, np.ones(n), total)
 
     def build(self, access: Access) -> Problem:
@@ -40,9 +51,34 @@ class OneClass(Formulation):
         return Expansion(alpha, float(mu[0]), margin=-float(mu[0]))
 
     def scale(self, mu: Array) -> float:
-        """Return ρ if it is below 1: tolerances are relative to it, because the sign of ⟨w, Φ(x)⟩ − ρ decides."""
+        """Return min(1, |ρ|). Tolerances are relative to it, because predictions are the sign of ⟨w, Φ(x)⟩ − ρ."""
         return min(1.0, abs(float(mu[0])))
 
     def dual_point(self, expansion: Expansion) -> tuple[Array, Array]:
         """α = β."""
         return expansion.coefficients, np.array([expansion.intercept])
+
+
+def linear_one_class(X: Any, weight: Array, nu: float) -> LinearProblem:
+    """Return the linear form of one-class classification; the offset is −ρ.           docs/math (14), (101)"""
+    return linear_problem(OneClass(weight, nu).dual(), X, Bias.FREE)
+
+
+def without_half_space(problem: LinearProblem, solution: LinearSolution) -> LinearSolution:
+    """Return w = 0 and ρ = 0 if the optimal value of one-class classification is zero to rounding.   docs/math (133)
+
+    The solution then consists of rounding errors, and their signs would classify the samples at random.
+    """
+    if solution.status is not Status.SOLVED or max(abs(solution.primal), abs(solution.dual)) > 2 * solution.floor:
+        return solution
+    zero = np.zeros_like(solution.weights)
+    certificate = certify_linear(problem, zero, 0.0, solution.beta)
+    return replace(
+        solution,
+        weights=zero,
+        offset=0.0,
+        primal=certificate.primal,
+        dual=certificate.dual,
+        gap=certificate.gap,
+        violation=certificate.kkt_violation,
+    )

@@ -39,11 +39,11 @@ class Ranking(Formulation):
     squared: bool = False
 
     def dual(self) -> Dual:
-        """In (1): min ½αᵀDKDᵀα − 1ᵀα,  0 ≤ α ≤ C over pairs.                              docs/math (431), (467)"""
+        """Dual problem in the form (1): min ½αᵀDKDᵀα − 1ᵀα,  0 ≤ α ≤ C over pairs.         docs/math (431), (467)"""
         return margin_dual(np.ones(len(self.first)), self.cost, SQUARED_HINGE if self.squared else HINGE, bias=False)
 
     def build(self, access: Access) -> Problem:
-        """`access` belongs to the kernel matrix of the samples."""
+        """Return the kernel form over pairs; `access` is access to the kernel matrix of the samples."""
         return self.dual().problem(PairAccess(access, self.first, self.second, self.block_starts))
 
     def recover(self, alpha: Array, mu: Array) -> Expansion:

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from hinge.formulations.base import Formulation
 from hinge.kernels import Access
-from hinge.losses import QuadraticConjugate
+from hinge.losses import Loss, QuadraticConjugate
+from hinge.losses.registry import quadratic_conjugate
 from hinge.model import Expansion
-from hinge.problems import Array, Dual, Problem, broadcast_ratio, scaled, scaled_cost
+from hinge.problems import (
+    Array,
+    Bias,
+    Dual,
+    LinearProblem,
+    Problem,
+    broadcast_ratio,
+    check_inverse_cost,
+    linear_problem,
+    scaled,
+    scaled_cost,
+)
 
 
 def residual_dual(
@@ -50,7 +63,7 @@ class SVR(Formulation):
     bias: bool = True
 
     def dual(self) -> Dual:
-        """In (1): variables (α, α*), signs (+, −), p = (ε − y, ε + y), 1ᵀ(α − α*) = 0."""
+        """Dual problem in the form (1): variables (α, α*), signs (+, −), p = (ε − y, ε + y), 1ᵀ(α − α*) = 0."""
         conjugate = QuadraticConjugate(self.epsilon, 0.0, 1.0)
         return residual_dual(self.y, self.cost, conjugate, self.bias, cost_star=self.cost_star)
 
@@ -65,6 +78,25 @@ class SVR(Formulation):
     def dual_point(self, expansion: Expansion) -> tuple[Array, Array]:
         """α and α* are the positive and negative parts of β."""
         return split_signs(expansion.coefficients), np.array([expansion.intercept] if self.bias else [])
+
+
+def linear_regression(
+    X: Any,
+    y: Array,
+    cost: Array,
+    epsilon: float,
+    loss: str | Loss,
+    bias: Bias = Bias.FREE,
+    bias_scale: float = 1.0,
+) -> LinearProblem:
+    """Return the linear form of min ½‖w‖² + Σ Cᵢ φ(yᵢ − f(xᵢ)); φ has a quadratic conjugate.    docs/math (101), (103)
+
+    `epsilon` is the ε of a loss given by name.
+    """
+    conjugate = quadratic_conjugate(loss, "residual", {"epsilon": float(epsilon)})
+    if conjugate.curvature:
+        check_inverse_cost(cost)
+    return linear_problem(residual_dual(y, cost, conjugate), X, bias, bias_scale)
 
 
 def split_signs(coefficients: Array) -> Array:

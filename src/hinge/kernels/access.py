@@ -247,7 +247,7 @@ def products(X: Data, weights: ArrayLike, threads: int = 1) -> Array:
 
 
 def _native_samples(X: Data) -> tuple[Data, _core.Samples]:
-    """Return the samples and the view of the compiled core on them; X itself if it needs no conversion."""
+    """Return the samples, and the same samples as an object of the compiled core. X is converted only if necessary."""
     if type(X) is np.ndarray and X.ndim == 2 and X.dtype.char in "fd" and X.dtype.isnative and X.flags.c_contiguous:
         return X, _core.Samples.dense(X)
     samples = view(X)

@@ -1,6 +1,6 @@
 """Inner products and distances between the rows of two matrices, dense or CSR, in NumPy and float64.
 
-Squared distances use ‖x − z‖² = ‖x‖² + ‖z‖² − 2x·z. Dense data are centred at the mean of Z first, so that the terms
+Squared distances use ‖x − z‖² = ‖x‖² + ‖z‖² − 2x·z. Dense data are centered at the mean of Z first, so that the terms
 that cancel have the size of the spread of the data, not of its offset. Where most of the sum cancels nevertheless, it
 is computed from differences. Blocks of rows keep temporary arrays small.
 """
@@ -8,8 +8,8 @@ is computed from differences. Blocks of rows keep temporary arrays small.
 from __future__ import annotations
 
 import numpy as np
+import scipy  # scipy.spatial is loaded on first use
 from scipy import sparse
-from scipy.spatial.distance import cdist
 
 from hinge.kernels.algebra import Array, Data
 
@@ -79,13 +79,13 @@ def _from_differences(X: Data, Z: Data, i: np.ndarray, j: np.ndarray) -> Array:
 def l1_distances(X: Data, Z: Data) -> Array:
     """‖xᵢ − zⱼ‖₁"""
     if not sparse.issparse(X) and not sparse.issparse(Z):
-        return cdist(X, Z, "cityblock")
+        return scipy.spatial.distance.cdist(X, Z, "cityblock")
     X, Z = sparse.csc_array(X), sparse.csc_array(Z)
     used = np.union1d(*(np.flatnonzero(np.diff(side.indptr)) for side in (X, Z)))
     out = np.zeros((X.shape[0], Z.shape[0]))
     for first in range(0, len(used), DENSE_FEATURES):
         features = used[first : first + DENSE_FEATURES]
-        out += cdist(X[:, features].toarray(), Z[:, features].toarray(), "cityblock")
+        out += scipy.spatial.distance.cdist(X[:, features].toarray(), Z[:, features].toarray(), "cityblock")
     return out
 
 

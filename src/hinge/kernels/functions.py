@@ -22,7 +22,7 @@ Gamma: TypeAlias = float | Literal["scale", "auto"]
 MAX_UNBLOCKED_SIZE = 1 << 20  # entries of X beyond which its variance is computed in blocks of rows
 VARIANCE_ROWS = 1024  # rows per block
 ROUNDING = 16 * float(np.finfo(np.float64).eps)  # relative differences below this are rounding errors
-MAX_SPLINE_DEGREE = 15  # larger degrees are refused: their closed form loses too many digits
+MAX_SPLINE_DEGREE = 15  # larger degrees are rejected: their closed form loses too many digits
 
 
 # ---- kernels with a parameter γ -------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ class Laplacian(DistanceKernel):
 
 @dataclass(frozen=True)
 class BSpline(GammaKernel):
-    """k(x, z) = B_q(√γ ‖x − z‖), B_q the centred B-spline of odd degree q (SVR tutorial, eq. 32).
+    """k(x, z) = B_q(√γ ‖x − z‖), B_q the centered B-spline of odd degree q (SVR tutorial, eq. 32).
 
     B_q is the q-fold convolution of q + 1 indicator functions of [−½, ½]:
 

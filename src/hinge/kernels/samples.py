@@ -1,4 +1,4 @@
-"""Views of the samples for the compiled core. The arrays of the user are never changed, and not copied if possible."""
+"""Views of the samples for the compiled core. User arrays are never changed, and copied only if necessary."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hinge.kernels.algebra import Data
 
 @dataclass(frozen=True)
 class SampleView:
-    """Samples as an array or CSR matrix (``data``) and the view of the compiled core of it (``native``)."""
+    """Samples as an array or CSR matrix (``data``) and as an object of the compiled core (``native``)."""
 
     data: Data
     native: _core.Samples
@@ -25,7 +25,7 @@ class SampleView:
 
 
 def is_mapped(array: Any) -> bool:
-    """Whether an array is a read-only memory map of a file. Only the pages of such arrays may be released."""
+    """Whether an array is a read-only memory map of a file. Pages of other arrays must not be released."""
     while array is not None:
         if isinstance(array, np.memmap):
             return bool(array.mode == "r")
@@ -42,7 +42,7 @@ def view(X: Data, mapped: bool = False, threads: int = 1) -> SampleView:
     if sparse.issparse(X):
         if not mapped:  # SciPy would read the whole file at once; the core checks the order of indices in parts
             X = canonical(X)
-        index = X.indices.dtype  # convert indptr, which is shorter, to the type of indices if it fits
+        index = X.indices.dtype  # use this type for indptr too: indptr is shorter and cheaper to convert
         if X.nnz > np.iinfo(index).max:
             index = np.result_type(X.indices, X.indptr)
         indices, indptr = X.indices.astype(index, copy=False), X.indptr.astype(index, copy=False)

@@ -11,7 +11,7 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 from hinge.losses.custom import as_loss
-from hinge.losses.loss import Form, Loss
+from hinge.losses.loss import Form, Loss, QuadraticConjugate
 
 #: Losses of classification by name.
 MARGIN_LOSSES: dict[str, type[Loss]] = {}
@@ -61,3 +61,12 @@ def make_loss(loss: Any, form: Form, parameters: Mapping[str, Any] | None = None
     parameters = parameters or {}
     made = cls(**{f.name: parameters[f.name] for f in fields(cls) if f.name in parameters})  # type: ignore[arg-type]
     return as_loss(made, form)
+
+
+def quadratic_conjugate(loss: Any, form: Form, parameters: Mapping[str, Any] | None = None) -> QuadraticConjugate:
+    """Return the parameters of the conjugate of a loss (see `make_loss`); raise a ValueError if it is not quadratic."""
+    conjugate = make_loss(loss, form, parameters).quadratic_conjugate
+    if conjugate is None:
+        names = ", ".join(map(repr, loss_names(form, quadratic=True)))
+        raise ValueError(f"loss={loss!r}: the estimator needs a loss whose conjugate is quadratic, such as {names}")
+    return conjugate

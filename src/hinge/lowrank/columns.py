@@ -16,7 +16,7 @@ from hinge.kernels.samples import view
 from hinge.lowrank.row_blocks import RowBlocks, allocate
 from hinge.lowrank.source import Source
 
-#: Columns computed between two checks of the deadline: by compiled code, and by a Python function.
+#: Numbers of columns computed between two checks of the deadline, for compiled kernels and for Python functions.
 COMPILED_STRIP, PYTHON_STRIP = 128, 8
 
 Array = NDArray[np.float64]
@@ -118,7 +118,7 @@ class Columns:
 
 
 def _bits(values: Any) -> Any:
-    """Return K as the compiled core takes it: float16 as uint16."""
+    """Return K in the type that the compiled core accepts: float16 as uint16."""
     return values.view(np.uint16) if values.dtype == np.float16 else values
 
 
@@ -138,7 +138,8 @@ def make_columns(
 ) -> Columns:
     """Compute K^mn and K^nn for given basis functions. K^mn is stored in a file if it exceeds the budget.
 
-    `half` allows float16 for K^mn. It is used for kernels without negative values if the processor converts it quickly.
+    `half` allows float16 for K^mn. It is used for RBF and Laplacian kernels, which have no negative values, on
+    processors with float16 instructions.
     With a `deadline` (of `time.monotonic`) the columns are computed in strips until the deadline has passed, at least
     one strip; `Columns.shape` then has fewer columns.
     """
@@ -158,7 +159,7 @@ def make_columns(
         inner = source.block(basis, basis)
     else:
         inner = cross(kernel, view(X[basis]).data, threads=threads)
-    if not np.array_equal(inner, inner.T):  # usually it is symmetric, and allocating a copy is expensive
+    if not np.array_equal(inner, inner.T):  # usually it is symmetric, and the sum would allocate a copy
         inner = 0.5 * (inner + inner.T)
     return Columns(values, inner, threads)
 

@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 #: most this.
 DEPENDENCE_TOL = 1e-12
 
-#: With more features the factor L = X of the linear kernel is refused: its systems would be too large.
+#: With more features the factor L = X of the linear kernel is rejected: its linear systems would be too large.
 MAX_FEATURES = 5000
 
 

@@ -18,7 +18,7 @@ from hinge.lowrank.source import Source
 
 Array = NDArray[np.float64]
 
-#: candidates="all" is refused if the residual matrix would have more bytes than this.
+#: candidates="all" raises an error if the residual matrix would have more bytes than this.
 MAX_MATRIX_BYTES = 1 << 30
 
 #: Candidates of `Nystrom` whose columns are computed at a time.
@@ -114,7 +114,7 @@ class _Selection(ABC):
 
 
 class _Residual:
-    """State of the Cholesky factorisation of LwK Problem 10.6: the rows of L so far and the diagonal of K − LLᵀ."""
+    """State of the Cholesky factorization of LwK Problem 10.6: the rows of L so far and the diagonal of K − LLᵀ."""
 
     def __init__(self, source: Source, rows: NDArray[np.intp], rank: int, deadline: float | None) -> None:
         self.source, self.index, self.deadline = source, rows, deadline
@@ -238,7 +238,7 @@ class SGMA(_Selection):
 
 @dataclass(frozen=True)
 class PivotedCholesky(_Selection):
-    """Incomplete Cholesky factorisation with pivoting: the next basis function has the largest residual.
+    """Incomplete Cholesky factorization with pivoting: the next basis function has the largest residual.
 
     Columns are computed in blocks of `block` candidates. A candidate of the block is used while its residual is at
     least half of the largest residual outside the block. ``block=1`` is the classical rule.

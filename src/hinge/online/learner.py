@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from hinge import _core
 from hinge.kernels import Kernel
 from hinge.kernels.samples import view
-from hinge.losses import Form, loss_names, make_loss
+from hinge.losses import Form, loss_names
+from hinge.losses.registry import quadratic_conjugate
 from hinge.model import KernelModel
 
 Array = NDArray[np.float64]
@@ -24,7 +25,7 @@ COMPILED_LOSSES = ("hinge", "perceptron", "nu_margin", "novelty", "squared", "ep
 
 @dataclass(frozen=True, kw_only=True)
 class OnlineOptions:
-    """Options of a learner. The step is Λₜ = rate / t^power; a negative `nu` keeps the level fixed.
+    """Options of a learner. The step size is Λₜ = rate / t^power. A negative `nu` keeps the level (ρ, ε or σ) fixed.
 
     `loss` is one of `COMPILED_LOSSES`, or "quadratic_margin" or "quadratic_residual" with the parameters `threshold`,
     `curvature` and `bound` of the conjugate (`online_loss`).
@@ -56,18 +57,15 @@ class OnlineOptions:
 
 
 def online_loss(loss: Any, form: Form, parameters: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the options of `OnlineOptions` for a loss: a compiled one by name, or one with a quadratic conjugate."""
+    """Return the fields of `OnlineOptions` for the name of a compiled loss or a loss with a quadratic conjugate."""
     if isinstance(loss, str) and loss in COMPILED_LOSSES:
         return {"loss": loss}
-    conjugate = make_loss(loss, form, parameters).quadratic_conjugate
-    if conjugate is None:
-        raise ValueError(f"loss={loss!r}: online learning needs a loss whose conjugate is quadratic, such as 'hinge'")
-    threshold, curvature, bound = conjugate
+    threshold, curvature, bound = quadratic_conjugate(loss, form, parameters)
     return {"loss": f"quadratic_{form}", "threshold": float(threshold), "curvature": curvature, "bound": bound}
 
 
 def online_loss_names(form: Form, *compiled: str) -> tuple[str, ...]:
-    """Return the names of losses of online estimators: the `compiled` ones, and those with a quadratic conjugate."""
+    """Return the names of the losses of an online estimator: `compiled`, and all with a quadratic conjugate."""
     return (*compiled, *(name for name in loss_names(form, quadratic=True) if name not in compiled))
 
 
@@ -122,16 +120,16 @@ class Learner:
 
     @classmethod
     def of(cls, state: OnlineState, features: int) -> Learner:
-        """Return a learner with the given state; a ValueError if the parts are inconsistent."""
+        """Return a learner with the given state. Raise a ValueError if its parts are inconsistent."""
         self = cls(state.kernel, state.options, features)
         self._restore(state)
         return self
 
     def learn(self, X: Any, target: Array) -> Array:
-        """Learn the rows of X in their order; return the function values before each step, (n × functions).
+        """Learn the rows of X in order; return the function values before each step (samples × functions).
 
-        Kernel values that overflow raise a ValueError, function values a FloatingPointError. Both leave the learner
-        unchanged.
+        Raise a ValueError if a kernel value overflows, and a FloatingPointError if a function value does. The learner
+        is unchanged in both cases.
         """
         n = X.shape[0]
         before = np.empty((n, self.options.machines))
@@ -194,7 +192,7 @@ class Learner:
 
     @property
     def beyond(self) -> NDArray[np.int64]:
-        """Number of samples beyond the level when they were learned, for every function."""
+        """Number of samples beyond the level (margin errors, or outside the tube) when learned, per function."""
         return np.array(self._native.summary().beyond)
 
     def state(self) -> OnlineState:

@@ -17,13 +17,13 @@ from hinge.paths.path import PathModel
 from hinge.paths.piecewise import check_rows
 from hinge.paths.regularization import check_both_classes, check_samples, check_vector
 from hinge.problems import Array, ParametricProblem, certify
-from hinge.problems.dual import proportional
+from hinge.problems.parametric import proportional
 from hinge.solvers import Auto
 from hinge.validation import check_range
 
-MIN_GAP = 1e-9  # smaller gaps are refused: they are close to the rounding errors of the solutions at the knots
+MIN_GAP = 1e-9  # smaller gaps are rejected: they are close to the rounding errors of the solutions at the knots
 MIN_KNOT_RATIO = 1 + 1e-6  # an interval with a smaller ratio of its ends is not divided
-MAX_ATTEMPTS = 8  # solutions of one knot, with tolerances divided by 10, until its gap is small enough
+MAX_ATTEMPTS = 8  # attempts to solve one knot; each divides the tolerance by 10, until the gap is small enough
 
 
 @dataclass(frozen=True)

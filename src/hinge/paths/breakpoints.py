@@ -16,7 +16,8 @@ from hinge.problems import Array, ParametricProblem
 #: Places of a variable: at its lower bound, at its upper bound, or between them (in the margin set).
 LOWER, UPPER, MARGIN = 0, 1, 2
 
-#: Segments after which the places of all variables are stored; those of other segments follow from the changes since.
+#: Number of segments between two checkpoints, at which the places of all variables are stored. The places in other
+#: segments are computed from the previous checkpoint and the changes after it.
 CHECKPOINT_INTERVAL = 256
 
 #: Relative difference up to which two values of the parameter are the same.
@@ -53,7 +54,7 @@ class Pieces:
 
     @cached_property
     def _first_change(self) -> NDArray[np.intp]:
-        """Changes before segment k are those up to _first_change[k + 1]."""
+        """Position of the first change of every segment; the changes up to segment k end at _first_change[k + 1]."""
         return np.searchsorted(self.changed_at, np.arange(len(self) + 1), side="left")
 
     @cached_property
@@ -69,7 +70,7 @@ class Pieces:
     def _apply_changes(self, places: NDArray[np.int8], first: int, last: int) -> None:
         """Apply the changes before the segments first, …, last − 1."""
         changes = slice(self._first_change[first], self._first_change[min(last, len(self))])
-        places[self.changed[changes]] = self.place[changes]  # assigned in order: the last change holds
+        places[self.changed[changes]] = self.place[changes]  # assigned in order: the last change of a variable wins
 
     def places(self, k: int) -> NDArray[np.int8]:
         """Return the place of every variable in segment k: 0 lower bound, 1 upper bound, 2 between."""
@@ -79,7 +80,7 @@ class Pieces:
         return places
 
     def segment(self, theta: float) -> int:
-        """Return the segment that contains θ: the later one at a breakpoint."""
+        """Return the segment that contains θ; at a breakpoint, the segment that starts there."""
         return int(np.clip(np.searchsorted(self.start, theta, side="right") - 1, 0, len(self) - 1))
 
     def margin_of(self, k: int) -> slice:
@@ -110,8 +111,8 @@ class Pieces:
     def multipliers(self, theta: float, group: NDArray[np.int8] | None = None) -> Array:
         """Return μ at θ.
 
-        Where a multiplier jumps, every value between the limits from both sides is optimal: the middle is returned, if
-        the groups of the variables are given.                                                             (249)
+        Where a multiplier jumps, every value between its one-sided limits is optimal. The midpoint is returned if the
+        groups of the variables are given.                                                                 (249)
         """
         k = self.segment(theta)
         mu = self._mu_in(k, theta)
@@ -119,11 +120,11 @@ class Pieces:
             return mu
         tolerance = SAME_THETA * abs(theta)
         first, last = np.searchsorted(self.start, theta - tolerance), self.segment(theta + tolerance)
-        if first != last or first == 0:  # no breakpoint, or several: then μ is continuous
+        if first != last or first == 0:  # none or several breakpoints at θ: μ is continuous
             return mu
         before, after = self._mu_in(last - 1, theta), self._mu_in(last, theta)
         held = group[self.margin[self.margin_of(last - 1)]]
-        # a group without margin was at the middle of its interval already: the end is the reflection of `after`
+        # μ of a group without margin variables was already the midpoint: its other end is 2 · before − after
         ends = [before[g] if np.any(held == g) else 2 * before[g] - after[g] for g in range(len(mu))]
         return 0.5 * (after + np.array(ends))
 
@@ -179,7 +180,7 @@ class _Chunk:
         return row.reshape(-1, self.n).sum(axis=0)
 
     def _jumps(self, pieces: Pieces, chunk: slice, at_bounds: Array, bounds: Any) -> list[Any]:
-        """Return the changes of the sum over variables at bounds before each segment: constants and rates."""
+        """Return the changes before each segment of the sums over variables at bounds: constants and rates."""
         changes = slice(pieces._first_change[chunk.start + 1], pieces._first_change[chunk.stop])
         current, rows, columns = at_bounds.copy(), [], []
         amounts: tuple[list[float], list[float]] = ([], [])

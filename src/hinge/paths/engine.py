@@ -14,7 +14,7 @@ from hinge.control import RunControl
 from hinge.kernels import Access, GramAccess, PairAccess, Precomputed, cache_bytes, open_access
 from hinge.paths.breakpoints import Pieces
 from hinge.problems import Array, ParametricProblem, Status
-from hinge.problems.dual import Values
+from hinge.problems.parametric import Values
 from hinge.solvers.blas_threads import single_thread
 from hinge.solvers.decomposition.base import MAX_POLISHED_SAMPLES
 from hinge.solvers.feasibility import nearest_feasible
@@ -23,16 +23,16 @@ from hinge.solvers.refinement.polishing import polish
 #: Share of the memory budget up to which the whole kernel matrix is computed in advance.
 WHOLE_MATRIX_SHARE = 0.6
 
-#: KKT violation at which SMO stops and the active-set method takes over, which computes the exact solution.
+#: KKT violation at which SMO stops. The active-set method then computes the exact solution.
 START_TOL = 1e-3
 
-#: Iterations after which SMO stops in any case: a number, and one for every variable.
+#: SMO stops after START_ITERATIONS + START_ITERATIONS_PER_VARIABLE · (number of variables) iterations in any case.
 START_ITERATIONS, START_ITERATIONS_PER_VARIABLE = 2000, 20
 
 #: KKT violation, relative to the scale of the problem, above which a path is reported as failed.
 MAX_VIOLATION = 1e-9
 
-#: Smallest time limit, in seconds: the core takes zero for no limit.
+#: Smallest time limit, in seconds: zero means no limit in the core.
 MIN_SECONDS = 1e-9
 
 Progress = Callable[[dict[str, Any]], Any]
@@ -118,7 +118,7 @@ class Engine:
         """Compute the solution at θ from the approximate solution `beta`, by default that of SMO."""
         values = parametric.at(theta)
         if control is not None and control.callback is not None:
-            control = control.without_callback()  # it reports events along the path only
+            control = control.without_callback()  # the callback reports only events along the path
         if beta is None:
             beta = self._approximate_solution(parametric, values, control)
         run = self.active_set.start(np.ascontiguousarray(beta), *values, _seconds(control), -1, control)
@@ -132,7 +132,7 @@ class Engine:
     ) -> Array:
         """Return a solution by SMO, which is polished if the problem is small.
 
-        With a polished solution the active-set method has no events of its own.
+        If the solution is polished, the active-set method needs no events to correct it.
         """
         problem, sign = parametric.problem_with(self.access, values), parametric.sign
         beta = sign * nearest_feasible(problem) if values.total.any() else np.clip(0.0, values.lower, values.upper)
@@ -171,7 +171,7 @@ class Engine:
         max_events: int = -1,
         control: RunControl | None = None,
     ) -> tuple[Pieces | None, Counts, Status, float]:
-        """Follow the solution from θ = `low`, where it is, to `high`.
+        """Follow the solution from the current θ = `low` to `high`.
 
         Returns
         -------
@@ -222,7 +222,7 @@ def _seconds(control: RunControl | None) -> float:
 
 
 def check_run(run: _core.PathRun) -> None:
-    """Raise the error of a run of the core, or one for a run without a result."""
+    """Raise the error of a run of the core, or a PathError if the run failed."""
     if run.error is not None:
         raise run.error
     if run.infeasible:

@@ -60,7 +60,7 @@ class OneVsOnePaths:
         return list(combinations(range(len(self.classes)), 2))
 
     def _part(self, X: Any, k: int) -> Any:
-        """Return X as path k takes it: with the columns of its samples, if the kernel is precomputed."""
+        """Return X for path k: if the kernel is precomputed, only the columns of its samples."""
         return X[:, self.members[k]] if isinstance(self.paths[k].kernel, Precomputed) else X
 
     def decision_values(self, X: Any, C: float) -> Array:
@@ -84,7 +84,7 @@ class OneVsOnePaths:
         y = np.asarray(y)
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if len(y) == 0 or len(y) != X.shape[0] or weight.shape != y.shape:
-            raise ValueError(f"X has {X.shape[0]} rows, y {len(y)}, sample_weight {len(weight)}; they must be equal")
+            raise ValueError(f"X has {X.shape[0]} rows, y {len(y)}, sample_weight {len(weight)}; these must be equal")
         unknown = ~np.isin(y, self.classes)
         if unknown.any():
             label, known = y[unknown].tolist()[0], self.classes.tolist()
@@ -110,7 +110,7 @@ class OneVsOnePaths:
         return max(path.low for path in self.paths), min(path.high for path in self.paths)
 
     def best(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Best:
-        """Return the exact minimizer of the validation error: (low, high, error), and `theta`, a C inside."""
+        """Return the exact minimizer of the validation error: (low, high, error), and `theta`, a C inside it."""
         return self.validation_error(X, y, sample_weight).best()
 
     def _check_loaded(self) -> None:
@@ -161,7 +161,7 @@ def one_vs_one_paths(
     max_time: float | None = None,
     progress: Progress | None = None,
 ) -> OneVsOnePaths:
-    """Compute the exact regularization paths of all pairs of classes, which `SVC` trains.
+    """Compute the exact regularization paths of the one-vs-one problems that `SVC` solves.
 
     Parameters as in `regularization_path`. `max_time` limits every path; ``gamma="scale"`` is that of all samples.
 

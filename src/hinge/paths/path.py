@@ -34,7 +34,7 @@ class Segments(NamedTuple):
 
 @dataclass(frozen=True)
 class PathModel:
-    """Model at one value of the parameter. Decision values of a classifier that are zero up to rounding are zero."""
+    """Model at one value of the parameter. A classifier sets decision values within rounding errors of zero to zero."""
 
     machine: KernelModel
     classes: Any
@@ -123,7 +123,7 @@ class SolutionPath(PiecewisePath):
         return np.abs(beta) if self.task in ("classification", "one_class") else beta
 
     def intercept(self, theta: float) -> float:
-        """Return b; the middle, if all values in an interval are optimal."""
+        """Return b; the midpoint if all values of an interval are optimal."""
         mu = self._multipliers(theta)
         return self._offset(mu) / self._scale(mu)
 
@@ -143,7 +143,7 @@ class SolutionPath(PiecewisePath):
     def tube(self, theta: float) -> float:
         """Return ε of ν-regression, half the width of the tube.                           docs/math (250)"""
         if self.parameter != "nu" or self.task != "regression":
-            raise ValueError(f"only paths of regression over nu have a tube, not {self.task} over {self.parameter}")
+            raise ValueError(f"tube needs a regression path over nu, not a path of {self.task} over {self.parameter}")
         mu = self._multipliers(theta)
         return max(0.0, float(0.5 * (mu[0] - mu[1])))
 
@@ -172,7 +172,7 @@ class SolutionPath(PiecewisePath):
         return np.flatnonzero(~on & ~inside), np.flatnonzero(on), np.flatnonzero(inside)
 
     def decision_function(self, X: Any, theta: float) -> Array:
-        """Return decision values at the rows of X (kernel values with all training samples, if it is precomputed)."""
+        """Return decision values at the rows of X (kernel values with the training samples if it is precomputed)."""
         beta, offset = self.coefficients(theta), self.intercept(theta)
         X = check_rows(self.kernel, X, self.X.shape[1])
         values = X @ beta if isinstance(self.kernel, Precomputed) else expand(self.kernel, X, self.X, beta)
@@ -180,13 +180,13 @@ class SolutionPath(PiecewisePath):
         return values if self.classes is None else self._rounding.zero_ties(values, X, beta, offset)
 
     def model(self, theta: float, refine: bool = False) -> PathModel:
-        """Return the model at `theta`; `refine`: with the coefficients and the offset of `refined`."""
+        """Return the model at `theta`; if `refine`, with the coefficients and the offset of `refined`."""
         beta, b = self.refined(theta) if refine else (self.coefficients(theta), self.intercept(theta))
         support = np.flatnonzero(beta)
         vectors = None if isinstance(self.kernel, Precomputed) else self.X[support]
-        machine = KernelModel(self.kernel, vectors, beta[support][:, None], np.array([b]))
+        kernel_model = KernelModel(self.kernel, vectors, beta[support][:, None], np.array([b]))
         rounding = None if self.classes is None else self._rounding
-        return PathModel(machine, self.classes, support, self.n_samples, rounding)
+        return PathModel(kernel_model, self.classes, support, self.n_samples, rounding)
 
     at = model
 
@@ -250,7 +250,7 @@ class SolutionPath(PiecewisePath):
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if len(y) == 0 or len(y) != X.shape[0] or weight.shape != y.shape:
             raise ValueError(
-                f"X has {X.shape[0]} rows, y {len(y)}, sample_weight {len(weight)}; they must be equal and not 0"
+                f"X has {X.shape[0]} rows, y {len(y)} and sample_weight {len(weight)}; these must be equal and not 0"
             )
         if self.task == "classification":
             unknown = ~np.isin(y, self.classes)
@@ -259,7 +259,7 @@ class SolutionPath(PiecewisePath):
                 raise ValueError(f"y has the label {y[unknown].tolist()[0]!r}; the classes of the path are {known}")
             return self.sign_changes(X).errors(y == self.classes[1], weight, self.low, self.high)
         if self.task != "regression":
-            raise ValueError("validation_error needs a path of classification or regression: one-class has no targets")
+            raise ValueError("validation_error needs a path of classification or regression; one-class has no targets")
         weight = weight / np.sum(weight)
         knots, coefficients = [], []
         for part in self._along(self._cross(X)):

@@ -19,7 +19,7 @@ def check_rows(kernel: Kernel, X: Any, width: int) -> Any:
     """Return samples for prediction as an array or a CSR matrix.
 
     `width`: the number of features, or of training samples for a precomputed kernel. The samples of a kernel that calls
-    a Python function are not checked. NaN must be found here, because it may vanish in a kernel value.
+    a Python function are not checked. NaN must be detected here, because a kernel value may be finite nevertheless.
     """
     if isinstance(kernel, FunctionKernel):
         return X

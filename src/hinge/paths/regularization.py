@@ -15,7 +15,7 @@ from hinge.kernels import FunctionKernel, Kernel, Precomputed, cache_bytes, make
 from hinge.paths.engine import Engine, Progress, path_access, warn_incomplete
 from hinge.paths.path import SolutionPath
 from hinge.problems import Array, Status
-from hinge.problems.dual import between, parametric_problem, proportional
+from hinge.problems.parametric import between, parametric_problem, proportional
 from hinge.validation import (
     as_labels,
     as_samples,

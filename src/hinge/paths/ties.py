@@ -13,7 +13,8 @@ from hinge.problems import Array
 #: Relative rounding error of an operation with doubles.
 ROUNDING = 2.0**-53
 
-#: Operations per value besides one for every sample and feature: values are accumulated over this many segments.
+#: Number of segments over which values are accumulated: the number of operations per value besides one for every
+#: sample and feature.
 ACCUMULATED_SEGMENTS = 256
 
 

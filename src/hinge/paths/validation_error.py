@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hinge.problems import Array
 
-#: Relative width of a piece below which its two ends are the same step, separated by rounding errors.
+#: Relative width of a piece below which its two ends are treated as one step that rounding errors have divided.
 MIN_WIDTH = 1e-12
 
 

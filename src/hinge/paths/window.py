@@ -14,7 +14,7 @@ from hinge.formulations import CSVC, SVR
 from hinge.kernels import Access, GramAccess, Kernel, cache_bytes, open_access
 from hinge.paths.engine import Counts, Engine
 from hinge.problems import Array, ParametricProblem, Problem, Status
-from hinge.problems.dual import Values, between, constant, parametric_problem
+from hinge.problems.parametric import Values, between, constant, parametric_problem
 
 #: Share of removed samples among those in memory, and a number of them, above which memory is released.
 MAX_REMOVED_SHARE, MAX_REMOVED = 0.25, 16

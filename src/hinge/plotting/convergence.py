@@ -47,7 +47,7 @@ class Convergence:
 
     def __init__(self, *, histories: Sequence[Any], title: str = "", final_gap: float | None = None) -> None:
         if not histories or not any(len(history) for history in histories):
-            raise ValueError("the history is empty, so there is nothing to plot")
+            raise ValueError("the history is empty and cannot be plotted; fit an estimator that records its iterations")
         self.histories = [history for history in histories if len(history)]
         self.title = title
         self.final_gap = final_gap

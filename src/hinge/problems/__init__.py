@@ -2,26 +2,23 @@
 
 from hinge.problems.certificate import Certificate, certify, certify_all, combine, optimal_offset
 from hinge.problems.crammer_singer import CrammerSingerProblem, CrammerSingerSolution, certify_crammer_singer
-from hinge.problems.dual import (
-    ParametricProblem,
-    kernel_form,
-    kernel_variables,
-    linear_form,
-    linear_problem,
-    parametric_problem,
-)
 from hinge.problems.linear import (
     Bias,
     LinearProblem,
     LinearSolution,
     broadcast_ratio,
     certify_linear,
+    check_inverse_cost,
     constant_function,
-    distinct,
+    kernel_form,
+    kernel_variables,
+    linear_form,
+    linear_problem,
     scaled,
     scaled_cost,
 )
 from hinge.problems.lp import LPProblem, LPSolution, certify_lp
+from hinge.problems.parametric import ParametricProblem, parametric_problem
 from hinge.problems.problem import Dual, Problem, Quadratic, dot
 from hinge.problems.separable import Array, Diagonal, LossTerm, Separable
 from hinge.problems.solution import History, Solution
@@ -53,9 +50,9 @@ __all__ = [
     "certify_crammer_singer",
     "certify_linear",
     "certify_lp",
+    "check_inverse_cost",
     "combine",
     "constant_function",
-    "distinct",
     "dot",
     "kernel_form",
     "kernel_variables",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from scipy.optimize import linprog
+import scipy  # scipy.optimize is loaded on first use: it takes longer than all other imports
 
 from hinge import _core
 from hinge.problems import double_double
@@ -346,7 +346,8 @@ def _by_linear_program(problem: Problem, alpha: Array, gradient: Array) -> Array
         left.append(np.hstack([outward * rows.T, np.zeros((size, size))])[~finite])
         right.append(-outward * gradient[~finite])
     bounds = [(None, None)] * len(rows) + [(0, None)] * size
-    answer = linprog(cost, A_ub=np.vstack(left), b_ub=np.concatenate(right), bounds=bounds, method="highs")
+    left_side, right_side = np.vstack(left), np.concatenate(right)
+    answer = scipy.optimize.linprog(cost, A_ub=left_side, b_ub=right_side, bounds=bounds, method="highs")
     if answer.x is None:
         return np.asarray(np.linalg.lstsq(rows.T, -gradient, rcond=None)[0], dtype=np.float64)
     return np.asarray(answer.x[: len(rows)], dtype=np.float64)

@@ -1,21 +1,29 @@
-"""Linear problems in signed variables and their certificates, computed by code that no solver uses."""
+"""Linear problems in signed variables, conversions between their form and problem (1), and their certificates.
+
+No solver is used to compute the certificates.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
+from hinge.kernels import Access, Linear
 from hinge.problems.certificate import Certificate, relative
+from hinge.problems.problem import Dual, Problem
 from hinge.problems.separable import Array
 from hinge.problems.solution import History
 from hinge.problems.status import Status
 
+#: Range of the costs of losses with a curvature. Outside this range, 1/C in the dual problem overflows.
+MIN_COST, MAX_COST = 1e-300, 1e300
+
 BLOCK_VALUES = 1 << 22  # values of X that the certificate converts to float64 at a time
-MAX_TARGET = 1e140  # larger targets are refused: sums of their squares would overflow
+MAX_TARGET = 1e140  # larger targets are rejected: sums of their squares would overflow
 
 
 class Bias(IntEnum):
@@ -46,6 +54,20 @@ def scaled_cost(cost: Array, h: float) -> Array:
 def broadcast_ratio(numerator: float, values: Array) -> Array:
     """Return numerator / values; a broadcast scalar remains one."""
     return np.broadcast_to(numerator / distinct(values), values.shape)
+
+
+def check_inverse_cost(cost: Array) -> None:
+    """Raise a ValueError if 1/cost overflows."""
+    costs = distinct(cost)
+    if not len(costs):
+        return
+    low, high = float(np.min(costs)), float(np.max(costs))
+    if not (low >= MIN_COST and high <= MAX_COST):
+        raise ValueError(
+            f"C times the weights of samples and classes lies between {low:g} and {high:g}; a squared loss needs "
+            f"1/C: use C and weights with products between {MIN_COST:g} and {MAX_COST:g}, and a weight of 0 for "
+            "samples that are to be left out"
+        )
 
 
 def _range_with_zero(values: Array) -> tuple[float, float]:
@@ -128,6 +150,71 @@ class LinearSolution:
         return Certificate.of_run(self.primal, self.dual, self.gap, self.violation, surplus, mu, self.history)
 
 
+# ---- conversions ----------------------------------------------------------------------------------------------------
+
+
+def linear_problem(dual: Dual, X: Any, bias: Bias, bias_scale: float = 1.0) -> LinearProblem:
+    """Return the linear form (101) of a dual problem: K = XXᵀ."""
+    ridge = np.zeros(len(dual.target)) if dual.ridge is None else dual.ridge
+    total = float(dual.total[0]) if len(dual.total) else 0.0
+    tube = np.asarray(dual.tube)
+    if tube.size > 1 and np.any(tube != tube.flat[0]):
+        raise ValueError("a linear problem needs the same tube width for all samples")
+    width = float(tube.flat[0]) if tube.size else 0.0
+    return LinearProblem(X, dual.target, dual.lower, dual.upper, ridge, width, bias, bias_scale, total)
+
+
+def linear_form(problem: Problem) -> LinearProblem:
+    """Return the linear form of problem (1) with a linear kernel. Raise a ValueError if it does not exist."""
+    access: Any = problem.Q.access
+    if not isinstance(getattr(access, "kernel", None), Linear):
+        raise ValueError("CoordinateDescent needs a linear kernel: use SMO or another solver of hinge.solvers")
+    sign = problem.Q.sign
+    if len(problem.d) > 1 or (len(problem.d) == 1 and not _is_one_group(problem.A[0] * sign)):
+        raise ValueError("CoordinateDescent needs at most one equality row over all variables: use SMO")
+    bias = Bias.FREE if len(problem.d) else Bias.NONE
+    total = float(problem.d[0] / problem.A[0, 0] * sign[0]) if len(problem.d) else 0.0
+    n, linear = problem.Q.n, sign * problem.p
+    low, high = sign * problem.lower, sign * problem.upper
+    low, high = np.minimum(low, high), np.maximum(low, high)
+    tube = 0.0
+    if problem.Q.slots == 2:
+        tubes = 0.5 * (linear[:n] - linear[n:])
+        tube = float(tubes[0])
+        if not (tube >= 0 and np.allclose(tubes, tube) and np.all(low[:n] == 0) and np.all(high[n:] == 0)):
+            raise ValueError("CoordinateDescent needs one tube for all samples: use SMO")
+        linear, low, high = 0.5 * (linear[:n] + linear[n:]), low[n:], high[:n]
+    ridge = np.zeros(n) if problem.term is None else problem.sample_diagonal()
+    return LinearProblem(access.factor(), -linear, low, high, ridge, tube, bias, 1.0, total)
+
+
+def kernel_form(problem: LinearProblem, access: Access) -> Problem:
+    """Return a linear problem as problem (1).
+
+    `access` is that of a linear kernel. If the offset is penalized, its features must include the constant.
+    """
+    total = np.array([problem.total] if problem.bias is Bias.FREE else [])
+    sign = np.ones(problem.n)
+    return Dual(
+        problem.target, problem.lower, problem.upper, sign, total, problem.tube, problem.ridge, split=problem.tube > 0
+    ).problem(access)
+
+
+def _is_one_group(row: Array) -> bool:
+    """Whether an equality row, in signed variables, has the same coefficient for all variables."""
+    return bool(len(row) and row[0] != 0 and np.all(row == row[0]))
+
+
+def kernel_variables(problem: Problem, beta: Array) -> Array:
+    """Return the variables α of problem (1) from those of its linear form."""
+    if problem.Q.slots == 2:
+        return np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
+    return problem.Q.sign * beta
+
+
+# ---- null model -----------------------------------------------------------------------------------------------------
+
+
 def constant_function(problem: LinearProblem, status: Status, error: BaseException | None = None) -> LinearSolution:
     """Return the null model w = 0, β = 0 with the best of a few offsets, for runs that stop before their first point.
 
@@ -147,7 +234,7 @@ def constant_function(problem: LinearProblem, status: Status, error: BaseExcepti
         violation=_kkt_violation(problem, np.full(problem.n, offset), zeros),
         status=status,
         iterations=0,
-        history=History.from_columns({f.name: np.empty(0) for f in fields(History)}),
+        history=History.empty(),
         error=error,
         counters=dict.fromkeys(("epochs", "newton_steps", "sample_steps", "passes", "work"), 0),
     )
@@ -167,6 +254,9 @@ def _value_at(problem: LinearProblem, offset: float) -> float:
     losses = best * residual - problem.tube * np.abs(best) - 0.5 * problem.ridge * best**2
     scaled_offset = offset / problem.bias_scale if problem.bias is Bias.PENALISED else 0.0
     return float(np.sum(losses)) + 0.5 * scaled_offset**2
+
+
+# ---- certificate ----------------------------------------------------------------------------------------------------
 
 
 def certify_linear(problem: LinearProblem, weights: Array, offset: float, beta: Array) -> Certificate:

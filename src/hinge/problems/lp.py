@@ -1,4 +1,4 @@
-"""Linear programs of ℓ1-penalised models in signed variables, and their certificates."""
+"""Linear programs of ℓ1-penalized models in signed variables, and their certificates."""
 
 from __future__ import annotations
 

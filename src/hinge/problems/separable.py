@@ -67,7 +67,7 @@ class Diagonal:
         return np.where(flat, end, np.clip(inside, lower, upper))
 
     def gap(self, alpha: Array, r: Array, lower: Array, upper: Array) -> Array:
-        """(r + d x)(α − x) + ½ d (α − x)², where x is the maximiser: a sum of two nonnegative terms."""
+        """(r + d x)(α − x) + ½ d (α − x)², where x is the maximizer: a sum of two nonnegative terms."""
         x = self.answer(r, lower, upper)
         bounded = np.isfinite(x)
         x = np.where(bounded, x, 0.0)

@@ -37,11 +37,6 @@ class History:
         return cls(**{**values, "exact": values["exact"].astype(bool)})
 
     @classmethod
-    def from_run(cls, run: Any) -> History:
-        """Convert the `RunHistory` of a compiled solver."""
-        return cls(*run_columns(run))
-
-    @classmethod
     def empty(cls) -> History:
         """Return a history without snapshots."""
         return cls.from_columns({f.name: np.empty(0) for f in fields(cls)})

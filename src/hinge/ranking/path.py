@@ -30,14 +30,13 @@ from hinge.paths.engine import WHOLE_MATRIX_SHARE, Engine, Progress, path_access
 from hinge.paths.piecewise import PiecewisePath, check_rows
 from hinge.paths.regularization import check_training_rows
 from hinge.problems import Array, Certificate, Status, certify
-from hinge.problems.dual import between, parametric_problem
+from hinge.problems.parametric import between, parametric_problem
 from hinge.ranking.ndcg import ndcg_path
 from hinge.ranking.queries import check_queries, check_query_weight, check_relevance, make_pairs
 from hinge.solvers import PairDescent
 from hinge.validation import check_number, check_same_length
 
-#: Relative gap at which coordinate descent stops and the active-set method takes over, which computes the exact
-#: solution.
+#: Relative gap at which coordinate descent stops. The active-set method then computes the exact solution.
 START_TOL = 1e-6
 
 
@@ -112,7 +111,7 @@ class RankingPath(PiecewisePath):
         return KernelModel(self.kernel, vectors, beta[support][:, None], np.zeros(1))
 
     def predict(self, X: Any, theta: float) -> Array:
-        """Return scores at the rows of X (kernel values with all training samples, if it is precomputed)."""
+        """Return scores at the rows of X (kernel values with the training samples if it is precomputed)."""
         beta = self.coefficients(theta)
         X = check_rows(self.kernel, X, self.X.shape[1])
         if isinstance(self.kernel, Precomputed):

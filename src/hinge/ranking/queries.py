@@ -13,7 +13,7 @@ from hinge.kernels import available_bytes
 from hinge.problems import Array
 from hinge.validation import as_vector
 
-#: Largest number of pairs, and memory per pair: larger problems, or problems that do not fit into memory, are refused.
+#: Largest number of pairs, and memory per pair. Larger problems, and those that do not fit into memory, raise an error.
 MAX_PAIRS, BYTES_PER_PAIR = 200_000_000, 120
 
 

@@ -75,7 +75,7 @@ def covariate_shift_path(
     Parameters
     ----------
     X, y
-        Training data with labels (or numbers, with ``task="regression"``).
+        Training data. `y` contains class labels, or real targets with ``task="regression"``.
     X_target : array-like
         Inputs of the target distribution, without labels.
     C : float
@@ -93,7 +93,7 @@ def covariate_shift_path(
     mean = float(np.mean(importance))
     if not mean > 0:
         raise ValueError(
-            "all importance weights are zero: X and X_target do not overlap, so that weights do not correct the shift"
+            "all importance weights are zero: X and X_target do not overlap, so weights cannot correct the shift"
         )
     weights = importance / mean
     return CovariateShift(weight_path(X, y, 1.0, weights, C=C, **options), ratio, weights)

@@ -1,7 +1,7 @@
 """Density ratio of target and training distribution, estimated without estimating the densities.  docs/math (423)-(426)
 
-The methods are uLSIF (Kanamori, Hido and Sugiyama 2009) and KLIEP (Sugiyama et al. 2008). Both use Gaussians centred at
-some of the target samples, r(x) = Σₗ θₗ exp(−γ‖x − cₗ‖²), θ ≥ 0.
+The methods are uLSIF (Kanamori, Hido and Sugiyama 2009) and KLIEP (Sugiyama et al. 2008). Both use Gaussians centered
+at some of the target samples, r(x) = Σₗ θₗ exp(−γ‖x − cₗ‖²), θ ≥ 0.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WIDTHS = tuple(float(w) for w in np.geomspace(0.1, 30.0, 9))
 PENALTIES = tuple(float(p) for p in np.geomspace(1e-3, 10.0, 9))
 
 
-SMALLEST = 1e-300  # positive number in the place of zero before a logarithm or a division
+SMALLEST = 1e-300  # positive number that replaces zero before a logarithm or a division
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def density_ratio(
     method : {"ulsif", "kliep"}, default="ulsif"
         Least squares in closed form; or maximum likelihood by expectation maximization, with a bound on its gap.
     n_centers : int, default=100
-        Largest number of Gaussians, which are centred at randomly chosen target samples.
+        Largest number of Gaussians, which are centered at randomly chosen target samples.
     cv : int, default=5
         Folds of the cross-validation that selects γ (and λ).
     random_state : int or RandomState, default=0
@@ -137,7 +137,7 @@ def _spread(X: Array) -> float:
 
 
 def _scaled(X: Array) -> Array:
-    """Return X centred and scaled so that exp(−‖x − z‖²) does not underflow."""
+    """Return X centered and scaled so that exp(−‖x − z‖²) does not underflow."""
     return np.ascontiguousarray((X - X.mean(axis=0)) / _spread(X))
 
 

@@ -145,7 +145,7 @@ class SlidingSVC(_Sliding, IncrementalSVC):  # type: ignore[misc]
         self.recency = recency
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:  # type: ignore[override]
-        """`slide`; the first call is `fit`.  `classes` as in `IncrementalSVC.partial_fit`."""
+        """Slide the window; the first call is `fit`. `classes` as in `IncrementalSVC.partial_fit`."""
         self._check_declared(y, classes)
         return self.slide(X, y) if hasattr(self, "classes_") else self.fit(X, y)
 
@@ -184,5 +184,5 @@ class SlidingSVR(_Sliding, IncrementalSVR):  # type: ignore[misc]
         self.recency = recency
 
     def partial_fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
-        """`slide`; the first call is `fit`."""
+        """Slide the window; the first call is `fit`."""
         return self.slide(X, y) if hasattr(self, "model_") else self.fit(X, y)

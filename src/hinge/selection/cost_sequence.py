@@ -1,4 +1,4 @@
-"""Sequences of decreasing costs for all problems of some folds, in one call of the compiled core."""
+"""Cost sequences: problems of several folds solved for decreasing C with warm starts, in one compiled call."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Limits:
 
 @dataclass
 class CostSequences:
-    """Problems of `folds` in flat arrays. For each of them costs decrease, and a solution is the start of the next."""
+    """The problems of `folds` in flat arrays. Each is solved for decreasing costs with warm starts."""
 
     folds: list[Fold]
     costs: Array
@@ -88,13 +88,13 @@ class CostSequences:
             self._solve_remaining(access, control)
 
     def _solve_remaining(self, access: GramAccess, control: RunControl) -> None:
-        """Solve problems that did not converge (large costs, badly scaled data) with the solver of estimators."""
+        """Solve problems that did not converge (large costs, badly scaled data) with `Auto`, as the estimators do."""
         for p, c in np.argwhere(np.isin(self.status, (Status.MAX_ITER, Status.NUMERICAL))):
             if control.expired():
                 return
             part, solutions = self.parts[p], self.solutions(p)
             if len(part.samples) > MAX_DENSE_SAMPLES and self.status[p, c] == Status.MAX_ITER:
-                continue  # the solver of estimators would be the same
+                continue  # `Auto` would run the same method again
             formulation = part.formulation(self.costs[c])
             limits, megabytes = self.limits, self.limits.cache_bytes / MEGABYTE
             solver = Auto(tol=limits.tol, threads=limits.threads, cache_size=megabytes)

@@ -64,7 +64,7 @@ class PairFold:
         return Part(samples, lambda C: CSVC(sign, C * cost))
 
     def decide(self, solved: list[PartSolutions], expand: Expand, run: Callable[..., Any]) -> Array:
-        """The kernel values of a class are multiplied once, with its coefficients in all pairs and for all costs."""
+        """Return decision values. The kernel values of a class are used once, for all pairs and costs together."""
         costs, classes = len(solved[0].offsets), len(self.members)
         pairs = list(combinations(range(classes), 2))
 

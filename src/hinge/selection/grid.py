@@ -146,24 +146,30 @@ def _template(estimator: Any, parameters: dict[str, Any]) -> Any:
             "sklearn.model_selection.GridSearchCV"
         )
     template = clone(estimator).set_params(**parameters)
-    if isinstance(template, LINEAR):
-        return template
-    if template.loss != KERNEL[type(template)]:
-        raise ValueError(
-            f"loss={template.loss!r} is not supported by this search, only {KERNEL[type(template)]!r}; use "
-            "sklearn.model_selection.GridSearchCV"
-        )
-    if not template.fit_intercept:
-        raise ValueError(
-            "fit_intercept=False is not supported by this search, which computes an intercept for every problem; use "
-            "sklearn.model_selection.GridSearchCV"
-        )
-    if template.solver not in ("auto", "working_set"):
-        raise ValueError(
-            f"solver={template.solver!r} is not supported by this search: use solver='auto', or "
-            "sklearn.model_selection.GridSearchCV"
-        )
+    reason = unsupported(template)
+    if reason is not None:
+        raise ValueError(reason)
     return template
+
+
+def unsupported(estimator: Any) -> str | None:
+    """Return why the search does not support an estimator, with the remedy; None if it does."""
+    if isinstance(estimator, LINEAR):
+        return None
+    remedy = "sklearn.model_selection.GridSearchCV"
+    if type(estimator) not in KERNEL:
+        return f"{type(estimator).__name__} is not supported by this search; use {remedy}"
+    loss = KERNEL[type(estimator)]
+    if estimator.loss != loss:
+        return f"loss={estimator.loss!r} is not supported by this search, only {loss!r}; use {remedy}"
+    if not estimator.fit_intercept:
+        return (
+            "fit_intercept=False is not supported by this search, which computes an intercept for every problem; use "
+            f"{remedy}"
+        )
+    if estimator.solver not in ("auto", "working_set"):
+        return f"solver={estimator.solver!r} is not supported by this search: use solver='auto', or {remedy}"
+    return None
 
 
 def _axes(template: Any, C: Any, gamma: Any, epsilon: Any) -> dict[str, list[Any]]:

@@ -21,7 +21,7 @@ from hinge.solvers.blas_threads import single_thread
 
 
 class KernelSearch(Search):
-    """Grid search with one kernel matrix for all problems of a gamma, and a sequence of costs for each of them."""
+    """Grid search with one kernel matrix for each gamma, and a cost sequence for each problem."""
 
     def validated(self, estimator: Any, X: Any, y: Any) -> TrainingData:
         """Return the training data as `fit` of the estimator validates them, without sample weights."""

@@ -67,7 +67,7 @@ class SharedMatrix:
         return self.access
 
     def _needs_double(self, access: GramAccess) -> bool:
-        """Whether the rounding error of a value times the largest coefficient is not small beside the tolerance."""
+        """Whether the rounding error of a value times the largest coefficient is too large for the tolerance."""
         largest = float(np.max(np.abs(access.diagonal()), initial=0.0))
         return self.tol < MIN_SINGLE_TOL or not SINGLE_ROUNDING * largest * self.cost <= 0.5 * self.tol
 

@@ -17,15 +17,17 @@ MODELS: dict[str, Any] = {
     "student_t3": stats.t(3),
 }
 
-SMALLEST_NU, GRID_SIZE = 1e-4, 2000  # of the grid on which the minimization starts; twice the smallest is taken for 0
+#: The minimization starts from the best of GRID_SIZE values between SMALLEST_NU and 1. A minimizer of at most twice
+#: SMALLEST_NU is returned as 0.
+SMALLEST_NU, GRID_SIZE = 1e-4, 2000
 
 
 def nu_for_noise(noise: Any) -> float:
     """Return the ν for which `NuSVR` estimates a location most efficiently, given the density of the noise.
 
-    The tube of the ε-insensitive estimator ends at the (1 − ν) quantile of the absolute noise. Its asymptotic variance
+    Half the width ε of the tube is the (1 − ν) quantile of the absolute noise. The asymptotic variance of the estimate
     is smallest for the ε that minimizes P(|ξ| > ε) / p(ε)², where p is the density (symmetric, of any scale). ν is the
-    share of samples outside this tube.
+    fraction of samples outside this tube.
 
     Parameters
     ----------

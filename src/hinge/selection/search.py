@@ -50,7 +50,7 @@ class Search(ABC):
         self.classifies = is_classifier(template)
         if self.classifies and len(np.unique(data.y)) < 2:
             raise ValueError(
-                "The number of classes has to be greater than one; got 1 class: every sample is labelled "
+                "The number of classes has to be greater than one; got 1 class: every sample is labeled "
                 f"{data.y[:1].tolist()[0]!r}"
             )
         splits = [

@@ -1,7 +1,7 @@
 """Solvers of problem (1) and of the linear, pairwise and reduced-basis problems derived from it.
 
 A solver is a frozen dataclass of options with the method `solve(problem, start, control) -> Solution`. It declares its
-`capabilities` and knows neither labels nor samples.
+`capabilities` and uses neither labels nor samples.
 """
 
 from hinge.control import Monitor, RunControl

@@ -18,21 +18,20 @@ from hinge.solvers.interior_point.low_rank import LowRankInteriorPoint
 from hinge.solvers.interior_point.rank import estimated_rank, exact_factorization, is_factorable, steps_before_factor
 from hinge.solvers.refinement import verify
 
-#: Number of samples up to which the dense interior-point method is used: it factorises the kernel matrix.
+#: Number of samples up to which the dense interior-point method is used: it factorizes the kernel matrix.
 MAX_DENSE_SAMPLES = 2000
 
 #: Below this tolerance a problem of at most MAX_DENSE_SAMPLES samples starts with the interior-point method.
 INTERIOR_POINT_TOL = 1e-8
 
-#: The interior-point method costs about as much as this number of steps per sample: it is not used if `max_iter` allows
-#: fewer.
+#: Cost of the interior-point method in steps per sample. The method is not used if `max_iter` allows fewer steps.
 STEPS_PER_SAMPLE = 20
 
-#: Multiple of the step budget that the working-set method gets if the interior-point method fails as well, as for a
-#: kernel that is not positive semidefinite, and if the problem may be unbounded.
+#: Factor by which the step budget of the working-set method is multiplied if the interior-point method fails, as for a
+#: kernel that is not positive semidefinite, or if the problem may be unbounded.
 LAST_BUDGET_FACTOR = 5
 
-#: Iterations after which the low-rank interior-point method ends: it converges within a third of them or not at all.
+#: Iteration limit of the low-rank interior-point method, which converges within a third of it or not at all.
 MAX_FACTOR_ITERATIONS = 50
 
 #: Relative gap of the problem with the true kernel matrix up to which the solution with a factor is accepted.
@@ -41,7 +40,7 @@ FACTOR_GAP = 1e-8
 #: Tolerance of the low-rank interior-point method.
 FACTOR_TOL = 1e-10
 
-#: Steps after which a problem without another method ends with MAX_ITER; per sample if that is more.
+#: Steps after which a problem without a fallback ends with MAX_ITER: the larger of the two limits.
 MAX_STEPS = 10_000_000
 MAX_STEPS_PER_SAMPLE = 100
 
@@ -129,7 +128,7 @@ class Auto(WorkingSetOptions):
         control: RunControl,
         error: BaseException | None = None,
     ) -> list[Solution]:
-        """The working-set method within its step budget, then the fallback; none after an `error`."""
+        """Run the working-set method within its step budget, then the fallback, unless there was an `error`."""
         budgets = [self._step_budget(problem) for problem in problems]
         solutions = self._working_set.solve_batch(problems, starts, control, budgets)
         slow = []
@@ -233,7 +232,7 @@ class Auto(WorkingSetOptions):
             if solved or low_rank.status in (Status.TIME_LIMIT, Status.INTERRUPTED):
                 return low_rank
         try:
-            return InteriorPoint(max_iter=limit).solve(problem, None, control)
+            return InteriorPoint(tol=self._gap(), max_iter=limit).solve(problem, None, control)
         except MemoryError:
             if low_rank is None:
                 raise
@@ -246,7 +245,8 @@ class Auto(WorkingSetOptions):
 
     def _solve_dense(self, problem: Problem, control: RunControl) -> Solution:
         """The dense interior-point method, continued by the working-set method if its solution is not polished."""
-        interior = InteriorPoint().solve_unverified(problem, control)
+        tol = self._gap() if self.stop == "gap" else InteriorPoint.tol  # a KKT violation is verified after polishing
+        interior = InteriorPoint(tol=tol).solve_unverified(problem, control)
         if interior.status is not Status.SOLVED or interior.polished:
             return interior
         solver = replace(self._working_set, max_iter=self._dense_budget(problem))
@@ -254,8 +254,12 @@ class Auto(WorkingSetOptions):
         improved = at_bounds.status is Status.SOLVED or at_bounds.error is not None
         return interior.then(at_bounds) if improved else interior
 
+    def _gap(self) -> float:
+        """The relative gap of interior-point methods, by the rule for solvers that an estimator selects by name."""
+        return min(self.tol, InteriorPoint.tol)
+
     def _verified(self, problem: Problem, solution: Solution) -> Solution:
-        """Interior-point methods stop on the gap; verify the KKT violation if `tol` limits it."""
+        """Verify the KKT violation if `tol` limits it, because interior-point methods stop on the gap."""
         return solution if self.stop == "gap" else verify(problem, solution, self.tol, "kkt_violation")
 
 
@@ -270,7 +274,7 @@ def max_steps(n: int) -> int:
 
 
 def needs_interior_point(problem: Problem) -> bool:
-    """Whether h is not quadratic, or equality rows share variables: decomposition methods do not accept that."""
+    """Whether decomposition methods do not apply: h is not quadratic, or equality rows share variables."""
     general = problem.term is not None and not isinstance(problem.term, Diagonal)
     return general or (len(problem.A) > 1 and bool(np.any(np.count_nonzero(problem.A, axis=0) > 1)))
 
@@ -288,7 +292,7 @@ def _value(problem: Problem, solution: Solution) -> float:
 
 
 def _with_error(solutions: list[Solution], interrupt: BaseException | None) -> list[Solution]:
-    """Add an interrupt that came after the last solver had ended to the last solution."""
+    """Add an interrupt that arrived after the last solver had ended to the last solution."""
     if interrupt is not None and all(solution.error is None for solution in solutions):
         solutions[-1:] = [replace(solution, error=interrupt) for solution in solutions[-1:]]
     return solutions

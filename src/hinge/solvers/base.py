@@ -14,7 +14,7 @@ from hinge.control import RunControl
 from hinge.problems import Array, Diagonal, History, Problem, Solution, Status
 from hinge.solvers.feasibility import nearest_feasible
 
-#: Initial point of a solver: an earlier solution, its variables, or None for the feasible point next to zero.
+#: Initial point of a solver: an earlier solution, its variables, or None for the feasible point nearest to zero.
 Start = Solution | Array | None
 
 
@@ -38,7 +38,7 @@ class Capabilities:
     batch : bool
         Whether `solve_batch` solves problems over the same kernel matrix together.
     factor : {"unused", "optional", "required"}
-        Whether the solver replaces the kernel matrix by a factor LLᵀ in `approximate`: never, if asked for, or always.
+        Whether the solver replaces the kernel matrix by a factor LLᵀ in `approximate`: never, on request, or always.
     options : tuple of str
         Parameters that a solver selected by name takes from the estimator, besides `tol`, `max_iter` and `max_time`.
     """
@@ -122,16 +122,16 @@ class Solver(SolverOptions, ABC):
         return solutions
 
     def _unsolved(self, problem: Problem, start: Start, control: RunControl, error: BaseException) -> Solution:
-        """The initial point of a problem, with the exception that kept it from being solved."""
+        """The initial point of a problem that was not solved because of the exception `error`."""
         unsolved = self.solve(problem, start, control.without_callback().limited_to(0.0))
         return replace(unsolved, status=Status.INTERRUPTED, error=error)
 
     def approximate(self, access: Any, control: RunControl | None = None) -> Any:
-        """The kernel access that the solver uses instead of `access`; a factor LLᵀ if `capabilities.factor` says so."""
+        """The kernel access that the solver uses instead of `access`, such as a factor LLᵀ (`capabilities.factor`)."""
         return access
 
     def stages(self) -> list[Self]:
-        """The solvers of the rounds in which estimators refine a factor; one round unless a solver says otherwise."""
+        """The solvers of the rounds in which estimators refine a factor. By default there is one round."""
         return [self]
 
     def check(self, problem: Problem) -> None:
@@ -218,7 +218,7 @@ def check_threads(threads: Any) -> None:
 
 
 def stop_status(control: RunControl, snapshot: dict[str, Any] | None = None) -> Status | None:
-    """TIME_LIMIT or INTERRUPTED if the deadline has passed or the callback asks to stop; None to continue."""
+    """TIME_LIMIT or INTERRUPTED if the deadline has passed or the callback requests a stop; None to continue."""
     if control.expired():
         return Status.TIME_LIMIT
     if snapshot is not None and not control.report(snapshot):
@@ -227,7 +227,7 @@ def stop_status(control: RunControl, snapshot: dict[str, Any] | None = None) -> 
 
 
 def interrupted_solution(problem: Problem, control: RunControl) -> Solution:
-    """The feasible point next to zero, for a run that was interrupted before its first iteration."""
+    """The feasible point nearest to zero, for a run that was interrupted before its first iteration."""
     return Solution(
         alpha=nearest_feasible(problem, None),
         mu=np.zeros(len(problem.d)),

@@ -49,7 +49,7 @@ def _release(owner: threading.Thread | None) -> None:
     """Release the control of `owner` over the thread limit of OpenBLAS.
 
     Since threadpoolctl 3.8 only the thread that set a limit can change it. The last context is often left by another
-    thread, and the next one is entered by yet another. Limits of other code are not touched.
+    thread, and the next one is entered by a third thread. Limits of other code are not changed.
     """
     if owner is not None and _controlling_thread() is owner:
         threadpoolctl.OpenBLASController.clear_controlling_thread(force=True)

@@ -45,7 +45,7 @@ def _folded(problem: Problem, diagonal: Array, shared: dict[int, GramAccess | No
 def _whole_with_diagonal(
     whole: GramAccess, problems: Sequence[Problem], diagonals: Sequence[Array | None]
 ) -> GramAccess | None:
-    """The matrix of all samples with the diagonals of all problems over it; None if they disagree."""
+    """The matrix of all samples with the diagonals of all its problems; None if the diagonals differ."""
     merged = np.full(whole.n, np.nan)
     for problem, diagonal in zip(problems, diagonals, strict=True):
         access = problem.Q.access
@@ -59,7 +59,7 @@ def _whole_with_diagonal(
 
 
 def unfold_diagonal(problem: Problem, solution: Solution) -> Solution:
-    """The solution of a folded problem as one of `problem`: the same point, with its gradient and multipliers."""
+    """Convert the solution of a folded problem to `problem`: the same point, with its gradient and multipliers."""
     if problem.term is None:
         return solution
     Q, alpha = problem.Q, solution.alpha.copy()

@@ -99,7 +99,7 @@ def _explain_quadratic(solver: Auto, problem: Problem, started: bool, reasons: l
         )
         return "interior_point"
     if n > MAX_DENSE_SAMPLES:
-        reasons.append(f"n is above {MAX_DENSE_SAMPLES}: factorising the whole kernel matrix takes too long")
+        reasons.append(f"n is above {MAX_DENSE_SAMPLES}: factorizing the whole kernel matrix takes too long")
     else:
         reasons.append(f"the working-set method reaches tol={solver.tol:g} quickly")
     matrix, cache = 4.0 * n * n, cache_bytes(solver.cache_size)
@@ -149,6 +149,6 @@ def explain(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) ->
     explained = getattr(estimator, "_explain", None)
     if explained is None:
         name = type(estimator).__name__
-        raise TypeError(f"{name} has no choice of solvers; explain accepts SVC, NuSVC, SVR, NuSVR and OneClassSVM")
+        raise TypeError(f"{name} has no parameter solver; explain accepts SVC, NuSVC, SVR, NuSVR and OneClassSVM")
     explanation: Explanation = explained(X, y, sample_weight)
     return explanation

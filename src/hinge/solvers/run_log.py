@@ -48,7 +48,7 @@ class RunLog:
         return self.stop_status()
 
     def stop_status(self) -> Status | None:
-        """TIME_LIMIT or INTERRUPTED if the control asks to stop, after a report of the last snapshot."""
+        """TIME_LIMIT or INTERRUPTED if the control requests a stop, after a report of the last snapshot."""
         return stop_status(self.control, self.records[-1] if self.records else None)
 
     def is_converged(self, gap: float, value: float) -> bool:

@@ -1,4 +1,4 @@
-"""Transduction: a classifier and the labels of given unlabelled samples, computed together."""
+"""Transduction: a classifier and the labels of given unlabeled samples, computed together."""
 
 from hinge.transduction.positive_fraction import share_correction, stratified_folds
 from hinge.transduction.switching import Stage, TimeLimitReached, Transduction

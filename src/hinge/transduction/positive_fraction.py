@@ -1,4 +1,4 @@
-"""Estimate of the share of positive unlabelled samples: the predicted share, corrected for the bias.  (470)–(473)"""
+"""Estimate of the share of positive unlabeled samples: the predicted share, corrected for the bias.  (470)–(473)"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hinge.problems import Array
 
-FOLDS = 10  # of the cross-validation on the labelled samples
+FOLDS = 10  # of the cross-validation on the labeled samples
 
 
 def stratified_folds(y: Array, folds: int = FOLDS) -> list[NDArray[np.intp]]:
@@ -26,7 +26,7 @@ def share_correction(y: Array, scores: Array, weight: Array) -> float:
     Parameters
     ----------
     y, scores, weight : ndarray
-        Labels ±1 of labelled samples, their cross-validated decision values, and their weights.
+        Labels ±1 of labeled samples, their cross-validated decision values, and their weights.
 
     Returns
     -------

@@ -14,7 +14,7 @@ from hinge.formulations import CSVC
 from hinge.kernels import Access, cache_bytes
 from hinge.paths.engine import Engine
 from hinge.problems import Array, ParametricProblem, Status
-from hinge.problems.dual import between, constant, parametric_problem
+from hinge.problems.parametric import between, constant, parametric_problem
 
 #: Gain of a switch, relative to the objective, up to which it is attributed to rounding errors and not made.
 MIN_RELATIVE_GAIN = 1e-10
@@ -22,7 +22,7 @@ MIN_RELATIVE_GAIN = 1e-10
 
 @dataclass(frozen=True)
 class Stage:
-    """Result for one cost of the unlabelled samples."""
+    """Result for one cost of the unlabeled samples."""
 
     cost_positive: float
     cost_negative: float
@@ -40,23 +40,23 @@ class TimeLimitReached(Exception):
 class Transduction:
     """min over y*, w, b:  ½‖w‖² + Σ Cᵢ ξᵢ + Σ C*ⱼ ξ*ⱼ, by switching pairs of labels that reduce it.  docs/math (460)
 
-    Every unlabelled sample has two variables, one for each label. The cost of the label that it does not have is zero.
+    Every unlabeled sample has two variables, one for each label. The cost of the label that it does not have is zero.
     A label is switched along a path on which one cost decreases to zero and the other one increases from zero.
 
     Parameters
     ----------
     access : Access
-        To the kernel matrix of all samples, the labelled first.
+        To the kernel matrix of all samples, the labeled first.
     y, cost : ndarray
-        ±1 and Cᵢ of the labelled samples.
+        ±1 and Cᵢ of the labeled samples.
     positives : int or None
-        Number of unlabelled samples that get a positive label, k⁺; if None, the number that the classifier trained on
-        the labelled samples predicts.
+        Number of unlabeled samples that get a positive label, k⁺; if None, the number that the classifier trained on
+        the labeled samples predicts.
 
     Attributes
     ----------
     predicted : int
-        Number of unlabelled samples that this classifier predicts to be positive.
+        Number of unlabeled samples that this classifier predicts to be positive.
     """
 
     access: Access
@@ -84,7 +84,7 @@ class Transduction:
         self.assign(self.predicted if self.positives is None else self.positives)
 
     def assign(self, positives: int) -> None:
-        """Set the first labels: the unlabelled samples with the largest scores are positive."""
+        """Set the first labels: the unlabeled samples with the largest scores are positive."""
         self.positives = positives
         order = np.argsort(-self.scores()[self.labelled :], kind="stable")
         self.label = np.full(self.k, -1.0)
@@ -114,7 +114,7 @@ class Transduction:
 
     @property
     def unlabelled_cost(self) -> Array:
-        """Cost of every unlabelled sample."""
+        """Cost of every unlabeled sample."""
         return (self.up + self.down)[self.labelled :]
 
     def objective(self) -> float:
@@ -145,7 +145,7 @@ class Transduction:
         self.up, self.down = up, down
 
     def leave_out(self, groups: Iterable[NDArray[np.intp]]) -> Array:
-        """Return f at every labelled sample, of the solution without its group.   docs/math (470)"""
+        """Return f at every labeled sample, of the solution without its group.   docs/math (470)"""
         active_set = self.engine.active_set
         snapshot, values, is_support = active_set.snapshot(), self.scores()[: self.labelled], self.beta != 0
         for group in groups:
@@ -197,7 +197,7 @@ class Transduction:
             self.switches += len(ups)
 
     def run(self, cost: float, first: float, growth: float, batch: int = 1) -> None:
-        """Increase the costs of the unlabelled samples from `first` · `cost` to `cost` by factors of `growth`.
+        """Increase the costs of the unlabeled samples from `first` · `cost` to `cost` by factors of `growth`.
 
         Labels are switched at every cost.
         """

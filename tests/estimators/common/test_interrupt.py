@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import hinge
-from hinge import SVC, SVR, LinearSVC, LowRankSVC, NuSVC, NuSVR, OneClassSVM, RankingSVM, Status
+from hinge import LPSVC, SVC, SVR, LinearSVC, LowRankSVC, NuSVC, NuSVR, OneClassSVM, RankingSVM, Status
 from hinge.lowrank import Nystrom
-from hinge.solvers import InteriorPoint, Lagrangian, LowRankInteriorPoint, auto
+from hinge.solvers import InteriorPoint, Lagrangian, LinearProgramming, LowRankInteriorPoint, auto
 
 PACKAGE = str(Path(hinge.__file__).parent)
 
@@ -120,3 +120,35 @@ def test_signal_at_any_line_leaves_a_certified_model(estimator, classes, monkeyp
         assert model.status_ in (Status.SOLVED, Status.INTERRUPTED), watch.location
         assert np.isfinite(model.predict(X)).all(), watch.location
         assert model.certify(X, y).infeasibility <= 1e-9, watch.location
+
+
+@pytest.mark.parametrize("kind", [SVC, SVR, NuSVC, OneClassSVM], ids=lambda kind: kind.__name__)
+def test_signal_in_a_kernel_function_is_raised_at_once(kind):
+    """Before the first solver there is no model to complete."""
+    finished = []
+
+    def kernel(A, B):
+        signal.raise_signal(signal.SIGINT)
+        finished.append(True)
+        return A @ B.T
+
+    model = kind(kernel=kernel)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(*data())
+    assert not finished
+    assert not hasattr(model, "model_")
+
+
+def test_signal_before_a_linear_program_is_solved_is_raised_at_once(monkeypatch):
+    finished = []
+    arguments = LinearProgramming._arguments
+
+    def interrupted(*args):
+        signal.raise_signal(signal.SIGINT)
+        finished.append(True)
+        return arguments(*args)
+
+    monkeypatch.setattr(LinearProgramming, "_arguments", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        LPSVC().fit(*data())
+    assert not finished

@@ -43,19 +43,19 @@ class TestData:
             make(name).fit(X, np.where(np.arange(len(y)) == 3, np.nan, y))
 
     @every_estimator
-    def test_no_samples(self, name):
+    def test_data_without_samples_are_rejected(self, name):
         with rejected("0 sample"):
             make(name).fit(np.empty((0, 3)), np.empty(0))
 
     @every_estimator
     @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-    def test_no_features(self, name, form):
+    def test_data_without_features_are_rejected(self, name, form):
         _, y = data(name)
         with rejected("0 feature"):
             make(name).fit(form(np.empty((len(y), 0))), y)
 
     @every_classifier
-    def test_one_class(self, name):
+    def test_one_class_is_rejected(self, name):
         X, y = data(name)
         with rejected("class"):
             make(name).fit(X, np.zeros_like(y))
@@ -80,7 +80,7 @@ class TestData:
         assert np.isfinite(values(model, np.ones((2, 2)))).all()
 
     @every_estimator
-    def test_wrong_shapes(self, name):
+    def test_wrong_shapes_are_rejected(self, name):
         X, y = data(name)
         with rejected("2D array|[12]-?[dD]"):
             make(name).fit(X[:, 0], y)
@@ -97,7 +97,7 @@ class TestData:
                 make(name).fit(X, None)
 
     @every_estimator
-    def test_wrong_types(self, name):
+    def test_wrong_types_are_rejected(self, name):
         X, y = data(name)
         with rejected("(?i)complex"):
             make(name).fit(X + 1j, y)
@@ -112,7 +112,7 @@ class TestData:
         )
 
     @every_regressor
-    def test_wrong_target_types(self, name):
+    def test_wrong_target_types_are_rejected(self, name):
         X, y = data(name)
         with rejected("y|float|complex", (ValueError, TypeError)):
             make(name).fit(X, np.array(["a"] * len(y)))
@@ -120,14 +120,14 @@ class TestData:
             make(name).fit(X, y + 1j)
 
     @every_classifier
-    def test_continuous_labels(self, name):
+    def test_continuous_labels_are_rejected(self, name):
         X, y = data(name)
         with rejected("label type|continuous"):
             make(name).fit(X, y + 0.123 * np.arange(len(y)))
 
     @every_estimator
     @pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
-    def test_numbers_near_overflow(self, name, kernel):
+    def test_overflow_raises_an_error_or_gives_finite_results(self, name, kernel):
         """Finite values whose products overflow give an error or finite results."""
         X, y = data(name)
         large = X * 1e200
@@ -195,7 +195,7 @@ class TestParameters:
 
 class TestWeights:
     @every_estimator
-    def test_wrong_length(self, name):
+    def test_wrong_length_is_rejected(self, name):
         X, y = data(name)
         for wrong in (np.ones(len(y) - 1), np.ones((len(y), 2)), np.ones(0)):
             with rejected("sample_weight"):
@@ -211,7 +211,7 @@ class TestWeights:
             make(name).fit(X, y, sample_weight=weight)
 
     @every_estimator
-    def test_negative_weights(self, name):
+    def test_negative_weights_are_rejected(self, name):
         """Unlike scikit-learn, which ignores such samples."""
         X, y = data(name)
         with rejected("(?i)sample_weight.*negative"):
@@ -219,13 +219,13 @@ class TestWeights:
 
     @every_estimator
     @pytest.mark.parametrize("constant", [0.0, -1.0])
-    def test_no_positive_weight(self, name, constant):
+    def test_weights_without_a_positive_one_are_rejected(self, name, constant):
         X, y = data(name)
         with rejected("(?i)weight"):
             make(name).fit(X, y, sample_weight=np.full(len(y), constant))
 
     @every_classifier
-    def test_positive_weights_of_one_class_only(self, name):
+    def test_positive_weights_of_one_class_only_are_rejected(self, name):
         X, y = data(name)
         with rejected("class|nu is infeasible"):
             make(name).fit(X, y, sample_weight=(y == 1).astype(float))
@@ -265,7 +265,7 @@ class TestNu:
             make("NuSVC", kernel=kernel, nu=0.6).fit(X, y, sample_weight=np.where(y == 1, 3.0, 1.0))
         assert kernel.calls == 0
 
-    def test_range_of_every_pair_of_classes(self):
+    def test_range_is_checked_for_every_pair_of_classes(self):
         X, _ = data("NuSVC", n=100)
         y = np.repeat([0, 1, 2], [45, 45, 10])
         kernel = self.counting_kernel()
@@ -282,7 +282,7 @@ class TestNu:
 
 class TestPredict:
     @every_estimator
-    def test_before_fit(self, name):
+    def test_prediction_before_fit_raises(self, name):
         X, y = data(name)
         methods = ["predict"] + (["decision_function"] if name not in REGRESSORS else [])
         for method in methods:
@@ -293,7 +293,7 @@ class TestPredict:
 
     @every_estimator
     @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-    def test_other_number_of_features(self, name, form):
+    def test_another_number_of_features_is_rejected(self, name, form):
         X, y = data(name)
         model = make(name).fit(form(X), y)
         for other in (X[:, :2], np.c_[X, X]):
@@ -301,7 +301,7 @@ class TestPredict:
                 model.predict(form(other))
 
     @every_estimator
-    def test_no_samples(self, name):
+    def test_prediction_without_samples_is_rejected(self, name):
         X, y = data(name)
         with rejected("0 sample"):
             make(name).fit(X, y).predict(X[:0])

@@ -67,7 +67,7 @@ class TestSparse:
             make(name, kernel="precomputed").fit(sparse.eye(len(y)).tocsr(), y)
 
     @every_estimator
-    def test_sparse_prediction_after_dense_training(self, name):
+    def test_sparse_prediction_after_dense_training_is_rejected(self, name):
         X, y = data(name)
         with rejected("sparse"):
             make(name).fit(X, y).predict(sparse.csr_matrix(X))
@@ -114,13 +114,13 @@ class TestKernels:
         [np.ones((3, 3)), np.ones(60), np.ones((60, 59)), np.ones((60, 60, 1)), 1.0, None, "no"],
         ids=["too small", "one-dimensional", "not square", "three-dimensional", "scalar", "None", "text"],
     )
-    def test_callable_of_wrong_shape(self, name, answer):
+    def test_callable_of_wrong_shape_is_rejected(self, name, answer):
         X, y = data(name)
         with rejected("(?i)kernel", (ValueError, TypeError)):
             make(name, kernel=lambda A, B: answer).fit(X, y)
 
     @every_estimator
-    def test_callable_of_wrong_shape_at_predict(self, name):
+    def test_callable_of_wrong_shape_is_rejected_at_predict(self, name):
         X, y = data(name)
 
         def only_square(A, B):

@@ -79,7 +79,7 @@ class TestFitReport:
         histories = [History.empty() for _ in statuses]
         return FitReport(max(statuses), [certificate] * len(statuses), histories, [5, 7][: len(statuses)], error)
 
-    def test_public_attributes(self):
+    def test_store_sets_the_public_attributes(self):
         model = hinge.SVC()
         self.report(Status.SOLVED, Status.MAX_ITER).store(model)
         assert model.status_ is Status.MAX_ITER

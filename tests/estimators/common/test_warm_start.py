@@ -32,36 +32,36 @@ def compare(name, path, X, y, solver="smo", **options):
 
 class TestParameterSequences:
     @pytest.mark.parametrize("name", WITH_C)
-    def test_sequence_of_C(self, name):
+    def test_sequence_of_C_needs_fewer_iterations(self, name):
         """The previous solution is rescaled to the new C (LwK 10.1.2)."""
         X, y = data(name, n=150)
         cold, warm = compare(name, [dict(C=C) for C in 1.1 ** np.arange(10)], X, y)
         assert warm < 0.9 * cold
 
     @every_estimator
-    def test_sequence_of_gamma(self, name):
+    def test_sequence_of_gamma_needs_fewer_iterations(self, name):
         X, y = data(name, n=150)
         cold, warm = compare(name, [dict(gamma=gamma) for gamma in 0.4 * 1.03 ** np.arange(10)], X, y)
         assert warm < 0.9 * cold
 
     @pytest.mark.parametrize("name", ["NuSVC", "NuSVR", "OneClassSVM"])
-    def test_sequence_of_nu(self, name):
+    def test_sequence_of_nu_reaches_the_cold_solutions(self, name):
         """The equality constraints change: the previous solution is projected."""
         X, y = data(name, n=150)
         compare(name, [dict(nu=nu) for nu in (0.3, 0.32, 0.31, 0.6, 0.1)], X, y)
 
     @pytest.mark.parametrize("name", CLASSIFIERS)
-    def test_several_classes(self, name):
+    def test_several_classes_need_fewer_iterations(self, name):
         X, y = data(name, n=150, classes=3)
         cold, warm = compare(name, [dict(gamma=gamma) for gamma in 0.4 * 1.03 ** np.arange(6)], X, y)
         assert warm < 0.9 * cold
 
-    def test_to_a_hard_margin_and_back(self):
+    def test_change_to_a_hard_margin_and_back_reaches_the_cold_solutions(self):
         """With C = ∞ the solution cannot be rescaled."""
         X, y = data("SVC", n=60)
         compare("SVC", [dict(C=C) for C in (100.0, np.inf, 10.0, np.inf)], X, y, gamma=2.0)
 
-    def test_default_solver(self):
+    def test_default_solver_reaches_the_cold_solutions(self):
         X, y = data("SVC", n=150)
         compare("SVC", [dict(C=C) for C in (1.0, 2.0, 4.0)], X, y, solver="auto")
 
@@ -80,13 +80,13 @@ class TestChangedData:
 
     @every_estimator
     @pytest.mark.parametrize("n", [40, 80])
-    def test_other_number_of_samples(self, name, n):
+    def test_start_is_ignored_for_another_number_of_samples(self, name, n):
         X, y = data(name)
         warm = make(name, warm_start=True).fit(*data(name, n=n, seed=5))
         assert warm.fit(X, y).dual_coef_.tobytes() == make(name).fit(X, y).dual_coef_.tobytes()
 
     @pytest.mark.parametrize("name", CLASSIFIERS)
-    def test_other_classes(self, name):
+    def test_other_classes_give_the_cold_solution(self, name):
         X, y = data(name, classes=3)
         warm = make(name, warm_start=True).fit(*data(name, classes=2))
         np.testing.assert_allclose(values(warm.fit(X, y), X), values(make(name).fit(X, y), X), atol=1e-6)
@@ -101,13 +101,13 @@ class TestChangedData:
         np.testing.assert_allclose(values(warm, X), values(cold, X), atol=1e-6)
 
     @every_estimator
-    def test_other_values_of_the_same_number_of_samples(self, name):
+    def test_other_samples_give_the_cold_solution(self, name):
         X, y = data(name)
         warm = make(name, warm_start=True).fit(*data(name, seed=5)).fit(X, y)
         np.testing.assert_allclose(values(warm, X), values(make(name).fit(X, y), X), atol=1e-6)
 
     @every_estimator
-    def test_other_weights(self, name):
+    def test_other_weights_give_the_cold_solution(self, name):
         X, y = data(name)
         weight = np.random.default_rng(0).uniform(0.3, 3, len(y))
         warm = make(name, warm_start=True).fit(X, y).fit(X, y, sample_weight=weight)
@@ -122,7 +122,7 @@ class TestChangedData:
         warm.set_params(solver="smo").fit(X, y)
         np.testing.assert_allclose(values(warm, X), values(make("SVC").fit(X, y), X), atol=1e-6)
 
-    def test_class_weight_with_nu(self):
+    def test_class_weight_with_nu_gives_the_cold_solution(self):
         """Two problems are solved in sequence. The second must not start from the solution of the first."""
         X, y = data("NuSVC")
         options = dict(class_weight={0: 2.0}, nu=0.4)

@@ -73,7 +73,7 @@ def test_thousand_operations_equal_a_new_fit(kind):
     np.testing.assert_allclose(values(model, X), refitted_values(model, X), atol=1e-8)
 
 
-def test_adding_and_removing_single_samples():
+def test_adding_and_removing_single_samples_gives_the_refitted_model():
     X, y = classification()["some of each"]
     model = hinge.IncrementalSVC(C=3.0, gamma=1.0)
     first = [int(np.argmax(y)), int(np.argmin(y))]
@@ -260,7 +260,7 @@ def test_precomputed_kernels_are_rejected():
         hinge.IncrementalSVC(kernel="precomputed").fit(np.eye(4), [0, 1, 0, 1])
 
 
-def test_regression_with_one_remaining_sample():
+def test_all_samples_but_one_can_be_removed_from_a_regression():
     X, y = regression()["smooth"]
     model = hinge.IncrementalSVR(gamma=1.0).fit(X, y)
     model.forget(range(1, len(y)))

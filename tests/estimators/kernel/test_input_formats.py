@@ -58,7 +58,7 @@ class TestStorage:
         np.testing.assert_allclose(values(make(name).fit(readonly, y), readonly), expected, **CLOSE)
 
     @every_estimator
-    def test_data_frames(self, name):
+    def test_data_frames_give_the_same_model(self, name):
         pandas = pytest.importorskip("pandas")
         X, y = data(name)
         frame = pandas.DataFrame(X, columns=["one", "two", "three"], index=np.arange(len(X))[::-1])
@@ -79,7 +79,7 @@ class TestStorage:
         ],
         ids=repr,
     )
-    def test_labels_of_any_type(self, name, labels):
+    def test_labels_of_any_type_give_the_same_model(self, name, labels):
         X, y = data(name)
         y_named = np.array(labels)[y] if not isinstance(labels, np.ndarray) else labels[y]
         named, plain = make(name).fit(X, y_named), make(name).fit(X, y)
@@ -90,7 +90,7 @@ class TestStorage:
         np.testing.assert_array_equal(named.predict(X), np.where(values(named, X) > 0, order[1], order[0]))
 
     @every_estimator
-    def test_empty_rows_and_columns(self, name):
+    def test_empty_rows_and_columns_give_the_dense_model(self, name):
         X, y = data(name)
         X[3] = X[7] = 0
         X[:, 1] = 0
@@ -124,7 +124,7 @@ class TestKernels:
             assert_same(make(name, kernel=named).fit(X, y), make(name, kernel=kernel).fit(X, y), X)
 
     @every_estimator
-    def test_sums_and_products_of_kernels(self, name):
+    def test_sums_and_products_of_kernels_agree_with_an_explicit_function(self, name):
         X, y = data(name)
         composed = hinge.kernels.RBF(0.5) * hinge.kernels.RBF(0.25) + 0.2 * hinge.kernels.Linear()
 

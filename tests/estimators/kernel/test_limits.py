@@ -218,7 +218,7 @@ class TestCertify:
         assert fitted.best_primal == pytest.approx(recomputed.primal, rel=1e-3)
 
     @pytest.mark.parametrize("name", CLASSIFIERS)
-    def test_several_classes(self, name):
+    def test_certificate_of_several_classes_is_recomputed(self, name):
         X, y = data(name, n=90, classes=3)
         model = make(name, tol=1e-2).fit(X, y)
         recomputed = model.certify(X, y)

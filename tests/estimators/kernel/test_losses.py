@@ -97,7 +97,7 @@ def test_gaussian_loss_is_the_solution_of_a_linear_system():
     np.testing.assert_allclose(model.predict(X), K @ solution[:60] + solution[60], atol=1e-10)
 
 
-def test_epsilon_for_each_sample():
+def test_epsilon_can_differ_between_samples():
     X, y, weight = curve()
     epsilon = np.linspace(0, 0.3, 60)
     weight[7] = 0
@@ -154,7 +154,7 @@ def test_models_with_losses_can_be_saved(tmp_path):
     [
         (SVC(loss="squared"), "loss='squared' must be one of 'hinge', 'squared_hinge'"),
         (SVC(loss=losses.Huber()), "of the residual, but this estimator needs one of the margin"),
-        (SVC(loss="squared_hinge", C=np.inf), "C=inf has no meaning for loss='squared_hinge'"),
+        (SVC(loss="squared_hinge", C=np.inf), "C=inf is not supported for loss='squared_hinge'"),
         (SVC(loss=losses.Logistic), "pass an object"),
         (SVC(loss="logistic", solver=SMO()), "use solver='interior_point'"),
         (SVC(loss=None), "has no method value, derivative, conjugate"),
@@ -187,7 +187,7 @@ def test_explain_states_the_solver_and_the_reasons():
     model = SVC()
     explain(model, X, y)
     assert not hasattr(model, "classes_")
-    with pytest.raises(TypeError, match="no choice of solvers"):
+    with pytest.raises(TypeError, match="no parameter solver"):
         explain(hinge.LinearSVC(), X, y)
 
 

@@ -1,4 +1,4 @@
-"""Regression tests: each of these failed once."""
+"""Regression tests: each of them failed in an earlier version."""
 
 import tracemalloc
 import warnings

@@ -83,14 +83,14 @@ class TestInteriorPointFallback:
         assert certificate.infeasibility <= 1e-9 * C * n
         assert certificate.primal == pytest.approx(crammer_singer_optimum(problem), rel=1e-7)
 
-    def test_iteration_limit_is_kept(self):
+    def test_iteration_limit_is_respected(self):
         problem = problem_of(Bias.NONE, "dense", C=1e4)
         for limits in ({"max_iter": 50}, {"max_iter": 1000, "method": "descent"}):
             solution = CoordinateDescent(tol=1e-10, **limits).solve_crammer_singer(problem)
             assert solution.status is Status.MAX_ITER
             assert solution.iterations <= limits["max_iter"]
 
-    def test_time_limit_is_kept(self):
+    def test_time_limit_is_respected(self):
         problem = problem_of(Bias.NONE, "dense", C=1e4)
         descent = CoordinateDescent(tol=1e-10, max_iter=50).solve_crammer_singer(problem)
         solution = interior_point_fallback(problem, descent, 1e-10, RunControl(0.0))

@@ -100,7 +100,7 @@ def test_reduced_model_can_be_saved(name, tmp_path):
     assert loaded.approximation_.rank == 15
 
 
-def test_sparse_data_precomputed_and_callable_kernels():
+def test_sparse_data_precomputed_and_callable_kernels_give_the_same_model():
     X, y = data("SVC")
     solver = LowRankInteriorPoint(approximation=SGMA(rank=30))
     dense = make("SVC", solver).fit(X, y)

@@ -73,7 +73,7 @@ def test_certificate_of_another_point_has_a_gap():
     assert model.certify(X, y).dual == pytest.approx(0.0, abs=1e-12)
 
 
-def test_sparser_than_svr_on_sinc():
+def test_model_is_sparser_than_svr_on_sinc():
     X, y = sinc(100, noise=0.1)
     lp = LPSVR(C=10.0, epsilon=0.05, gamma=1.0).fit(X, y)
     qp = SVR(C=10.0, epsilon=0.05, gamma=1.0).fit(X, y)
@@ -81,7 +81,7 @@ def test_sparser_than_svr_on_sinc():
     assert lp.score(X, np.sinc(X[:, 0])) > 0.9
 
 
-def test_several_classes_sparse_data_weights_and_files(tmp_path):
+def test_certificate_holds_for_several_classes_sparse_data_weights_and_loaded_models(tmp_path):
     rng = np.random.default_rng(2)
     y = np.arange(45) % 3
     X = rng.normal(size=(45, 4)) + 2 * np.eye(4)[y]
@@ -101,7 +101,7 @@ def test_several_classes_sparse_data_weights_and_files(tmp_path):
     assert loaded.certify(X, y, weight).relative_gap < 1e-6
 
 
-def test_precomputed_kernel():
+def test_precomputed_kernel_gives_the_same_model():
     X, y = sinc(30)
     K = rbf(X, 1.0)
     model = LPSVR(C=10.0, kernel="precomputed").fit(K, y)
@@ -109,7 +109,7 @@ def test_precomputed_kernel():
     np.testing.assert_allclose(model.predict(K), other.predict(X), atol=1e-6)
 
 
-def test_limits_and_invalid_input():
+def test_iteration_limit_is_reported_and_invalid_input_raises():
     X, y = sinc(80, noise=0.1)
     with pytest.warns(ConvergenceWarning, match="max_iter=1"):
         model = LPSVR(C=10.0, max_iter=1).fit(X, y)

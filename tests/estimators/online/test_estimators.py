@@ -161,7 +161,7 @@ def same(before, after):
 def test_warning_about_the_scale_of_targets_and_its_remedies():
     X, y = load_diabetes(return_X_y=True)
     X = StandardScaler().fit_transform(X)
-    with pytest.warns(UserWarning, match="standard deviation of the targets is 77.*eta0=0.2.*Standardise y"):
+    with pytest.warns(UserWarning, match="standard deviation of the targets is 77.*eta0=0.2.*Standardize y"):
         hinge.OnlineSVR().fit(X, y)
     standardized = TransformedTargetRegressor(hinge.OnlineSVR(), transformer=StandardScaler())
     with warnings.catch_warnings():

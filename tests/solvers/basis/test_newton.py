@@ -122,7 +122,7 @@ def test_columns_are_kernel_values(kernel, form):
     np.testing.assert_allclose(solution.inner, exact[basis], rtol=1e-6, atol=1e-6)
 
 
-def test_columns_of_callable_kernels_and_files(tmp_path):
+def test_columns_of_callable_kernels_are_correct_and_stored_in_files(tmp_path):
     X = np.random.default_rng(1).standard_normal((90, 4))
     basis = np.arange(0, 90, 9)
     K = RBF(0.3)(X)

@@ -22,7 +22,7 @@ def classes(X, y, C):
 class TestSolutions:
     @pytest.mark.parametrize("name", FORMULATIONS)
     @pytest.mark.parametrize(("size", "rule"), [(30, "gradient"), (30, "gap"), (30, "multiplier"), (0, "gradient")])
-    def test_agree_with_smo(self, name, size, rule):
+    def test_solution_agrees_with_smo(self, name, size, rule):
         problem = make_problem(name, 250, C=5.0)
         smo = SMO(tol=1e-5, polish=False).solve(problem)
         solution = Chunking(tol=1e-5, size=size, rule=rule, polish=False).solve(problem)
@@ -34,7 +34,7 @@ class TestSolutions:
         np.testing.assert_allclose(solution.gradient, problem.gradient(solution.alpha), atol=1e-10)
         assert_feasible(problem, solution.alpha)
 
-    def test_subset_of_a_kernel_matrix(self):
+    def test_solution_on_a_subset_of_a_kernel_matrix_agrees_with_smo(self):
         X = np.random.default_rng(0).normal(size=(300, 3))
         y = np.where(X[:, 0] > 0, 1.0, -1.0)
         rows = np.arange(0, 300, 2)
@@ -43,7 +43,7 @@ class TestSolutions:
             solution, smo = Chunking(tol=1e-6, size=10, polish=False).solve(problem), SMO(tol=1e-6).solve(problem)
             assert problem.value(solution.alpha) == pytest.approx(problem.value(smo.alpha), rel=1e-6)
 
-    def test_bounds_without_the_origin(self):
+    def test_solution_with_nonzero_lower_bounds_agrees_with_smo(self):
         """Variables outside of a chunk are not zero and contribute to the gradient."""
         rng = np.random.default_rng(1)
         F = rng.normal(size=(40, 40))
@@ -53,14 +53,14 @@ class TestSolutions:
         assert problem.value(solution.alpha) == pytest.approx(problem.value(smo.alpha), rel=1e-9)
         assert solution.history.best_dual <= -problem.value(smo.alpha) + 1e-8
 
-    def test_stop_on_the_gap(self):
+    def test_run_stops_at_the_requested_gap(self):
         problem = make_problem("CSVC", 300, C=10.0)
         for gap in (1e-2, 1e-5):
             solution = Chunking(tol=gap, stop="gap", size=40, polish=False).solve(problem)
             assert solution.status is Status.SOLVED
             assert certified(problem, solution).relative_gap <= 1.01 * gap
 
-    def test_estimator_with_three_classes(self):
+    def test_estimator_with_three_classes_agrees_with_smo(self):
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(240, 3)), np.arange(240) % 3
         X[:, 0] += y
@@ -69,34 +69,34 @@ class TestSolutions:
 
 
 class TestDegenerate:
-    def test_all_samples_are_support_vectors(self):
+    def test_problem_in_which_all_samples_are_support_vectors_is_solved(self):
         y = np.where(np.arange(80) % 2, 1.0, -1.0)
         problem = classes(np.zeros((80, 2)), y, 1.0)
         solution = Chunking(size=10).solve(problem)
         assert solution.status is Status.SOLVED
         np.testing.assert_allclose(solution.alpha, 1.0)
 
-    def test_duplicates(self):
+    def test_duplicate_samples_do_not_change_the_optimum(self):
         X = np.repeat([[0.0], [1.0], [2.0], [3.0]], 30, axis=0)
         y = np.repeat([-1.0, -1.0, 1.0, 1.0], 30)
         solution = Chunking(tol=1e-8, size=4, polish=False).solve(classes(X, y, 5.0))
         assert solution.status is Status.SOLVED
         assert certify(classes(X, y, 5.0), *solution.point).dual == pytest.approx(2.0, abs=1e-6)  # w = 2: ½‖w‖² = 2
 
-    def test_infinite_bounds_and_separable_classes(self):
+    def test_separable_classes_with_infinite_bounds_are_solved(self):
         X = np.r_[np.linspace(-9, -1, 60), np.linspace(1, 9, 60)][:, None]
         problem = classes(X, np.sign(X[:, 0]), np.inf)
         solution = Chunking(tol=1e-8, size=4).solve(problem)
         assert solution.status is Status.SOLVED
         assert problem.value(solution.alpha) == pytest.approx(-0.5, abs=1e-7)  # w = 1
 
-    def test_one_sample(self):
+    def test_one_sample_is_solved(self):
         assert Chunking().solve(classes([[1.0]], [1.0], 1.0)).status is Status.SOLVED
 
 
 class TestLimits:
     @pytest.mark.parametrize("steps", [0, 1, 17, 60])
-    def test_iteration_limit(self, steps):
+    def test_iteration_limit_is_reported_with_a_feasible_point(self, steps):
         problem = make_problem("CSVC", 300, C=10.0)
         stopped = Chunking(tol=1e-9, size=20, max_iter=steps).solve(problem)
         assert (stopped.status, stopped.iterations, stopped.exact) == (Status.MAX_ITER, steps, True)
@@ -109,7 +109,7 @@ class TestLimits:
         assert warm.status is Status.SOLVED
         assert warm.counters["chunks"] == 0
 
-    def test_time_limit(self):
+    def test_time_limit_is_reported(self):
         problem = slow_problem()
         stopped = Chunking(max_time=0.4, size=100).solve(problem)
         assert stopped.status is Status.TIME_LIMIT
@@ -117,7 +117,7 @@ class TestLimits:
         assert problem.value(stopped.alpha) < 0
         assert Chunking(max_time=0.0).solve(problem).iterations == 0
 
-    def test_time_limit_with_a_slow_kernel(self):
+    def test_time_limit_is_respected_with_a_slow_kernel(self):
         problem = OneClass(np.ones(300), 0.5).build(slow_access(300, 0.004))
         stopped = Chunking(max_time=0.1, size=10).solve(problem)
         assert stopped.status is Status.TIME_LIMIT
@@ -133,7 +133,7 @@ class TestLimits:
         assert np.all(np.diff([s["iteration"] for s in snapshots]) >= 0)
         assert all(set(s) == set(snapshots[0]) for s in snapshots)
 
-    def test_callback_that_raises(self):
+    def test_exception_of_a_callback_is_returned(self):
         error = RuntimeError("enough")
 
         def callback(snapshot):
@@ -172,7 +172,7 @@ class TestRules:
             ("multiplier", [1.0, 0.5, 0.1, 0.8, 0.0, 0.0]),
         ],
     )
-    def test_scores(self, rule, expected):
+    def test_scores_of_six_samples(self, rule, expected):
         solution = scores(rule, dense(np.eye(6), np.zeros(6)), self.alpha, self.margin - 1)
         np.testing.assert_allclose(solution, expected, atol=1e-15)
 
@@ -207,7 +207,7 @@ class TestRules:
         solution = most_violating_samples(problem, group, score, residual, candidates, 10)
         np.testing.assert_array_equal(solution, np.r_[0:8, 38:40])
 
-    def test_most_violating_pair(self):
+    def test_pair_of_the_largest_violation_is_selected(self):
         y = np.array([1.0, 1.0, -1.0, -1.0])
         problem = classes(np.zeros((4, 1)), y, 1.0)
         worst = most_violating_pair(problem, groups_of(problem), np.zeros(4), np.array([-1.0, -3.0, -0.5, -2.0]))

@@ -26,7 +26,7 @@ class TestIndefinite:
 
     @pytest.mark.parametrize("kernel", [Sigmoid(0.5, -1.0), Sigmoid(2.0, -3.0), Sigmoid(0.1, 0.5)], ids=repr)
     @pytest.mark.parametrize("name", ["CSVC", "CSVC without bias", "SVR", "SVR without bias", "NuSVC"])
-    def test_sigmoid_kernel(self, kernel, name):
+    def test_sigmoid_kernel_is_solved_to_a_stationary_point(self, kernel, name):
         problem = make_problem(name, 100, C=2.0, kernel=kernel)
         assert np.linalg.eigvalsh(dense_matrix(problem.Q))[0] < -1e-6, "the kernel is positive semidefinite"
         for shrinking in (True, False):
@@ -38,7 +38,7 @@ class TestIndefinite:
     @pytest.mark.parametrize("rows", [0, 1, 2])
     @given(seed=seeds)
     @settings(max_examples=40)
-    def test_random_indefinite_matrices(self, rows, seed):
+    def test_random_indefinite_matrices_are_solved_to_a_stationary_point(self, rows, seed):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(2, 12))
         F = rng.normal(size=(n, n))

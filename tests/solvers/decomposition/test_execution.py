@@ -42,18 +42,18 @@ class TestReproducibility:
         results = [bits(estimator.set_params(n_jobs=jobs).fit(X / 16, y)) for jobs in (1, 2, 1)]
         assert results[0] == results[1] == results[2]
 
-    def test_more_samples_than_one_working_set(self):
+    def test_several_working_sets_give_identical_results(self):
         X, y = overlapping(5000)
         results = [bits(SVC(C=10, n_jobs=jobs, cache_size=20).fit(X, y)) for jobs in (1, 2)]
         assert results[0] == results[1]
 
-    def test_several_classes_with_a_small_cache(self):
+    def test_several_classes_with_a_small_cache_give_identical_results(self):
         """The memory of a pair of classes must not depend on the number of concurrent pairs."""
         X, y = make_blobs(2400, 6, centers=4, cluster_std=6.0, random_state=0)
         results = [bits(SVC(C=10, gamma=0.05, n_jobs=jobs, cache_size=1).fit(X, y)) for jobs in (1, 2)]
         assert results[0] == results[1]
 
-    def test_fits_in_concurrent_threads(self):
+    def test_fits_in_concurrent_threads_give_identical_results(self):
         X, y = digits
         alone = bits(SVC(C=5).fit(X / 16, y))
         results = {}
@@ -79,7 +79,7 @@ class TestReproducibility:
         assert [library["num_threads"] for library in threadpool_info()] == before
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-    def test_fit_in_a_forked_process(self):
+    def test_fit_in_a_forked_process_gives_an_identical_result(self):
         X, y = digits
         before = bits(SVC(C=5, n_jobs=2).fit(X / 16, y))
         context = multiprocessing.get_context("fork")

@@ -39,7 +39,7 @@ class CallbackError(Exception):
 
 class TestIterations:
     @pytest.mark.parametrize("steps", [0, 1, 7, 100])
-    def test_iteration_limit_is_kept(self, steps):
+    def test_iteration_limit_is_respected(self, steps):
         problem = make_problem("CSVC", 200, C=10.0)
         solution = SMO(tol=1e-9, max_iter=steps).solve(problem)
         assert solution.status is Status.MAX_ITER
@@ -75,7 +75,7 @@ class TestTimeLimit:
 
     @pytest.mark.parametrize("limit", [0.2, 0.5])
     @pytest.mark.parametrize("shrinking", [True, False])
-    def test_time_limit_is_kept(self, limit, shrinking):
+    def test_time_limit_is_respected(self, limit, shrinking):
         """The gradient of shrunk samples is reconstructed in time, and the point is certified."""
         problem = slow_problem()
         allowed = (1.2 * limit + 0.1) * TIME_FACTOR
@@ -92,7 +92,7 @@ class TestTimeLimit:
 
         assert quickest(attempt, allowed) <= allowed
 
-    def test_time_limit_is_kept_with_slow_rows(self):
+    def test_time_limit_is_respected_with_slow_rows(self):
         """150 rows of 4 ms are needed before the first step, and the limit is 0.1 s."""
         allowed = (1.2 * 0.1 + 0.1) * TIME_FACTOR
 
@@ -110,7 +110,7 @@ class TestTimeLimit:
         assert limited.status is Status.SOLVED
         assert limited.alpha.tobytes() == free.alpha.tobytes()
 
-    def test_time_limit_of_zero(self):
+    def test_time_limit_of_zero_allows_no_step(self):
         problem = make_problem("CSVC", 100)
         solution = SMO(max_time=0.0).solve(problem)
         assert solution.status is Status.TIME_LIMIT
@@ -173,7 +173,7 @@ class TestCallback:
         assert abs(problem.Q.sign @ solution.alpha) <= 1e-9 * solution.alpha.sum()
 
     @pytest.mark.parametrize("n", [300, 1500])
-    def test_exception_before_the_first_step(self, n):
+    def test_exception_before_the_first_step_is_returned(self, n):
         """While f = K β of the start is computed, optimality is unknown."""
 
         def callback(snapshot):
@@ -246,7 +246,7 @@ class TestEstimators:
         with pytest.raises(CallbackError):
             model.fit(X, y)
 
-    def test_time_limit_of_an_estimator(self):
+    def test_time_limit_of_an_estimator_is_respected(self):
         X, y = self.data()
         allowed = (1.2 * 0.5 + 0.1) * TIME_FACTOR
 
@@ -272,7 +272,7 @@ class TestEstimators:
 
         assert quickest(attempt, allowed) <= allowed
 
-    def test_time_limit_before_the_first_step_of_one_class(self):
+    def test_time_limit_before_the_first_step_gives_a_finite_model(self):
         X = np.random.default_rng(0).normal(size=(4000, 10))
         with pytest.warns(match="max_time"):
             model = OneClassSVM(nu=0.5, max_time=0.001).fit(X)

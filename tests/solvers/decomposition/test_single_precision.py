@@ -65,7 +65,7 @@ def test_certificate_is_recomputed_in_double_precision(name):
     assert_certified(model, data, y)
 
 
-def test_certificate_of_several_classes():
+def test_certificate_of_several_classes_is_valid():
     digits, y = load_digits(return_X_y=True)
     digits, y = np.tile(digits, (4, 1)) + np.random.default_rng(0).normal(size=(4 * len(y), 64)), np.tile(y, 4)
     model = SVC(C=10, gamma=0.002, n_jobs=2).fit(digits, y)
@@ -73,7 +73,7 @@ def test_certificate_of_several_classes():
 
 
 @pytest.mark.filterwarnings("ignore:.*max_time")
-def test_certificate_at_the_time_limit():
+def test_certificate_at_the_time_limit_is_valid():
     model = SVC(C=1e4, gamma=0.01, max_time=0.05).fit(X, LABELS)
     if model.status_ is Status.TIME_LIMIT and np.isfinite(model.certificate_.primal):
         assert_certified(model, X, LABELS)

@@ -48,7 +48,7 @@ class TestOptions:
 
 class TestOptionsDoNotChangeTheSolution:
     @every_formulation
-    def test_shrinking(self, name):
+    def test_shrinking_gives_the_same_objective(self, name):
         """Shrinking and reconstruction of the gradient give the same objective."""
         problem = make_problem(name, 400, C=10.0, kernel=RBF(2.0))
         runs = [SMO(tol=1e-6, shrinking=s, polish=False).solve(problem) for s in (True, False)]
@@ -64,7 +64,7 @@ class TestOptionsDoNotChangeTheSolution:
         assert runs[1].counters["reconstructions"] == 0
 
     @every_formulation
-    def test_cache_of_two_rows(self, name):
+    def test_cache_of_two_rows_gives_an_identical_solution(self, name):
         """Recomputed rows are identical to the bit."""
         problem = make_problem(name, 150, C=10.0)
         large, tiny = (SMO(tol=1e-5, cache_size=size).solve(problem) for size in (100, 1e-6))
@@ -74,7 +74,7 @@ class TestOptionsDoNotChangeTheSolution:
         assert large.counters["row_misses"] <= 150 * (2 + large.counters["reconstructions"])
 
     @every_formulation
-    def test_single_precision_rows(self, name):
+    def test_single_precision_rows_give_the_same_objective(self, name):
         problem = make_problem(name, 200, C=3.0)
         double = SMO(tol=1e-4, precision="float64", polish=False).solve(problem)
         single = SMO(tol=1e-4, precision="float32", polish=False).solve(problem)
@@ -89,7 +89,7 @@ class TestOptionsDoNotChangeTheSolution:
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     @pytest.mark.parametrize("shift", [1e2, 1e4])
     @pytest.mark.parametrize("stop", ["kkt", "gap"])
-    def test_single_precision_rows_too_coarse_for_the_tolerance(self, dtype, shift, stop):
+    def test_rows_too_coarse_for_the_tolerance_are_replaced_by_double_precision(self, dtype, shift, stop):
         """⟨x, z⟩ = 4·10⁸ has no decimals in float32. The solver detects that its point is not optimal."""
         X, dual = formulation("CSVC", 200)
         problem = dual.build(open_access(Linear(), (np.repeat(X[::2], 2, axis=0) + shift).astype(dtype)))
@@ -101,7 +101,7 @@ class TestOptionsDoNotChangeTheSolution:
         assert certify(problem, *solution.point, solution.gradient).dual == pytest.approx(certificate.dual, rel=1e-6)
 
     @pytest.mark.parametrize("limit", [dict(max_iter=20), dict(max_time=2e-3)], ids=str)
-    def test_single_precision_rows_too_coarse_at_a_limit(self, limit):
+    def test_history_at_a_limit_has_only_bounds_in_double_precision(self, limit):
         """The history contains only bounds in double precision."""
         X, dual = formulation("CSVC", 800)
         problem = dual.build(open_access(Linear(), X + 1e5))
@@ -140,7 +140,7 @@ class TestOptionsDoNotChangeTheSolution:
 class TestStop:
     @every_formulation
     @pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-6])
-    def test_stop_on_the_violation(self, name, tol):
+    def test_run_stops_at_the_requested_violation(self, name, tol):
         problem = make_problem(name, 120, C=5.0)
         solution = SMO(tol=tol, polish=False).solve(problem)
         assert solution.status is Status.SOLVED
@@ -148,7 +148,7 @@ class TestStop:
 
     @every_formulation
     @pytest.mark.parametrize("gap", [1e-1, 1e-3, 1e-7])
-    def test_stop_on_the_relative_gap(self, name, gap):
+    def test_run_stops_at_the_requested_gap(self, name, gap):
         problem = make_problem(name, 120, C=5.0)
         solution = SMO(tol=gap, stop="gap", polish=False).solve(problem)
         assert solution.status is Status.SOLVED
@@ -161,13 +161,13 @@ class TestStop:
         steps = [SMO(tol=gap, stop="gap").solve(problem).iterations for gap in (1e-1, 1e-3, 1e-6)]
         assert steps[0] < steps[1] < steps[2]
 
-    def test_stop_on_the_gap_at_large_C(self):
+    def test_run_stops_at_the_requested_gap_for_large_C(self):
         problem = make_problem("CSVC", 120, C=1e4)
         solution = SMO(tol=1e-5, stop="gap", polish=False).solve(problem)
         assert solution.status is Status.SOLVED
         assert certified(problem, solution).relative_gap <= 1.001e-5
 
-    def test_stop_on_the_gap_with_hard_margins(self):
+    def test_run_stops_at_the_requested_gap_for_hard_margins(self):
         """C = ∞: gradients towards infinite bounds count as infeasibility, not in the gap."""
         rng = np.random.default_rng(0)
         y = np.repeat([1.0, -1.0], 40)
@@ -178,7 +178,7 @@ class TestStop:
         assert certificate.relative_gap <= 1.001e-3
         assert certificate.infeasibility <= 1.001e-3
 
-    def test_optimum_of_zero(self):
+    def test_optimum_of_zero_needs_no_step(self):
         """α = 0 is optimal, and the relative gap of equal values 0 is 0."""
         problem = dense(np.eye(3), np.ones(3))
         for stop in ("kkt", "gap"):
@@ -192,7 +192,7 @@ class TestWarmStart:
     @every_formulation
     @pytest.mark.parametrize("polish", [True, False])
     @pytest.mark.parametrize("stop", ["kkt", "gap"])
-    def test_start_at_the_solution(self, name, stop, polish):
+    def test_start_at_the_solution_needs_at_most_one_step(self, name, stop, polish):
         problem = make_problem(name, 150, C=10.0)
         solver = SMO(tol=1e-4, stop=stop, polish=polish)
         cold = solver.solve(problem)
@@ -203,7 +203,7 @@ class TestWarmStart:
             np.testing.assert_allclose(warm.alpha, cold.alpha, atol=1e-10 * 10)
 
     @pytest.mark.parametrize("name", ["CSVC", "SVR", "NuSVR"])
-    def test_sequence_of_C(self, name):
+    def test_sequence_of_C_needs_fewer_iterations(self, name):
         """LwK 10.1.2: the previous solution times C_new / C_old needs fewer iterations in total."""
         cold = warm = 0
         last = None
@@ -217,7 +217,7 @@ class TestWarmStart:
         assert warm < 0.9 * cold
 
     @every_formulation
-    def test_sequence_of_gamma(self, name):
+    def test_sequence_of_gamma_needs_fewer_iterations(self, name):
         X, dual = formulation(name, 200, C=3.0)
         cold = warm = 0
         last = None
@@ -232,7 +232,7 @@ class TestWarmStart:
     @every_formulation
     @given(seed=seeds)
     @settings(max_examples=10)
-    def test_start_at_any_point(self, name, seed):
+    def test_any_start_leads_to_the_solution(self, name, seed):
         """An infeasible start is projected, and the argument is not modified."""
         problem = make_problem(name, 30, C=2.0)
         rng = np.random.default_rng(seed)
@@ -303,7 +303,7 @@ class TestHistory:
         assert h.best_primal >= optimum * (1 - 1e-3)
         assert h.best_dual <= optimum * (1 + 1e-9)
 
-    def test_counters_of_rows(self):
+    def test_counters_match_the_number_of_steps(self):
         problem = make_problem("CSVC", 200, C=20.0)
         run = SMO(tol=1e-6, shrinking=False, polish=False, cache_size=100).solve(problem)
         hits, misses = run.counters["row_hits"], run.counters["row_misses"]
@@ -324,7 +324,7 @@ class TestTwoRows:
             assert problem.value(solution.alpha) == pytest.approx(optimum.value, abs=allowed)
             assert_feasible(problem, solution.alpha)
 
-    def test_two_rows_and_unconstrained_variables(self):
+    def test_two_rows_and_unconstrained_variables_are_solved(self):
         """Two groups of variables with an equality row, and variables without one."""
         rng = np.random.default_rng(1)
         F = rng.normal(size=(30, 8))
@@ -337,7 +337,7 @@ class TestTwoRows:
         assert problem.value(solution.alpha) == pytest.approx(optimum.value, rel=1e-7)
         assert certify(problem, *solution.point).proves(1e-6)
 
-    def test_group_at_its_bounds(self):
+    def test_group_at_its_bounds_is_solved(self):
         """ν = ν_max: the variables of one class are at their bounds."""
         rng = np.random.default_rng(2)
         y = np.where(np.arange(40) < 10, 1.0, -1.0)
@@ -346,7 +346,7 @@ class TestTwoRows:
         np.testing.assert_array_equal(solution.alpha[:10], 1.0)
         assert problem.value(solution.alpha) == pytest.approx(clarabel(problem).value, rel=1e-8)
 
-    def test_all_variables_at_their_bounds(self):
+    def test_problem_with_all_variables_at_their_bounds_is_solved(self):
         problem = OneClass(np.ones(20), 1.0).build(
             open_access(RBF(0.5), np.random.default_rng(3).normal(size=(20, 2)))
         )

@@ -46,7 +46,7 @@ def test_small_cache_needs_more_rows_and_gives_the_same_value():
     assert problem.value(small.alpha) == pytest.approx(problem.value(large.alpha), rel=1e-6)
 
 
-def test_limits_are_kept_and_reported():
+def test_limits_are_respected_and_reported():
     stopped = WorkingSet(max_iter=7, size=10, polish=False).solve(make_problem("SVC"))
     assert stopped.status is Status.MAX_ITER
     assert stopped.iterations == 7

@@ -278,7 +278,7 @@ def test_convex_losses_agree_with_the_dense_method(loss, C):
     assert low.value(solution.alpha) == pytest.approx(dense.value(reference.alpha), rel=2e-8)
 
 
-def test_logistic_loss_with_few_basis_functions():
+def test_logistic_loss_with_few_basis_functions_predicts_the_same_labels():
     X, y = blobs(classes=3)
     solver = LowRankInteriorPoint(approximation=SGMA(rank=100, tol=0))
     few = SVC(loss="logistic", C=5.0, gamma=0.3, solver=solver).fit(X, y)

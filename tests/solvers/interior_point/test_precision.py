@@ -27,7 +27,7 @@ def solved(formulation, access):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_logistic_loss_with_a_large_cost(seed):
+def test_logistic_loss_with_a_large_cost_reaches_the_gap(seed):
     """The gap must be relative to the current objective, not to the first one, which is 10⁶ times larger."""
     access, y = samples(seed=seed)
     _, solution, certificate = solved(ConvexLoss(y, np.full(len(y), 1e4), Logistic()), access)

@@ -88,7 +88,7 @@ def test_bounds_are_valid_at_any_point(loss, bias, seed, size):
 
 @pytest.mark.parametrize("C", [1e-4, 1e4])
 @all_problems
-def test_small_and_large_costs(loss, bias, C):
+def test_certificate_holds_for_small_and_large_costs(loss, bias, C):
     problem = make_problem(loss, bias, C=C, n=40)
     solution = CoordinateDescent(tol=1e-8, max_time=20).solve_linear(problem)
     assert solution.status is Status.SOLVED
@@ -118,7 +118,7 @@ def test_few_features_need_no_epochs(loss, bias, C, kind):
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "epsilon_insensitive"])
 @pytest.mark.parametrize("bias", [Bias.NONE, Bias.FREE])
 @pytest.mark.parametrize("n", [20_000, 40_000])
-def test_lanes_do_not_depend_on_threads(loss, bias, n):
+def test_results_of_lanes_do_not_depend_on_threads(loss, bias, n):
     """Epochs over few samples have one lane, others have two."""
     problem = make_problem(loss, bias, C=0.01, n=n, d=3)
     runs = [
@@ -192,7 +192,7 @@ def test_result_does_not_depend_on_threads():
             assert one.offset == other.offset
 
 
-def test_storage_has_no_effect():
+def test_storage_format_does_not_change_the_optimum():
     problem = make_problem("hinge", Bias.FREE, n=300, d=12)
     X = problem.X.astype(np.float32)
     forms = [X, X.astype(np.float64), sp.csr_matrix(X), sp.csr_matrix(X.astype(np.float64))]
@@ -254,7 +254,7 @@ def test_blocks_reach_the_same_value(tmp_path):
 
 class TestProblemOne:
     @pytest.mark.parametrize("name", ["SVC", "SVR", "OneClassSVM"])
-    def test_kernel_estimators_with_a_linear_kernel(self, name):
+    def test_kernel_estimators_reach_the_optimum_of_the_default_solver(self, name):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(150, 4))
         y = X[:, 0] + 0.3 * rng.normal(size=150)
@@ -315,7 +315,7 @@ def test_compiled_function_checks_lengths():
 
 
 @pytest.mark.parametrize(("n", "d"), list(itertools.product([1, 2, 3], [1, 2])))
-def test_very_small_problems(n, d):
+def test_very_small_problems_are_solved(n, d):
     X = np.arange(float(n * d)).reshape(n, d)
     for loss, bias in every_problem():
         target = np.where(np.arange(n) % 2, -1.0, 1.0)
@@ -329,3 +329,17 @@ def test_very_small_problems(n, d):
             problem = linear_classification(X, target, cost, loss, bias)
         solution = CoordinateDescent(tol=1e-8, max_time=5).solve_linear(problem)
         assert solution.status is Status.SOLVED, (loss, bias)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_interrupt_ends_newton_steps_whose_passes_are_short(loss):
+    """The interrupt flag is checked every 50 ms, not after every pass; the whole run takes several times as long."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500_000, 60))
+    y = np.where(X[:, 0] + 1.5 * rng.normal(size=len(X)) > 0, 1.0, -1.0)
+    control = RunControl()
+    control.flag.error = KeyboardInterrupt()
+    problem = linear_classification(X, y, np.full(len(X), 100.0), loss, Bias.FREE)
+    solution = CoordinateDescent(tol=1e-12).solve_linear(problem, control=control)
+    assert solution.status is Status.INTERRUPTED
+    assert solution.error is control.flag.error

@@ -264,7 +264,7 @@ class TestOptimumOfZero:
     """The relative gap is meaningless; SOLVED means that the gap is a rounding error of the loss at w = 0."""
 
     @pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
-    def test_perfect_fit_with_small_weights(self, loss, recwarn):
+    def test_perfect_fit_with_small_weights_is_solved(self, loss, recwarn):
         rng = np.random.default_rng(0)
         X = 1e8 * rng.normal(size=(40, 3))
         y = X @ np.array([1e-8, -2e-8, 3e-8])
@@ -277,7 +277,7 @@ class TestOptimumOfZero:
 
     @pytest.mark.parametrize("nu", [0.1, 0.5, 1.0])
     @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
-    def test_one_class_around_the_origin(self, nu, kind):
+    def test_one_class_around_the_origin_gives_the_null_model_and_a_warning(self, nu, kind):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(200, 3))
         X = kind(np.r_[X, -X])
@@ -293,7 +293,7 @@ class TestOptimumOfZero:
         assert certificate.gap == pytest.approx(model.certificate_.gap, rel=1e-6, abs=1e-30)
         assert certificate.gap <= 1e-6 * np.sum(model.dual_coef_) ** 2
 
-    def test_one_class_away_from_the_origin(self, recwarn):
+    def test_one_class_away_from_the_origin_has_a_fraction_nu_of_outliers(self, recwarn):
         X = np.random.default_rng(0).normal(size=(200, 3)) + 4.0
         model = hinge.LinearOneClassSVM(nu=0.2).fit(X)
         assert model.offset_[0] > 0
@@ -327,7 +327,7 @@ class TestShiftedSamples:
     y = np.array([-1, 1, 1, 1, -1])
 
     @pytest.mark.parametrize("shift", [0.0, 10.0, 100.0, 1000.0])
-    def test_squared_hinge(self, shift):
+    def test_squared_hinge_loss_reaches_the_optimum(self, shift):
         X = self.X + shift
         model = hinge.LinearSVC(C=170).fit(X, self.y)
         assert model.status_ is Status.SOLVED

@@ -71,7 +71,7 @@ def test_hard_regressions_use_sample_space_steps(loss):
 
 @pytest.mark.parametrize("bias", BIASES)
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_duplicates_contradictions_and_zero_weights(loss, bias):
+def test_duplicates_contradictory_labels_and_zero_weights_are_solved(loss, bias):
     X, y = words(n=150)
     X = sp.vstack([X, X[:60], X[:20], sp.csr_matrix((10, X.shape[1]), dtype=np.float32)]).tocsr()
     y = np.concatenate([y, -y[:60], y[:20], np.resize([1.0, -1.0], 10)])
@@ -121,7 +121,7 @@ def test_many_samples_use_feature_space_steps():
     assert solution.counters["newton_steps"] > 0 == solution.counters["sample_steps"]
 
 
-def test_iteration_limit_is_kept():
+def test_iteration_limit_is_respected():
     X, y = words()
     problem = linear_classification(X, y, np.full(len(y), 1000.0), "hinge", Bias.FREE)
     short = CoordinateDescent(tol=1e-12, method="newton", max_iter=3).solve_linear(problem)

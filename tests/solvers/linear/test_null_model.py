@@ -77,7 +77,7 @@ def test_expansion_of_the_null_model_is_that_of_its_dual_point():
     assert np.allclose(solution.weights, problem.X.T @ solution.beta, rtol=0, atol=1e-12)
 
 
-def test_centered_features_without_an_offset():
+def test_null_model_is_found_for_centered_features_without_an_offset():
     """All targets are positive and all features have mean 0: with small costs w = 0 is optimal."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(10_000, 5))

@@ -66,7 +66,7 @@ class TestIterationLimit:
 
     @pytest.mark.parametrize("max_iter", [0, 1, 50, 199, 200, 201, 203, 206, 250, 1000])
     @pytest.mark.parametrize("bias", list(Bias), ids=lambda bias: bias.name)
-    def test_crammer_singer(self, bias, max_iter):
+    def test_limit_is_respected_by_crammer_singer(self, bias, max_iter):
         rng = np.random.default_rng(0)
         X, label = rng.normal(size=(18, 4)), (np.arange(18) % 3).astype(np.int32)
         problem = CrammerSingerProblem(X, label, np.full(18, 34.0), 3, bias, 0.7)
@@ -78,7 +78,7 @@ class TestIterationLimit:
 
     @pytest.mark.parametrize("max_iter", [0, 1, 2, 7, 30, 100, 200, 210, 300, 1000])
     @pytest.mark.parametrize("bias", list(Bias), ids=lambda bias: bias.name)
-    def test_single_problem(self, bias, max_iter):
+    def test_limit_is_respected_by_a_single_problem(self, bias, max_iter):
         X = 1e6 * np.random.default_rng(0).normal(size=(40, 3))
         y = X @ np.array([1.0, -2.0, 3.0]) / 1e6
         problem = linear_regression(X, y, np.ones(40), 0.0, "epsilon_insensitive", bias)

@@ -71,7 +71,7 @@ def test_result_does_not_depend_on_threads(loss):
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-8, 1e8, 1e30])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_samples_beyond_the_range_of_single_precision(loss, scale):
+def test_samples_beyond_the_range_of_single_precision_use_double_precision(loss, scale):
     problem = wide(loss, scale=scale, dtype=np.float64)
     solution = CoordinateDescent(tol=1e-3, method="descent").solve_linear(problem)
     assert solution.status is Status.SOLVED
@@ -128,7 +128,7 @@ def test_warm_starts_and_expansions_are_certified(loss):
 
 @pytest.mark.parametrize("bias", BIASES)
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_single_precision_on_a_memory_map(loss, bias, tmp_path):
+def test_single_precision_is_used_on_a_memory_map(loss, bias, tmp_path):
     problem = wide(loss, bias, C=0.1, n=3000)
     parts = {}
     for name in ("data", "indices", "indptr"):

@@ -258,3 +258,16 @@ def test_overflowing_targets_are_rejected(loss):
         warnings.simplefilter("error")
         with pytest.raises(ValueError, match=r"1\.7e\+308.*standard deviation"):
             hinge.LinearSVR(loss=loss).fit(np.arange(6.0)[:, None], [1.7e308, -1.7e308, 1, 2, 3, 4])
+
+
+def test_polishing_ends_at_the_deadline(monkeypatch):
+    """Duplicate samples, for which SMO continues after the active-set method has failed."""
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(400, 5)) > 0).astype(float)
+    y = np.where(X[:, 0] + rng.normal(size=400) > 0.5, 1.0, -1.0)
+    problem = linear_classification(X, y, np.ones(400), "hinge", Bias.FREE)
+    monkeypatch.setattr(small_problems, "MAX_SMO_STEPS", 10**9)
+    solution = CoordinateDescent(tol=1e-3, method="descent").solve_linear(problem)
+    polished = small_problems.polish_linear(problem, solution, RunControl())
+    assert polished.gap < 1e-3 * solution.gap
+    assert small_problems.polish_linear(problem, solution, RunControl(0.0)) is solution

@@ -9,7 +9,7 @@ from hinge.formulations import linear_classification, linear_regression
 from hinge.problems import Bias, CrammerSingerProblem, certify_crammer_singer, certify_linear
 from hinge.problems.linear import constant_function
 from hinge.solvers import CoordinateDescent
-from hinge.solvers.linear.centering import centered
+from hinge.solvers.linear.coordinate_descent import centered
 from hinge.solvers.refinement.verification import verify_crammer_singer, verify_linear
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -121,7 +121,7 @@ class TestShiftedFeatures:
         model = hinge.LinearSVC(loss="hinge", C=1.0, warm_start=True).fit(X, y)
         assert model.set_params(C=1.1).fit(X, y).status_ is Status.SOLVED
 
-    def test_centering_and_restoring(self):
+    def test_centering_is_undone_by_restore(self):
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(30, 2)) + 50.0, rng.normal(size=30) + 1e4
         problem = linear_regression(X, y, np.ones(30), 0.1, "epsilon_insensitive", Bias.FREE)

@@ -74,7 +74,7 @@ def test_sequence_needs_no_more_work_than_cold_fits(name, loss, bias):
 @pytest.mark.parametrize("bias", [Bias.FREE, Bias.NONE], ids=lambda bias: bias.name)
 @pytest.mark.parametrize("name", ["breast_cancer", "wine", "digits"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_sequence_with_factors_of_ten(name, loss, bias):
+def test_sequence_with_factors_of_ten_needs_no_more_work_than_cold_fits(name, loss, bias):
     for costs in (UP, DOWN):
         warm, cold = _sequence(name, loss, bias, costs)
         assert _work(warm) <= _work(cold)
@@ -83,7 +83,7 @@ def test_sequence_with_factors_of_ten(name, loss, bias):
 @pytest.mark.parametrize("bias", [Bias.FREE, Bias.NONE], ids=lambda bias: bias.name)
 @pytest.mark.parametrize("name", ["breast_cancer", "raw", "wine", "digits"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_distant_start_is_abandoned_soon(name, loss, bias):
+def test_distant_start_is_abandoned_early(name, loss, bias):
     """From C to C · 10⁵ a warm start does not help, and costs little more than its check."""
     for costs in ((100.0, 1e-3), (1e-3, 100.0)):
         warm, cold = _sequence(name, loss, bias, costs)
@@ -95,7 +95,7 @@ def test_distant_start_is_abandoned_soon(name, loss, bias):
 
 @pytest.mark.parametrize("name", ["breast_cancer", "wine"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_descent_needs_less_work(name, loss):
+def test_warm_started_descent_needs_less_work(name, loss):
     warm, cold = _sequence(name, loss, Bias.FREE, FINE, method="descent")
     assert _work(warm) <= 0.9 * _work(cold)
 

@@ -36,7 +36,7 @@ KINDS = ("classification", "regression", "absolute", "nu", "one class")
 
 @pytest.mark.parametrize("copies", [1, 3])
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "absolute"])
-def test_exact_from_any_point_of_the_box(kind, copies):
+def test_crossover_is_exact_from_any_point_of_the_box(kind, copies):
     problem, K = make_problem(kind, copies=copies)
     rng = np.random.default_rng(1)
     width = problem.upper - problem.lower
@@ -68,7 +68,7 @@ def test_returned_point_is_optimal(program):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_counters_of_the_interior_point_solver(kind):
+def test_interior_point_solver_counts_the_steps_of_crossover(kind):
     problem, _ = make_problem(kind)
     solution = InteriorPoint().solve(problem)
     assert solution.status is Status.SOLVED

@@ -78,7 +78,7 @@ def test_refinement_of_another_point_is_not_worse():
     assert refined.gap <= certify(problem, middle, mu, gradient).gap * (1 + 1e-12)
 
 
-def test_duplicates_with_a_singular_system():
+def test_singular_system_of_duplicates_is_refined():
     X = np.concatenate([DATA, DATA[:20]])
     y = np.concatenate([TARGET, TARGET[:20]])
     problem = f.SVR(y, 1e4 * np.ones(80), 0.05).build(open_access(RBF(0.3), X))

@@ -25,7 +25,7 @@ class TestExactness:
     @either_solver
     @every_formulation
     @pytest.mark.parametrize("seed", range(3))
-    def test_optimality_to_rounding(self, name, seed, solver):
+    def test_optimality_conditions_hold_to_rounding(self, name, seed, solver):
         """From tol = 1e-3 to a violation of 1e-10."""
         problem = make_problem(name, 60, seed=seed, C=2.0, kernel=RBF(2.0))
         solution = solver(tol=1e-3).solve(problem)
@@ -35,7 +35,7 @@ class TestExactness:
         assert abs(certificate.relative_gap) <= 1e-10
 
     @every_formulation
-    def test_optimality_from_an_inaccurate_gradient(self, name):
+    def test_inaccurate_gradient_is_corrected(self, name):
         """The gradient has seven digits; the result is accurate to rounding."""
         problem = make_problem(name, 60, C=2.0, kernel=RBF(2.0))
         start = SMO(tol=1e-3, polish=False).solve(problem)
@@ -46,7 +46,7 @@ class TestExactness:
 
     @either_solver
     @given(program=programs(max_exponent=2))
-    def test_random_problems(self, program, solver):
+    def test_optimality_conditions_hold_for_random_problems(self, program, solver):
         """The optimality conditions hold to rounding, also for singular matrices."""
         problem = program.problem()
         solution = solver(tol=1e-6 * program.steepness, max_time=2.0).solve(problem)
@@ -76,7 +76,7 @@ class TestExactness:
 
     @either_solver
     @pytest.mark.parametrize("nu", [0.5, 0.25])
-    def test_row_without_free_variables(self, nu, solver):
+    def test_row_without_free_variables_is_polished(self, nu, solver):
         """One class is at its bounds (ν = ν_max) or has one support vector. Its multiplier is not unique."""
         rng = np.random.default_rng(2)
         y = np.where(np.arange(40) < 10, 1.0, -1.0)
@@ -138,7 +138,7 @@ class TestCompiled:
         np.testing.assert_allclose(solution.gradient, problem.gradient(solution.alpha), atol=1e-12 * n)
 
     @pytest.mark.parametrize("features", [2, 5])
-    def test_one_more_free_variable_than_features_of_a_linear_kernel(self, features, calls):
+    def test_one_more_free_variable_than_features_is_polished_in_the_core(self, features, calls):
         """K of the free samples is singular, but regular on the null space of the equality row."""
         problem = make_problem("CSVC", 80, C=100.0, kernel=Linear(), features=features)
         solution = WorkingSet(tol=1e-3).solve(problem)
@@ -155,7 +155,7 @@ class TestCompiled:
         assert solution.polished
         np.testing.assert_allclose(solution.gradient, SMO(tol=1e-6).solve(problem).gradient, atol=1e-9)
 
-    def test_time_limit_is_kept(self):
+    def test_time_limit_is_respected(self):
         """The active set needs many solves of a large system, and the limit is 0.1 s."""
         problem = make_problem("SVR", 1000, C=100.0, kernel=RBF(2.0))
         began = time.monotonic()
@@ -202,14 +202,14 @@ class TestDuplicates:
 
 
 class TestSpecialCases:
-    def test_no_free_variable(self):
+    def test_point_without_free_variables_is_unchanged(self):
         problem = dense(np.eye(2), [-5.0, 5.0])
         alpha = np.array([1.0, 0.0])
         point, gradient = polish(problem, alpha, problem.gradient(alpha))
         np.testing.assert_array_equal(point, alpha)
         np.testing.assert_array_equal(gradient, [-4.0, 5.0])
 
-    def test_too_many_free_variables(self):
+    def test_polishing_fails_with_too_many_free_variables(self):
         problem = dense(np.eye(5), -0.5 * np.ones(5))
         alpha = np.full(5, 0.4)
         assert polish(problem, alpha, problem.gradient(alpha), max_free=4) is None

@@ -105,7 +105,7 @@ def test_agrees_with_interior_point_within_its_tolerance(name, loss, bias):
 
 
 @every_solver
-def test_limits_are_kept_and_reported(name, loss):
+def test_limits_are_respected_and_reported(name, loss):
     make, _, _ = SOLVERS[name]
     dual = problem(loss)
     short = make(tol=1e-14, max_iter=1).solve(dual)
@@ -138,7 +138,7 @@ def test_runs_are_reproducible_to_the_bit(name, loss):
 @pytest.mark.parametrize("solver", [Newton, Lagrangian, GradientDescent, AdaTron])
 @given(data=st.data())
 @settings(max_examples=8, deadline=None)
-def test_degenerate_data(solver, data):
+def test_degenerate_data_are_solved(solver, data):
     """Duplicates, zero rows, small and large costs."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     m = data.draw(st.integers(2, 12))

@@ -3,7 +3,7 @@
 //
 // Dense samples, and sparse samples with enough nonzeros, are processed in blocks by matrix products.  The products do
 // not use BLAS, so that they run on the given threads only.  Squared distances are computed from norms and dot products
-// of data centred on the mean of Z; they are 0 for equal rows.  Sparser samples are processed row by row.  Memory:
+// of data centered on the mean of Z; they are 0 for equal rows.  Sparser samples are processed row by row.  Memory:
 // about 20 MB per thread; the samples are never copied to a dense matrix.  Results do not depend on the number of
 // threads.
 #pragma once
@@ -20,8 +20,7 @@ namespace hinge {
 
 // full: all arithmetic in double.
 // samples: kernel values in float if X and Z are float and gamma times the spread of Z is small enough for six digits;
-// sums
-//          over samples in double.
+//          sums over samples in double.
 // single: as `samples`, and products of sparse rows in float as well; for values that are stored as float.
 enum class Precision { full, samples, single };
 

@@ -5,7 +5,7 @@
 //
 //   linear      x·z                           rbf         exp(-gamma |x - z|²)
 //   polynomial  (gamma x·z + coef0)^degree    laplacian   exp(-gamma |x - z|_1)
-//   sigmoid     tanh(gamma x·z + coef0)       bspline     B(sqrt(gamma) |x - z|), B the centred B-spline of odd degree
+//   sigmoid     tanh(gamma x·z + coef0)       bspline     B(sqrt(gamma) |x - z|), B the centered B-spline of odd degree
 //
 // Owns its nodes; immutable.  Evaluated for one x and a range of z from dot products, squared distances and l1
 // distances; only those that a leaf needs are computed.  Cost per value: one pass of vector arithmetic per node.
@@ -66,7 +66,7 @@ class KernelFunction {
   bool has_kink_ = false;
 };
 
-// The centred B-spline of degree q (q + 1 unit boxes joined by q convolutions), 0 outside |t| < (q + 1) / 2.
+// The centered B-spline of degree q (q + 1 unit boxes joined by q convolutions), 0 outside |t| < (q + 1) / 2.
 double bspline(int q, double t);
 
 }  // namespace hinge

@@ -21,8 +21,8 @@ struct AdatronProblem {
   double penalty = 0, rate = 1;    // c, ω
 };
 
-// One update of each variable of the samples in `order`.  Updates α, f, the change of β and the residual m = Aα − d.
-// An update that changes the variable costs one row of K, another one O(1).
+// Updates each variable of the samples in `order` once.  Updates α, f, the change of β and the residual m = Aα − d.
+// An update costs one row of K if it changes the variable, and O(1) otherwise.
 void adatron_sweep(const AdatronProblem& problem, Span<const std::int64_t> order, Span<double> alpha, Span<double> f,
                    Span<double> change, Span<double> residual) noexcept;
 

@@ -23,7 +23,7 @@ struct LinearProblem {
   Span<const double> target, lower, upper, ridge;  // t, lo, hi, D: one per sample; lo ≤ 0 ≤ hi
   double tube = 0;                                 // ε
   Bias bias = Bias::free;
-  double bias_scale = 1;  // B of a penalised bias
+  double bias_scale = 1;  // B of a penalized bias
   double total = 0;       // d
 };
 

@@ -14,8 +14,8 @@
 
 namespace hinge {
 
-// The kernel matrix over pairs.  Views `base`.  A row costs two rows of `base` and O(pairs); a sum of rows costs the
-// sum of the rows of their samples in `base`, and O(pairs).
+// The kernel matrix over pairs.  Does not own `base`.  A row costs two rows of `base` and O(pairs).  A linear
+// combination of rows costs one linear combination of rows of `base`, and O(pairs).
 std::unique_ptr<Gram> make_pair_gram(const Gram& base, std::vector<std::int32_t> first,
                                      std::vector<std::int32_t> second);
 
@@ -27,7 +27,7 @@ struct PairProblem {
   Span<const std::int32_t> first, second;  // per pair
   Span<const double> cost;                 // per pair
   Span<const std::int64_t> block;          // pairs block[b] … block[b + 1] − 1 form a block (a query)
-  Span<const double> ridge;                // d per pair, positive, with infinite costs; or empty: d = 0
+  Span<const double> ridge;                // d per pair, positive, if the costs are infinite; empty: d = 0
 };
 
 struct PairOptions {

@@ -1,4 +1,4 @@
-// smo.hpp: sequential minimal optimisation in signed coordinates, docs/math (6):
+// smo.hpp: sequential minimal optimization in signed coordinates, docs/math (6):
 //
 //     min ½ βᵀK̃β + cᵀβ    subject to  Σ_{v in group g} β_v = const,   l ≤ β ≤ u
 //

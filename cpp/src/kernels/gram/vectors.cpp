@@ -33,7 +33,7 @@ struct Chunk {
 // out.
 template <class T, class Out, class Fill>
 void by_chunks(const KernelFunction& function, Span<Out> out, Fill fill) {
-  Chunk<T> chunk;  // uninitialised
+  Chunk<T> chunk;  // uninitialized
   const Needs needs = function.needs();
   for (std::size_t first = 0; first < out.size(); first += kChunk) {
     const std::size_t count = std::min(kChunk, out.size() - first);

@@ -1,4 +1,4 @@
-// cholesky.hpp: blocked Cholesky factorisation A = LLᵀ of a dense matrix on a thread pool.
+// cholesky.hpp: blocked Cholesky factorization A = LLᵀ of a dense matrix on a thread pool.
 // The order of operations for an entry depends only on its position: results are bit-identical for any number of
 // threads.
 #pragma once

@@ -1,4 +1,4 @@
-// loops.inl: loops of the Cholesky factorisation and of products of rows, included once per instruction set.
+// loops.inl: loops of the Cholesky factorization and of products of rows, included once per instruction set.
 #include "linear/cholesky/loops.hpp"
 #include "simd/vectors.hpp"
 

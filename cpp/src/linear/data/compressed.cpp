@@ -17,8 +17,7 @@ namespace {
 
 constexpr double kMinValues = 100'000;  // samples with fewer values are not copied
 constexpr std::size_t kMinFeatures = 16, kSampledRows = 256;  // fewest features of a copy; rows sampled for an estimate
-constexpr std::size_t kBlockBytes = std::size_t(1)
-                                    << 17;  // size of a block of rows, which stays in the cache until copied
+constexpr std::size_t kBlockBytes = 1 << 17;  // size of a block of rows, which stays in the cache until it is copied
 constexpr double kMaxSizeRatio = 0.5;  // largest size of the copy relative to the samples
 
 template <class T>

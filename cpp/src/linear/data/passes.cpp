@@ -168,7 +168,7 @@ class PassesOf final : public LinearPasses {
     return stored_ * static_cast<double>(count_of_rows) / std::max(1.0, static_cast<double>(n_));
   }
 
-  // Calls work(first, last) for a partition of the rows.  Nothing is summed, so that any partition will do.
+  // Calls work(first, last) for a partition of the rows.  Nothing is summed, so any partition gives the same result.
   template <class Work>
   void each_part(Work work) {
     ++count;

@@ -166,7 +166,7 @@ class Rows<Csr<T, I>> {
  private:
   static void fetch(const void* from, std::size_t bytes) {
     const char* p = static_cast<const char*>(from);
-    if (bytes > 1024) bytes = 1024;  // the processor follows a stream by itself
+    if (bytes > 1024) bytes = 1024;  // the hardware prefetches the rest of a long row
     for (std::size_t k = 0; k < bytes; k += 64) __builtin_prefetch(p + k);
     __builtin_prefetch(p + bytes - 1);
   }

@@ -8,7 +8,7 @@ namespace {
 
 template <class T>
 T* allocate(std::unique_ptr<char[]>& bytes, std::size_t count) {
-  bytes.reset(new char[count * sizeof(T)]);  // not initialised: the caller writes every byte
+  bytes.reset(new char[count * sizeof(T)]);  // not initialized: the caller writes every byte
   return reinterpret_cast<T*>(bytes.get());
 }
 

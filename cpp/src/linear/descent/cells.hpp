@@ -60,7 +60,7 @@ struct alignas(64) Sample {  // the data of a step, in one cache line
   std::uint32_t unchanged, spare;  // consecutive visits without a change
 };
 
-class Cells {  // a vector without initialisation: every cell is written once by the caller
+class Cells {  // a vector without initialization: every cell is written once by the caller
  public:
   explicit Cells(std::size_t size = 0) : cells_(new Sample[size]), size_(size) {}
   Sample& operator[](std::size_t i) { return cells_[i]; }

@@ -153,7 +153,7 @@ class CrammerSinger {
       double largest = 0;
       for (std::size_t m = 0; m < k_; ++m) largest = std::max(largest, std::fabs(next_[m] - alpha_[i * k_ + m]));
       moved = largest > 1e-14 * problem_.cost[i];
-    } else {  // a row of zeros without bias: the loss does not depend on w, and α maximises the dual
+    } else {  // a row of zeros without bias: the loss does not depend on w, and α maximizes the dual
       const std::size_t own = static_cast<std::size_t>(problem_.label[i]);
       std::fill(next_.begin(), next_.end(), 0.0);
       next_[own] = problem_.cost[i], next_[own == 0 ? 1 : 0] = -problem_.cost[i];

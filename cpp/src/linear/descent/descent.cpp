@@ -351,7 +351,7 @@ class DescentOf final : public Descent {
     static_cast<StepTotals&>(lane) = totals;
   }
 
-  // Minimises over one variable, (108), and returns its change.
+  // Minimizes over one variable, (108), and returns its change.
   template <bool kLane>
   HINGE_HOT double step(Sample& s, std::uint32_t i, Weight* w, double scaling, double inverse_scaling,
                         StepTotals& totals) const {

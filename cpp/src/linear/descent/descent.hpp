@@ -1,8 +1,8 @@
 // descent.hpp: dual coordinate descent, docs/math (108)–(110) [Hsieh et al. 2008].
-// Minimises over one variable at a time in a new random order per epoch and updates w and b after every step.  A step
+// Minimizes over one variable at a time in a new random order per epoch and updates w and b after every step.  A step
 // costs the stored values of one row.  Samples that did not change in two consecutive visits are shrunk until a check
 // of all samples reactivates them; if only few would be shrunk, all are visited.  The bias is a constant feature: of
-// size B if it is penalised; a free bias uses an augmented Lagrangian whose multiplier is updated between epochs.
+// size B if it is penalized; a free bias uses an augmented Lagrangian whose multiplier is updated between epochs.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class Descent {
   virtual void begin_round() = 0;
   virtual void end_round() = 0;
 
-  // Whether an epoch is so short that lanes do not pay.
+  // Whether an epoch is so short that lanes would be slower.
   virtual bool short_epochs() const = 0;
 
   // The point after the last epoch.  `gap` is the sum of the parts of the gap, each as of the last visit of its sample.

@@ -10,22 +10,21 @@ namespace hinge {
 namespace {
 
 constexpr std::int64_t kEpochsBeforeExtrapolation = 20;  // epochs before the first extrapolation
-constexpr double kMinWorkPerSample =
-    10;                              // work of an epoch per sample below which extrapolation costs more than it saves
+constexpr double kMinWorkPerSample = 10;  // no extrapolation below this work per sample and epoch: it would be slower
 constexpr double kCheapCheck = 0.6;  // a check that costs less than this part of an epoch is made early, for shrinking
 constexpr double kStaleGap = 0.1;      // estimated gap, relative to the last check, at which the next check is made
-constexpr double kMeanGapRatio = 1.9;  // largest ratio of the estimated gap of the mean to its gap
+constexpr double kMeanGapRatio = 1.9;  // estimated gap of the mean, relative to the target, at which the mean is checked
 // Smallest tolerances for which w may be in single precision: an error of f enters the gap linearly for piecewise
 // linear losses and quadratically for smooth ones.
 constexpr double kMinSingleTolPiecewise = 1e-5, kMinSingleTolSmooth = 1e-7;
 constexpr double kMinSingleNorm = 1e-12, kMaxSingleNorm = 1e12;  // range of squared norms without overflow or underflow
 constexpr double kSingleRoundoff = 0x1p-24;  // unit roundoff of single precision
-constexpr double kDoubleDrift =
-    0x1p-46;  // bound on the relative drift per step in double precision: 128 unit roundoffs
+constexpr double kDoubleDrift = 0x1p-46;     // bound on the relative drift per step in double precision: 128 roundoffs
 constexpr double kNegligibleDrift = 0.01;     // part of the target gap up to which the drift is negligible
 constexpr double kMaxDrift = 0.1;       // part of the target gap beyond which w is kept in double precision
-// In the first epochs the parts of the gap are out of date.  The gap is then estimated from kGapSample samples, if
-// there are at least kMinRowsPerSampled times as many, and a check is made at kSampledGapPart times the target.
+// In the first kSampledEpochs epochs the stored terms of the gap are out of date.  The gap is then estimated from
+// kGapSample samples, if there are at least kMinRowsPerSampled times as many samples, and a check is made if the
+// estimate is at most kSampledGapPart times the target.
 constexpr std::int64_t kSampledEpochs = 3;
 constexpr std::size_t kGapSample = 256, kMinRowsPerSampled = 16;
 constexpr double kSampledGapPart = 0.9;
@@ -88,7 +87,7 @@ void DescentRun::switch_to_double() {
   enter(multiplier);
 }
 
-// In long runs: collects the points of a round of epochs and extrapolates at its end.   (121)–(123)
+// Collects the points of a round of epochs in a long run, and extrapolates at the end of the round.   (121)–(123)
 void DescentRun::collect_or_extrapolate() {
   std::vector<double> beta(s_.n), w(s_.d);
   descent_->read(beta);
@@ -215,7 +214,7 @@ Outcome DescentRun::run(double work_before_newton) {
     const double target = gap_ratio_ * s_.options.tolerance * size, since = descent_->work - checked;
     const bool midway = rounds && !extrapolation_.fresh();  // within a round the gap is not monotone
     const bool shrunk = static_cast<double>(descent_->active) <= kMaxActiveShare * static_cast<double>(s_.n);
-    // the parts date, on average, from the middle of the epoch: expect half of the decrease of the last epoch
+    // the terms of the gap were computed, on average, in the middle of the epoch: expect half of its decrease
     const double expected =
         shrunk ? estimated_gap : estimated_gap * std::sqrt(std::min(1.0, estimated_gap / checked_gap));
     const bool averaged = !descent_->mean.empty() && !s_.options.expansion;
@@ -224,7 +223,7 @@ Outcome DescentRun::run(double work_before_newton) {
     if (!likely && !averaged && sample_gap && epochs_ <= kSampledEpochs) {
       likely = descent_->sampled_gap(kGapSample) <= kSampledGapPart * s_.options.tolerance * size;
     }
-    // most parts of the gap are out of date, and the active samples have nearly converged
+    // most terms of the gap are out of date, and the active samples have nearly converged
     const bool stale = shrunk && estimated_gap <= kStaleGap * checked_gap && since > check_work;
     if (!shrunk) checked_gap = estimated_gap;
     if (!shrunk && !midway) history.emplace_back(descent_->work, estimated_gap);

@@ -9,7 +9,7 @@
 namespace hinge {
 namespace {
 
-// Solves G c = 1 by elimination; G is a small regularised Gram matrix.
+// Solves G c = 1 by elimination; G is a small regularized Gram matrix.
 bool solve_ones(std::vector<double>& g, std::size_t size, std::vector<double>& c) {
   c.assign(size, 1.0);
   for (std::size_t a = 0; a < size; ++a) {

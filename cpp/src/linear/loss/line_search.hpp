@@ -9,7 +9,7 @@
 
 namespace hinge {
 
-// 1/B² for a penalised bias, otherwise 0.
+// 1/B² for a penalized bias, otherwise 0.
 inline double bias_ridge(const LinearProblem& problem) {
   return problem.bias == Bias::penalised ? 1 / (problem.bias_scale * problem.bias_scale) : 0.0;
 }

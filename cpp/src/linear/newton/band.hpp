@@ -1,6 +1,6 @@
 // band.hpp: piecewise linear losses with few features.  Samples far from a kink are at a bound and contribute a
-// constant vector to w; Newton's method is applied to the band of samples near a kink.   (124)–(126) A round costs
-// three passes and some steps on a copy of the band.
+// constant vector to w; Newton's method is applied to the band of samples near a kink, (124)–(126).  A round costs three
+// passes and some steps on a copy of the band.
 #pragma once
 
 #include <vector>

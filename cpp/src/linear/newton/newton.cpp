@@ -70,7 +70,7 @@ void Newton::drop_reused_hessian(const LossArrays& losses, const NewtonPoint& po
 }
 
 // Updates β, the list, A and g after a step of length t without a pass over all samples.   (128)
-// Returns false if too many samples changed for this to pay.
+// Returns false if a full update is faster because many samples changed.
 bool Newton::update_incrementally(const LossArrays& losses, double t, double b_before, NewtonPoint& point) {
   const std::size_t n = point.f.size(), d = point.w.size(), stride = (d + 4) / 4 * 4;
   next_.resize(n);
@@ -167,19 +167,19 @@ void Newton::solve_by_conjugate_gradients(Span<const double> g, double target_ga
   }
   delta_.assign(d, 0.0);
   double rz = dot(r, z);
-  const double held =
+  const double list_values =
       passes_.stored() * static_cast<double>(list_.size()) / std::max(1.0, static_cast<double>(passes_.rows()));
-  const double squared = dot(g, g), enough = std::max(0.5 * target_gap, 0.01 * squared);
+  const double squared = dot(g, g), max_squared_residual = std::max(0.5 * target_gap, 0.01 * squared);
   for (std::size_t round = 0; round < 2 * d + 10 && round < 1000; ++round) {
-    if (dot(r, r) <= enough || rz <= 0) break;
+    if (dot(r, r) <= max_squared_residual || rz <= 0) break;
     tracker.poll();
     const double bias_product = passes_.curvature(list_, scale_, p, work_);
     passes_.visited +=
-        product_work(held, static_cast<double>(d)) - held;  // the pass has already counted the stored values
+        product_work(list_values, static_cast<double>(d)) - list_values;  // the pass has already counted the stored values
     for (std::size_t j = 0; j < d; ++j) work_[j] += p[j] - (bias ? bias_product / mass * first_[j] : 0.0);
-    const double bend = dot(p, work_);
-    if (!(bend > 0)) break;
-    const double t = rz / bend;
+    const double curvature = dot(p, work_);
+    if (!(curvature > 0)) break;
+    const double t = rz / curvature;
     for (std::size_t j = 0; j < d; ++j) delta_[j] += t * p[j], r[j] -= t * work_[j], z[j] = diagonal[j] * r[j];
     const double next = dot(r, z);
     for (std::size_t j = 0; j < d; ++j) p[j] = z[j] + next / rz * p[j];
@@ -195,6 +195,7 @@ double Newton::search(const LossArrays& losses, const NewtonPoint& point, Span<c
 }
 
 bool Newton::step(const LossArrays& losses, double target_gap, NewtonPoint& point, RunTracker& tracker) {
+  tracker.poll();  // passes over the samples that take less than the polling interval do not poll
   if (reused_ && point.slack > kReuseBefore * target_gap) drop_reused_hessian(losses, point);
   direction(losses, point.g, target_gap, tracker);
   q_.resize(point.f.size());

@@ -13,7 +13,7 @@ namespace hinge {
 namespace {
 
 constexpr int kMaxInnerSteps = 50;  // Newton steps per proximal step
-constexpr int kMaxIdleSteps = 8;         // proximal steps without progress before giving up
+constexpr int kMaxIdleSteps = 8;         // proximal steps without progress before the method ends
 
 double squared_distance(Span<const double> a, Span<const double> b) {
   double sum = 0;

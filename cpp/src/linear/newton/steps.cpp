@@ -9,12 +9,12 @@
 namespace hinge {
 namespace {
 
-constexpr int kMaxSmoothedSteps = 40;      // Newton steps on the smoothed losses; bands need an approximate minimiser
+constexpr int kMaxSmoothedSteps = 40;      // Newton steps on the smoothed losses; bands need an approximate minimizer
 constexpr double kSmoothedSlack = 1.0;  // their final ½‖w − Xᵀβ‖² relative to the error of smoothing
 constexpr double kNearlyFinalGap = 0.1;       // relative gap at which most active sets are final
-constexpr double kUnsuitableBand = 0.5;  // part of the previous gap that remains if a band was unsuitable: then give up
+constexpr double kUnsuitableBand = 0.5;  // bands are abandoned if a round leaves more than this part of the gap
 constexpr double kFar = 1e3;           // mean of |⟨w, x_i⟩| above which its rounding error affects the losses
-constexpr double kBandGapPart = 0.8;      // part of the target gap for the band; the other samples get the rest
+constexpr double kBandGapPart = 0.8;      // part of the target gap for the band; the rest is for the other samples
 
 bool is_far(const std::vector<double>& f) {
   double sum = 0;

@@ -17,11 +17,10 @@ namespace hinge {
 namespace {
 
 constexpr double kMinSamples = 500, kMinPerFeature = 8;  // smallest size of the first level, in total and per feature
-constexpr double kLevelRatio = 8;                      // approximate ratio of the sizes of consecutive levels
+constexpr double kLevelRatio = 8;                 // approximate ratio of the sizes of consecutive levels
 constexpr int kFirstEpochs = 8, kLevelSteps = 5;  // epochs of the first level; Newton steps per level
-constexpr double kLevelShare = 0.7;  // fraction of the samples in the band of a level
-constexpr double kHessianSamplesPerFeature =
-    16;                              // samples per feature from which the Hessian of a level is reused for all samples
+constexpr double kLevelShare = 0.7;               // fraction of the samples in the band of a level
+constexpr double kHessianSamplesPerFeature = 16;  // with more samples per feature, the Hessian of a level is reused
 constexpr double kLevelSlack = 0.1;  // tolerance of a level of m samples, relative to its statistical error d/m
 
 // Draws one of every n/m consecutive samples at random.

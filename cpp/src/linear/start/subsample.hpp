@@ -17,7 +17,7 @@ struct SubsampleStart {
   double work = 0;
 };
 
-// For few features.  w is empty if there are too few samples for a subsample.
+// Requires few features.  w is empty if there are too few samples for a subsample.
 SubsampleStart subsample_start(const Samples& samples, const LinearProblem& problem, bool smooth,
                              const Parallel& parallel, std::uint64_t seed, RunTracker& tracker);
 

@@ -18,7 +18,7 @@ from hinge.problems import Certificate, History, Status, combine
 LOOSE_GAP_FACTOR = 20
 DEFAULT_TOL = 1e-3
 
-#: A gap below this is attributed to rounding errors and never reported as loose, even next to an optimum of zero.
+#: A gap below this is attributed to rounding errors and never reported as loose, even if the optimum is zero.
 ROUNDING_GAP = 1e-15
 
 
@@ -52,7 +52,7 @@ def store_status(estimator: Any, status: Status, n_iter: Any) -> None:
 
 @dataclass(frozen=True)
 class FitReport:
-    """How the training of an estimator ended.
+    """Result of the training of an estimator.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class FitReport:
         return cls(proven_status(status, certificates), list(certificates), histories, iterations, error)
 
     def interrupted(self, error: BaseException | None) -> FitReport:
-        """The same report if a signal ended the fit after these solutions."""
+        """This report with the exception of a signal that ended the fit after these solutions."""
         return replace(self, status=Status.INTERRUPTED, error=error)
 
     def store(self, estimator: Any, *, n_iter: Any = None) -> None:

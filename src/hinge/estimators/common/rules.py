@@ -69,14 +69,14 @@ class Flag:
 
 @dataclass(frozen=True)
 class Threads:
-    """A number of threads as joblib counts them: None, a positive number, or a negative one counted from all cores."""
+    """A number of threads as in joblib: None, a positive number, or a negative number (−1 for all cores)."""
 
     def check(self, name: str, value: Any) -> None:
         if value is None:
             return
         check_integer(name, value, -(2**31))
         if value == 0:
-            raise ValueError(f"{name}=0 has no meaning; use 1, or -1 for all cores")
+            raise ValueError(f"{name}=0 is not a number of threads; use 1, or -1 for all cores")
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Training of kernel estimators: build the problems, solve them, certify the solutions, recover the functions.
 
 An estimator reduces to one or several subproblems, each a `Subproblem`: the samples it uses and the formulation of its
-dual problem. `Settings` holds what the parameters of the estimator determine. `train` returns `Trained`, from which the
-estimator sets its attributes.
+dual problem. `Settings` holds the kernel and the solver. `train` returns a `Trained` object, from which the estimator
+sets its attributes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from hinge.control import RunControl
 from hinge.estimators.common.progress import ProgressLine
 from hinge.estimators.common.report import FitReport
 from hinge.estimators.common.validation import TrainingData, check_parameters
-from hinge.estimators.common.warm_start import initial_points, remember_solutions
+from hinge.estimators.common.warm_start import forget_solutions, initial_points, remember_solutions
 from hinge.estimators.low_rank.growing_basis import Round, replacement
 from hinge.estimators.low_rank.reduced_model import LowRankReport, approximation_of, true_certificates
 from hinge.formulations import Formulation
-from hinge.kernels import GramAccess, Kernel, Precomputed, make_kernel, open_access
+from hinge.kernels import FunctionKernel, GramAccess, Kernel, Precomputed, make_kernel, open_access
 from hinge.losses import Form, Loss, loss_names, losses_of, make_loss
 from hinge.lowrank import LowRankAccess
 from hinge.model import Expansion, KernelModel
@@ -33,14 +33,13 @@ from hinge.problems import Array, Certificate, History, Problem, Solution, Statu
 from hinge.solvers import Solver, choose
 from hinge.validation import check_choice
 
-#: ν-classification multiplies its tolerance by the margin ρ, because the function is divided by ρ. It stops at
-#: MIN_REFINED_TOL. A margin that is below the tolerance is computed again with a much smaller one, at least
-#: MIN_MARGIN_TOL; if it is still below, it counts as zero.
+#: ν-classification divides the function by the margin ρ. Its tolerance is therefore tol · ρ, but not less than this.
 MIN_REFINED_TOL = 1e-12
-MIN_MARGIN_TOL = 1e-9
 
-#: Factor of the tolerance for a margin that is below the tolerance.
+#: If ρ is below the tolerance, the problem is solved again with the tolerance times UNRESOLVED_MARGIN_FACTOR, but not
+#: less than MIN_MARGIN_TOL. If ρ is still below the tolerance, it counts as zero.
 UNRESOLVED_MARGIN_FACTOR = 1e-6
+MIN_MARGIN_TOL = 1e-9
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ class Settings:
 
 
 def resolve_loss(estimator: Any, form: Form, default: str) -> Loss | None:
-    """Return the loss of an estimator from its name or object; None for the loss that has a formulation of its own.
+    """Return the loss object of an estimator; None for the `default` loss, which has its own formulation.
 
     Parameters
     ----------
@@ -124,7 +123,7 @@ def resolve_loss(estimator: Any, form: Form, default: str) -> Loss | None:
         Its `loss` is a name or an object. Parameters of a named loss are parameters of the estimator.
     form : {"margin", "residual"}
     default : str
-        The loss with a formulation of its own.
+        Name of the loss that has its own formulation.
     """
     loss = estimator.loss
     if isinstance(loss, str):
@@ -134,7 +133,7 @@ def resolve_loss(estimator: Any, form: Form, default: str) -> Loss | None:
     elif type(loss) is losses_of(form)[default]:
         return None
     if np.isinf(estimator.C):
-        raise ValueError(f"C=inf has no meaning for loss={loss!r}: use a finite C, or loss={default!r}")
+        raise ValueError(f"C=inf is not supported for loss={loss!r}: use a finite C, or loss={default!r}")
     return make_loss(loss, form, vars(estimator))
 
 
@@ -172,10 +171,16 @@ def train(
 ) -> Trained:
     """Solve the subproblems of an estimator and certify their solutions.
 
-    Of the estimator only its name, `warm_start` and `verbose` are used; see `hinge.estimators.common.warm_start`.
+    Only the class name, `warm_start` and `verbose` of the estimator are used; see
+    `hinge.estimators.common.warm_start`.
     """
     kernel = settings.kernel.resolve(data.X, data.weight)
-    access = settings.open_access(kernel, data.X, cache_size=settings.cache_size, threads=settings.threads)
+    opened = partial(settings.open_access, kernel, data.X, cache_size=settings.cache_size, threads=settings.threads)
+    if isinstance(kernel, FunctionKernel):  # the function of the user may take long, and there is no model before
+        with control.interruptible():
+            access = opened()
+    else:
+        access = opened()
     if not np.isfinite(access.diagonal()).all():
         raise ValueError(
             "kernel values of these data are not finite: they overflow. Scale the data, for example with StandardScaler"
@@ -200,8 +205,8 @@ def train(
         expansions.append(subproblem.formulation.recover(solution.alpha, solution.mu))
     if estimator.warm_start:
         remember_solutions(estimator, data, kernel, upper, solutions)
-    else:
-        vars(estimator).pop("_last_solution", None)
+    elif estimator._last_solution is not None:
+        forget_solutions(estimator)
     report = FitReport.of(solutions, certificates)
     return Trained(kernel, subproblems, solutions, expansions, report, last.basis, approximation)
 
@@ -209,7 +214,7 @@ def train(
 def _solve(
     access: GramAccess, subproblems: Sequence[Subproblem], solver: Solver, starts: Any, control: RunControl
 ) -> Round:
-    """Solve the subproblems with the kernel matrix, or with the factors by which the solver replaces it."""
+    """Solve the subproblems with the kernel matrix, or with the low-rank factors that the solver uses instead."""
     if solver.capabilities.factor == "unused":
         return _solve_round(access, subproblems, solver, starts, control)
     first, *larger = solver.stages()
@@ -233,8 +238,8 @@ def _solve_round(
 ) -> Round:
     """Build and solve the problems of all subproblems.
 
-    If recovering the function divides by ρ, the problem is solved again until the tolerance ρ · tol is reached: `tol`
-    is in the unit of the function. Once a problem is interrupted, the others are not refined.
+    `tol` is in the units of the function. If the formulation divides the function by ρ, the problem is solved again
+    with the tolerance ρ · tol. After an interrupt no further solution is refined.
     """
     problems = []
     for subproblem in subproblems:
@@ -270,7 +275,7 @@ def certify_solutions(
 ) -> list[Certificate]:
     """Compute the certificate of every solution.
 
-    Bounds that were recorded during a run are used if they were computed in double precision.
+    Bounds in the history of a run are used only if they were computed in double precision.
     """
     points = []
     for solution in solutions:
@@ -285,11 +290,11 @@ def certify_solutions(
 
 
 def check_separable(status: Status) -> None:
-    """Raise a ValueError if the problem with C=inf has no solution because no function is without errors."""
+    """Raise a ValueError if the problem with C=inf has no solution, because every function has training errors."""
     if status is Status.NUMERICAL:
         raise ValueError(
-            "C=inf requires a function without training errors, and this kernel does not have one: the problem is "
-            "unbounded. Use a finite C"
+            "C=inf requires a function without training errors, and no such function exists for this kernel. Use a "
+            "finite C"
         )
 
 

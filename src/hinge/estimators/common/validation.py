@@ -118,7 +118,7 @@ def validate_training_data(
     X, y, sample_weight
         The arguments of `fit`.
     kernel : Kernel
-        Decides what X may be: kernel values, samples of any type for a Python function, or numbers.
+        Determines what X may be: kernel values, samples of any type for a Python function, or numbers.
     check_targets : callable
         Converts y.
     reset : bool
@@ -206,7 +206,7 @@ def _too_few_classes(classes: NDArray[Any], y: Any, prefix: str) -> ValueError:
             f"another of the {len(given)} classes a positive sample_weight"
         )
     return ValueError(
-        f"The number of classes has to be greater than one; got {len(classes)} class: every sample is labelled "
+        f"The number of classes has to be greater than one; got {len(classes)} class: every sample is labeled "
         f"{classes.tolist()[0]!r}"
     )
 

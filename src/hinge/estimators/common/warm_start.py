@@ -19,11 +19,12 @@ import scipy.sparse as sp
 from hinge.estimators.common.validation import TrainingData, n_rows
 from hinge.problems import Array, Solution
 
-#: Solutions that clones share, one per data set and kernel. The oldest are removed beyond these numbers.
+#: Limits on the solutions that clones share (one per data set and kernel). Beyond them the oldest are removed.
 MAX_SHARED = 64
 MAX_SHARED_BYTES = 64 << 20
 
-#: Rows of X that identify a data set. A wrong match costs iterations only: any start leads to the solution.
+#: Number of rows of X that identify a data set. A wrong match only costs iterations, because the solver converges from
+#: any start.
 KEY_ROWS = 64
 
 
@@ -82,7 +83,7 @@ class WarmStart:
 def initial_points(
     estimator: Any, data: TrainingData, kernel: Any, upper: Sequence[Array]
 ) -> list[Array | None] | None:
-    """The last solution of the estimator or of its clones, adapted to the new upper bounds; None without one."""
+    """Return the last solution of the estimator or of its clones, adapted to the new upper bounds, or None."""
     last: WarmStart | None = estimator._last_solution
     if estimator._shared_solutions is not None and (last is None or not last.fits(upper)):
         last = estimator._shared_solutions.get(_key(estimator, data, kernel))
@@ -98,6 +99,11 @@ def remember_solutions(
         estimator._shared_solutions.put(_key(estimator, data, kernel), last)
 
 
+def forget_solutions(estimator: Any) -> None:
+    """Remove the solutions of earlier fits with warm starts: they need memory and are written to model files."""
+    del estimator._last_solution
+
+
 def share_warm_starts(estimator: Any, copy: Any) -> None:
     """Let a clone share the solutions of the estimator, if both use warm starts."""
     if estimator.warm_start:
@@ -107,7 +113,7 @@ def share_warm_starts(estimator: Any, copy: Any) -> None:
 
 
 def _key(estimator: Any, data: TrainingData, kernel: Any) -> Any:
-    """Identify the kind of estimator, the kernel and the data, by some of their rows."""
+    """Return a key for the class of the estimator, the kernel and the data, which are identified by some rows."""
     X, n = data.X, n_rows(data.X)
     rows = slice(None, None, max(1, n // KEY_ROWS))
     values = X[rows].data if sp.issparse(X) and X.format == "csr" else None

@@ -24,7 +24,7 @@ from hinge.model import Expansion
 from hinge.paths.window import Window
 from hinge.problems import Array, Status
 
-#: Number of recent samples in which all classes are looked for before all samples are examined.
+#: Number of recent samples that are searched for all classes. If a class is missing there, all samples are searched.
 RECENT_SAMPLES = 64
 
 
@@ -32,7 +32,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
     """C-support vector classification with exact updates.             Karasuyama ch. 3
 
     Samples are added, removed and reweighted by following the solution while their costs change. The result is that of
-    `SVC` trained on the same samples, up to rounding errors. Several samples change along one path.
+    `SVC` trained on the same samples, up to rounding errors. Several samples can be changed along one path.
 
     Parameters
     ----------

@@ -34,8 +34,8 @@ class KernelEstimator(BaseEstimator):
     #: Rules of the parameters, by name.
     _rules: ClassVar[Mapping[str, Rule]]
 
-    #: β of every subproblem if the functions are expansions in the basis of a factor LLᵀ: the dual point of the
-    #: certificate is not determined by their coefficients then.
+    #: β of every subproblem if the functions are expansions in the basis of a factor LLᵀ. Their coefficients do not
+    #: determine the dual point that the certificate needs.
     _dual_points: list[Array] | None = None
 
     model_: KernelModel
@@ -58,7 +58,7 @@ class KernelEstimator(BaseEstimator):
 
     @property
     def n_support_(self) -> NDArray[np.int32]:
-        """Number of support vectors: of each class for classifiers."""
+        """Number of support vectors; for classifiers, one number for each class."""
         if not hasattr(self, "_n_support"):
             raise AttributeError(f"n_support_ is set by fit; this {type(self).__name__} is not fitted yet")
         return self._n_support
@@ -108,7 +108,7 @@ class DualEstimator(KernelEstimator):
         """Check the parameters, and build the kernel and the solver from them."""
         return Settings.of(self)
 
-    # ---- what differs between the estimators --------------------------------------------------------------------
+    # ---- methods that subclasses define -------------------------------------------------------------------------
 
     @abstractmethod
     def _validate(self, X: Any, y: Any, sample_weight: Any, kernel: Kernel, reset: bool = True) -> TrainingData:
@@ -127,7 +127,7 @@ class DualEstimator(KernelEstimator):
         return self._subproblems(data)
 
     def _label_sign(self) -> float:
-        """−1 if the decision function is minus the function of its subproblem."""
+        """Return −1 if the decision function is the negative of the function of the subproblem, else 1."""
         return 1.0
 
     # ---- certificate and explanation ----------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class DualEstimator(KernelEstimator):
         self._check_parameters()
         data = self._validate(X, y, sample_weight, self.model_.kernel, reset=False)
         if not np.isin(self.support_, data.rows).all():
-            raise ValueError("sample_weight is zero for a support vector; pass the weights that fit was given")
+            raise ValueError("sample_weight is zero for a support vector; pass the weights that were passed to fit")
         return self._certify(data)
 
     def _certify(self, data: Any) -> Certificate:
@@ -180,9 +180,11 @@ class DualEstimator(KernelEstimator):
         return f, np.einsum("ij,ij->j", model.coefficients, f[support])
 
     def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
-        """For `hinge.solvers.explain`: validate and build as `fit` does; this estimator is not changed."""
+        """Explain the choice of the solver for `hinge.solvers.explain`. The estimator is not changed."""
         if not hasattr(self, "solver"):
-            raise TypeError(f"{type(self).__name__} has a method of its own; explain is for SVC and SVR")
+            raise TypeError(
+                f"explain needs an estimator with a parameter solver, such as SVC; {type(self).__name__} has none"
+            )
         unfitted = clone(self)
         settings = unfitted._settings()
         data = unfitted._validate(X, y, sample_weight, settings.kernel)

@@ -186,7 +186,10 @@ class KernelClassifier(ClassifierMixin, DualEstimator):
         return class_values(values, self.classes_) if self.decision_function_shape == "ovr" else values
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each row: the class with most votes, ties to the first (by confidence with ``break_ties``)."""
+        """The label of each row: the class with most votes.
+
+        Ties are resolved in favour of the first class, or by confidence with ``break_ties``.
+        """
         if "classes_" not in vars(self):
             check_is_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
@@ -202,7 +205,7 @@ class KernelClassifier(ClassifierMixin, DualEstimator):
 class SVC(KernelClassifier):
     """C-support vector classification.
 
-    Minimises ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ(⟨w, Φ(xᵢ)⟩ + b)), or the same with another loss, for every pair of classes.
+    Minimizes ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ(⟨w, Φ(xᵢ)⟩ + b)), or the same with another loss, for every pair of classes.
     `certificate_` bounds the distance of the solution from the minimum.
 
     Parameters

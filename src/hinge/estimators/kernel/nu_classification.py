@@ -1,4 +1,4 @@
-"""`NuSVC`."""
+"""ν-classification: `NuSVC`."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ class NuSVC(KernelClassifier):
 def _second_stage(first: Trained, second: Trained | None, control: RunControl) -> Trained:
     """The second of two stages of training, with the status and the iterations of both.
 
-    If an interrupt came before the second stage began to solve, the result of the first one is kept.
+    If an interrupt arrived before the solver of the second stage started, the result of the first stage is kept.
     """
     if second is None:
         return replace(first, report=first.report.interrupted(control.interrupt))

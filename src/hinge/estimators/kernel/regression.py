@@ -1,4 +1,4 @@
-"""Estimators with one function, and the regressors among them: `SVR` and `NuSVR`."""
+"""Kernel regressors `SVR` and `NuSVR`, and the base class of estimators with one function."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def store_function(estimator: Any, data: TrainingData, trained: Trained) -> None
 
 
 def store_single(estimator: Any, data: TrainingData, kernel: Kernel, expansion: Expansion) -> None:
-    """Set the fitted attributes from a function of the training samples."""
+    """Set the fitted attributes from an expansion in the training samples."""
     support = np.flatnonzero(expansion.coefficients)
     _store(estimator, data, kernel, support, expansion.coefficients[support][:, None], expansion)
     vars(estimator).pop("_dual_points", None)
@@ -92,7 +92,7 @@ class KernelRegressor(RegressorMixin, SingleFunctionEstimator):
 class SVR(KernelRegressor):
     r"""ε-support vector regression.
 
-    Minimises ½‖w‖² + Σ Cᵢ max(0, |yᵢ − f(xᵢ)| − ε), f = ⟨w, Φ⟩ + b, or the same with another loss of the residuals.
+    Minimizes ½‖w‖² + Σ Cᵢ max(0, |yᵢ − f(xᵢ)| − ε), f = ⟨w, Φ⟩ + b, or the same with another loss of the residuals.
     `certificate_` bounds the distance of the solution from the minimum.
 
     Parameters
@@ -228,7 +228,7 @@ class SVR(KernelRegressor):
 
 
 class NuSVR(KernelRegressor):
-    """ν-support vector regression: the width of the tube is optimised, ν bounds the fraction of samples outside it.
+    """ν-support vector regression: the width of the tube is optimized, ν bounds the fraction of samples outside it.
 
     Parameters
     ----------
@@ -238,8 +238,9 @@ class NuSVR(KernelRegressor):
         Cost of a residual outside the tube. Multiplied by sample weights.
     tube : callable or array-like of shape (n_samples,), optional
         The shape ζ(x) > 0 of a tube of half width ε ζ(x): a function of X that returns one value for each row, or the
-        values at the training samples. The samples outside the tube have at most the fraction ν of Σ Cᵢζᵢ. By default
-        the tube has the same width everywhere. Requires ``solver="auto"`` or "interior_point".
+        values at the training samples. The sum of Cᵢζᵢ over the samples outside the tube is at most ν times the sum
+        over all samples. By default the tube has the same width everywhere. Requires ``solver="auto"`` or
+        "interior_point".
 
     Attributes
     ----------
@@ -337,11 +338,11 @@ class NuSVR(KernelRegressor):
         else:
             shape = check_per_sample("tube", self.tube, self.shape_fit_[0])[data.rows]
         if not np.all(shape > 0):
-            raise ValueError("tube must be positive at every sample: it is the shape of the tube's width")
+            raise ValueError("tube has values that are not positive; it must be positive at every sample")
         return shape
 
     def tube_width(self, X: Any) -> Array:
-        """Half the width of the tube at the rows of X; needs a `tube` that is a function, or none."""
+        """Return half the width of the tube at the rows of X. `tube` must be a function of X or None."""
         check_is_fitted(self)
         X = prediction_samples(self, X)
         if self.tube is None:

@@ -46,7 +46,7 @@ from hinge.problems import (
 class LinearSVC(ClassifierMixin, LinearEstimator):
     """Linear support vector classification, for many samples and many features.
 
-    Minimises ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ(⟨w, xᵢ⟩ + b)), or the sum of the squared losses, and stops when the relative
+    Minimizes ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ(⟨w, xᵢ⟩ + b)), or the sum of the squared losses, and stops when the relative
     duality gap is proven to be at most `tol`. The intercept is free unless `penalize_intercept` is True.
 
     Parameters
@@ -175,8 +175,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             float32 and float64 arrays, CSR matrices and memory maps of them are used without a copy. If most values of
-            an array in memory are zero, the others are stored while `fit` runs, in at most half its memory. With more
-            than 1,200 features in memory, inner products of samples may be stored: at most 285 MB per thread.
+            an array in memory are zero, `fit` uses a compressed copy, which takes at most half the memory of X. With
+            more than 1,200 features in memory, inner products of samples may be stored: at most 285 MB per thread.
         y : array-like of shape (n_samples,)
             Labels of any type.
         sample_weight : array-like of shape (n_samples,), optional

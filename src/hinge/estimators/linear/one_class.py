@@ -25,7 +25,7 @@ from hinge.problems import Array, LinearProblem, Status
 class LinearOneClassSVM(OutlierMixin, LinearEstimator):
     """Half space that contains most of the data: `OneClassSVM` with a linear kernel, for many samples.
 
-    Minimises ½‖w‖² − νWρ + Σ wᵢ max(0, ρ − ⟨w, xᵢ⟩), W = Σ wᵢ.
+    Minimizes ½‖w‖² − νWρ + Σ wᵢ max(0, ρ − ⟨w, xᵢ⟩), W = Σ wᵢ.
 
     Parameters
     ----------

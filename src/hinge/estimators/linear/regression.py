@@ -21,7 +21,7 @@ from hinge.problems import Array, LinearProblem, scaled
 class LinearSVR(RegressorMixin, LinearEstimator):
     """Linear support vector regression, for many samples and many features.
 
-    Minimises ½‖w‖² + Σ Cᵢ max(0, |yᵢ − ⟨w, xᵢ⟩ − b| − ε), or the sum of the squared losses, and stops when the relative
+    Minimizes ½‖w‖² + Σ Cᵢ max(0, |yᵢ − ⟨w, xᵢ⟩ − b| − ε), or the sum of the squared losses, and stops when the relative
     duality gap is proven to be at most `tol`.
 
     Parameters
@@ -98,8 +98,8 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             float32 and float64 arrays, CSR matrices and memory maps of them are used without a copy. If most values of
-            an array in memory are zero, the others are stored while `fit` runs, in at most half its memory. With more
-            than 1,200 features in memory, inner products of samples may be stored: at most 285 MB per thread.
+            an array in memory are zero, `fit` uses a compressed copy, which takes at most half the memory of X. With
+            more than 1,200 features in memory, inner products of samples may be stored: at most 285 MB per thread.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
             Multiplies the cost of each sample; zero leaves it out.

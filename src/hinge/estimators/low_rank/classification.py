@@ -1,4 +1,4 @@
-"""`LowRankSVC`."""
+"""Classification with a reduced basis: `LowRankSVC`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ BLOCK_VALUES = 1 << 22
 class LowRankSVC(ClassifierMixin, KernelEstimator):
     """Classification with few basis functions and the squared hinge loss, for many samples.
 
-    f = Σⱼ cⱼ k(zⱼ, ·) + b with `n_basis` of the samples as zⱼ, one function per class against the rest. Minimises
+    f = Σⱼ cⱼ k(zⱼ, ·) + b with `n_basis` of the samples as zⱼ, one function per class against the rest. Minimizes
     ½ cᵀ(K^nn + δI)c + Σ Cᵢ max(0, 1 − yᵢ f(xᵢ))² over c and b, where δ is 1e-5 times the mean of the diagonal. All
     classes are trained together: they share each pass over the kernel values of the samples with the basis functions.
 
@@ -59,7 +59,7 @@ class LowRankSVC(ClassifierMixin, KernelEstimator):
     kernel, degree, gamma, coef0, class_weight, n_jobs, verbose, fit_intercept
         As in `SVC`; the kernel must be positive semidefinite.
     tol : float, default=1e-2
-        Relative duality gap, of all classes together, at which training stops. Predicted labels often do not change
+        Relative duality gap, of all classes together, at which training stops. Predicted labels often stop changing
         long before this gap is proven. If only labels are needed, set `max_iter`, and `tol` to 0.1 or more. Kernel
         values are then stored in float16, which takes half the memory, unless rounding changes the losses by half.
         `certificate_` then includes a bound on the rounding errors and may be weak; `certify` computes the exact one.

@@ -22,7 +22,7 @@ class Round:
         return all(solution.status is Status.SOLVED for solution in self.solutions)
 
     def risk(self) -> float:
-        """The regularised risk of the functions: the sum of the primal values, which are equal for K and LLᵀ."""
+        """The regularized risk of the functions: the sum of the primal values, which are equal for K and LLᵀ."""
         pairs = zip(self.problems, self.solutions, strict=True)
         return sum(certify(problem, each.alpha, each.mu, each.gradient).primal for problem, each in pairs)
 
@@ -50,6 +50,6 @@ def replacement(access: Any) -> LowRankAccess | None:
 
 
 def _joined(before: Solution, now: Solution) -> Solution:
-    """The solution of this round with the history of both; values of a problem of lower rank are not bounds of it."""
+    """The solution of this round with both histories; the bounds of the round of lower rank are removed."""
     history = before.history.without_bounds().then(now.history)
     return replace(now, iterations=before.iterations + now.iterations, history=history)

@@ -27,12 +27,12 @@ class LowRankReport:
     Attributes
     ----------
     rank : int
-        Basis functions of the model.
+        Number of basis functions of the model.
     residual_trace, trace : float
         tr(K − LLᵀ) and tr K.
     certificate : Certificate
         Of the problem that was solved, the one with LLᵀ: the distance from the best function in the span of these
-        basis functions. `certificate_` of the estimator is about all functions, with the true kernel.
+        basis functions. `certificate_` of the estimator refers to all functions, with the true kernel.
     exact_bound : bool
         Whether `certificate_` was computed with the true kernel matrix, or with a bound on the difference.
     """
@@ -59,8 +59,8 @@ def true_certificates(
 ) -> list[Certificate]:
     """The certificates with K in place of LLᵀ.
 
-    The primal value is the same, and the dual value is lower by half of e = βᵀ(K − LLᵀ)β. This is computed from access
-    to the whole matrix K, or bounded from above without.                                       docs/math (352), (353)
+    The primal value is the same, and the dual value is lower by half of e = βᵀ(K − LLᵀ)β. e is computed if there is
+    access to the whole matrix K, and bounded from above otherwise.                             docs/math (352), (353)
     """
     found = []
     for problem, solution, certificate, index in zip(problems, solutions, certificates, rows, strict=True):
@@ -112,7 +112,7 @@ def certify_reduced_model(
 ) -> Certificate:
     """The certificate of a function f with these values and this squared norm, and of the dual point of `expansion`.
 
-    gap = Σ shares of the variables, at f, + ½‖f − Σβᵢk(xᵢ, ·)‖².                               docs/math (352)
+    gap = Σ (terms of the variables at f) + ½‖f − Σβᵢk(xᵢ, ·)‖².                                docs/math (352)
     """
     alpha, mu = formulation.dual_point(expansion)
     Q = problem.Q

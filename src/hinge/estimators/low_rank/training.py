@@ -88,7 +88,7 @@ def choose_basis(
 ) -> NDArray[np.intp]:
     """Draw the positions of the basis functions.
 
-    They are sorted, unless a deadline may cut off the last ones.
+    They are sorted, unless there is a deadline, at which the last ones are omitted.
     """
     n = problem.data.n
     order, size = random.permutation(n), min(n_basis, n)
@@ -160,7 +160,7 @@ def train_reduced_basis(
             status = fit.report.status
         else:  # the model of the float16 values is kept
             status = Status.INTERRUPTED if precise is None else Status.TIME_LIMIT
-    if status in (Status.SOLVED, Status.NUMERICAL):  # the certificate decides
+    if status in (Status.SOLVED, Status.NUMERICAL):  # the status follows from the certificate
         status = Status.SOLVED if combine(fit.report.certificates).relative_gap <= tol else Status.NUMERICAL
     if len(basis) < requested:
         status = max(status, Status.TIME_LIMIT)
@@ -207,7 +207,7 @@ def _solve(
 
 
 def _needs_float32(problem: OneVsRest, fit: ReducedBasisFit, tol: float) -> bool:
-    """Whether rounding to float16 hides that `tol` is reached, or changes the losses of some samples too much."""
+    """Whether rounding to float16 prevents the proof of `tol`, or changes the losses of some samples too much."""
     found = fit.solution
     if found.status in (Status.INTERRUPTED, Status.TIME_LIMIT):
         return False

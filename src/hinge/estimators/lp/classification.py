@@ -1,4 +1,4 @@
-"""ℓ1-regularised classification with several kernels: `LPSVC`."""
+"""ℓ1-regularized classification with several kernels: `LPSVC`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hinge.problems import Array, LPProblem
 class LPSVC(ClassifierMixin, LPEstimator):
     """Classification with a penalty on the sum of absolute coefficients: few terms, and several kernels at once.
 
-    Minimises Σⱼ \\|aⱼ\\| + Σ Cᵢ max(0, 1 − yᵢ f(xᵢ)) over f(x) = Σⱼ aⱼ kⱼ(xⱼ, x) + b, where j runs over all kernels and
+    Minimizes Σⱼ \\|aⱼ\\| + Σ Cᵢ max(0, 1 − yᵢ f(xᵢ)) over f(x) = Σⱼ aⱼ kⱼ(xⱼ, x) + b, where j runs over all kernels and
     training samples: a linear program. With more than two classes, one linear program per class against the rest.
 
     Parameters
@@ -31,7 +31,7 @@ class LPSVC(ClassifierMixin, LPEstimator):
     C : float, default=1.0
         Cost of a margin error. Multiplied by class and sample weights.
     kernel : str, hinge.kernels.Kernel, or list of them, default="rbf"
-        As in `SVC`, without functions. It need not be positive definite. All kernels of a list are used at once.
+        As in `SVC`, except functions. It need not be positive definite. All kernels of a list are used at once.
     degree, coef0
         As in `SVC`.
     gamma : {"scale", "auto"}, float, or list of them, default="scale"

@@ -1,4 +1,4 @@
-"""ℓ1-regularised regression with several kernels: `LPSVR`."""
+"""ℓ1-regularized regression with several kernels: `LPSVR`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hinge.validation import check_per_sample
 class LPSVR(RegressorMixin, LPEstimator):
     """Regression with a penalty on the sum of absolute coefficients.        SVR tutorial §6.1
 
-    Minimises Σⱼ \\|aⱼ\\| + Σ Cᵢ max(0, \\|yᵢ − f(xᵢ)\\| − ε): fewer terms than `SVR`, and several kernels at once.
+    Minimizes Σⱼ \\|aⱼ\\| + Σ Cᵢ max(0, \\|yᵢ − f(xᵢ)\\| − ε): fewer terms than `SVR`, and several kernels at once.
 
     Parameters
     ----------

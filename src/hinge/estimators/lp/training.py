@@ -1,4 +1,4 @@
-"""Training of the ℓ1-regularised estimators: dictionary of kernels, linear programs, certificates, model."""
+"""Training of the ℓ1-regularized estimators: dictionary of kernels, linear programs, certificates, model."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def train_lp(
     control : RunControl
     """
     resolved = [kernel.resolve(data.X, data.weight) for kernel in kernels]
-    problems = build(data, _design(resolved, data.X, effective_n_jobs(estimator.n_jobs)))
+    with control.interruptible():  # there is no model before the program is solved
+        problems = build(data, _design(resolved, data.X, effective_n_jobs(estimator.n_jobs)))
     solver = LinearProgramming(tol=estimator.tol, max_iter=estimator.max_iter)
     solutions = [solver.solve_lp(problem, control) for problem in problems]
     coefficients = np.column_stack([_without_negligible(solution.coefficients) for solution in solutions])

@@ -64,7 +64,7 @@ class OnlineEstimator(BaseEstimator):
         """Convert the label or the target of one sample."""
 
     def _regularization(self) -> float:
-        """λ. It is 1 for the estimators with ν: another value is another learning rate (docs/math (406))."""
+        """λ. It is 1 for the estimators with ν: another λ is equivalent to another learning rate (docs/math (406))."""
         return 1.0
 
     def _n_functions(self) -> int:

@@ -284,7 +284,7 @@ class OnlineSVC(OnlineClassifier):
 class OnlineNuSVC(OnlineClassifier):
     """Online classification with an adaptive margin, which a fraction ν of the samples violates.          LwK (10.132)
 
-    Minimises max(0, ρ − y g(x)) − νρ + ½‖f‖² in f, b and ρ, one gradient step per sample.
+    Minimizes max(0, ρ − y g(x)) − νρ + ½‖f‖² in f, b and ρ, one gradient step per sample.
 
     Parameters
     ----------

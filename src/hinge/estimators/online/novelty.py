@@ -21,7 +21,7 @@ class OnlineNoveltyDetector(OutlierMixin, OnlineEstimator):
 
     LwK (10.134), Algorithm 10.6.
 
-    Minimises max(0, ρ − f(x)) − νρ + ½‖f‖² in f and ρ, one gradient step per sample.
+    Minimizes max(0, ρ − f(x)) − νρ + ½‖f‖² in f and ρ, one gradient step per sample.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ from hinge.validation import check_choice, check_integer
 #: samples whose kernel values are all close to 1.
 MIN_MEAN_DISTANCE = 0.05
 
-#: `fit` warns that the targets are not standardised if their standard deviation is at least MIN_UNSCALED_DEVIATION, and
+#: `fit` warns that the targets are not standardized if their standard deviation is at least MIN_UNSCALED_DEVIATION, and
 #: all steps together move the function by less than MIN_TOTAL_STEP standard deviations.
 MIN_UNSCALED_DEVIATION = 2.0
 MIN_TOTAL_STEP = 10.0
@@ -75,7 +75,7 @@ def check_online_parameters(estimator: Any, rules: Mapping[str, Rule], regulariz
     if isinstance(online_kernel(estimator), Precomputed | FunctionKernel):
         raise ValueError(
             f"kernel={estimator.kernel!r} cannot be evaluated at later samples; use a name or an object of "
-            "hinge.kernels (they add and multiply)"
+            "hinge.kernels (sums and products are supported)"
         )
 
 
@@ -122,23 +122,23 @@ def warn_if_nearly_equal(estimator: Any, X: Any) -> None:
     if 0.0 < mean_distance < MIN_MEAN_DISTANCE:
         warnings.warn(
             f"gamma='auto' is {1 / X.shape[1]:.3g}, for which these samples are nearly equal: gamma·|x − z|² is "
-            f"{mean_distance:.2g} on average. Standardise X, or use gamma='scale'",
+            f"{mean_distance:.2g} on average. Standardize X, or use gamma='scale'",
             UserWarning,
             stacklevel=4,
         )
 
 
 def warn_if_unscaled(estimator: Any, y: Array) -> None:
-    """Warn if the targets spread over more than all steps of a loss with bounded slope can reach."""
+    """Warn if all steps together are too small for the spread of the targets (for losses of bounded slope)."""
     steps, deviation = estimator.n_passes * y.shape[0], float(np.std(y))
-    reach = float(estimator.eta0) * float(np.sum(np.arange(1, steps + 1) ** -step_decay(estimator)))
+    total_step = float(estimator.eta0) * float(np.sum(np.arange(1, steps + 1) ** -step_decay(estimator)))
     loss = online_loss(estimator.loss, "residual", vars(estimator))
     unbounded = loss["loss"] == "squared" or loss.get("bound") == np.inf
-    if unbounded or deviation < MIN_UNSCALED_DEVIATION or reach >= MIN_TOTAL_STEP * deviation:
+    if unbounded or deviation < MIN_UNSCALED_DEVIATION or total_step >= MIN_TOTAL_STEP * deviation:
         return
     warnings.warn(
         f"the standard deviation of the targets is {deviation:.3g}, and a step changes the function by "
-        f"eta0={estimator.eta0:g} at most: {steps} steps are too few. Standardise y (TransformedTargetRegressor with "
+        f"eta0={estimator.eta0:g} at most: {steps} steps are too few. Standardize y (TransformedTargetRegressor with "
         "StandardScaler), increase eta0, or use loss='squared', whose steps are proportional to the error",
         UserWarning,
         stacklevel=3,

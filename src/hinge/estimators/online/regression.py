@@ -31,7 +31,7 @@ class OnlineSVR(RegressorMixin, OnlineEstimator):
     sigma : float, default=1.0
         σ of Huber's loss; its initial value if `nu` is given.
     nu : float in (0, 1] or None, default=None
-        The width, ε or σ, adapts such that a fraction ν of the samples is outside: (10.137), (10.140). None keeps it.
+        The width, ε or σ, adapts such that a fraction ν of the samples is outside: (10.137), (10.140). None: fixed.
     regularization : float, default=0.01
         λ. A step multiplies all earlier coefficients by 1 − λΛₜ.
     kernel : str or Kernel, default="rbf"
@@ -77,7 +77,7 @@ class OnlineSVR(RegressorMixin, OnlineEstimator):
     Notes
     -----
     The defaults are meant for targets with a standard deviation of about 1. The slopes of all losses but "squared" are
-    at most 1, and a step changes the function by at most `eta0`. `fit` warns if that cannot suffice. Standardise y: for
+    at most 1, and a step changes the function by at most `eta0`. `fit` warns if this is not enough. Standardize y: for
     a stream with a mean and a standard deviation that are known in advance, for a batch with
     ``TransformedTargetRegressor(OnlineSVR(), transformer=StandardScaler())``.
 

@@ -32,7 +32,8 @@ class QuadraticLossPath:
     kkt_violation : float
         Largest relative violation of the optimality conditions at the breakpoints.
     mean_evaluations : float
-        Evaluations per function and search for an event; the cutoff keeps it close to 1.
+        Mean number of evaluations of a rational function in the search for the next event. Close to 1, because most
+        functions are discarded after one evaluation.
     """
 
     kernel: Kernel
@@ -190,7 +191,7 @@ class QuadraticLossPath:
         return RationalFunctions(constant, linear, block @ curve.zeta - curve.shift_poles, curve.pole)
 
     def best(self, X: Any, y: ArrayLike) -> Best:
-        """Return the exact minimizer of the validation error: (low, high, error), and `theta`, a λ inside."""
+        """Return the exact minimizer of the validation error: (low, high, error), and `theta` inside the interval."""
         return self.validation_error(X, y).best()
 
     def _check_loaded(self) -> None:

@@ -143,7 +143,7 @@ class RiskDescent:
         return sums
 
     def _optimize_offsets(self) -> None:
-        """Minimise the risk over b by Newton steps, and set its value.
+        """Minimize the risk over b by Newton steps, and set its value.
 
         Newton steps alone can cycle: a step out of the bracket that earlier slopes have established is replaced by its
         midpoint.

@@ -48,7 +48,7 @@ class ReducedBasisNewton(SolverOptions):
     The preconditioner and the first steps use a subsample of the rows. A step with all rows makes its passes over the
     rows with a positive loss, the only ones in the Hessian, and one more pass over all rows.
 
-    Cost: a Gram matrix of 4n rows and two factorisations of order n, 4n³; then O(mnk) per pass for k classes, 10 to 50
+    Cost: a Gram matrix of 4n rows and two factorizations of order n, 4n³; then O(mnk) per pass for k classes, 10 to 50
     passes for labels and some hundred for a small gap.
     Certificate: the relative gap, of the problem with these basis functions, is at most `tol`.
 

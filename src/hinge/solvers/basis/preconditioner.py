@@ -17,7 +17,7 @@ CURVED_SHARE = 0.1
 #: First ridge relative to the largest diagonal entry; smaller eigenvalues are rounding errors in float32.
 RELATIVE_RIDGE = 3e-6
 
-#: Ridge relative to the largest diagonal entry at which a failed factorisation raises LinAlgError.
+#: Ridge relative to the largest diagonal entry at which a failed factorization raises LinAlgError.
 MAX_RELATIVE_RIDGE = 1e-2
 
 

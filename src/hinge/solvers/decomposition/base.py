@@ -18,7 +18,7 @@ from hinge.solvers.base import Solver, Start, check_threads
 from hinge.solvers.feasibility import groups_of, nearest_feasible
 from hinge.solvers.refinement import refine
 
-#: Number of samples up to which solutions are polished; one of several problems up to half as many.
+#: Number of samples up to which solutions are polished; half as many for each problem of a batch.
 MAX_POLISHED_SAMPLES = 1000
 
 #: With precision="auto", kernel rows are stored as float64 up to this number of samples, ...
@@ -83,7 +83,7 @@ class Polish(IntEnum):
 
 @dataclass(frozen=True)
 class DecompositionRun:
-    """A point's f = Kβ, the status of the run, and what its precision was.
+    """f = Kβ at the final point, the status of the run, and its precision.
 
     `exact`: f belongs to β.
     `single_precision`: kernel rows were stored as float32.
@@ -126,7 +126,7 @@ class DecompositionRun:
 
 
 def signed_start(problem: Problem, start: Start) -> Array:
-    """The initial point β = sign ∘ α: `start` made feasible, or the feasible point next to zero."""
+    """The initial point β = sign ∘ α: `start` made feasible, or the feasible point nearest to zero."""
     if start is None and not problem.d.any() and not (problem.lower > 0).any() and not (problem.upper < 0).any():
         return np.zeros(problem.p.size)
     return problem.Q.sign * nearest_feasible(problem, start.alpha if isinstance(start, Solution) else start)
@@ -176,7 +176,7 @@ def steps_left(max_iter: int, iterations: int) -> int:
 
 
 def without_history(run: DecompositionRun) -> DecompositionRun:
-    """The run without its history, if that is wrong: its values were computed with float32 rows."""
+    """The run without its history if the history is not reliable, because it was computed with float32 rows."""
     return replace(run, history=History.empty())
 
 

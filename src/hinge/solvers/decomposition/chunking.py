@@ -25,7 +25,7 @@ from hinge.solvers.decomposition.working_set import WorkingSet
 from hinge.solvers.diagonal import fold_diagonal, unfold_diagonal
 from hinge.solvers.feasibility import groups_of, nearest_feasible
 
-#: Samples that are added to a chunk at least, with the default `size`.
+#: Smallest number of samples that are added to a chunk, with the default `size`.
 MIN_ADDED_SAMPLES = 1000
 
 #: Tolerance of a chunk relative to the violation of the whole problem.
@@ -71,8 +71,8 @@ class Chunking(WorkingSetOptions):
         Choice of the added samples (LwK Table 10.1): those with the largest gradient, with the largest contribution to
         the duality gap, or with the largest distance to the bound that the gradient points to. As many samples are
         chosen whose variable increases as samples whose variable decreases, and always the pair with the largest
-        gradients. Variables outside of the chunk are 0, so "gap" differs from "gradient" by the weights of the samples,
-        and "multiplier" depends on nothing else.
+        gradients. Variables outside of the chunk are 0. Therefore "gap" is "gradient" times the cost of the sample, and
+        "multiplier" depends on the cost only.
     max_iter : int
         Largest number of steps in all chunks together; −1 for no limit.
 
@@ -198,7 +198,7 @@ class _Run:
         return self.control.report(snapshot)
 
     def _check_limits(self, status: Status) -> None:
-        """Stop if the last chunk was not solved, or if a limit leaves nothing for the next one."""
+        """Stop if the last chunk was not solved, or if a limit is reached before the next one."""
         if status is not Status.SOLVED:
             raise _Stop(status)
         if 0 <= self.options.max_iter <= self.iterations:

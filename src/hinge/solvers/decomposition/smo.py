@@ -1,4 +1,4 @@
-"""Sequential minimal optimisation."""
+"""Sequential minimal optimization."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ MAX_STALLED_ITERATIONS = 8
 #: Share of the largest feasible step that is taken.
 STEP_FRACTION = 0.995
 
-#: Relative increases of the diagonal that are tried one after the other if the factorisation fails; after the last one
+#: Relative increases of the diagonal that are tried one after the other if the factorization fails; after the last one
 #: the step fails.
 DIAGONAL_INCREASES = (0.0, 1e-15, 1e-13, 1e-11)
 
@@ -191,7 +191,7 @@ class _Iterate:
         return np.asarray((self.X * weight[:, None]).T @ self.X)
 
     def _direction(self, factor: Any, curvature: Array, right: Array) -> _Direction:
-        """Direction for a right side of the linearised complementarity conditions, divided by the slacks."""
+        """Direction for a right side of the linearized complementarity conditions, divided by the slacks."""
         cholesky, system = factor
         total = curvature.sum(axis=1)
         mean = right.sum(axis=1) / total

@@ -28,7 +28,7 @@ from hinge.solvers.refinement import verify
 #: Iterations if `max_iter` sets no limit; then the run ends with Status.MAX_ITER.
 DEFAULT_MAX_ITER = 100
 
-#: Iterations without a noticeable decrease of the merit function before the path is left.
+#: Iterations without a noticeable decrease of the merit function after which the path ends.
 MAX_STALLED_ITERATIONS = 15
 
 #: Relative gap that counts as solved if rounding errors prevent further steps.
@@ -37,7 +37,7 @@ ROUNDING_TOL = 1e-8
 #: Objectives below this share of the first one count as zero: the gap is then compared with that share instead.
 ZERO_OBJECTIVE = 1e-14
 
-#: Kernel matrices in memory at the same time: K, the factorised matrix, and a copy of K in single precision. If they
+#: Kernel matrices in memory at the same time: K, the factorized matrix, and a copy of K in single precision. If they
 #: need more memory than is free, the solver raises MemoryError.
 MATRICES_IN_MEMORY = 2.5
 
@@ -61,13 +61,13 @@ class InteriorPoint(Solver):
 
     Accepts every formulation and every convex loss, with a positive semidefinite Q. For quadratic programs a few SMO
     steps give an initial point, from which Newton steps on the free samples lead to the exact solution (crossover,
-    (373)–(376)): some 5 to 25 factorisations of their size (`Solution.counters` has the number). The central path is
+    (373)–(376)): some 5 to 25 factorizations of their size (`Solution.counters` has the number). The central path is
     followed only if crossover fails or is turned off. For other convex losses an iteration costs one Cholesky
-    factorisation whose order is the number of samples that are not at a bound (regression has two variables for each
+    factorization whose order is the number of samples that are not at a bound (regression has two variables for each
     sample, but not a larger matrix), and some 5 to 25 iterations give ten digits for any C and any scale of the data.
     Offset, ρ and ε are the multipliers of the equality rows.
 
-    Cost: 10 n SMO steps and 3 to 45 factorisations of the free samples, or 5 to 25 of n³/3; 20 n² bytes.
+    Cost: 10 n SMO steps and 3 to 45 factorizations of the free samples, or 5 to 25 of n³/3; 20 n² bytes.
     Certificate: the relative gap is at most `tol`; if float64 cannot represent such a point, that of `alpha` +
     `remainder`.
 
@@ -219,7 +219,7 @@ def _relative_gap(iterate: Iterate, zero: float) -> float:
 
 
 def _snapshot(iterate: Iterate, iteration: int, seconds: float) -> dict[str, float]:
-    """Values for the history; primal, dual and gap are NaN at an infeasible point, where they bound nothing."""
+    """Values for the history; primal, dual and gap are NaN at an infeasible point, where they are not bounds."""
     dual, primal = iterate.residuals()
     gap, value = iterate.gap()
     feasible = iterate.is_feasible(1e-13)

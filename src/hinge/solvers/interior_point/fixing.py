@@ -37,7 +37,7 @@ class FixedProblem:
     alpha: Array
 
     def whole(self, alpha: Array) -> Array:
-        """A point of the whole problem from a point of this one."""
+        """Return the point of the whole problem for a point of this problem."""
         point = self.alpha.copy()
         point[self.variables] = alpha
         return point
@@ -46,7 +46,7 @@ class FixedProblem:
 def fixable_samples(problem: Problem, alpha: Array, r: Array) -> Mask:
     """Samples whose variables are all close to a bound, with a large reduced gradient r = Qα + p + Aᵀμ towards it.
 
-    These are the least likely to change when K is approximated more closely (LwK §10.3.4).
+    They are least likely to change when the approximation of K is improved (LwK §10.3.4).
     """
     width = problem.upper - problem.lower
     distance = np.where(r > 0, alpha - problem.lower, problem.upper - alpha)
@@ -58,7 +58,7 @@ def fixable_samples(problem: Problem, alpha: Array, r: Array) -> Mask:
 def fix_samples(problem: Problem, fixed: Mask, r: Array) -> FixedProblem | None:
     """Fix the variables of some samples at the bounds that the reduced gradient r points to.
 
-    None if no sample or all samples are fixed, or if the equality rows could not be satisfied any more.
+    Return None if no sample or every sample is fixed, or if the equality constraints would be infeasible.
     """
     slots, access = problem.Q.slots, problem.Q.access
     if not fixed.any() or fixed.all() or not isinstance(access, LowRankAccess):

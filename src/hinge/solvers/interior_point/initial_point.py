@@ -12,7 +12,7 @@ from hinge.problems import Array, Diagonal, Problem, Quadratic, Solution
 from hinge.solvers.decomposition.smo import SMO
 from hinge.solvers.feasibility import nearest_feasible
 
-#: SMO steps per sample after which the point is taken as it is.
+#: Limit of SMO steps per sample; the point that they reach is the initial point.
 MAX_STEPS_PER_SAMPLE = 10
 
 #: KKT violation, relative to the mean slope at the start, at which SMO stops.

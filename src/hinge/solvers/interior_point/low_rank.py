@@ -67,7 +67,7 @@ class LowRankInteriorPoint(Solver):
     rounds : int
         Estimators start with few basis functions and double them from round to round, up to the rank of
         `approximation`. Samples at their bounds are fixed, and checked at the end of the round. The rounds end early if
-        the regularised risk decreases by no more than `tol` of its value (LwK §10.3.4, "iterative improvement").
+        the regularized risk decreases by no more than `tol` of its value (LwK §10.3.4, "iterative improvement").
     """
 
     capabilities: ClassVar = Capabilities(

@@ -113,7 +113,7 @@ class LowRankIterate:
         return bool(np.all(missing <= tol * masses))
 
     def snapshot(self) -> dict[str, float]:
-        """Values for the history; primal, dual and gap are NaN at an infeasible point, where they bound nothing."""
+        """Values for the history; primal, dual and gap are NaN at an infeasible point, where they are not bounds."""
         gap, value = self._gap()
         dual, primal = self._residuals()
         feasible = self._is_feasible(1e-13)
@@ -209,7 +209,7 @@ class LowRankIterate:
     def _complementarity_terms(
         self, s: Array, t: Array, target: float, second_order: tuple[Array, Array] | None
     ) -> tuple[Array, Array]:
-        """Right sides of the linearised complementarity conditions, divided by the slacks."""
+        """Right sides of the linearized complementarity conditions, divided by the slacks."""
         over_s, over_t = (target, target) if second_order is None else (
             target - second_order[0], target - second_order[1],
         )  # fmt: skip

@@ -144,7 +144,7 @@ class LowRankRun:
         )
 
     def polished(self, problem: Problem, solution: Solution) -> Solution:
-        """Move variables next to an active bound onto it and solve for the others exactly, with the true K.
+        """Move variables close to an active bound onto it and solve for the others exactly, with the true K.
 
         If that fails, only move variables to their bounds, provided that the gap does not increase much.
         """

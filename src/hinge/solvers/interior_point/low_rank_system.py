@@ -9,28 +9,29 @@ from numpy.typing import NDArray
 from hinge.lowrank import RowBlocks
 from hinge.problems import Array, Quadratic
 
-#: Samples whose weight M‖L‖² is above this are free: eliminating them would divide by a tiny D and lose digits.
+#: Samples whose weight M‖L‖² is above this are treated as free: eliminating them would divide by a tiny D and lose
+#: digits.
 FREE_WEIGHT = 1e5
 
-#: Number of samples that are treated as free, those of the largest weight first.
+#: Largest number of samples that are treated as free. If there are more, those of the largest weight are.
 MAX_FREE = 2000
 
-#: Share of the total weight that rows left out of the inner matrix may have together.
+#: Rows of small weight are left out of the inner matrix until their total weight reaches this share of the sum.
 MAX_SKIPPED_WEIGHT = 0.02
 
-#: Steps of iterative refinement before the solution is returned as it is.
+#: Number of steps of iterative refinement, after which the current solution is returned.
 MAX_REFINEMENTS = 20
 
-#: A refinement step that leaves more than this share of the residual is slow: rows that were left out are put back.
+#: If a refinement step leaves more than this share of the residual, the omitted rows are added to the inner matrix.
 SLOW_REFINEMENT = 0.25
 
 
 class LowRankSystem:
     """Solver of (Q + D) x = r for a sequence of D, with Q = ELLᵀEᵀ, E = S(I … I)ᵀ.
 
-    Each D costs n × n algebra and passes over L in blocks of rows. With u = Eᵀx, v = Lᵀu, M = EᵀD⁻¹E and q = EᵀD⁻¹r the
-    system is u + M L v = q. The samples with a small D (free, F) keep their u as an unknown, the others (B) are
-    eliminated:                                                                                docs/math (354), (355)
+    Each D costs operations on n × n matrices and passes over L in blocks of rows. With u = Eᵀx, v = Lᵀu, M = EᵀD⁻¹E and
+    q = EᵀD⁻¹r the system is u + M L v = q. For the samples with a small D (free, F), u remains an unknown. The other
+    samples (B) are eliminated:                                                                docs/math (354), (355)
 
         u_F / M_F + L_F v = q_F / M_F,        (I + L_Bᵀ M_B L_B) v − L_Fᵀ u_F = L_Bᵀ q_B.
 
@@ -62,7 +63,7 @@ class LowRankSystem:
         self._form()
 
     def _form(self) -> None:
-        """Form and factorise the inner matrix H = I + L_Bᵀ M_B L_B and the Schur complement S of the free samples."""
+        """Form and factorize the inner matrix H = I + L_Bᵀ M_B L_B and the Schur complement S of the free samples."""
         n = self.blocks.shape[1]
         skip = self._skipped()
         self.rows = self.Q.n if skip is None else int(np.sum(~skip)) + len(self.free)
@@ -78,9 +79,9 @@ class LowRankSystem:
             self.S = _cholesky(S)
 
     def _skipped(self) -> NDArray[np.bool_] | None:
-        """Rows to leave out: the lightest ones up to a share of the weight, or only those without weight.
+        """Return the rows to leave out: rows of the smallest weights, or only rows of weight zero.
 
-        None if these are few: then no row is left out.
+        Return None if these are few; then no row is left out.
         """
         total = float(np.sum(self.mass))
         allowed = max(self.max_skipped * total, min(0.1, 0.5 * total)) if self.skips_light else 0.0
@@ -94,7 +95,7 @@ class LowRankSystem:
         return skip
 
     def solve(self, r: Array, approximate: bool = False) -> tuple[Array, Array]:
-        """Return (x, LLᵀEᵀx) for the columns of r; an approximate solution is refined only if rows are left out."""
+        """Return (x, LLᵀEᵀx) for the columns of r. If `approximate`, refine only if rows are left out."""
         Q, slots = self.Q, self.Q.slots
         x = self.inverse[:, None] * r
         q = (Q.sign[:, None] * x).reshape(slots, Q.n, -1).sum(axis=0)
@@ -120,7 +121,7 @@ class LowRankSystem:
         x[chosen] = Q.sign[chosen][:, None] * (u - others)
 
     def _solve_once(self, right_free: Array, right: Array) -> tuple[Array, Array]:
-        """(u_F, v) of the two equations, by the factors."""
+        """Solve the two equations for (u_F, v) with the Cholesky factors."""
         v = scipy.linalg.cho_solve((self.H, True), right, check_finite=False)
         if not len(self.free):
             return np.zeros((0, right.shape[1])), v
@@ -135,7 +136,7 @@ class LowRankSystem:
         return right_free - u / self.free_weight[:, None] - self.L_free @ v, rest + self.L_free.T @ u
 
     def _solve_refined(self, right_free: Array, right: Array) -> tuple[Array, Array]:
-        """(u_F, v), with corrections of minimal residual until `accuracy` is reached."""
+        """Solve for (u_F, v), with minimal-residual corrections until `accuracy` is reached."""
         u, v = self._solve_once(right_free, right)
         if self.is_exact and self.accuracy > 1e-7:
             return u, v
@@ -146,7 +147,8 @@ class LowRankSystem:
             if np.max(size) <= self.accuracy:
                 break
             du, dv = self._solve_once(*residual)
-            image = self._residual(du, dv, np.zeros_like(right_free), np.zeros_like(right))  # minus that of (du, dv)
+            # minus the left-hand side of the equations at (du, dv)
+            image = self._residual(du, dv, np.zeros_like(right_free), np.zeros_like(right))
             step = -_dot(image, residual) / np.maximum(_dot(image, image), 1e-300)
             u, v = u + step * du, v + step * dv
             residual = (residual[0] + step * image[0], residual[1] + step * image[1])
@@ -177,8 +179,10 @@ def _nonzero_norm(a: Array, b: Array) -> Array:
 
 
 def _cholesky(H: Array) -> Array:
-    """Cholesky factor; of H with a slightly larger diagonal if rounding made a pivot negative, which refinement
-    corrects."""
+    """Return the Cholesky factor of H.
+
+    If rounding errors make a pivot negative, the diagonal is slightly increased; iterative refinement corrects this.
+    """
     for ridge in (0.0, 1e-14, 1e-12, 1e-10):
         try:
             raised = H + ridge * np.diag(np.diagonal(H)) if ridge else H

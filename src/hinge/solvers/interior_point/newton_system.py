@@ -1,6 +1,6 @@
 """Newton system (Q + D) x = r of the dense interior-point method.
 
-The factorised matrix has one row per sample, however many variables a sample has, and only the rows of samples that are
+The factorized matrix has one row per sample, however many variables a sample has, and only the rows of samples that are
 not at their bounds.
 """
 
@@ -14,11 +14,11 @@ from scipy.linalg import LinAlgError, lapack
 
 from hinge.problems import Array, Quadratic
 
-#: Samples whose value M_i K_ii is at most this are left out of the factorisation: their row of I + M^½ K M^½ is nearly
+#: Samples whose value M_i K_ii is at most this are left out of the factorization: their row of I + M^½ K M^½ is nearly
 #: that of the identity, and conjugate gradients correct the difference.
 NEGLIGIBLE_WEIGHT = 1e-3
 
-#: The factorisation is in single precision for matrices of at least this order, as long as no value M_i K_ii reaches
+#: The factorization is in single precision for matrices of at least this order, as long as no value M_i K_ii reaches
 #: the limit; beyond it, single precision makes a poor preconditioner.
 MIN_SIZE_FLOAT32 = 300
 MAX_WEIGHT_FLOAT32 = 1e5
@@ -27,15 +27,15 @@ MAX_WEIGHT_FLOAT32 = 1e5
 APPROXIMATE_TOL = 1e-2
 
 #: Steps of an approximate solution, a constant or a share of the samples if that is more, after which the matrix is
-#: factorised instead.
+#: factorized instead.
 MAX_APPROXIMATE_STEPS = 25
 MAX_APPROXIMATE_STEPS_PER_SAMPLE = 1 / 40
 
-#: Corrections by iterative refinement before a solution is returned as it is.
+#: Number of corrections by iterative refinement, after which the current solution is returned.
 MAX_REFINEMENTS = 4
 
-#: Conjugate gradients stop at this relative residual, even if the caller asks for a smaller one: refinement does the
-#: rest.
+#: Conjugate gradients stop at this relative residual even if a smaller one is requested. Iterative refinement reduces
+#: it further.
 CG_TOL = 1e-9
 
 #: Steps of conjugate gradients before their iterate is passed to refinement.
@@ -48,21 +48,21 @@ class NewtonSystem:
     With M = Eᵀ D⁻¹ E and β = Eᵀ x:  (I + M^½ K M^½) y = M^-½ Eᵀ D⁻¹ r,  β = M^½ y,  x = D⁻¹ (r − E K β).
 
     The matrix on the left is n × n for any number of variables per sample. For samples close to a bound, M is small and
-    the row is nearly a row of the identity. The rows of the other samples are factorised, in single precision where
+    the row is nearly a row of the identity. The rows of the other samples are factorized, in single precision where
     that suffices, and the factor preconditions conjugate gradients on the whole matrix.
     """
 
     def __init__(self, Q: Quadratic, K: Array) -> None:
         self.Q, self.K = Q, K
         self.diagonal = np.ascontiguousarray(np.diagonal(K))
-        self.active = np.arange(Q.size)  # samples in the factorisation; before the first one, all variables
+        self.active = np.arange(Q.size)  # samples in the factorization; before the first one, all variables
         self._single: NDArray[np.float32] | None = None
 
     def factor(self, D: Array, movable: NDArray[np.bool_], approximate: bool = False) -> None:
         """Prepare for this D; variables that are not movable have x = 0.
 
         Raise LinAlgError if Q is far from positive semidefinite. With `approximate`, `solve` first tries conjugate
-        gradients in single precision and factorises only if they do not converge.
+        gradients in single precision and factorizes only if they do not converge.
         """
         self.D, self.movable = D, movable
         self.inverse = np.where(movable, 1.0 / np.where(movable, D, 1.0), 0.0)
@@ -151,7 +151,7 @@ class NewtonSystem:
         return x, self._residual(r, x)
 
     def _solve_approximately(self, r: Array) -> Array | None:
-        """x to two digits by conjugate gradients without a factorisation; None if they converge slowly."""
+        """x to two digits by conjugate gradients without a factorization; None if they converge slowly."""
         Q = self.Q
         summed = (Q.sign[:, None] * (self.inverse[:, None] * r)).reshape(Q.slots, Q.n, -1).sum(axis=0)
         root = self.root.astype(np.float32)

@@ -12,7 +12,7 @@ from hinge.solvers.interior_point.step_length import max_step
 #: Share of the largest feasible step that is taken.
 STEP_FRACTION = 0.995
 
-#: Where the factorisation fails, curvatures of bounds and terms are raised to these multiples of the largest kernel
+#: Where the factorization fails, curvatures of bounds and terms are raised to these multiples of the largest kernel
 #: value, one after the other; after the last one the step fails.
 MIN_CURVATURES = (1e-13, 1e-11, 1e-9)
 
@@ -43,7 +43,7 @@ def advance(iterate: Iterate) -> bool:
 
 
 class _Step:
-    """Directions from one iterate, which share a factorisation."""
+    """Directions from one iterate, which share a factorization."""
 
     def __init__(self, iterate: Iterate) -> None:
         self.iterate, problem = iterate, iterate.problem
@@ -96,7 +96,7 @@ class _Step:
         return corrector, step
 
     def _solve(self, right_z: Array, right_w: Array) -> Direction:
-        """Direction for these right sides of the linearised complementarity conditions."""
+        """Direction for these right sides of the linearized complementarity conditions."""
         right = np.where(self.iterate.movable, self.dual + right_z - right_w, 0.0)
         return self._direction(self.iterate.system.solve(right[:, None], self.accuracy)[:, 0], right_z, right_w)
 
@@ -142,7 +142,7 @@ class _Step:
         return float(np.clip(1e-3 * products, 1e-14, LOW_ACCURACY))
 
     def _factor(self, curvature: Array) -> None:
-        """Factorise; if Q is singular and the curvatures are too small, with larger ones: the step becomes shorter."""
+        """Factorize; if Q is singular and the curvatures are too small, with larger ones: the step becomes shorter."""
         iterate = self.iterate
         scale = float(np.max(np.abs(iterate.system.diagonal), initial=0.0)) or 1.0
         for least in MIN_CURVATURES:

@@ -17,7 +17,7 @@ MAX_RANK = 300
 #: A rank is not low unless the matrix has this many times more rows.
 ROWS_PER_RANK = 10
 
-#: Samples whose kernel matrix is factorised to estimate the rank.
+#: Samples whose kernel matrix is factorized to estimate the rank.
 SUBSAMPLE_SIZE = 600
 
 #: Pivots below this share of the largest diagonal entry count as zero.
@@ -41,7 +41,7 @@ def known_rank(problem: Problem) -> int | None:
 def estimated_rank(problem: Problem) -> int | None:
     """Rank of the kernel matrix of a subsample; None if it is not low.
 
-    If the rank of the whole matrix is larger, its factorisation detects this: the residual of the trace is known.
+    If the rank of the whole matrix is larger, its factorization detects this: the residual of the trace is known.
     """
     if _rank_bound(problem) is not None:
         return known_rank(problem)
@@ -71,7 +71,7 @@ def is_factorable(problem: Problem) -> bool:
 
 
 def exact_factorization(problem: Problem) -> PivotedCholesky:
-    """Method that factorises a kernel matrix of low rank without residual."""
+    """Method that factorizes a kernel matrix of low rank without residual."""
     return PivotedCholesky(rank=min(MAX_RANK, problem.Q.n), tol=1e-13)
 
 

@@ -72,7 +72,7 @@ def _free_variables(problem: Problem, alpha: Array) -> NDArray[np.intp]:
 
 
 def polish_iterate(iterate: Iterate, deadline: float | None) -> Point | None:
-    """Move variables next to an active bound onto it and solve for the others exactly; None if that fails.
+    """Move variables close to an active bound onto it and solve for the others exactly; None if that fails.
 
     This is possible for quadratic programs only. If it fails, the variables of the iterate stay on the bounds as long
     as the gap does not increase much.

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from hinge import _core
 from hinge.control import RunControl
 from hinge.kernels.samples import view
 from hinge.problems import (
     Array,
+    Bias,
     CrammerSingerProblem,
     CrammerSingerSolution,
     History,
@@ -25,26 +27,38 @@ from hinge.problems import (
     kernel_variables,
     linear_form,
 )
+from hinge.problems.solution import run_columns
 from hinge.solvers.base import Capabilities, Solver, Start, check_threads, register
 from hinge.solvers.interior_point import crammer_singer
-from hinge.solvers.linear.centering import centered
 from hinge.solvers.linear.small_problems import interior_point_fallback, polish_linear
 from hinge.solvers.refinement.verification import verify_crammer_singer, verify_linear
 
 METHODS = {"auto": 0, "descent": 1, "newton": 2}
 
-#: Samples and features above which a problem is not small: small problems are centred, verified and polished.
+#: Largest numbers of samples and features of small problems, which are centered, verified and polished.
 MAX_SMALL_SAMPLES = 1000
 MAX_SMALL_FEATURES = 4000
 
-#: Epochs after which a small problem that is not solved counts as slowly converging: the interior-point method solves
-#: it.
+#: Number of epochs after which a small problem that is not solved is passed to the interior-point method.
 SLOW_EPOCHS = 200
 
-#: Iterations that `max_iter`, if it is large enough, reserves for the interior-point method.
+#: Part of `max_iter`, if that is large enough, that is reserved for the interior-point method.
 INTERIOR_POINT_STEPS = 50
 
 STOPPED = (Status.TIME_LIMIT, Status.INTERRUPTED)
+
+#: Targets are centered if their midrange exceeds their range by this factor.
+MIN_RELATIVE_TARGET_SHIFT = 10.0
+
+#: Features are centered if the midrange of one of them, in a subsample, exceeds its range by this factor: a mean of
+#: about five standard deviations.
+MIN_RELATIVE_FEATURE_SHIFT = 1.5
+
+#: Size of the subsample.
+SUBSAMPLE_SIZE = 16
+
+#: Number of corrections of Σβ before it is left nonzero. Each one reduces Σβ to the rounding errors of the correction.
+MAX_SUM_CORRECTIONS = 3
 
 #: Counters of the compiled solver, as reported in `LinearSolution.counters`.
 COUNTERS = ("epochs", "newton_steps", "sample_steps", "passes", "work")
@@ -56,7 +70,7 @@ _counters = attrgetter(*COUNTERS)
 class CoordinateDescent(Solver):
     """Coordinate descent on the dual of a linear problem, with w = Xᵀβ updated alongside.   docs/math (108)–(129)
 
-    For linear problems, and for problem (1) with a linear kernel. Newton's method takes over if it is estimated to be
+    Solves linear problems, and problem (1) with a linear kernel. Switches to Newton's method if that is estimated to be
     faster. Stops if the relative duality gap is proven to be at most `tol`.
 
     Cost: an epoch is a pass over X, O(nnz); a Newton step some passes, or O(nd²) with few features.
@@ -67,9 +81,10 @@ class CoordinateDescent(Solver):
     tol : float
         Relative duality gap.
     method : {"auto", "descent", "newton"}
-        "auto" starts with Newton's method on a subsample if there are few features. Otherwise it starts with descent
-        and changes to Newton's method once the epochs so far suggest that it is faster, and back if it is not. Newton's
-        method solves the primal; for losses that are not squared, a sequence of smoothed ones.
+        "auto" starts with Newton's method on a subsample if there are few features. Otherwise it starts with descent,
+        changes to Newton's method when the epochs so far suggest that it is faster, and changes back if it is not.
+        Newton's method solves the primal problem; if the loss is not squared, it solves a sequence of problems with
+        smoothed losses.
     max_iter : int
         Epochs (n steps of one variable each) and Newton steps; −1 for no limit.
     max_time : float or None
@@ -146,7 +161,7 @@ class CoordinateDescent(Solver):
     def _solve_centered(
         self, problem: LinearProblem, start: Array | None, control: RunControl, expansion: bool, small: bool
     ) -> LinearSolution:
-        """Solve by descent and Newton's method; small problems are verified, and polished or solved by the fallback."""
+        """Solve by descent and Newton's method; verify small problems, and polish them or use the fallback."""
         solution = self._descend(problem, start, control, expansion, self._max_descent_iter(small))
         if not np.isfinite(solution.gap) and solution.status in STOPPED and problem.total == 0:
             return constant_function(problem, solution.status, solution.error)  # stopped before the first point
@@ -155,7 +170,7 @@ class CoordinateDescent(Solver):
         solution = verify_linear(problem, solution, self.tol)  # the following steps compare their gap with this one
         if solution.status is Status.SOLVED:
             # Newton's method solves problems with squared losses exactly.
-            return solution if np.any(problem.ridge > 0) else polish_linear(problem, solution)
+            return solution if np.any(problem.ridge > 0) else polish_linear(problem, solution, control)
         slow = solution.status is Status.MAX_ITER and solution.iterations >= SLOW_EPOCHS
         max_steps = self._remaining_iter(solution.iterations)
         if max_steps == 0 or (not slow and solution.status is not Status.NUMERICAL):
@@ -197,7 +212,7 @@ class CoordinateDescent(Solver):
             violation=run.violation,
             status=Status(run.status),
             iterations=run.iterations,
-            history=History.from_run(run.history),
+            history=History(*run_columns(run.history)),
             error=run.error,
             floor=run.floor,
             counters=dict(zip(COUNTERS, map(int, _counters(run)), strict=True)),
@@ -243,7 +258,7 @@ class CoordinateDescent(Solver):
             violation=run.violation,
             status=Status(run.status),
             iterations=run.iterations,
-            history=History.from_run(run.history),
+            history=History(*run_columns(run.history)),
             error=run.error,
         )
         solution = verify_crammer_singer(problem, solution, self.tol)
@@ -259,3 +274,75 @@ class CoordinateDescent(Solver):
 
     def _remaining_iter(self, iterations: int) -> int:
         return -1 if self.max_iter < 0 else max(0, self.max_iter - iterations)
+
+
+# ---- centering ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CenteredProblem:
+    """A problem with shifted targets and, unless `feature_shift` is None, shifted features.     docs/math (147)
+
+    The shift leaves the solution of a problem with a free offset unchanged. With Σβ = 0, w = Σ βᵢxᵢ = Σ βᵢ(xᵢ − m): the
+    problem with targets t − c and features x − m has the same w and β, and the offset b − c + ⟨w, m⟩. Without the
+    shift, data far from zero lose digits.
+    """
+
+    problem: LinearProblem
+    target_shift: float
+    feature_shift: Array | None
+
+    def restore(self, solution: LinearSolution) -> LinearSolution:
+        """Return the solution of the original problem, which is the same function of the original features.
+
+        Σβ is reduced to zero, because a nonzero sum would be multiplied by the shift of the features.
+        """
+        if self.feature_shift is None:
+            return replace(solution, offset=solution.offset + self.target_shift)
+        offset = solution.offset + self.target_shift - float(solution.weights @ self.feature_shift)
+        return replace(solution, offset=offset, beta=_with_zero_sum(solution.beta))
+
+
+def centered(problem: LinearProblem, features: bool) -> CenteredProblem | None:
+    """Center the problem. Return None if centering is not needed or the offset is not free.
+
+    Features are centered only if `features` is true and they are dense, because centering copies them.
+    """
+    if problem.bias is not Bias.FREE or problem.total != 0 or not problem.n:
+        return None
+    target_shift = _target_shift(problem.target)
+    feature_shift = _feature_shift(np.asarray(problem.X)) if features and not sp.issparse(problem.X) else None
+    if target_shift == 0 and feature_shift is None:
+        return None
+    X = problem.X if feature_shift is None else np.asarray(problem.X, dtype=np.float64) - feature_shift
+    return CenteredProblem(replace(problem, X=X, target=problem.target - target_shift), target_shift, feature_shift)
+
+
+def _with_zero_sum(beta: Array) -> Array:
+    """Return β with Σβ = 0. Variables of the sign with the larger sum are scaled down and stay in bounds.   (109)"""
+    for _ in range(MAX_SUM_CORRECTIONS):
+        surplus = float(np.sum(beta))
+        prevailing = np.maximum(beta, 0.0) if surplus > 0 else np.minimum(beta, 0.0)
+        if surplus == 0 or not np.any(prevailing):
+            break
+        beta = beta - surplus * (prevailing / np.sum(prevailing))
+    return beta
+
+
+def _target_shift(target: Array) -> float:
+    """Midrange of the targets if it is large relative to their range, else 0."""
+    low, high = float(np.min(target)), float(np.max(target))
+    midrange = 0.5 * low + 0.5 * high
+    return midrange if abs(midrange) > MIN_RELATIVE_TARGET_SHIFT * (high - low) else 0.0
+
+
+def _feature_shift(X: Array) -> Array | None:
+    """Mean of the features if one of them is far from zero in a subsample, else None."""
+    subsample = X[:: -(-len(X) // SUBSAMPLE_SIZE)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, high = np.minimum.reduce(subsample), np.maximum.reduce(subsample)
+        is_far = np.abs(0.5 * low + 0.5 * high) > MIN_RELATIVE_FEATURE_SHIFT * (high - low)
+        if not np.logical_or.reduce(is_far):
+            return None
+        mean = np.asarray(X.mean(axis=0, dtype=np.float64))
+    return mean if np.isfinite(mean).all() else None

@@ -1,4 +1,4 @@
-"""Linear programming solver of ℓ1-regularised problems: HiGHS, through SciPy."""
+"""Linear programming solver of ℓ1-regularized problems: HiGHS, through SciPy."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+import scipy  # scipy.optimize is loaded on first use
 from scipy import sparse
-from scipy.optimize import linprog
 
 from hinge.control import RunControl
 from hinge.problems import Array, Certificate, History, LPProblem, LPSolution, Status, certify_lp
@@ -55,7 +55,9 @@ class LinearProgramming(SolverOptions):
         began = time.monotonic()
         control = self.started(control)
         max_time = control.remaining()
-        result = _run_in_thread(self._arguments(problem, max_time), control)
+        with control.interruptible():
+            arguments = self._arguments(problem, max_time)
+        result = _run_in_thread(arguments, control)
         if result.x is None:
             a, b, beta = np.zeros(problem.design.shape[1]), _best_constant(problem), np.zeros(problem.n)
         else:
@@ -70,10 +72,11 @@ class LinearProgramming(SolverOptions):
     def _arguments(self, problem: LPProblem, max_time: float | None) -> dict[str, Any]:
         """Arguments of `linprog`: the columns are a⁺, a⁻, b, ξ, ξ* and, if there is a tube, t."""
         n, width = problem.design.shape
-        eye = sparse.identity(n, format="csr")
-        offset = sparse.csr_matrix(np.ones((n, 1)) if problem.bias else np.empty((n, 0)))
+        eye = sparse.identity(n, format="csc")  # columns, the format of HiGHS, are stacked without conversions
+        offset = sparse.csc_matrix(np.ones((n, 1)) if problem.bias else np.empty((n, 0)))
+        design = sparse.csc_matrix(problem.design)
         has_tube = bool(np.any(problem.tube > 0))
-        blocks = [problem.design, -problem.design, offset, eye, -eye] + [eye] * has_tube
+        blocks = [design, -design, offset, eye, -eye] + [eye] * has_tube
         bounds = [
             np.tile([0.0, np.inf], (2 * width, 1)),
             np.tile([-np.inf, np.inf], (offset.shape[1], 1)),
@@ -91,7 +94,7 @@ class LinearProgramming(SolverOptions):
             options["time_limit"] = max_time
         return {
             "c": np.concatenate([*cost, *([np.zeros(n)] * has_tube)]),
-            "A_eq": sparse.hstack(blocks, format="csr"),
+            "A_eq": sparse.hstack(blocks, format="csc"),
             "b_eq": problem.target,
             "bounds": np.vstack(bounds),
             "method": "highs",
@@ -131,18 +134,18 @@ def _history(certificate: Certificate, n: int, iterations: int, seconds: float) 
 def _run_in_thread(arguments: dict[str, Any], control: RunControl) -> Any:
     """Run HiGHS, which does not handle signals, in a thread while the main thread waits for signals."""
     if threading.current_thread() is not threading.main_thread():
-        return linprog(**arguments)
+        return scipy.optimize.linprog(**arguments)
     results: list[Any] = []
 
     def work() -> None:
         try:
-            results.append(linprog(**arguments))
+            results.append(scipy.optimize.linprog(**arguments))
         except BaseException as error:  # raised again below
             results.append(error)
 
     worker = threading.Thread(target=work, daemon=True)
     worker.start()
-    with control.interruptible():  # an interrupt discards nothing: HiGHS has no point before its end
+    with control.interruptible():  # an interrupt loses no result: HiGHS returns no point before its end
         while worker.is_alive():
             worker.join(SIGNAL_CHECK_SECONDS)
     if isinstance(results[0], BaseException):

@@ -27,8 +27,8 @@ from hinge.solvers.interior_point.dense import InteriorPoint
 from hinge.solvers.refinement.polishing import polish
 from hinge.solvers.refinement.verification import meets_tolerance, relative_gap, with_certificate
 
-#: Problems with more samples and more features than these are not polished: their linear systems take longer than all
-#: other steps.
+#: Problems with more samples and more features than these are not polished: the linear systems of polishing would take
+#: longer than the rest of the fit.
 MAX_POLISHED_SAMPLES = MAX_POLISHED_FEATURES = 200
 
 #: SMO steps, if polishing fails, before the solution is returned without polishing.
@@ -38,25 +38,25 @@ MAX_SMO_STEPS = 20_000
 BOUND_ROUNDING = 1e-9
 
 
-def polish_linear(problem: LinearProblem, solution: LinearSolution) -> LinearSolution:
-    """Polish the solution of a small problem without squared losses; unchanged if that fails."""
+def polish_linear(problem: LinearProblem, solution: LinearSolution, control: RunControl) -> LinearSolution:
+    """Polish the solution of a small problem without squared losses; unchanged if that fails or is interrupted."""
     if problem.X.shape[1] > MAX_POLISHED_FEATURES and problem.n > MAX_POLISHED_SAMPLES:
         return solution
-    with single_thread():  # the bits must not depend on the number of BLAS threads
-        polished = _polished(problem, solution)
+    with single_thread():  # results must be bit-identical for any number of BLAS threads
+        polished = _polished(problem, solution, control)
     return polished if polished is not None and polished.gap < solution.gap else solution
 
 
-def _polished(problem: LinearProblem, solution: LinearSolution) -> LinearSolution | None:
+def _polished(problem: LinearProblem, solution: LinearSolution, control: RunControl) -> LinearSolution | None:
     X = _dense_features(problem)
     rounding = BOUND_ROUNDING * (problem.upper - problem.lower)
     beta = np.where(solution.beta - problem.lower < rounding, problem.lower, solution.beta)
     beta = np.where(problem.upper - beta < rounding, problem.upper, beta)
     program = kernel_form(problem, open_access(Linear(), X))
     alpha = kernel_variables(program, beta)
-    point = polish(program, alpha, program.gradient(alpha))
+    point = polish(program, alpha, program.gradient(alpha), deadline=control.deadline)
     if point is None:  # duplicate samples make α ambiguous; SMO steps lead to a vertex of the solution set
-        smo = SMO(tol=1e-10, max_iter=MAX_SMO_STEPS).solve(program, alpha)
+        smo = SMO(tol=1e-10, max_iter=MAX_SMO_STEPS).solve(program, alpha, control.without_callback())
         if not smo.polished:
             return None
         point = smo.alpha, smo.gradient
@@ -87,7 +87,7 @@ def interior_point_fallback(
 
 
 def _dense_features(problem: LinearProblem) -> Array:
-    """X as a dense matrix, with a constant feature if the offset is penalised."""
+    """X as a dense matrix, with a constant feature if the offset is penalized."""
     X = problem.X.toarray() if sp.issparse(problem.X) else np.asarray(problem.X)
     X = X.astype(np.float64)
     return np.hstack([X, np.full((len(X), 1), problem.bias_scale)]) if problem.bias is Bias.PENALISED else X

@@ -13,6 +13,7 @@ from hinge.control import RunControl
 from hinge.kernels import PairAccess
 from hinge.kernels.samples import view
 from hinge.problems import Array, Diagonal, History, Problem, Solution, Status
+from hinge.problems.solution import run_columns
 from hinge.solvers.base import Capabilities, Solver, Start
 from hinge.solvers.blas_threads import single_thread
 from hinge.solvers.diagonal import fold_diagonal
@@ -200,7 +201,7 @@ class _Run:
             control=self.control,
         )
         self.iterations += run.iterations
-        self.log.add(History.from_run(run.history))
+        self.log.add(History(*run_columns(run.history)))
         return Status(run.status), run.error
 
     def _newton(self) -> tuple[Status, BaseException | None]:

@@ -18,17 +18,17 @@ from hinge.control import RunControl
 from hinge.kernels import Access, GramAccess, Linear, PairAccess
 from hinge.problems import Array, Status
 
-#: Linear systems up to this order are factorised; larger ones are solved by conjugate gradients.
+#: Linear systems up to this order are factorized; larger ones are solved by conjugate gradients.
 MAX_FACTORED = 3000
 
 #: Conjugate gradient steps, and the squared residual relative to the first one, at which the solution is taken.
 MAX_CG_STEPS = 60
 CG_REDUCTION = 1e-2
 
-#: Newton steps for one proximal step before its last point is taken.
+#: Limit of Newton steps for one proximal step; the last point is used.
 MAX_NEWTON_STEPS = 40
 
-#: Trials of a line search before the largest step that is known to descend is taken.
+#: Limit of trials of a line search; then the largest step that is known to decrease the objective is used.
 MAX_LINE_SEARCH_TRIALS = 30
 
 #: Width of the smoothed kink of the hinge loss below which no progress is possible: the method has stalled.
@@ -38,6 +38,10 @@ MIN_KINK_WIDTH = 1e-13
 #: stalled.
 FIRST_ACCURACY = 0.05
 MIN_ACCURACY = 1e-24
+
+#: Increase of the diagonal of a matrix that is not positive definite because of rounding errors, relative to its order
+#: and to its largest entry.
+ROUNDING = float(np.finfo(np.float64).eps)
 
 #: Steps without progress before the method has stalled.
 MAX_STALLED_STEPS = 5
@@ -231,13 +235,13 @@ class PairNewton:
             LX = D.T @ (sp.diags_array(1.0 / sigma) @ D) @ self.X
             H = self.X.T @ LX
             H[np.diag_indices_from(H)] += 1.0
-            v = sla.cho_solve(sla.cho_factor(H, overwrite_a=True), self.X.T @ gradient)
+            v = _solve(H, self.X.T @ gradient)
             return -(gradient - LX @ v)
         right = D @ f_gradient
         if len(free) <= MAX_FACTORED:
             M = self.pairs.block(free, free)
             M[np.diag_indices_from(M)] += sigma
-            inner = sla.cho_solve(sla.cho_factor(M, overwrite_a=True), right)
+            inner = _solve(M, right)
         else:
             inner = self._conjugate_gradients(D, right, sigma)
         return -(gradient - D.T @ inner)
@@ -286,3 +290,16 @@ class PairNewton:
             else:
                 high, slope_high = t, slope_t
         return low if low > 0 else high
+
+
+def _solve(M: Array, right: Array) -> Array:
+    """Solution of M x = right for M that is positive definite up to rounding errors.
+
+    If the Cholesky factorization fails, the diagonal is increased by the size of the rounding errors. The result is
+    still a direction of descent.
+    """
+    try:
+        return sla.cho_solve(sla.cho_factor(M), right)
+    except sla.LinAlgError:
+        M[np.diag_indices_from(M)] += ROUNDING * len(M) * float(np.max(np.diagonal(M)))
+        return sla.cho_solve(sla.cho_factor(M, overwrite_a=True), right)

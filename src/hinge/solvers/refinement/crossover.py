@@ -1,7 +1,7 @@
 """Crossover: from an interior or rough point to the exact solution of a quadratic program.
 
 The proximal-point method (373) with a decreasing weight δ. Each of its problems has a smooth dual, which Newton steps
-on the free samples minimise in finitely many steps.  docs/math (373)–(378)
+on the free samples minimize in finitely many steps.  docs/math (373)–(378)
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ class ProximalNewton:
     # ---- one round --------------------------------------------------------------------------------------------
 
     def _run_round(self, delta: float) -> int | None:
-        """Minimise with this δ; the number of Newton steps, 0 if one step changed nothing; None if they fail."""
+        """Minimize with this δ; the number of Newton steps, 0 if one step changed nothing; None if they fail."""
         problem, sign = self.problem, self.sign
         lower, upper, A = problem.lower, problem.upper, problem.A
         max_changes = INEXACT_SHARE if delta >= EXACT_WEIGHT * self.unit and not self.strict else 0.0
@@ -267,7 +267,7 @@ class ProximalNewton:
     def _step_length(
         self, raw: Array, change: Array, d_beta: Array, d_f: Array, d_mu: Array, curvature: Array
     ) -> float:
-        """The minimiser of the dual along the step: a root of its slope (376), which is piecewise linear."""
+        """The minimizer of the dual along the step: a root of its slope (376), which is piecewise linear."""
         lower, upper = self.problem.lower, self.problem.upper
         constant, linear = dot(self.beta, d_f) + float(d_mu @ self.problem.d), dot(d_beta, d_f)
         weighted = change * curvature

@@ -222,7 +222,7 @@ def _solve(
 
 
 def _symmetric_solve(system: Array, right: Array) -> Array | None:
-    """The solution by LAPACK's symmetric indefinite factorisation; None if the system is singular to rounding."""
+    """The solution by LAPACK's symmetric indefinite factorization; None if the system is singular to rounding."""
     factor, pivots, solution, info = lapack.dsysv(system, right, lower=1)
     if info != 0:
         return None

@@ -32,24 +32,24 @@ from hinge.solvers.feasibility import nearest_feasible
 #: The quantity that a tolerance limits.
 Criterion = Literal["kkt_violation", "relative_gap"]
 
-#: Variables closer to a bound than this share of the width of their box count as being at the bound.
+#: A variable whose distance from a bound is below this share of the width of its box counts as at the bound.
 AT_BOUND = 1e-10
 
-#: KKT violations up to this multiple of the tolerance are accepted: the solver's own sum may differ by rounding.
+#: KKT violations up to this multiple of the tolerance are accepted: the sums of the solver may differ by rounding.
 KKT_SLACK = 1.01
 
-#: Relative gap up to which SOLVED is kept even if the tolerance is smaller: rounding may allow no further step.
+#: Relative gap up to which SOLVED is kept even if the tolerance is smaller: rounding errors may prevent progress.
 ROUNDING_GAP = 1e-8
 
-#: SOLVED is kept if the gap is at most this share of the gap at the feasible point next to zero: the optimum is zero,
-#: and every gap is large relative to it.
+#: SOLVED is kept if the gap is at most this share of the gap at the feasible point nearest to zero. The optimum is then
+#: zero up to rounding, and the relative gap is not meaningful.
 ZERO_GAP = 1e-10
 
 #: KKT violations up to this share of the largest linear coefficient may be rounding errors of the gradient.
 SMALL_VIOLATION = 1e-6
 
-#: A linear problem is certified again if the requested gap is at most this share of the losses at w = 0: another order
-#: of summation could change such a gap.
+#: A linear problem is certified again if the requested gap is at most this share of the losses at w = 0. Such a gap
+#: depends on the order of summation.
 RECERTIFIED_GAP = 1e-10
 
 #: `LinearSolution.floor` in units of the losses at w = 0.  docs/math (133)
@@ -69,8 +69,8 @@ def verify(problem: Problem, solution: Solution, tol: float, criterion: Criterio
 def _kkt_conditions_hold(problem: Problem, solution: Solution, tol: float) -> bool:
     """Whether the KKT violation is at most `tol`; for a polished solution a relative gap of `tol` is enough.
 
-    An exact solution of the active-set equations can violate the conditions by rounding: with kernel values of 10¹² and
-    coefficients of 100, the sixteenth digit of f is 0.01.
+    An exact solution of the active-set equations can violate the conditions by rounding errors. With kernel values of
+    10¹² and coefficients of 100, the rounding error of f is 0.01.
     """
     descent = -problem.reduced_gradient(problem.objective_gradient(solution.alpha, solution.gradient), solution.mu)
     if kkt_violation(problem, solution.alpha, descent) <= KKT_SLACK * tol:
@@ -92,14 +92,14 @@ def _gap_is_small(problem: Problem, solution: Solution, tol: float) -> bool:
     if certificate.kkt_violation <= min(4 * np.finfo(float).eps * (f_bound + slope), SMALL_VIOLATION * slope):
         return True
     initial_gap = certify(problem, nearest_feasible(problem, None)).gap
-    if initial_gap == 0.0:  # the point next to zero is optimal
+    if initial_gap == 0.0:  # the point nearest to zero is optimal
         width = problem.upper - problem.lower
         initial_gap = largest * max(1.0, float(np.sum(width[np.isfinite(width)] ** 2)))
     return certificate.gap <= ZERO_GAP * initial_gap < np.inf
 
 
 def kkt_violation(problem: Problem, alpha: Array, descent: Array) -> float:
-    """The largest component of the descent direction −(slope + Aᵀμ) that its bounds allow a variable to follow."""
+    """Return the largest component of the descent direction −(∇ + Aᵀμ) that does not point out of the bounds."""
     width = problem.upper - problem.lower
     close = AT_BOUND * np.where(np.isfinite(width), width, 1.0)
     rising = np.where(alpha < problem.upper - close, descent, 0.0)
@@ -145,16 +145,16 @@ def meets_tolerance(solution: LinearSolution, tol: float) -> bool:
 def verify_linear(
     problem: LinearProblem, solution: LinearSolution, tol: float, transformed: bool = False
 ) -> LinearSolution:
-    """Certify a small gap again, and replace SOLVED by NUMERICAL unless it is at most `tol`.
+    """Recompute a small gap, and replace SOLVED by NUMERICAL unless the gap is at most `tol`.
 
-    A solution of a `transformed` problem (centred features or targets) is certified for the original problem in any
+    A solution of a `transformed` problem (centered features or targets) is certified for the original problem in any
     case.
     """
     size = 0.5 * (abs(solution.primal) + abs(solution.dual))
     is_large = tol * size > RECERTIFIED_GAP / FLOOR * solution.floor
     if not transformed and (solution.status is not Status.SOLVED or is_large):
         return solution
-    with single_thread():  # the bits must not depend on the number of BLAS threads
+    with single_thread():  # results must be bit-identical for any number of BLAS threads
         certificate = certify_linear(problem, solution.weights, solution.offset, solution.beta)
     verified = with_certificate(solution, certificate)
     if verified.status is Status.SOLVED and not meets_tolerance(verified, tol):

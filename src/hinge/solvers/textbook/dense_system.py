@@ -12,7 +12,7 @@ from hinge.problems import Array, Quadratic
 class DenseSystem:
     """Solver of (Q + D) x = r, Q = EKEᵀ, for a sequence of D.                                  docs/math (18), (361)
 
-    The factorised matrix has the order of the samples with a movable variable.
+    The factorized matrix has the order of the samples with a movable variable.
     """
 
     def __init__(self, K: Array, Q: Quadratic) -> None:

@@ -1,4 +1,4 @@
-"""Gradient descent on the regularised risk, in function space or in coefficient space."""
+"""Gradient descent on the regularized risk, in function space or in coefficient space."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ class _SmoothDescent:
 
 
 class _FrankWolfe:
-    """Steps towards the vertex of the feasible set that minimises the linearised objective, for nonsmooth losses."""
+    """Steps towards the vertex of the feasible set that minimizes the linearized objective, for nonsmooth losses."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.primal = problem, Primal(problem)

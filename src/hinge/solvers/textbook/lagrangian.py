@@ -1,4 +1,4 @@
-"""Lagrangian SVM: a fixed-point iteration with one factorisation."""
+"""Lagrangian SVM: a fixed-point iteration with one factorization."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ MAX_GROWTH = 1e12
 class Lagrangian(TextbookSolver):
     """α ← Q⁻¹(((Qα + p) − γα)₊ − p), Q the kernel matrix with the diagonal of a squared loss.  docs/math (363)–(366)
 
-    LwK §10.6.2 for the squared hinge, Problem 10.16 for the squared ε-insensitive loss. Q is factorised once. Each
+    LwK §10.6.2 for the squared hinge, Problem 10.16 for the squared ε-insensitive loss. Q is factorized once. Each
     iteration is a product and a solution with Q, and the error decreases by ‖1 − γQ⁻¹‖ < 1 (Theorem 10.7). A problem
     without equality row is solved as in the book, where the offset is part of the kernel (``K + 1``). The row of an
     offset without penalty is satisfied by the method of multipliers, whose first subproblem is that of the book.
 
-    Cost: one factorisation, n³/3 (O(mn²) on a factor), then O(n²) (O(mn)) per iteration, hundreds to 100,000.
+    Cost: one factorization, n³/3 (O(mn²) on a factor), then O(n²) (O(mn)) per iteration, hundreds to 100,000.
     Certificate: the relative gap is at most `tol`.
 
     Parameters
@@ -145,7 +145,7 @@ class _FixedPointIteration:
         return Status.MAX_ITER
 
     def _measure(self, iteration: int, slope: Array, log: RunLog) -> tuple[Status | None, float, float]:
-        """Record the gap at a feasible point next to α; errors of the fixed-point equation and of the rows."""
+        """Record the gap at a feasible point close to α; errors of the fixed-point equation and of the rows."""
         problem, Q = self.problem, self.problem.Q
         point = feasible_point(problem, np.maximum(self.alpha, 0.0))
         gradient = Q.spread(self.primal.matrix @ Q.coefficients(point)) + problem.p

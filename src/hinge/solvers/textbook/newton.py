@@ -29,10 +29,10 @@ class Newton(TextbookSolver):
     """Newton steps on R(f, b), the "Laplace approximation" of LwK Problem 10.17.     docs/math (360)–(362)
 
     For losses with a continuous derivative: logistic, squared hinge, modified Huber, squared ε-insensitive, Huber,
-    Gaussian, exponential. A step costs a factorisation whose order is the number of samples with a curved loss, or the
+    Gaussian, exponential. A step costs a factorization whose order is the number of samples with a curved loss, or the
     rank if there is an `approximation` or the kernel is linear. For piecewise quadratic losses the last step is exact.
 
-    Cost: 5 to 50 factorisations of the samples with a curved loss, n³/3 at most (O(mn²) on a factor); 16 n² bytes.
+    Cost: 5 to 50 factorizations of the samples with a curved loss, n³/3 at most (O(mn²) on a factor); 16 n² bytes.
     Certificate: the relative gap is at most `tol`.
 
     Parameters
@@ -143,7 +143,7 @@ class _Descent:
         return Q.coefficients(np.where(curved, x, self.x)), d_mu
 
     def _line_search(self, beta: Array, f: Array, d_mu: Array, value: float, gap: float) -> bool:
-        """Halve the step until the objective decreases, then minimise over μ; False if no step decreases it."""
+        """Halve the step until the objective decreases, then minimize over μ; False if no step decreases it."""
         t = 1.0
         for _ in range(MAX_HALVINGS):
             new_beta = self.beta + t * (beta - self.beta)

@@ -1,4 +1,4 @@
-"""Primal of problem (1): the regularised risk of a function and an offset, and the dual point that belongs to them.
+"""Primal of problem (1): the regularized risk of a function and an offset, and the dual point that belongs to them.
 
     R(f, μ) = ½‖f‖² + μᵀd + Σᵥ ψᵥ(rᵥ),   r = S f + p + Aᵀμ,   ψᵥ(r) = max over the box of −x r − hᵥ(x).
 
@@ -35,14 +35,14 @@ class Primal:
         return self.problem.Q.spread(f) + self.problem.p + mu @ self.problem.A
 
     def dual_point(self, r: Array) -> Array:
-        """The maximiser x of ψ(r): its negative derivative, and the dual point that belongs to f."""
+        """The maximizer x of ψ(r): its negative derivative, and the dual point that belongs to f."""
         lower, upper = self.problem.lower, self.problem.upper
         if self.term is not None:
             return self.term.answer(r, lower, upper)
         return np.where(r > 0, lower, np.where(r < 0, upper, np.clip(0.0, lower, upper)))
 
     def loss(self, r: Array, x: Array) -> float:
-        """Σ ψ(r) at the maximiser x."""
+        """Σ ψ(r) at the maximizer x."""
         linear = -float(x @ r)
         return linear if self.term is None else linear - float(np.sum(self.term.value(x)))
 

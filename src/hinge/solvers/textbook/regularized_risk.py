@@ -1,4 +1,4 @@
-"""Regularised risk of a kernel expansion, with regularisers that have no dual problem (1).
+"""Regularized risk of a kernel expansion, with regularizers that have no dual problem (1).
 
     R(α, b) = Σ Cᵢ φ(yᵢ, (Kα)ᵢ + b) + λ Ω(α).                          LwK (10.97), Table 10.3; docs/math (372)
 """
@@ -18,7 +18,7 @@ REGULARIZERS = ("rkhs", "norm", "sparsity", "values")
 
 @dataclass(frozen=True)
 class RegularizedRisk:
-    """Risk of f = Σαᵢk(xᵢ, ·) + b on the samples plus λ times a regulariser of LwK Table 10.3.
+    """Risk of f = Σαᵢk(xᵢ, ·) + b on the samples plus λ times a regularizer of LwK Table 10.3.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class RegularizedRisk:
         return np.zeros_like(f)
 
     def proximal_point(self, alpha: Array, step: float) -> Array:
-        """argmin over x of ½‖x − α‖² + step · λ Σ|xᵢ| (soft thresholding); α for smooth regularisers."""
+        """argmin over x of ½‖x − α‖² + step · λ Σ|xᵢ| (soft thresholding); α for smooth regularizers."""
         if self.regularizer != "sparsity":
             return alpha
         return np.sign(alpha) * np.maximum(np.abs(alpha) - step * self.strength, 0.0)

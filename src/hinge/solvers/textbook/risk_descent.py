@@ -1,4 +1,4 @@
-"""Accelerated proximal gradient descent on a regularised risk."""
+"""Accelerated proximal gradient descent on a regularized risk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_OFFSET_STEPS = 200
 
 @dataclass(frozen=True)
 class Descent:
-    """Result of gradient descent on a regularised risk.
+    """Result of gradient descent on a regularized risk.
 
     `value` − `lower_bound` bounds the distance to the minimum.
     """
@@ -44,7 +44,7 @@ def descend(
     max_time: float | None = None,
     control: RunControl | None = None,
 ) -> Descent:
-    """Minimise a regularised risk by gradient descent in the coefficients with line search.
+    """Minimize a regularized risk by gradient descent in the coefficients with line search.
 
     Steps are accelerated (Nesterov), with a length found by backtracking. For the sparsity penalty they include soft
     thresholding, so that coefficients become exactly zero. Stops if value − lower bound ≤ tol · value.

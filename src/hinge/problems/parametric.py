@@ -1,19 +1,14 @@
-"""Linear and parametric forms of dual problems.
-
-A formulation defines its dual problem once, as a `Dual`. Solvers of kernel problems get the form (1), linear solvers
-(101), paths (201). The module also converts problem (1) with a linear kernel to the linear form and back.
-"""
+"""Parametric form (201) of dual problems: the problem that a path follows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.kernels import Access, Linear
-from hinge.problems.linear import Bias, LinearProblem
+from hinge.kernels import Access
 from hinge.problems.problem import Dual, Problem, group_rows, unsigned_problem
 from hinge.problems.separable import Array
 
@@ -94,7 +89,7 @@ def proportional(rates: Array) -> Array:
 
 
 def parametric_problem(dual: Dual) -> ParametricProblem:
-    """Return the form of paths (201) of a dual problem; arrays with one row are constants.
+    """Return the parametric form (201) of a dual problem. Arrays with one row are constant in θ.
 
     A tube of width zero, for all θ, needs one variable per sample only.
     """
@@ -113,65 +108,6 @@ def parametric_problem(dual: Dual) -> ParametricProblem:
     return ParametricProblem(linear, lower, upper, total, group, sign)
 
 
-def linear_problem(dual: Dual, X: Any, bias: Bias, bias_scale: float = 1.0) -> LinearProblem:
-    """Return the linear form (101) of a dual problem: K = XXᵀ."""
-    ridge = np.zeros(len(dual.target)) if dual.ridge is None else dual.ridge
-    total = float(dual.total[0]) if len(dual.total) else 0.0
-    tube = np.asarray(dual.tube)
-    if tube.size > 1 and np.any(tube != tube.flat[0]):
-        raise ValueError("a linear problem needs the same tube width for all samples")
-    width = float(tube.flat[0]) if tube.size else 0.0
-    return LinearProblem(X, dual.target, dual.lower, dual.upper, ridge, width, bias, bias_scale, total)
-
-
 def _two_rows(values: Array) -> Array:
     """Return values and rates; those of a constant if `values` has one row."""
     return values if values.ndim == 2 else np.stack([values, np.zeros_like(values)])
-
-
-def linear_form(problem: Problem) -> LinearProblem:
-    """Return problem (1) with a linear kernel in the linear form; a ValueError states why it has none."""
-    access: Any = problem.Q.access
-    if not isinstance(getattr(access, "kernel", None), Linear):
-        raise ValueError("CoordinateDescent needs a linear kernel: use SMO or another solver of hinge.solvers")
-    sign = problem.Q.sign
-    if len(problem.d) > 1 or (len(problem.d) == 1 and not _is_one_group(problem.A[0] * sign)):
-        raise ValueError("CoordinateDescent needs at most one equality row over all variables: use SMO")
-    bias = Bias.FREE if len(problem.d) else Bias.NONE
-    total = float(problem.d[0] / problem.A[0, 0] * sign[0]) if len(problem.d) else 0.0
-    n, linear = problem.Q.n, sign * problem.p
-    low, high = sign * problem.lower, sign * problem.upper
-    low, high = np.minimum(low, high), np.maximum(low, high)
-    tube = 0.0
-    if problem.Q.slots == 2:
-        tubes = 0.5 * (linear[:n] - linear[n:])
-        tube = float(tubes[0])
-        if not (tube >= 0 and np.allclose(tubes, tube) and np.all(low[:n] == 0) and np.all(high[n:] == 0)):
-            raise ValueError("CoordinateDescent needs one tube for all samples: use SMO")
-        linear, low, high = 0.5 * (linear[:n] + linear[n:]), low[n:], high[:n]
-    ridge = np.zeros(n) if problem.term is None else problem.sample_diagonal()
-    return LinearProblem(access.factor(), -linear, low, high, ridge, tube, bias, 1.0, total)
-
-
-def kernel_form(problem: LinearProblem, access: Access) -> Problem:
-    """Return a linear problem as problem (1).
-
-    `access` is that of a linear kernel. If the offset is penalised, its features must include the constant.
-    """
-    total = np.array([problem.total] if problem.bias is Bias.FREE else [])
-    sign = np.ones(problem.n)
-    return Dual(
-        problem.target, problem.lower, problem.upper, sign, total, problem.tube, problem.ridge, split=problem.tube > 0
-    ).problem(access)
-
-
-def _is_one_group(row: Array) -> bool:
-    """Whether an equality row, in signed variables, has the same coefficient for all variables."""
-    return bool(len(row) and row[0] != 0 and np.all(row == row[0]))
-
-
-def kernel_variables(problem: Problem, beta: Array) -> Array:
-    """Return the variables α of problem (1) from those of its linear form."""
-    if problem.Q.slots == 2:
-        return np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
-    return problem.Q.sign * beta
