@@ -1,0 +1,35 @@
+"""Certificates of updated models that were not available in earlier versions."""
+
+import numpy as np
+import pytest
+
+from hinge import IncrementalSVC, IncrementalSVR
+
+
+@pytest.mark.xfail(strict=True, reason="known defect")
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_the_certificate_is_available_after_weights_of_zero(kernel):
+    """Coefficients of samples with weight zero are zero, and not of the size of rounding errors."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 2))
+        y = np.where(X[:, 0] + 0.5 * rng.normal(size=60) > 0, 1, -1)
+        model = IncrementalSVC(C=10.0, gamma=1.0, kernel=kernel).fit(X, y)
+        for _ in range(4):
+            weight = rng.random(60) * (rng.random(60) < 0.7)
+            model.reweight(weight)
+            assert model.certificate_.relative_gap <= 1e-6
+            assert not np.isin(np.flatnonzero(weight == 0), model.support_).any()
+
+
+@pytest.mark.xfail(strict=True, reason="known defect")
+def test_the_certificate_of_regression_is_available_after_weights_of_zero():
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 2))
+        y = X[:, 0] + 0.5 * rng.normal(size=60)
+        model = IncrementalSVR(C=10.0, gamma=1.0).fit(X, y)
+        for _ in range(4):
+            weight = rng.random(60) * (rng.random(60) < 0.7)
+            model.reweight(weight)
+            assert model.certificate_.relative_gap <= 1e-6
