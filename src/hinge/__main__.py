@@ -1,4 +1,4 @@
-"""`python -m hinge` is the command line."""
+"""Run the command line with `python -m hinge`."""
 
 import sys
 

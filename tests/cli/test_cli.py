@@ -1,4 +1,4 @@
-"""The command line: output, exit codes and error messages."""
+"""The command `hinge`: version, help, invalid arguments, and the demonstration."""
 
 import re
 import subprocess
@@ -9,6 +9,7 @@ import pytest
 
 import hinge
 from hinge.cli import main
+from hinge.cli.catalog import COMMANDS
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -19,9 +20,7 @@ def test_version_is_printed(capsys):
 
 
 def test_module_can_be_run():
-    done = subprocess.run(
-        [sys.executable, "-m", "hinge", "--version"], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-m", "hinge", "--version"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, f"hinge {hinge.__version__}\n")
 
 
@@ -32,23 +31,51 @@ def test_console_script_is_the_same_function():
 
 def test_help_is_shown_without_a_command(capsys):
     assert main([]) == 0
-    assert "demo" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert all(f"  {command.name} " in text for command in COMMANDS)
 
 
-@pytest.mark.parametrize("argv", [["--help"], ["demo", "--help"]])
-def test_help_option_exits_with_code_0(argv, capsys):
-    with pytest.raises(SystemExit) as stop:
-        main(argv)
-    assert stop.value.code == 0
+@pytest.mark.parametrize("argv", [["--help"], *([command.name, "--help"] for command in COMMANDS)], ids=" ".join)
+def test_help_option_succeeds(argv, capsys):
+    assert main(argv) == 0
     assert "usage: hinge" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("argv", [["fly"], ["demo", "--nonsense"], ["--out", "x"]])
-def test_unknown_command_or_option_exits_with_code_2(argv, capsys):
-    with pytest.raises(SystemExit) as stop:
-        main(argv)
-    assert stop.value.code == 2
-    assert "usage: hinge" in capsys.readouterr().err
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_help_describes_every_argument(command, capsys):
+    assert main([command.name, "--help"]) == 0
+    text = capsys.readouterr().out
+    for argument in command.arguments():
+        assert argument.value_name in text if argument.is_positional else all(name in text for name in argument.names)
+
+
+@pytest.mark.parametrize(
+    ("argv", "reason"),
+    [
+        (["fly"], "'fly' is not a command"),
+        (["trian"], "did you mean 'train'?"),
+        (["demo", "--nonsense"], "unrecognized arguments: --nonsense"),
+        (["--out", "x"], "unrecognized arguments"),
+        (["train"], "required: DATA"),
+        (["train", "data.svm"], "pass it with -o FILE"),
+        (["train", "data.svm", "-o", "m", "--jobs", "0"], "'0' must be a positive number of threads"),
+        (["train", "data.svm", "-o", "m", "--memory", "2XB"], "'2XB' must be a positive number of megabytes"),
+        (["train", "data.svm", "-o", "m", "--max-time", "soon"], "'soon' must be a positive number of seconds"),
+        (["train", "data.svm", "-o", "m", "-e", "SVX"], "invalid choice: 'SVX'"),
+        (["grid", "data.svm", "-p", "C=1"], "no parameter has several values"),
+        (["grid", "data.svm", "-p", "C=1,2", "--cv", "1"], "'1' must be an integer of at least 2"),
+        (["path", "data.svm", "--model", "m"], "pass --validation FILE or --cv N"),
+        (["man", "fly"], "'fly' is not a command"),
+    ],
+)
+def test_invalid_arguments_exit_with_code_2_and_one_message(argv, reason, capsys):
+    assert main(argv) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert reason in err
+    assert err.startswith("hinge: ")
+    assert err.count("\n") == 1
+    assert "--help`)" in err
 
 
 def figures(text, name):
@@ -107,6 +134,31 @@ def test_interrupt_exits_with_code_130(monkeypatch, capsys):
     def interrupted(arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hinge.cli.demo.run", interrupted)
+    monkeypatch.setattr("hinge.cli.commands.demo.run", interrupted)
     assert main(["demo"]) == 130
     assert capsys.readouterr().err == "hinge: interrupted\n"
+
+
+def test_unexpected_exception_is_reported_as_an_internal_error(monkeypatch, capsys):
+    def broken(arguments):
+        raise AssertionError("the invariant")
+
+    monkeypatch.setattr("hinge.cli.commands.demo.run", broken)
+    assert main(["demo"]) == 1
+    assert "internal error: AssertionError: the invariant; set HINGE_TRACEBACK=1" in capsys.readouterr().err
+    monkeypatch.setenv("HINGE_TRACEBACK", "1")
+    assert main(["demo"]) == 1
+    assert "Traceback (most recent call last)" in capsys.readouterr().err
+
+
+def test_warnings_are_one_line_each(monkeypatch, capsys):
+    import warnings
+
+    def warned(arguments):
+        for _ in range(3):
+            warnings.warn("the same\n  text", UserWarning, stacklevel=1)
+        return 0
+
+    monkeypatch.setattr("hinge.cli.commands.demo.run", warned)
+    assert main(["demo"]) == 0
+    assert capsys.readouterr().err == "hinge: warning: the same text\n"

@@ -1,7 +1,52 @@
-"""Model files without pickle, and data files in LIBSVM's text format."""
+"""Model files without pickle, data files in LIBSVM's text format, tables, and export to ONNX and C.
 
-from hinge.io.errors import ModelFileError
-from hinge.io.files import load, save
-from hinge.io.libsvm import dump_libsvm, load_libsvm, map_libsvm
+Names are imported when they are first used, so that reading data does not load scikit-learn and the estimators.
+"""
 
-__all__ = ["ModelFileError", "dump_libsvm", "load", "load_libsvm", "map_libsvm", "save"]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hinge.io.errors import ModelFileError
+    from hinge.io.exports import register_onnx_converters, to_c, to_onnx
+    from hinge.io.files import load, save
+    from hinge.io.libsvm import dump_libsvm, iter_libsvm, load_libsvm, map_libsvm
+    from hinge.io.tables import Table, dump_table, load_table
+
+__all__ = [
+    "ModelFileError",
+    "Table",
+    "dump_libsvm",
+    "dump_table",
+    "iter_libsvm",
+    "load",
+    "load_libsvm",
+    "load_table",
+    "map_libsvm",
+    "register_onnx_converters",
+    "save",
+    "to_c",
+    "to_onnx",
+]
+
+_MODULES = {
+    "errors": ("ModelFileError",),
+    "exports": ("register_onnx_converters", "to_c", "to_onnx"),
+    "files": ("load", "save"),
+    "libsvm": ("dump_libsvm", "iter_libsvm", "load_libsvm", "map_libsvm"),
+    "tables": ("Table", "dump_table", "load_table"),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import `name` on first use and keep it as an attribute."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'hinge.io' has no attribute {name!r}")
+    value = getattr(import_module(f"hinge.io.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

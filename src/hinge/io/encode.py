@@ -12,7 +12,7 @@ None, booleans, integers, text and lists are JSON values. Every other value is a
     {"csr": ["csr_matrix", shape, data, indices, indptr]}
     {"enum": ["Status", "SOLVED"]}
     {"record": ["RBF", {"gamma": ...}]}       a registered dataclass
-    {"machine": ["SVC", {...}, {...}]}        an estimator inside a result: parameters and state
+    {"machine": ["SVC", {...}, {...}]}        an estimator inside a result or pipeline: parameters and state
     {"masked": [values, mask]}                a masked array
 """
 
@@ -27,7 +27,7 @@ from scipy import sparse
 from hinge.io.arrays import is_plain
 from hinge.io.errors import Flaw
 from hinge.io.estimators import split
-from hinge.io.registry import ENUMS, ESTIMATORS, RECORDS, fields_of, fits, name_of
+from hinge.io.registry import ENUMS, RECORDS, estimator_name, fields_of, fits, name_of
 
 #: Deeper trees are refused: they are mistakes or attacks.
 MAX_DEPTH: Final = 100
@@ -74,7 +74,7 @@ class Encoder:
             return {"enum": [name, value.name]}
         if (name := name_of(kind, RECORDS)) is not None:
             return {"record": [name, self._fields(value, where, depth)]}
-        if (name := name_of(kind, ESTIMATORS)) is not None:
+        if (name := estimator_name(kind)) is not None:
             parts = ({k: self.encode(v, f"{where}.{k}", depth + 1) for k, v in part.items()} for part in split(value))
             return {"machine": [name, *parts]}
         if kind is np.ma.MaskedArray:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from hinge.io.errors import NEWER, Flaw
-from hinge.io.registry import ESTIMATORS, FORMER_ATTRIBUTES, PLAIN, SAVED
+from hinge.io.pipelines import check_step
+from hinge.io.registry import ESTIMATORS, FORMER_ATTRIBUTES, PLAIN, SAVED, STEPS, estimator_class
 
 
 def split(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -19,9 +20,9 @@ def split(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def rebuild(name: str, parameters: dict[str, Any], state: dict[str, Any], decode: Callable[[Any], Any]) -> Any:
     """Build the estimator; raise `Flaw` if `save` cannot have written these trees."""
-    if name not in ESTIMATORS:
+    cls: Any = estimator_class(name)
+    if cls is None:
         raise Flaw(f"it holds a {name[:40]!r}, but load reads only {', '.join(sorted(SAVED))}", NEWER)
-    cls: Any = ESTIMATORS[name]
     values = {key: node if type(node) in PLAIN else decode(node) for key, node in parameters.items()}
     unknown = sorted(set(values) - set(cls._get_param_names()))
     if unknown:
@@ -52,6 +53,9 @@ def check_whole(model: Any) -> None:
 
 def check_fitted(model: Any) -> None:
     """Check that the fitted attributes of an estimator are consistent, if it has any."""
+    if type(model).__name__ in STEPS:
+        check_step(model)
+        return
     if not hasattr(model, "_check_loaded"):
         return
     if type(model) not in ESTIMATORS.values():

@@ -11,11 +11,7 @@ Equal models give equal bytes. The file can be read with any ZIP, JSON and .npy 
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
-import secrets
-from collections.abc import Iterator
 from importlib import metadata
 from typing import IO, Any
 
@@ -24,12 +20,11 @@ from hinge.io.decode import Decoder, expect
 from hinge.io.encode import Encoder
 from hinge.io.errors import FOREIGN, RESTORE, Flaw, ModelFileError
 from hinge.io.estimators import check_fitted, check_whole, rebuild, split
-from hinge.io.registry import ESTIMATORS, SAVED, WHOLE, name_of
+from hinge.io.registry import SAVED, WHOLE, estimator_name, name_of
+from hinge.io.replacement import Path, replacing
 
 FORMAT = "hinge model"
 VERSION = 1
-
-Path = str | os.PathLike[str]
 
 
 def save(model: Any, path: Path) -> None:
@@ -40,7 +35,8 @@ def save(model: Any, path: Path) -> None:
     Parameters
     ----------
     model : estimator
-        An estimator of hinge, a path, a `GridResult`, a `CovariateShift` or a `DensityRatio`.
+        An estimator of hinge, a path, a `GridResult`, a `CovariateShift` or a `DensityRatio`; a `StandardScaler`,
+        `MinMaxScaler` or `MaxAbsScaler`; or a `Pipeline` of these scalers and an estimator of hinge.
     path : str or path
         Name of the file; an existing file is replaced.
 
@@ -58,7 +54,7 @@ def save(model: Any, path: Path) -> None:
     >>> hinge.load(path).predict([[0.5], [2.5]]).tolist()
     ['a', 'b']
     """
-    name = name_of(type(model), {**ESTIMATORS, **WHOLE})  # built here because tests register further classes
+    name = estimator_name(type(model)) or name_of(type(model), WHOLE)
     if name is None:
         raise TypeError(f"model is a {type(model).__name__}; save writes {', '.join(sorted(SAVED))}")
     encoder = Encoder()
@@ -157,39 +153,3 @@ def _hinge_version() -> str:
         return metadata.version("hinge")
     except metadata.PackageNotFoundError:  # imported from a source tree that is not installed
         return "unknown"
-
-
-@contextlib.contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file that replaces `path` once it is on disk, and is deleted after an error."""
-    target = os.path.realpath(os.fspath(path))
-    if os.path.exists(target) and not os.path.isfile(target):
-        raise ValueError(f"path={os.fspath(path)!r} is not a regular file: pass the name of a file")
-    folder = os.path.dirname(target)
-    temporary = os.path.join(folder, f".hinge-{secrets.token_hex(8)}.tmp")
-    file = open(temporary, "xb")  # noqa: SIM115  (closed before it is renamed)
-    try:
-        with file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-    _sync_folder(folder)
-
-
-def _sync_folder(folder: str) -> None:
-    """Make the rename durable, so that it survives a power failure, if the system supports this."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems
-            raise
-    finally:
-        os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Data in LIBSVM's text format: `load_libsvm`, `dump_libsvm`, and `map_libsvm` for files larger than memory."""
+"""Data in LIBSVM's text format: `load_libsvm`, `dump_libsvm`, and `iter_libsvm` and `map_libsvm` for large files."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import gzip
 import json
 import mmap
 import os
+import sys
 import zlib
 from collections.abc import Iterator
 from numbers import Integral
@@ -15,11 +16,10 @@ from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from hinge import _core
-from hinge.io.files import Path, replacing
+from hinge.io.replacement import Path, replacing
 from hinge.kernels.samples import view
 
 READ_BYTES = 32 << 20  # text read at a time if the file is not read as a whole
@@ -27,9 +27,12 @@ ROWS_PER_WRITE = 1 << 12  # rows converted to text at a time
 MAX_FEATURES = 2**31 - 1  # indices are stored in 32 bits
 HEADER_BYTES = 128  # size of the header of the .npy files written here
 
+#: A file to read: its name, or an open binary file such as ``sys.stdin.buffer``.
+Source = Path | IO[bytes]
+
 
 def load_libsvm(
-    path: Path,
+    path: Source,
     *,
     n_features: int | None = None,
     dtype: Any = np.float64,
@@ -42,8 +45,8 @@ def load_libsvm(
 
     Parameters
     ----------
-    path : str or path
-        A text file, or one compressed with gzip or bzip2 (by its ending).
+    path : str, path or binary file
+        A text file, or one compressed with gzip or bzip2 (by its ending); or an open file with text.
     n_features : int, optional
         Number of features; by default the largest index of the file. A larger index is an error.
     dtype : {float64, float32}
@@ -88,6 +91,39 @@ def load_libsvm(
     features = int(index.max(initial=-1)) + 1 if n_features is None else n_features
     X = _csr(value, index, starts, features)
     return (X, label, _queries(query, label, path)) if query_id else (X, label)
+
+
+def iter_libsvm(
+    path: Source,
+    *,
+    n_features: int,
+    dtype: Any = np.float64,
+    zero_based: bool = False,
+    strict: bool = True,
+    n_jobs: int | None = None,
+) -> Iterator[tuple[Any, NDArray[np.float64]]]:
+    """Iterate over a file in LIBSVM's text format in blocks of about 32 MB of text.
+
+    Parameters
+    ----------
+    path : str, path or binary file
+        As in `load_libsvm`.
+    n_features : int
+        Number of features of every block; a larger index is an error.
+    dtype, zero_based, strict, n_jobs
+        As in `load_libsvm`.
+
+    Yields
+    ------
+    X : csr_matrix
+    y : ndarray of float64
+    """
+    features = _check_n_features(n_features)
+    if features is None:
+        raise TypeError("n_features=None must be an integer: the blocks of a file have a common number of features")
+    for block in _read(path, features, dtype, zero_based, strict, n_jobs):
+        starts = np.concatenate([[0], np.cumsum(block.length)])
+        yield _csr(block.value, block.index, starts, features), block.label
 
 
 def map_libsvm(
@@ -210,7 +246,7 @@ def _check_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def _read(
-    path: Path,
+    path: Source,
     n_features: int | None,
     dtype: Any,
     zero_based: bool,
@@ -224,9 +260,9 @@ def _read(
         "zero_based": bool(zero_based),
         "strict": bool(strict),
         "features": -1 if n_features is None else n_features,
-        "threads": effective_n_jobs(n_jobs),
+        "threads": _threads(n_jobs),
     }
-    line, name = 1, os.fspath(path)
+    line, name = 1, source_name(path)
     try:
         for text in _texts(path, whole):
             try:
@@ -241,8 +277,27 @@ def _read(
         raise ValueError(f"{name}, line {line} or later: the compressed file is damaged or cut off ({error})") from None
 
 
-def _texts(path: Path, whole: bool) -> Iterator[Any]:
+def _threads(n_jobs: int | None) -> int:
+    """Number of threads. joblib is not loaded if it has no influence: its import takes longer than reading a file."""
+    if n_jobs is None and "joblib" not in sys.modules:
+        return 1
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(n_jobs))
+
+
+def source_name(path: Source) -> str:
+    """Return the name of a file for messages."""
+    if isinstance(path, str | os.PathLike):
+        return os.fspath(path)
+    return str(getattr(path, "name", "<file>"))
+
+
+def _texts(path: Source, whole: bool) -> Iterator[Any]:
     """Yield the text in blocks of complete lines, or as one memory map if `whole` and the file is not compressed."""
+    if not isinstance(path, str | os.PathLike):
+        yield from _line_blocks(path)
+        return
     name = os.fspath(path)
     openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
     opener = openers.get(os.path.splitext(name)[1], open)
@@ -268,9 +323,9 @@ def _line_blocks(file: IO[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-def _queries(query: NDArray[np.int64], labels: NDArray[Any], path: Path) -> NDArray[np.int64]:
+def _queries(query: NDArray[np.int64], labels: NDArray[Any], path: Source) -> NDArray[np.int64]:
     if len(query) != len(labels):
-        raise ValueError(f"{os.fspath(path)} has lines without qid: use query_id=False")
+        raise ValueError(f"{source_name(path)} has lines without qid: use query_id=False")
     return query
 
 

@@ -8,6 +8,7 @@ import typing
 from collections.abc import Mapping
 from enum import Enum
 from functools import cache
+from importlib import import_module
 from itertools import repeat
 from typing import Any
 
@@ -74,8 +75,17 @@ WHOLE: dict[str, Any] = {
     )
 }
 
+#: Classes of scikit-learn that may be saved alone or as steps of a pipeline, with their modules. They are imported when
+#: a file contains them. `hinge.io.pipelines` has the attributes that a fitted one may have.
+STEPS: dict[str, str] = {
+    "Pipeline": "sklearn.pipeline",
+    "StandardScaler": "sklearn.preprocessing",
+    "MinMaxScaler": "sklearn.preprocessing",
+    "MaxAbsScaler": "sklearn.preprocessing",
+}
+
 #: Names of all classes that `save` accepts.
-SAVED = frozenset({*ESTIMATORS, *WHOLE})
+SAVED = frozenset({*ESTIMATORS, *STEPS, *WHOLE})
 
 #: Dataclasses that may appear inside an estimator; they are written field by field. `FunctionKernel` holds code and is
 #: not among them.
@@ -136,6 +146,24 @@ ENUMS: dict[str, type[Enum]] = {cls.__name__: cls for cls in (problems.Status,)}
 def name_of(cls: type, among: Mapping[str, type]) -> str | None:
     """Return the name under which exactly this class is registered; None for others, including subclasses."""
     return cls.__name__ if among.get(cls.__name__) is cls else None
+
+
+def estimator_name(cls: type) -> str | None:
+    """Return the name under which an estimator of hinge or a class of scikit-learn is registered; None for others."""
+    name = cls.__name__
+    if name in STEPS and cls.__module__.startswith("sklearn.") and step_class(name) is cls:
+        return name
+    return name_of(cls, ESTIMATORS)
+
+
+def estimator_class(name: str) -> Any:
+    """Return the registered estimator or class of scikit-learn with this name; None for other names."""
+    return step_class(name) if name in STEPS else ESTIMATORS.get(name)
+
+
+def step_class(name: str) -> Any:
+    """Import a registered class of scikit-learn."""
+    return getattr(import_module(STEPS[name]), name)
 
 
 @cache

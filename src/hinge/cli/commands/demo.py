@@ -21,7 +21,7 @@ from hinge.plotting import Convergence, DecisionBoundary
 
 def run(arguments: Namespace) -> int:
     """Train, evaluate, certify and plot; return the exit code."""
-    out: Path = arguments.out
+    out = Path(arguments.out)
     out.mkdir(parents=True, exist_ok=True)  # first, so that an unusable directory is reported before any work
     data = load_breast_cancer()
     X_train, X_test, y_train, y_test = train_test_split(

@@ -1,0 +1,1 @@
+"""Grid search of `hinge grid`: values of parameters, parts that are computed one after the other, and their record."""

@@ -1,0 +1,1 @@
+"""Prediction functions of fitted estimators, as ONNX graphs and as C source."""
