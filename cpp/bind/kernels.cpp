@@ -253,6 +253,8 @@ void kernels(nb::module_& m) {
                   "K + diag(ridge) of another kernel matrix.")
       .def_prop_ro("n", &Gram::size)
       .def("diagonal", &gram_diagonal)
+      .def("value_error", [](const Gram& gram) { return gram.source().value_error(); },
+           "Bound on the error of every kernel value in double precision.")
       .def("rows", &gram_rows, "index"_a.noconvert(), "K[index, :] in float64.")
       .def("row32", &gram_row32, "i"_a, "K[i, :] in float32.")
       .def("block_rows", &gram_block_rows<double>, "index"_a.noconvert(), "threads"_a = 1,

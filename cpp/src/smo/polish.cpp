@@ -12,6 +12,7 @@
 #include "hinge/parallel.hpp"
 #include "numeric/compensated_sum.hpp"
 #include "path/loops.hpp"
+#include "smo/gradient_error.hpp"
 
 namespace hinge {
 namespace {
@@ -118,6 +119,19 @@ class ActiveSetIteration {
     for (int g : {0, 1})
       if (const auto [up, low] = thresholds(g); up > -kInf && low < kInf) largest = std::max(largest, up - low);
     return largest;
+  }
+
+  bool recomputed() const { return terms_ > 0; }
+
+  // Bound on the error of the recomputed f.
+  double f_error() const {
+    std::vector<double> diagonal(n_);
+    kernel_.diagonal(diagonal);
+    GradientError error(kernel_, diagonal);
+    double sum = 0;
+    for (double b : beta_) sum += std::abs(b);
+    error.restart(sum, terms_);
+    return error.value();
   }
 
   void write(Span<double> beta, Span<double> f) const {
@@ -274,6 +288,7 @@ class ActiveSetIteration {
       for (std::size_t v = i; v < beta_.size(); v += n_) sum += beta_[v];
       if (sum != 0) used.push_back(static_cast<std::int32_t>(i)), coef.push_back(sum);
     }
+    terms_ = std::max<std::size_t>(1, used.size());
     std::fill(f_.begin(), f_.end(), 0.0);
     if (!used.empty()) kernel_.add_rows(used, coef, *all_columns_, double{}, f_, parallel_);
     for (int g : {0, 1})
@@ -340,18 +355,20 @@ class ActiveSetIteration {
   Cholesky factor_;
   double mu_[2] = {0, 0}, rounding_error_ = 0;
   bool has_free_[2] = {false, false};  // groups with free variables
+  std::size_t terms_ = 0;              // of the recomputed f
 };
 
 }  // namespace
 
 Polish polish(const KernelSource& kernel, const SignedProblem& problem, const std::array<double, 2>& totals,
-              Span<double> beta, Span<double> f, double& violation, const Parallel& parallel,
+              Span<double> beta, Span<double> f, double& violation, double& f_error, const Parallel& parallel,
               const std::function<bool()>& go_on) {
   ActiveSetIteration iteration(kernel, problem, totals, beta, f, parallel);
   const Polish outcome = iteration.run(go_on);
   if (outcome == Polish::done) {
     iteration.write(beta, f);
     violation = iteration.violation();
+    if (iteration.recomputed()) f_error = iteration.f_error();
   }
   return outcome;
 }

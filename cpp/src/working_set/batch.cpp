@@ -120,7 +120,8 @@ class Batch {
              (options.max_seconds < 0 || stopwatch.seconds() < options.max_seconds);
     };
     const Parallel parallel{options.threads, {}};
-    result.polish = polish(kernel, p.problem, p.totals, p.beta, p.f, result.violation, parallel, go_on);
+    result.polish = polish(kernel, p.problem, p.totals, p.beta, p.f, result.violation, result.f_error, parallel,
+                           go_on);
     return result;
   }
 

@@ -21,6 +21,12 @@ Node: TypeAlias = tuple[str, float, float, float]  # name, gamma, coef0, degree
 Array: TypeAlias = NDArray[np.float64]
 Data: TypeAlias = Any  # a NumPy array or a SciPy sparse matrix; SciPy carries no types
 
+#: Largest relative error of a rounded operation.
+UNIT_ROUNDOFF = float(np.finfo(np.float64).eps) / 2
+
+#: Relative error of exp, tanh, sqrt and power that is assumed in error bounds.
+FUNCTION_ERROR = 4 * UNIT_ROUNDOFF
+
 
 class Kernel(ABC):
     """A kernel k(x, z).
@@ -47,6 +53,14 @@ class Kernel(ABC):
     @abstractmethod
     def nodes(self) -> list[Node] | None:
         """Return the kernel as a postfix program for the compiled core, or None if a part has only a Python form."""
+
+    def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
+        """Return the values and bounds on their rounding errors; docs/math (611).
+
+        By default the errors are zero: the computed values define the kernel.
+        """
+        values = self(X, Z)
+        return values, np.zeros_like(values)
 
     def resolve(self, X: Data, weight: Array | None = None) -> Kernel:
         """Return this kernel with gamma="scale" and gamma="auto" replaced by their values for X with these weights."""
@@ -109,6 +123,14 @@ class Sum(Combination):
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
         return reduce(np.add, (part(X, Z) for part in self.parts))
 
+    def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
+        values, error = self.parts[0].bounded(X, Z)
+        for part in self.parts[1:]:
+            other, other_error = part.bounded(X, Z)
+            values = values + other
+            error = error + other_error + UNIT_ROUNDOFF * np.abs(values)
+        return values, error
+
     def diag(self, X: Data) -> Array:
         return reduce(np.add, (part.diag(X) for part in self.parts))
 
@@ -128,6 +150,15 @@ class Product(Combination):
 
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
         return reduce(np.multiply, (part(X, Z) for part in self.parts))
+
+    def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
+        values, error = self.parts[0].bounded(X, Z)
+        for part in self.parts[1:]:
+            other, other_error = part.bounded(X, Z)
+            error = np.abs(values) * other_error + (np.abs(other) + other_error) * error
+            values = values * other
+            error = error + UNIT_ROUNDOFF * np.abs(values)
+        return values, error
 
     def diag(self, X: Data) -> Array:
         return reduce(np.multiply, (part.diag(X) for part in self.parts))
@@ -155,6 +186,11 @@ class Scaled(Kernel):
 
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
         return self.multiple * self.kernel(X, Z)
+
+    def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
+        values, error = self.kernel.bounded(X, Z)
+        values = self.multiple * values
+        return values, self.multiple * error + UNIT_ROUNDOFF * np.abs(values)
 
     def diag(self, X: Data) -> Array:
         return self.multiple * self.kernel.diag(X)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.kernels import Access
+from hinge.kernels.algebra import UNIT_ROUNDOFF
 from hinge.problems.problem import Dual, Problem, group_rows, unsigned_problem
 from hinge.problems.separable import Array
 
@@ -20,6 +21,10 @@ class Values(NamedTuple):
     lower: Array
     upper: Array
     total: Array
+
+
+#: Relative rounding error of data that are linear functions of θ.
+DATA_ERROR = 8 * UNIT_ROUNDOFF
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,9 @@ class ParametricProblem:
     def problem_with(self, access: Access, values: Values) -> Problem:
         """Return problem (1) with the data `values` of one θ."""
         rows = group_rows(self.group, self.sign, np.ones(len(values.total)))
-        return unsigned_problem(access, self.sign, values.linear, values.lower, values.upper, rows, values.total)
+        data = (values.linear, values.lower, values.upper, rows, values.total)
+        errors = (DATA_ERROR, DATA_ERROR if np.any(values.total) else 0.0)
+        return unsigned_problem(access, self.sign, *data, None, *errors)
 
 
 def constant(values: Array) -> Array:

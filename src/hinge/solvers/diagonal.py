@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from hinge.kernels import GramAccess, PairAccess, SubsetAccess, with_ridge
+from hinge.kernels.algebra import UNIT_ROUNDOFF
 from hinge.problems import Array, Problem, Quadratic, Solution, optimal_offset
 
 
@@ -70,4 +71,7 @@ def unfold_diagonal(problem: Problem, solution: Solution) -> Solution:
         alpha -= np.tile(np.maximum(common, 0.0), 2)
     gradient = solution.gradient - Q.spread(problem.sample_diagonal() * beta)
     mu = optimal_offset(problem, alpha, gradient)
-    return replace(solution, alpha=alpha, gradient=gradient, mu=mu, remainder=None)
+    error = solution.gradient_error
+    if error is not None:  # of the subtraction
+        error += 4 * UNIT_ROUNDOFF * float(np.max(np.abs(solution.gradient) + np.abs(gradient) + np.abs(problem.p)))
+    return replace(solution, alpha=alpha, gradient=gradient, mu=mu, remainder=None, gradient_error=error)

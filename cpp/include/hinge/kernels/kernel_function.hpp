@@ -47,6 +47,7 @@ class KernelFunction {
 
   explicit KernelFunction(std::vector<Node> nodes);  // throws std::invalid_argument
 
+  const std::vector<Node>& nodes() const { return nodes_; }
   Needs needs() const { return needs_; }
   std::size_t depth() const { return depth_; }
   double sharpness() const { return sharpness_; }  // the largest gamma of a squared distance

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from hinge.kernels.double_double import Pair, add
 from hinge.problems import Array, Problem
-from hinge.problems.double_double import Pair, add, equality_residual, residual
+from hinge.problems.double_double import equality_residual, residual
 from hinge.solvers.refinement.newton_step import ROW_RANK_TOL, row_basis
 
 #: Corrections after which the best point is returned.
