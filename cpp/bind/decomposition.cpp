@@ -114,7 +114,8 @@ double multiplier(const Vector<const double>& row, const Vector<const double>& a
                   const Vector<const double>& gradient, const Vector<const double>& lower,
                   const Vector<const double>& upper) {
   for (std::size_t size : {alpha.size(), gradient.size(), lower.size(), upper.size()})
-    if (size != row.size()) throw std::invalid_argument("row, alpha, gradient, lower and upper must have the same length");
+    if (size != row.size())
+      throw std::invalid_argument("row, alpha, gradient, lower and upper must have the same length");
   const nb::gil_scoped_release nogil;
   return best_multiplier(span(row), span(alpha), span(gradient), span(lower), span(upper));
 }

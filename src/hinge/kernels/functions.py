@@ -13,7 +13,8 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from hinge.kernels.algebra import Array, Data, Kernel, Node
+from hinge._core import KernelNode
+from hinge.kernels.algebra import Array, Data, Kernel
 from hinge.kernels.custom import FunctionKernel, Precomputed
 from hinge.kernels.distances import dots, l1_distances, pair, row_blocks, squared_distances, squared_norms
 
@@ -126,8 +127,8 @@ class Linear(Kernel):
     def diag(self, X: Data) -> Array:
         return squared_norms(pair(X, None)[0])
 
-    def nodes(self) -> list[Node]:
-        return [("linear", 1.0, 0.0, 0.0)]
+    def nodes(self) -> list[KernelNode]:
+        return [KernelNode("linear")]
 
 
 class DistanceKernel(GammaKernel):
@@ -166,8 +167,8 @@ class Polynomial(GammaKernel):
     def psd(self) -> bool:
         return self.coef0 >= 0 and float(self.degree).is_integer()
 
-    def nodes(self) -> list[Node]:
-        return [("polynomial", self._gamma, float(self.coef0), float(self.degree))]
+    def nodes(self) -> list[KernelNode]:
+        return [KernelNode("polynomial", self._gamma, float(self.coef0), float(self.degree))]
 
 
 @dataclass(frozen=True)
@@ -180,8 +181,8 @@ class RBF(DistanceKernel):
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
         return np.exp(-self._gamma * squared_distances(*pair(X, Z)))
 
-    def nodes(self) -> list[Node]:
-        return [("rbf", self._gamma, 0.0, 0.0)]
+    def nodes(self) -> list[KernelNode]:
+        return [KernelNode("rbf", self._gamma)]
 
 
 @dataclass(frozen=True)
@@ -202,8 +203,8 @@ class Sigmoid(GammaKernel):
     def diag(self, X: Data) -> Array:
         return np.tanh(self._gamma * squared_norms(pair(X, None)[0]) + self.coef0)
 
-    def nodes(self) -> list[Node]:
-        return [("sigmoid", self._gamma, float(self.coef0), 0.0)]
+    def nodes(self) -> list[KernelNode]:
+        return [KernelNode("sigmoid", self._gamma, float(self.coef0))]
 
 
 @dataclass(frozen=True)
@@ -216,8 +217,8 @@ class Laplacian(DistanceKernel):
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
         return np.exp(-self._gamma * l1_distances(*pair(X, Z)))
 
-    def nodes(self) -> list[Node]:
-        return [("laplacian", self._gamma, 0.0, 0.0)]
+    def nodes(self) -> list[KernelNode]:
+        return [KernelNode("laplacian", self._gamma)]
 
 
 @dataclass(frozen=True)
@@ -255,8 +256,8 @@ class BSpline(GammaKernel):
     def diag(self, X: Data) -> Array:
         return np.full(pair(X, None)[0].shape[0], _bspline(int(self.degree), np.zeros(1))[0])
 
-    def nodes(self) -> list[Node]:
-        return [("bspline", self._gamma, 0.0, float(self.degree))]
+    def nodes(self) -> list[KernelNode]:
+        return [KernelNode("bspline", self._gamma, degree=float(self.degree))]
 
 
 def _bspline(q: int, t: Array) -> Array:
