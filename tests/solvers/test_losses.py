@@ -12,6 +12,7 @@ from hinge.formulations import ConvexLoss
 from hinge.kernels import RBF, DirectAccess, open_access
 from hinge.problems import Diagonal, Status, optimality
 from hinge.solvers import SMO, Auto, Chunking, InteriorPoint, WorkingSet, choose
+from losses.cases import TwoSlopesWithKink
 
 MARGIN = [
     losses.Hinge(), losses.SquaredHinge(), losses.ModifiedHuber(), losses.HuberizedHinge(), losses.Logistic(),
@@ -246,22 +247,9 @@ def test_box_solvers_reject_general_losses():
 
 
 def test_loss_with_several_linear_pieces_agrees_with_a_direct_minimization():
-    """0 below 0, slope 1 up to 1, slope 2 beyond: compared with a direct minimization by SciPy."""
-
-    class Steps:
-        kinks = (1.0,)
-
-        def value(self, z):
-            return np.maximum(0, z) + np.maximum(0, z - 1)
-
-        def derivative(self, z):
-            return 1.0 * (z > 0) + (z > 1)
-
-        def conjugate(self, s):
-            return np.where((s < 0) | (s > 2), np.inf, np.maximum(0, s - 1))
-
+    """The reference is a direct minimization by SciPy."""
     X, y, weight = data(15, 5)
-    loss = losses.as_loss(Steps(), "residual")
+    loss = losses.as_loss(TwoSlopesWithKink(), "residual")
     formulation = ConvexLoss(y, weight, loss)
     access = open_access(RBF(0.4), X)
     solution = InteriorPoint().solve(formulation.build(access))

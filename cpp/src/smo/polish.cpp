@@ -91,13 +91,13 @@ class ActiveSetIteration {
     rounding_error_ = kRelativeError * (1 + largest_gradient);
   }
 
-  Polish run(const std::function<bool()>& go_on) {
+  Polish run(const std::function<bool()>& may_continue) {
     if (violation() == 0) return Polish::done;  // a recomputed f might be less exact
     const double before = value();
     std::size_t fewest_violations = beta_.size() + 1;
     int idle = 0;
     for (int round = 0; round < kMaxRounds; ++round) {
-      if (!go_on()) return Polish::failed;
+      if (!may_continue()) return Polish::failed;
       if (!solve()) return Polish::singular;
       std::size_t violations = step();
       if (violations == 0 && !restore_totals()) return Polish::failed;
@@ -362,9 +362,9 @@ class ActiveSetIteration {
 
 Polish polish(const KernelSource& kernel, const SignedProblem& problem, const std::array<double, 2>& totals,
               Span<double> beta, Span<double> f, double& violation, double& f_error, const Parallel& parallel,
-              const std::function<bool()>& go_on) {
+              const std::function<bool()>& may_continue) {
   ActiveSetIteration iteration(kernel, problem, totals, beta, f, parallel);
-  const Polish outcome = iteration.run(go_on);
+  const Polish outcome = iteration.run(may_continue);
   if (outcome == Polish::done) {
     iteration.write(beta, f);
     violation = iteration.violation();

@@ -152,7 +152,7 @@ GRID = Command(
                 Argument(("--cv",), "folds, stratified for classifiers (default: %(default)s)", "N", 5, convert=folds),
                 Argument(
                     ("--scoring",),
-                    "score to maximise, a name of scikit-learn (default: accuracy, or R² for regression)",
+                    "score to maximize, a name of scikit-learn (default: accuracy, or R² for regression)",
                     "NAME",
                 ),
                 output("file with the scores so far; an existing one of the same search is continued", "--state"),

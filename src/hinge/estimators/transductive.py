@@ -229,7 +229,7 @@ class TransductiveSVC(KernelClassifier):
             found.assign(int(np.floor(k * self.positive_fraction_ + 0.5)))
             found.run(float(self.C_unlabeled), float(self.initial_share), float(self.growth), int(self.batch))
         self.transduction_ = data.classes[(found.label > 0).astype(np.intp)]
-        self.unlabeled_cost_, self.n_switches_ = found.unlabelled_cost, found.switches
+        self.unlabeled_cost_, self.n_switches_ = found.unlabeled_cost, found.switches
         self.stages_ = {
             name: np.array([getattr(stage, name) for stage in found.stages])
             for name in ("cost_positive", "cost_negative", "switches", "events", "objective", "seconds")

@@ -17,7 +17,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-Node: TypeAlias = tuple[str, float, float, float]  # name, gamma, coef0, degree
+from hinge._core import KernelNode
+
 Array: TypeAlias = NDArray[np.float64]
 Data: TypeAlias = Any  # a NumPy array or a SciPy sparse matrix; SciPy carries no types
 
@@ -51,7 +52,7 @@ class Kernel(ABC):
         """Whether all matrices of this kernel are positive semidefinite; None if unknown or dependent on the data."""
 
     @abstractmethod
-    def nodes(self) -> list[Node] | None:
+    def nodes(self) -> list[KernelNode] | None:
         """Return the kernel as a postfix program for the compiled core, or None if a part has only a Python form."""
 
     def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
@@ -98,7 +99,7 @@ class Combination(Kernel):
     def psd(self) -> bool | None:
         return True if all(part.psd for part in self.parts) else None
 
-    def nodes(self) -> list[Node] | None:
+    def nodes(self) -> list[KernelNode] | None:
         first, *others = (part.nodes() for part in self.parts)
         if first is None:
             return None
@@ -106,7 +107,7 @@ class Combination(Kernel):
         for nodes in others:
             if nodes is None:
                 return None
-            program += [*nodes, (self.operator, 0.0, 0.0, 0.0)]
+            program += [*nodes, KernelNode(self.operator)]
         return program
 
 
@@ -199,9 +200,9 @@ class Scaled(Kernel):
     def psd(self) -> bool | None:
         return self.kernel.psd
 
-    def nodes(self) -> list[Node] | None:
+    def nodes(self) -> list[KernelNode] | None:
         nodes = self.kernel.nodes()
-        return None if nodes is None else [*nodes, ("scale", float(self.multiple), 0.0, 0.0)]
+        return None if nodes is None else [*nodes, KernelNode("scale", gamma=float(self.multiple))]
 
     def resolve(self, X: Data, weight: Array | None = None) -> Scaled:
         return Scaled(self.multiple, self.kernel.resolve(X, weight))

@@ -13,7 +13,8 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from hinge.kernels.algebra import FUNCTION_ERROR, UNIT_ROUNDOFF, Array, Data, Kernel, Node
+from hinge._core import KernelNode
+from hinge.kernels.algebra import FUNCTION_ERROR, UNIT_ROUNDOFF, Array, Data, Kernel
 from hinge.kernels.custom import FunctionKernel, Precomputed
 from hinge.kernels.distances import (
     bounded_dots,
@@ -139,8 +140,8 @@ class Linear(Kernel):
     def diag(self, X: Data) -> Array:
         return squared_norms(pair(X, None)[0])
 
-    def nodes(self) -> list[Node]:
-        return [("linear", 1.0, 0.0, 0.0)]
+    def nodes(self) -> list[KernelNode]:
+        return [KernelNode("linear")]
 
 
 class DistanceKernel(GammaKernel):
@@ -188,8 +189,8 @@ class Polynomial(GammaKernel):
     def psd(self) -> bool:
         return self.coef0 >= 0 and float(self.degree).is_integer()
 
-    def nodes(self) -> list[Node]:
-        return [("polynomial", self._gamma, float(self.coef0), float(self.degree))]
+    def nodes(self) -> list[KernelNode]:
+        return [KernelNode("polynomial", self._gamma, float(self.coef0), float(self.degree))]
 
 
 @dataclass(frozen=True)
@@ -205,8 +206,8 @@ class RBF(DistanceKernel):
     def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
         return _bounded_decay(self._gamma, *bounded_squared_distances(*pair(X, Z)))
 
-    def nodes(self) -> list[Node]:
-        return [("rbf", self._gamma, 0.0, 0.0)]
+    def nodes(self) -> list[KernelNode]:
+        return [KernelNode("rbf", self._gamma)]
 
 
 @dataclass(frozen=True)
@@ -231,8 +232,8 @@ class Sigmoid(GammaKernel):
     def diag(self, X: Data) -> Array:
         return np.tanh(self._gamma * squared_norms(pair(X, None)[0]) + self.coef0)
 
-    def nodes(self) -> list[Node]:
-        return [("sigmoid", self._gamma, float(self.coef0), 0.0)]
+    def nodes(self) -> list[KernelNode]:
+        return [KernelNode("sigmoid", self._gamma, float(self.coef0))]
 
 
 @dataclass(frozen=True)
@@ -250,8 +251,8 @@ class Laplacian(DistanceKernel):
         distances = l1_distances(X, Z)
         return _bounded_decay(self._gamma, distances, 1.01 * UNIT_ROUNDOFF * (X.shape[1] + 2) * distances)
 
-    def nodes(self) -> list[Node]:
-        return [("laplacian", self._gamma, 0.0, 0.0)]
+    def nodes(self) -> list[KernelNode]:
+        return [KernelNode("laplacian", self._gamma)]
 
 
 @dataclass(frozen=True)
@@ -297,8 +298,8 @@ class BSpline(GammaKernel):
     def diag(self, X: Data) -> Array:
         return np.full(pair(X, None)[0].shape[0], _bspline(int(self.degree), np.zeros(1))[0])
 
-    def nodes(self) -> list[Node]:
-        return [("bspline", self._gamma, 0.0, float(self.degree))]
+    def nodes(self) -> list[KernelNode]:
+        return [KernelNode("bspline", self._gamma, degree=float(self.degree))]
 
 
 def _bounded_affine(X: Data, Z: Data | None, gamma: float, coef0: float) -> tuple[Array, Array]:

@@ -392,7 +392,7 @@ def optimal_offset(problem: Problem, alpha: Array, gradient: Array) -> Array:
 
 
 def _by_linear_program(problem: Problem, alpha: Array, gradient: Array) -> Array:
-    """Minimise Σ t_v s.t.  t_v ≥ r_v (α_v − x) for finite bounds x,  r = g + Aᵀμ; infinite bounds fix its sign."""
+    """Minimize Σ t_v s.t.  t_v ≥ r_v (α_v − x) for finite bounds x,  r = g + Aᵀμ; infinite bounds fix its sign."""
     size, rows = problem.size, problem.A
     cost = np.concatenate([np.zeros(len(rows)), np.ones(size)])
     left, right = [], []
@@ -416,7 +416,7 @@ def _by_linear_program(problem: Problem, alpha: Array, gradient: Array) -> Array
 def _by_bisection(problem: Problem, alpha: Array, gradient: Array) -> Array:
     """Find the root of the derivative of the gap, aᵀ(α − x(μ)), which increases with μ_k.           docs/math (315)
 
-    Here x(μ) maximises −(g + Aᵀμ)ᵀx − h(x). Rows that share variables are minimised alternately.
+    Here x(μ) maximizes −(g + Aᵀμ)ᵀx − h(x). Rows that share variables are minimized alternately.
     """
     rows, mu = problem.A, np.zeros(len(problem.A))
     shared = len(rows) == 2 and bool(np.any((rows[0] != 0) & (rows[1] != 0)))

@@ -92,7 +92,9 @@ def between(start: Array, end: Array) -> Array:
 
 def proportional(rates: Array) -> Array:
     """Return the two rows of θ times `rates`."""
-    return np.stack([np.zeros_like(rates), rates])
+    rows = np.zeros((2, *rates.shape))
+    rows[1] = rates
+    return rows
 
 
 def parametric_problem(dual: Dual) -> ParametricProblem:
@@ -100,11 +102,13 @@ def parametric_problem(dual: Dual) -> ParametricProblem:
 
     A tube of width zero, for all θ, needs one variable per sample only.
     """
-    target, total = _two_rows(dual.target), _two_rows(dual.total)
-    lower, upper = _two_rows(dual.lower), _two_rows(dual.upper)
+    data = (dual.target, dual.total, dual.lower, dual.upper)
+    target, total, lower, upper = [values if values.ndim == 2 else constant(values) for values in data]
     n, sign, split = target.shape[1], dual.sign, dual.split and (dual.group is not None or bool(np.any(dual.tube)))
     if split:
-        tube = _two_rows(np.broadcast_to(np.asarray(dual.tube, dtype=np.float64), np.shape(dual.tube) or (n,)))
+        tube = np.asarray(dual.tube, dtype=np.float64)
+        if tube.ndim < 2:
+            tube = constant(np.broadcast_to(tube, n))
         two_rows = Dual(target, lower, upper, sign, total, tube, split=True)
         sign, linear, lower, upper = two_rows.variables()
     else:
@@ -113,8 +117,3 @@ def parametric_problem(dual: Dual) -> ParametricProblem:
     if group is None:
         group = np.full(len(sign), 0 if total.shape[1] else -1, dtype=np.int8)
     return ParametricProblem(linear, lower, upper, total, group, sign)
-
-
-def _two_rows(values: Array) -> Array:
-    """Return values and rates; those of a constant if `values` has one row."""
-    return values if values.ndim == 2 else np.stack([values, np.zeros_like(values)])

@@ -20,6 +20,7 @@ namespace hinge {
 enum class Op { linear, polynomial, rbf, sigmoid, laplacian, bspline, sum, product, scale };
 
 Op op_named(std::string_view name);  // throws std::invalid_argument for an unknown name
+std::string_view name_of(Op op);
 
 struct Node {
   Op op;

@@ -18,12 +18,12 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from hinge.control import RunControl
+from hinge.estimators.common.low_rank_rounds import Round, replacement
 from hinge.estimators.common.progress import ProgressLine
+from hinge.estimators.common.reduced_model import LowRankReport, approximation_of, true_certificates
 from hinge.estimators.common.report import FitReport, has_large_gap
 from hinge.estimators.common.validation import TrainingData, check_parameters
 from hinge.estimators.common.warm_start import forget_solutions, initial_points, remember_solutions
-from hinge.estimators.low_rank.growing_basis import Round, replacement
-from hinge.estimators.low_rank.reduced_model import LowRankReport, approximation_of, true_certificates
 from hinge.formulations import Formulation
 from hinge.kernels import FunctionKernel, GramAccess, Kernel, Precomputed, make_kernel, open_access
 from hinge.losses import Form, Loss, loss_names, losses_of, make_loss

@@ -189,7 +189,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         """Set the attributes for two classes, given by the signs of β, which is faster than `store_pairs`."""
         window = self._window(first, second, kernel)
         beta = window.beta
-        positive, negative = np.flatnonzero(beta > 0), np.flatnonzero(beta < 0)
+        positive, negative = (beta > 0).nonzero()[0], (beta < 0).nonzero()[0]
         support = np.concatenate([positive, negative])
         dual_coef, intercept = -beta[support][None, :], np.array([-window.intercept])
         counts = [len(positive), len(negative)]

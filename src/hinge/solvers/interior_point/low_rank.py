@@ -18,6 +18,7 @@ from hinge.solvers.base import Capabilities, Solver, Start, check_threads, inter
 from hinge.solvers.blas_threads import single_thread
 from hinge.solvers.interior_point.fixing import fix_samples, fixable_samples
 from hinge.solvers.interior_point.low_rank_run import FLOAT64_TOL, LowRankRun
+from hinge.solvers.refinement import verify
 
 #: An approximation whose residual is at most this share of the trace counts as exact.
 EXACT_RESIDUAL = 1e-11
@@ -144,7 +145,10 @@ class LowRankInteriorPoint(Solver):
         stopped = lossless and solution.status in STOPPED  # then O(n²) kernel values for a gradient take too long
         if unchanged or solution.polished or stopped:
             return solution
-        return _with_gradient(problem, solution, control)
+        solution = _with_gradient(problem, solution, control)
+        if self.tol < FLOAT64_TOL and lossless:  # LLᵀ equals K up to rounding: the tolerance refers to K too
+            solution = verify(problem, solution, self.tol, "relative_gap")
+        return solution
 
     def check(self, problem: Problem) -> None:
         super().check(problem)

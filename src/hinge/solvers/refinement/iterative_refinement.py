@@ -104,7 +104,7 @@ class _System:
         """(δα_F, δμ), or None if there is no free variable or the system is not positive definite."""
         if free.size == 0:
             return None
-        if (self.free is None or not np.array_equal(free, self.free)) and not self._factorise(free):
+        if (self.free is None or not np.array_equal(free, self.free)) and not self._factorize(free):
             return None
         step = np.asarray(lapack.dpotrs(self.factor, right, lower=0)[0])
         if not len(self.problem.d):
@@ -113,7 +113,7 @@ class _System:
         d_mu = np.asarray(np.linalg.lstsq(self.schur, missing, rcond=ROW_RANK_TOL)[0]) / self.scale
         return step - self.solved_rows @ d_mu, d_mu @ self.row_basis
 
-    def _factorise(self, free: NDArray[np.intp]) -> bool:
+    def _factorize(self, free: NDArray[np.intp]) -> bool:
         Q = self.problem.Q
         at, sign = free % Q.n, Q.sign[free]
         B = self.K[np.ix_(at, at)] * sign[:, None] * sign
