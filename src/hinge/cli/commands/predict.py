@@ -20,7 +20,7 @@ METHODS = {"labels": "predict", "decision": "decision_function", "probability": 
 
 def run(arguments: Namespace) -> int:
     """Predict and write one line per sample; return the exit code."""
-    model = load_predictor(arguments.model)
+    model = load_predictor(arguments.model, arguments.features)
     predict = _method(model, arguments)
     _set_threads(model, arguments.jobs)
     start, count = time.perf_counter(), 0
