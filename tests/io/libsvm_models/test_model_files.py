@@ -267,7 +267,7 @@ class TestOtherLibraries:
         svmutil = pytest.importorskip("libsvm.svmutil")
         X, y, _ = samples(n=90)
         X = np.round(X, 4)
-        theirs = svmutil.svm_train(y.tolist(), X, "-s 1 -t 0 -n 0.2 -q")
+        theirs = svmutil.svm_train(y.tolist(), X, "-s 1 -t 1 -g 0.1 -r 0.5 -d 2 -n 0.2 -e 1e-6 -q")
         svmutil.svm_save_model(str(tmp_path / "m"), theirs)
         with pytest.raises(ValueError, match="smallest admissible value"):
             load_libsvm_model(tmp_path / "m", X, y, nu=0.2)
