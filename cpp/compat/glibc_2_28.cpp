@@ -6,8 +6,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <cstdlib>
 
 #if defined(__x86_64__)
 #define HINGE_BASE "GLIBC_2.2.5"
@@ -19,32 +22,48 @@
 #error "HINGE_MANYLINUX is implemented for x86_64 and aarch64"
 #endif
 
-#define HINGE_OLD(name, version) __asm__(".symver hinge_old_" #name ", " #name "@" version)
+#define HINGE_LOCAL __attribute__((visibility("hidden")))
+
+// Defines the replacement of a function: the parameters in parentheses, with their types and without.
+#define HINGE_REPLACE(result, name, version, parameters, arguments) \
+  result hinge_old_##name parameters;                               \
+  __asm__(".symver hinge_old_" #name ", " #name "@" version);       \
+  HINGE_LOCAL result __wrap_##name parameters { return hinge_old_##name arguments; }
 
 extern "C" {
 
-double hinge_old_exp(double);
-double hinge_old_log(double);
-double hinge_old_pow(double, double);
-double hinge_old_hypot(double, double);
-int hinge_old_pthread_once(pthread_once_t*, void (*)());
-int hinge_old_pthread_setaffinity_np(pthread_t, std::size_t, const cpu_set_t*);
-HINGE_OLD(exp, HINGE_BASE);
-HINGE_OLD(log, HINGE_BASE);
-HINGE_OLD(pow, HINGE_BASE);
-HINGE_OLD(hypot, HINGE_BASE);
-HINGE_OLD(pthread_once, HINGE_BASE);
-HINGE_OLD(pthread_setaffinity_np, HINGE_AFFINITY);
+HINGE_REPLACE(double, exp, HINGE_BASE, (double x), (x))
+HINGE_REPLACE(double, log, HINGE_BASE, (double x), (x))
+HINGE_REPLACE(double, pow, HINGE_BASE, (double x, double y), (x, y))
+HINGE_REPLACE(double, hypot, HINGE_BASE, (double x, double y), (x, y))
 
-#define HINGE_LOCAL __attribute__((visibility("hidden")))
+// glibc 2.34 moved the functions of threads from libpthread to libc, with new versions.
+HINGE_REPLACE(int, pthread_create, HINGE_BASE,
+              (pthread_t * thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument),
+              (thread, attributes, start, argument))
+HINGE_REPLACE(int, pthread_join, HINGE_BASE, (pthread_t thread, void** result), (thread, result))
+HINGE_REPLACE(int, pthread_detach, HINGE_BASE, (pthread_t thread), (thread))
+HINGE_REPLACE(int, pthread_once, HINGE_BASE, (pthread_once_t * once, void (*call)()), (once, call))
+HINGE_REPLACE(int, pthread_key_create, HINGE_BASE, (pthread_key_t * key, void (*destroy)(void*)), (key, destroy))
+HINGE_REPLACE(int, pthread_key_delete, HINGE_BASE, (pthread_key_t key), (key))
+HINGE_REPLACE(void*, pthread_getspecific, HINGE_BASE, (pthread_key_t key), (key))
+HINGE_REPLACE(int, pthread_setspecific, HINGE_BASE, (pthread_key_t key, const void* value), (key, value))
+HINGE_REPLACE(int, pthread_rwlock_rdlock, HINGE_BASE, (pthread_rwlock_t * lock), (lock))
+HINGE_REPLACE(int, pthread_rwlock_wrlock, HINGE_BASE, (pthread_rwlock_t * lock), (lock))
+HINGE_REPLACE(int, pthread_rwlock_unlock, HINGE_BASE, (pthread_rwlock_t * lock), (lock))
+HINGE_REPLACE(int, pthread_setaffinity_np, HINGE_AFFINITY, (pthread_t thread, std::size_t size, const cpu_set_t* set),
+              (thread, size, set))
 
-HINGE_LOCAL double __wrap_exp(double x) { return hinge_old_exp(x); }
-HINGE_LOCAL double __wrap_log(double x) { return hinge_old_log(x); }
-HINGE_LOCAL double __wrap_pow(double x, double y) { return hinge_old_pow(x, y); }
-HINGE_LOCAL double __wrap_hypot(double x, double y) { return hinge_old_hypot(x, y); }
-HINGE_LOCAL int __wrap_pthread_once(pthread_once_t* once, void (*call)()) { return hinge_old_pthread_once(once, call); }
-HINGE_LOCAL int __wrap_pthread_setaffinity_np(pthread_t thread, std::size_t size, const cpu_set_t* set) {
-  return hinge_old_pthread_setaffinity_np(thread, size, set);
+// The C++ library tests this name to find out whether the program has threads.
+HINGE_LOCAL int __wrap___pthread_key_create(pthread_key_t* key, void (*destroy)(void*)) {
+  return hinge_old_pthread_key_create(key, destroy);
+}
+
+// Random bits for std::random_device; glibc 2.25 has getentropy.
+HINGE_LOCAL std::uint32_t __wrap_arc4random() {
+  std::uint32_t bits = 0;
+  if (getentropy(&bits, sizeof bits) != 0) std::abort();
+  return bits;
 }
 
 // Waits until a time of the given clock.  glibc 2.28 has only pthread_cond_timedwait, which uses the real-time clock;
