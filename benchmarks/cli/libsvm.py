@@ -3,8 +3,8 @@
     python benchmarks/cli/libsvm.py [--save]
 
 Requires svm-train, svm-predict and svm-scale of LIBSVM (Debian: libsvm-tools). The commands of hinge are the installed
-hinge-svm-train, hinge-svm-predict and hinge-svm-scale. Data sets are those of scikit-learn and a generated one. The exit code is 1 if a
-command line does not agree.
+hinge-svm-train, hinge-svm-predict and hinge-svm-scale. Data sets are those of scikit-learn and a generated one. The
+exit code is 1 if a command line does not agree.
 """
 
 from __future__ import annotations
@@ -229,21 +229,21 @@ def main() -> None:
     widths = [max(map(len, column)) for column in zip(*HEADER, *rows, strict=True)]
     lines = [f"LIBSVM command lines with hinge and with LIBSVM, {date.today()}", ""]
     for row in (*HEADER, *rows):
-        first, *rest = (text.rjust(width) for text, width in zip(row, widths, strict=True))
+        rest = [text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True)]
         lines.append("  ".join([row[0].ljust(widths[0]), *rest]).rstrip())
     lines += [
         "",
         "Notes",
-        "- printed numbers: largest relative difference of the numbers that svm-train and svm-predict print; all words "
-        "are equal.",
+        "- printed numbers: largest relative difference of the numbers that svm-train and svm-predict print; all words",
+        "  are equal.",
         "- decision values: largest difference between the two model files on the test data, relative to the largest.",
         "- the model of one library in the other: labels that differ from those of the library that trained it, and",
         "  the largest relative difference of predicted values and probabilities.",
-        "- seconds: svm-train and svm-predict (svm-scale in the first line) as processes, including the start of Python.",
-        f"- {sum(agreements)} of {len(agreements)} command lines agree to {TOLERANCE:g}, within which LIBSVM's tolerance "
-        "of 1e-3 determines the digits.",
-        f"- libsvm-tools of Debian (version 3.24), Python {platform.python_version()}, {os.cpu_count()} processors; one "
-        "thread",
+        "- seconds: processes of svm-train and svm-predict (svm-scale in the first line), with the start of Python.",
+        f"- {sum(agreements)} of {len(agreements)} command lines agree to {TOLERANCE:g}; LIBSVM's tolerance of 1e-3 "
+        "determines no more digits.",
+        f"- libsvm-tools of Debian (version 3.24), Python {platform.python_version()}, {os.cpu_count()} processors; "
+        "one thread",
     ]
     print("\n".join(lines))
     if options.save:

@@ -259,8 +259,8 @@ def _read_npz(arguments: Namespace, path: str) -> Samples:
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-    except (ValueError, zipfile.BadZipFile, EOFError, KeyError) as error:
-        raise CommandError(f"{path}: not an .npz file of numbers and text ({error})") from None
+    except (zipfile.BadZipFile, EOFError, KeyError, ValueError, AttributeError):  # also arrays of Python objects
+        raise CommandError(f"{path}: not an .npz file of numbers and text, or damaged; np.savez writes it") from None
     names = {"y": arguments.target or "y", "sample_weight": arguments.sample_weight, "query_id": arguments.query}
     for option, name in (("--target", arguments.target), ("--sample-weight", arguments.sample_weight),
                          ("--query", arguments.query)):  # fmt: skip

@@ -245,7 +245,8 @@ class TestOtherLibraries:
         target, gamma = y if kind < 2 else t, 0.01 if kernel == 3 else 0.1
         options = {"C": "c", "nu": "n", "epsilon": "p"}
         text = " ".join(f"-{options[key]} {value}" for key, value in parameters.items())
-        theirs = svmutil.svm_train(target.tolist(), X, f"-s {kind} -t {kernel} -g {gamma} -r 0.5 -d 2 -e 1e-6 -q {text}")
+        text += f" -s {kind} -t {kernel} -g {gamma} -r 0.5 -d 2 -e 1e-6 -q"
+        theirs = svmutil.svm_train(target.tolist(), X, text)
         svmutil.svm_save_model(str(tmp_path / "m"), theirs)
         model = load_libsvm_model(tmp_path / "m", X, target, **parameters)
         if n_classes == 2 or kind >= 2:
