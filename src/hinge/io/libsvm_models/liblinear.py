@@ -41,7 +41,7 @@ class LiblinearModel:
     intercept : ndarray of shape (n_functions,)
         Weight of the constant feature times `bias`; minus `rho` of a one-class model.
     bias : float
-        Value of the constant feature; negative if there is none.
+        Value of the constant feature; negative for functions without an intercept.
     labels : ndarray of int or None
         The classes in the order of the file; the first of two is positive. None unless classifier.
     """
