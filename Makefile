@@ -56,7 +56,7 @@ wheel: $(VENV)/.extra-package  ## build a wheel in dist/ for Linux with glibc 2.
 	@rm -rf build/wheel && mkdir -p build/wheel
 	@$(BIN)/python -m pip --disable-pip-version-check wheel -qq --no-deps --no-build-isolation \
 	  -C build-dir=build/manylinux -C cmake.define.HINGE_MANYLINUX=ON --wheel-dir build/wheel .
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel -q repair --plat $(MANYLINUX) --wheel-dir dist build/wheel/*.whl
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --plat $(MANYLINUX) --wheel-dir dist build/wheel/*.whl
 	@$(BIN)/python -m venv --system-site-packages build/wheel/venv
 	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
 	  > "$$(build/wheel/venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/shared.pth"
