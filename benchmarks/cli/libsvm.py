@@ -235,7 +235,7 @@ def main() -> None:
         "",
         "Notes",
         "- printed numbers: largest relative difference of the numbers that svm-train and svm-predict print; all words",
-        "  are equal.",
+        "  are equal. Numbers of iterations are left out; whole numbers such as nSV may differ by 2 or by 2 %.",
         "- decision values: largest difference between the two model files on the test data, relative to the largest.",
         "- the model of one library in the other: labels that differ from those of the library that trained it, and",
         "  the largest relative difference of predicted values and probabilities.",
