@@ -1,0 +1,1 @@
+"""Prediction intervals and sets with finite-sample guarantees."""
