@@ -101,7 +101,10 @@ def _fitted_model(model: Any) -> KernelModel | DictionaryModel | LinearModel:
         return model.model_
     if hasattr(model, "_model"):
         return model._model()
-    raise TypeError(f"model is a {type(model).__name__}, which has no decision function; pass a classifier or regressor")
+    raise TypeError(
+        f"model is a {type(model).__name__}, which has no decision function; pass a classifier or a "
+        "regressor"
+    )
 
 
 def _parts(model: Any, d: int) -> tuple[tuple[KernelModel, ...], Array]:
