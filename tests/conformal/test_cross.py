@@ -118,7 +118,8 @@ def test_zero_weights_leave_samples_out():
         assert len(some.residuals_) == 30
         assert_allclose(some.predict_interval(X), only.predict_interval(X), atol=1e-8)
     weight[keep] = np.linspace(0.5, 2, 30)
-    path, again = (JackknifePlus(hinge.SVR(gamma=0.3, tol=1e-10), method=m).fit(X, y, weight) for m in ("path", "refit"))
+    estimator = hinge.SVR(gamma=0.3, tol=1e-10)
+    path, again = (JackknifePlus(estimator, method=m).fit(X, y, weight) for m in ("path", "refit"))
     assert_allclose(path.predict_interval(X), again.predict_interval(X), atol=1e-8)
 
 

@@ -13,10 +13,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.conformal.quantiles import check_levels, lower_rank, order_statistic, upper_rank
-from hinge.conformal.removal import RemovalProblem
 from hinge.estimators import SVR
 from hinge.estimators.common.prediction import prediction_samples
 from hinge.estimators.common.validation import n_rows, take
+from hinge.estimators.incremental.removal import RemovalProblem, check_path_regressor
 from hinge.kernels import Precomputed, expand
 from hinge.problems import Array
 from hinge.validation import check_choice, check_flag, check_integer
@@ -73,6 +73,7 @@ class _LeaveOutIntervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     def _fit_paths(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
         """Remove every group along a path; store the coefficients of all models."""
+        check_path_regressor(self._estimator())
         problem = RemovalProblem(clone(self._estimator()), X, y, sample_weight)
         groups = self._groups(problem.n)
         betas, intercepts = [problem.beta], [problem.intercept]
@@ -183,7 +184,7 @@ class _LeaveOutIntervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
 
 class JackknifePlus(_LeaveOutIntervals):
-    """Prediction intervals from exact leave-one-out models.                         Barber et al. (2021), docs/math (522)
+    """Prediction intervals from exact leave-one-out models.   Barber et al. (2021), docs/math (522)
 
     Every sample is removed from the exact solution along a short path, instead of n fits. For exchangeable samples the
     intervals contain a new target with probability of at least 1 − 2α, for every distribution and sample size. Typical
@@ -199,8 +200,8 @@ class JackknifePlus(_LeaveOutIntervals):
     asymmetric : bool, default=False
         Whether the two ends are computed from signed residuals, at α/2 each. Use it for skewed noise.
     scale : callable, optional
-        A function σ(X) with one positive value for each row. Residuals are divided by it, and widths multiplied, so that
-        intervals are wide where the noise is. It must not depend on the training targets.
+        A function σ(X) with one positive value for each row. Residuals are divided by it, and widths multiplied, so
+        that intervals are wide where the noise is. It must not depend on the training targets.
 
     Attributes
     ----------
@@ -241,10 +242,10 @@ class JackknifePlus(_LeaveOutIntervals):
 
 
 class CVPlus(_LeaveOutIntervals):
-    """Prediction intervals from the models of cross-validation.                     Barber et al. (2021), docs/math (525)
+    """Prediction intervals from the models of cross-validation.   Barber et al. (2021), docs/math (525)
 
-    The samples of each fold are removed from the exact solution along one path. For exchangeable samples the coverage is
-    at least 1 − 2α − min(2(1 − 1/K)/(n/K + 1), (1 − K/n)/(K + 1)) for K folds. Typical coverage is 1 − α.
+    The samples of each fold are removed from the exact solution along one path. For exchangeable samples the coverage
+    is at least 1 − 2α − min(2(1 − 1/K)/(n/K + 1), (1 − K/n)/(K + 1)) for K folds. Typical coverage is 1 − α.
 
     Parameters
     ----------

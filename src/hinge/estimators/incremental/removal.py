@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.control import RunControl
-from hinge.estimators import NuSVR
-from hinge.estimators.kernel.regression import KernelRegressor
-from hinge.formulations import ConvexLoss
+from hinge.estimators.common.validation import ClassificationData
+from hinge.estimators.kernel.base import DualEstimator
+from hinge.estimators.kernel.classification import label_sign
+from hinge.estimators.kernel.regression import KernelRegressor, NuSVR
+from hinge.formulations import CSVC, ConvexLoss
 from hinge.kernels import FunctionKernel, Kernel, cache_bytes, make_kernel, with_ridge
 from hinge.paths.engine import Engine, path_access
 from hinge.problems import Array, Dual, ParametricProblem, Status
@@ -41,7 +43,7 @@ def check_path_regressor(estimator: Any) -> None:
 
 
 class RemovalProblem:
-    """The exact solution of a regressor on its training data, from which groups of samples are removed.
+    """The exact solution of an estimator on its training data, from which groups of samples are removed.
 
     Attributes
     ----------
@@ -51,14 +53,20 @@ class RemovalProblem:
         With γ resolved for all samples.
     """
 
-    def __init__(self, estimator: KernelRegressor, X: Any, y: Any, sample_weight: Any = None) -> None:
-        check_path_regressor(estimator)
+    def __init__(self, estimator: DualEstimator, X: Any, y: Any, sample_weight: Any = None) -> None:
         estimator._check_parameters()
         kernel = estimator_kernel(estimator)
         self.data = data = estimator._validate(X, y, sample_weight, kernel)
         self.kernel = kernel if isinstance(kernel, FunctionKernel) else kernel.resolve(data.X, data.weight)
-        (subproblem,) = estimator._subproblems(data)
-        formulation = subproblem.formulation
+        subproblems = estimator._subproblems(data)
+        formulation: Any = subproblems[0].formulation
+        if len(subproblems) > 1 or not isinstance(estimator, KernelRegressor) | isinstance(formulation, CSVC):
+            raise ValueError(
+                f"{type(estimator).__name__} cannot be used here: samples are removed along paths for regressors, and "
+                "for SVC and IncrementalSVC with the hinge loss and two classes"
+            )
+        #: −1 if the decision function is the negative of the function of the problem.
+        self.sign = label_sign(data.classes) if isinstance(data, ClassificationData) else 1.0
         if isinstance(formulation, ConvexLoss) and formulation.loss.quadratic_conjugate is None:
             raise ValueError(
                 f"loss={estimator.loss!r} has no path, because its conjugate is not quadratic; use another loss, or "
@@ -73,7 +81,8 @@ class RemovalProblem:
         access = path_access(self.kernel, data.X, budget)
         if dual.ridge is not None and dual.ridge.any():
             access = with_ridge(access, dual.ridge)
-        self.control = RunControl(estimator.max_time)
+        self.max_time = estimator.max_time
+        self.control = RunControl(self.max_time)
         self.engine = Engine(access, parametric.group, self.slots, budget)
         self.engine.start(parametric, 0.0, None, self.control)
         self._start = self.engine.active_set.snapshot()
@@ -108,7 +117,7 @@ class RemovalProblem:
         try:
             _, status = self.engine.follow_rates(Values(zero, lower, upper, total), self.control)
             if status is not Status.SOLVED:
-                raise TimeoutError(f"removing samples took more than max_time={self.control.max_time} s; increase it")
+                raise TimeoutError(f"removing samples took more than max_time={self.max_time} s; increase it")
             return self.beta, self.intercept
         finally:
             self.engine.active_set.restore(self._start)
