@@ -1,4 +1,4 @@
-"""Exact effect of removing training samples on predictions.     docs/math (523)"""
+"""Exact effect of training samples on predictions.     docs/math (523)"""
 
 from __future__ import annotations
 
@@ -6,14 +6,55 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
+from hinge.estimators import SVC, IncrementalSVC
 from hinge.estimators.common.prediction import prediction_samples
 from hinge.estimators.common.validation import n_rows, take
 from hinge.estimators.incremental.removal import RemovalProblem
 from hinge.estimators.incremental.updates import IncrementalEstimator
 from hinge.estimators.kernel.base import DualEstimator
 from hinge.kernels import Precomputed, expand
+from hinge.paths.flip import Flip
 from hinge.problems import Array
+
+
+def flip(
+    model: Any, x: Any, X_train: Any, y_train: Any, sample_weight: Any = None, *, max_weight: float = 10.0
+) -> Flip:
+    """Smallest change of each training weight or label that changes the prediction of a two-class SVC at x.
+
+    The same as `IncrementalSVC.flip`, for estimators that do not store their training samples.
+
+    Parameters
+    ----------
+    model : SVC
+        Fitted, with the hinge loss. `gamma` and class weights are not computed again.
+    x : array-like of shape (n_features,) or (1, n_features)
+    X_train, y_train, sample_weight
+        The arguments of `fit`.
+    max_weight : float, default=10.0
+        Largest weight, relative to the present one.
+
+    Returns
+    -------
+    Flip
+        Samples of weight zero have no influence; their labels are not exchanged.
+    """
+    if not isinstance(model, SVC | IncrementalSVC) or getattr(model, "loss", "hinge") != "hinge":
+        raise TypeError(f"model={model!r} must be a fitted SVC with the hinge loss")
+    check_is_fitted(model)
+    class_weight = dict(zip(model.classes_.tolist(), model.class_weight_.tolist(), strict=True))
+    same = IncrementalSVC(
+        C=model.C, kernel=model.model_.kernel, class_weight=class_weight, cache_size=model.cache_size
+    )
+    found = same.fit(X_train, y_train, sample_weight).flip(x, max_weight=max_weight)
+    if sample_weight is None or len(found.weight) == n_rows(X_train):
+        return found
+    n, rows = n_rows(X_train), np.flatnonzero(np.asarray(sample_weight) > 0)  # the others were left out
+    weight, without, relabelled = np.full(n, np.nan), np.full(n, found.value), np.full(n, np.nan)
+    weight[rows], without[rows], relabelled[rows] = found.weight, found.value_without, found.value_relabelled
+    return Flip(found.value, weight, without, relabelled, found.max_weight)
 
 
 def influence(model: Any, X: Any, X_train: Any = None, y_train: Any = None, sample_weight: Any = None) -> Array:
