@@ -66,8 +66,8 @@ def main() -> None:
         ]
     lines += [
         "",
-        f"{date.today()}, hinge {version('hinge')}, shap {version('shap')}; one run on a computer with two cores that was "
-        "used by other programs",
+        f"{date.today()}, hinge {version('hinge')}, shap {version('shap')}; one run on a computer with two cores that "
+        "was used by other programs",
     ]
     text = "\n".join(lines) + "\n"
     print(text)

@@ -88,7 +88,8 @@ class IntervalDisplay:
         predictions, intervals = estimator.predict(X), estimator.predict_interval(X, alpha)
         columns = np.asarray(X, dtype=np.float64)
         if feature is None and columns.shape[1] > 1:
-            x, label = np.argsort(np.argsort(predictions, kind="stable"), kind="stable"), "rank of the prediction"
+            x: Any = np.argsort(np.argsort(predictions, kind="stable"), kind="stable")
+            label = "rank of the prediction"
         else:
             x, label = columns[:, feature or 0], f"feature {feature or 0}"
         return cls(x=x, intervals=intervals, predictions=predictions, y=y, xlabel=label).plot(ax=ax)

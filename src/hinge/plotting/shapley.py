@@ -100,7 +100,7 @@ class ShapleyDisplay:
         columns = [values[:, j] for j in shown] + ([values[:, rest].sum(axis=1)] if len(rest) else [])
         display.values_ = np.stack(columns, axis=1)
         scale = float(np.ptp(display.values_)) or 1.0
-        points = None
+        points: Any = None
         for row in range(display.values_.shape[1]):
             column = data[:, shown[row]] if row < len(shown) else np.full(len(data), np.nan)
             span = float(np.ptp(column)) if np.isfinite(column).all() else 0.0
