@@ -1,6 +1,6 @@
 """Measure jackknife+ and full conformal prediction, and compare them with MAPIE and with refits.
 
-    python benchmarks/conformal/speed.py [--sizes 1000 2000] [--save]
+    python benchmarks/conformal/speed.py [--sizes 1000 2000] [--noise 0.2] [--save]
 
 Requires mapie. MAPIE fits scikit-learn's SVR with the same parameters n times. All libraries use one thread.
 """
@@ -26,12 +26,12 @@ from hinge.conformal import ConformalClassifier, FullConformal, JackknifePlus, c
 PARAMETERS = dict(C=5.0, gamma=0.1, epsilon=0.1)
 
 
-def samples(n: int, seed: int) -> tuple[Any, Any]:
-    """Friedman's first function of standardized features, with noise."""
+def samples(n: int, seed: int, noise: float = 0.2) -> tuple[Any, Any]:
+    """Friedman's first function of standardized features, with noise; without noise y has standard deviation 1."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(n, 8))
     y = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3] + 5 * X[:, 4]
-    return (X - 0.5) * np.sqrt(12), (y - 14.4) / 4.9 + 0.2 * rng.normal(size=n)
+    return (X - 0.5) * np.sqrt(12), (y - 14.4) / 4.9 + noise * rng.normal(size=n)
 
 
 def timed(call: Any) -> tuple[float, Any]:
@@ -40,16 +40,16 @@ def timed(call: Any) -> tuple[float, Any]:
     return time.perf_counter() - start, result
 
 
-def jackknife(sizes: list[int]) -> list[str]:
+def jackknife(sizes: list[int], noise: float) -> list[str]:
     """Time, coverage and width of jackknife+ with 500 test points."""
-    new, target = samples(500, 1)
-    lines = ["jackknife+ (fit and 500 intervals, alpha = 0.1)", ""]
+    new, target = samples(500, 1, noise)
+    lines = [f"jackknife+ (fit and 500 intervals, alpha = 0.1, noise {noise:g})", ""]
     lines.append(
         f"{'n':>6} {'hinge, s':>10} {'MAPIE, s':>10} {'ratio':>7} {'coverage':>9} {'of MAPIE':>9} {'width':>7} "
         f"{'of MAPIE':>9} {'largest difference':>19}"
     )
     for n in sizes:
-        X, y = samples(n, 0)
+        X, y = samples(n, 0, noise)
         own, intervals = timed(lambda X=X, y=y: JackknifePlus(hinge.SVR(**PARAMETERS)).fit(X, y).predict_interval(new))
 
         def other(X: Any = X, y: Any = y) -> Any:
@@ -110,16 +110,17 @@ def full() -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 2000])
+    parser.add_argument("--noise", type=float, default=0.2, help="standard deviation of the noise")
     parser.add_argument("--save", action="store_true", help="write the output next to this script")
     arguments = parser.parse_args()
-    lines = jackknife(arguments.sizes) + exactness() + full()
+    lines = jackknife(arguments.sizes, arguments.noise) + exactness() + full()
     lines += ["", f"{date.today()}, hinge {version('hinge')}, MAPIE {version('mapie')}, scikit-learn "
               f"{version('scikit-learn')}; one run, one thread, a computer with two cores that was used by other "
               "programs"]  # fmt: skip
     text = "\n".join(lines) + "\n"
     print(text)
     if arguments.save:
-        Path(__file__).with_suffix(".txt").write_text(text, encoding="utf-8")
+        Path(__file__).with_name(f"speed-noise-{arguments.noise:g}.txt").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
