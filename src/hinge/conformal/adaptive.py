@@ -82,7 +82,7 @@ class AdaptiveIntervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     Notes
     -----
     If the estimator has the method `leave_out` (IncrementalSVR, SlidingSVR), the first scores are exact leave-one-out
-    residuals of the samples of `fit`. Otherwise there are none, and the first intervals are infinite.
+    residuals of the samples of `fit`. Otherwise the first intervals are infinite.
 
     Examples
     --------

@@ -95,14 +95,14 @@ def p_value_of_pieces(ends: Array, residuals: Array, own: Array) -> PValue:
 
 
 def _root(start: Array, end: Array) -> Array:
-    """The zero in (0, 1) of the linear function with these values at 0 and 1; 1 if there is none."""
+    """The zero in (0, 1) of the linear function with these values at 0 and 1; 1 if it has no zero there."""
     crosses = (start < 0) != (end < 0)
     difference = np.where(crosses, start - end, 1.0)
     return np.where(crosses, np.clip(start / difference, 0.0, 1.0), 1.0)
 
 
 def _fill(inside: np.ndarray, empty: np.ndarray) -> np.ndarray:
-    """Give parts of length zero the value of the part before, or after if there is none before."""
+    """Give parts of length zero the value of the part before; the first parts, that of the part after."""
     rows = np.arange(len(inside))[:, None]
     before = np.maximum.accumulate(np.where(empty, -1, rows), axis=0)
     after = np.minimum.accumulate(np.where(empty, len(inside), rows)[::-1], axis=0)[::-1]
