@@ -122,7 +122,7 @@ def main() -> None:
     text = "\n".join(lines) + "\n"
     print(text)
     if arguments.save:
-        Path(__file__).with_name(f"speed-noise-{arguments.noise:g}.txt").write_text(text, encoding="utf-8")
+        Path(__file__).with_suffix(".txt").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ def influence(model: Any, X: Any, X_train: Any = None, y_train: Any = None, samp
     >>> from hinge.inspection import influence
     >>> X = np.linspace(0, 1, 9)[:, None]; y = X[:, 0].copy(); y[4] = 3.0
     >>> model = SVR(C=1.0, gamma=1.0).fit(X, y)
-    >>> int(np.abs(influence(model, X[:1], X, y)).argmax())
+    >>> int(np.abs(influence(model, X[4:5], X, y)).argmax())
     4
     """
     if not isinstance(model, DualEstimator):
