@@ -17,5 +17,6 @@ void libsvm_text(nanobind::module_& m);
 void online(nanobind::module_& m);
 void adatron(nanobind::module_& m);
 void products(nanobind::module_& m);
+void inspection(nanobind::module_& m);
 
 }  // namespace hinge::bind

@@ -16,4 +16,5 @@ NB_MODULE(native, m) {
   hinge::bind::online(m);
   hinge::bind::adatron(m);
   hinge::bind::products(m);
+  hinge::bind::inspection(m);
 }
