@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from hinge.control import RunControl
 from hinge.formulations import CSVC, SVR, Formulation, NuSVC, NuSVR, OneClass
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, cache_bytes, make_kernel
+from hinge.kernels.overflow import check_kernel_values
 from hinge.paths.engine import Engine, Progress, path_access, warn_incomplete
 from hinge.paths.path import SolutionPath
 from hinge.problems import Array, Status
@@ -129,8 +130,7 @@ def follow(
     control, budget = RunControl(max_time, progress), cache_bytes(cache_size)
     parametric = parametric_problem(formulation.dual())
     access = path_access(samples.kernel, samples.X, budget)
-    if not np.isfinite(access.gram.diagonal()).all():
-        raise ValueError("kernel values of these data are not finite: they overflow. Scale the data")
+    check_kernel_values(access)
     engine = Engine(access, parametric.group, len(parametric.sign) // len(samples.y), budget)
     engine.start(parametric, low, control=control)
     pieces, counts, status, reached = engine.follow(parametric, low, high, control=control)

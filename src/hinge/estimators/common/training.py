@@ -26,6 +26,7 @@ from hinge.estimators.low_rank.growing_basis import Round, replacement
 from hinge.estimators.low_rank.reduced_model import LowRankReport, approximation_of, true_certificates
 from hinge.formulations import Formulation
 from hinge.kernels import FunctionKernel, GramAccess, Kernel, Precomputed, make_kernel, open_access
+from hinge.kernels.overflow import check_kernel_values, not_finite_error
 from hinge.losses import Form, Loss, loss_names, losses_of, make_loss
 from hinge.lowrank import LowRankAccess
 from hinge.model import Expansion, KernelModel
@@ -181,10 +182,7 @@ def train(
             access = opened()
     else:
         access = opened()
-    if not np.isfinite(access.diagonal()).all():
-        raise ValueError(
-            "kernel values of these data are not finite: they overflow. Scale the data, for example with StandardScaler"
-        )
+    check_kernel_values(access)
     upper = [subproblem.formulation.upper for subproblem in subproblems] if estimator.warm_start else []
     starts = initial_points(estimator, data, kernel, upper) if estimator.warm_start else None
     if estimator.verbose:
@@ -195,6 +193,8 @@ def train(
     else:
         last = _solve(access, subproblems, settings.solver, starts, control)
     problems, solutions = last.problems, last.solutions
+    if any(np.isnan(solution.gradient).any() for solution in solutions):
+        raise not_finite_error()
     certificates, approximation = certify_solutions(problems, solutions, kernel.psd), None
     if last.basis is not None:
         whole = access if settings.solver.exact_bound else None
