@@ -15,7 +15,7 @@ from hinge.model import KernelModel
 from hinge.paths.engine import Progress, path_access
 from hinge.paths.path import PathModel
 from hinge.paths.piecewise import check_rows
-from hinge.paths.regularization import check_both_classes, check_samples, check_vector
+from hinge.paths.regularization import SUPERVISED, check_both_classes, check_samples, check_vector
 from hinge.problems import Array, ParametricProblem, certify
 from hinge.problems.parametric import proportional
 from hinge.solvers import Auto
@@ -147,7 +147,7 @@ def approximate_path(
     low, high = check_range("C", C_min, C_max)
     if not MIN_GAP <= gap < 1:
         raise ValueError(f"gap={gap!r} must lie in [{MIN_GAP:g}, 1)")
-    samples = check_samples(X, y, task, kernel, degree, gamma, coef0)
+    samples = check_samples(X, y, task, kernel, degree, gamma, coef0, tasks=SUPERVISED)
     weight = check_vector("sample_weight", sample_weight, samples.n, 1.0)
     check_both_classes(samples, weight)
     cost = proportional(weight)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hinge.paths.regularization import check_both_classes, check_samples, check_vector
+from hinge.paths.regularization import SUPERVISED, check_both_classes, check_samples, check_vector
 from hinge.paths.window import Window
 from hinge.problems import Array
 from hinge.validation import check_number
@@ -54,7 +54,7 @@ def open_window(
 ) -> Window:
     """Validate the arguments and solve the problem of all samples."""
     check_number("C", C, 0.0, open_low=True)
-    samples = check_samples(X, y, task, kernel, degree, gamma, coef0)
+    samples = check_samples(X, y, task, kernel, degree, gamma, coef0, tasks=SUPERVISED)
     weight = check_vector("sample_weight", sample_weight, samples.n, 1.0)
     check_both_classes(samples, weight)
     return Window(samples.kernel, samples.X, samples.y, C * weight, task=task, epsilon=epsilon, cache_size=cache_size)

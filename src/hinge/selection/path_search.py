@@ -20,7 +20,7 @@ from hinge.paths import (
     one_vs_one_paths,
     regularization_path,
 )
-from hinge.paths.regularization import check_samples, check_training_rows, check_vector
+from hinge.paths.regularization import SUPERVISED, check_samples, check_training_rows, check_vector
 from hinge.validation import as_labels, check_same_length
 
 
@@ -142,7 +142,7 @@ def _validate(
     y = np.asarray(y)
     is_multiclass = task == "classification" and y.ndim == 1 and len(np.unique(y)) > 2
     if not is_multiclass:
-        samples = check_samples(X, y, task, kernel, degree, gamma, coef0)
+        samples = check_samples(X, y, task, kernel, degree, gamma, coef0, tasks=SUPERVISED)
         return samples.X, y, False, isinstance(samples.kernel, Precomputed)
     made = make_kernel(kernel, degree=degree, gamma=gamma, coef0=coef0)
     X, y = check_training_rows(made, X), as_labels(y)
