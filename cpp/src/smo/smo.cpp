@@ -78,7 +78,7 @@ class Smo {
         scatter_active();
       } else {
         reconstruct();
-        if (!result_.exact) result_.status = Status::interrupted;
+        if (!result_.exact) result_.status = stop_requested_ ? Status::interrupted : Status::time_limit;
       }
     }
     scatter_active();
@@ -297,7 +297,9 @@ class Smo {
       if (change == 0) continue;
       kernel_.row(i, inactive, Span<T>(entries));
       for (std::size_t k = 0; k < inactive.size(); ++k) values[k] += change * static_cast<double>(entries[k]);
-      if (interrupted(stopwatch_.seconds())) {
+      const double now = stopwatch_.seconds();
+      const bool late = options_.max_seconds >= 0 && now > latest_end(options_.max_seconds);
+      if (late || interrupted(now)) {
         result_.exact = false;
         break;
       }

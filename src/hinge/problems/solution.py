@@ -88,6 +88,7 @@ class Solution:
     """Point of problem (1), with status and history.
 
     `exact`: whether `gradient` is the gradient at alpha (False if a run stopped while samples were shrunk).
+    `support_exact`: whether `gradient` is at least exact where alpha is not zero, so that it determines the dual value.
     `rounded`: whether the history was computed from kernel rows in single precision, so that its values are not
     rigorous bounds.
     `polished`: whether the optimality conditions hold to rounding, whatever the tolerance was.
@@ -103,6 +104,7 @@ class Solution:
     iterations: int
     history: History
     exact: bool = True
+    support_exact: bool = False
     rounded: bool = False
     polished: bool = False
     error: BaseException | None = None

@@ -283,7 +283,11 @@ def certify_solutions(
     certificates = certify_all(problems, points, convex)
     for k, solution in enumerate(solutions):
         if not solution.exact:
-            certificates[k] = certificates[k].unproven(History.empty() if solution.rounded else solution.history)
+            bound = certificates[k].dual if solution.support_exact else -np.inf
+            unproven = certificates[k].unproven(History.empty() if solution.rounded else solution.history)
+            if bound > unproven.dual:
+                unproven = replace(unproven, dual=bound, best_dual=max(bound, unproven.best_dual))
+            certificates[k] = unproven
         elif not solution.rounded:
             certificates[k] = certificates[k].with_history(solution.history)
     return certificates

@@ -32,6 +32,10 @@ FLOAT32_ROUNDING = float(np.finfo(np.float32).eps) / 2
 #: memory is not queried.
 SMALL_CACHE_BYTES = 1 << 28
 
+#: Samples from which the offset is estimated after a time limit, and the kernel values that this may take.
+MIN_OFFSET_SAMPLES, MAX_OFFSET_SAMPLES, MAX_OFFSET_SUPPORT = 128, 2000, 50_000
+OFFSET_KERNEL_VALUES = 10_000_000
+
 #: Rules for the choice of a working set, in the order of `Selection` in the compiled core.
 RULES = ("gradient", "gap", "multiplier")
 
@@ -86,6 +90,7 @@ class DecompositionRun:
     """f = Kβ at the final point, the status of the run, and its precision.
 
     `exact`: f belongs to β.
+    `support_exact`: if f is not exact, whether it is at the samples with a coefficient.
     `single_precision`: kernel rows were stored as float32.
     `insufficient_precision`: float32 rows do not determine f to the tolerance.
     """
@@ -98,6 +103,7 @@ class DecompositionRun:
     error: BaseException | None
     violation: float = float("nan")
     objective: float = float("nan")
+    support_exact: bool = False
     single_precision: bool = False
     insufficient_precision: bool = False
     polish: Polish = Polish.UNTRIED
@@ -115,6 +121,7 @@ class DecompositionRun:
             error=run.error,
             violation=run.violation,
             objective=run.objective,
+            support_exact=run.support_exact,
             single_precision=run.single_precision,
             insufficient_precision=run.insufficient_precision,
             polish=Polish(run.polish),
@@ -167,6 +174,29 @@ def row_cache_bytes(cache_size: float | str, samples: int) -> int:
     return cache_bytes(cache_size)
 
 
+def estimated_offset(problem: Problem, alpha: Array) -> Array:
+    """The multipliers with the smallest gap of a few samples, for a point whose gradient is not known."""
+    Q = problem.Q
+    beta = Q.coefficients(alpha)
+    support = np.flatnonzero(beta)
+    count = int(np.clip(OFFSET_KERNEL_VALUES // max(1, len(support)), MIN_OFFSET_SAMPLES, MAX_OFFSET_SAMPLES))
+    some = np.sort(np.random.default_rng(0).permutation(Q.n)[:count])
+    if len(support) > MAX_OFFSET_SUPPORT:  # a sample of the coefficients, scaled to their sum
+        drawn = np.sort(np.random.default_rng(1).permutation(support)[:MAX_OFFSET_SUPPORT])
+        beta = beta * (np.abs(beta[support]).sum() / np.abs(beta[drawn]).sum())
+        support = drawn
+    f = np.zeros(Q.n)
+    if len(support):
+        f[some] = Q.access.block(some, support) @ beta[support]
+    gradient = Q.spread(f) + problem.p
+    variables = (some + Q.n * np.arange(Q.slots)[:, None]).ravel()
+    mu = np.empty(len(problem.A))
+    for k, row in enumerate(problem.A):
+        columns = (row, alpha, gradient, problem.lower, problem.upper)
+        mu[k] = _core.best_multiplier(*(np.ascontiguousarray(column[variables]) for column in columns))
+    return mu
+
+
 # ---- solution ----------------------------------------------------------------------------------------------------
 
 
@@ -185,18 +215,21 @@ def solution_of(
 ) -> Solution:
     """The solution at β: polished if it has at most `max_polished` samples, and verified if it was polished."""
     Q = problem.Q
-    if not run.exact and run.status is Status.TIME_LIMIT and Q.access.compiled:  # for the certificate
-        run = replace(run, exact=True, f=Q.access.matvec(beta.reshape(Q.slots, Q.n).sum(axis=0)))
     alpha = Q.sign * beta
     gradient = Q.spread(run.f) + problem.p
+    if run.exact or run.support_exact or run.status is not Status.TIME_LIMIT:
+        mu = optimal_offset(problem, alpha, gradient)
+    else:
+        mu = estimated_offset(problem, alpha)
     solution = Solution(
         alpha=alpha,
-        mu=optimal_offset(problem, alpha, gradient),
+        mu=mu,
         gradient=gradient,
         status=run.status,
         iterations=run.iterations,
         history=run.history,
         exact=run.exact,
+        support_exact=run.support_exact,
         rounded=run.single_precision,
         polished=run.polish is Polish.DONE,
         error=run.error,
