@@ -30,6 +30,7 @@ constexpr double kMaxShrunkShare = 0.7;      // of the active samples; shrinking
 constexpr std::int64_t kMaxRefinements = 5;  // of f in double precision; then insufficient_precision is reported
 constexpr std::size_t kBytesPerVariable = 40 * sizeof(double);  // memory besides kernel values
 constexpr double kFinalisationReserve = 1.2;  // safety factor of the estimated time of the last computations
+constexpr double kMaxReserve = 0.3;  // of the time limit, for the last computations
 constexpr double kUpdateShare = 0.2;          // of the remaining time, which the update after a working set may take
 constexpr std::size_t kMeasuredRows = 16;     // rows that measure the time of kernel values before the first update
 constexpr std::size_t kMeasuredSamples = 50'000;  // ... if there are more samples than this, and a time limit
@@ -383,12 +384,20 @@ class WorkingSetSolver {
   }
 
   // Estimated time of finalise_gradient, from the time of kernel values so far; in double precision they take twice as
-  // long.
+  // long.  If that is more than kMaxReserve of the time limit, time is reserved for the lower bound only, or not at all:
+  // the time is better used for steps.
   double finalisation_seconds() const {
-    double used = 0;
+    if (!checker_.has_time_limit()) return 0;
+    double used = 0, uncertain = 0;
     for (double b : active_.steps.beta) used += b != 0;
     const double inactive = double(f_.size() - active_.size());
-    return kFinalisationReserve * rows_.seconds_for(used * inactive + (kSingle ? 2 * used * used : 0));
+    if (kSingle)
+      for (std::size_t k = 0; k < active_.size(); ++k) uncertain += !active_.can_be_shrunk(k);
+    const double support = kSingle || inactive > 0 ? 2 * used * used : 0;
+    const double most = kMaxReserve * options_.max_seconds;
+    for (const double values : {support + used * inactive + 2 * used * uncertain, support})
+      if (const double seconds = kFinalisationReserve * rows_.seconds_for(values); seconds <= most) return seconds;
+    return 0;
   }
 
   // Recomputes f = K β in double precision.

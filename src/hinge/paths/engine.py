@@ -19,9 +19,13 @@ from hinge.solvers.blas_threads import single_thread
 from hinge.solvers.decomposition.base import MAX_POLISHED_SAMPLES
 from hinge.solvers.feasibility import nearest_feasible
 from hinge.solvers.refinement.polishing import polish
+from hinge.solvers.time_budget import fits, matrix_seconds
 
 #: Share of the memory budget up to which the whole kernel matrix is computed in advance.
 WHOLE_MATRIX_SHARE = 0.6
+
+#: Share of the time limit that the whole kernel matrix may take.
+WHOLE_MATRIX_TIME_SHARE = 0.25
 
 #: KKT violation at which SMO stops. The active-set method then computes the exact solution.
 START_TOL = 1e-3
@@ -250,11 +254,18 @@ def warn_incomplete(parameter: str, reached: float, end: float, status: Status, 
     )
 
 
-def path_access(kernel: Any, X: Any, budget_bytes: int, threads: int = 1) -> GramAccess:
-    """Return kernel access for a path: the whole matrix if it fits into the budget, otherwise rows on demand."""
+def path_access(
+    kernel: Any, X: Any, budget_bytes: int, threads: int = 1, control: RunControl | None = None
+) -> GramAccess:
+    """Return kernel access for a path: the whole matrix if it fits into the budget, otherwise rows on demand.
+
+    With a deadline, the whole matrix is computed only if that takes a small part of the time.
+    """
     access = open_access(kernel, X, budget_bytes=budget_bytes, threads=threads)
     n = X.shape[0]
     if isinstance(kernel, Precomputed) or 8 * n**2 > WHOLE_MATRIX_SHARE * budget_bytes:
+        return access
+    if control is not None and not fits(control, matrix_seconds(n) / WHOLE_MATRIX_TIME_SHARE):
         return access
     rows = np.arange(n)
     K = access.block(rows, rows)

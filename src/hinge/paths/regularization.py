@@ -139,7 +139,7 @@ def follow(
     """Solve a parametric formulation at `low` and follow its solution to `high`."""
     control, budget = RunControl(max_time, progress), cache_bytes(cache_size)
     parametric = parametric_problem(formulation.dual())
-    access = path_access(samples.kernel, samples.X, budget)
+    access = path_access(samples.kernel, samples.X, budget, control=control)
     check_kernel_values(access)
     engine = Engine(access, parametric.group, len(parametric.sign) // len(samples.y), budget)
     engine.start(parametric, low, control=control)

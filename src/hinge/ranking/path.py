@@ -274,7 +274,7 @@ def follow(
 ) -> RankingPath:
     """Solve the problem at θ = 0 and follow its solution to θ = 1."""
     control, budget = RunControl(max_time, progress), cache_bytes(cache_size)
-    base = path_access(kernel, X, budget)
+    base = path_access(kernel, X, budget, control=control)
     check_kernel_values(base)
     access = PairAccess(base, pairs.first, pairs.second, pairs.block_starts)
     parametric = parametric_problem(replace(pairs, cost=cost).dual())

@@ -37,6 +37,9 @@ from hinge.validation import check_choice
 #: ν-classification divides the function by the margin ρ. Its tolerance is therefore tol · ρ, but not less than this.
 MIN_REFINED_TOL = 1e-12
 
+#: Seconds per sample that are reserved for the certificate and the model before the deadline of a run.
+CERTIFICATE_SECONDS = 1.5e-7
+
 #: If ρ is below the tolerance, the problem is solved again with the tolerance times UNRESOLVED_MARGIN_FACTOR, but not
 #: less than MIN_MARGIN_TOL. If ρ is still below the tolerance, it counts as zero.
 UNRESOLVED_MARGIN_FACTOR = 1e-6
@@ -185,6 +188,8 @@ def train(
     check_kernel_values(access)
     upper = [subproblem.formulation.upper for subproblem in subproblems] if estimator.warm_start else []
     starts = initial_points(estimator, data, kernel, upper) if estimator.warm_start else None
+    samples = sum(data.n if subproblem.rows is None else len(subproblem.rows) for subproblem in subproblems)
+    control = control.reserving(CERTIFICATE_SECONDS * samples)
     if estimator.verbose:
         with ProgressLine(type(estimator).__name__) as line:
             last = _solve(access, subproblems, settings.solver, starts, control.with_callback(line.update))

@@ -17,6 +17,7 @@ from hinge.problems.solution import run_columns
 from hinge.solvers.base import Solver, Start, check_threads
 from hinge.solvers.feasibility import groups_of, nearest_feasible
 from hinge.solvers.refinement import refine
+from hinge.solvers.time_budget import estimated_offset
 
 #: Number of samples up to which solutions are polished; half as many for each problem of a batch.
 MAX_POLISHED_SAMPLES = 1000
@@ -31,10 +32,6 @@ FLOAT32_ROUNDING = float(np.finfo(np.float32).eps) / 2
 #: Row cache with cache_size="auto" for at most MAX_DOUBLE_SAMPLES samples, in bytes: all their rows fit, so the free
 #: memory is not queried.
 SMALL_CACHE_BYTES = 1 << 28
-
-#: Samples from which the offset is estimated after a time limit, and the kernel values that this may take.
-MIN_OFFSET_SAMPLES, MAX_OFFSET_SAMPLES, MAX_OFFSET_SUPPORT = 128, 2000, 50_000
-OFFSET_KERNEL_VALUES = 10_000_000
 
 #: Rules for the choice of a working set, in the order of `Selection` in the compiled core.
 RULES = ("gradient", "gap", "multiplier")
@@ -172,29 +169,6 @@ def row_cache_bytes(cache_size: float | str, samples: int) -> int:
     if cache_size == "auto" and samples <= MAX_DOUBLE_SAMPLES:
         return SMALL_CACHE_BYTES
     return cache_bytes(cache_size)
-
-
-def estimated_offset(problem: Problem, alpha: Array) -> Array:
-    """The multipliers with the smallest gap of a few samples, for a point whose gradient is not known."""
-    Q = problem.Q
-    beta = Q.coefficients(alpha)
-    support = np.flatnonzero(beta)
-    count = int(np.clip(OFFSET_KERNEL_VALUES // max(1, len(support)), MIN_OFFSET_SAMPLES, MAX_OFFSET_SAMPLES))
-    some = np.sort(np.random.default_rng(0).permutation(Q.n)[:count])
-    if len(support) > MAX_OFFSET_SUPPORT:  # a sample of the coefficients, scaled to their sum
-        drawn = np.sort(np.random.default_rng(1).permutation(support)[:MAX_OFFSET_SUPPORT])
-        beta = beta * (np.abs(beta[support]).sum() / np.abs(beta[drawn]).sum())
-        support = drawn
-    f = np.zeros(Q.n)
-    if len(support):
-        f[some] = Q.access.block(some, support) @ beta[support]
-    gradient = Q.spread(f) + problem.p
-    variables = (some + Q.n * np.arange(Q.slots)[:, None]).ravel()
-    mu = np.empty(len(problem.A))
-    for k, row in enumerate(problem.A):
-        columns = (row, alpha, gradient, problem.lower, problem.upper)
-        mu[k] = _core.best_multiplier(*(np.ascontiguousarray(column[variables]) for column in columns))
-    return mu
 
 
 # ---- solution ----------------------------------------------------------------------------------------------------
