@@ -125,6 +125,8 @@ class Engine:
             control = control.without_callback()  # the callback reports only events along the path
         if beta is None:
             beta = self._approximate_solution(parametric, values, control)
+        if control is not None and control.expired():
+            raise TimeoutError("max_time was reached before the solution at the start of the path was found")
         run = self.active_set.start(np.ascontiguousarray(beta), *values, _seconds(control), -1, control)
         check_run(run)
         if run.status != Status.SOLVED:

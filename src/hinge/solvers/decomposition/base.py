@@ -191,7 +191,7 @@ def solution_of(
     Q = problem.Q
     alpha = Q.sign * beta
     gradient = Q.spread(run.f) + problem.p
-    if run.exact or run.support_exact or run.status is not Status.TIME_LIMIT:
+    if run.exact or run.support_exact or run.status is not Status.TIME_LIMIT or run.iterations > 0:
         mu = optimal_offset(problem, alpha, gradient)
     else:
         mu = estimated_offset(problem, alpha)
