@@ -95,12 +95,14 @@ class StallDetector {
 
   // Whether the objective has not decreased over the last window of steps, beyond rounding.
   bool objective_stalled(std::int64_t steps, double objective) {
-    if (steps < since_ + window_) return false;
+    if (!window_ended(steps)) return false;
     const double decrease = objective_ - objective;
     total_decrease_ += std::max(decrease, 0.0);
     restart(steps, objective);
     return !(decrease > kRelativeRounding * (std::abs(objective) + total_decrease_));
   }
+
+  bool window_ended(std::int64_t steps) const { return steps >= since_ + window_; }
 
   void restart(std::int64_t steps, double objective) { since_ = steps, objective_ = objective; }
   void shift_objective(double change) { objective_ += change; }  // after recomputing the objective: not a decrease

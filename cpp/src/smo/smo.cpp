@@ -154,6 +154,8 @@ class Smo {
 
   // Whether steps no longer decrease the objective in floating point, nor the violation.
   bool stalled() {
+    if (!stall_.window_ended(result_.iterations)) return false;
+    if (!shrunk()) objective_ = quadratic_value();  // the sum of the decreases of all steps has large rounding errors
     if (!stall_.objective_stalled(result_.iterations, objective_)) return false;
     if (shrunk()) {
       reconstruct();  // inactive samples may violate the conditions
@@ -346,7 +348,8 @@ class Smo {
     }
     // (3) is not a bound while a gradient points to an infinite bound.
     if (unbounded_slope_ > options_.tolerance) gap = kInf;
-    return {result_.iterations, stopwatch_.seconds(), violation(), -objective_ + gap, -objective_, gap,
+    const double objective = shrunk() ? objective_ : quadratic_value();
+    return {result_.iterations, stopwatch_.seconds(), violation(), -objective + gap, -objective, gap,
             static_cast<std::int64_t>(m), !shrunk()};
   }
 

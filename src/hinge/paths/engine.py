@@ -39,6 +39,12 @@ MAX_VIOLATION = 1e-9
 #: Smallest time limit, in seconds: zero means no limit in the core.
 MIN_SECONDS = 1e-9
 
+#: Events after which a path ends with MAX_ITER; see `default_max_events`.
+MAX_EVENTS, MAX_EVENTS_PER_VARIABLE = 1_000_000, 1_000
+
+#: What to do if a path does not end.
+REMEDY = "Scale the data, for example with StandardScaler, and check that the kernel is positive semidefinite"
+
 Progress = Callable[[dict[str, Any]], Any]
 
 
@@ -127,8 +133,11 @@ class Engine:
             beta = self._approximate_solution(parametric, values, control)
         if control is not None and control.expired():
             raise TimeoutError("max_time was reached before the solution at the start of the path was found")
-        run = self.active_set.start(np.ascontiguousarray(beta), *values, _seconds(control), -1, control)
+        limit = default_max_events(len(beta))
+        run = self.active_set.start(np.ascontiguousarray(beta), *values, _seconds(control), limit, control)
         check_run(run)
+        if run.status == Status.MAX_ITER:
+            raise PathError(f"no solution at the start of the path after {limit} events. {REMEDY}")
         if run.status != Status.SOLVED:
             raise TimeoutError("max_time was reached before the solution at the start of the path was found")
         return Counts.from_run(run)
@@ -189,9 +198,8 @@ class Engine:
         reached : float
             The last θ.
         """
-        run = self.active_set.follow(
-            *parametric.rates(), low, high - low, record, _seconds(control), max_events, control
-        )
+        limit = default_max_events(parametric.size) if max_events < 0 else max_events
+        run = self.active_set.follow(*parametric.rates(), low, high - low, record, _seconds(control), limit, control)
         check_run(run)
         pieces = None
         if run.record is not None:
@@ -215,9 +223,14 @@ class Engine:
 
     def follow_rates(self, rates: Values, control: RunControl | None = None) -> tuple[Counts, Status]:
         """Follow the solution while the data change by `rates`, without a record."""
-        run = self.active_set.follow(*rates, 0.0, 1.0, False, _seconds(control), -1, control)
+        run = self.active_set.follow(*rates, 0.0, 1.0, False, _seconds(control), default_max_events(len(rates.linear)), control)
         check_run(run)
         return Counts.from_run(run), Status(run.status)
+
+
+def default_max_events(variables: int) -> int:
+    """Events after which a path ends with MAX_ITER: many times the number that convex problems need."""
+    return MAX_EVENTS + MAX_EVENTS_PER_VARIABLE * variables
 
 
 def _seconds(control: RunControl | None) -> float:

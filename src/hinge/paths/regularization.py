@@ -24,6 +24,7 @@ from hinge.validation import (
     check_choice,
     check_number,
     check_per_sample,
+    check_positive_semidefinite,
     check_range,
     check_same_length,
     check_symmetric,
@@ -99,6 +100,7 @@ def check_training_rows(kernel: Kernel, X: Any) -> Any:
         if sp.issparse(X):
             raise ValueError("X is a sparse matrix, but a precomputed kernel must be an array: pass X.toarray()")
         check_symmetric(X)
+        check_positive_semidefinite(X)
     return X
 
 

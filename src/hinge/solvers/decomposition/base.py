@@ -33,6 +33,10 @@ FLOAT32_ROUNDING = float(np.finfo(np.float32).eps) / 2
 #: memory is not queried.
 SMALL_CACHE_BYTES = 1 << 28
 
+#: Steps after which a problem without an iteration limit ends with MAX_ITER: the larger of the two limits.
+MAX_STEPS = 10_000_000
+MAX_STEPS_PER_SAMPLE = 100
+
 #: Rules for the choice of a working set, in the order of `Selection` in the compiled core.
 RULES = ("gradient", "gap", "multiplier")
 
@@ -172,6 +176,11 @@ def row_cache_bytes(cache_size: float | str, samples: int) -> int:
 
 
 # ---- solution ----------------------------------------------------------------------------------------------------
+
+
+def default_max_steps(n: int) -> int:
+    """Steps after which a problem of n samples without `max_iter` ends with MAX_ITER, as in LIBSVM."""
+    return max(MAX_STEPS, MAX_STEPS_PER_SAMPLE * n)
 
 
 def steps_left(max_iter: int, iterations: int) -> int:
