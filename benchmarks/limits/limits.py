@@ -5,8 +5,8 @@
 
 A run must end within 10 % or 0.2 s of `max_time`, whichever is more, including its certificate. Runs that finish
 earlier pass. Each run has a process of its own, which is ended after WATCHDOG seconds beyond the limit. Loading of
-modules and start-up of threads are excluded by a fit of 20 samples before the measurement. With `--repeats` the shortest
-time is reported, because other programs on the computer delay a run. The exit status is 1 if a check fails.
+modules and start-up of threads are excluded by a fit of 20 samples before the measurement. With `--repeats` the
+shortest time is reported, because other programs on the computer delay a run. The exit status is 1 if a check fails.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main() -> int:
     arguments = parser.parse_args()
     max_time = arguments.max_time
     lines = [
-        f"Elapsed time of runs with max_time={max_time:g} s; at most {allowed(max_time):g} s is allowed, {date.today()}",
+        f"Elapsed time of runs with max_time={max_time:g} s (at most {allowed(max_time):g} s allowed), {date.today()}",
         f"{'run':28} {'samples':>9} {'seconds':>8}  check   result",
     ]
     print("\n".join(lines), flush=True)

@@ -223,7 +223,8 @@ class Engine:
 
     def follow_rates(self, rates: Values, control: RunControl | None = None) -> tuple[Counts, Status]:
         """Follow the solution while the data change by `rates`, without a record."""
-        run = self.active_set.follow(*rates, 0.0, 1.0, False, _seconds(control), default_max_events(len(rates.linear)), control)
+        limit = default_max_events(len(rates.linear))
+        run = self.active_set.follow(*rates, 0.0, 1.0, False, _seconds(control), limit, control)
         check_run(run)
         return Counts.from_run(run), Status(run.status)
 

@@ -158,8 +158,8 @@ SEARCH_TIME_SHARE = 0.75
 #: Smallest time limit of this fit, in seconds.
 MIN_REFIT_SECONDS = 0.05
 
-#: Size of the first subset of a search with a time limit, the ratio of consecutive sizes, and the share of the remaining
-#: time that a subset may take.
+#: Size of the first subset of a search with a time limit, the ratio of consecutive sizes, and the share of the
+#: remaining time that a subset may take.
 FIRST_SUBSET, SUBSET_RATIO, SUBSET_TIME_SHARE = 300, 4, 0.5
 
 

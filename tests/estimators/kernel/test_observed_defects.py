@@ -14,7 +14,6 @@ from reference.benchmark_data import data_folder
 from reference.termination import output_of
 
 broken = pytest.mark.xfail(strict=True, reason="known defect")
-does_not_end = pytest.mark.xfail(run=False, reason="known defect: the run does not terminate")
 
 #: Two samples whose kernel matrix has rank one up to its last digit.
 FAR_X = np.array([[99999999.48476975], [100000001.62493937]])
@@ -188,7 +187,6 @@ class TestOverflow:
 
 
 class TestTime:
-    @does_not_end
     def test_two_distant_samples_terminate_without_a_limit(self):
         status, *_ = output_of(
             f"""
@@ -199,7 +197,6 @@ class TestTime:
         )
         assert Status(int(status)) in Status
 
-    @broken
     @pytest.mark.slow
     @pytest.mark.parametrize("estimator", [SVC, SVR], ids=lambda e: e.__name__)
     def test_a_fit_of_many_samples_ends_in_time_with_its_certificate(self, estimator):
@@ -211,7 +208,6 @@ class TestTime:
         assert time.monotonic() - start <= 2.2
         assert model.certificate_.dual <= model.certificate_.primal
 
-    @does_not_end
     @pytest.mark.slow
     def test_novelty_detection_with_many_samples_ends_in_time(self):
         assert output_of(

@@ -99,8 +99,8 @@ def _check_size(n: int, kernels: int, control: RunControl) -> None:
     remaining = control.remaining()
     if remaining is not None and SECONDS_PER_VALUE * values > remaining:
         raise TimeoutError(
-            f"max_time leaves {remaining:.3g} s, which do not suffice for the kernel values and the presolve of a linear "
-            f"program with {n} rows. {remedy}, or allow more time"
+            f"max_time leaves {remaining:.3g} s, which do not suffice for the kernel values and the presolve of a "
+            f"linear program with {n} rows. {remedy}, or allow more time"
         )
 
 
