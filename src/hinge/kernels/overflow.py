@@ -73,6 +73,6 @@ def _check_base(X: Any, gamma: float, coef0: float, degree: float) -> None:
     if base < 0:
         raise ValueError(
             f"degree={degree:g} is not an integer, and gamma * <x, z> + coef0 is as small as {base:.3g} for these "
-            f"data: its power is not defined. Use an integer degree, increase coef0 by {-base:.3g} or more, or scale the "
-            "features to [0, 1], for example with MinMaxScaler"
+            f"data: its power is not defined. Use an integer degree, increase coef0 by {-base:.3g} or more, or scale "
+            "the features to [0, 1], for example with MinMaxScaler"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -15,7 +14,7 @@ from hinge.formulations import CSVC, SVR
 from hinge.kernels import Access, Kernel, Precomputed, cache_bytes, expand
 from hinge.kernels.overflow import check_kernel_values
 from hinge.model import KernelModel
-from hinge.paths.engine import Progress, path_access
+from hinge.paths.engine import Progress, path_access, warn_convergence
 from hinge.paths.path import PathModel
 from hinge.paths.piecewise import check_rows
 from hinge.paths.regularization import SUPERVISED, check_both_classes, check_samples, check_vector
@@ -223,15 +222,12 @@ class _Knot:
 
 
 def _warn(gap: float, status: Status) -> None:
-    """Issue the warning of scikit-learn for a path with a larger gap than requested."""
-    from sklearn.exceptions import ConvergenceWarning  # only if needed: paths do not load scikit-learn
-
+    """Warn of a path with a larger gap than requested."""
     remedy = "allow more time" if status is Status.TIME_LIMIT else "scale the data, for example with StandardScaler"
-    warnings.warn(
+    warn_convergence(
         f"the gap of the path exceeds gap={gap:g} in some intervals ({status.name}; gap_bound(C) is a bound at C): "
         f"{remedy}, or use a larger gap",
-        ConvergenceWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
 
 

@@ -260,14 +260,18 @@ def check_run(run: _core.PathRun) -> None:
 
 def warn_incomplete(parameter: str, reached: float, end: float, status: Status, stacklevel: int) -> None:
     """Issue the warning of scikit-learn for a path that ends early."""
-    from sklearn.exceptions import ConvergenceWarning  # only if needed: paths do not load scikit-learn
-
-    warnings.warn(
+    warn_convergence(
         f"the path ends at {parameter}={reached:.6g}, before {end:.6g}: {status.name}. The part that was computed is "
         "exact",
-        ConvergenceWarning,
-        stacklevel=stacklevel,
+        stacklevel + 1,
     )
+
+
+def warn_convergence(message: str, stacklevel: int) -> None:
+    """Issue a ConvergenceWarning of scikit-learn."""
+    from sklearn.exceptions import ConvergenceWarning  # only if needed: paths do not load scikit-learn
+
+    warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)
 
 
 def path_access(

@@ -182,7 +182,8 @@ def _preliminary_search(search: Search, options: tuple[Any, ...], verbose: bool)
         X = search.X[np.ix_(rows, rows)] if precomputed else search.X[rows]
         start = time.monotonic()
         try:
-            part = type(search)(search.template, X, search.y[rows], search.weight[rows], *options, limit, verbose)
+            kind: Any = type(search)
+            part = kind(search.template, X, search.y[rows], search.weight[rows], *options, limit, verbose)
             part.run()
         except ValueError:  # for example a class without samples in the subset
             return found
