@@ -30,7 +30,8 @@ PENALTIES = tuple(float(p) for p in np.geomspace(1e-3, 10.0, 9))
 
 
 #: Estimated seconds of a kernel value with a center, for all folds, and rows that a time limit always allows.
-SECONDS_PER_VALUE, MIN_ROWS = 2e-7, 200
+SECONDS_PER_VALUE = {"ulsif": 3e-7, "kliep": 1e-5}
+MIN_ROWS = 200
 
 SMALLEST = 1e-300  # positive number that replaces zero before a logarithm or a division
 
@@ -128,7 +129,7 @@ def density_ratio(
     if min(len(X), len(Z)) < cv:
         raise ValueError(f"cv={cv} folds need as many rows, but X has {len(X)} and X_target {len(Z)}; lower cv")
     random = check_random_state(random_state)
-    X, Z = _affordable(X, n_centers, random, control), _affordable(Z, n_centers, random, control)
+    X, Z = (_affordable(part, method, n_centers, random, control) for part in (X, Z))
     centers = Z[random.permutation(len(Z))[:n_centers]]
     folds = [np.arange(len(part)) % cv for part in (X, Z)]
     folds = [random.permutation(fold) for fold in folds]
@@ -161,12 +162,12 @@ def density_ratio(
     return DensityRatio(method, centers, coefficients, gamma, penalty, score, gap)
 
 
-def _affordable(X: Array, n_centers: int, random: Any, control: RunControl) -> Array:
+def _affordable(X: Array, method: str, n_centers: int, random: Any, control: RunControl) -> Array:
     """Return X, or as many of its rows as the time limit allows for the search over γ."""
     remaining = control.remaining()
     if remaining is None:
         return X
-    rows = int(max(MIN_ROWS, remaining / (SECONDS_PER_VALUE * n_centers * (len(WIDTHS) + 1))))
+    rows = int(max(MIN_ROWS, remaining / (SECONDS_PER_VALUE[method] * n_centers * (len(WIDTHS) + 1))))
     return X if len(X) <= rows else np.ascontiguousarray(X[random.permutation(len(X))[:rows]])
 
 

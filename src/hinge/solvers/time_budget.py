@@ -32,10 +32,11 @@ def unsolved_at_limit(problem: Problem) -> Solution:
     """The feasible point nearest to zero, for a run whose time limit does not suffice for an iteration."""
     alpha = nearest_feasible(problem, None)
     is_zero = not alpha.any()
+    estimated = not is_zero and problem.Q.access.compiled  # rows of a Python function may take long
     gradient = np.array(problem.p, dtype=np.float64)
     return Solution(
         alpha=alpha,
-        mu=optimal_offset(problem, alpha, gradient) if is_zero else estimated_offset(problem, alpha),
+        mu=estimated_offset(problem, alpha) if estimated else optimal_offset(problem, alpha, gradient),
         gradient=gradient,
         status=Status.TIME_LIMIT,
         iterations=0,

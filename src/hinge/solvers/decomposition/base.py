@@ -200,7 +200,8 @@ def solution_of(
     Q = problem.Q
     alpha = Q.sign * beta
     gradient = Q.spread(run.f) + problem.p
-    if run.exact or run.support_exact or run.status is not Status.TIME_LIMIT or run.iterations > 0:
+    unknown = not (run.exact or run.support_exact) and run.status is Status.TIME_LIMIT and run.iterations == 0
+    if not (unknown and Q.access.compiled):  # rows of a Python function may take long
         mu = optimal_offset(problem, alpha, gradient)
     else:
         mu = estimated_offset(problem, alpha)
