@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,9 @@ class Data:
         self.weight = rng.random(n) + 0.5
         self.new = self.X + np.float32(0.5)
 
+    @cached_property
     def matrix(self) -> Any:
-        """A precomputed linear kernel."""
+        """A precomputed linear kernel, computed before the measurement."""
         return (self.X @ self.X.T).astype(np.float64)
 
 
@@ -42,21 +44,12 @@ Case = Callable[[Data, float], Any]
 CASES: dict[str, tuple[Case, int]] = {}
 
 
-def case(name: str, largest: int = 2_000_000) -> Callable[[Case], Case]:
-    """Register a run; `largest` is the number of samples up to which its input fits into memory."""
-
-    def decorate(run: Case) -> Case:
-        CASES[name] = run, largest
-        return run
-
-    return decorate
-
-
 def fit(estimator: Any, *data: Any) -> Any:
     return estimator.fit(*data)
 
 
 def add(name: str, run: Case, largest: int = 2_000_000) -> None:
+    """Register a run; `largest` is the number of samples up to which its input fits into memory."""
     CASES[name] = run, largest
 
 
@@ -67,7 +60,7 @@ add("SVC linear C=1e4", lambda d, t: fit(hinge.SVC(kernel="linear", C=1e4, max_t
 add("SVC squared_hinge", lambda d, t: fit(hinge.SVC(loss="squared_hinge", max_time=t), d.X, d.y))
 add("SVC logistic", lambda d, t: fit(hinge.SVC(loss="logistic", max_time=t), d.X, d.y))
 add("SVC three classes", lambda d, t: fit(hinge.SVC(max_time=t), d.X, d.classes))
-add("SVC precomputed", lambda d, t: fit(hinge.SVC(kernel="precomputed", max_time=t), d.matrix(), d.y), 20_000)
+add("SVC precomputed", lambda d, t: fit(hinge.SVC(kernel="precomputed", max_time=t), d.matrix, d.y), 20_000)
 add("SVR", lambda d, t: fit(hinge.SVR(max_time=t), d.X, d.target))
 add("NuSVC", lambda d, t: fit(hinge.NuSVC(nu=0.3, max_time=t), d.X, d.y))
 add("NuSVR", lambda d, t: fit(hinge.NuSVR(max_time=t), d.X, d.target))
