@@ -17,7 +17,7 @@ from hinge.lowrank.row_blocks import RowBlocks, allocate
 from hinge.lowrank.source import Source
 
 #: Rows that measure the time of kernel values, and the safety factor of the estimate, which includes new memory.
-MEASURED_ROWS, TIME_RESERVE = 1024, 1.5
+MEASURED_ROWS, TIME_RESERVE = 1024, 2.5
 
 #: Numbers of columns computed between two checks of the deadline, for compiled kernels and for Python functions.
 COMPILED_STRIP, PYTHON_STRIP = 128, 8
