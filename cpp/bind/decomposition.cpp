@@ -138,6 +138,7 @@ void decomposition(nb::module_& m) {
 
   auto run = def_record<SmoRun>(m, "SmoRun", "Result of `smo` or of one problem of `working_set`.");
   run.def_prop_ro("exact", [](const SmoRun& r) { return r.result.exact; })
+      .def_prop_ro("support_exact", [](const SmoRun& r) { return r.result.support_exact; })
       .def_prop_ro("single_precision", [](const SmoRun& r) { return r.result.single_precision; })
       .def_prop_ro("insufficient_precision", [](const SmoRun& r) { return r.result.insufficient_precision; })
       .def_prop_ro("polish", [](const SmoRun& r) { return static_cast<int>(r.result.polish); })

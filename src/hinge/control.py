@@ -87,6 +87,12 @@ class RunControl:
         limit = time.monotonic() + max_time
         return self._derived(limit if self.deadline is None else min(limit, self.deadline), self.callback)
 
+    def reserving(self, seconds: float) -> RunControl:
+        """The control of a part of this run that leaves `seconds` before the deadline to the rest of the run."""
+        if self.deadline is None or seconds <= 0:
+            return self
+        return self._derived(self.deadline - seconds, self.callback)
+
     # ---- progress ---------------------------------------------------------------------------------------------
 
     def report(self, snapshot: dict[str, Any]) -> bool:

@@ -22,6 +22,12 @@ Array = NDArray[np.float64]
 #: Relative difference of K[i, j] and K[j, i] that is attributed to rounding.
 SYMMETRY_TOL = 1e-5
 
+#: Eigenvalues of a kernel matrix above minus this share of its largest value times its size are rounding errors.
+EIGENVALUE_TOL = 1e-10
+
+#: Number of samples up to which a precomputed matrix is checked for negative eigenvalues.
+MAX_EIGENVALUE_SIZE = 3000
+
 #: Rows of a matrix that are compared with its transpose at a time, to avoid a copy of the matrix.
 SYMMETRY_BLOCK = 512
 
@@ -259,6 +265,28 @@ def check_symmetric(K: NDArray[Any]) -> None:
         raise ValueError(
             "Precomputed matrix must be symmetric: K[i, j] and K[j, i] differ. Pass (K + K.T) / 2 if they "
             "differ by rounding only"
+        )
+
+
+def check_positive_semidefinite(K: NDArray[Any]) -> None:
+    """Raise a ValueError if a symmetric matrix of moderate size has an eigenvalue below zero, up to rounding."""
+    n = len(K)
+    if not 0 < n <= MAX_EIGENVALUE_SIZE:
+        return
+    scale = float(np.max(np.abs(np.diagonal(K)), initial=0.0))
+    slack = EIGENVALUE_TOL * n * max(scale, float(np.max(np.abs(K))))
+    shifted = np.array(K, dtype=np.float64)
+    shifted[np.diag_indices(n)] += slack
+    try:
+        np.linalg.cholesky(shifted)
+        return
+    except np.linalg.LinAlgError:
+        smallest = float(np.linalg.eigvalsh(shifted)[0]) - slack
+    if smallest < -slack:
+        raise ValueError(
+            f"the precomputed matrix is not positive semidefinite: its smallest eigenvalue is {smallest:.3g}, and the "
+            "problem is not convex. Add a multiple of the identity to the matrix, or set its negative eigenvalues to "
+            "zero"
         )
 
 

@@ -237,13 +237,10 @@ def test_interrupt_ends_a_linear_program():
     """HiGHS does not react to signals: it runs in a thread that `fit` abandons."""
     X = np.random.default_rng(0).normal(size=(900, 3))
     y = np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2]
-    durations = []
-    while not durations or (min(durations) > 2.0 and len(durations) < 3):  # other processes may delay one attempt
-        timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-        began = time.monotonic()
-        timer.start()
-        with pytest.raises(KeyboardInterrupt):
-            LPSVR(C=100.0, gamma=[0.3, 3.0], epsilon=0.01, max_time=3.0).fit(X, y)
-        durations.append(time.monotonic() - began)
-        timer.join()
-    assert min(durations) < 2.0
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    began = time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        LPSVR(C=100.0, gamma=[0.3, 3.0], epsilon=0.01, max_time=3.0).fit(X, y)
+    assert time.monotonic() - began < 2.0
+    timer.join()

@@ -16,7 +16,7 @@ from hinge.lowrank import SGMA
 from hinge.problems import Problem, optimality
 from hinge.solvers import SMO, Auto, Chunking, InteriorPoint, LowRankInteriorPoint, WorkingSet
 
-SECONDS = 10.0  # time limit for a dozen variables; a solver that reaches it hangs
+SECONDS = 2.0  # time limit for a dozen variables; a solver that reaches it hangs
 RELATIVE = 1e-6  # tolerance of the solvers, relative to the scale of the gradient
 
 

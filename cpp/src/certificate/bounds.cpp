@@ -192,7 +192,8 @@ class BoundsOf {
       const bool rises = a * side > 0;
       const double free = rises ? safe_upper(v) - x[v] : x[v] - safe_lower(v);
       if (!(free * std::abs(a) >= slack && free > 0)) continue;
-      if (const double r = std::abs(slope(v) + row_part_[v]); r < smallest) smallest = r, best = v;
+      const double r = std::abs(slope(v) + row_part_[v]) + gradient_error(v);
+      if (r < smallest) smallest = r, best = v;
     }
     return best;
   }

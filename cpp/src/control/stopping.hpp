@@ -14,6 +14,12 @@
 
 namespace hinge {
 
+// The time at which computations that complete a run are abandoned, somewhat after its time limit.
+inline double latest_end(double max_seconds) {
+  constexpr double kOverrunShare = 0.04, kOverrunSeconds = 0.05;
+  return max_seconds + std::max(kOverrunShare * max_seconds, kOverrunSeconds);
+}
+
 // Time limit, interrupts and progress reports of a run.
 class StopChecker {
  public:
@@ -41,11 +47,18 @@ class StopChecker {
   }
 
   void poll() {
-    if (stop_requested() && !(deferred_ && stop_ == Status::time_limit)) throw StopRequest{stop_};
+    if (!stop_requested()) return;
+    if (deferred_ && stop_ == Status::time_limit && seconds() <= latest_end(max_seconds_)) return;
+    throw StopRequest{stop_};
   }
 
-  // Defers the time limit while f is inconsistent with β or is being recomputed.  An interrupt still stops the run, and
-  // then `exact` remains false.
+  bool has_time_limit() const { return max_seconds_ >= 0; }
+  double remaining() const {  // seconds until the time limit; infinite without one
+    return has_time_limit() ? std::max(0.0, max_seconds_ - seconds()) : std::numeric_limits<double>::infinity();
+  }
+
+  // Defers the time limit, to latest_end at most, while f is inconsistent with β or is being recomputed.  If that or an
+  // interrupt stops the run, `exact` remains false.
   class DeferTimeLimit {
    public:
     DeferTimeLimit(StopChecker& checker, bool& exact) : checker_(checker), exact_(exact) {
@@ -82,12 +95,14 @@ class StallDetector {
 
   // Whether the objective has not decreased over the last window of steps, beyond rounding.
   bool objective_stalled(std::int64_t steps, double objective) {
-    if (steps < since_ + window_) return false;
+    if (!window_ended(steps)) return false;
     const double decrease = objective_ - objective;
     total_decrease_ += std::max(decrease, 0.0);
     restart(steps, objective);
     return !(decrease > kRelativeRounding * (std::abs(objective) + total_decrease_));
   }
+
+  bool window_ended(std::int64_t steps) const { return steps >= since_ + window_; }
 
   void restart(std::int64_t steps, double objective) { since_ = steps, objective_ = objective; }
   void shift_objective(double change) { objective_ += change; }  // after recomputing the objective: not a decrease

@@ -80,7 +80,7 @@ class Smo {
         scatter_active();
       } else {
         reconstruct();
-        if (!result_.exact) result_.status = Status::interrupted;
+        if (!result_.exact) result_.status = stop_requested_ ? Status::interrupted : Status::time_limit;
       }
     }
     scatter_active();
@@ -157,6 +157,8 @@ class Smo {
 
   // Whether steps no longer decrease the objective in floating point, nor the violation.
   bool stalled() {
+    if (!stall_.window_ended(result_.iterations)) return false;
+    if (!shrunk()) objective_ = quadratic_value();  // the sum of the decreases of all steps has large rounding errors
     if (!stall_.objective_stalled(result_.iterations, objective_)) return false;
     if (shrunk()) {
       reconstruct();  // inactive samples may violate the conditions
@@ -308,7 +310,9 @@ class Smo {
       moved += std::abs(change), ++terms;
       kernel_.row(i, inactive, Span<T>(entries));
       for (std::size_t k = 0; k < inactive.size(); ++k) values[k] += change * static_cast<double>(entries[k]);
-      if (interrupted(stopwatch_.seconds())) {
+      const double now = stopwatch_.seconds();
+      const bool late = options_.max_seconds >= 0 && now > latest_end(options_.max_seconds);
+      if (late || interrupted(now)) {
         result_.exact = false;
         break;
       }
@@ -356,7 +360,8 @@ class Smo {
     }
     // (3) is not a bound while a gradient points to an infinite bound.
     if (unbounded_slope_ > options_.tolerance) gap = kInf;
-    return {result_.iterations, stopwatch_.seconds(), violation(), -objective_ + gap, -objective_, gap,
+    const double objective = shrunk() ? objective_ : quadratic_value();
+    return {result_.iterations, stopwatch_.seconds(), violation(), -objective + gap, -objective, gap,
             static_cast<std::int64_t>(m), !shrunk()};
   }
 

@@ -61,6 +61,7 @@ class Batch {
   std::vector<BatchResult> run() {
     double remaining = 0;
     for (std::size_t p : order_) remaining += work(p);
+    unstarted_ = remaining;
     std::size_t first = 0;  // problems with more than the share of a thread come first and use all threads
     const double threads = static_cast<double>(threads_);
     for (; first < order_.size() && (threads_ == 1 || work(order_[first]) > remaining / threads); ++first) {
@@ -78,8 +79,13 @@ class Batch {
     return n * n;
   }
 
-  double remaining_seconds() const {
-    return options_.max_seconds < 0 ? -1 : std::max(0.0, options_.max_seconds - stopwatch_.seconds());
+  // The time of problem p: its share of the work that is left, on this many of `parts` concurrent threads.
+  double available_seconds(std::size_t p, double parts) {
+    if (options_.max_seconds < 0) return -1;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const double share = unstarted_ > 0 ? std::min(1.0, parts * work(p) / unstarted_) : 1;
+    unstarted_ -= work(p);
+    return share * std::max(0.0, options_.max_seconds - stopwatch_.seconds());
   }
 
   // The cache of a problem: its share of the work, but at least 1/kMaxConcurrent, so that all concurrent problems
@@ -93,11 +99,11 @@ class Batch {
     return static_cast<std::size_t>(std::min(1.0, share) * static_cast<double>(bytes));
   }
 
-  void solve(std::size_t p, int threads, RunControl& control) {
+  void solve(std::size_t p, int threads, double parts, RunControl& control) {
     const BatchProblem& problem = problems_[p];
     WorkingSetOptions options = options_;
     options.threads = threads;
-    options.max_seconds = remaining_seconds();
+    options.max_seconds = available_seconds(p, parts);
     options.cache_bytes = cache_bytes(p);
     options.max_iterations = problem.max_iterations;
     if (covers_all_samples(problem.samples)) {
@@ -135,19 +141,20 @@ class Batch {
   // Returns false if the run was interrupted.
   bool solve_in_foreground(std::size_t p) {
     ForegroundControl control(results_[p].history, control_);
-    solve(p, threads_, control);
+    solve(p, threads_, 1, control);
     return results_[p].result.status != Status::interrupted;
   }
 
   // Problems order_[first], order_[first + 1], ... with one thread each.
   void solve_concurrently(std::size_t first) {
     const std::size_t count = order_.size() - first;
+    const std::size_t threads = std::min({static_cast<std::size_t>(threads_), kMaxConcurrent, count});
     std::mutex mutex;
     Snapshot latest;  // of the problem that was finished last
     const auto task = [&](std::size_t k, const std::atomic<bool>& cancelled) {
       BatchResult& result = results_[order_[first + k]];
       BackgroundControl control(result.history, cancelled);
-      solve(order_[first + k], 1, control);
+      solve(order_[first + k], 1, double(threads), control);
       const std::lock_guard<std::mutex> lock(mutex);
       if (!result.history.empty()) latest = result.history.back();
     };
@@ -157,7 +164,6 @@ class Batch {
       lock.unlock();
       return !control_.interrupted() && (!control_.wants_progress() || control_.progress(reported));
     };
-    const std::size_t threads = std::min({static_cast<std::size_t>(threads_), kMaxConcurrent, count});
     if (run_supervised_tasks(count, threads, task, supervise)) return;
     for (std::size_t k = first; k < order_.size() && solve_in_foreground(order_[k]); ++k) {
     }
@@ -172,6 +178,8 @@ class Batch {
   std::vector<BatchResult> results_;
   std::vector<std::size_t> order_;  // decreasing work
   Stopwatch stopwatch_;
+  std::mutex mutex_;
+  double unstarted_ = 0;  // work of the problems that have not been started
 };
 
 }  // namespace

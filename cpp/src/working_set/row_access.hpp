@@ -26,6 +26,14 @@ class RowAccess {
   // Estimated time to compute this many kernel values.
   double seconds_for(double values) const { return values_ > 0 ? seconds_ / values_ * values : 0; }
 
+  // Measures the time of kernel values with a few rows.
+  void measure(std::size_t rows, const Parallel& parallel) {
+    WeightedSamples probe;
+    for (std::size_t i = 0; i < std::min(rows, kernel_.size()); ++i) probe.add(i, 0.0);
+    std::vector<double> out(store.columns().size(), 0.0);
+    add_discarded(probe, store.columns(), out, parallel);
+  }
+
   void fetch(const std::vector<std::int32_t>& list, const Parallel& parallel) {
     const std::int64_t before = store.misses();
     const Stopwatch stopwatch;

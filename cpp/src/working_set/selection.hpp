@@ -52,6 +52,9 @@ class WorkingSetSelection {
     return set_;
   }
 
+  // Limits the number of samples of the following sets.
+  void limit_size(std::size_t limit) { limit_ = std::max(kMinLimit, limit); }
+
   // Records the number of samples of a set that changed.
   void record_moved(std::size_t count) { moved_ = std::max(moved_, count); }
 
@@ -64,22 +67,24 @@ class WorkingSetSelection {
   static constexpr std::size_t kMaxFreeSize = 4096;  // or up to this many if many variables are free;
   // after the first set, at most this factor times the changed samples
   static constexpr std::size_t kMovedFactor = 4;
+  static constexpr std::size_t kMinLimit = 16;  // a time limit does not reduce sets further
 
   // The set should contain all free variables; otherwise they are optimized alternately, which converges slowly.
   std::size_t size() {
     free_ = 0;
     for (std::size_t k = 0; k < active_.size(); ++k) free_ += active_.is_free(k);
-    if (given_) return std::max<std::size_t>(2, std::min({given_, max_size_, active_.size()}));
+    if (given_) return std::max<std::size_t>(2, std::min({given_, max_size_, active_.size(), limit_}));
     const std::size_t useful = moved_ > 0 ? kMovedFactor * moved_ : kMaxSize;
     const std::size_t usual = std::clamp(std::min(active_.size() / kActiveShare, useful), kMinSize, kMaxSize);
     const std::size_t size = std::max(size_, std::clamp(3 * free_ / 2, usual, kMaxFreeSize));
     if (moved_ > 0) size_ = size;
-    return std::max<std::size_t>(2, std::min({size, max_size_, active_.size()}));
+    return std::max<std::size_t>(2, std::min({size, max_size_, active_.size(), limit_}));
   }
 
   const ActiveSamples<T>& active_;
   Violators<T>& violators_;
   const std::size_t given_, max_size_;
+  std::size_t limit_ = static_cast<std::size_t>(-1);
   std::size_t size_ = 0, free_ = 0, moved_ = 0;  // moved_: the largest number of samples of a set that changed
   std::vector<std::int32_t> set_, last_;  // positions; samples of the last set, the most recent first
 };

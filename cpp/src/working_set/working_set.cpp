@@ -31,6 +31,10 @@ constexpr double kMaxShrunkShare = 0.7;      // of the active samples; shrinking
 constexpr std::int64_t kMaxRefinements = 5;  // of f in double precision; then insufficient_precision is reported
 constexpr std::size_t kBytesPerVariable = 40 * sizeof(double);  // memory besides kernel values
 constexpr double kFinalisationReserve = 1.2;  // safety factor of the estimated time of the last computations
+constexpr double kMaxReserve = 0.3;  // of the time limit, for the last computations
+constexpr double kUpdateShare = 0.2;          // of the remaining time, which the update after a working set may take
+constexpr std::size_t kMeasuredRows = 16;     // rows that measure the time of kernel values before the first update
+constexpr std::size_t kMeasuredSamples = 50'000;  // ... if there are more samples than this, and a time limit
 
 template <class T>
 class WorkingSetSolver {
@@ -92,6 +96,7 @@ class WorkingSetSolver {
     steps().invalidate();
     recompute_objective();
     result_.exact = true;
+    if (checker_.has_time_limit() && f_.size() > kMeasuredSamples) rows_.measure(kMeasuredRows, parallel_);
   }
 
   void end_run() {
@@ -101,6 +106,9 @@ class WorkingSetSolver {
     } catch (const StopRequest& request) {
       result_.status = request.status;
     }
+    if (!result_.exact && result_.support_exact)
+      for (std::size_t k = 0; k < support_.samples.size(); ++k)
+        f_[static_cast<std::size_t>(support_.samples[k])] = support_.values[k];
     steps().select();
     if (result_.exact) control_.record(snapshot());
     result_.violation = steps().violation();
@@ -111,15 +119,18 @@ class WorkingSetSolver {
     result_.row_misses = rows_.misses();
   }
 
-  // Computes f of all samples as accurately as the certificate needs it.
+  // Computes f of all samples as accurately as the certificate needs it.  After the time limit, f at the samples with a
+  // coefficient is computed first: it determines the dual value.
   void finalise_gradient() {
     if (result_.status == Status::interrupted) {  // no time for the computations below
       result_.exact = result_.exact && !active_.shrunk() && !kSingle;
       return;
     }
+    const bool limited = result_.status == Status::time_limit;
+    if (limited && result_.exact && (active_.shrunk() || kSingle)) compute_support();
     if (active_.shrunk()) reconstruct();
     if (!kSingle || !result_.exact || result_.status == Status::solved) return;
-    if (refine_gradient() > max_error()) recompute();
+    if (refine_gradient() > max_error() && !limited) recompute();
     active_.scatter();
   }
 
@@ -131,10 +142,18 @@ class WorkingSetSolver {
 
   // After float rows: f was computed in double precision where the certificate depends on it, with a few corrections.
   double f_error() {
-    if (!result_.exact) return std::numeric_limits<double>::infinity();
-    if (!kSingle) return rounding_.value();
+    if (!result_.exact && !result_.support_exact) return std::numeric_limits<double>::infinity();
+    if (!kSingle && result_.exact) return rounding_.value();
     rounding_.restart(sum_of_beta(), active_.coefficients().samples.size());
     return static_cast<double>(2 * refinements_ + 1) * rounding_.value();
+  }
+
+  void compute_support() {
+    support_ = active_.coefficients();
+    StopChecker::DeferTimeLimit defer(checker_, result_.exact);
+    support_.values = refinement_.at(support_, parallel_);
+    defer.done();
+    result_.support_exact = true;
   }
 
   std::size_t direct_limit() const {
@@ -258,10 +277,50 @@ class WorkingSetSolver {
   // ---- working sets --------------------------------------------------------------------------------------------
 
   void step_on_working_set() {
+    if (checker_.has_time_limit()) {
+      const double row = rows_.seconds_for(double(active_.size()));
+      if (row > 0) selection_.limit_size(static_cast<std::size_t>(std::min(kUpdateShare * checker_.remaining() / row, 1e9)));
+    }
+    const double objective = objective_;
     set_ = selection_.next();
     block_.fill(set_, active_.samples(), parallel_);
-    if (solve_inner()) update_gradient();
-    else handle_zero_step();
+    if (!solve_inner()) {
+      handle_zero_step();
+    } else if (!checker_.has_time_limit()) {
+      update_gradient();
+    } else {
+      update_gradient_in_time(objective);
+    }
+  }
+
+  // Undoes the steps on the working set, which changed the objective, if the time does not suffice to update f.
+  void update_gradient_in_time(double objective) {
+    if (rows_.seconds_for(double(changed_samples()) * double(active_.size())) > checker_.remaining()) {
+      objective_ = objective;
+      throw StopRequest{Status::time_limit};
+    }
+    const std::vector<double> beta(steps().beta.begin(), steps().beta.end()), f(steps().f.begin(), steps().f.end());
+    try {
+      update_gradient();
+    } catch (const StopRequest&) {
+      std::copy(beta.begin(), beta.end(), steps().beta.begin());
+      std::copy(f.begin(), f.end(), steps().f.begin());
+      active_.scatter(), active_.gather();
+      objective_ = objective, result_.exact = true;
+      throw;
+    }
+  }
+
+  std::size_t changed_samples() const {
+    const std::size_t m = set_.size(), n = active_.size();
+    std::size_t count = 0;
+    for (std::size_t k = 0; k < m; ++k) {
+      bool changed = false;
+      for (std::size_t v = k, w = static_cast<std::size_t>(set_[k]); v < inner_.size(); v += m, w += n)
+        changed = changed || inner_.beta[v] != active_.steps.beta[w];
+      count += changed;
+    }
+    return count;
   }
 
   // Returns false if no step was possible.
@@ -355,12 +414,20 @@ class WorkingSetSolver {
   }
 
   // Estimated time of finalise_gradient, from the time of kernel values so far; in double precision they take twice as
-  // long.
+  // long.  If that is more than kMaxReserve of the time limit, time is reserved for the lower bound only, or not at all:
+  // the time is better used for steps.
   double finalisation_seconds() const {
-    double used = 0;
+    if (!checker_.has_time_limit()) return 0;
+    double used = 0, uncertain = 0;
     for (double b : active_.steps.beta) used += b != 0;
     const double inactive = double(f_.size() - active_.size());
-    return kFinalisationReserve * rows_.seconds_for(used * inactive + (kSingle ? 2 * used * used : 0));
+    if (kSingle)
+      for (std::size_t k = 0; k < active_.size(); ++k) uncertain += !active_.can_be_shrunk(k);
+    const double support = kSingle || inactive > 0 ? 2 * used * used : 0;
+    const double most = kMaxReserve * options_.max_seconds;
+    for (const double values : {support + used * inactive + 2 * used * uncertain, support})
+      if (const double seconds = kFinalisationReserve * rows_.seconds_for(values); seconds <= most) return seconds;
+    return 0;
   }
 
   // Recomputes f = K β in double precision.
@@ -413,6 +480,7 @@ class WorkingSetSolver {
   GradientError rounding_;  // of f, without the errors of float rows
   std::int64_t refinements_ = 0;
   double objective_ = 0;
+  WeightedSamples support_;  // after the time limit: the samples with a coefficient, and their exact f
   double error_ = 0;  // the largest error of f that was observed
   std::int64_t failed_verifications_ = 0, last_zero_step_ = -1;
 };

@@ -18,13 +18,13 @@ from hinge.estimators.common.training import Settings, Subproblem, train
 from hinge.estimators.common.validation import TrainingData, validate_training_data
 from hinge.estimators.kernel.regression import SingleFunctionEstimator, store_function
 from hinge.formulations import WEIGHTINGS, Ranking
-from hinge.kernels import DirectAccess, Kernel
+from hinge.kernels import DirectAccess, Kernel, Precomputed
 from hinge.losses import Hinge, Loss, SquaredHinge
 from hinge.problems import Array, Certificate, certify
 from hinge.ranking import check_queries, check_query_weight, check_relevance, make_pairs, ndcg
 from hinge.ranking.path import whole_access
 from hinge.solvers import Explanation, PairDescent
-from hinge.validation import check_choice, check_number
+from hinge.validation import check_choice, check_number, check_positive_semidefinite
 
 #: Losses of pairs, by name.
 PAIR_LOSSES: dict[str, type[Loss]] = {"hinge": Hinge, "squared_hinge": SquaredHinge}
@@ -171,7 +171,10 @@ class RankingSVM(SingleFunctionEstimator):
         return Settings.of(self, solver, whole_access)
 
     def _validate(self, X: Any, y: Any, sample_weight: Any, kernel: Kernel, reset: bool = True) -> TrainingData:
-        return validate_training_data(self, X, y, sample_weight, kernel, _relevance, reset)
+        data = validate_training_data(self, X, y, sample_weight, kernel, _relevance, reset)
+        if reset and isinstance(kernel, Precomputed):
+            check_positive_semidefinite(data.X)
+        return data
 
     def _pairs(self, data: TrainingData, qid: Any, query_weight: Any) -> tuple[Ranking, int]:
         """The pairs of the training samples, and the number of queries; `qid` has one value per sample given to fit."""

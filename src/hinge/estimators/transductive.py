@@ -20,6 +20,7 @@ from hinge.estimators.common.validation import ClassificationData, n_rows, valid
 from hinge.estimators.kernel.classification import KernelClassifier, label_sign, pair_subproblems, store_pairs
 from hinge.formulations import CSVC
 from hinge.kernels import DirectAccess, FunctionKernel, Kernel, Precomputed, cache_bytes, make_kernel
+from hinge.kernels.overflow import check_kernel_values
 from hinge.model import Expansion
 from hinge.paths.engine import path_access
 from hinge.problems import Array, Certificate, History, Status, certify
@@ -220,8 +221,7 @@ class TransductiveSVC(KernelClassifier):
         """Find the labels, certify the convex problem with these labels, and set the fitted attributes."""
         sign = np.where(data.y == data.classes[1], 1.0, -1.0)
         access = path_access(kernel, whole.X, cache_bytes(self.cache_size))
-        if not np.isfinite(access.diagonal()).all():
-            raise ValueError("kernel values of these data are not finite: they overflow. Scale the data")
+        check_kernel_values(access)
         found = Transduction(access, sign, self.C * data.weight, None, self.cache_size, self.max_time)
         self.positive_fraction_ = np.nan
         if k:

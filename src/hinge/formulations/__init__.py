@@ -6,7 +6,7 @@ from hinge.formulations.convex_loss import ConvexLoss
 from hinge.formulations.lp import lp_classification, lp_regression
 from hinge.formulations.nu_svc import BALANCES, NuSVC, equivalent_C
 from hinge.formulations.nu_svr import NuSVR
-from hinge.formulations.one_class import OneClass, linear_one_class, without_half_space
+from hinge.formulations.one_class import OneClass, OneClassCost, linear_one_class, without_half_space
 from hinge.formulations.ranking import WEIGHTINGS, Ranking, pair_weights, preferences
 from hinge.formulations.svr import SVR, linear_regression
 
@@ -20,6 +20,7 @@ __all__ = [
     "NuSVC",
     "NuSVR",
     "OneClass",
+    "OneClassCost",
     "Ranking",
     "equivalent_C",
     "equivalent_nu",

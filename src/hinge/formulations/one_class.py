@@ -35,7 +35,7 @@ class OneClass(Formulation):
 
     def dual(self) -> Dual:
         """Dual problem in the form (1): min ½αᵀKα,  1ᵀα = νW,  0 ≤ α ≤ w."""
-        n, sum_of_weights = len(self.weight), float(np.sum(self.weight))
+        n, sum_of_weights = np.shape(self.weight)[-1], np.sum(self.weight, axis=-1)
         zero = np.zeros(n)
         total = np.multiply(self.nu, sum_of_weights)[..., None]
         if total.ndim == 1:
@@ -58,6 +58,22 @@ class OneClass(Formulation):
     def dual_point(self, expansion: Expansion) -> tuple[Array, Array]:
         """α = β."""
         return expansion.coefficients, np.array([expansion.intercept])
+
+
+@dataclass(frozen=True)
+class OneClassCost(OneClass):
+    """min ½‖w‖² − ρ + Σ Cᵢ max(0, ρ − ⟨w, Φ(xᵢ)⟩).
+
+    That is `OneClass` with ν = 1 / Σ Cᵢ, where w and ρ are divided by the sum of α. Here `weight` holds the costs, and
+    `nu` is not used.
+    """
+
+    nu: float | Array = 1.0
+
+    def dual(self) -> Dual:
+        """Dual problem in the form (1): min ½αᵀKα,  1ᵀα = 1,  0 ≤ α ≤ C."""
+        n = np.shape(self.weight)[-1]
+        return Dual(np.zeros(n), np.zeros(n), self.weight, np.ones(n), np.ones(1))
 
 
 def linear_one_class(X: Any, weight: Array, nu: float) -> LinearProblem:

@@ -16,6 +16,9 @@ from hinge.kernels.samples import view
 from hinge.lowrank.row_blocks import RowBlocks, allocate
 from hinge.lowrank.source import Source
 
+#: Rows that measure the time of kernel values, and the safety factor of the estimate, which includes new memory.
+MEASURED_ROWS, TIME_RESERVE = 1024, 2.5
+
 #: Numbers of columns computed between two checks of the deadline, for compiled kernels and for Python functions.
 COMPILED_STRIP, PYTHON_STRIP = 128, 8
 
@@ -140,12 +143,15 @@ def make_columns(
 
     `half` allows float16 for K^mn. It is used for RBF and Laplacian kernels, which have no negative values, on
     processors with float16 instructions.
-    With a `deadline` (of `time.monotonic`) the columns are computed in strips until the deadline has passed, at least
-    one strip; `Columns.shape` then has fewer columns.
+    With a `deadline` (of `time.monotonic`) as many columns are computed as the time suffices for, at least one strip;
+    `Columns.shape` then has fewer columns. For compiled kernels their number follows from the time of a few rows: all
+    columns are then computed at once, which is much faster than strips.
     """
     source = Source(kernel, X, threads)
-    m, n = source.m, len(basis)
     half = half and isinstance(kernel, RBF | Laplacian) and _core.has_float16_loops()
+    if deadline is not None and kernel.nodes() is not None:
+        basis, deadline = basis[: _affordable(deadline, source, basis)], None
+    m, n = source.m, len(basis)
     values = allocate(m, n, np.float16 if half else np.float32, budget_bytes, folder)
     if deadline is None:
         _fill(source, basis, values)
@@ -174,6 +180,18 @@ def _fill(source: Source, basis: NDArray[np.intp], values: Any) -> None:
     else:
         x, z = view(source.X), view(source.X[basis])
         _core.kernel_columns(x.native, z.native, _core.Kernel(nodes), _bits(values), source.threads)
+
+
+def _affordable(deadline: float, source: Source, basis: NDArray[np.intp]) -> int:
+    """Return the number of columns that can be computed before the deadline, by the time of a few rows."""
+    rows, n = min(source.m, MEASURED_ROWS), len(basis)
+    probe = np.empty((rows, n), dtype=np.float32)
+    start = time.monotonic()
+    x, z = view(source.X[:rows]), view(source.X[basis])
+    _core.kernel_columns(x.native, z.native, _core.Kernel(source.kernel.nodes()), _bits(probe), source.threads)
+    now = time.monotonic()
+    column = TIME_RESERVE * (now - start) * source.m / (rows * n) if n else 0.0
+    return n if n * column <= deadline - now else min(n, max(COMPILED_STRIP, int((deadline - now) / column)))
 
 
 def _fill_until(deadline: float, source: Source, basis: NDArray[np.intp], values: Any) -> int:

@@ -9,14 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hinge.control import RunControl
 from hinge.formulations import CSVC, SVR
 from hinge.kernels import Access, Kernel, Precomputed, cache_bytes, expand
+from hinge.kernels.overflow import check_kernel_values
 from hinge.model import KernelModel
-from hinge.paths.engine import Progress, path_access
+from hinge.paths.engine import Progress, path_access, warn_convergence
 from hinge.paths.path import PathModel
 from hinge.paths.piecewise import check_rows
-from hinge.paths.regularization import check_both_classes, check_samples, check_vector
-from hinge.problems import Array, ParametricProblem, certify
+from hinge.paths.regularization import SUPERVISED, check_both_classes, check_samples, check_vector
+from hinge.problems import Array, ParametricProblem, Status, certify
 from hinge.problems.parametric import proportional
 from hinge.solvers import Auto
 from hinge.validation import check_range
@@ -38,7 +40,9 @@ class ApproximatePath:
     knots : ndarray
         Values of C at which the problem was solved, ascending.
     gap : float
-        Largest relative gap; `gap_bound(C)` is a bound at C.
+        Largest relative gap if the status is SOLVED; `gap_bound(C)` is a bound at C in any case.
+    status : Status
+        SOLVED, or why `gap` was not reached everywhere: TIME_LIMIT, or NUMERICAL if rounding errors prevent it.
     """
 
     task: str
@@ -56,6 +60,7 @@ class ApproximatePath:
     losses: Array  # Σ wᵢ ξᵢ
     norms: Array  # ‖w‖²
     products: Array  # ⟨w, w'⟩ of neighbouring knots
+    status: Status = Status.SOLVED
 
     def _interval(self, C: float) -> tuple[int, float]:
         """Return the index of the interval between knots that contains C, and the relative position in it."""
@@ -132,6 +137,7 @@ def approximate_path(
     task: str = "classification",
     epsilon: float = 0.1,
     cache_size: float | str = "auto",
+    max_time: float | None = None,
     progress: Progress | None = None,
 ) -> ApproximatePath:
     """Compute a path over C with a relative duality gap of at most `gap` everywhere.
@@ -143,11 +149,15 @@ def approximate_path(
     ----------
     gap : float in (0, 1)
         Largest relative duality gap, (primal − dual) / primal, at any C.
+    max_time : float, optional
+        Seconds. The widest intervals between knots are divided first. If the time does not suffice, a warning is
+        issued, and the gap is larger than `gap` in some intervals.
     """
+    control = RunControl(max_time)
     low, high = check_range("C", C_min, C_max)
     if not MIN_GAP <= gap < 1:
         raise ValueError(f"gap={gap!r} must lie in [{MIN_GAP:g}, 1)")
-    samples = check_samples(X, y, task, kernel, degree, gamma, coef0)
+    samples = check_samples(X, y, task, kernel, degree, gamma, coef0, tasks=SUPERVISED)
     weight = check_vector("sample_weight", sample_weight, samples.n, 1.0)
     check_both_classes(samples, weight)
     cost = proportional(weight)
@@ -155,24 +165,40 @@ def approximate_path(
         parametric = CSVC(samples.y, cost).parametric()
     else:
         parametric = SVR(samples.y, cost, check_vector("epsilon", epsilon, samples.n)).parametric()
-    access = path_access(samples.kernel, samples.X, cache_bytes(cache_size))
-    knots = {C: _solve(parametric, access, C, gap, None) for C in (low, high)}
-    pending = [(low, high)]
-    while pending:
-        left, right = pending.pop()
-        if _gap_holds(knots[left], knots[right], gap) or right / left < MIN_KNOT_RATIO:
-            continue
-        middle = float(np.sqrt(left * right))
-        knots[middle] = _solve(parametric, access, middle, gap, knots[left].alpha)
-        pending += [(middle, right), (left, middle)]
-        if progress is not None and progress({"iteration": len(knots), "primal": middle}) is False:
-            raise KeyboardInterrupt("progress returned False before the approximate path reached its gap")
+    access = path_access(samples.kernel, samples.X, cache_bytes(cache_size), control=control)
+    check_kernel_values(access)
+    status = Status.SOLVED
+    with control.capture_signals():
+        knots = {C: _solve(parametric, access, C, gap, None, control) for C in (low, high)}
+        pending = [(low, high)]  # breadth first: the intervals of a level have the same ratio of their ends
+        while pending and control.interrupt is None:
+            left, right = pending.pop(0)
+            first, last = knots[left], knots[right]
+            if _gap_holds(first, last, gap):
+                continue
+            if not (first.accurate and last.accurate) or right / left < MIN_KNOT_RATIO:
+                status = Status.NUMERICAL
+                continue
+            if control.expired():
+                status = Status.TIME_LIMIT
+                break
+            middle = float(np.sqrt(left * right))
+            try:
+                knots[middle] = _solve(parametric, access, middle, gap, first.alpha, control)
+            except TimeoutError:
+                status = Status.TIME_LIMIT
+                break
+            pending += [(left, middle), (middle, right)]
+            if progress is not None and progress({"iteration": len(knots), "primal": middle}) is False:
+                raise KeyboardInterrupt("progress returned False before the approximate path reached its gap")
+    if status is not Status.SOLVED:
+        _warn(gap, status)
     ordered = [knots[C] for C in sorted(knots)]
     return ApproximatePath(
         task, samples.kernel, samples.X, samples.y, samples.classes, low, high, float(gap),
         np.array([k.C for k in ordered]), np.array([k.beta for k in ordered]), np.array([k.offset for k in ordered]),
         np.array([k.linear for k in ordered]), np.array([k.loss for k in ordered]), np.array([k.norm for k in ordered]),
-        np.array([a.beta @ b.f for a, b in pairwise(ordered)]),
+        np.array([a.beta @ b.f for a, b in pairwise(ordered)]), status,
     )  # fmt: skip
 
 
@@ -185,6 +211,7 @@ class _Knot:
     offset: float
     linear: float
     loss: float
+    accurate: bool  # whether the gap at the knot is small enough for the path
 
     interpolated: ClassVar = ("C", "linear", "loss", "norm")
 
@@ -194,19 +221,37 @@ class _Knot:
         return float(self.beta @ self.f)
 
 
-def _solve(parametric: ParametricProblem, access: Access, C: float, gap: float, start: Array | None) -> _Knot:
-    """Solve the problem at C with a tenth of the gap."""
+def _warn(gap: float, status: Status) -> None:
+    """Warn of a path with a larger gap than requested."""
+    remedy = "allow more time" if status is Status.TIME_LIMIT else "scale the data, for example with StandardScaler"
+    warn_convergence(
+        f"the gap of the path exceeds gap={gap:g} in some intervals ({status.name}; gap_bound(C) is a bound at C): "
+        f"{remedy}, or use a larger gap",
+        stacklevel=4,
+    )
+
+
+def _solve(
+    parametric: ParametricProblem, access: Access, C: float, gap: float, start: Array | None, control: RunControl
+) -> _Knot:
+    """Solve the problem at C with a tenth of the gap; a TimeoutError if the time does not suffice for a solution."""
     problem, tol = parametric.problem(access, C), min(1e-3, 0.1 * gap)
     for _ in range(MAX_ATTEMPTS):
-        solution = Auto(tol=tol).solve(problem, None if start is None else np.clip(start, problem.lower, problem.upper))
-        certificate = certify(problem, *solution.point)
-        if certificate.gap <= 0.1 * gap * certificate.primal:
+        initial = None if start is None else np.clip(start, problem.lower, problem.upper)
+        solution = Auto(tol=tol).solve(problem, initial, control)
+        if solution.error is not None:
+            raise solution.error
+        if solution.status is Status.TIME_LIMIT and not solution.exact:
+            raise TimeoutError(f"max_time was reached before the solution at C={C:.6g} was found; allow more time")
+        certificate = certify(problem, *solution.point, solution.gradient)
+        accurate = bool(certificate.gap <= 0.1 * gap * certificate.primal)
+        if accurate or control.expired():
             break
         tol, start = 0.1 * tol, solution.alpha
     beta = (parametric.sign * solution.alpha).reshape(-1, access.n).sum(axis=0)
-    f = access.matvec(beta)
+    f = (solution.gradient - problem.p)[: access.n] * problem.Q.sign[: access.n]
     loss = max(0.0, (certificate.primal - 0.5 * float(beta @ f)) / C)
-    return _Knot(C, solution.alpha, beta, f, float(solution.mu[0]), -float(problem.p @ solution.alpha), loss)
+    return _Knot(C, solution.alpha, beta, f, float(solution.mu[0]), -float(problem.p @ solution.alpha), loss, accurate)
 
 
 def gap_parabola(C: Array, linear: Array, loss: Array, norm: Array, product: float) -> tuple[float, float, float]:

@@ -19,9 +19,13 @@ from hinge.solvers.blas_threads import single_thread
 from hinge.solvers.decomposition.base import MAX_POLISHED_SAMPLES
 from hinge.solvers.feasibility import nearest_feasible
 from hinge.solvers.refinement.polishing import polish
+from hinge.solvers.time_budget import fits, matrix_seconds
 
 #: Share of the memory budget up to which the whole kernel matrix is computed in advance.
 WHOLE_MATRIX_SHARE = 0.6
+
+#: Share of the time limit that the whole kernel matrix may take.
+WHOLE_MATRIX_TIME_SHARE = 0.25
 
 #: KKT violation at which SMO stops. The active-set method then computes the exact solution.
 START_TOL = 1e-3
@@ -32,8 +36,17 @@ START_ITERATIONS, START_ITERATIONS_PER_VARIABLE = 2000, 20
 #: KKT violation, relative to the scale of the problem, above which a path is reported as failed.
 MAX_VIOLATION = 1e-9
 
+#: Share of the time limit for SMO; the rest includes the release of its memory.
+START_TIME_SHARE = 0.9
+
 #: Smallest time limit, in seconds: zero means no limit in the core.
 MIN_SECONDS = 1e-9
+
+#: Events after which a path ends with MAX_ITER; see `default_max_events`.
+MAX_EVENTS, MAX_EVENTS_PER_VARIABLE = 1_000_000, 1_000
+
+#: What to do if a path does not end.
+REMEDY = "Scale the data, for example with StandardScaler, and check that the kernel is positive semidefinite"
 
 Progress = Callable[[dict[str, Any]], Any]
 
@@ -121,8 +134,13 @@ class Engine:
             control = control.without_callback()  # the callback reports only events along the path
         if beta is None:
             beta = self._approximate_solution(parametric, values, control)
-        run = self.active_set.start(np.ascontiguousarray(beta), *values, _seconds(control), -1, control)
+        if control is not None and control.expired():
+            raise TimeoutError("max_time was reached before the solution at the start of the path was found")
+        limit = default_max_events(len(beta))
+        run = self.active_set.start(np.ascontiguousarray(beta), *values, _seconds(control), limit, control)
         check_run(run)
+        if run.status == Status.MAX_ITER:
+            raise PathError(f"no solution at the start of the path after {limit} events. {REMEDY}")
         if run.status != Status.SOLVED:
             raise TimeoutError("max_time was reached before the solution at the start of the path was found")
         return Counts.from_run(run)
@@ -148,7 +166,7 @@ class Engine:
             stop_on_gap=False,
             shrinking=True,
             max_iterations=START_ITERATIONS + START_ITERATIONS_PER_VARIABLE * len(beta),
-            max_seconds=_seconds(control) or -1.0,
+            max_seconds=START_TIME_SHARE * _seconds(control) or -1.0,
             cache_bytes=self.cache_bytes,
             double_rows=True,
             control=control,
@@ -183,9 +201,8 @@ class Engine:
         reached : float
             The last θ.
         """
-        run = self.active_set.follow(
-            *parametric.rates(), low, high - low, record, _seconds(control), max_events, control
-        )
+        limit = default_max_events(parametric.size) if max_events < 0 else max_events
+        run = self.active_set.follow(*parametric.rates(), low, high - low, record, _seconds(control), limit, control)
         check_run(run)
         pieces = None
         if run.record is not None:
@@ -209,9 +226,15 @@ class Engine:
 
     def follow_rates(self, rates: Values, control: RunControl | None = None) -> tuple[Counts, Status]:
         """Follow the solution while the data change by `rates`, without a record."""
-        run = self.active_set.follow(*rates, 0.0, 1.0, False, _seconds(control), -1, control)
+        limit = default_max_events(len(rates.linear))
+        run = self.active_set.follow(*rates, 0.0, 1.0, False, _seconds(control), limit, control)
         check_run(run)
         return Counts.from_run(run), Status(run.status)
+
+
+def default_max_events(variables: int) -> int:
+    """Events after which a path ends with MAX_ITER: many times the number that convex problems need."""
+    return MAX_EVENTS + MAX_EVENTS_PER_VARIABLE * variables
 
 
 def _seconds(control: RunControl | None) -> float:
@@ -240,21 +263,32 @@ def check_run(run: _core.PathRun) -> None:
 
 def warn_incomplete(parameter: str, reached: float, end: float, status: Status, stacklevel: int) -> None:
     """Issue the warning of scikit-learn for a path that ends early."""
-    from sklearn.exceptions import ConvergenceWarning  # only if needed: paths do not load scikit-learn
-
-    warnings.warn(
+    warn_convergence(
         f"the path ends at {parameter}={reached:.6g}, before {end:.6g}: {status.name}. The part that was computed is "
         "exact",
-        ConvergenceWarning,
-        stacklevel=stacklevel,
+        stacklevel + 1,
     )
 
 
-def path_access(kernel: Any, X: Any, budget_bytes: int, threads: int = 1) -> GramAccess:
-    """Return kernel access for a path: the whole matrix if it fits into the budget, otherwise rows on demand."""
+def warn_convergence(message: str, stacklevel: int) -> None:
+    """Issue a ConvergenceWarning of scikit-learn."""
+    from sklearn.exceptions import ConvergenceWarning  # only if needed: paths do not load scikit-learn
+
+    warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)
+
+
+def path_access(
+    kernel: Any, X: Any, budget_bytes: int, threads: int = 1, control: RunControl | None = None
+) -> GramAccess:
+    """Return kernel access for a path: the whole matrix if it fits into the budget, otherwise rows on demand.
+
+    With a deadline, the whole matrix is computed only if that takes a small part of the time.
+    """
     access = open_access(kernel, X, budget_bytes=budget_bytes, threads=threads)
     n = X.shape[0]
     if isinstance(kernel, Precomputed) or 8 * n**2 > WHOLE_MATRIX_SHARE * budget_bytes:
+        return access
+    if control is not None and not fits(control, matrix_seconds(n) / WHOLE_MATRIX_TIME_SHARE):
         return access
     rows = np.arange(n)
     K = access.block(rows, rows)

@@ -10,8 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from hinge.control import RunControl
-from hinge.formulations import CSVC, SVR, Formulation, NuSVC, NuSVR, OneClass
+from hinge.formulations import CSVC, SVR, Formulation, NuSVC, NuSVR, OneClass, OneClassCost
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, cache_bytes, make_kernel
+from hinge.kernels.overflow import check_kernel_values
 from hinge.paths.engine import Engine, Progress, path_access, warn_incomplete
 from hinge.paths.path import SolutionPath
 from hinge.problems import Array, Status
@@ -23,12 +24,15 @@ from hinge.validation import (
     check_choice,
     check_number,
     check_per_sample,
+    check_positive_semidefinite,
     check_range,
     check_same_length,
     check_symmetric,
 )
 
-TASKS = ("classification", "regression")
+#: Tasks with targets, and all tasks.
+SUPERVISED = ("classification", "regression")
+TASKS = (*SUPERVISED, "one_class")
 
 #: ν as a linear function of the parameter of its path: θ itself.
 NU = np.array([0.0, 1.0])
@@ -51,10 +55,18 @@ class Samples:
 
 
 def check_samples(
-    X: Any, y: Any, task: str, kernel: Any, degree: float, gamma: Any, coef0: float, weight: Array | None = None
+    X: Any,
+    y: Any,
+    task: str,
+    kernel: Any,
+    degree: float,
+    gamma: Any,
+    coef0: float,
+    weight: Array | None = None,
+    tasks: tuple[str, ...] = TASKS,
 ) -> Samples:
     """Validate the data and the kernel of a path."""
-    check_choice("task", task, (*TASKS, "one_class"))
+    check_choice("task", task, tasks)
     made = make_kernel(kernel, degree=degree, gamma=gamma, coef0=coef0)
     X = check_training_rows(made, X)
     classes = None
@@ -88,6 +100,7 @@ def check_training_rows(kernel: Kernel, X: Any) -> Any:
         if sp.issparse(X):
             raise ValueError("X is a sparse matrix, but a precomputed kernel must be an array: pass X.toarray()")
         check_symmetric(X)
+        check_positive_semidefinite(X)
     return X
 
 
@@ -128,9 +141,8 @@ def follow(
     """Solve a parametric formulation at `low` and follow its solution to `high`."""
     control, budget = RunControl(max_time, progress), cache_bytes(cache_size)
     parametric = parametric_problem(formulation.dual())
-    access = path_access(samples.kernel, samples.X, budget)
-    if not np.isfinite(access.gram.diagonal()).all():
-        raise ValueError("kernel values of these data are not finite: they overflow. Scale the data")
+    access = path_access(samples.kernel, samples.X, budget, control=control)
+    check_kernel_values(access)
     engine = Engine(access, parametric.group, len(parametric.sign) // len(samples.y), budget)
     engine.start(parametric, low, control=control)
     pieces, counts, status, reached = engine.follow(parametric, low, high, control=control)
@@ -148,7 +160,7 @@ def follow(
 
 def regularization_path(
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     C_min: float = 1e-3,
     C_max: float = 1e3,
@@ -164,19 +176,23 @@ def regularization_path(
     max_time: float | None = None,
     progress: Progress | None = None,
 ) -> SolutionPath:
-    """Compute the exact solution of `SVC` or `SVR` for every C between `C_min` and `C_max`.
+    """Compute the exact solution of `SVC`, `SVR` or `OneClassSVM`, depending on the task, for every C.
+
+    The solution of one class for C is that of `OneClassSVM` with ν = 1 / (C Σ weightᵢ), divided by the sum of its
+    coefficients: min ½‖w‖² − ρ + C Σ weightᵢ max(0, ρ − ⟨w, Φ(xᵢ)⟩).
 
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
     y : array-like of shape (n_samples,)
-        Two labels, or numbers for ``task="regression"``.
+        Two labels, or numbers for ``task="regression"``; not used for ``task="one_class"``.
     C_min, C_max : float
+        For one class, C_min must be at least 1 / Σ weightᵢ.
     kernel, degree, gamma, coef0
         As in `SVC`; the kernel must be positive semidefinite.
     sample_weight : array-like, optional
         Cᵢ = C · weightᵢ; zero leaves a sample out.
-    task : {"classification", "regression"}
+    task : {"classification", "regression", "one_class"}
     epsilon : float or array-like
         Half the width of the tube, for all samples or for each (regression).
     fit_intercept : bool
@@ -202,16 +218,32 @@ def regularization_path(
     True
     """
     low, high = check_range("C", C_min, C_max)
-    weight = None if sample_weight is None else check_vector("sample_weight", sample_weight, np.shape(y)[0])
+    n = np.shape(y)[0] if task != "one_class" and np.ndim(y) > 0 else np.shape(X)[0]
+    weight = None if sample_weight is None else check_vector("sample_weight", sample_weight, n)
     samples = check_samples(X, y, task, kernel, degree, gamma, coef0, weight)
     weight = np.ones(len(samples.y)) if weight is None else weight
     check_both_classes(samples, weight)
     cost = proportional(weight)
     if task == "classification":
         formulation: Formulation = CSVC(samples.y, cost, fit_intercept)
+    elif task == "one_class":
+        _check_one_class(fit_intercept)
+        smallest = 1.0 / float(np.sum(weight)) if np.any(weight) else np.inf
+        if low < smallest:
+            raise ValueError(
+                f"C_min={low!r} is infeasible for task='one_class': the coefficients, at most C times the weight of a "
+                f"sample, have the sum 1. Use C_min of at least {smallest:.6g}, which corresponds to nu=1"
+            )
+        formulation = OneClassCost(cost)
     else:
         formulation = SVR(samples.y, cost, check_vector("epsilon", epsilon, samples.n), bias=fit_intercept)
     return follow(samples, formulation, low, high, "C", cache_size=cache_size, max_time=max_time, progress=progress)
+
+
+def _check_one_class(fit_intercept: bool) -> None:
+    """Raise a ValueError if the offset ρ of one-class classification is to be left out."""
+    if not fit_intercept:
+        raise ValueError("fit_intercept=False is not possible with task='one_class': the offset is the threshold rho")
 
 
 def weight_path(
@@ -230,6 +262,7 @@ def weight_path(
     epsilon_end: ArrayLike | None = None,
     margin: ArrayLike = 1.0,
     margin_end: ArrayLike | None = None,
+    nu: float = 0.5,
     fit_intercept: bool = True,
     cache_size: float | str = "auto",
     max_time: float | None = None,
@@ -250,6 +283,8 @@ def weight_path(
         Half widths of the tube at θ = 0 and θ = 1 (regression).
     margin, margin_end : float or array-like
         Margins at θ = 0 and θ = 1 (classification).
+    nu : float
+        ν of ``task="one_class"``, where y is not used.
 
     Returns
     -------
@@ -266,6 +301,13 @@ def weight_path(
         first = check_vector("margin", margin, n, positive=False)
         last = first if margin_end is None else check_vector("margin_end", margin_end, n, positive=False)
         formulation: Formulation = CSVC(samples.y, cost, fit_intercept, between(first, last))
+    elif task == "one_class":
+        _check_one_class(fit_intercept)
+        check_number("nu", nu, 0.0, 1.0, open_low=True)
+        for name, weight in (("start", first), ("end", last)):
+            if not np.any(weight > 0):
+                raise ValueError(f"{name} has no positive weight; give at least one sample a positive weight")
+        formulation = OneClass(cost, nu)
     else:
         first = check_vector("epsilon", epsilon, n)
         last = first if epsilon_end is None else check_vector("epsilon_end", epsilon_end, n)

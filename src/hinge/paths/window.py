@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hinge.control import RunControl
 from hinge.formulations import CSVC, SVR
 from hinge.kernels import Access, GramAccess, Kernel, cache_bytes, open_access
+from hinge.kernels.overflow import check_kernel_values
 from hinge.paths.engine import Counts, Engine
 from hinge.problems import Array, ParametricProblem, Problem, Status
 from hinge.problems.parametric import Values, between, constant, parametric_problem
@@ -86,6 +87,7 @@ class Window:
         self.rows, self.y, self.cost = GrowingRows(X), y, cost
         self.current = np.arange(len(y))
         self.access = self._open(X)
+        check_kernel_values(self.access)
         parametric = self._parametric(constant(cost))
         self.slots = parametric.size // len(y)
         self.engine = Engine(self.access, parametric.group, self.slots, cache_bytes(self.cache_size))
@@ -130,7 +132,9 @@ class Window:
     def beta(self) -> Array:
         """Coefficients of the current samples."""
         beta = self.engine.active_set.beta
-        return (beta if self.slots == 1 else beta.reshape(self.slots, -1).sum(axis=0))[self.current]
+        beta = (beta if self.slots == 1 else beta.reshape(self.slots, -1).sum(axis=0))[self.current]
+        beta[self.cost[self.current] == 0] = 0.0  # the path may leave rounding errors
+        return beta
 
     @property
     def intercept(self) -> float:

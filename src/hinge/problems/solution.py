@@ -98,6 +98,7 @@ class Solution:
     """Point of problem (1), with status and history.
 
     `exact`: whether `gradient` is the gradient at alpha (False if a run stopped while samples were shrunk).
+    `support_exact`: whether `gradient` is at least exact where alpha is not zero, so that it determines the dual value.
     `rounded`: whether the values of the history are no rigorous bounds, because they do not include rounding errors.
     `polished`: whether the optimality conditions hold to rounding, whatever the tolerance was.
     `error`: exception that interrupted the run; the caller raises it.
@@ -113,6 +114,7 @@ class Solution:
     iterations: int
     history: History
     exact: bool = True
+    support_exact: bool = False
     rounded: bool = True
     polished: bool = False
     error: BaseException | None = None

@@ -24,6 +24,7 @@ from hinge.kernels import (
     open_access,
     sum_over_pairs,
 )
+from hinge.kernels.overflow import check_kernel_values
 from hinge.model import KernelModel
 from hinge.paths import Counts, ParametricProblem, Pieces, StepFunction
 from hinge.paths.engine import WHOLE_MATRIX_SHARE, Engine, Progress, path_access, warn_incomplete
@@ -273,9 +274,8 @@ def follow(
 ) -> RankingPath:
     """Solve the problem at θ = 0 and follow its solution to θ = 1."""
     control, budget = RunControl(max_time, progress), cache_bytes(cache_size)
-    base = path_access(kernel, X, budget)
-    if not np.isfinite(base.diagonal()).all():
-        raise ValueError("kernel values of these data are not finite: they overflow. Scale the data")
+    base = path_access(kernel, X, budget, control=control)
+    check_kernel_values(base)
     access = PairAccess(base, pairs.first, pairs.second, pairs.block_starts)
     parametric = parametric_problem(replace(pairs, cost=cost).dual())
     features = open_access(kernel, X) if isinstance(kernel, Linear) else base  # descent needs no matrix then

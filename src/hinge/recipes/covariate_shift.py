@@ -7,10 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from hinge.control import RunControl
 from hinge.paths import SolutionPath, weight_path
 from hinge.paths.validation_error import Best, PiecewiseQuadratic, StepFunction
 from hinge.problems import Array
 from hinge.recipes.density_ratio import DensityRatio, density_ratio
+
+#: Share of the time limit for the density ratio.
+RATIO_TIME_SHARE = 0.4
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,7 @@ def covariate_shift_path(
     method: str = "ulsif",
     n_centers: int = 100,
     random_state: Any = 0,
+    max_time: float | None = None,
     **options: Any,
 ) -> CovariateShift:
     """Compute the path from equal weights to importance weights.
@@ -81,14 +86,20 @@ def covariate_shift_path(
     C : float
     method, n_centers, random_state
         As in `density_ratio`.
+    max_time : float, optional
+        Seconds for the density ratio and the path.
     **options
-        As in `weight_path`: kernel, gamma, task, epsilon, max_time, ...
+        As in `weight_path`: kernel, gamma, task, epsilon, ...
 
     Returns
     -------
     CovariateShift
     """
-    ratio = density_ratio(X, X_target, method=method, n_centers=n_centers, random_state=random_state)
+    control = RunControl(max_time)
+    share = None if max_time is None else RATIO_TIME_SHARE * max_time
+    ratio = density_ratio(
+        X, X_target, method=method, n_centers=n_centers, random_state=random_state, max_time=share
+    )
     importance = ratio(X)
     mean = float(np.mean(importance))
     if not mean > 0:
@@ -96,4 +107,4 @@ def covariate_shift_path(
             "all importance weights are zero: X and X_target do not overlap, so weights cannot correct the shift"
         )
     weights = importance / mean
-    return CovariateShift(weight_path(X, y, 1.0, weights, C=C, **options), ratio, weights)
+    return CovariateShift(weight_path(X, y, 1.0, weights, C=C, max_time=control.remaining(), **options), ratio, weights)

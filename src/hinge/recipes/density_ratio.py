@@ -6,15 +6,20 @@ at some of the target samples, r(x) = Σₗ θₗ exp(−γ‖x − cₗ‖²), 
 
 from __future__ import annotations
 
+import time
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 
+from hinge.control import RunControl
 from hinge.kernels import RBF, cross
 from hinge.problems import Array
+from hinge.solvers.time_budget import fits
 from hinge.validation import check_choice, check_integer
 
 METHODS = ("ulsif", "kliep")
@@ -23,6 +28,10 @@ METHODS = ("ulsif", "kliep")
 WIDTHS = tuple(float(w) for w in np.geomspace(0.1, 30.0, 9))
 PENALTIES = tuple(float(p) for p in np.geomspace(1e-3, 10.0, 9))
 
+
+#: Estimated seconds of a kernel value with a center, for all folds, and rows that a time limit always allows.
+SECONDS_PER_VALUE = {"ulsif": 3e-7, "kliep": 1e-5}
+MIN_ROWS = 200
 
 SMALLEST = 1e-300  # positive number that replaces zero before a logarithm or a division
 
@@ -75,7 +84,14 @@ class DensityRatio:
 
 
 def density_ratio(
-    X: Any, X_target: Any, *, method: str = "ulsif", n_centers: int = 100, cv: int = 5, random_state: Any = 0
+    X: Any,
+    X_target: Any,
+    *,
+    method: str = "ulsif",
+    n_centers: int = 100,
+    cv: int = 5,
+    random_state: Any = 0,
+    max_time: float | None = None,
 ) -> DensityRatio:
     """Estimate p_target / p_train from samples of both.
 
@@ -92,11 +108,15 @@ def density_ratio(
     cv : int, default=5
         Folds of the cross-validation that selects γ (and λ).
     random_state : int or RandomState, default=0
+    max_time : float, optional
+        Seconds. Values of γ are tried from the middle of their range outwards. With many samples, random subsets are
+        used that the time suffices for; a warning reports an incomplete search.
 
     Returns
     -------
     DensityRatio
     """
+    control = RunControl(max_time)
     check_choice("method", method, METHODS)
     check_integer("n_centers", n_centers, 1)
     check_integer("cv", cv, 2)
@@ -109,6 +129,7 @@ def density_ratio(
     if min(len(X), len(Z)) < cv:
         raise ValueError(f"cv={cv} folds need as many rows, but X has {len(X)} and X_target {len(Z)}; lower cv")
     random = check_random_state(random_state)
+    X, Z = (_affordable(part, method, n_centers, random, control) for part in (X, Z))
     centers = Z[random.permutation(len(Z))[:n_centers]]
     folds = [np.arange(len(part)) % cv for part in (X, Z)]
     folds = [random.permutation(fold) for fold in folds]
@@ -117,17 +138,37 @@ def density_ratio(
     median = float(np.median(distances[distances > 0])) if np.any(distances > 0) else 1.0
     unit = 1.0 / (2.0 * median * _spread(centers) ** 2)
     best: tuple[float, float, float] | None = None
-    for width in WIDTHS:
+    longest, tried = 0.0, 0
+    middle = len(WIDTHS) // 2
+    for width in WIDTHS if max_time is None else sorted(WIDTHS, key=lambda w: abs(WIDTHS.index(w) - middle)):
+        began = time.monotonic()
+        if tried and not fits(control, 1.2 * longest):
+            warnings.warn(
+                f"max_time={max_time} s ended the search after {tried} of {len(WIDTHS)} widths; allow more time",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+            break
         gamma = width * unit
         train, target = cross(RBF(gamma), X, centers), cross(RBF(gamma), Z, centers)
         for penalty, score in _scores(method, train, target, folds, cv):
             if best is None or score < best[0]:
                 best = score, gamma, penalty
+        longest, tried = max(longest, time.monotonic() - began), tried + 1
     assert best is not None
     score, gamma, penalty = best
     train, target = cross(RBF(gamma), X, centers), cross(RBF(gamma), Z, centers)
     coefficients, gap = _least_squares(train, target, [penalty])[0] if method == "ulsif" else _likelihood(train, target)
     return DensityRatio(method, centers, coefficients, gamma, penalty, score, gap)
+
+
+def _affordable(X: Array, method: str, n_centers: int, random: Any, control: RunControl) -> Array:
+    """Return X, or as many of its rows as the time limit allows for the search over γ."""
+    remaining = control.remaining()
+    if remaining is None:
+        return X
+    rows = int(max(MIN_ROWS, remaining / (SECONDS_PER_VALUE[method] * n_centers * (len(WIDTHS) + 1))))
+    return X if len(X) <= rows else np.ascontiguousarray(X[random.permutation(len(X))[:rows]])
 
 
 def _spread(X: Array) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
+from hinge.control import RunControl
 from hinge.formulations import NuSVC
 from hinge.kernels import Precomputed, open_access
 from hinge.paths.engine import Engine
@@ -17,6 +18,7 @@ from hinge.paths.window import Window
 from hinge.problems import Array
 from hinge.selection.nu_bound import nu_intervals
 from hinge.solvers import Auto
+from hinge.solvers.time_budget import fits, matrix_seconds
 from hinge.validation import check_number
 
 #: Relative distance from a bound up to which a variable is at the bound.
@@ -76,12 +78,15 @@ def loo_bounds(
     gamma: Any = "scale",
     coef0: float = 0.0,
     sample_weight: ArrayLike | None = None,
+    max_time: float | None = None,
 ) -> LooBounds:
     """Compute bounds and estimates from one solution: `SVC` with `C` (default 1), or `NuSVC` with `nu`.
 
     With `C`, the results for ν are those of the equivalent ν-classification; with `nu`, the results for C are those of
-    the equivalent C-classification (ν tutorial Prop. 2 and 3).
+    the equivalent C-classification (ν tutorial Prop. 2 and 3). A TimeoutError is raised if `max_time` seconds do not
+    suffice: there are no partial results.
     """
+    control = RunControl(max_time)
     if C is not None and nu is not None:
         raise ValueError(f"C={C!r} and nu={nu!r} exclude each other; pass one of them")
     samples = check_samples(X, y, "classification", kernel, degree, gamma, coef0)
@@ -91,6 +96,7 @@ def loo_bounds(
             raise ValueError("the bounds hold for samples of equal weight only; do not pass sample_weight")
     check_both_classes(samples, np.ones(samples.n))
     rows = np.arange(samples.n)
+    _check_time(control, matrix_seconds(samples.n, 3.0), max_time)
     K = open_access(samples.kernel, samples.X).block(rows, rows)
     if nu is None:
         beta, b, C = _solve_C(samples, K, 1.0 if C is None else float(C))
@@ -100,6 +106,7 @@ def loo_bounds(
         beta, b, rho = _solve_nu(samples, K, float(nu))
         beta, b, C, scale = beta / rho, b / rho, 1.0 / rho, rho
     y_, n = samples.y, samples.n
+    _check_time(control, 0.0, max_time)
     alpha, f = np.abs(beta), K @ beta + b
     margin = (alpha > AT_BOUND * C) & (alpha < (1 - AT_BOUND) * C)
     support = alpha > AT_BOUND * C
@@ -125,6 +132,12 @@ def loo_bounds(
         span_values=span_values,
         nu_intervals=np.stack([low, high], axis=1),
     )
+
+
+def _check_time(control: RunControl, seconds: float, max_time: float | None) -> None:
+    """Raise a TimeoutError if work of this many seconds does not end before the deadline."""
+    if control.expired() or not fits(control, seconds):
+        raise TimeoutError(f"max_time={max_time} s do not suffice for the bounds; allow more time or fewer samples")
 
 
 def _solve_C(samples: Samples, K: Array, C: float) -> tuple[Array, float, float]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
+import warnings
 from collections.abc import Iterable
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import type_of_target
 
+from hinge.control import RunControl
 from hinge.estimators import SVC, SVR, LinearSVC, LinearSVR
 from hinge.kernels import Kernel
 from hinge.selection.kernel_search import KernelSearch
@@ -74,7 +78,9 @@ def grid(
     cache_size : float or "auto", optional
         Megabytes for the kernel matrix. If it does not fit, rows are computed when they are needed.
     max_time : float, optional
-        Seconds for the search, without the refit. Missing scores are NaN, and a warning is issued.
+        Seconds for the search and the refit. The grid is evaluated on subsets of increasing size first, and then on
+        all samples, beginning with the gamma that was best. Missing scores are NaN, and a warning is issued. If no
+        candidate was finished, the best one of the largest subset is returned.
     verbose : bool, default=False
         Print a line on standard error after every gamma (every split, for linear estimators).
     **parameters
@@ -114,9 +120,14 @@ def grid(
     if not raises and (isinstance(error_score, bool) or not isinstance(error_score, Real)):
         raise ValueError(f"error_score={error_score!r} must be 'raise' or a number")
     search_type: type[Search] = LinearSearch if isinstance(template, LINEAR) else KernelSearch
-    search = search_type(template, X, y, sample_weight, axes, cv, groups, scoring, error_score, max_time, verbose)
+    control = RunControl(max_time)
+    limit = None if max_time is None else (SEARCH_TIME_SHARE if refit else 1.0) * max_time
+    options = (axes, cv, groups, scoring, error_score)
+    search = search_type(template, X, y, sample_weight, *options, limit, verbose)
     interrupted: KeyboardInterrupt | None = None
     try:
+        if limit is not None and groups is None and (cv is None or isinstance(cv, Integral)):
+            search.preliminary = _preliminary_search(search, options, verbose)
         search.run()
     except KeyboardInterrupt as error:
         interrupted = error
@@ -128,9 +139,61 @@ def grid(
     if not refit or result.best_params_ is None:
         return result
     best = clone(template).set_params(**result.best_params_)
+    if max_time is not None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the status of the estimator reports its time limit
+            best.set_params(max_time=max(control.remaining() or 0.0, MIN_REFIT_SECONDS))
+            best.fit(X, y) if sample_weight is None else best.fit(X, y, sample_weight=sample_weight)
+        best.set_params(max_time=template.max_time)
+        object.__setattr__(result, "best_estimator_", best)
+        return result
     best.fit(X, y) if sample_weight is None else best.fit(X, y, sample_weight=sample_weight)
     object.__setattr__(result, "best_estimator_", best)
     return result
+
+
+#: Share of the time limit for the search if the best candidate is fitted to all data afterwards.
+SEARCH_TIME_SHARE = 0.75
+
+#: Smallest time limit of this fit, in seconds.
+MIN_REFIT_SECONDS = 0.05
+
+#: Size of the first subset of a search with a time limit, the ratio of consecutive sizes, and the share of the
+#: remaining time that a subset may take.
+FIRST_SUBSET, SUBSET_RATIO, SUBSET_TIME_SHARE = 300, 4, 0.5
+
+
+def _preliminary_search(search: Search, options: tuple[Any, ...], verbose: bool) -> Search | None:
+    """Search on subsets of increasing size; return the search on the largest one that was finished.
+
+    A subset is skipped if, by the time of the previous one, it would take too long.
+    """
+    found, seconds = None, 0.0
+    n, order = len(search.y), np.random.default_rng(0).permutation(len(search.y))
+    size = FIRST_SUBSET
+    while size * SUBSET_RATIO <= n:
+        remaining = search.control.remaining()
+        assert remaining is not None
+        limit = SUBSET_TIME_SHARE * remaining
+        if SUBSET_RATIO**2 * seconds > limit:
+            break
+        rows = np.sort(order[:size])
+        precomputed = not isinstance(search.template, LINEAR) and search.template._is_precomputed()
+        X = search.X[np.ix_(rows, rows)] if precomputed else search.X[rows]
+        start = time.monotonic()
+        try:
+            kind: Any = type(search)
+            part = kind(search.template, X, search.y[rows], search.weight[rows], *options, limit, verbose)
+            part.run()
+        except ValueError:  # for example a class without samples in the subset
+            return found
+        seconds = time.monotonic() - start
+        if np.isfinite(part.scores.mean(axis=1)).any():
+            found = part
+        if not part.known.all():
+            break
+        size *= SUBSET_RATIO
+    return found
 
 
 #: Estimators that can be searched: kernel estimators, with the loss that the search supports, and linear estimators.

@@ -18,6 +18,7 @@ from hinge.selection.matrix import SharedMatrix
 from hinge.selection.scores import classification_scores, regression_scores
 from hinge.selection.search import Search
 from hinge.solvers.blas_threads import single_thread
+from hinge.solvers.time_budget import fits, matrix_seconds
 
 
 class KernelSearch(Search):
@@ -52,9 +53,9 @@ class KernelSearch(Search):
         matrix = SharedMatrix(self.X, self.template.tol, cost, self.budget, self.threads)
         sequences: dict[Any, CostSequences] = {}
         with single_thread(), ThreadPoolExecutor(self.threads) as pool:
-            for gamma in dict.fromkeys(self.axes.get("gamma", [self.template.gamma])):
+            for gamma in self.preferred("gamma", self.axes.get("gamma", [self.template.gamma])):
                 for kernel, splits in self._kernels(gamma).items():
-                    if self.control.expired():
+                    if self.control.expired() or not fits(self.control, matrix_seconds(len(self.y)) / self.threads):
                         return
                     access = matrix.open(kernel)
                     for epsilon in dict.fromkeys(self.axes.get("epsilon", [getattr(self.template, "epsilon", None)])):

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hinge.paths.regularization import check_both_classes, check_samples, check_vector
+from hinge.control import RunControl
+from hinge.paths.regularization import SUPERVISED, check_both_classes, check_samples, check_vector
 from hinge.paths.window import Window
 from hinge.problems import Array
 from hinge.validation import check_number
@@ -51,13 +52,17 @@ def open_window(
     epsilon: float,
     sample_weight: ArrayLike | None,
     cache_size: float | str,
+    max_time: float | None = None,
 ) -> Window:
     """Validate the arguments and solve the problem of all samples."""
     check_number("C", C, 0.0, open_low=True)
-    samples = check_samples(X, y, task, kernel, degree, gamma, coef0)
+    samples = check_samples(X, y, task, kernel, degree, gamma, coef0, tasks=SUPERVISED)
     weight = check_vector("sample_weight", sample_weight, samples.n, 1.0)
     check_both_classes(samples, weight)
-    return Window(samples.kernel, samples.X, samples.y, C * weight, task=task, epsilon=epsilon, cache_size=cache_size)
+    return Window(
+        samples.kernel, samples.X, samples.y, C * weight, task=task, epsilon=epsilon, cache_size=cache_size,
+        max_time=max_time,
+    )  # fmt: skip
 
 
 def leave_one_out(
@@ -73,6 +78,7 @@ def leave_one_out(
     epsilon: float = 0.1,
     sample_weight: ArrayLike | None = None,
     cache_size: float | str = "auto",
+    max_time: float | None = None,
 ) -> LeaveOneOut:
     """Compute exact leave-one-out values of `SVC` (two classes) or `SVR`, by removing each sample along a short path.
 
@@ -83,12 +89,16 @@ def leave_one_out(
     X, y, kernel, degree, gamma, coef0, task, epsilon, sample_weight
         As in `regularization_path`. ``gamma="scale"`` is that of all samples.
     C : float
+    max_time : float, optional
+        Seconds. A TimeoutError is raised if they do not suffice: the error needs the values of all samples.
 
     Returns
     -------
     LeaveOneOut
     """
-    window = open_window(X, y, C, kernel, degree, gamma, coef0, task, epsilon, sample_weight, cache_size)
+    control = RunControl(max_time)
+    window = open_window(X, y, C, kernel, degree, gamma, coef0, task, epsilon, sample_weight, cache_size, max_time)
+    window.max_time = control.remaining()
     if task == "classification":
         for label in (-1.0, 1.0):
             if np.sum((window.y == label) & (window.cost > 0)) < 2:

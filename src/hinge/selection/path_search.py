@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
+from hinge.control import RunControl
 from hinge.kernels import Precomputed, make_kernel
 from hinge.paths import (
     Best,
@@ -20,7 +23,7 @@ from hinge.paths import (
     one_vs_one_paths,
     regularization_path,
 )
-from hinge.paths.regularization import check_samples, check_training_rows, check_vector
+from hinge.paths.regularization import SUPERVISED, check_samples, check_training_rows, check_vector
 from hinge.validation import as_labels, check_same_length
 
 
@@ -75,6 +78,7 @@ def path_search(
     sample_weight: ArrayLike | None = None,
     cv: Any = 5,
     cache_size: float | str = "auto",
+    max_time: float | None = None,
 ) -> PathSearch:
     """Cross-validate `SVC` or `SVR` for every C in [C_min, C_max], and return the exact minimum of the error.
 
@@ -90,6 +94,9 @@ def path_search(
         All values are searched.
     cv : int, splitter or iterable
         As in scikit-learn: stratified folds for classification when an integer.
+    max_time : float, optional
+        Seconds. Values of gamma whose paths were not finished are left out, with a warning. A TimeoutError is raised
+        if no gamma was finished.
 
     Returns
     -------
@@ -109,30 +116,60 @@ def path_search(
     weight = check_vector("sample_weight", sample_weight, len(y), 1.0)
     folds = list(check_cv(cv, y, classifier=task == "classification").split(X, y))
     errors, all_paths = [], []
+    control = RunControl(max_time)
     for value in gammas:
+        if control.expired():
+            break
         paths, functions, shares = [], [], []
         for train, test in folds:
             inner = X[np.ix_(train, train)] if precomputed else X[train]
             options: dict[str, Any] = dict(
                 C_min=C_min, C_max=C_max, kernel=kernel, degree=degree, gamma=value, coef0=coef0,
-                sample_weight=weight[train], cache_size=cache_size,
+                sample_weight=weight[train], cache_size=cache_size, max_time=control.remaining(),
             )  # fmt: skip
-            path: SolutionPath | OneVsOnePaths
+            path: SolutionPath | OneVsOnePaths | None
             if is_multiclass:
-                path = one_vs_one_paths(inner, y[train], **options)
+                path = _in_time(control, one_vs_one_paths, inner, y[train], **options)
             else:
-                path = regularization_path(inner, y[train], task=task, epsilon=epsilon, **options)
+                path = _in_time(control, regularization_path, inner, y[train], task=task, epsilon=epsilon, **options)
+            if path is None:
+                break
             outer = X[np.ix_(test, train)] if precomputed else X[test]
             paths.append(path)
             functions.append(path.validation_error(outer, y[test], weight[test]))
             shares.append(float(np.sum(weight[test])))
+        if len(paths) < len(folds):
+            break
         mean = (StepFunction if task == "classification" else PiecewiseQuadratic).mean
         errors.append(mean(functions, np.array(shares) / sum(shares)))  # type: ignore[arg-type]
         all_paths.append(paths)
+    if len(errors) < len(gammas):
+        done = len(errors)
+        if done == 0:
+            raise TimeoutError(f"max_time={max_time} s did not suffice for the paths of one gamma; allow more time")
+        warnings.warn(
+            f"max_time={max_time} s ended the search after {done} of {len(gammas)} values of gamma; allow more time",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+        gammas = gammas[:done]
     optima = [error.best() for error in errors]
     k = int(np.argmin([optimum.error for optimum in optima]))
     best = optima[k]
     return PathSearch(errors[k], best, best.theta, gammas[k], errors, gammas, all_paths[k])
+
+
+def _in_time(control: RunControl, function: Any, *data: Any, **options: Any) -> Any:
+    """Return the path, or None if it does not reach its end before the deadline."""
+    if control.deadline is None:
+        return function(*data, **options)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            path = function(*data, **options)
+    except TimeoutError:
+        return None
+    return None if control.expired() else path
 
 
 def _validate(
@@ -142,7 +179,7 @@ def _validate(
     y = np.asarray(y)
     is_multiclass = task == "classification" and y.ndim == 1 and len(np.unique(y)) > 2
     if not is_multiclass:
-        samples = check_samples(X, y, task, kernel, degree, gamma, coef0)
+        samples = check_samples(X, y, task, kernel, degree, gamma, coef0, tasks=SUPERVISED)
         return samples.X, y, False, isinstance(samples.kernel, Precomputed)
     made = make_kernel(kernel, degree=degree, gamma=gamma, coef0=coef0)
     X, y = check_training_rows(made, X), as_labels(y)

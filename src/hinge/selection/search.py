@@ -66,6 +66,8 @@ class Search(ABC):
         self.scores, self.fit_time, self.score_time = np.full(shape, np.nan), np.zeros(shape), np.zeros(shape)
         self.known, self.failed, self.unsolved = np.zeros(shape, dtype=bool), set[str](), 0
         self.threads = effective_n_jobs(template.n_jobs)
+        #: The finished search on the largest subset of the samples, if there is a time limit.
+        self.preliminary: Search | None = None
 
     def validated(self, estimator: Any, X: Any, y: Any) -> TrainingData:
         """Return the training data as `fit` of the estimator validates them, without sample weights."""
@@ -74,6 +76,18 @@ class Search(ABC):
     @abstractmethod
     def run(self) -> None:
         """Fill the tables."""
+
+    def preferred(self, name: str, values: list[Any]) -> list[Any]:
+        """Return the distinct values of a parameter, those with the best preliminary scores first."""
+        values = list(dict.fromkeys(values))
+        if self.preliminary is None:
+            return values
+        mean = np.nan_to_num(self.preliminary.scores.mean(axis=1), nan=-np.inf)
+
+        def best(value: Any) -> float:
+            return max((float(m) for m, c in zip(mean, self.candidates, strict=True) if c.get(name, value) == value))
+
+        return sorted(values, key=best, reverse=True)
 
     def report(self, finished: str) -> None:
         """Print a line on standard error if `verbose`."""
@@ -118,6 +132,8 @@ class Search(ABC):
         """Return the current tables as a result."""
         table = tabulate(self.candidates, self.scores, self.fit_time, self.score_time)
         mean: Array = table["mean_test_score"]
+        if not np.isfinite(mean).any() and self.preliminary is not None:
+            mean = self.preliminary.scores.mean(axis=1)
         best = int(np.nanargmax(mean)) if np.isfinite(mean).any() else None
         return GridResult(
             cv_results_=table,

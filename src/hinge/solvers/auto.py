@@ -11,7 +11,7 @@ import numpy as np
 from hinge.control import RunControl
 from hinge.problems import Diagonal, Problem, Solution, Status, optimality
 from hinge.solvers.base import Capabilities, Start, register
-from hinge.solvers.decomposition.base import WorkingSetOptions
+from hinge.solvers.decomposition.base import WorkingSetOptions, default_max_steps
 from hinge.solvers.decomposition.working_set import WorkingSet
 from hinge.solvers.interior_point.dense import DEFAULT_MAX_ITER, InteriorPoint
 from hinge.solvers.interior_point.low_rank import LowRankInteriorPoint
@@ -39,10 +39,6 @@ FACTOR_GAP = 1e-8
 
 #: Tolerance of the low-rank interior-point method.
 FACTOR_TOL = 1e-10
-
-#: Steps after which a problem without a fallback ends with MAX_ITER: the larger of the two limits.
-MAX_STEPS = 10_000_000
-MAX_STEPS_PER_SAMPLE = 100
 
 
 @register("auto")
@@ -167,10 +163,10 @@ class Auto(WorkingSetOptions):
         if self._allows_dense(problem):
             return self._dense_budget(problem)
         if self._allows_factor(problem):
-            return int(min(steps_before_factor(problem), max_steps(problem.Q.n)))
+            return int(min(steps_before_factor(problem), default_max_steps(problem.Q.n)))
         if self.max_iter < 0 and not is_bounded(problem):
             return LAST_BUDGET_FACTOR * (20_000 + 200 * problem.Q.n)
-        return max_steps(problem.Q.n) if self.max_iter < 0 else self.max_iter
+        return default_max_steps(problem.Q.n) if self.max_iter < 0 else self.max_iter
 
     # ---- methods ----------------------------------------------------------------------------------------------
 
@@ -183,7 +179,7 @@ class Auto(WorkingSetOptions):
         if self._allows_factor(problem):
             if estimated_rank(problem) is not None:
                 return self._continue_with_factor(problem, first, control)
-            steps = max_steps(problem.Q.n) - first.iterations
+            steps = default_max_steps(problem.Q.n) - first.iterations
             return self._continue_with_working_sets(problem, first, steps, control) if steps > 0 else first
         if not self._allows_dense(problem):
             return first if is_bounded(problem) else replace(first, status=Status.NUMERICAL)
@@ -219,7 +215,7 @@ class Auto(WorkingSetOptions):
         if second.status in (Status.TIME_LIMIT, Status.INTERRUPTED):
             return replace(first, status=second.status, error=second.error)
         better = first.then(second) if _value(problem, second) < _value(problem, first) else first
-        return self._continue_with_working_sets(problem, better, max_steps(problem.Q.n), control)
+        return self._continue_with_working_sets(problem, better, default_max_steps(problem.Q.n), control)
 
     def _solve_convex(self, problem: Problem, control: RunControl) -> Solution:
         """A problem that only interior-point methods solve: with a factor if the rank is small, else dense."""
@@ -265,12 +261,7 @@ class Auto(WorkingSetOptions):
 
 def step_budget(n: int) -> int:
     """Steps of the working-set method that take about as long as an interior-point method for n samples."""
-    return 20_000 + n * n // 4 if n <= MAX_DENSE_SAMPLES else max_steps(n)
-
-
-def max_steps(n: int) -> int:
-    """Steps after which a problem of n samples ends with MAX_ITER."""
-    return max(MAX_STEPS, MAX_STEPS_PER_SAMPLE * n)
+    return 20_000 + n * n // 4 if n <= MAX_DENSE_SAMPLES else default_max_steps(n)
 
 
 def needs_interior_point(problem: Problem) -> bool:

@@ -109,14 +109,20 @@ class Solver(SolverOptions, ABC):
     ) -> list[Solution]:
         """Solve problems one after the other; `max_time` is the limit of all of them together.
 
+        Each has a share of the time that corresponds to the square of its size.
+
         If one of them is interrupted, the solutions of the following ones are their initial points.
         """
         control = self.started(control)
         solutions: list[Solution] = []
         error: BaseException | None = None
+        left = float(sum(problem.size**2 for problem in problems))
         for problem, start in zip(problems, starts or [None] * len(problems), strict=True):
             if error is None:
-                solutions.append(self.solve(problem, start, control))
+                remaining, share = control.remaining(), problem.size**2 / left if left > 0 else 1.0
+                part = control if remaining is None else control.limited_to(share * remaining)
+                solutions.append(self.solve(problem, start, part))
+                left -= problem.size**2
                 error = solutions[-1].error
             else:
                 solutions.append(self._unsolved(problem, start, control, error))

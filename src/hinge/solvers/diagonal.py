@@ -9,7 +9,10 @@ import numpy as np
 
 from hinge.kernels import GramAccess, PairAccess, SubsetAccess, with_ridge
 from hinge.kernels.algebra import UNIT_ROUNDOFF
-from hinge.problems import Array, Problem, Quadratic, Solution, optimal_offset
+from hinge.problems import Array, Problem, Quadratic, Solution, Status, optimal_offset
+
+#: Variables up to which the multipliers are computed again after a time limit; that takes about 100 passes over them.
+MAX_OFFSET_SIZE = 20_000
 
 
 def fold_diagonal(problems: Sequence[Problem]) -> list[Problem]:
@@ -70,7 +73,8 @@ def unfold_diagonal(problem: Problem, solution: Solution) -> Solution:
         common = np.minimum(alpha[: Q.n] - problem.lower[: Q.n], alpha[Q.n :] - problem.lower[Q.n :])
         alpha -= np.tile(np.maximum(common, 0.0), 2)
     gradient = solution.gradient - Q.spread(problem.sample_diagonal() * beta)
-    mu = optimal_offset(problem, alpha, gradient)
+    slow = solution.status is Status.TIME_LIMIT and problem.size > MAX_OFFSET_SIZE
+    mu = solution.mu if slow else optimal_offset(problem, alpha, gradient)
     error = solution.gradient_error
     if error is not None:  # of the subtraction
         error += 4 * UNIT_ROUNDOFF * float(np.max(np.abs(solution.gradient) + np.abs(gradient) + np.abs(problem.p)))

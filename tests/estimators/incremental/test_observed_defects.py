@@ -6,7 +6,6 @@ import pytest
 from hinge import IncrementalSVC, IncrementalSVR
 
 
-@pytest.mark.xfail(strict=True, reason="known defect")
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_the_certificate_is_available_after_weights_of_zero(kernel):
     """Coefficients of samples with weight zero are zero, and not of the size of rounding errors."""
@@ -22,7 +21,6 @@ def test_the_certificate_is_available_after_weights_of_zero(kernel):
             assert not np.isin(np.flatnonzero(weight == 0), model.support_).any()
 
 
-@pytest.mark.xfail(strict=True, reason="known defect")
 def test_the_certificate_of_regression_is_available_after_weights_of_zero():
     for seed in range(10):
         rng = np.random.default_rng(seed)

@@ -177,8 +177,8 @@ def test_small_problem_is_solved_slightly_beyond_the_tolerance(seed):
 
 
 def test_badly_scaled_data_end_with_a_recommendation(monkeypatch):
-    monkeypatch.setattr("hinge.solvers.auto.MAX_STEPS", 20_000)
-    monkeypatch.setattr("hinge.solvers.auto.MAX_STEPS_PER_SAMPLE", 1)
+    monkeypatch.setattr("hinge.solvers.decomposition.base.MAX_STEPS", 20_000)
+    monkeypatch.setattr("hinge.solvers.decomposition.base.MAX_STEPS_PER_SAMPLE", 1)
     X, y = overlapping(2500)
     X = X * 10.0 ** np.arange(6)
     with pytest.warns(UserWarning, match=r"gave up after .* StandardScaler"):

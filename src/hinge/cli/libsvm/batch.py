@@ -16,6 +16,7 @@ from hinge.control import RunControl
 from hinge.formulations import CSVC, SVR, Formulation, NuSVC, NuSVR, OneClass
 from hinge.io.libsvm_models.record import LibsvmModel, pair_coefficients
 from hinge.kernels import Precomputed, expand, open_access
+from hinge.kernels.overflow import check_kernel_values
 from hinge.problems import Problem, Solution, Status
 from hinge.solvers import choose
 
@@ -67,8 +68,7 @@ class Batch:
             max_iter=-1, cache_size=options.cache_size,
         )  # fmt: skip
         access: Any = open_access(samples.kernel, samples.X, cache_size=options.cache_size, threads=self._threads)
-        if not np.isfinite(access.diagonal()).all():
-            raise ValueError("kernel values of these data are not finite: they overflow; scale the data first")
+        check_kernel_values(access)
         everything = np.arange(len(samples.y))
         problems = [
             formulation.build(access if np.array_equal(rows, everything) else access.subset(rows))

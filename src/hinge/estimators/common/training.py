@@ -26,6 +26,7 @@ from hinge.estimators.common.validation import TrainingData, check_parameters
 from hinge.estimators.common.warm_start import forget_solutions, initial_points, remember_solutions
 from hinge.formulations import Formulation
 from hinge.kernels import FunctionKernel, GramAccess, Kernel, Precomputed, make_kernel, open_access
+from hinge.kernels.overflow import check_kernel_values, not_finite_error
 from hinge.losses import Form, Loss, loss_names, losses_of, make_loss
 from hinge.lowrank import LowRankAccess
 from hinge.model import Expansion, KernelModel
@@ -35,6 +36,9 @@ from hinge.validation import check_choice
 
 #: ν-classification divides the function by the margin ρ. Its tolerance is therefore tol · ρ, but not less than this.
 MIN_REFINED_TOL = 1e-12
+
+#: Seconds per sample that are reserved for the certificate and the model before the deadline of a run.
+CERTIFICATE_SECONDS = 1.5e-7
 
 #: If ρ is below the tolerance, the problem is solved again with the tolerance times UNRESOLVED_MARGIN_FACTOR, but not
 #: less than MIN_MARGIN_TOL. If ρ is still below the tolerance, it counts as zero.
@@ -50,6 +54,9 @@ GAP_ROUND_FACTOR, MAX_GAP_ROUNDS, MIN_GAP_REDUCTION = 0.1, 6, 0.9
 #: MAX_ACCURATE_SAMPLES samples, the gradient is computed again, more accurately.
 ROUNDING_SHARE = 1e-2
 MAX_ACCURATE_SAMPLES = 20_000
+
+#: Number of samples up to which a gradient is computed for the certificate after the time limit.
+MAX_LATE_SAMPLES = 2_000
 
 
 @dataclass(frozen=True)
@@ -195,12 +202,11 @@ def train(
             access = opened()
     else:
         access = opened()
-    if not np.isfinite(access.diagonal()).all():
-        raise ValueError(
-            "kernel values of these data are not finite: they overflow. Scale the data, for example with StandardScaler"
-        )
+    check_kernel_values(access)
     upper = [subproblem.formulation.upper for subproblem in subproblems] if estimator.warm_start else []
     starts = initial_points(estimator, data, kernel, upper) if estimator.warm_start else None
+    samples = sum(data.n if subproblem.rows is None else len(subproblem.rows) for subproblem in subproblems)
+    control = control.reserving(CERTIFICATE_SECONDS * samples)
     if estimator.verbose:
         with ProgressLine(type(estimator).__name__) as line:
             last = _solve(access, subproblems, settings.solver, starts, control.with_callback(line.update))
@@ -209,6 +215,8 @@ def train(
     else:
         last = _solve(access, subproblems, settings.solver, starts, control)
     problems, solutions, approximation = last.problems, last.solutions, None
+    if any(np.isnan(solution.gradient).any() for solution in solutions):
+        raise not_finite_error()
     tol = settings.confirmed_tol
     certificates = certify_solutions(problems, solutions, kernel.psd, tol)
     if last.basis is None:
@@ -325,24 +333,43 @@ def certify_solutions(
     certificates = []
     for problem, solution in zip(problems, solutions, strict=True):
         if not solution.exact:
-            history = History.empty() if solution.rounded else solution.history
-            found = certify(problem, solution.alpha, solution.mu, solution.gradient, convex).unproven(history)
+            found = _certify_inexact(problem, solution, convex)
         else:
             found = _certify_exact(problem, solution, convex, tol)
         certificates.append(found)
     return certificates
 
 
+def _certify_inexact(problem: Problem, solution: Solution, convex: bool | None) -> Certificate:
+    """Compute the certificate of a solution whose gradient is not known everywhere: only lower bounds remain.
+
+    The gradient at the samples with a coefficient determines the dual value.
+    """
+    history = History.empty() if solution.rounded else solution.history
+    if not solution.support_exact or solution.gradient_error is None:
+        return certify(problem, solution.alpha, solution.mu, solution.gradient, convex).unproven(history)
+    known = np.tile(problem.Q.coefficients(solution.alpha) != 0, problem.Q.slots)
+    errors = np.where(known, solution.gradient_error, np.inf)
+    found = certify(problem, solution.alpha, solution.mu, solution.gradient, convex, error=errors)
+    unproven = found.unproven(history)
+    if found.dual > unproven.dual:
+        unproven = replace(unproven, dual=found.dual, best_dual=max(found.dual, unproven.best_dual))
+    return unproven
+
+
 def _certify_exact(problem: Problem, solution: Solution, convex: bool | None, tol: float) -> Certificate:
     """Compute the certificate of a solution whose gradient belongs to its point."""
     gradient, error = solution.gradient, solution.gradient_error
+    late = solution.status is Status.TIME_LIMIT and problem.Q.n > MAX_LATE_SAMPLES
+    if error is None and late:
+        return _certify_inexact(problem, solution, convex)
     if error is None:
         gradient, errors = problem.bounded_gradient(solution.alpha)
     else:
         errors = np.array([error])
     found = certify(problem, solution.alpha, solution.mu, gradient, convex, error=errors)
     allowed = ROUNDING_SHARE * tol * max(abs(found.primal), abs(found.dual))
-    if found.rounding > allowed and problem.Q.n <= MAX_ACCURATE_SAMPLES:
+    if found.rounding > allowed and problem.Q.n <= MAX_ACCURATE_SAMPLES and not late:
         gradient, errors = problem.bounded_gradient(solution.alpha, accurate=True)
         accurate = certify(problem, solution.alpha, solution.mu, gradient, convex, error=errors)
         found = accurate if accurate.gap < found.gap else found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -10,6 +11,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -176,6 +178,13 @@ class LowRankSVC(ClassifierMixin, KernelEstimator):
             fit = train_reduced_basis(problem, basis, solver, float(self.tol), self.cache_size, label, control)
             self._store(data, problem.kernel, fit)
             fit.report.store(self)
+        if len(fit.basis) < min(int(self.n_basis), data.n) and control.deadline is not None:
+            warnings.warn(
+                f"max_time={self.max_time} s limits the model to {len(fit.basis)} of {min(int(self.n_basis), data.n)} "
+                "basis functions. Allow more time, or use a smaller n_basis",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         fit.report.conclude(self, tol_bounds_gap=True)
         return self
 

@@ -17,6 +17,7 @@ from hinge.estimators.common.progress import ProgressLine
 from hinge.estimators.common.report import FitReport
 from hinge.estimators.common.validation import ClassificationData, take
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, cache_bytes
+from hinge.kernels.overflow import check_kernel_values
 from hinge.lowrank.columns import Columns, make_columns
 from hinge.lowrank.source import Source
 from hinge.problems import Array, Status, combine
@@ -77,10 +78,7 @@ class ReducedBasisFit:
 
 def check_finite_kernel(kernel: Kernel, X: Any) -> None:
     """Raise a ValueError if kernel values overflow."""
-    if not np.isfinite(Source(kernel, X).diagonal()).all():
-        raise ValueError(
-            "kernel values of these data are not finite: they overflow. Scale the data, for example with StandardScaler"
-        )
+    check_kernel_values(Source(kernel, X))
 
 
 def choose_basis(

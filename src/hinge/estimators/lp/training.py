@@ -11,10 +11,14 @@ from joblib import effective_n_jobs
 from hinge.control import RunControl
 from hinge.estimators.common.report import FitReport
 from hinge.estimators.common.validation import TrainingData
-from hinge.kernels import FunctionKernel, Kernel, Precomputed, cross, make_kernel
+from hinge.kernels import FunctionKernel, Kernel, Precomputed, available_bytes, cross, make_kernel
 from hinge.model import DictionaryModel, KernelModel
 from hinge.problems import Array, LPProblem, certify_lp
 from hinge.solvers import LinearProgramming
+
+#: Memory of HiGHS for each value of a function of the dictionary, and seconds until its first iteration.
+BYTES_PER_VALUE = 150
+SECONDS_PER_VALUE = 2e-7
 
 #: Coefficients below this fraction of the largest one are set to zero: they are within the tolerance of the solver.
 NEGLIGIBLE_COEFFICIENT = 1e-9
@@ -70,6 +74,7 @@ def train_lp(
     control : RunControl
     """
     resolved = [kernel.resolve(data.X, data.weight) for kernel in kernels]
+    _check_size(data.n, len(resolved), control)
     with control.interruptible():  # there is no model before the program is solved
         problems = build(data, _design(resolved, data.X, effective_n_jobs(estimator.n_jobs)))
     solver = LinearProgramming(tol=estimator.tol, max_iter=estimator.max_iter)
@@ -83,6 +88,23 @@ def train_lp(
     _store(estimator, data, resolved, coefficients.reshape(len(resolved), data.n, -1), offsets, dual)
     report.store(estimator, n_iter=sum(report.iterations))
     return report
+
+
+def _check_size(n: int, kernels: int, control: RunControl) -> None:
+    """Raise a MemoryError or TimeoutError if the linear program is too large for the memory or the time limit."""
+    values = kernels * n**2
+    remedy = "Use fewer samples, or SVC or LinearSVC"
+    if BYTES_PER_VALUE * values > available_bytes():
+        raise MemoryError(
+            f"a linear program with {n} rows and {kernels * n} functions needs {BYTES_PER_VALUE * values / 2**30:.1f} "
+            f"GB, but only {available_bytes() / 2**30:.1f} GB are free. {remedy}"
+        )
+    remaining = control.remaining()
+    if remaining is not None and SECONDS_PER_VALUE * values > remaining:
+        raise TimeoutError(
+            f"max_time leaves {remaining:.3g} s, which do not suffice for the kernel values and the presolve of a "
+            f"linear program with {n} rows. {remedy}, or allow more time"
+        )
 
 
 def _design(kernels: Sequence[Kernel], X: Any, threads: int) -> Array:

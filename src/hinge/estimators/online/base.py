@@ -6,6 +6,8 @@ contain its state as arrays, from which the learner is restored when it is neede
 
 from __future__ import annotations
 
+import time
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
@@ -15,9 +17,11 @@ import scipy.sparse as sp
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from hinge.control import RunControl
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import Rule
 from hinge.estimators.common.validation import FLOATS
@@ -31,6 +35,9 @@ from hinge.estimators.online.options import (
 from hinge.kernels import Kernel
 from hinge.online import Learner, OnlineOptions, OnlineState
 from hinge.problems import Array
+
+#: Samples that `fit` learns before it first checks its time limit, and seconds between later checks.
+FIRST_CHUNK, CHUNK_SECONDS = 64, 0.03
 
 
 class OnlineEstimator(BaseEstimator):
@@ -119,17 +126,39 @@ class OnlineEstimator(BaseEstimator):
 
     def _fit(self, X: Any, y: Any) -> Self:
         """Learn from scratch in `n_passes` passes over the samples."""
+        control = RunControl(self.max_time)
         with rollback(self):
             X, targets = self._start(X, y, None)
             random = check_random_state(self.random_state)
+            learned = 0
             for _ in range(self.n_passes):
-                if self.shuffle:
-                    order = random.permutation(X.shape[0])
-                    self._live.learn(X[order], targets[order])
-                else:
-                    self._live.learn(X, targets)
+                order = random.permutation(X.shape[0]) if self.shuffle else None
+                learned += self._pass(X, targets, order, control)
+        if learned < self.n_passes * X.shape[0]:
+            warnings.warn(
+                f"max_time={self.max_time} s ended the training after {learned} of {self.n_passes * X.shape[0]} "
+                "samples; the model of these samples is kept. Allow more time, or use a smaller budget",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         warn_if_nearly_equal(self, X)
         return self
+
+    def _pass(self, X: Any, targets: Array, order: Any, control: RunControl) -> int:
+        """Learn all samples once, in this order or that of the data, until the deadline; return their number."""
+        n = X.shape[0]
+        if control.deadline is None:
+            self._live.learn(X if order is None else X[order], targets if order is None else targets[order])
+            return n
+        first, length = 0, FIRST_CHUNK
+        while first < n and (first == 0 or not control.expired()):
+            last, start = min(n, first + length), time.monotonic()
+            rows = slice(first, last) if order is None else order[first:last]
+            self._live.learn(X[rows], targets[rows])
+            seconds = max(time.monotonic() - start, 1e-6)
+            length = int(max(1, min(2 * length, length * CHUNK_SECONDS / seconds)))
+            first = last
+        return first
 
     def _learn(self, X: Any, y: Any, classes: Any = None) -> Array:
         """Learn samples in their order; return the decision values of each just before it was learned."""

@@ -196,6 +196,9 @@ class OnlineSVC(OnlineClassifier):
     random_state : int, RandomState or None
     n_jobs : int, optional
         Threads for prediction.
+    max_time : float, optional
+        Seconds for `fit`. If they do not suffice for all samples, a warning is issued and the model of the samples
+        learned so far is kept. `partial_fit` learns all its samples.
 
     Attributes
     ----------
@@ -257,6 +260,7 @@ class OnlineSVC(OnlineClassifier):
         shuffle=False,
         random_state=None,
         n_jobs=None,
+        max_time=None,
     ):
         self.loss = loss
         self.regularization = regularization
@@ -273,6 +277,7 @@ class OnlineSVC(OnlineClassifier):
         self.shuffle = shuffle
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.max_time = max_time
 
     def _regularization(self) -> float:
         return float(self.regularization)
@@ -313,6 +318,9 @@ class OnlineNuSVC(OnlineClassifier):
     random_state : int, RandomState or None
     n_jobs : int, optional
         Threads for prediction.
+    max_time : float, optional
+        Seconds for `fit`. If they do not suffice for all samples, a warning is issued and the model of the samples
+        learned so far is kept. `partial_fit` learns all its samples.
 
     Attributes
     ----------
@@ -370,6 +378,7 @@ class OnlineNuSVC(OnlineClassifier):
         shuffle=False,
         random_state=None,
         n_jobs=None,
+        max_time=None,
     ):
         self.nu = nu
         self.fit_intercept = fit_intercept
@@ -385,6 +394,7 @@ class OnlineNuSVC(OnlineClassifier):
         self.shuffle = shuffle
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.max_time = max_time
 
     def _loss_options(self) -> dict[str, Any]:
         return {"loss": "nu_margin", "offset": bool(self.fit_intercept), "nu": float(self.nu)}

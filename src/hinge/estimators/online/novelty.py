@@ -48,6 +48,9 @@ class OnlineNoveltyDetector(OutlierMixin, OnlineEstimator):
     random_state : int, RandomState or None
     n_jobs : int, optional
         Threads for prediction.
+    max_time : float, optional
+        Seconds for `fit`. If they do not suffice for all samples, a warning is issued and the model of the samples
+        learned so far is kept. `partial_fit` learns all its samples.
 
     Attributes
     ----------
@@ -97,6 +100,7 @@ class OnlineNoveltyDetector(OutlierMixin, OnlineEstimator):
         shuffle=False,
         random_state=None,
         n_jobs=None,
+        max_time=None,
     ):
         self.nu = nu
         self.kernel = kernel
@@ -111,6 +115,7 @@ class OnlineNoveltyDetector(OutlierMixin, OnlineEstimator):
         self.shuffle = shuffle
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.max_time = max_time
 
     def _loss_options(self) -> dict[str, Any]:
         return {"loss": "novelty", "offset": False, "nu": float(self.nu)}

@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from hinge.estimators.common.rules import KERNEL_RULES, POSITIVE, Choice, Flag, Integer, Number, Rule, Threads
+from hinge.estimators.common.rules import (
+    KERNEL_RULES,
+    LIMIT_RULES,
+    POSITIVE,
+    Choice,
+    Flag,
+    Integer,
+    Number,
+    Rule,
+    Threads,
+)
 from hinge.estimators.common.validation import check_parameters
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, make_kernel
 from hinge.losses import Form
@@ -58,6 +68,7 @@ ONLINE_RULES: dict[str, Rule] = {
     "eta0": POSITIVE,
     "power_t": Number(0.0),
     "budget": Budget(),
+    "max_time": LIMIT_RULES["max_time"],
     "n_passes": Integer(1),
     "shuffle": Flag(),
     "n_jobs": Threads(),

@@ -56,6 +56,9 @@ class OnlineSVR(RegressorMixin, OnlineEstimator):
     random_state : int, RandomState or None
     n_jobs : int, optional
         Threads for prediction.
+    max_time : float, optional
+        Seconds for `fit`. If they do not suffice for all samples, a warning is issued and the model of the samples
+        learned so far is kept. `partial_fit` learns all its samples.
 
     Attributes
     ----------
@@ -125,6 +128,7 @@ class OnlineSVR(RegressorMixin, OnlineEstimator):
         shuffle=False,
         random_state=None,
         n_jobs=None,
+        max_time=None,
     ):
         self.loss = loss
         self.epsilon = epsilon
@@ -144,6 +148,7 @@ class OnlineSVR(RegressorMixin, OnlineEstimator):
         self.shuffle = shuffle
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.max_time = max_time
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hinge.control import RunControl
 from hinge.kernels import open_access
 from hinge.losses import Loss, loss_names, make_loss
-from hinge.paths.engine import PathError, Progress
+from hinge.paths.engine import PathError, Progress, warn_incomplete
 from hinge.paths.quadratic_loss.path import QuadraticLossPath
 from hinge.paths.quadratic_loss.problem import CENTRE, LEFT, QuadraticLossProblem
 from hinge.paths.regularization import check_samples
-from hinge.problems import Array
+from hinge.problems import Array, Status
 from hinge.solvers.blas_threads import single_thread
+from hinge.solvers.time_budget import fits, matrix_seconds
 
 MAX_IDLE_STEPS = 1000  # consecutive events at the same λ before the path ends with an error
 RECOMPUTE_INTERVAL = 200  # events after which the gradient is recomputed, which limits accumulated rounding errors
@@ -40,6 +42,7 @@ def quadratic_loss_path(
     gamma: Any = "scale",
     coef0: float = 0.0,
     fit_intercept: bool = False,
+    max_time: float | None = None,
     progress: Progress | None = None,
 ) -> QuadraticLossPath:
     """Compute the exact regularization path of min ½λ‖w‖² + ½Σφ(ρ − yᵢf(xᵢ)), φ quadratic up to h, linear beyond.
@@ -57,6 +60,8 @@ def quadratic_loss_path(
         As in `SVC`.
     fit_intercept : bool
         Whether the function has a bias, which is not penalized. The dissertation does not use one.
+    max_time : float, optional
+        Seconds. If they do not suffice, a warning is issued and the path ends at a larger λ.
     progress : callable, optional
         Called after events with {"events", "lambda"}; returning False stops the path.
 
@@ -71,11 +76,17 @@ def quadratic_loss_path(
     if lambda_max is not None and not lambda_min < lambda_max < np.inf:
         hint = "; exchange them" if lambda_min > lambda_max else ""
         raise ValueError(f"lambda_min={lambda_min!r} must be below lambda_max={lambda_max!r}{hint}")
+    control = RunControl(max_time)
+    if not fits(control, matrix_seconds(samples.n)):
+        raise TimeoutError(
+            f"max_time={max_time} s do not suffice for the kernel matrix of {samples.n} samples, which this path "
+            "needs; allow more time, or use hinge.approximate_path"
+        )
     access, rows = open_access(samples.kernel, samples.X), np.arange(samples.n)
     problem = QuadraticLossProblem(access.block(rows, rows), samples.y, rho, h, bool(fit_intercept))
     with single_thread():
         start, places = _start(problem, lambda_max)
-        return _follow(problem, samples, start, places, lambda_max, float(lambda_min), progress)
+        return _follow(problem, samples, start, places, lambda_max, float(lambda_min), progress, control)
 
 
 def _loss_parameters(loss: Any) -> tuple[float, float]:
@@ -142,7 +153,7 @@ def _places_at_kink(problem: QuadraticLossProblem) -> NDArray[np.int8]:
 
 def _follow(
     problem: QuadraticLossProblem, samples: Any, start: float, places: NDArray[np.int8], highest: float | None,
-    lowest: float, progress: Progress | None,
+    lowest: float, progress: Progress | None, control: RunControl,
 ) -> QuadraticLossPath:  # fmt: skip
     """Follow the solution from λ = start down to `lowest`; the part above `highest` is removed."""
     lam, knots = start, [start]
@@ -172,6 +183,9 @@ def _follow(
         offset.append(offset[-1] + len(step.samples))
         if len(knots) % RECOMPUTE_INTERVAL == 0:
             gradient = problem.bound_gradient(places)
+        if control.expired():
+            warn_incomplete("lambda", lam, lowest, Status.TIME_LIMIT, stacklevel=4)
+            break
         if progress is not None and progress({"events": len(knots), "lambda": lam}) is False:
             break
     path = QuadraticLossPath(

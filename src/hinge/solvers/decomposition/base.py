@@ -18,6 +18,7 @@ from hinge.problems.solution import run_columns
 from hinge.solvers.base import Solver, Start, check_threads
 from hinge.solvers.feasibility import groups_of, nearest_feasible
 from hinge.solvers.refinement import refine
+from hinge.solvers.time_budget import estimated_offset
 
 #: Number of samples up to which solutions are polished; half as many for each problem of a batch.
 MAX_POLISHED_SAMPLES = 1000
@@ -32,6 +33,10 @@ FLOAT32_ROUNDING = float(np.finfo(np.float32).eps) / 2
 #: Row cache with cache_size="auto" for at most MAX_DOUBLE_SAMPLES samples, in bytes: all their rows fit, so the free
 #: memory is not queried.
 SMALL_CACHE_BYTES = 1 << 28
+
+#: Steps after which a problem without an iteration limit ends with MAX_ITER: the larger of the two limits.
+MAX_STEPS = 10_000_000
+MAX_STEPS_PER_SAMPLE = 100
 
 #: Rules for the choice of a working set, in the order of `Selection` in the compiled core.
 RULES = ("gradient", "gap", "multiplier")
@@ -87,6 +92,7 @@ class DecompositionRun:
     """f = Kβ at the final point, the status of the run, and its precision.
 
     `exact`: f belongs to β.
+    `support_exact`: if f is not exact, whether it is at the samples with a coefficient.
     `f_error`: bound on the errors of f; `run_error`: the same during the run, before polishing.
     `travel`: sum of the absolute changes of β.
     `single_precision`: kernel rows were stored as float32.
@@ -101,6 +107,7 @@ class DecompositionRun:
     error: BaseException | None
     violation: float = float("nan")
     objective: float = float("nan")
+    support_exact: bool = False
     f_error: float = float("inf")
     run_error: float = float("inf")
     travel: float = 0.0
@@ -121,6 +128,7 @@ class DecompositionRun:
             error=run.error,
             violation=run.violation,
             objective=run.objective,
+            support_exact=run.support_exact,
             f_error=run.f_error,
             run_error=run.run_error,
             travel=run.travel,
@@ -179,6 +187,11 @@ def row_cache_bytes(cache_size: float | str, samples: int) -> int:
 # ---- solution ----------------------------------------------------------------------------------------------------
 
 
+def default_max_steps(n: int) -> int:
+    """Steps after which a problem of n samples without `max_iter` ends with MAX_ITER, as in LIBSVM."""
+    return max(MAX_STEPS, MAX_STEPS_PER_SAMPLE * n)
+
+
 def steps_left(max_iter: int, iterations: int) -> int:
     """Steps that are left of `max_iter`, −1 for no limit."""
     return -1 if max_iter < 0 else max(0, max_iter - iterations)
@@ -210,19 +223,22 @@ def solution_of(
 ) -> Solution:
     """The solution at β: polished if it has at most `max_polished` samples, and verified if it was polished."""
     Q = problem.Q
-    if not run.exact and run.status is Status.TIME_LIMIT and Q.access.compiled:  # for the certificate
-        f = Q.access.matvec(beta.reshape(Q.slots, Q.n).sum(axis=0))
-        run = replace(run, exact=True, f=f, f_error=float("inf"))
     alpha = Q.sign * beta
     gradient = Q.spread(run.f) + problem.p
+    unknown = not (run.exact or run.support_exact) and run.status is Status.TIME_LIMIT and run.iterations == 0
+    if not (unknown and Q.access.compiled):  # rows of a Python function may take long
+        mu = optimal_offset(problem, alpha, gradient)
+    else:
+        mu = estimated_offset(problem, alpha)
     solution = Solution(
         alpha=alpha,
-        mu=optimal_offset(problem, alpha, gradient),
+        mu=mu,
         gradient=gradient,
         status=run.status,
         iterations=run.iterations,
         history=bounded_history(problem, beta, run),
         exact=run.exact,
+        support_exact=run.support_exact,
         rounded=not np.isfinite(run.run_error),
         polished=run.polish is Polish.DONE,
         error=run.error,

@@ -15,6 +15,7 @@ from hinge.solvers.decomposition.base import (
     MAX_POLISHED_SAMPLES,
     DecompositionOptions,
     DecompositionRun,
+    default_max_steps,
     row_cache_bytes,
     signed_arguments,
     signed_start,
@@ -24,6 +25,10 @@ from hinge.solvers.decomposition.base import (
     without_history,
 )
 from hinge.solvers.diagonal import fold_diagonal, unfold_diagonal
+from hinge.solvers.time_budget import fits
+
+#: Seconds of a kernel value in double precision; seconds after the deadline in which f may be computed in it.
+DOUBLE_VALUE_SECONDS, OVERRUN_SECONDS = 2e-9, 0.05
 
 
 @register("smo")
@@ -88,7 +93,7 @@ class SMO(DecompositionOptions):
             tolerance=self.tol,
             stop_on_gap=self.stop == "gap",
             shrinking=self.shrinking,
-            max_iterations=max_iter,
+            max_iterations=default_max_steps(problem.Q.n) if max_iter < 0 else max_iter,
             max_seconds=control.max_seconds(),
             cache_bytes=row_cache_bytes(self.cache_size, problem.Q.n),
             double_rows=double,
@@ -103,6 +108,9 @@ class SMO(DecompositionOptions):
         access, Q = problem.Q.access, problem.Q
         if run.status is Status.INTERRUPTED or (run.status is Status.TIME_LIMIT and not access.compiled):
             return replace(run, exact=False)
+        used = int(np.count_nonzero(beta))
+        if run.status is Status.TIME_LIMIT and not fits(control, DOUBLE_VALUE_SECONDS * used * Q.n - OVERRUN_SECONDS):
+            return replace(run, exact=False, support_exact=False)
         f = access.matvec(beta.reshape(Q.slots, Q.n).sum(axis=0))
         error = float(np.max(np.abs(f - run.f), initial=0.0)) if run.exact else 0.0
         run = replace(run, f=f, exact=True)

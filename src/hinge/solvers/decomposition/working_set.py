@@ -16,6 +16,7 @@ from hinge.solvers.decomposition.base import (
     RULES,
     DecompositionRun,
     WorkingSetOptions,
+    default_max_steps,
     row_cache_bytes,
     signed_arguments,
     signed_start,
@@ -105,6 +106,7 @@ class WorkingSet(WorkingSetOptions):
                 problem = problems[k]
                 points.append(signed_start(problem, None if starts is None else starts[k]))
                 limit = self.max_iter if max_steps is None else max_steps[k]
+                limit = default_max_steps(problem.Q.n) if limit < 0 else limit
                 double = stores_double_rows(self, problem)
                 parts.append(_core_problem(problem, gram, points[-1], limit, double, max_polished))
                 samples += problem.p.size
@@ -154,7 +156,8 @@ class WorkingSet(WorkingSetOptions):
         if run.status in (Status.INTERRUPTED, Status.MAX_ITER, Status.TIME_LIMIT):
             return without_history(run)
         gram = problem.Q.access.gram
-        part = _core_problem(problem, gram, beta, steps_left(self.max_iter, run.iterations), True, max_polished=0)
+        limit = default_max_steps(problem.Q.n) if self.max_iter < 0 else self.max_iter
+        part = _core_problem(problem, gram, beta, steps_left(limit, run.iterations), True, max_polished=0)
         rest = self._run(gram, [part], problem.p.size, control)[0]
         return replace(rest, iterations=run.iterations + rest.iterations)
 

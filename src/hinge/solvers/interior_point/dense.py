@@ -24,6 +24,7 @@ from hinge.solvers.interior_point.termination import (
     solution_from,
 )
 from hinge.solvers.refinement import verify
+from hinge.solvers.time_budget import MULTIPLICATION_SECONDS, fits, matrix_seconds, unsolved_at_limit
 
 #: Iterations if `max_iter` sets no limit; then the run ends with Status.MAX_ITER.
 DEFAULT_MAX_ITER = 100
@@ -102,6 +103,8 @@ class InteriorPoint(Solver):
                 f"{available / 2**30:.1f} GB are free; use solver='working_set' or fewer samples"
             )
         control = self.started(control)
+        if not fits(control, matrix_seconds(problem.Q.n, 0.0 if has_initial_point(problem) else 1.0)):
+            return unsolved_at_limit(problem)
         with single_thread():
             run = control.interruptible_call(lambda: _Run(self, problem, control))
             return interrupted_solution(problem, control) if run is None else run.solve()
@@ -164,6 +167,8 @@ class _Run:
                 return status
             if _complementarity(self.iterate) <= FINAL_COMPLEMENTARITY * self.solver.tol:
                 return self._final_status()
+            if not fits(self.control, MULTIPLICATION_SECONDS * len(self.iterate.system.active) ** 3 / 3):
+                return Status.TIME_LIMIT
             may_step = max_iter < 0 or iteration < max_iter
             if may_step and (self.stalled > MAX_STALLED_ITERATIONS or not advance(self.iterate)):
                 return self._final_status()

@@ -128,7 +128,7 @@ class CoordinateDescent(Solver):
         return Solution(
             alpha=alpha,
             mu=np.array([solution.offset] if len(problem.d) else []),
-            gradient=problem.gradient(alpha),
+            gradient=problem.Q.spread(_values(problem, alpha)) + problem.p,
             status=solution.status,
             iterations=solution.iterations,
             history=solution.history,
@@ -346,3 +346,9 @@ def _feature_shift(X: Array) -> Array | None:
             return None
         mean = np.asarray(X.mean(axis=0, dtype=np.float64))
     return mean if np.isfinite(mean).all() else None
+
+
+def _values(problem: Problem, alpha: Array) -> Array:
+    """Return f = Kβ of a linear kernel: O(n d) with the weights, not O(n²d) with the kernel matrix."""
+    X = problem.Q.access.factor()
+    return np.asarray(X @ (X.T @ problem.Q.coefficients(alpha)), dtype=np.float64)

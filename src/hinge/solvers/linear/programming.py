@@ -148,6 +148,8 @@ def _run_in_thread(arguments: dict[str, Any], control: RunControl) -> Any:
     with control.interruptible():  # an interrupt loses no result: HiGHS returns no point before its end
         while worker.is_alive():
             worker.join(SIGNAL_CHECK_SECONDS)
+            if control.expired() and worker.is_alive():  # HiGHS checks its time limit seldom; its point would be late
+                return scipy.optimize.OptimizeResult(x=None, status=1, nit=0)
     if isinstance(results[0], BaseException):
         raise results[0]
     return results[0]

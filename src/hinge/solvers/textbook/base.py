@@ -16,9 +16,13 @@ from hinge.solvers.interior_point.low_rank_system import LowRankSystem
 from hinge.solvers.run_log import RunLog
 from hinge.solvers.textbook.dense_system import DenseSystem
 from hinge.solvers.textbook.primal import Primal
+from hinge.solvers.time_budget import fits, matrix_seconds, unsolved_at_limit
 
 #: A linear kernel with fewer features than this, and than samples, is used through its features.
 MAX_FEATURES = 1000
+
+#: Seconds per kernel value that are reserved for the gradient at the end of a run.
+GRADIENT_SECONDS = 1.5e-9
 
 #: Share of the time limit that the approximation of the kernel matrix may take.
 APPROXIMATION_TIME_SHARE = 0.5
@@ -29,6 +33,9 @@ class TextbookSolver(Solver):
     """Options and run of the textbook solvers; a subclass implements `check` and `_run`."""
 
     default_max_iter: ClassVar[int]
+
+    #: Factorizations of the kernel matrix before the first iteration.
+    factorizations: ClassVar[float] = 0.0
 
     tol: float = 1e-4
     approximation: SGMA | PivotedCholesky | Nystrom | None = None
@@ -59,11 +66,15 @@ class TextbookSolver(Solver):
         """Solve `problem`; `start` is not used."""
         self.check(problem)
         control = self.started(control)
+        control = control.reserving(GRADIENT_SECONDS * problem.Q.n**2)
         log = RunLog(self.tol, self.default_max_iter if self.max_iter < 0 else self.max_iter, control)
         access = control.unless_interrupted(lambda: self.approximate(problem.Q.access, control))
         if access is None:
             return interrupted_solution(problem, control)
         unchanged = access is problem.Q.access
+        n = problem.Q.n
+        if not isinstance(access, LowRankAccess) and not fits(control, matrix_seconds(n, self.factorizations)):
+            return unsolved_at_limit(problem)
         approximated = problem if unchanged else replace(problem, Q=Quadratic(access, problem.Q.sign))
         with single_thread():
             solution = self._run(approximated, log)

@@ -57,6 +57,7 @@ class Lagrangian(TextbookSolver):
         tol="relative_gap", terms=("diagonal",), factor="optional", options=("threads",)
     )
     default_max_iter: ClassVar[int] = 100_000
+    factorizations: ClassVar[float] = 1.0
 
     def check(self, problem: Problem) -> None:
         _positive_diagonal(problem)

@@ -53,6 +53,7 @@ class Newton(TextbookSolver):
         tol="relative_gap", terms=("diagonal", "convex"), factor="optional", options=("threads",)
     )
     default_max_iter: ClassVar[int] = 200
+    factorizations: ClassVar[float] = 1.0
 
     tol: float = 1e-8
 

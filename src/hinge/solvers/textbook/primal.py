@@ -120,20 +120,28 @@ def box_centre(problem: Problem) -> Array:
 
 
 def feasible_point(problem: Problem, alpha: Array) -> Array:
-    """A feasible point near α: the variables of a violated row move towards their bounds, all by the same share."""
+    """A feasible point near α: the variables of a violated row move towards their bounds, all by the same share.
+
+    Variables at a bound move only if the others do not suffice: away from its bound, a variable with a large gradient
+    violates the KKT conditions, however short the step is.
+    """
     point = np.clip(alpha, problem.lower, problem.upper)
     for row, target in zip(problem.A, problem.d, strict=True):
-        surplus = float(row @ point - target)
-        if surplus == 0.0:
-            continue
-        bound = np.where((row > 0) == (surplus > 0), problem.lower, problem.upper)
-        bounded = np.isfinite(bound) & (row != 0)
-        available = np.where(bounded, np.abs(row * (point - np.where(bounded, bound, 0.0))), 0.0)
-        total = float(available.sum())
-        if total > 0:
-            share = min(1.0, abs(surplus) / total)
-            movable = available > 0
-            point[movable] += share * (bound[movable] - point[movable])
+        free = (point > problem.lower) & (point < problem.upper)
+        for candidates in (free, ~free):
+            surplus = float(row @ point - target)
+            if surplus == 0.0:
+                break
+            bound = np.where((row > 0) == (surplus > 0), problem.lower, problem.upper)
+            bounded = np.isfinite(bound) & (row != 0) & candidates
+            available = np.where(bounded, np.abs(row * (point - np.where(bounded, bound, 0.0))), 0.0)
+            total = float(available.sum())
+            if total > 0:
+                share = min(1.0, abs(surplus) / total)
+                movable = available > 0
+                point[movable] += share * (bound[movable] - point[movable])
+            if abs(surplus) <= total:
+                break
     return nearest_feasible(problem, point)
 
 
