@@ -172,9 +172,9 @@ def test_time_limit_is_for_this_run_only(run, classes):
     assert hinge.load("m.hinge").max_time == 3600
 
 
-def test_estimator_without_a_time_limit_rejects_one(run, classes):
-    done = run("train", classes[0], "-e", "OnlineSVC", "--max-time", "5", "-o", "m.hinge")
-    assert (done.code, "--max-time is not supported by OnlineSVC" in done.err) == (2, True)
+@pytest.mark.parametrize("name", ["OnlineSVC", "IncrementalSVC", "LPSVC"])
+def test_every_estimator_accepts_a_time_limit(run, classes, name):
+    assert run("train", classes[0], "-e", name, "--max-time", "5", "-o", "m.hinge").code == 0
 
 
 def test_seed_is_the_random_state(run, classes):

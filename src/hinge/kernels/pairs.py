@@ -83,8 +83,10 @@ class PairAccess:
         """Differences of f and bounds on their errors, including those of the coefficients of samples."""
         v = np.asarray(v, dtype=np.float64)
         values, each = self.differences(f), np.broadcast_to(error, f.shape)
-        of_sums = UNIT_ROUNDOFF * (len(v) + 2) * self.base.largest() * float(np.sum(np.abs(v)))
-        return values, each[self.first] + each[self.second] + 4 * of_sums + UNIT_ROUNDOFF * np.abs(values)
+        pairs = np.bincount(self.first, minlength=len(f)) + np.bincount(self.second, minlength=len(f))
+        operations = UNIT_ROUNDOFF * (float(np.max(pairs, initial=0)) + 2)  # of the coefficient of a sample
+        of_sums = 2 * operations * self.base.largest() * float(np.sum(np.abs(v)))
+        return values, each[self.first] + each[self.second] + 2 * of_sums + UNIT_ROUNDOFF * np.abs(values)
 
     def subset(self, index: ArrayLike) -> PairAccess:
         """Return access to some of the pairs."""

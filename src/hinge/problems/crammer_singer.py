@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse import csgraph
 
 from hinge.kernels.algebra import UNIT_ROUNDOFF
 from hinge.kernels.distances import squared_norms
@@ -154,23 +155,27 @@ def _cost_of_sums(
 ) -> float:
     """Bound the decrease of the dual value by a correction of the sums of all classes to zero.
 
-    A sample whose entry of another class is between its bounds transfers between this class and its label. If such
-    samples connect all classes, any deficit is corrected by at most `classes` transfers.
+    A sample with a negative entry of another class can increase this entry and decrease that of its label; a sample
+    whose own entry is below its cost can do the opposite. If these transfers connect all classes in both directions, any
+    deficit is corrected by at most `classes` transfers.
     """
     sums = np.array([math.fsum(column) for column in alpha.T.tolist()])
     total = float(np.sum(np.abs(sums))) + UNIT_ROUNDOFF * float(np.sum(np.abs(alpha)))
     slack = 4.0 * problem.classes * total
-    able = (alpha < -slack) & (own[:, None] < problem.cost[:, None] - slack)
-    able[np.arange(len(own)), problem.label] = False
-    rows, classes = np.nonzero(able)
-    graph = sparse.coo_array(
-        (np.ones(len(rows)), (problem.label[rows], classes)), shape=(problem.classes, problem.classes)
-    )
-    parts = sparse.csgraph.connected_components(graph, directed=False)[0] if len(rows) else problem.classes
+    other = np.ones(alpha.shape, dtype=bool)
+    other[np.arange(len(own)), problem.label] = False
+    transfers = np.zeros((problem.classes, problem.classes))
+    for rows, classes, forward in (
+        (*np.nonzero(other & (alpha < -slack)), True),
+        (*np.nonzero(other & (own[:, None] < problem.cost[:, None] - slack)), False),
+    ):
+        ends = (problem.label[rows], classes)
+        transfers[ends if forward else ends[::-1]] = 1.0
+    parts, _ = csgraph.connected_components(sparse.csr_array(transfers), connection="strong")
     if parts > 1:
         return np.inf
-    slope = 2.0 + 2.0 * float(np.max(norm[rows])) * float(np.max(lengths))
-    return problem.classes * total * (slope + 2.0 * problem.classes * total * float(np.max(norm[rows])) ** 2)
+    slope = 2.0 + 2.0 * float(np.max(norm)) * float(np.max(lengths))
+    return problem.classes * total * (slope + 2.0 * problem.classes * total * float(np.max(norm)) ** 2)
 
 
 def _violations(problem: CrammerSingerProblem, alpha: Array, margins: Array) -> tuple[float, float]:
