@@ -20,7 +20,7 @@ from hinge.estimators.common.validation import ClassificationData, n_rows, valid
 from hinge.estimators.kernel.classification import KernelClassifier, label_sign, pair_subproblems, store_pairs
 from hinge.formulations import CSVC
 from hinge.kernels import DirectAccess, FunctionKernel, Kernel, Precomputed, cache_bytes, make_kernel
-from hinge.kernels.overflow import check_kernel_values
+from hinge.kernels.access import check_kernel_values
 from hinge.model import Expansion
 from hinge.paths.engine import path_access
 from hinge.problems import Array, Certificate, History, Status, certify

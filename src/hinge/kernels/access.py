@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,11 +12,18 @@ from numpy.typing import ArrayLike
 from hinge import _core
 from hinge.kernels.algebra import UNIT_ROUNDOFF, Array, Data, Kernel
 from hinge.kernels.custom import Precomputed
-from hinge.kernels.direct import DirectAccess, exact_product, largest_entry
+from hinge.kernels.direct import LARGEST_FACTOR, DirectAccess, exact_product
 from hinge.kernels.distances import row_blocks
-from hinge.kernels.functions import Linear
+from hinge.kernels.functions import RBF, BSpline, Laplacian, Linear, Sigmoid
 from hinge.kernels.memory import cache_bytes
+from hinge.kernels.overflow import check_fractional_powers
 from hinge.kernels.samples import contiguous, view
+
+#: Kernel values of float32 samples above this may overflow, because they are computed in single precision.
+MAX_SINGLE_VALUE = 1e36
+
+#: Kernels that are defined for all pairs of samples.
+DEFINED_KERNELS = (Linear, RBF, Laplacian, Sigmoid, BSpline, Precomputed)
 
 
 class Access(Protocol):
@@ -79,11 +86,10 @@ class GramAccess:
         return self._diagonal
 
     def largest(self) -> float:
-        return self._largest
-
-    @cached_property
-    def _largest(self) -> float:
-        return largest_entry(self._diagonal)
+        known = vars(self).get("_largest")
+        if known is None:
+            known = vars(self)["_largest"] = LARGEST_FACTOR * float(np.max(np.abs(self._diagonal), initial=0.0))
+        return float(known)
 
     @cached_property
     def _diagonal(self) -> Array:
@@ -220,6 +226,27 @@ class SubsetAccess:
     def subset(self, index: ArrayLike) -> SubsetAccess:
         """Return access to some of these samples."""
         return self.whole.subset(self.index[_indices(index)])
+
+
+def check_kernel_values(access: Any) -> None:
+    """Raise a ValueError if kernel values overflow, or if a fractional power of a negative number is needed.
+
+    The diagonal of a positive semidefinite kernel bounds all its values.
+    """
+    diagonal = access.diagonal()
+    if not np.isfinite(diagonal).all():
+        raise ValueError(
+            "kernel values of these data are not finite: they overflow. Scale the data, for example with StandardScaler"
+        )
+    data = access.X if hasattr(access, "X") else getattr(access, "data", None)
+    if getattr(data, "dtype", None) == np.float32 and np.max(np.abs(diagonal), initial=0.0) > MAX_SINGLE_VALUE:
+        largest = float(np.max(np.abs(diagonal)))
+        raise ValueError(
+            f"kernel values of up to {largest:.2g} overflow in single precision, in which those of float32 data are "
+            "computed. Scale the data, for example with StandardScaler, or pass float64 data"
+        )
+    if not isinstance(access.kernel, DEFINED_KERNELS):
+        check_fractional_powers(access)
 
 
 def product_error(value_error: float, largest: float, v: Array) -> Array:

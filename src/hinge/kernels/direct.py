@@ -16,6 +16,9 @@ from hinge.kernels.custom import Precomputed
 from hinge.kernels.distances import row_blocks
 from hinge.kernels.functions import Linear
 
+#: Allows for the rounding errors of the largest diagonal entry, as a bound on all entries.
+LARGEST_FACTOR = 1.000001
+
 #: Columns of a matrix whose products with a vector are summed in double precision.
 SUMMED_COLUMNS = 32
 
@@ -117,7 +120,7 @@ class DirectAccess:
 
 def largest_entry(diagonal: Array) -> float:
     """Return a bound on the entries of a positive semidefinite matrix with this diagonal."""
-    return 1.000001 * float(np.maximum.reduce(np.abs(diagonal), initial=0.0))
+    return LARGEST_FACTOR * float(np.maximum.reduce(np.abs(diagonal), initial=0.0))
 
 
 def _bounded_product(values: Array, errors: Array, v: Array) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Kernel values that are not finite: they are rejected before training."""
+"""Fractional powers of negative numbers, which are not kernel values: they are rejected before training."""
 
 from __future__ import annotations
 
@@ -7,36 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-#: Kernel values of float32 samples above this may overflow, because they are computed in single precision.
-MAX_SINGLE_VALUE = 1e36
-
 #: Largest number of pairs of samples for which the base of a fractional power is computed in advance.
 MAX_CHECKED_PAIRS = 50_000_000
 
 #: Rows that are multiplied with all samples at a time.
 BLOCK_ROWS = 512
-
-
-def check_kernel_values(access: Any) -> None:
-    """Raise a ValueError if kernel values overflow, or if a fractional power of a negative number is needed.
-
-    The diagonal of a positive semidefinite kernel bounds all its values.
-    """
-    diagonal = access.diagonal()
-    if not np.isfinite(diagonal).all():
-        raise ValueError(
-            "kernel values of these data are not finite: they overflow. Scale the data, for example with StandardScaler"
-        )
-    data = access.X if hasattr(access, "X") else getattr(access, "data", None)
-    single = getattr(data, "dtype", None) == np.float32
-    largest = float(np.max(np.abs(diagonal), initial=0.0))
-    if single and largest > MAX_SINGLE_VALUE:
-        raise ValueError(
-            f"kernel values of up to {largest:.2g} overflow in single precision, in which those of float32 data are "
-            "computed. Scale the data, for example with StandardScaler, or pass float64 data"
-        )
-    for gamma, coef0, degree in _fractional_powers(access.kernel):
-        _check_base(data, gamma, coef0, degree)
 
 
 def not_finite_error() -> ValueError:
@@ -45,6 +20,13 @@ def not_finite_error() -> ValueError:
         "kernel values of these data are not finite. Scale the data, for example with StandardScaler, and use a kernel "
         "that is defined for all pairs of samples: for kernel='poly' an integer degree"
     )
+
+
+def check_fractional_powers(access: Any) -> None:
+    """Raise a ValueError if a fractional power of a negative number is needed."""
+    data = access.X if hasattr(access, "X") else getattr(access, "data", None)
+    for gamma, coef0, degree in _fractional_powers(access.kernel):
+        _check_base(data, gamma, coef0, degree)
 
 
 def _fractional_powers(kernel: Any) -> list[tuple[float, float, float]]:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from hinge.control import RunControl
 from hinge.formulations import CSVC, SVR
 from hinge.kernels import Access, Kernel, Precomputed, cache_bytes, expand
-from hinge.kernels.overflow import check_kernel_values
+from hinge.kernels.access import check_kernel_values
 from hinge.model import KernelModel
 from hinge.paths.engine import Progress, path_access, warn_convergence
 from hinge.paths.path import PathModel

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from hinge.control import RunControl
 from hinge.formulations import CSVC, SVR, Formulation, NuSVC, NuSVR, OneClass, OneClassCost
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, cache_bytes, make_kernel
-from hinge.kernels.overflow import check_kernel_values
+from hinge.kernels.access import check_kernel_values
 from hinge.paths.engine import Engine, Progress, path_access, warn_incomplete
 from hinge.paths.path import SolutionPath
 from hinge.problems import Array, Status

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hinge.control import RunControl
 from hinge.formulations import CSVC, SVR
 from hinge.kernels import Access, GramAccess, Kernel, cache_bytes, open_access
-from hinge.kernels.overflow import check_kernel_values
+from hinge.kernels.access import check_kernel_values
 from hinge.paths.engine import Counts, Engine
 from hinge.problems import Array, ParametricProblem, Problem, Status
 from hinge.problems.parametric import Values, between, constant, parametric_problem

@@ -106,7 +106,9 @@ class Certificate:
         dual = -np.inf if dual != dual else dual
         if dual > primal:  # impossible for a convex problem
             primal, dual, convex = dual, primal, False
-        gap = difference_above(primal, dual)
+        gap = primal - dual
+        if gap < np.inf and math.fsum([primal, -dual, -gap]) > 0:  # rounded up
+            gap = math.nextafter(gap, np.inf)
         share = relative(gap, primal, dual, scale)
         return cls(primal, dual, gap, share, violation, infeasibility, mu, primal, dual, convex, min(rounding, gap))
 

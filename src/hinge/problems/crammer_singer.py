@@ -156,8 +156,8 @@ def _cost_of_sums(
     """Bound the decrease of the dual value by a correction of the sums of all classes to zero.
 
     A sample with a negative entry of another class can increase this entry and decrease that of its label; a sample
-    whose own entry is below its cost can do the opposite. If these transfers connect all classes in both directions, any
-    deficit is corrected by at most `classes` transfers.
+    whose own entry is below its cost can do the opposite. If these transfers connect all classes in both directions,
+    any deficit is corrected by at most `classes` transfers.
     """
     sums = np.array([math.fsum(column) for column in alpha.T.tolist()])
     total = float(np.sum(np.abs(sums))) + UNIT_ROUNDOFF * float(np.sum(np.abs(alpha)))
@@ -165,12 +165,10 @@ def _cost_of_sums(
     other = np.ones(alpha.shape, dtype=bool)
     other[np.arange(len(own)), problem.label] = False
     transfers = np.zeros((problem.classes, problem.classes))
-    for rows, classes, forward in (
-        (*np.nonzero(other & (alpha < -slack)), True),
-        (*np.nonzero(other & (own[:, None] < problem.cost[:, None] - slack)), False),
-    ):
-        ends = (problem.label[rows], classes)
-        transfers[ends if forward else ends[::-1]] = 1.0
+    rows, classes = np.nonzero(other & (alpha < -slack))
+    transfers[problem.label[rows], classes] = 1.0
+    rows, classes = np.nonzero(other & (own[:, None] < problem.cost[:, None] - slack))
+    transfers[classes, problem.label[rows]] = 1.0
     parts, _ = csgraph.connected_components(sparse.csr_array(transfers), connection="strong")
     if parts > 1:
         return np.inf

@@ -68,11 +68,6 @@ class History:
         unknown = np.full(len(self), np.nan)
         return replace(self, primal=unknown, dual=unknown, gap=unknown)
 
-    def widened(self, of_dual: float, of_primal: float) -> History:
-        """Return the history with bounds that include these rounding errors."""
-        primal, dual = self.primal + of_primal, self.dual - of_dual
-        return replace(self, primal=primal, dual=dual, gap=self.gap + of_dual + of_primal)
-
     def within(self, lower: float, upper: float) -> History:
         """Return the history with bounds that claim no more than two proven bounds on the optimum."""
         primal, dual = np.maximum(self.primal, upper), np.minimum(self.dual, lower)

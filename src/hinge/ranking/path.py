@@ -24,7 +24,7 @@ from hinge.kernels import (
     open_access,
     sum_over_pairs,
 )
-from hinge.kernels.overflow import check_kernel_values
+from hinge.kernels.access import check_kernel_values
 from hinge.model import KernelModel
 from hinge.paths import Counts, ParametricProblem, Pieces, StepFunction
 from hinge.paths.engine import WHOLE_MATRIX_SHARE, Engine, Progress, path_access, warn_incomplete

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hinge import _core
 from hinge.kernels import GramAccess, Kernel, Precomputed, expand, open_access
-from hinge.kernels.overflow import check_kernel_values
+from hinge.kernels.access import check_kernel_values
 from hinge.problems import Array
 
 #: Sum of the absolute coefficients, times the largest kernel value, up to which decision values are computed in single

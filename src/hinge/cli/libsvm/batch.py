@@ -16,7 +16,7 @@ from hinge.control import RunControl
 from hinge.formulations import CSVC, SVR, Formulation, NuSVC, NuSVR, OneClass
 from hinge.io.libsvm_models.record import LibsvmModel, pair_coefficients
 from hinge.kernels import Precomputed, expand, open_access
-from hinge.kernels.overflow import check_kernel_values
+from hinge.kernels.access import check_kernel_values
 from hinge.problems import Problem, Solution, Status
 from hinge.solvers import choose
 

@@ -128,8 +128,10 @@ class FitReport:
             history: History = solution.history
             histories.append(history.within(certificate.dual, certificate.primal) if solution.rounded else history)
             iterations.append(solution.iterations)
-        if tol is not None:
-            status = confirmed_status(status, certificates, tol, of_gap=of_gap)
+        if tol is not None and status is Status.SOLVED:
+            for certificate in certificates:
+                if not is_confirmed(certificate, tol, of_gap):
+                    status = Status.NUMERICAL
         return cls(status, list(certificates), histories, iterations, error)
 
     def interrupted(self, error: BaseException | None) -> FitReport:

@@ -26,7 +26,8 @@ from hinge.estimators.common.validation import TrainingData, check_parameters
 from hinge.estimators.common.warm_start import forget_solutions, initial_points, remember_solutions
 from hinge.formulations import Formulation
 from hinge.kernels import FunctionKernel, GramAccess, Kernel, Precomputed, make_kernel, open_access
-from hinge.kernels.overflow import check_kernel_values, not_finite_error
+from hinge.kernels.access import check_kernel_values
+from hinge.kernels.overflow import not_finite_error
 from hinge.losses import Form, Loss, loss_names, losses_of, make_loss
 from hinge.lowrank import LowRankAccess
 from hinge.model import Expansion, KernelModel
@@ -205,8 +206,9 @@ def train(
     check_kernel_values(access)
     upper = [subproblem.formulation.upper for subproblem in subproblems] if estimator.warm_start else []
     starts = initial_points(estimator, data, kernel, upper) if estimator.warm_start else None
-    samples = sum(data.n if subproblem.rows is None else len(subproblem.rows) for subproblem in subproblems)
-    control = control.reserving(CERTIFICATE_SECONDS * samples)
+    if control.deadline is not None:
+        samples = sum(data.n if subproblem.rows is None else len(subproblem.rows) for subproblem in subproblems)
+        control = control.reserving(CERTIFICATE_SECONDS * samples)
     if estimator.verbose:
         with ProgressLine(type(estimator).__name__) as line:
             last = _solve(access, subproblems, settings.solver, starts, control.with_callback(line.update))
@@ -215,8 +217,9 @@ def train(
     else:
         last = _solve(access, subproblems, settings.solver, starts, control)
     problems, solutions, approximation = last.problems, last.solutions, None
-    if any(np.isnan(solution.gradient).any() for solution in solutions):
-        raise not_finite_error()
+    for solution in solutions:
+        if np.isnan(solution.gradient).any():
+            raise not_finite_error()
     tol = settings.confirmed_tol
     certificates = certify_solutions(problems, solutions, kernel.psd, tol)
     if last.basis is None:

@@ -17,7 +17,7 @@ from hinge.estimators.common.progress import ProgressLine
 from hinge.estimators.common.report import FitReport
 from hinge.estimators.common.validation import ClassificationData, take
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, cache_bytes
-from hinge.kernels.overflow import check_kernel_values
+from hinge.kernels.access import check_kernel_values
 from hinge.lowrank.columns import Columns, make_columns
 from hinge.lowrank.source import Source
 from hinge.problems import Array, Status, combine

@@ -208,14 +208,21 @@ def bounded_history(problem: Problem, beta: Array, run: DecompositionRun) -> His
     Along the run f has at most its final error. The objective is the sum of the decreases of all steps, in which the
     errors of f are multiplied with the changes of β.                                          docs/math (613)
     """
-    if len(run.history) == 0 or not np.isfinite(run.run_error):
-        return run.history
+    history = run.history
+    if len(history.iteration) == 0 or not np.isfinite(run.run_error):
+        return history
     error, operations = run.run_error, 8 * UNIT_ROUNDOFF * (run.iterations + problem.size)
     sums = run.travel + float(np.sum(np.abs(beta)))  # bounds Σ|β| of all iterates
     gradient = problem.Q.access.largest() * sums + float(np.max(np.abs(problem.p)))
     of_objective = sums * (2 * error + operations * gradient)
     width = float(np.sum(problem.upper - problem.lower))
-    return run.history.widened(of_objective, of_objective + width * (error + operations * gradient))
+    of_primal = of_objective + width * (error + operations * gradient)
+    return replace(
+        history,
+        primal=history.primal + of_primal,
+        dual=history.dual - of_objective,
+        gap=history.gap + of_primal + of_objective,
+    )
 
 
 def solution_of(
