@@ -185,10 +185,12 @@ def _fill(source: Source, basis: NDArray[np.intp], values: Any) -> None:
 def _affordable(deadline: float, source: Source, basis: NDArray[np.intp]) -> int:
     """Return the number of columns that can be computed before the deadline, by the time of a few rows."""
     rows, n = min(source.m, MEASURED_ROWS), len(basis)
+    nodes = source.kernel.nodes()
+    assert nodes is not None, "the kernel must have a compiled form"
     probe = np.empty((rows, n), dtype=np.float32)
     start = time.monotonic()
     x, z = view(source.X[:rows]), view(source.X[basis])
-    _core.kernel_columns(x.native, z.native, _core.Kernel(source.kernel.nodes()), _bits(probe), source.threads)
+    _core.kernel_columns(x.native, z.native, _core.Kernel(nodes), _bits(probe), source.threads)
     now = time.monotonic()
     column = TIME_RESERVE * (now - start) * source.m / (rows * n) if n else 0.0
     return n if n * column <= deadline - now else min(n, max(COMPILED_STRIP, int((deadline - now) / column)))
