@@ -17,7 +17,8 @@ CORE := CMakeLists.txt pyproject.toml $(shell find cpp)
 PIP  := $(BIN)/python -m pip --disable-pip-version-check install -qq
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types imports pytest test-slow sanitize sanitize-build docs wheel clean
+.PHONY: help demo test lint types imports pytest test-slow sanitize sanitize-build docs wheel clang aarch64 windows \
+        linked clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -46,8 +47,49 @@ docs: $(VENV)/.hinge $(VENV)/.extra-docs  ## build the documentation in docs/_bu
 	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-wheel: $(VENV)/.base  ## build a wheel in dist/
-	@$(BIN)/python -m pip --disable-pip-version-check wheel -qq --no-deps --wheel-dir dist .
+# --- packages and other platforms -----------------------------------------------------------------
+
+# Platform tag of the wheel. The wheel has one binary for Python 3.11 and later (abi3).
+MANYLINUX ?= manylinux_2_28_$(shell uname -m)
+
+wheel: $(VENV)/.extra-package  ## build a wheel in dist/ for Linux with glibc 2.28 or newer, and test that it loads
+	@rm -rf build/wheel && mkdir -p build/wheel
+	@$(BIN)/python -m pip --disable-pip-version-check wheel -qq --no-deps --no-build-isolation \
+	  -C build-dir=build/manylinux -C cmake.define.HINGE_MANYLINUX=ON --wheel-dir build/wheel .
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --plat $(MANYLINUX) --wheel-dir dist build/wheel/*.whl
+	@$(BIN)/python -m venv --system-site-packages build/wheel/venv
+	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+	  > "$$(build/wheel/venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/shared.pth"
+	@build/wheel/venv/bin/python -m pip --disable-pip-version-check install -qq --no-deps --force-reinstall \
+	  dist/*$(MANYLINUX)*.whl
+	@cd build/wheel && venv/bin/python -c "import hinge; hinge.SVC().fit([[0], [1]], [0, 1]); print(hinge.__file__)"
+	@ls dist/*$(MANYLINUX)*.whl
+
+# $(call cpp-build,directory,options): configure and compile the C++ core and its test programs.
+define cpp-build
+	@$(BIN)/cmake -G Ninja -S . -B $(1) -DCMAKE_MAKE_PROGRAM="$(CURDIR)/$(BIN)/ninja" -DCMAKE_BUILD_TYPE=Release \
+	  -DHINGE_PYTHON=OFF -DHINGE_CPP_TESTS=ON -DHINGE_WERROR=ON $(2) > $(1).log || { cat $(1).log; exit 1; }
+	@$(BIN)/cmake --build $(1) > $(1).log || { cat $(1).log; exit 1; }
+endef
+
+clang: $(VENV)/.base  ## compile the C++ core with clang, warnings as errors, and run its tests
+	@mkdir -p build
+	$(call cpp-build,build/clang,-DCMAKE_CXX_COMPILER=clang++)
+	@$(BIN)/ctest --test-dir build/clang --output-on-failure
+
+aarch64: $(VENV)/.base  ## cross-compile the C++ core for 64-bit ARM and run its tests with qemu
+	@mkdir -p build
+	$(call cpp-build,build/aarch64,-DCMAKE_TOOLCHAIN_FILE=cmake/aarch64-linux-gnu.cmake -DHINGE_TEST_TIMEOUT=3000)
+	@$(BIN)/ctest --test-dir build/aarch64 --output-on-failure
+
+windows: $(VENV)/.base  ## cross-compile the C++ core and its tests for Windows with MinGW (they are not run)
+	@mkdir -p build
+	$(call cpp-build,build/windows,-DCMAKE_TOOLCHAIN_FILE=cmake/x86_64-w64-mingw32.cmake)
+
+linked: $(VENV)/.base  ## build a wheel in dist/linked without the nanobind-backend package (Alpine, free-threaded Python)
+	@$(BIN)/python -m pip --disable-pip-version-check wheel -qq --no-deps --no-build-isolation \
+	  -C build-dir=build/linked -C wheel.py-api= -C cmake.define.HINGE_SPLIT_BACKEND=OFF --wheel-dir dist/linked .
+	@ls dist/linked/*.whl
 
 clean:  ## remove all generated files
 	rm -rf $(VENV) build dist demo-output docs/_build docs/api/generated docs/gallery

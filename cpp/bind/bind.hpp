@@ -7,6 +7,7 @@ namespace hinge::bind {
 
 void run_records(nanobind::module_& m);
 void kernels(nanobind::module_& m);
+void certificate(nanobind::module_& m);
 void decomposition(nanobind::module_& m);
 void cost_sequences(nanobind::module_& m);
 void paths(nanobind::module_& m);
@@ -16,5 +17,6 @@ void libsvm_text(nanobind::module_& m);
 void online(nanobind::module_& m);
 void adatron(nanobind::module_& m);
 void products(nanobind::module_& m);
+void inspection(nanobind::module_& m);
 
 }  // namespace hinge::bind

@@ -1,7 +1,8 @@
-// cost_sequence.cpp: Python binding of the solver for cost sequences of many problems, given as flat arrays.
-#include <nanobind/nanobind.h>
+// cost_sequence.cpp: Python binding of the solver for cost sequences of many problems.
+#include <nanobind/stl/vector.h>
 
 #include <stdexcept>
+#include <vector>
 
 #include "arrays.hpp"
 #include "bind.hpp"
@@ -14,44 +15,42 @@ namespace {
 
 using namespace nb::literals;
 
+// hinge::CostSequenceProblem, by reference to arrays of the caller.
+struct SequenceProblem {
+  Vector<const std::int32_t> samples;
+  Vector<const double> linear, lower, upper;
+  std::size_t slots;
+  std::int64_t max_iterations;
+  Matrix<double> coefficients;
+  Vector<double> offset, seconds;
+  Vector<std::int8_t> status;
+  Vector<std::int64_t> iterations;
+};
+
 void require(bool condition, const char* message) {
   if (!condition) throw std::invalid_argument(message);
 }
 
-// Problem p has the samples start[p] … start[p + 1] − 1 of `samples`.  Its slots · n values of linear, lower and upper
-// begin at slots · start[p], its m × n coefficients at m · start[p].  Tables have one row per problem and one column
-// per cost.
-void solve(const Gram& gram, const Vector<const std::int32_t>& samples, const Vector<const std::int64_t>& start,
-           const Vector<const double>& linear, const Vector<const double>& lower, const Vector<const double>& upper,
-           std::size_t slots, const Vector<const std::int64_t>& max_iterations, const Vector<const double>& costs,
-           const Vector<double>& coefficients, const Matrix<double>& offset, const Matrix<double>& seconds,
-           const Matrix<std::int8_t>& status, const Matrix<std::int64_t>& iterations, double tolerance,
-           double max_seconds, std::size_t cache_bytes, bool double_rows, int threads) {
-  require(start.size() > 0 && start.data()[0] == 0, "start must begin with 0");
-  const std::size_t count = start.size() - 1, total = samples.size(), m = costs.size();
-  for (std::size_t p = 0; p < count; ++p) require(start.data()[p] < start.data()[p + 1], "start must be increasing");
-  require(static_cast<std::size_t>(start.data()[count]) == total, "start must end with the number of samples");
-  for (std::size_t size : {linear.size(), lower.size(), upper.size()})
-    require(size == slots * total, "linear, lower and upper need slots entries per sample");
-  require(max_iterations.size() == count, "max_iterations needs one entry per problem");
-  require(coefficients.size() == m * total, "coefficients needs one entry per cost and sample");
-  for (std::int32_t i : span(samples))
-    require(i >= 0 && static_cast<std::size_t>(i) < gram.size(), "samples must be rows of the kernel matrix");
-  for (double cost : span(costs)) require(cost > 0, "costs must be positive");
-  const auto fits = [&](const auto& table) { return table.shape(0) == count && table.shape(1) == m; };
-  require(fits(offset) && fits(seconds) && fits(status) && fits(iterations),
-          "offset, seconds, status and iterations need one row per problem and one column per cost");
+CostSequenceProblem checked(const SequenceProblem& p, std::size_t rows, std::size_t costs) {
+  const std::size_t n = p.samples.size();
+  for (std::int32_t i : span(p.samples))
+    require(i >= 0 && static_cast<std::size_t>(i) < rows, "samples must be rows of the kernel matrix");
+  for (std::size_t size : {p.linear.size(), p.lower.size(), p.upper.size()})
+    require(size == p.slots * n, "linear, lower and upper need slots entries per sample");
+  require(p.coefficients.shape(0) == costs && p.coefficients.shape(1) == n,
+          "coefficients needs one row per cost and one column per sample");
+  for (std::size_t size : {p.offset.size(), p.seconds.size(), p.status.size(), p.iterations.size()})
+    require(size == costs, "offset, seconds, status and iterations need one entry per cost");
+  return {span(p.samples), span(p.linear), span(p.lower), span(p.upper), p.slots, p.max_iterations,
+          {p.coefficients.data(), p.coefficients.size()}, span(p.offset), span(p.seconds), span(p.status),
+          span(p.iterations)};
+}
 
+void solve(const Gram& gram, const std::vector<SequenceProblem>& given, const Vector<const double>& costs,
+           double tolerance, double max_seconds, std::size_t cache_bytes, bool double_rows, int threads) {
+  for (double cost : span(costs)) require(cost > 0, "costs must be positive");
   std::vector<CostSequenceProblem> problems;
-  for (std::size_t p = 0; p < count; ++p) {
-    const std::size_t first = static_cast<std::size_t>(start.data()[p]);
-    const std::size_t n = static_cast<std::size_t>(start.data()[p + 1]) - first;
-    const std::size_t at = slots * first, size = slots * n;
-    problems.push_back({span(samples).subspan(first, n), span(linear).subspan(at, size), span(lower).subspan(at, size),
-                        span(upper).subspan(at, size), slots, max_iterations.data()[p],
-                        span(coefficients).subspan(m * first, m * n), {offset.data() + p * m, m},
-                        {seconds.data() + p * m, m}, {status.data() + p * m, m}, {iterations.data() + p * m, m}});
-  }
+  for (const SequenceProblem& problem : given) problems.push_back(checked(problem, gram.size(), costs.size()));
   const CostSequenceOptions options{tolerance, max_seconds, cache_bytes, double_rows};
   const nb::gil_scoped_release nogil;
   solve_cost_sequences(gram.source(), problems, span(costs), options, {threads, check_signals});
@@ -60,12 +59,22 @@ void solve(const Gram& gram, const Vector<const std::int32_t>& samples, const Ve
 }  // namespace
 
 void cost_sequences(nb::module_& m) {
-  m.def("solve_cost_sequences", &solve, "gram"_a, "samples"_a.noconvert(), "start"_a.noconvert(),
-        "linear"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(), "slots"_a, "max_iterations"_a.noconvert(),
-        "costs"_a.noconvert(), "coefficients"_a.noconvert(), "offset"_a.noconvert(), "seconds"_a.noconvert(),
-        "status"_a.noconvert(), "iterations"_a.noconvert(), "tolerance"_a, "max_seconds"_a, "cache_bytes"_a,
-        "double_rows"_a, "threads"_a,
-        "Solve problems over some of the samples each, for a sequence of costs.  See cost_sequence.hpp.");
+  nb::class_<SequenceProblem>(m, "CostSequenceProblem",
+                              "A problem over some samples of a kernel matrix, and the arrays to which its solutions "
+                              "for all costs are written.  See cost_sequence.hpp.")
+      .def(nb::new_([](Vector<const std::int32_t> samples, Vector<const double> linear, Vector<const double> lower,
+                       Vector<const double> upper, std::size_t slots, std::int64_t max_iterations,
+                       Matrix<double> coefficients, Vector<double> offset, Vector<double> seconds,
+                       Vector<std::int8_t> status, Vector<std::int64_t> iterations) {
+             return SequenceProblem{samples,        linear,       lower,  upper,   slots,
+                                    max_iterations, coefficients, offset, seconds, status, iterations};
+           }),
+           "samples"_a.noconvert(), "linear"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(), "slots"_a,
+           "max_iterations"_a, "coefficients"_a.noconvert(), "offset"_a.noconvert(), "seconds"_a.noconvert(),
+           "status"_a.noconvert(), "iterations"_a.noconvert());
+  m.def("solve_cost_sequences", &solve, "gram"_a, "problems"_a, "costs"_a.noconvert(), "tolerance"_a, "max_seconds"_a,
+        "cache_bytes"_a, "double_rows"_a, "threads"_a,
+        "Solve problems over some of the samples each, for a decreasing sequence of costs.  See cost_sequence.hpp.");
 }
 
 }  // namespace hinge::bind

@@ -114,7 +114,8 @@ double multiplier(const Vector<const double>& row, const Vector<const double>& a
                   const Vector<const double>& gradient, const Vector<const double>& lower,
                   const Vector<const double>& upper) {
   for (std::size_t size : {alpha.size(), gradient.size(), lower.size(), upper.size()})
-    if (size != row.size()) throw std::invalid_argument("row, alpha, gradient, lower and upper must have the same length");
+    if (size != row.size())
+      throw std::invalid_argument("row, alpha, gradient, lower and upper must have the same length");
   const nb::gil_scoped_release nogil;
   return best_multiplier(span(row), span(alpha), span(gradient), span(lower), span(upper));
 }
@@ -144,6 +145,9 @@ void decomposition(nb::module_& m) {
       .def_prop_ro("iterations", [](const SmoRun& r) { return r.result.iterations; })
       .def_prop_ro("violation", [](const SmoRun& r) { return r.result.violation; })
       .def_prop_ro("objective", [](const SmoRun& r) { return r.result.objective; })
+      .def_prop_ro("f_error", [](const SmoRun& r) { return r.result.f_error; })
+      .def_prop_ro("run_error", [](const SmoRun& r) { return r.result.run_error; })
+      .def_prop_ro("travel", [](const SmoRun& r) { return r.result.travel; })
       .def_prop_ro("row_hits", [](const SmoRun& r) { return r.result.row_hits; })
       .def_prop_ro("row_misses", [](const SmoRun& r) { return r.result.row_misses; })
       .def_prop_ro("reconstructions", [](const SmoRun& r) { return r.result.reconstructions; })
@@ -154,13 +158,13 @@ void decomposition(nb::module_& m) {
   m.def("smo", &smo, "gram"_a, "linear"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(),
         "group"_a.noconvert(), "slots"_a, "beta"_a.noconvert(), "tolerance"_a, "stop_on_gap"_a, "shrinking"_a,
         "max_iterations"_a, "max_seconds"_a, "cache_bytes"_a, "double_rows"_a, "control"_a.none() = nb::none(),
-        "Minimise ½ βᵀKβ + cᵀβ with the sums of groups of variables fixed; beta is updated in place.  See smo.hpp.");
+        "Minimize ½ βᵀKβ + cᵀβ with the sums of groups of variables fixed; beta is updated in place.  See smo.hpp.");
   m.def("working_set", &working_set, "gram"_a, "problems"_a, "tolerance"_a, "stop_on_gap"_a, "shrinking"_a,
         "max_seconds"_a, "cache_bytes"_a, "size"_a, "threads"_a, "selection"_a, "control"_a.none() = nb::none(),
         "Solve problems over one kernel matrix by the working-set method.  See working_set.hpp and batch.hpp.");
   m.def("best_multiplier", &multiplier, "row"_a.noconvert(), "alpha"_a.noconvert(), "gradient"_a.noconvert(),
         "lower"_a.noconvert(), "upper"_a.noconvert(),
-        "The multiplier of an equality row that minimises the duality gap.  See multiplier.hpp.");
+        "The multiplier of an equality row that minimizes the duality gap.  See multiplier.hpp.");
 }
 
 }  // namespace hinge::bind

@@ -1,11 +1,10 @@
 // kernels.cpp: Python bindings of samples, kernel functions, kernel matrices and expansions.
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
 #include <string>
-#include <tuple>
 
 #include "arrays.hpp"
 #include "bind.hpp"
@@ -50,12 +49,12 @@ std::uintptr_t address(const Samples& samples) {
 
 // ---- kernel functions ----
 
-void make_kernel(KernelFunction* self,
-                 const std::vector<std::tuple<std::string, double, double, double>>& program) {
-  std::vector<Node> nodes;
-  for (const auto& [name, gamma, coef0, degree] : program)
-    nodes.push_back({op_named(name), gamma, coef0, degree});
-  new (self) KernelFunction(std::move(nodes));
+Node make_node(const std::string& name, double gamma, double coef0, double degree) {
+  return {op_named(name), gamma, coef0, degree};
+}
+
+bool same_node(const Node& a, const Node& b) {
+  return a.op == b.op && a.gamma == b.gamma && a.coef0 == b.coef0 && a.degree == b.degree;
 }
 
 // ---- kernel matrices ----
@@ -210,9 +209,15 @@ NumpyMatrix<double> cross_samples(const Samples& x, const Samples& z, const Kern
 }  // namespace
 
 void kernels(nb::module_& m) {
-  nb::class_<KernelFunction>(m, "Kernel",
-                             "A kernel function: a postfix program of (name, gamma, coef0, degree).")
-      .def("__init__", &make_kernel, "nodes"_a);
+  nb::class_<Node>(m, "KernelNode", "A kernel, or a sum, product or multiple of the preceding kernels of a program.")
+      .def(nb::new_(&make_node), "name"_a, "gamma"_a = 1.0, "coef0"_a = 0.0, "degree"_a = 0.0)
+      .def_prop_ro("name", [](const Node& node) { return name_of(node.op); })
+      .def_ro("gamma", &Node::gamma)
+      .def_ro("coef0", &Node::coef0)
+      .def_ro("degree", &Node::degree)
+      .def("__eq__", &same_node, nb::is_operator(), nb::sig("def __eq__(self, other: object, /) -> bool"));
+  nb::class_<KernelFunction>(m, "Kernel", "A kernel function as a postfix program.  See kernel_function.hpp.")
+      .def(nb::init<std::vector<Node>>(), "nodes"_a);
 
   nb::class_<Samples>(m, "Samples", "A view of a dense or CSR matrix; keeps the arrays alive.")
       .def_static("dense", &dense<float>, "X"_a.noconvert())
@@ -253,6 +258,8 @@ void kernels(nb::module_& m) {
                   "K + diag(ridge) of another kernel matrix.")
       .def_prop_ro("n", &Gram::size)
       .def("diagonal", &gram_diagonal)
+      .def("value_error", [](const Gram& gram) { return gram.source().value_error(); },
+           "Bound on the error of every kernel value in double precision.")
       .def("rows", &gram_rows, "index"_a.noconvert(), "K[index, :] in float64.")
       .def("row32", &gram_row32, "i"_a, "K[i, :] in float32.")
       .def("block_rows", &gram_block_rows<double>, "index"_a.noconvert(), "threads"_a = 1,

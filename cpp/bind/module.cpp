@@ -6,6 +6,7 @@ NB_MODULE(native, m) {
   m.doc() = "The compiled core of hinge.";
   hinge::bind::run_records(m);
   hinge::bind::kernels(m);
+  hinge::bind::certificate(m);
   hinge::bind::decomposition(m);
   hinge::bind::cost_sequences(m);
   hinge::bind::paths(m);
@@ -15,4 +16,5 @@ NB_MODULE(native, m) {
   hinge::bind::online(m);
   hinge::bind::adatron(m);
   hinge::bind::products(m);
+  hinge::bind::inspection(m);
 }

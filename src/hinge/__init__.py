@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hinge import io, kernels, losses, lowrank, online, ranking, recipes, selection, solvers
+    from hinge import conformal, inspection, io, kernels, losses, lowrank, online, ranking, recipes, selection, solvers
     from hinge.estimators import (
         LPSVC,
         LPSVR,
@@ -78,7 +78,9 @@ __all__ = [
     "TransductiveSVC",
     "approximate_path",
     "certify",
+    "conformal",
     "epsilon_path",
+    "inspection",
     "io",
     "kernels",
     "load",
@@ -99,7 +101,10 @@ __all__ = [
 ]
 
 #: Packages that are attributes of `hinge`. `plotting` needs matplotlib and is therefore not in `__all__`.
-_PACKAGES = ("io", "kernels", "losses", "lowrank", "online", "plotting", "ranking", "recipes", "selection", "solvers")
+_PACKAGES = (
+    "conformal", "inspection", "io", "kernels", "losses", "lowrank", "online", "plotting", "ranking", "recipes",
+    "selection", "solvers",
+)  # fmt: skip
 
 #: Public names of the other packages; all remaining names of `__all__` are estimators.
 _OWNERS = {

@@ -10,7 +10,7 @@ MAX_FILES = 16  # largest number of source files in one directory; if it has mor
 SOURCES = {".py", ".cpp", ".hpp", ".inl"}
 
 
-@pytest.mark.parametrize("top", ["src/hinge", "cpp"])
+@pytest.mark.parametrize("top", ["src/hinge", "cpp", "tests", "benchmarks", "examples"])
 def test_directories_have_few_source_files(top):
     folder = ROOT / top
     counts = Counter(

@@ -21,6 +21,23 @@ def test_package_and_metadata_have_the_same_version():
     assert hinge.__version__ == project["version"] == metadata.version("hinge")
 
 
+def test_citation_and_conda_recipe_have_the_same_version():
+    names = "CITATION.cff", "packaging/conda/recipe.yaml"
+    citation, recipe = ((ROOT / name).read_text(encoding="utf-8") for name in names)
+    assert f"\nversion: {hinge.__version__}\n" in citation
+    assert f'version: "{hinge.__version__}"' in recipe
+
+
+def test_conda_recipe_has_all_commands_and_dependencies():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    recipe = (ROOT / "packaging/conda/recipe.yaml").read_text(encoding="utf-8")
+    for name, function in project["scripts"].items():
+        assert f"- {name} = {function}\n" in recipe
+    for requirement in project["dependencies"]:
+        name, bound = requirement.split(">=")
+        assert name == "nanobind-backend" or f"- {name} >={bound}\n" in recipe
+
+
 def test_changelog_describes_the_version():
     assert f"[{hinge.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 

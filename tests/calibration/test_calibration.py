@@ -1,4 +1,4 @@
-"""Probabilities from decision values, compared with definitions and a general optimiser."""
+"""Probabilities from decision values, compared with definitions and a general optimizer."""
 
 import numpy as np
 import pytest

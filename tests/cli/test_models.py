@@ -52,6 +52,37 @@ def test_blocks_of_a_file_give_the_same_predictions(run, model, monkeypatch):
     assert np.allclose(np.fromstring(parts, sep="\n"), np.fromstring(whole, sep="\n"), rtol=1e-12)
 
 
+@pytest.mark.parametrize("options", [[], ["--scale", "standard"], ["--scale", "minmax"], ["-e", "LinearSVC"]])
+def test_models_of_dense_data_accept_files_with_few_values(run, classes, tmp_path, options):
+    """The storage follows the model: a file with mostly zeros would otherwise be read as a sparse matrix."""
+    file, X, y = classes
+    assert run("train", file, *options, "-o", "m.hinge").code == 0
+    few = X * (np.arange(X.size).reshape(X.shape) % 4 == 0)
+    hinge.io.dump_libsvm(few, y, tmp_path / "few.svm")
+    done = run("predict", "m.hinge", "few.svm", "--values", "decision")
+    assert done.code == 0, done.err
+    expected = hinge.load("m.hinge").decision_function(few)
+    assert np.allclose([float(line) for line in done.out.split()], expected, rtol=1e-12)
+    assert run("evaluate", "m.hinge", "few.svm").code == 0
+
+
+def test_libsvm_models_are_used_like_models_of_hinge(run, classes, tmp_path):
+    file, X, y = classes
+    assert run("train", file, "-p", "C=5", "-p", "gamma=0.02", "-o", "m.hinge").code == 0
+    assert run("convert", "m.hinge", "m.model").code == 0
+    assert run("predict", "m.model", file).out == run("predict", "m.hinge", file).out
+    assert run("evaluate", "m.model", file).out == run("evaluate", "m.hinge", file).out
+    done = run("certify", "m.model", file, "-p", "C=5", "--json")
+    expected = hinge.load("m.hinge").certify(X, y)
+    assert json.loads(done.out)["certificate"]["primal"] == pytest.approx(expected.primal, rel=1e-9)
+    assert "C=1 is not the value" in run("certify", "m.model", file).err
+    assert run("certify", "m.hinge", file, "-p", "C=5").code == 2
+    assert run("convert", "m.model", "again.hinge").code == 0
+    assert run("predict", "again.hinge", file).out == run("predict", "m.hinge", file).out
+    (tmp_path / "wide.svm").write_text("1 1:1 9:2\n")
+    assert run("predict", "m.model", "wide.svm", "--features", 9).code == 0
+
+
 def test_missing_method_is_an_error_with_alternatives(run, model):
     done = run("predict", "m.hinge", "train.svm", "--values", "probability")
     assert (done.code, "use labels or decision" in done.err) == (1, True)

@@ -169,3 +169,25 @@ def test_killed_search_is_continued(run, tmp_path):
     assert done.code == 0, done.err
     assert "hinge: continuing s.jsonl: " in done.err
     assert json.loads(done.out)["candidates"] == json.loads(run(*words).out)["candidates"]
+
+
+@pytest.mark.slow
+def test_training_takes_at_most_half_as_long_again_as_a_script(tmp_path):
+    """Processor time of `hinge train` on 10,000 × 100, compared with a Python program that reads and fits."""
+    random = np.random.default_rng(0)
+    y = np.where(np.arange(10_000) % 2, 1, -1)
+    hinge.io.dump_libsvm(random.normal(size=(10_000, 100)) + 0.1 * y[:, None], y, tmp_path / "a.svm")
+    script = (
+        "import hinge; X, y = hinge.io.load_libsvm('a.svm', n_jobs=1);"
+        "hinge.SVC(n_jobs=1).fit(X.toarray(), y)"
+    )
+    programs = ["-c", script], ["-m", "hinge", "train", "a.svm", "-j", "1", "-q", "-o", "m.hinge"]
+    reference, command = (min(processor_seconds(words, tmp_path) for _ in range(3)) for words in programs)
+    assert command <= 1.5 * reference
+
+
+def processor_seconds(words, folder):
+    """Processor time of a Python process."""
+    start = children_seconds()
+    subprocess.run([sys.executable, *words], cwd=folder, check=True)
+    return children_seconds() - start

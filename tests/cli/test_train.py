@@ -207,3 +207,16 @@ def test_files_larger_than_the_memory_are_mapped_for_linear_estimators(run, clas
     assert run("train", file, "--map", "arrays", "-o", "m.hinge").code == 2
     assert run("train", file, "-e", "LinearSVC", "--map", "arrays", "--scale", "maxabs", "-o", "n.hinge").code == 2
     assert not (tmp_path / "n.hinge").exists()
+
+
+def test_impossible_output_is_reported_before_the_data_are_read(run, classes, tmp_path):
+    (tmp_path / "folder").mkdir()
+    for name, reason in (("no/m.hinge", "does not exist"), ("folder", "is a directory")):
+        for words in (["train"], ["grid", "-p", "C=1,2"], ["path"]):
+            done = run(*words, "nothing.svm", "-o", name)
+            assert done.code == 1
+            assert name in done.err
+            assert reason in done.err
+    for words in (["predict", "m.hinge", "a.svm"], ["convert", "a.svm"], ["scale", "a.svm", "-o"]):
+        done = run(*words, *(["-o"] if words[0] == "predict" else []), "no/out.svm")
+        assert (done.code, "no/out.svm" in done.err) == (1, True)

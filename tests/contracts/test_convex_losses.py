@@ -13,7 +13,7 @@ from hinge import Status, losses
 from hinge.formulations import ConvexLoss
 from hinge.kernels import DirectAccess, Precomputed, open_access
 from hinge.lowrank import SGMA, PivotedCholesky
-from hinge.problems import certify
+from hinge.problems import optimality
 from hinge.solvers import Auto, GradientDescent, InteriorPoint, LowRankInteriorPoint, Newton
 
 SECONDS = 30.0  # time limit; a solver that reaches it hangs
@@ -114,7 +114,7 @@ def contract(name):
             assert np.abs(problem.equality_residual(solution.alpha)).max(initial=0.0) <= 1e-10 * len(K) * size
             expansion = formulation.recover(*solution.point)
             proof = formulation.certified_problem(DirectAccess(Precomputed(), K))
-            certificate = certify(proof, *formulation.dual_point(expansion))
+            certificate = optimality(proof, *formulation.dual_point(expansion))
             middle = 0.5 * (abs(certificate.primal) + abs(certificate.dual))
             rounding = 1e-10 * objective(formulation, K, np.zeros(len(K)), 0.0)  # matters where the optimum is 0
             assert certificate.gap <= 1.1 * tol * middle + rounding
@@ -159,4 +159,4 @@ def test_certificate_of_another_point_has_a_gap(name):
     formulation = ConvexLoss(np.where(X[:, 0] > 0, 1.0, -1.0), np.full(12, 3.0), losses.Logistic())
     problem = formulation.build(open_access(Precomputed(), X @ X.T))
     solution = solver.solve(problem)
-    assert certify(problem, 0.5 * solution.alpha, solution.mu).relative_gap > max(1e-2, 2 * tol)
+    assert optimality(problem, 0.5 * solution.alpha, solution.mu).relative_gap > max(1e-2, 2 * tol)

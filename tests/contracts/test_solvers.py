@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from contracts.strategies import Program, programs
 from hinge import Status
 from hinge.lowrank import SGMA
-from hinge.problems import Problem, certify
+from hinge.problems import Problem, optimality
 from hinge.solvers import SMO, Auto, Chunking, InteriorPoint, LowRankInteriorPoint, WorkingSet
 
 SECONDS = 2.0  # time limit for a dozen variables; a solver that reaches it hangs
@@ -83,7 +83,7 @@ def test_stays_feasible(make, program):
 def test_certificate_meets_the_tolerance(make, program):
     solver = make(tolerance(program))
     solution = solver.solve(program.problem())
-    certificate = certify(program.problem(), *solution.point)
+    certificate = optimality(program.problem(), *solution.point)
     if isinstance(solver, BoxedLowRank) and program.ridge is not None:  # tol is a relative gap; no crossover here
         rounding = 1e-13 * program.steepness * program.reach * program.size
         assert certificate.gap <= 1.1e-10 * max(abs(certificate.primal), abs(certificate.dual)) + rounding
@@ -158,7 +158,7 @@ def test_iteration_limit_is_reported_and_the_point_is_feasible():
     assert solution.iterations == 3
     assert program.infeasibility(solution.alpha) <= 1e-12
     assert program.value(solution.alpha) < 0
-    certificate = certify(program.problem(), *solution.point)
+    certificate = optimality(program.problem(), *solution.point)
     assert certificate.gap > 0
     assert not certificate.proves(1e-9)
 
@@ -175,7 +175,7 @@ def test_stop_gap_reaches_the_relative_gap(gap):
     program = hard_program()
     solution = SMO(tol=gap, stop="gap").solve(program.problem())
     assert solution.status is Status.SOLVED
-    assert certify(program.problem(), *solution.point).relative_gap <= 1.01 * gap
+    assert optimality(program.problem(), *solution.point).relative_gap <= 1.01 * gap
 
 
 def test_history_is_recorded():

@@ -14,7 +14,7 @@ from hinge.control import RunControl
 from hinge.formulations import Ranking, linear_classification, linear_regression, preferences
 from hinge.kernels import RBF, Linear, open_access
 from hinge.lowrank.columns import make_columns
-from hinge.problems import Bias, certify, certify_linear, combine
+from hinge.problems import Bias, combine, linear_optimality, optimality
 from hinge.solvers import CoordinateDescent, PairDescent, ReducedBasisNewton
 from hinge.solvers.basis.problem import ReducedBasisProblem, dual_point
 
@@ -48,7 +48,7 @@ def linear_problems(draw):
 def test_linear_problems_are_solved_and_certified(problem):
     solution = CoordinateDescent(tol=TOL, max_time=30.0).solve_linear(problem)
     assert solution.status is Status.SOLVED
-    certificate = certify_linear(problem, solution.weights, solution.offset, solution.beta)
+    certificate = linear_optimality(problem, solution.weights, solution.offset, solution.beta)
     rounding = 1e-12 * np.sum(np.where(np.isfinite(problem.upper), problem.upper, 1.0))
     assert certificate.gap <= 1.01 * TOL * 0.5 * (abs(certificate.primal) + abs(certificate.dual)) + rounding
     assert certificate.infeasibility <= 1e-10 * max(1.0, np.abs(solution.beta).sum())
@@ -83,7 +83,7 @@ def test_pairwise_problems_are_solved_and_certified(problem, method):
     solution = PairDescent(tol=TOL, method=method, max_time=30.0).solve(problem)
     assert solution.status is Status.SOLVED
     assert np.all((solution.alpha >= problem.lower) & (solution.alpha <= problem.upper))
-    certificate = certify(problem, *solution.point)
+    certificate = optimality(problem, *solution.point)
     middle = 0.5 * (abs(certificate.primal) + abs(certificate.dual))
     assert certificate.gap <= 1.01 * TOL * middle + 1e-12 * np.sum(np.abs(solution.alpha))
     assert solution.history.best_dual <= certificate.primal * (1 + 1e-9) + 1e-12

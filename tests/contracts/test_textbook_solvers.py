@@ -21,7 +21,7 @@ from hinge.control import RunControl
 from hinge.formulations import CSVC, ConvexLoss
 from hinge.kernels import RBF, open_access
 from hinge.losses import Logistic, SquaredHinge
-from hinge.problems import certify
+from hinge.problems import optimality
 from hinge.solvers import AdaTron, GradientDescent, InteriorPoint, Lagrangian, LowRankInteriorPoint, Newton
 
 SECONDS = 0.3  # time limit; points and bounds must be valid also when it is reached
@@ -63,7 +63,7 @@ def contract(name):
             size = max(program.reach, np.abs(solution.alpha).max())
             assert program.infeasibility(solution.alpha) <= 1e-10 * program.size * size
             if solution.status is Status.SOLVED:
-                certificate = certify(program.problem(), *solution.point)
+                certificate = optimality(program.problem(), *solution.point)
                 rounding = 1e-11 * program.steepness * size * program.size
                 mean = 0.5 * (abs(certificate.primal) + abs(certificate.dual))
                 assert certificate.gap <= 1.1 * tol * mean + rounding

@@ -54,7 +54,7 @@ def test_solution_is_the_svc_of_the_final_labels(batch):
 def exact_objective(access, transduction, label):
     """Objective (4.37) for given labels, computed with SVC."""
     sign = np.r_[transduction.y, label]
-    cost = np.r_[transduction.cost, transduction.unlabelled_cost]
+    cost = np.r_[transduction.cost, transduction.unlabeled_cost]
     fit = hinge.SVC(C=1.0, kernel="precomputed", tol=1e-8)
     return fit.fit(access.block(np.arange(access.n), np.arange(access.n)), sign, sample_weight=cost).certificate_.primal
 

@@ -176,15 +176,15 @@ def magnitude(model, X):
 def kernel_magnitude(nodes, X, Z):
     products = np.abs(X) @ np.abs(Z).T
     stack = []
-    for name, gamma, coef0, degree in nodes:
-        affine = gamma * products + abs(coef0)
+    for node in nodes:
+        name, affine = node.name, node.gamma * products + abs(node.coef0)
         if name in ("sum", "product"):
             second = stack.pop()
             stack.append(stack.pop() + second if name == "sum" else stack.pop() * second)
         elif name == "scale":
-            stack.append(gamma * stack.pop())
+            stack.append(node.gamma * stack.pop())
         elif name in ("linear", "polynomial", "sigmoid"):
-            stack.append({"linear": products, "polynomial": affine**degree, "sigmoid": affine}[name])
+            stack.append({"linear": products, "polynomial": affine**node.degree, "sigmoid": affine}[name])
         else:
             stack.append(np.ones_like(products))  # kernels of a distance are at most one
     return stack.pop()

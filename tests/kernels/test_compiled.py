@@ -308,12 +308,14 @@ def test_inconsistent_shapes_are_rejected():
 
 
 def test_kernel_programs_are_checked():
+    linear, total = _core.KernelNode("linear"), _core.KernelNode("sum")
+    with pytest.raises(ValueError, match="cosine"):
+        _core.KernelNode("cosine")
     for nodes, message in [
         ([], "one value"),
-        ([("cosine", 1.0, 0.0, 0.0)], "cosine"),
-        ([("linear", 1.0, 0.0, 0.0), ("sum", 0.0, 0.0, 0.0)], "operand"),
-        ([("rbf", float("nan"), 0.0, 0.0)], "finite"),
-        ([("linear", 1.0, 0.0, 0.0)] * 30 + [("sum", 0.0, 0.0, 0.0)] * 29, "nest"),
+        ([linear, total], "operand"),
+        ([_core.KernelNode("rbf", gamma=float("nan"))], "finite"),
+        ([linear] * 30 + [total] * 29, "nest"),
     ]:
         with pytest.raises(ValueError, match=message):
             _core.Kernel(nodes)

@@ -20,6 +20,7 @@ from hinge.losses import (
     as_loss,
     check_loss,
 )
+from losses.cases import Pinball, TwoSlopes, TwoSlopesWithKink
 
 EVERY = [
     *(cls() for cls in (MARGIN_LOSSES | RESIDUAL_LOSSES).values()),
@@ -107,25 +108,12 @@ def test_values_at_selected_arguments():
     assert losses.PiecewisePolynomial(3.0, 2.0).value(5.0) == pytest.approx(5 - 2 * 2 / 3)
 
 
-class Tilted:
-    """Custom loss: pinball, 0.8 r above zero and −0.2 r below."""
-
-    def value(self, z):
-        return np.maximum(0.8 * z, -0.2 * z)
-
-    def derivative(self, z):
-        return np.where(z > 0, 0.8, np.where(z < 0, -0.2, 0.0))
-
-    def conjugate(self, s):
-        return np.where((s >= -0.2) & (s <= 0.8), 0.0, np.inf)
-
-
 def _invalid(**changes):
-    return type("Spoiled", (Tilted,), {"__repr__": lambda self: "spoiled", **changes})()
+    return type("Spoiled", (Pinball,), {"__repr__": lambda self: "spoiled", **changes})()
 
 
 def test_slopes_and_pieces_of_a_custom_loss_are_computed():
-    loss = as_loss(Tilted(), "residual")
+    loss = as_loss(Pinball(), "residual")
     assert loss.slopes == (-0.2, 0.8)
     assert [(p.low, p.high) for p in loss.pieces] == [(0.0, 0.8), (-0.2, 0.0)]
     np.testing.assert_allclose(loss.conjugate_derivative([0.5, -0.1]), 0.0, atol=1e-12)
@@ -164,20 +152,9 @@ def test_a_loss_without_a_minimum_is_an_error():
 
 
 def test_an_undeclared_kink_of_the_conjugate_is_an_error():
-    class Steps:
-        def value(self, z):
-            return np.maximum(0, z) + np.maximum(0, z - 1)
-
-        def derivative(self, z):
-            return 1.0 * (z > 0) + (z > 1)
-
-        def conjugate(self, s):
-            return np.where((s < 0) | (s > 2), np.inf, np.maximum(0, s - 1))
-
     with pytest.raises(ValueError, match=r"kinks = \(1,\)"):
-        as_loss(Steps(), "residual")
-    Steps.kinks = (1.0,)
-    assert [(p.start, p.low, p.high) for p in as_loss(Steps(), "residual").pieces] == [(0, 0, 1), (1, 1, 2)]
+        as_loss(TwoSlopes(), "residual")
+    assert [(p.start, p.low, p.high) for p in as_loss(TwoSlopesWithKink(), "residual").pieces] == [(0, 0, 1), (1, 1, 2)]
 
 
 def test_invalid_arguments_are_errors():

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hinge.problems import Diagonal, Problem, Quadratic, certify
-from hinge.problems.double_double import add, equality_residual, product, residual, slices, two_sum
+from hinge.kernels.double_double import add, product, slices, two_sum
+from hinge.problems import Diagonal, Problem, Quadratic, optimality
+from hinge.problems.double_double import equality_residual, residual
 
 
 @given(st.floats(-1e100, 1e100), st.floats(-1e100, 1e100))
@@ -79,16 +80,16 @@ def quadratic_of(K, sign):
     return Quadratic(Quadratic.dense(K).access, sign)
 
 
-def test_double_double_certificates_need_multipliers_and_no_term():
+def test_double_double_values_need_multipliers_and_no_term():
     problem = Problem(
         Quadratic.dense(np.eye(2)), -np.ones(2), np.empty((0, 2)), np.empty(0), np.zeros(2), np.ones(2) * 5
     )
     point, mu, nothing = np.ones(2), np.empty(0), (np.zeros(2), np.empty(0))
-    assert certify(problem, point, mu, remainder=nothing).gap == 0.0
-    shifted = certify(problem, point, mu, remainder=(np.full(2, 1e-20), np.empty(0)))
+    assert optimality(problem, point, mu, remainder=nothing).gap == 0.0
+    shifted = optimality(problem, point, mu, remainder=(np.full(2, 1e-20), np.empty(0)))
     assert shifted.gap == pytest.approx(2e-20, rel=1e-6)  # r = 1e-20, and the distance from 1 to the bound 0 is one
     with pytest.raises(ValueError, match="multipliers"):
-        certify(problem, point, remainder=nothing)
+        optimality(problem, point, remainder=nothing)
     curved = Problem(problem.Q, problem.p, problem.A, problem.d, problem.lower, problem.upper, Diagonal(np.ones(2)))
     with pytest.raises(ValueError, match="term"):
-        certify(curved, point, mu, remainder=nothing)
+        optimality(curved, point, mu, remainder=nothing)

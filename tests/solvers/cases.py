@@ -9,7 +9,7 @@ import numpy as np
 
 from hinge import formulations
 from hinge.kernels import RBF, DirectAccess, FunctionKernel, Linear, open_access
-from hinge.problems import Problem, Quadratic, certify
+from hinge.problems import Problem, Quadratic, optimality
 from reference.qp import dense_matrix, solve_with_clarabel
 
 FORMULATIONS = ("CSVC", "NuSVC", "SVR", "NuSVR", "OneClass", "CSVC without bias", "SVR without bias")
@@ -63,7 +63,7 @@ def certified(problem, solution):
     access = problem.Q.access
     direct = Quadratic(DirectAccess(access.kernel, access.data), problem.Q.sign)
     independent = Problem(direct, problem.p, problem.A, problem.d, problem.lower, problem.upper)
-    return certify(independent, *solution.point)
+    return optimality(independent, *solution.point)
 
 
 def assert_feasible(problem, alpha):

@@ -11,7 +11,7 @@ from hinge.control import RunControl
 from hinge.formulations import CSVC, ConvexLoss
 from hinge.kernels import RBF, Linear, Polynomial, Precomputed, open_access
 from hinge.losses import Logistic
-from hinge.problems import Quadratic, certify
+from hinge.problems import Quadratic, optimality
 from hinge.solvers import SMO, Auto, InteriorPoint, LowRankInteriorPoint, WorkingSet, auto, choose, decide
 from hinge.solvers.decomposition import working_set
 from hinge.solvers.interior_point.rank import (
@@ -105,7 +105,7 @@ def test_low_rank_solver_continues_where_working_sets_are_slow():
     solution = Auto(tol=1e-6).solve(problem)
     assert solution.status is Status.SOLVED
     assert steps <= solution.iterations <= 1.1 * steps  # working sets may continue after the interior-point solver
-    certificate = certify(problem, *solution.point)
+    certificate = optimality(problem, *solution.point)
     assert certificate.kkt_violation <= 1e-6
     assert certificate.relative_gap <= 1e-9
     assert any("rank 3" in reason for reason in decide(Auto(tol=1e-6), [problem]).reasons)
@@ -155,7 +155,7 @@ def test_kernel_matrix_of_estimated_low_rank_is_factored(monkeypatch):
     problem = CSVC(sign, np.full(2100, 100.0)).build(open_access(Precomputed(), K))
     solution = Auto(tol=1e-6).solve(problem)
     assert solution.status is Status.SOLVED
-    certificate = certify(problem, *solution.point)
+    certificate = optimality(problem, *solution.point)
     assert certificate.kkt_violation <= 1e-6 * max(1.0, np.abs(problem.Q.diagonal()).max())
     assert certificate.relative_gap <= 1e-8
     reasons = decide(Auto(tol=1e-6), [problem]).reasons
@@ -171,7 +171,7 @@ def test_working_sets_continue_if_the_rank_is_high(monkeypatch):
     solution = Auto(tol=1e-3).solve(problem)
     assert solution.status is Status.SOLVED
     assert solution.iterations > 2100
-    assert certify(problem, *solution.point).kkt_violation <= 1.01e-3
+    assert optimality(problem, *solution.point).kkt_violation <= 1.01e-3
     assert any("a factor does not help" in reason for reason in decide(Auto(), [problem]).reasons)
 
 
@@ -180,7 +180,7 @@ def test_convex_losses_of_many_samples_use_the_low_rank_solver():
     problem = ConvexLoss(linear.Q.sign, np.ones(2050), Logistic()).build(linear.Q.access)
     solution = Auto().solve(problem)
     assert solution.status is Status.SOLVED
-    assert certify(problem, *solution.point).relative_gap <= 1e-8
+    assert optimality(problem, *solution.point).relative_gap <= 1e-8
     explanation = decide(Auto(), [problem])
     assert explanation.solver == "low_rank_interior_point"
     assert any("rank 3" in reason for reason in explanation.reasons)
@@ -214,7 +214,7 @@ def test_interrupt_between_two_solvers_keeps_the_first_solution(monkeypatch, ctr
     assert isinstance(one.error, KeyboardInterrupt)
     assert np.any(one.alpha != 0)
     assert np.all((one.alpha >= problem.lower) & (one.alpha <= problem.upper))
-    assert certify(problem, *one.point).dual > 0
+    assert optimality(problem, *one.point).dual > 0
     assert two.status is Status.INTERRUPTED  # no further problem is started
     assert two.error is one.error
     assert np.any(two.alpha != 0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hinge.kernels import Precomputed, open_access
-from hinge.problems import Diagonal, Problem, Quadratic, Status, certify
+from hinge.problems import Diagonal, Problem, Quadratic, Status, optimality
 from hinge.solvers import SMO, Auto, InteriorPoint
 
 FOLDED = "folding the diagonal assumes that one variable of each sample is zero, which needs p + p* ≥ 0"
@@ -24,4 +24,4 @@ def test_status_solved_is_confirmed_by_the_certificate(solver, p, request):
         request.applymarker(pytest.mark.xfail(strict=True, reason=FOLDED))
     posed = problem(p)
     solution = solver.solve(posed)
-    assert solution.status is not Status.SOLVED or certify(posed, *solution.point).kkt_violation <= 1e-5
+    assert solution.status is not Status.SOLVED or optimality(posed, *solution.point).kkt_violation <= 1e-5

@@ -10,8 +10,9 @@ from scipy import optimize, sparse
 from hinge import losses
 from hinge.formulations import ConvexLoss
 from hinge.kernels import RBF, DirectAccess, open_access
-from hinge.problems import Diagonal, Status, certify
+from hinge.problems import Diagonal, Status, optimality
 from hinge.solvers import SMO, Auto, Chunking, InteriorPoint, WorkingSet, choose
+from losses.cases import TwoSlopesWithKink
 
 MARGIN = [
     losses.Hinge(), losses.SquaredHinge(), losses.ModifiedHuber(), losses.HuberizedHinge(), losses.Logistic(),
@@ -169,7 +170,7 @@ def test_losses_agree_with_an_independent_solver(loss, C, seed):
     solution = InteriorPoint().solve(formulation.build(access))
     assert solution.status is Status.SOLVED
     point = formulation.dual_point(formulation.recover(*solution.point))
-    certificate = certify(formulation.certified_problem(direct), *point)
+    certificate = optimality(formulation.certified_problem(direct), *point)
     rows = np.arange(access.n)
     reference = primal_by_clarabel(formulation, direct.block(rows, rows))
     assert certificate.relative_gap < 1e-10
@@ -181,7 +182,7 @@ def test_certified_primal_value_is_the_objective(loss):
     formulation, access, direct = make(loss, C=0.7, seed=3)
     solution = InteriorPoint(max_iter=4).solve(formulation.build(access))  # not at the optimum
     expansion = formulation.recover(*solution.point)
-    certificate = certify(formulation.certified_problem(direct), *formulation.dual_point(expansion), convex=True)
+    certificate = optimality(formulation.certified_problem(direct), *formulation.dual_point(expansion), convex=True)
     f = direct.matvec(expansion.coefficients)
     f = f + certificate.mu[0]
     z = formulation.y * f if loss.form == "margin" else formulation.y - f
@@ -198,7 +199,7 @@ def test_ten_digits_within_thirty_iterations(loss, C):
     assert solution.status is Status.SOLVED
     assert solution.iterations <= 30
     point = formulation.dual_point(formulation.recover(*solution.point))
-    certificate = certify(formulation.certified_problem(direct), *point)
+    certificate = optimality(formulation.certified_problem(direct), *point)
     limit = 1e-8 if isinstance(loss, losses.Exponential) and C == 1e4 else 1e-10  # slopes have the size of the costs
     assert certificate.relative_gap < limit
 
@@ -208,14 +209,14 @@ def test_ten_digits_within_thirty_iterations(loss, C):
 def test_box_solvers_agree_with_interior_point(loss, solver):
     formulation, access, direct = make(loss, C=3.0, n=50, seed=2)
     problem = formulation.build(access)
-    exact = certify(problem, *InteriorPoint().solve(problem).point)
+    exact = optimality(problem, *InteriorPoint().solve(problem).point)
     solution = solver(tol=1e-8).solve(problem)
-    certificate = certify(problem, solution.alpha, solution.mu, solution.gradient)
+    certificate = optimality(problem, solution.alpha, solution.mu, solution.gradient)
     assert solution.status is Status.SOLVED
     assert certificate.kkt_violation <= 1e-8
     assert certificate.primal == pytest.approx(exact.primal, rel=1e-9)
     point = formulation.dual_point(formulation.recover(*solution.point))
-    recomputed = certify(formulation.certified_problem(direct), *point)
+    recomputed = optimality(formulation.certified_problem(direct), *point)
     assert recomputed.relative_gap < 1e-9
 
 
@@ -233,7 +234,7 @@ def test_batch_shares_a_matrix_with_a_diagonal_term():
     for problem, solution in zip(problems, batch, strict=True):
         separate = WorkingSet(tol=1e-8, polish=False).solve(problem)
         np.testing.assert_allclose(solution.alpha, separate.alpha, atol=1e-6)
-        assert certify(problem, *solution.point).kkt_violation <= 1.1e-8
+        assert optimality(problem, *solution.point).kkt_violation <= 1.1e-8
 
 
 def test_box_solvers_reject_general_losses():
@@ -246,26 +247,13 @@ def test_box_solvers_reject_general_losses():
 
 
 def test_loss_with_several_linear_pieces_agrees_with_a_direct_minimization():
-    """0 below 0, slope 1 up to 1, slope 2 beyond: compared with a direct minimization by SciPy."""
-
-    class Steps:
-        kinks = (1.0,)
-
-        def value(self, z):
-            return np.maximum(0, z) + np.maximum(0, z - 1)
-
-        def derivative(self, z):
-            return 1.0 * (z > 0) + (z > 1)
-
-        def conjugate(self, s):
-            return np.where((s < 0) | (s > 2), np.inf, np.maximum(0, s - 1))
-
+    """The reference is a direct minimization by SciPy."""
     X, y, weight = data(15, 5)
-    loss = losses.as_loss(Steps(), "residual")
+    loss = losses.as_loss(TwoSlopesWithKink(), "residual")
     formulation = ConvexLoss(y, weight, loss)
     access = open_access(RBF(0.4), X)
     solution = InteriorPoint().solve(formulation.build(access))
-    certificate = certify(formulation.build(access), *solution.point)
+    certificate = optimality(formulation.build(access), *solution.point)
     assert certificate.relative_gap < 1e-8
     K = access.block(np.arange(15), np.arange(15))
 

@@ -10,6 +10,8 @@
 
 #if defined(__linux__)
 #include <sys/mman.h>
+#elif defined(_WIN32)
+#include <malloc.h>
 #endif
 
 namespace hinge {
@@ -24,7 +26,11 @@ class Pages {
   explicit Pages(std::size_t count) {
     const std::size_t unit = count * sizeof(T) >= kHugePage ? kHugePage : kCacheLine;
     const std::size_t bytes = (count * sizeof(T) + unit - 1) / unit * unit;
+#if defined(_WIN32)
+    memory_.reset(static_cast<T*>(_aligned_malloc(bytes, unit)));
+#else
     memory_.reset(static_cast<T*>(std::aligned_alloc(unit, bytes)));
+#endif
     if (!memory_) throw std::bad_alloc();
 #if defined(__linux__)
     if (unit == kHugePage) madvise(memory_.get(), bytes, MADV_HUGEPAGE);  // a hint; failure has no consequence
@@ -39,7 +45,11 @@ class Pages {
   static constexpr std::size_t kHugePage = std::size_t(2) << 20, kCacheLine = 64;
 
   struct Free {
+#if defined(_WIN32)
+    void operator()(T* p) const { _aligned_free(p); }
+#else
     void operator()(T* p) const { std::free(p); }
+#endif
   };
 
   std::unique_ptr<T[], Free> memory_;

@@ -85,6 +85,13 @@ Op op_named(std::string_view name) {
   throw std::invalid_argument("kernel: unknown node '" + std::string(name) + "'");
 }
 
+std::string_view name_of(Op op) {
+  for (const auto& [name, known] : kNames) {
+    if (known == op) return name;
+  }
+  return "unknown";
+}
+
 // Recurrence of Cox and de Boor: N_p(x) = (x N_{p-1}(x) + (p + 1 - x) N_{p-1}(x - 1)) / p, at the points fraction + r
 // for integers r.  All terms are positive, so values are accurate to a few units in the last place.
 double bspline(int q, double t) {

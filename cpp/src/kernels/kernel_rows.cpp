@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernels/block_kernel.hpp"
+#include "kernels/value_error.hpp"
 #include "parallel/tasks.hpp"
 #include "smo/loops.hpp"
 
@@ -60,6 +61,20 @@ KernelRows::KernelRows(const Samples& samples, const KernelFunction& function)
   const double gamma_times_spread = centre_.empty() ? 0.0 : function.sharpness() * spread(samples, centre_);
   if (!float_suffices(gamma_times_spread)) distances_ = Distances::from_differences;
   float_suffices_ = float_suffices(gamma_times_spread, distances_) && !function.has_kink();
+}
+
+double KernelRows::value_error() const {
+  std::call_once(bounded_, [this] {
+    double radius = 0;
+    if (function_.needs().squared) {  // the centres of products, and zero for sparse rows
+      for (const std::vector<double>* const centre : {&centre_, &shift_})
+        if (!centre->empty()) radius = std::max(radius, spread(samples_, *centre));
+      if (is_sparse(samples_) || (centre_.empty() && shift_.empty()))
+        radius = std::max(radius, spread(samples_, std::vector<double>(features(samples_), 0.0)));
+    }
+    value_error_ = kernel_value_error(function_, samples_, radius);
+  });
+  return value_error_;
 }
 
 template <>

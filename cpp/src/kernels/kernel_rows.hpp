@@ -51,6 +51,9 @@ class KernelRows {
   // Multiplications per kernel value: the number of features or of nonzeros, and a constant.
   double cost() const { return 8 + static_cast<double>(features(samples_)) * (shift_.empty() ? 1.0 : density_); }
 
+  // Bound on the error of a kernel value in double precision; docs/math (611).
+  double value_error() const;
+
   // Approximate memory of the lists of nonzeros of all samples in single precision.
   std::size_t bytes() const {
     const double values = density_ * static_cast<double>(features(samples_)) * static_cast<double>(rows(samples_));
@@ -104,7 +107,8 @@ class KernelRows {
   const SampleNorms norms_;  // for GatherKernel
 
   // Created at the first use.
-  mutable std::once_flag made_float_, made_double_;
+  mutable std::once_flag made_float_, made_double_, bounded_;
+  mutable double value_error_ = 0;
   mutable std::unique_ptr<const SparseRows<float>> sparse_float_;
   mutable std::unique_ptr<const SparseRows<double>> sparse_double_;
 };

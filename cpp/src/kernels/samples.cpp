@@ -1,8 +1,10 @@
 // samples.cpp: properties and checks of samples, for all storages.
 #include "hinge/kernels/samples.hpp"
 
+#if defined(__unix__) || defined(__APPLE__)
 #include <sys/mman.h>
 #include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -57,6 +59,7 @@ constexpr std::size_t kReleaseInterval = std::size_t{1} << 20;  // indices check
 }  // namespace
 
 void release_pages(const void* first, const void* last, const void* begin, const void* end) {
+#if defined(__unix__) || defined(__APPLE__)
   static const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const auto down = [](const void* p, std::size_t unit) { return reinterpret_cast<std::uintptr_t>(p) / unit * unit; };
   const auto up = [](const void* p, std::size_t unit) {
@@ -65,6 +68,9 @@ void release_pages(const void* first, const void* last, const void* begin, const
   const auto from = std::max(up(begin, page), down(first, kFaultAroundBytes));
   const auto to = std::min(down(end, page), up(last, kFaultAroundBytes));
   if (to > from) madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
+#else  // the system decides when it releases the pages of a file
+  static_cast<void>(first), static_cast<void>(last), static_cast<void>(begin), static_cast<void>(end);
+#endif
 }
 
 namespace {

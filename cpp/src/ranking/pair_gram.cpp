@@ -1,6 +1,9 @@
 // pair_gram.cpp: the kernel matrix over pairs of samples, computed from rows of the matrix over samples.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
+#include <vector>
 
 #include "hinge/parallel.hpp"
 #include "hinge/solvers/ranking.hpp"
@@ -16,6 +19,13 @@ class PairGram final : public Gram {
   std::size_t size() const override { return first_.size(); }
   bool concurrent() const override { return base_.concurrent(); }
   double cost() const override { return 2 * base_.cost() + 2; }
+  double value_error() const override {
+    double largest = 0;
+    std::vector<double> diagonal(base_.size());
+    base_.diagonal(diagonal);
+    for (double d : diagonal) largest = std::max(largest, std::abs(d));
+    return 4 * (base_.value_error() + 2 * std::numeric_limits<double>::epsilon() * largest);
+  }
   void diagonal(Span<double> out) const override { pair_diagonal(base_, first_, second_, out); }
 
   void row(std::size_t p, Span<const std::int32_t> columns, Span<double> out) const override { fill(p, columns, out); }

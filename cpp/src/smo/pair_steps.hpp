@@ -154,6 +154,8 @@ class PairSteps {
   struct Step {
     double decrease = 0;  // of the objective
     double length = 0;    // 0: no step changes β in floating point, or the problem is unbounded
+    double moved = 0;     // the sum of the absolute changes of β
+    double growth = 0;    // of the sum of |β|
   };
 
   // One step on the family with the largest violation.  row(k) returns the kernel row of the k-th sample, restricted to
@@ -243,7 +245,9 @@ class PairSteps {
     if (beta[i] == old_i && beta[j] == old_j) return {};
     update_directions(family, k), update_directions(family, l);
     update(row_i, beta[i] - old_i, row_j, beta[j] - old_j);
-    return {length * slope - 0.5 * curvature * length * length, length};
+    return {length * slope - 0.5 * curvature * length * length, length,
+            std::abs(beta[i] - old_i) + std::abs(beta[j] - old_j),
+            (std::abs(beta[i]) - std::abs(old_i)) + (std::abs(beta[j]) - std::abs(old_j))};
   }
 
   // Without an equality row: the variable with the largest second-order gain.
@@ -271,7 +275,8 @@ class PairSteps {
     if (beta[i] == old) return {};
     update_directions(family, k);
     update(row_i, beta[i] - old, row_i, 0.0);
-    return {length * std::abs(g) - 0.5 * curvature * length * length, length};
+    return {length * std::abs(g) - 0.5 * curvature * length * length, length, std::abs(beta[i] - old),
+            std::abs(beta[i]) - std::abs(old)};
   }
 
   Partner find_partner(const Family& family, const T* row, double diagonal_i, double tau) const {

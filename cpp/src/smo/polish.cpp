@@ -12,6 +12,7 @@
 #include "hinge/parallel.hpp"
 #include "numeric/compensated_sum.hpp"
 #include "path/loops.hpp"
+#include "smo/gradient_error.hpp"
 
 namespace hinge {
 namespace {
@@ -90,13 +91,13 @@ class ActiveSetIteration {
     rounding_error_ = kRelativeError * (1 + largest_gradient);
   }
 
-  Polish run(const std::function<bool()>& go_on) {
+  Polish run(const std::function<bool()>& may_continue) {
     if (violation() == 0) return Polish::done;  // a recomputed f might be less exact
     const double before = value();
     std::size_t fewest_violations = beta_.size() + 1;
     int idle = 0;
     for (int round = 0; round < kMaxRounds; ++round) {
-      if (!go_on()) return Polish::failed;
+      if (!may_continue()) return Polish::failed;
       if (!solve()) return Polish::singular;
       std::size_t violations = step();
       if (violations == 0 && !restore_totals()) return Polish::failed;
@@ -118,6 +119,19 @@ class ActiveSetIteration {
     for (int g : {0, 1})
       if (const auto [up, low] = thresholds(g); up > -kInf && low < kInf) largest = std::max(largest, up - low);
     return largest;
+  }
+
+  bool recomputed() const { return terms_ > 0; }
+
+  // Bound on the error of the recomputed f.
+  double f_error() const {
+    std::vector<double> diagonal(n_);
+    kernel_.diagonal(diagonal);
+    GradientError error(kernel_, diagonal);
+    double sum = 0;
+    for (double b : beta_) sum += std::abs(b);
+    error.restart(sum, terms_);
+    return error.value();
   }
 
   void write(Span<double> beta, Span<double> f) const {
@@ -274,6 +288,7 @@ class ActiveSetIteration {
       for (std::size_t v = i; v < beta_.size(); v += n_) sum += beta_[v];
       if (sum != 0) used.push_back(static_cast<std::int32_t>(i)), coef.push_back(sum);
     }
+    terms_ = std::max<std::size_t>(1, used.size());
     std::fill(f_.begin(), f_.end(), 0.0);
     if (!used.empty()) kernel_.add_rows(used, coef, *all_columns_, double{}, f_, parallel_);
     for (int g : {0, 1})
@@ -340,18 +355,20 @@ class ActiveSetIteration {
   Cholesky factor_;
   double mu_[2] = {0, 0}, rounding_error_ = 0;
   bool has_free_[2] = {false, false};  // groups with free variables
+  std::size_t terms_ = 0;              // of the recomputed f
 };
 
 }  // namespace
 
 Polish polish(const KernelSource& kernel, const SignedProblem& problem, const std::array<double, 2>& totals,
-              Span<double> beta, Span<double> f, double& violation, const Parallel& parallel,
-              const std::function<bool()>& go_on) {
+              Span<double> beta, Span<double> f, double& violation, double& f_error, const Parallel& parallel,
+              const std::function<bool()>& may_continue) {
   ActiveSetIteration iteration(kernel, problem, totals, beta, f, parallel);
-  const Polish outcome = iteration.run(go_on);
+  const Polish outcome = iteration.run(may_continue);
   if (outcome == Polish::done) {
     iteration.write(beta, f);
     violation = iteration.violation();
+    if (iteration.recomputed()) f_error = iteration.f_error();
   }
   return outcome;
 }

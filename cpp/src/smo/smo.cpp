@@ -9,6 +9,7 @@
 
 #include "cache/row_cache.hpp"
 #include "control/stopping.hpp"
+#include "smo/gradient_error.hpp"
 #include "smo/pair_steps.hpp"
 
 namespace hinge {
@@ -61,6 +62,7 @@ class Smo {
     for (double d : diagonal_all_) largest = std::max(largest, std::abs(d));
     kernel_scale_ = largest;
     bounds_ = CurvatureBounds::of(diagonal_all_);
+    error_ = GradientError(kernel_, diagonal_all_);
     active_.families = families_of(problem_);
     samples_.resize(n_);
     std::iota(samples_.begin(), samples_.end(), 0);
@@ -86,6 +88,7 @@ class Smo {
     if (result_.exact) record(snapshot());
     result_.violation = violation();
     result_.objective = objective_;
+    result_.f_error = result_.run_error = result_.single_precision || !result_.exact ? kInf : error_.value();
     result_.row_hits = cache_.hits();
     result_.row_misses = cache_.misses();
   }
@@ -172,6 +175,8 @@ class Smo {
     if (!(taken.length > 0)) return false;
     ++result_.iterations;
     objective_ -= taken.decrease;
+    error_.add(taken.moved, taken.growth, 2);
+    result_.travel += taken.moved;
     drift_ += kUnitRoundoff * (f_scale_ + 2 * taken.length * kernel_scale_);
     return true;
   }
@@ -214,6 +219,9 @@ class Smo {
       }
     }
     drift_ = 0;
+    double sum = 0;
+    for (double b : full_beta_) sum += std::abs(b);
+    error_.restart(sum, n_);
     recomputed_at_ = result_.iterations;
     return true;
   }
@@ -294,9 +302,12 @@ class Smo {
     std::vector<double> values(inactive.size());
     for (std::size_t k = 0; k < inactive.size(); ++k) values[k] = reference_f_[static_cast<std::size_t>(inactive[k])];
     std::vector<T> entries(inactive.size());
+    double moved = 0;
+    std::size_t terms = 0;
     for (std::size_t i = 0; i < n_; ++i) {
       const double change = coefficient(i) - reference_coefficient_[i];
       if (change == 0) continue;
+      moved += std::abs(change), ++terms;
       kernel_.row(i, inactive, Span<T>(entries));
       for (std::size_t k = 0; k < inactive.size(); ++k) values[k] += change * static_cast<double>(entries[k]);
       const double now = stopwatch_.seconds();
@@ -306,6 +317,7 @@ class Smo {
         break;
       }
     }
+    error_.add(moved, 0, terms);
     for (std::size_t k = 0; k < inactive.size(); ++k) full_f_[static_cast<std::size_t>(inactive[k])] = values[k];
     samples_.resize(n_);
     std::iota(samples_.begin(), samples_.end(), 0);
@@ -372,6 +384,7 @@ class Smo {
   SmoResult result_;
   double objective_ = 0, kernel_scale_ = 0, f_scale_ = 0, drift_ = 0;
   CurvatureBounds bounds_;
+  GradientError error_;
   double unbounded_slope_ = 0;
   double row_seconds_ = 0, row_entries_ = 0, reconstruction_seconds_ = 0, next_poll_ = kControlInterval;
   std::int64_t shrink_period_ = 0, until_shrink_ = 0, recomputed_at_ = -1;

@@ -120,13 +120,14 @@ class Batch {
     const auto solver = p.double_rows ? solve_working_set<double> : solve_working_set<float>;
     SmoResult result = solver(kernel, p.problem, options, p.beta, p.f, control);
     if (!p.polish || result.status != Status::solved || !result.exact || result.insufficient_precision) return result;
-    const auto go_on = [&] {
+    const auto may_continue = [&] {
       if (control.interrupted()) result.status = Status::interrupted;
       return result.status == Status::solved &&
              (options.max_seconds < 0 || stopwatch.seconds() < options.max_seconds);
     };
     const Parallel parallel{options.threads, {}};
-    result.polish = polish(kernel, p.problem, p.totals, p.beta, p.f, result.violation, parallel, go_on);
+    result.polish = polish(kernel, p.problem, p.totals, p.beta, p.f, result.violation, result.f_error, parallel,
+                           may_continue);
     return result;
   }
 

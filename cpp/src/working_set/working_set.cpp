@@ -8,6 +8,7 @@
 
 #include "control/stopping.hpp"
 #include "hinge/parallel.hpp"
+#include "smo/gradient_error.hpp"
 #include "working_set/active_samples.hpp"
 #include "working_set/gradient_refinement.hpp"
 #include "working_set/kernel_block.hpp"
@@ -87,8 +88,11 @@ class WorkingSetSolver {
     result_.exact = false, result_.single_precision = kSingle;
     kernel_.diagonal(active_.diagonal());
     bounds_ = CurvatureBounds::of(active_.diagonal());
+    rounding_ = GradientError(kernel_, active_.diagonal());
     active_.gather();
-    rows_.add_discarded(active_.coefficients(), store().columns(), steps().f, parallel_);
+    const WeightedSamples used = active_.coefficients();
+    rows_.add_discarded(used, store().columns(), steps().f, parallel_);
+    rounding_.restart(sum_of_beta(), used.samples.size());
     steps().invalidate();
     recompute_objective();
     result_.exact = true;
@@ -109,6 +113,8 @@ class WorkingSetSolver {
     if (result_.exact) control_.record(snapshot());
     result_.violation = steps().violation();
     result_.objective = objective_;
+    result_.f_error = f_error();
+    result_.run_error = kSingle ? std::numeric_limits<double>::infinity() : result_.f_error;
     result_.row_hits = store().hits();
     result_.row_misses = rows_.misses();
   }
@@ -126,6 +132,20 @@ class WorkingSetSolver {
     if (!kSingle || !result_.exact || result_.status == Status::solved) return;
     if (refine_gradient() > max_error() && !limited) recompute();
     active_.scatter();
+  }
+
+  double sum_of_beta() const {
+    double sum = 0;
+    for (double b : active_.steps.beta) sum += std::abs(b);
+    return sum;
+  }
+
+  // After float rows: f was computed in double precision where the certificate depends on it, with a few corrections.
+  double f_error() {
+    if (!result_.exact && !result_.support_exact) return std::numeric_limits<double>::infinity();
+    if (!kSingle && result_.exact) return rounding_.value();
+    rounding_.restart(sum_of_beta(), active_.coefficients().samples.size());
+    return static_cast<double>(2 * refinements_ + 1) * rounding_.value();
   }
 
   void compute_support() {
@@ -212,6 +232,7 @@ class WorkingSetSolver {
     active_.scatter();
     const WeightedSamples used = active_.coefficients();
     StopChecker::DeferTimeLimit defer(checker_, result_.exact);
+    ++refinements_;
     error_ = std::max(error_, steps().correct(used.samples, refinement_.at(used, parallel_)));
     steps().select();
     WeightedSamples others = uncertain_samples(active_, used, error_);
@@ -237,6 +258,8 @@ class WorkingSetSolver {
       const auto step = steps().step([this](std::size_t k) { return prefetch_.row(k, parallel_); }, bounds_);
       if (!(step.length > 0)) break;
       objective_ -= step.decrease;
+      rounding_.add(step.moved, step.growth, 2);
+      result_.travel += step.moved;
     }
     if (result_.iterations == before) handle_zero_step();
   }
@@ -326,6 +349,7 @@ class WorkingSetSolver {
     const std::size_t m = set_.size(), n = active_.size();
     const std::size_t max_stored = rows_.worth_storing();
     WeightedSamples stored, discarded;
+    double moved = 0, growth = 0;
     for (std::size_t k = 0; k < m; ++k) {
       const std::size_t l = static_cast<std::size_t>(set_[k]), i = active_.sample(l);
       const bool was_free = active_.is_free(l);
@@ -334,6 +358,8 @@ class WorkingSetSolver {
       for (std::size_t v = k, w = l; v < inner_.size(); v += m, w += n) {
         changed = changed || inner_.beta[v] != steps().beta[w];
         sum += inner_.beta[v] - steps().beta[w];
+        moved += std::abs(inner_.beta[v] - steps().beta[w]);
+        growth += std::abs(inner_.beta[v]) - std::abs(steps().beta[w]);
         steps().beta[w] = inner_.beta[v];
       }
       if (changed) steps().update_directions(l);
@@ -343,6 +369,8 @@ class WorkingSetSolver {
       (store_row ? stored : discarded).add(i, sum);
     }
     selection_.record_moved(stored.samples.size() + discarded.samples.size());
+    rounding_.add(moved, growth, stored.samples.size() + discarded.samples.size());
+    result_.travel += moved;
     StopChecker::DeferTimeLimit defer(checker_, result_.exact);
     store().limit_rows(std::min(2 * selection_.free(), max_stored));
     rows_.fetch(stored.samples, parallel_);
@@ -376,7 +404,9 @@ class WorkingSetSolver {
       if (const std::int32_t position = active_.position(used.samples[k]); position >= 0)
         error_ = std::max(error_, std::abs(exact[k] - steps().f[static_cast<std::size_t>(position)]));
     WeightedSamples inactive = active_.inactive(used);
-    rows_.add_discarded(active_.changes(), *kernel_.columns(inactive.samples, memory_ / 4), inactive.values, parallel_);
+    const WeightedSamples changes = active_.changes();
+    rows_.add_discarded(changes, *kernel_.columns(inactive.samples, memory_ / 4), inactive.values, parallel_);
+    rounding_.add(0, 0, changes.samples.size());
     defer.done();
     active_.reactivate(inactive);
     steps().correct(used.samples, exact);
@@ -408,6 +438,7 @@ class WorkingSetSolver {
     std::vector<double> values(f_.size(), 0.0);
     rows_.add_in_double(active_.coefficients(), store().columns(), values, parallel_);
     steps().f.swap(values);
+    rounding_.restart(sum_of_beta(), f_.size());
     steps().invalidate(), steps().select();
     error_ = 0;
     recompute_objective();
@@ -446,6 +477,8 @@ class WorkingSetSolver {
   SmoResult result_;
   std::vector<std::int32_t> set_;  // positions of the working set
   CurvatureBounds bounds_;
+  GradientError rounding_;  // of f, without the errors of float rows
+  std::int64_t refinements_ = 0;
   double objective_ = 0;
   WeightedSamples support_;  // after the time limit: the samples with a coefficient, and their exact f
   double error_ = 0;  // the largest error of f that was observed

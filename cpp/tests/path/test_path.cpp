@@ -6,18 +6,13 @@
 
 #include "expect.hpp"
 #include "hinge/solvers/path.hpp"
+#include "no_control.hpp"
 
 namespace {
 
 using namespace hinge;
 using hinge::test::expect;
-
-struct NoControl final : RunControl {
-  void record(const Snapshot&) override {}
-  bool wants_progress() override { return false; }
-  bool progress(const Snapshot&) override { return true; }
-  bool interrupted() override { return false; }
-};
+using hinge::test::NoControl;
 
 // K = ZZᵀ of the given rank, with every third row repeated.
 std::vector<double> gram_matrix(std::size_t n, std::size_t rank, unsigned seed) {

@@ -2,6 +2,7 @@
 #include "expect.hpp"
 #include "hinge/solvers/path.hpp"
 #include "hinge/solvers/ranking.hpp"
+#include "no_control.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,13 +14,7 @@ namespace {
 
 using namespace hinge;
 using hinge::test::expect;
-
-struct NoControl final : RunControl {
-  void record(const Snapshot&) override {}
-  bool wants_progress() override { return false; }
-  bool progress(const Snapshot&) override { return true; }
-  bool interrupted() override { return false; }
-};
+using hinge::test::NoControl;
 
 // Samples in blocks of five with duplicates, and all pairs of a block whose first sample has the higher grade.
 struct Case {

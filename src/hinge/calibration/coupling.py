@@ -1,6 +1,6 @@
 """Pairwise coupling: class probabilities from the probabilities of all pairs of classes.
 
-The probabilities minimise Σᵢ Σⱼ≠ᵢ (rⱼᵢ pᵢ − rᵢⱼ pⱼ)² subject to Σ pᵢ = 1, where rᵢⱼ is the probability of class i in
+The probabilities minimize Σᵢ Σⱼ≠ᵢ (rⱼᵢ pᵢ − rᵢⱼ pⱼ)² subject to Σ pᵢ = 1, where rᵢⱼ is the probability of class i in
 the pair (i, j) [Wu, Lin and Weng, Probability estimates for multi-class classification by pairwise coupling, 2004,
 second approach].
 """

@@ -152,7 +152,7 @@ GRID = Command(
                 Argument(("--cv",), "folds, stratified for classifiers (default: %(default)s)", "N", 5, convert=folds),
                 Argument(
                     ("--scoring",),
-                    "score to maximise, a name of scikit-learn (default: accuracy, or R² for regression)",
+                    "score to maximize, a name of scikit-learn (default: accuracy, or R² for regression)",
                     "NAME",
                 ),
                 output("file with the scores so far; an existing one of the same search is continued", "--state"),
@@ -239,7 +239,8 @@ CERTIFY = Command(
     "certify",
     "recompute the certificate of a model from its training data",
     "Recompute the optimality gap of a model from the training data, with code that is independent of the solvers. "
-    "With --tol the exit code is 3 if the relative gap is larger.",
+    "With --tol the exit code is 3 if the relative gap is larger.\n\n"
+    "Model files of LIBSVM and LIBLINEAR do not contain C, nu, epsilon and class weights: pass them with -p.",
     (
         Group(
             "arguments",
@@ -247,12 +248,21 @@ CERTIFY = Command(
                 MODEL,
                 DATA,
                 Argument(("--tol",), "largest relative gap that is accepted", "VALUE", convert=positive_number),
+                Argument(
+                    ("-p", "--parameter"),
+                    "parameter with which LIBSVM or LIBLINEAR trained the model, for example C=10; may be repeated",
+                    metavar="NAME=VALUE",
+                    repeated=True,
+                ),
             ),
         ),
         options.DATA_OPTIONS,
         REPORT,
     ),
-    (("hinge certify model.hinge train.svm --tol 1e-3", ""),),
+    (
+        ("hinge certify model.hinge train.svm --tol 1e-3", ""),
+        ("hinge certify train.svm.model train.svm -p C=10", "a model of svm-train -c 10"),
+    ),
 )
 
 CONVERT = Command(

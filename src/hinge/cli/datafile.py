@@ -87,17 +87,25 @@ class Samples:
 
 @dataclass(frozen=True)
 class Expected:
-    """What a model expects of the data that it is applied to."""
+    """What a model expects of the data that it is applied to: features, and whether it rejects sparse matrices."""
 
     n_features: int | None = None
     feature_names: Sequence[str] | None = None
+    dense: bool = False
 
     @classmethod
     def of(cls, model: Any) -> Expected:
-        """The number and the names of the features of a fitted model."""
+        """The number and the names of the features of a fitted model, and their storage."""
         names = getattr(model, "feature_names_in_", None)
         count = getattr(model, "n_features_in_", None)
-        return cls(count, None if names is None else [str(name) for name in names])
+        steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+        return cls(count, None if names is None else [str(name) for name in names], any(map(_needs_dense, steps)))
+
+
+def _needs_dense(step: Any) -> bool:
+    """Whether a fitted estimator or scaler accepts dense samples only, because it was fitted to them."""
+    is_dense_model = getattr(step, "_sparse", True) is False
+    return is_dense_model or getattr(step, "with_mean", False) is True or hasattr(step, "data_min_")
 
 
 def data_format(arguments: Namespace, path: str) -> str:
@@ -172,7 +180,7 @@ def _read_libsvm(
     X, y, *query = load_libsvm(source(path), query_id=queries, **options)
     if X.shape[0] == 0:
         raise CommandError(f"{path} has no samples")
-    return Samples(_stored(X, arguments), y, path, sample_weight=weight, query_id=query[0] if query else None)
+    return Samples(_stored(X, arguments, expected), y, path, sample_weight=weight, query_id=query[0] if query else None)
 
 
 def libsvm_options(arguments: Namespace, expected: Expected) -> dict[str, Any]:
@@ -189,12 +197,12 @@ def iterate_libsvm(arguments: Namespace, expected: Expected) -> Iterator[Any]:
     """Iterate over the samples of a LIBSVM file in blocks."""
     for X, _ in iter_libsvm(source(arguments.data), **libsvm_options(arguments, expected)):
         if X.shape[0]:
-            yield _stored(X, arguments)
+            yield _stored(X, arguments, expected)
 
 
-def _stored(X: Any, arguments: Namespace) -> Any:
+def _stored(X: Any, arguments: Namespace, expected: Expected) -> Any:
     share = X.nnz / max(1, X.shape[0] * X.shape[1])
-    dense = share >= DENSE_SHARE if arguments.storage == "auto" else arguments.storage == "dense"
+    dense = expected.dense or share >= DENSE_SHARE if arguments.storage == "auto" else arguments.storage == "dense"
     return X.toarray() if dense else X
 
 
@@ -251,8 +259,8 @@ def _read_npz(arguments: Namespace, path: str) -> Samples:
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-    except (ValueError, zipfile.BadZipFile, EOFError, KeyError) as error:
-        raise CommandError(f"{path}: not an .npz file of numbers and text ({error})") from None
+    except (zipfile.BadZipFile, EOFError, KeyError, ValueError, AttributeError):  # also arrays of Python objects
+        raise CommandError(f"{path}: not an .npz file of numbers and text, or damaged; np.savez writes it") from None
     names = {"y": arguments.target or "y", "sample_weight": arguments.sample_weight, "query_id": arguments.query}
     for option, name in (("--target", arguments.target), ("--sample-weight", arguments.sample_weight),
                          ("--query", arguments.query)):  # fmt: skip

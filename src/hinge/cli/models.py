@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -111,11 +111,20 @@ def assemble(scaler: Any, estimator: Any, samples: Samples) -> Any:
 # ---- model files ----------------------------------------------------------------------------------------------------
 
 
-def load_model(path: str) -> Any:
-    """Load a model file: one of hinge, LIBSVM or LIBLINEAR."""
+def load_model(path: str, n_features: int | None = None) -> Any:
+    """Load a model file: one of hinge, LIBSVM or LIBLINEAR. Models of LIBSVM may be given a number of features."""
     if is_libsvm_model(path):
-        return import_module("hinge.io").load_libsvm_model(path)  # imported lazily: most files are of hinge
+        # imported lazily: most files are of hinge
+        return import_module("hinge.io").load_libsvm_model(path, n_features=n_features)
     return load(path)
+
+
+def load_with_data(path: str, texts: Sequence[str], X: Any, y: Any) -> Any:
+    """Load a model of LIBSVM or LIBLINEAR with its training data and the parameters of -p, for its certificate."""
+    load_libsvm_model = import_module("hinge.io").load_libsvm_model
+    cls = type(load_libsvm_model(path))
+    parameters = parse_parameters(cls, texts)
+    return load_libsvm_model(path, X, None if cls.__name__.endswith("OneClassSVM") else y, **parameters)
 
 
 def is_libsvm_model(path: str) -> bool:
@@ -155,9 +164,9 @@ class Parts:
         return X
 
 
-def load_predictor(path: str) -> Any:
+def load_predictor(path: str, n_features: int | None = None) -> Any:
     """Load a model that predicts; other objects, such as a path or an estimator that was not fitted, are errors."""
-    model = load_model(path)
+    model = load_model(path, n_features)
     estimator = Parts.of(model).estimator
     if not hasattr(estimator, "predict") or not hasattr(estimator, "n_features_in_"):
         raise CommandError(f"{path} holds a {type(model).__name__} that does not predict; pass a fitted estimator")

@@ -15,7 +15,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from hinge.io.replacement import replacing
+from hinge.cli.failures import CommandError
+from hinge.io.replacement import writing
 
 #: Width of the names in front of values.
 NAME_WIDTH = 18
@@ -94,12 +95,27 @@ def open_output(path: str | None) -> Iterator[IO[bytes]]:
             with io.BufferedWriter(_TextOutput()) as stream:
                 yield stream
         return
-    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
-        with open(path, "wb") as device:  # a pipe or a device: there is no file to replace
-            yield device
-        return
-    with replacing(path) as file:
+    with writing(path) as file:
         yield file
+
+
+def check_outputs(*paths: str | None, devices: bool = False) -> None:
+    """Raise an error before any work if an output file cannot be written.
+
+    Model files are replaced when they are complete, and must be regular files; other output may go to `devices`.
+    """
+    for path in paths:
+        if path is None or path == "-":
+            continue
+        folder = os.path.dirname(os.path.realpath(path))
+        if os.path.isdir(path):
+            raise CommandError(f"{path} is a directory: pass the name of a file")
+        if not devices and os.path.exists(path) and not os.path.isfile(path):
+            raise CommandError(f"{path} is not a regular file: pass the name of a file")
+        if not os.path.isdir(folder):
+            raise CommandError(f"{path}: the directory {folder} does not exist: create it, or pass another name")
+        if not os.access(folder, os.W_OK) and not (devices and os.path.exists(path)):
+            raise CommandError(f"{path}: the directory {folder} is not writable: pass another name")
 
 
 class _TextOutput(io.RawIOBase):

@@ -38,8 +38,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     arguments = _top_parser().parse_args(argv[:position])
     if first not in BY_NAME:
         near = get_close_matches(first, BY_NAME, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise UsageError(f"{first!r} is not a command; {hint}The commands are {', '.join(BY_NAME)}")
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise UsageError(f"{first!r} is not a command{hint}; the commands are {', '.join(BY_NAME)}")
     if arguments.version:
         return arguments
     return command_parser(BY_NAME[first]).parse_args(argv[position + 1 :])

@@ -13,13 +13,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators.common.prediction import decision_values
-from hinge.estimators.common.report import FitReport, rollback
+from hinge.estimators.common.report import FitReport, confirmed_status, rollback
 from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, Integer, Number, Rule
 from hinge.estimators.common.training import Subproblem
 from hinge.estimators.common.validation import ClassificationData, n_rows, validate_classification, validate_samples
 from hinge.estimators.kernel.classification import KernelClassifier, label_sign, pair_subproblems, store_pairs
 from hinge.formulations import CSVC
-from hinge.kernels import FunctionKernel, Kernel, Precomputed, cache_bytes, make_kernel
+from hinge.kernels import DirectAccess, FunctionKernel, Kernel, Precomputed, cache_bytes, make_kernel
 from hinge.kernels.overflow import check_kernel_values
 from hinge.model import Expansion
 from hinge.paths.engine import path_access
@@ -30,6 +30,9 @@ from hinge.validation import check_choice, check_number
 #: A difference of this much between the fraction of positives among the labeled samples and the fraction predicted for
 #: the unlabeled ones is reported with a warning, if it also exceeds two standard deviations.
 MAX_FRACTION_DIFFERENCE = 0.1
+
+#: KKT violation and relative gap that confirm the status SOLVED of an exact path.
+EXACT_TOL = 1e-6
 
 
 class TransductiveSVC(KernelClassifier):
@@ -226,7 +229,7 @@ class TransductiveSVC(KernelClassifier):
             found.assign(int(np.floor(k * self.positive_fraction_ + 0.5)))
             found.run(float(self.C_unlabeled), float(self.initial_share), float(self.growth), int(self.batch))
         self.transduction_ = data.classes[(found.label > 0).astype(np.intp)]
-        self.unlabeled_cost_, self.n_switches_ = found.unlabelled_cost, found.switches
+        self.unlabeled_cost_, self.n_switches_ = found.unlabeled_cost, found.switches
         self.stages_ = {
             name: np.array([getattr(stage, name) for stage in found.stages])
             for name in ("cost_positive", "cost_negative", "switches", "events", "objective", "seconds")
@@ -236,9 +239,10 @@ class TransductiveSVC(KernelClassifier):
         sign_of_labels = label_sign(data.classes)  # classes[1] is positive for the paths, classes[0] in the subproblem
         expansion = Expansion(sign_of_labels * found.beta, sign_of_labels * found.intercept)
         alpha, mu = subproblem.formulation.dual_point(expansion)
-        certificate = certify(subproblem.build(access), alpha, mu, convex=kernel.psd)
+        certificate = certify(subproblem.build(DirectAccess(kernel, whole.X)), alpha, mu, convex=kernel.psd)
         store_pairs(self, final, data.classes, kernel, [None], [expansion])
-        report = FitReport(found.status, [certificate], [_history(found)], [found.events])
+        status = confirmed_status(found.status, [certificate], EXACT_TOL)
+        report = FitReport(status, [certificate], [_history(found)], [found.events])
         report.store(self, n_iter=np.array([found.events], dtype=np.int32))
 
     def _choose_fraction(self, found: Transduction, data: ClassificationData, sign: Array) -> float:

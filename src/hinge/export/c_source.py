@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hinge._core import KernelNode
 from hinge.export import c_templates as templates
 from hinge.export.c_arrays import array, integers, is_sparse, number, numbers, text
 from hinge.export.description import KernelTerm, LinearTerm, Output, Prediction
@@ -137,9 +138,9 @@ class _Program:
         """Constants of all terms, and the function that evaluates the functions."""
         prediction, parts = self.prediction, [self.reals("intercept", self.prediction.intercept)]
         nodes = [node for term in prediction.terms if isinstance(term, KernelTerm) for node in term.nodes]
-        if any(name == "polynomial" and _is_product(degree) for name, _, _, degree in nodes):
+        if any(node.name == "polynomial" and _is_product(node.degree) for node in nodes):
             parts.append(self.fill(templates.POWER))
-        if any(name == "bspline" for name, *_ in nodes):
+        if any(node.name == "bspline" for node in nodes):
             parts.append(self.fill(templates.SPLINE))
         calls = []
         for k, term in enumerate(prediction.terms):
@@ -175,7 +176,7 @@ static void $p_term_{k}(const $p_real *x, $p_real *functions) {{
         """Constants of an expansion, and the function that adds it."""
         arrays, before, loop = self._vectors(k, term.vectors)
         coefficients, declarations, update = self._coefficients(k, term.coefficients)
-        sums = [name for name in ("dot", "squared", "l1") if any(_NEEDS[node[0]] == name for node in term.nodes)]
+        sums = [name for name in ("dot", "squared", "l1") if any(_NEEDS[node.name] == name for node in term.nodes)]
         steps = {
             "dot": "      dot += x[j] * value;",
             "squared": "      squared += (x[j] - value) * (x[j] - value);",
@@ -244,20 +245,21 @@ static void $p_term_{k}(const $p_real *x, $p_real *functions) {{
     def _formula(self, term: KernelTerm) -> str:
         """The kernel as an expression of `dot`, `squared` and `l1`."""
         stack: list[str] = []
-        for name, gamma, coef0, degree in term.nodes:
-            if name in _COMBINE:
+        for node in term.nodes:
+            if node.name in _COMBINE:
                 second = stack.pop()
-                stack.append(f"({stack.pop()} {_COMBINE[name]} {second})")
-            elif name == "scale":
-                stack.append(f"({stack.pop()} * {self.number(gamma)})")
+                stack.append(f"({stack.pop()} {_COMBINE[node.name]} {second})")
+            elif node.name == "scale":
+                stack.append(f"({stack.pop()} * {self.number(node.gamma)})")
             else:
-                stack.append(self._leaf(name, self.number(gamma), self.number(coef0), degree))
+                stack.append(self._leaf(node))
         (expression,) = stack
         return expression
 
-    def _leaf(self, name: str, gamma: str, coef0: str, degree: float) -> str:
-        affine = f"{gamma} * dot + {coef0}"
-        if name == "polynomial" and _is_product(degree):
+    def _leaf(self, node: KernelNode) -> str:
+        gamma, degree = self.number(node.gamma), node.degree
+        affine = f"{gamma} * dot + {self.number(node.coef0)}"
+        if node.name == "polynomial" and _is_product(degree):
             return f"$p_power({affine}, {int(degree)})"
         formulas = {
             "linear": "dot",
@@ -267,7 +269,7 @@ static void $p_term_{k}(const $p_real *x, $p_real *functions) {{
             "laplacian": f"exp$f(-({gamma}) * l1)",
             "bspline": f"$p_bspline({int(degree)}, sqrt$f({gamma} * squared))",
         }
-        return formulas[name]
+        return formulas[node.name]
 
     # ---- outputs ------------------------------------------------------------------------------------------------
 

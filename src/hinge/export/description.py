@@ -15,7 +15,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.kernels.algebra import Array, Node
+from hinge._core import KernelNode
+from hinge.kernels.algebra import Array
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class KernelTerm:
     `nodes` is the kernel as a postfix program: see `hinge.kernels.Kernel.nodes`.
     """
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[KernelNode, ...]
     vectors: Array
     coefficients: Array
 

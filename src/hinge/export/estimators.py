@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hinge import estimators
+from hinge._core import KernelNode
 from hinge.estimators.kernel.classification import KernelClassifier
 from hinge.estimators.kernel.one_class import BOUNDARY_TOL
 from hinge.estimators.kernel.regression import KernelRegressor
 from hinge.estimators.online.classification import OnlineClassifier
 from hinge.export.description import KernelTerm, LinearTerm, Output, Prediction
 from hinge.kernels import FunctionKernel, Kernel, Precomputed
-from hinge.kernels.algebra import Node
 from hinge.model import DictionaryModel, KernelModel, LinearModel
 
 Model: TypeAlias = KernelModel | DictionaryModel | LinearModel
@@ -126,7 +126,7 @@ def _terms(model: Model) -> Terms:
     return (KernelTerm(nodes, vectors, coefficients),)
 
 
-def kernel_nodes(kernel: Kernel) -> tuple[Node, ...]:
+def kernel_nodes(kernel: Kernel) -> tuple[KernelNode, ...]:
     """Return the formula of a kernel as a postfix program; raise a TypeError if it has none."""
     nodes = kernel.nodes()
     if nodes is not None:
@@ -147,10 +147,10 @@ def kernel_nodes(kernel: Kernel) -> tuple[Node, ...]:
     )
 
 
-def _linear_factor(nodes: tuple[Node, ...]) -> float | None:
+def _linear_factor(nodes: tuple[KernelNode, ...]) -> float | None:
     """Return c if the kernel is c⟨x, z⟩, whose expansion is one vector of weights; None for other kernels."""
-    (name, *_), *others = nodes
-    if name != "linear" or any(op != "scale" for op, *_ in others):
+    first, *others = nodes
+    if first.name != "linear" or any(node.name != "scale" for node in others):
         return None
-    return float(np.prod([factor for _, factor, _, _ in others]))
+    return float(np.prod([node.gamma for node in others]))
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from hinge._core import KernelNode
 from hinge.export.description import KernelTerm
 from hinge.export.onnx_nodes import Nodes
 from hinge.export.spline import bernstein_table
-from hinge.kernels.algebra import Node
 
 #: γ times the squared distance of a support vector from the mean up to which ‖x‖² + ‖z‖² − 2x·z is accurate enough for
 #: exp(−γ‖x − z‖²): the exponent then has a relative error of a few hundred units in the last place. Above, squared
@@ -30,14 +30,14 @@ class KernelNodes:
     def values(self) -> str:
         """Add all nodes of the kernel; return the name of the matrix (n_rows × n_vectors)."""
         stack: list[str] = []
-        for name, gamma, coef0, degree in self.term.nodes:
-            if name in _COMBINE:
+        for node in self.term.nodes:
+            if node.name in _COMBINE:
                 second = stack.pop()
-                stack.append(self.graph.node(_COMBINE[name], stack.pop(), second))
-            elif name == "scale":
-                stack.append(self._multiplied(stack.pop(), gamma))
+                stack.append(self.graph.node(_COMBINE[node.name], stack.pop(), second))
+            elif node.name == "scale":
+                stack.append(self._multiplied(stack.pop(), node.gamma))
             else:
-                stack.append(_FORMULAS[name](self, gamma, coef0, degree))
+                stack.append(_FORMULAS[node.name](self, node))
         (result,) = stack
         return result
 
@@ -86,26 +86,26 @@ class KernelNodes:
     def _added(self, value: str, number: float) -> str:
         return self.graph.node("Add", value, self.graph.constant(np.array(number)))
 
-    def _linear(self, gamma: float, coef0: float, degree: float) -> str:
+    def _linear(self, node: KernelNode) -> str:
         return self._dots()
 
-    def _polynomial(self, gamma: float, coef0: float, degree: float) -> str:
-        base = self._added(self._multiplied(self._dots(), gamma), coef0)
-        return self.graph.node("Pow", base, self.graph.constant(np.array(degree)))
+    def _polynomial(self, node: KernelNode) -> str:
+        base = self._added(self._multiplied(self._dots(), node.gamma), node.coef0)
+        return self.graph.node("Pow", base, self.graph.constant(np.array(node.degree)))
 
-    def _sigmoid(self, gamma: float, coef0: float, degree: float) -> str:
-        return self.graph.node("Tanh", self._added(self._multiplied(self._dots(), gamma), coef0))
+    def _sigmoid(self, node: KernelNode) -> str:
+        return self.graph.node("Tanh", self._added(self._multiplied(self._dots(), node.gamma), node.coef0))
 
-    def _rbf(self, gamma: float, coef0: float, degree: float) -> str:
-        return self.graph.node("Exp", self._multiplied(self._squared(), -gamma))
+    def _rbf(self, node: KernelNode) -> str:
+        return self.graph.node("Exp", self._multiplied(self._squared(), -node.gamma))
 
-    def _laplacian(self, gamma: float, coef0: float, degree: float) -> str:
-        return self.graph.node("Exp", self._multiplied(self._absolute(), -gamma))
+    def _laplacian(self, node: KernelNode) -> str:
+        return self.graph.node("Exp", self._multiplied(self._absolute(), -node.gamma))
 
-    def _bspline(self, gamma: float, coef0: float, degree: float) -> str:
-        graph, q = self.graph, int(degree)
+    def _bspline(self, node: KernelNode) -> str:
+        graph, q = self.graph, int(node.degree)
         table = bernstein_table(q)
-        t = graph.node("Sqrt", self._multiplied(self._squared(), gamma))
+        t = graph.node("Sqrt", self._multiplied(self._squared(), node.gamma))
         x = graph.node("Relu", self._added(graph.node("Neg", t), 0.5 * (q + 1)))
         floor = graph.node("Floor", x)
         cell = graph.node("Cast", floor, to=7)  # int64
@@ -123,14 +123,13 @@ class KernelNodes:
         return total
 
 
-def _accurate_from_norms(node: Node, spread: float) -> bool:
+def _accurate_from_norms(node: KernelNode, spread: float) -> bool:
     """Whether squared distances from norms suffice; B-splines take their square root, which amplifies errors at 0."""
-    name, gamma, _, _ = node
-    return name != "bspline" and (name != "rbf" or gamma * spread <= MAX_SPREAD)
+    return node.name != "bspline" and (node.name != "rbf" or node.gamma * spread <= MAX_SPREAD)
 
 
 _COMBINE = {"sum": "Add", "product": "Mul"}
-_FORMULAS: dict[str, Callable[[KernelNodes, float, float, float], str]] = {
+_FORMULAS: dict[str, Callable[[KernelNodes, KernelNode], str]] = {
     "linear": KernelNodes._linear,
     "polynomial": KernelNodes._polynomial,
     "sigmoid": KernelNodes._sigmoid,

@@ -3,12 +3,34 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from hinge.kernels import Access
+from hinge.kernels.algebra import UNIT_ROUNDOFF
 from hinge.model import Expansion
 from hinge.problems import Array, Dual, ParametricProblem, Problem, parametric_problem
+
+#: Relative rounding error of the cost of a sample, the product of C, weights and a constant of the loss.
+COST_ERROR = 6 * UNIT_ROUNDOFF
+
+#: Weights with this many fractional bits, and sums below 2**53 in their unit, are added without rounding errors.
+EXACT_BITS = 20
+
+
+def total_error(nu: Any, weight: Array, total: float) -> float:
+    """Return a bound on the relative rounding error of `total`, ν Σ weight or half of it; zero if it is exact."""
+    if np.ndim(nu):
+        return COST_ERROR
+    unit = 2.0**EXACT_BITS
+    scaled = unit * weight
+    exact_sum = bool(np.all(scaled == np.rint(scaled))) and float(np.sum(scaled)) < 2.0**53
+    product = Fraction(float(nu)) * Fraction(float(np.sum(weight)))
+    if exact_sum and Fraction(total) in (product, product / 2):
+        return 0.0
+    return (len(weight) + 4) * UNIT_ROUNDOFF
 
 
 class Formulation(ABC):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.formulations.base import Formulation
+from hinge.formulations.base import COST_ERROR, Formulation
 from hinge.kernels import Access
 from hinge.losses import MARGIN_LOSSES, Hinge, Loss, QuadraticConjugate
 from hinge.losses.registry import quadratic_conjugate
@@ -39,7 +39,7 @@ def margin_dual(
     lower, upper = signed_bounds(y, cost if h == 1 else scaled_cost(cost, h))
     target = y * margin if margin is not None else y if rho == 1 else rho * y
     ridge = broadcast_ratio(delta, cost) if delta else None
-    return Dual(target, lower, upper, y, np.zeros(int(bias)), ridge=ridge)
+    return Dual(target, lower, upper, y, np.zeros(int(bias)), ridge=ridge, bounds_error=COST_ERROR)
 
 
 def signed_bounds(y: Array, cost: Array) -> tuple[Array, Array]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hinge.formulations.base import Formulation
+from hinge.formulations.base import COST_ERROR, Formulation
 from hinge.formulations.c_svc import margin_dual
 from hinge.formulations.svr import residual_dual
 from hinge.kernels import Access
@@ -61,7 +61,8 @@ class ConvexLoss(Formulation):
         if self.loss.form == "residual":
             linear = linear - sign * np.tile(self.y, len(pieces))
         rows = sign[None, :] if self.bias else np.empty((0, len(sign)))
-        return Problem(Quadratic(access, sign), linear, rows, np.zeros(len(rows)), lower, upper, term)
+        total = np.zeros(len(rows))
+        return Problem(Quadratic(access, sign), linear, rows, total, lower, upper, term, bounds_error=COST_ERROR)
 
     @property
     def upper(self) -> Array:

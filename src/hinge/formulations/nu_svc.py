@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hinge.formulations.base import Formulation
+from hinge.formulations.base import COST_ERROR, Formulation, total_error
 from hinge.formulations.c_svc import signed_bounds
 from hinge.kernels import Access
+from hinge.kernels.algebra import UNIT_ROUNDOFF
 from hinge.model import Expansion
 from hinge.problems import Array, Dual, Problem
 
@@ -74,7 +75,19 @@ class NuSVC(Formulation):
         lower, upper = signed_bounds(self.y, upper)
         total = np.stack([half, -half], axis=-1)
         group = np.where(positive, 0, 1).astype(np.int8)
-        return Dual(np.zeros(len(self.y)), lower, upper, self.y, total, group=group, row_factors=(1.0, -1.0))
+        error = total_error(self.nu, self.weight, float(half)) if half.ndim == 0 else 0.0
+        rounded = 0.0 if self.balance is None else COST_ERROR + len(self.y) * UNIT_ROUNDOFF
+        return Dual(
+            np.zeros(len(self.y)),
+            lower,
+            upper,
+            self.y,
+            total,
+            group=group,
+            row_factors=(1.0, -1.0),
+            bounds_error=rounded,
+            totals_error=error,
+        )
 
     def build(self, access: Access) -> Problem:
         """Return the kernel form of the dual problem."""

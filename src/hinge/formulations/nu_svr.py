@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hinge.formulations.base import Formulation
+from hinge.formulations.base import COST_ERROR, Formulation, total_error
 from hinge.formulations.svr import difference, split_signs
 from hinge.kernels import Access
 from hinge.model import Expansion
@@ -34,7 +34,19 @@ class NuSVR(Formulation):
         total = np.stack([half, -half], axis=-1)
         group = np.repeat(np.array([0, 1], dtype=np.int8), len(self.y))
         sign = np.ones(len(self.y))
-        return Dual(self.y, -self.cost, self.cost, sign, total, split=True, group=group, row_factors=(1.0, -1.0))
+        error = total_error(self.nu, self.cost, float(half)) if half.ndim == 0 else 0.0
+        return Dual(
+            self.y,
+            -self.cost,
+            self.cost,
+            sign,
+            total,
+            split=True,
+            group=group,
+            row_factors=(1.0, -1.0),
+            bounds_error=COST_ERROR,
+            totals_error=COST_ERROR + error,
+        )
 
     def build(self, access: Access) -> Problem:
         """Return the kernel form of the dual problem.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.formulations.base import Formulation
+from hinge.formulations.base import Formulation, total_error
 from hinge.kernels import Access
 from hinge.model import Expansion
 from hinge.problems import (
@@ -18,7 +18,7 @@ from hinge.problems import (
     LinearSolution,
     Problem,
     Status,
-    certify_linear,
+    linear_optimality,
     linear_problem,
 )
 
@@ -40,7 +40,8 @@ class OneClass(Formulation):
         total = np.multiply(self.nu, sum_of_weights)[..., None]
         if total.ndim == 1:
             total = np.minimum(total, sum_of_weights)  # rounding must not make νW larger than W
-        return Dual(zero, zero, self.weight, np.ones(n), total)
+        error = total_error(self.nu, self.weight, float(total[0])) if total.ndim == 1 else 0.0
+        return Dual(zero, zero, self.weight, np.ones(n), total, totals_error=error)
 
     def build(self, access: Access) -> Problem:
         """Return the kernel form of the dual problem."""
@@ -88,7 +89,7 @@ def without_half_space(problem: LinearProblem, solution: LinearSolution) -> Line
     if solution.status is not Status.SOLVED or max(abs(solution.primal), abs(solution.dual)) > 2 * solution.floor:
         return solution
     zero = np.zeros_like(solution.weights)
-    certificate = certify_linear(problem, zero, 0.0, solution.beta)
+    certificate = linear_optimality(problem, zero, 0.0, solution.beta)
     return replace(
         solution,
         weights=zero,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.formulations.base import Formulation
+from hinge.formulations.base import COST_ERROR, Formulation
 from hinge.kernels import Access
 from hinge.losses import Loss, QuadraticConjugate
 from hinge.losses.registry import quadratic_conjugate
@@ -46,7 +46,8 @@ def residual_dual(
     else:
         lower = scaled(upper, -1.0) if upper.strides == (0,) else -upper  # a broadcast scalar remains one
     ridge = broadcast_ratio(delta, cost) if delta else None
-    return Dual(y, lower, upper, np.ones(y.shape), np.zeros(int(bias)), tube=epsilon, ridge=ridge, split=split)
+    sign, total = np.ones(y.shape), np.zeros(int(bias))
+    return Dual(y, lower, upper, sign, total, tube=epsilon, ridge=ridge, split=split, bounds_error=COST_ERROR)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Model files without pickle, data files in LIBSVM's text format, tables, and export to ONNX and C.
+"""Model files without pickle, data and model files of LIBSVM, tables, and export to ONNX and C.
 
 Names are imported when they are first used, so that reading data does not load scikit-learn and the estimators.
 """
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from hinge.io.exports import register_onnx_converters, to_c, to_onnx
     from hinge.io.files import load, save
     from hinge.io.libsvm import dump_libsvm, iter_libsvm, load_libsvm, map_libsvm
+    from hinge.io.libsvm_models.files import load_libsvm_model, save_libsvm_model
     from hinge.io.tables import Table, dump_table, load_table
 
 __all__ = [
@@ -21,10 +22,12 @@ __all__ = [
     "iter_libsvm",
     "load",
     "load_libsvm",
+    "load_libsvm_model",
     "load_table",
     "map_libsvm",
     "register_onnx_converters",
     "save",
+    "save_libsvm_model",
     "to_c",
     "to_onnx",
 ]
@@ -34,6 +37,7 @@ _MODULES = {
     "exports": ("register_onnx_converters", "to_c", "to_onnx"),
     "files": ("load", "save"),
     "libsvm": ("dump_libsvm", "iter_libsvm", "load_libsvm", "map_libsvm"),
+    "libsvm_models.files": ("load_libsvm_model", "save_libsvm_model"),
     "tables": ("Table", "dump_table", "load_table"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

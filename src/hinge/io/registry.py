@@ -28,8 +28,8 @@ from hinge import (
     selection,
     solvers,
 )
+from hinge.estimators.common.reduced_model import LowRankReport
 from hinge.estimators.common.warm_start import WarmStart
-from hinge.estimators.low_rank.reduced_model import LowRankReport
 
 #: Estimators that `save` accepts.
 ESTIMATORS: dict[str, type] = {

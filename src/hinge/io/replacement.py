@@ -20,18 +20,30 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         raise ValueError(f"path={os.fspath(path)!r} is not a regular file: pass the name of a file")
     folder = os.path.dirname(target)
     temporary = os.path.join(folder, f".hinge-{secrets.token_hex(8)}.tmp")
-    file = open(temporary, "xb")  # noqa: SIM115  (closed before it is renamed)
-    try:
-        with file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+    with _named(path, temporary):
+        file = open(temporary, "xb")  # noqa: SIM115  (closed before it is renamed)
+        try:
+            with file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
     _sync_folder(folder)
+
+
+@contextlib.contextmanager
+def _named(path: Path, temporary: str | None = None) -> Iterator[None]:
+    """Give errors of the system, such as a full disk, the name of the file that the caller knows."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename in (None, temporary):
+            raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
+        raise
 
 
 @contextlib.contextmanager
@@ -39,7 +51,7 @@ def writing(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for writing: a regular file is replaced as by `replacing`, a device or a pipe is written directly."""
     name = os.fspath(path)
     if name.startswith("/dev/") or (os.path.exists(name) and not os.path.isfile(name)):
-        with open(name, "wb") as file:
+        with _named(name), open(name, "wb") as file:
             yield file
     else:
         with replacing(name) as file:

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hinge import _core
-from hinge.kernels.algebra import Array, Data, Kernel
+from hinge.kernels.algebra import UNIT_ROUNDOFF, Array, Data, Kernel
 from hinge.kernels.custom import Precomputed
+from hinge.kernels.direct import DirectAccess, exact_product, largest_entry
 from hinge.kernels.distances import row_blocks
 from hinge.kernels.functions import Linear
 from hinge.kernels.memory import cache_bytes
@@ -35,6 +36,9 @@ class Access(Protocol):
     def diagonal(self) -> Array:
         """Kᵢᵢ"""
 
+    def largest(self) -> float:
+        """A bound on |Kᵢⱼ|, if K is positive semidefinite."""
+
     def rows(self, index: ArrayLike) -> Array:
         """K[index, :]"""
 
@@ -43,6 +47,12 @@ class Access(Protocol):
 
     def matvec(self, v: ArrayLike) -> Array:
         """K v"""
+
+    def bounded_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
+        """K v and bounds on the errors of its entries: one for each entry, or one for all."""
+
+    def accurate_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
+        """The same with smaller errors, from the formula of the kernel; slower."""
 
     def factor(self) -> Data:
         """Return Z with K = ZZᵀ, or raise ValueError if no such factor is available."""
@@ -68,6 +78,13 @@ class GramAccess:
     def diagonal(self) -> Array:
         return self._diagonal
 
+    def largest(self) -> float:
+        return self._largest
+
+    @cached_property
+    def _largest(self) -> float:
+        return largest_entry(self._diagonal)
+
     @cached_property
     def _diagonal(self) -> Array:
         values = self.gram.diagonal()
@@ -82,6 +99,15 @@ class GramAccess:
 
     def matvec(self, v: ArrayLike) -> Array:
         return self.gram.matvec(np.ascontiguousarray(v, dtype=np.float64), self.threads)
+
+    def bounded_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
+        v = np.ascontiguousarray(v, dtype=np.float64)
+        return self.matvec(v), product_error(self.gram.value_error(), self.largest(), v)
+
+    def accurate_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
+        if self.kernel.nodes() is not None:
+            return DirectAccess(self.kernel, self.data).bounded_matvec(v)
+        return stored_product(self, v)
 
     def factor(self) -> Data:
         if not isinstance(self.kernel, Linear):
@@ -167,6 +193,9 @@ class SubsetAccess:
     def diagonal(self) -> Array:
         return self.whole.diagonal()[self.index]
 
+    def largest(self) -> float:
+        return self.whole.largest()
+
     def rows(self, index: ArrayLike) -> Array:
         return self.whole.block(self.index[_indices(index)], self.index)
 
@@ -176,12 +205,37 @@ class SubsetAccess:
     def matvec(self, v: ArrayLike) -> Array:
         return self.standalone.matvec(v)
 
+    def bounded_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
+        v = np.ascontiguousarray(v, dtype=np.float64)
+        return self.matvec(v), product_error(self.whole.gram.value_error(), self.largest(), v)
+
+    def accurate_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
+        if self.whole.kernel.nodes() is not None:
+            return DirectAccess(self.whole.kernel, self.whole.data, self.index.astype(np.intp)).bounded_matvec(v)
+        return stored_product(self, v)
+
     def factor(self) -> Data:
         return self.whole.factor()[self.index]
 
     def subset(self, index: ArrayLike) -> SubsetAccess:
         """Return access to some of these samples."""
         return self.whole.subset(self.index[_indices(index)])
+
+
+def product_error(value_error: float, largest: float, v: Array) -> Array:
+    """Return a bound on the error of the entries of K v, where |Kᵢⱼ| ≤ largest."""
+    sums = UNIT_ROUNDOFF * (np.count_nonzero(v) + 2) * largest
+    return np.array([1.01 * (value_error + sums) * float(np.add.reduce(np.abs(v)))])
+
+
+def stored_product(access: Access, v: ArrayLike) -> tuple[Array, Array]:
+    """Return K v and bounds on its errors for a matrix that is defined by its stored values."""
+    v = np.asarray(v, dtype=np.float64)
+    used = np.flatnonzero(v)
+    f, error = np.zeros(access.n), np.zeros(access.n)
+    for rows in row_blocks(access.n, max(len(used), 1)):
+        f[rows], error[rows] = exact_product(access.block(np.arange(access.n)[rows], used), v[used])
+    return f, error
 
 
 def open_access(

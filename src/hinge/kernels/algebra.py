@@ -17,9 +17,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-Node: TypeAlias = tuple[str, float, float, float]  # name, gamma, coef0, degree
+from hinge._core import KernelNode
+
 Array: TypeAlias = NDArray[np.float64]
 Data: TypeAlias = Any  # a NumPy array or a SciPy sparse matrix; SciPy carries no types
+
+#: Largest relative error of a rounded operation.
+UNIT_ROUNDOFF = float(np.finfo(np.float64).eps) / 2
+
+#: Relative error of exp, tanh, sqrt and power that is assumed in error bounds.
+FUNCTION_ERROR = 4 * UNIT_ROUNDOFF
 
 
 class Kernel(ABC):
@@ -45,8 +52,16 @@ class Kernel(ABC):
         """Whether all matrices of this kernel are positive semidefinite; None if unknown or dependent on the data."""
 
     @abstractmethod
-    def nodes(self) -> list[Node] | None:
+    def nodes(self) -> list[KernelNode] | None:
         """Return the kernel as a postfix program for the compiled core, or None if a part has only a Python form."""
+
+    def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
+        """Return the values and bounds on their rounding errors; docs/math (611).
+
+        By default the errors are zero: the computed values define the kernel.
+        """
+        values = self(X, Z)
+        return values, np.zeros_like(values)
 
     def resolve(self, X: Data, weight: Array | None = None) -> Kernel:
         """Return this kernel with gamma="scale" and gamma="auto" replaced by their values for X with these weights."""
@@ -84,7 +99,7 @@ class Combination(Kernel):
     def psd(self) -> bool | None:
         return True if all(part.psd for part in self.parts) else None
 
-    def nodes(self) -> list[Node] | None:
+    def nodes(self) -> list[KernelNode] | None:
         first, *others = (part.nodes() for part in self.parts)
         if first is None:
             return None
@@ -92,7 +107,7 @@ class Combination(Kernel):
         for nodes in others:
             if nodes is None:
                 return None
-            program += [*nodes, (self.operator, 0.0, 0.0, 0.0)]
+            program += [*nodes, KernelNode(self.operator)]
         return program
 
 
@@ -108,6 +123,14 @@ class Sum(Combination):
 
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
         return reduce(np.add, (part(X, Z) for part in self.parts))
+
+    def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
+        values, error = self.parts[0].bounded(X, Z)
+        for part in self.parts[1:]:
+            other, other_error = part.bounded(X, Z)
+            values = values + other
+            error = error + other_error + UNIT_ROUNDOFF * np.abs(values)
+        return values, error
 
     def diag(self, X: Data) -> Array:
         return reduce(np.add, (part.diag(X) for part in self.parts))
@@ -128,6 +151,15 @@ class Product(Combination):
 
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
         return reduce(np.multiply, (part(X, Z) for part in self.parts))
+
+    def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
+        values, error = self.parts[0].bounded(X, Z)
+        for part in self.parts[1:]:
+            other, other_error = part.bounded(X, Z)
+            error = np.abs(values) * other_error + (np.abs(other) + other_error) * error
+            values = values * other
+            error = error + UNIT_ROUNDOFF * np.abs(values)
+        return values, error
 
     def diag(self, X: Data) -> Array:
         return reduce(np.multiply, (part.diag(X) for part in self.parts))
@@ -156,6 +188,11 @@ class Scaled(Kernel):
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
         return self.multiple * self.kernel(X, Z)
 
+    def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
+        values, error = self.kernel.bounded(X, Z)
+        values = self.multiple * values
+        return values, self.multiple * error + UNIT_ROUNDOFF * np.abs(values)
+
     def diag(self, X: Data) -> Array:
         return self.multiple * self.kernel.diag(X)
 
@@ -163,9 +200,9 @@ class Scaled(Kernel):
     def psd(self) -> bool | None:
         return self.kernel.psd
 
-    def nodes(self) -> list[Node] | None:
+    def nodes(self) -> list[KernelNode] | None:
         nodes = self.kernel.nodes()
-        return None if nodes is None else [*nodes, ("scale", float(self.multiple), 0.0, 0.0)]
+        return None if nodes is None else [*nodes, KernelNode("scale", gamma=float(self.multiple))]
 
     def resolve(self, X: Data, weight: Array | None = None) -> Scaled:
         return Scaled(self.multiple, self.kernel.resolve(X, weight))

@@ -7,11 +7,17 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
 from hinge import _core
-from hinge.kernels.algebra import Array, Data, Kernel
+from hinge.kernels import double_double
+from hinge.kernels.algebra import UNIT_ROUNDOFF, Array, Data, Kernel
 from hinge.kernels.custom import Precomputed
 from hinge.kernels.distances import row_blocks
+from hinge.kernels.functions import Linear
+
+#: Columns of a matrix whose products with a vector are summed in double precision.
+SUMMED_COLUMNS = 32
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,9 @@ class DirectAccess:
             return np.diagonal(self._samples).astype(np.float64)
         return self.kernel.diag(self._samples)
 
+    def largest(self) -> float:
+        return largest_entry(self.diagonal())
+
     def rows(self, index: ArrayLike) -> Array:
         return self.block(index, np.arange(self.n))
 
@@ -67,5 +76,64 @@ class DirectAccess:
         blocks = (np.arange(self.n)[rows] for rows in row_blocks(self.n, max(len(used), 1)))
         return np.concatenate([self.block(rows, used) @ v[used] for rows in blocks])
 
+    def bounded_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
+        """Return K v and bounds on the rounding errors of its entries.                        docs/math (612)
+
+        Sums over blocks of columns are added in double-double arithmetic. The product with a linear kernel matrix is
+        X(Xᵀv), computed in double-double arithmetic, and so is the product with a precomputed matrix.
+        """
+        v = np.asarray(v, dtype=np.float64)
+        if isinstance(self.kernel, Linear):
+            return self._linear_product(v)
+        used = np.flatnonzero(v)
+        f, error = np.zeros(self.n), np.zeros(self.n)
+        for rows in row_blocks(self.n, max(len(used), 1)):
+            index = np.arange(self.n)[rows]
+            if isinstance(self.kernel, Precomputed):
+                f[rows], error[rows] = exact_product(self.block(index, used), v[used])
+            else:
+                values, errors = self.kernel.bounded(self._samples[index], self._samples[used])
+                f[rows], error[rows] = _bounded_product(values, errors, v[used])
+        return f, error
+
+    def accurate_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
+        """Return the result of `bounded_matvec`."""
+        return self.bounded_matvec(v)
+
+    def _linear_product(self, v: Array) -> tuple[Array, Array]:
+        X = self._samples.astype(np.float64)
+        d = X.shape[1]
+        transposed = X.T.tocsr() if issparse(X) else X.T
+        largest = float(np.max(np.abs(X.data if issparse(X) else X), initial=0.0))
+        weights = double_double.product(transposed, (v, np.zeros_like(v)))
+        f, low = double_double.product(X, weights)
+        of_weights = double_double.product_error(self.n, largest, float(np.max(np.abs(v), initial=0.0)))
+        of_f = double_double.product_error(d, largest, float(np.max(np.abs(weights[0]), initial=0.0)))
+        return f, np.abs(low) + d * largest * of_weights + of_f
+
     def factor(self) -> Data:
         raise ValueError("DirectAccess has no factor; use open_access(kernel, X).factor()")
+
+
+def largest_entry(diagonal: Array) -> float:
+    """Return a bound on the entries of a positive semidefinite matrix with this diagonal."""
+    return 1.000001 * float(np.maximum.reduce(np.abs(diagonal), initial=0.0))
+
+
+def _bounded_product(values: Array, errors: Array, v: Array) -> tuple[Array, Array]:
+    """Return values @ v and bounds on its errors, given those of the values."""
+    high, low = np.zeros(len(values)), np.zeros(len(values))
+    for first in range(0, len(v), SUMMED_COLUMNS):
+        columns = slice(first, first + SUMMED_COLUMNS)
+        high, rounding = double_double.two_sum(high, values[:, columns] @ v[columns])
+        low += rounding
+    size = np.abs(v)
+    sums = 1.01 * UNIT_ROUNDOFF * (SUMMED_COLUMNS + 2) * (np.abs(values) @ size)
+    return high + low, 1.01 * (errors @ size) + sums + UNIT_ROUNDOFF * np.abs(high)
+
+
+def exact_product(values: Array, v: Array) -> tuple[Array, Array]:
+    """Return values @ v, where the values are exact, and bounds on its errors."""
+    f, low = double_double.product(values, (v, np.zeros_like(v)))
+    sizes = (float(np.max(np.abs(array), initial=0.0)) for array in (values, v))
+    return f, np.abs(low) + double_double.product_error(len(v), *sizes)

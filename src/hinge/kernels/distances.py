@@ -11,7 +11,7 @@ import numpy as np
 import scipy  # scipy.spatial is loaded on first use
 from scipy import sparse
 
-from hinge.kernels.algebra import Array, Data
+from hinge.kernels.algebra import UNIT_ROUNDOFF, Array, Data
 
 BLOCK_BYTES = 1 << 26  # size of a temporary array
 CANCELLATION = 1e-4  # squared distances below this multiple of ‖x‖² + ‖z‖² are computed from differences
@@ -43,6 +43,11 @@ def dots(X: Data, Z: Data) -> Array:
     return product.toarray() if sparse.issparse(product) else np.asarray(product)
 
 
+def bounded_dots(X: Data, Z: Data) -> tuple[Array, Array]:
+    """xᵢ·zⱼ and bounds on the rounding errors: |xᵢ|·|zⱼ| times the number of operations."""
+    return dots(X, Z), 1.01 * UNIT_ROUNDOFF * (X.shape[1] + 2) * dots(abs(X), abs(Z))
+
+
 def squared_norms(X: Data) -> Array:
     """xᵢ·xᵢ"""
     if sparse.issparse(X):
@@ -52,6 +57,16 @@ def squared_norms(X: Data) -> Array:
 
 def squared_distances(X: Data, Z: Data) -> Array:
     """‖xᵢ − zⱼ‖²"""
+    return _squared_distances(X, Z, None)
+
+
+def bounded_squared_distances(X: Data, Z: Data) -> tuple[Array, Array]:
+    """‖xᵢ − zⱼ‖² and bounds on the rounding errors.                                            docs/math (611)"""
+    error = np.empty((X.shape[0], Z.shape[0]))
+    return _squared_distances(X, Z, error), error
+
+
+def _squared_distances(X: Data, Z: Data, error: Array | None) -> Array:
     same, dense = X is Z, not sparse.issparse(X) and not sparse.issparse(Z)
     centre = Z.mean(axis=0) if dense and Z.shape[0] else 0.0
     centred = Z - centre if dense else Z
@@ -65,8 +80,13 @@ def squared_distances(X: Data, Z: Data) -> Array:
         if same:
             cancelled[np.arange(rows.stop - rows.start), np.arange(rows.start, rows.stop)] = False
         out[rows][cancelled] = _from_differences(X[rows], Z, *np.nonzero(cancelled))
+        if error is not None:  # (‖x‖ + ‖z‖)² ≤ 2 (‖x‖² + ‖z‖²); differences have a relative error
+            operations = 1.01 * UNIT_ROUNDOFF * (X.shape[1] + 12)
+            error[rows] = operations * np.where(cancelled, out[rows], 2.0 * sums)
     if same:
         np.fill_diagonal(out, 0.0)
+        if error is not None:
+            np.fill_diagonal(error, 0.0)
     return out
 
 

@@ -13,15 +13,26 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from hinge.kernels.algebra import Array, Data, Kernel, Node
+from hinge._core import KernelNode
+from hinge.kernels.algebra import FUNCTION_ERROR, UNIT_ROUNDOFF, Array, Data, Kernel
 from hinge.kernels.custom import FunctionKernel, Precomputed
-from hinge.kernels.distances import dots, l1_distances, pair, row_blocks, squared_distances, squared_norms
+from hinge.kernels.distances import (
+    bounded_dots,
+    bounded_squared_distances,
+    dots,
+    l1_distances,
+    pair,
+    row_blocks,
+    squared_distances,
+    squared_norms,
+)
 
 Gamma: TypeAlias = float | Literal["scale", "auto"]
 
 MAX_UNBLOCKED_SIZE = 1 << 20  # entries of X beyond which its variance is computed in blocks of rows
 VARIANCE_ROWS = 1024  # rows per block
 ROUNDING = 16 * float(np.finfo(np.float64).eps)  # relative differences below this are rounding errors
+SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)  # values below it may underflow
 MAX_SPLINE_DEGREE = 15  # larger degrees are rejected: their closed form loses too many digits
 
 
@@ -123,11 +134,14 @@ class Linear(Kernel):
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
         return dots(*pair(X, Z))
 
+    def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
+        return bounded_dots(*pair(X, Z))
+
     def diag(self, X: Data) -> Array:
         return squared_norms(pair(X, None)[0])
 
-    def nodes(self) -> list[Node]:
-        return [("linear", 1.0, 0.0, 0.0)]
+    def nodes(self) -> list[KernelNode]:
+        return [KernelNode("linear")]
 
 
 class DistanceKernel(GammaKernel):
@@ -159,6 +173,15 @@ class Polynomial(GammaKernel):
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
         return (self._gamma * dots(*pair(X, Z)) + self.coef0) ** self.degree
 
+    def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
+        base, error = _bounded_affine(X, Z, self._gamma, self.coef0)
+        values, largest, degree = base**self.degree, np.abs(base) + error, float(self.degree)
+        if 0 < degree < 1:  # the slope is largest at the smaller end
+            slope = degree * np.maximum(np.abs(base) - error, 0.0) ** (degree - 1)
+        else:
+            slope = degree * largest ** (degree - 1) if degree > 0 else np.zeros_like(base)
+        return values, slope * error + (FUNCTION_ERROR + degree * UNIT_ROUNDOFF) * np.abs(values)
+
     def diag(self, X: Data) -> Array:
         return (self._gamma * squared_norms(pair(X, None)[0]) + self.coef0) ** self.degree
 
@@ -166,8 +189,8 @@ class Polynomial(GammaKernel):
     def psd(self) -> bool:
         return self.coef0 >= 0 and float(self.degree).is_integer()
 
-    def nodes(self) -> list[Node]:
-        return [("polynomial", self._gamma, float(self.coef0), float(self.degree))]
+    def nodes(self) -> list[KernelNode]:
+        return [KernelNode("polynomial", self._gamma, float(self.coef0), float(self.degree))]
 
 
 @dataclass(frozen=True)
@@ -180,8 +203,11 @@ class RBF(DistanceKernel):
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
         return np.exp(-self._gamma * squared_distances(*pair(X, Z)))
 
-    def nodes(self) -> list[Node]:
-        return [("rbf", self._gamma, 0.0, 0.0)]
+    def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
+        return _bounded_decay(self._gamma, *bounded_squared_distances(*pair(X, Z)))
+
+    def nodes(self) -> list[KernelNode]:
+        return [KernelNode("rbf", self._gamma)]
 
 
 @dataclass(frozen=True)
@@ -199,11 +225,15 @@ class Sigmoid(GammaKernel):
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
         return np.tanh(self._gamma * dots(*pair(X, Z)) + self.coef0)
 
+    def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
+        base, error = _bounded_affine(X, Z, self._gamma, self.coef0)
+        return np.tanh(base), error + FUNCTION_ERROR
+
     def diag(self, X: Data) -> Array:
         return np.tanh(self._gamma * squared_norms(pair(X, None)[0]) + self.coef0)
 
-    def nodes(self) -> list[Node]:
-        return [("sigmoid", self._gamma, float(self.coef0), 0.0)]
+    def nodes(self) -> list[KernelNode]:
+        return [KernelNode("sigmoid", self._gamma, float(self.coef0))]
 
 
 @dataclass(frozen=True)
@@ -216,8 +246,13 @@ class Laplacian(DistanceKernel):
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
         return np.exp(-self._gamma * l1_distances(*pair(X, Z)))
 
-    def nodes(self) -> list[Node]:
-        return [("laplacian", self._gamma, 0.0, 0.0)]
+    def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
+        X, Z = pair(X, Z)
+        distances = l1_distances(X, Z)
+        return _bounded_decay(self._gamma, distances, 1.01 * UNIT_ROUNDOFF * (X.shape[1] + 2) * distances)
+
+    def nodes(self) -> list[KernelNode]:
+        return [KernelNode("laplacian", self._gamma)]
 
 
 @dataclass(frozen=True)
@@ -252,11 +287,34 @@ class BSpline(GammaKernel):
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
         return _bspline(int(self.degree), np.sqrt(self._gamma * squared_distances(*pair(X, Z))))
 
+    def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
+        squared, error = bounded_squared_distances(*pair(X, Z))
+        q, t = int(self.degree), np.sqrt(self._gamma * squared)
+        smaller = np.sqrt(self._gamma * np.maximum(squared - error, 0.0))  # the slope of B_q is at most 1
+        terms = sum(comb(q + 1, k) * ((q + 1) / 2 - k) ** q / factorial(q) for k in range((q + 1) // 2))
+        rounding = FUNCTION_ERROR * t + UNIT_ROUNDOFF * (4 * q + 8) * terms
+        return _bspline(q, t), np.sqrt(self._gamma * (squared + error)) - smaller + rounding
+
     def diag(self, X: Data) -> Array:
         return np.full(pair(X, None)[0].shape[0], _bspline(int(self.degree), np.zeros(1))[0])
 
-    def nodes(self) -> list[Node]:
-        return [("bspline", self._gamma, 0.0, float(self.degree))]
+    def nodes(self) -> list[KernelNode]:
+        return [KernelNode("bspline", self._gamma, degree=float(self.degree))]
+
+
+def _bounded_affine(X: Data, Z: Data | None, gamma: float, coef0: float) -> tuple[Array, Array]:
+    """γ x·z + c₀ and bounds on the rounding errors."""
+    values, error = bounded_dots(*pair(X, Z))
+    scaled = gamma * values
+    return scaled + coef0, gamma * error + 3 * UNIT_ROUNDOFF * (np.abs(scaled) + abs(coef0))
+
+
+def _bounded_decay(gamma: float, distance: Array, error: Array) -> tuple[Array, Array]:
+    """exp(−γ t) and bounds on the rounding errors, where t has the given error."""
+    values = np.exp(-gamma * distance)
+    exponent = gamma * error + 2 * UNIT_ROUNDOFF * gamma * distance
+    with np.errstate(over="ignore"):
+        return values, np.minimum(values * (np.expm1(exponent) + FUNCTION_ERROR), 1.0) + SMALLEST_NORMAL
 
 
 def _bspline(q: int, t: Array) -> Array:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hinge import _core
 from hinge.kernels.access import Access, GramAccess
-from hinge.kernels.algebra import Array, Data
+from hinge.kernels.algebra import UNIT_ROUNDOFF, Array, Data
 from hinge.kernels.custom import Precomputed
 
 
@@ -56,6 +56,9 @@ class PairAccess:
     def diagonal(self) -> Array:
         return self.gram.diagonal()
 
+    def largest(self) -> float:
+        return 4.0 * self.base.largest()
+
     def rows(self, index: ArrayLike) -> Array:
         return self.block(index, np.arange(self.n))
 
@@ -69,6 +72,19 @@ class PairAccess:
 
     def matvec(self, v: ArrayLike) -> Array:
         return self.differences(self.base.matvec(self.coefficients(v)))
+
+    def bounded_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
+        return self._differences(v, *self.base.bounded_matvec(self.coefficients(v)))
+
+    def accurate_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
+        return self._differences(v, *self.base.accurate_matvec(self.coefficients(v)))
+
+    def _differences(self, v: ArrayLike, f: Array, error: Array) -> tuple[Array, Array]:
+        """Differences of f and bounds on their errors, including those of the coefficients of samples."""
+        v = np.asarray(v, dtype=np.float64)
+        values, each = self.differences(f), np.broadcast_to(error, f.shape)
+        of_sums = UNIT_ROUNDOFF * (len(v) + 2) * self.base.largest() * float(np.sum(np.abs(v)))
+        return values, each[self.first] + each[self.second] + 4 * of_sums + UNIT_ROUNDOFF * np.abs(values)
 
     def subset(self, index: ArrayLike) -> PairAccess:
         """Return access to some of the pairs."""

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hinge import _core
 from hinge.kernels import Access, GramAccess, Linear, Precomputed, SubsetAccess, open_access
+from hinge.kernels.direct import largest_entry
 from hinge.lowrank.factor import Factor, linear_factor
 from hinge.lowrank.methods import Approximation
 from hinge.lowrank.row_blocks import RowBlocks
@@ -54,6 +55,9 @@ class LowRankAccess:
     def _diagonal(self) -> Array:
         return self.blocks.squared_norms()
 
+    def largest(self) -> float:
+        return largest_entry(self._diagonal)
+
     def rows(self, index: ArrayLike) -> Array:
         return self.blocks.times(self.blocks.take(_indices(index)).T.astype(np.float64)).T
 
@@ -63,6 +67,18 @@ class LowRankAccess:
 
     def matvec(self, v: ArrayLike) -> Array:
         return self.blocks.times(self.blocks.transposed(np.asarray(v, dtype=np.float64)))
+
+    def bounded_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
+        """LLᵀv and bounds on its errors, by the inequality of Cauchy and Schwarz."""
+        v = np.asarray(v, dtype=np.float64)
+        norms = np.sqrt(self.diagonal())
+        unit = float(np.finfo(np.float64 if self.blocks.wide else self.blocks.values.dtype).eps) / 2
+        operations = unit * (self.n + self.origin.rank + 4)
+        return self.matvec(v), 1.01 * operations * norms * float(norms @ np.abs(v))
+
+    def accurate_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
+        """Return the result of `bounded_matvec`."""
+        return self.bounded_matvec(v)
 
     def factor(self) -> Any:
         return self.origin.L if self.index is None else self.origin.L[self.index]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import isfinite
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from hinge.kernels import Kernel, Precomputed, cache_bytes
 from hinge.lowrank.factor import DEPENDENCE_TOL, Factor, make_factor
 from hinge.lowrank.source import Source
+from hinge.validation import check_integer, check_number
 
 Array = NDArray[np.float64]
 
@@ -45,20 +45,13 @@ class _Selection(ABC):
     random_state: int
 
     def _check(self) -> None:
-        for name in ("rank", "random_state"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral):
-                raise TypeError(f"{name}={value!r} must be an integer")
-        if self.rank < 1:
-            raise ValueError(f"rank={self.rank} must be at least 1")
-        if isinstance(self.tol, bool) or not isinstance(self.tol, Real):
-            raise TypeError(f"tol={self.tol!r} must be a number")
-        if not (0 <= self.tol < 1 and isfinite(self.tol)):
+        check_integer("rank", self.rank, 1)
+        check_integer("random_state", self.random_state, 0)
+        check_number("tol", self.tol, 0.0)
+        if self.tol >= 1:
             raise ValueError(f"tol={self.tol!r} must lie in [0, 1): it is a fraction of the trace")
-        if self.sample is not None and (isinstance(self.sample, bool) or not isinstance(self.sample, Integral)):
-            raise TypeError(f"sample={self.sample!r} must be an integer, or None for all rows")
-        if self.sample is not None and self.sample < 1:
-            raise ValueError(f"sample={self.sample} must be at least 1, or None for all rows")
+        if self.sample is not None:
+            check_integer("sample", self.sample, 1)
 
     def fit(
         self,

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 
 from hinge.kernels import Access
+from hinge.kernels.double_double import two_sum
 from hinge.problems import Array, ParametricProblem
-from hinge.problems.double_double import two_sum
 
 BLOCK_ENTRIES = 1 << 22  # entries of the kernel matrix per block
 

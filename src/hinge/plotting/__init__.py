@@ -2,6 +2,8 @@
 
 from hinge.plotting.boundary import DecisionBoundary
 from hinge.plotting.convergence import Convergence
+from hinge.plotting.intervals import IntervalDisplay
 from hinge.plotting.paths import PathDisplay
+from hinge.plotting.shapley import ShapleyDisplay
 
-__all__ = ["Convergence", "DecisionBoundary", "PathDisplay"]
+__all__ = ["Convergence", "DecisionBoundary", "IntervalDisplay", "PathDisplay", "ShapleyDisplay"]

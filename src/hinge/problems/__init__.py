@@ -1,7 +1,12 @@
 """Problem (1), its linear, parametric and other forms, solutions and certificates."""
 
-from hinge.problems.certificate import Certificate, certify, certify_all, combine, optimal_offset
-from hinge.problems.crammer_singer import CrammerSingerProblem, CrammerSingerSolution, certify_crammer_singer
+from hinge.problems.certificate import Certificate, certify, combine, optimal_offset
+from hinge.problems.crammer_singer import (
+    CrammerSingerProblem,
+    CrammerSingerSolution,
+    certify_crammer_singer,
+    crammer_singer_optimality,
+)
 from hinge.problems.linear import (
     Bias,
     LinearProblem,
@@ -13,11 +18,13 @@ from hinge.problems.linear import (
     kernel_form,
     kernel_variables,
     linear_form,
+    linear_optimality,
     linear_problem,
     scaled,
     scaled_cost,
 )
 from hinge.problems.lp import LPProblem, LPSolution, certify_lp
+from hinge.problems.optimality import Optimality, optimality
 from hinge.problems.parametric import ParametricProblem, parametric_problem
 from hinge.problems.problem import Dual, Problem, Quadratic, dot
 from hinge.problems.separable import Array, Diagonal, LossTerm, Separable
@@ -38,6 +45,7 @@ __all__ = [
     "LinearProblem",
     "LinearSolution",
     "LossTerm",
+    "Optimality",
     "ParametricProblem",
     "Problem",
     "Quadratic",
@@ -46,19 +54,21 @@ __all__ = [
     "Status",
     "broadcast_ratio",
     "certify",
-    "certify_all",
     "certify_crammer_singer",
     "certify_linear",
     "certify_lp",
     "check_inverse_cost",
     "combine",
     "constant_function",
+    "crammer_singer_optimality",
     "dot",
     "kernel_form",
     "kernel_variables",
     "linear_form",
+    "linear_optimality",
     "linear_problem",
     "optimal_offset",
+    "optimality",
     "parametric_problem",
     "scaled",
     "scaled_cost",

@@ -5,17 +5,19 @@ The gap of a point depends on the multipliers of the equality rows; `optimal_off
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Self
 
 import numpy as np
 import scipy  # scipy.optimize is loaded on first use: it takes longer than all other imports
 
 from hinge import _core
-from hinge.problems import double_double
-from hinge.problems.problem import Problem
-from hinge.problems.separable import Array
+from hinge.kernels.algebra import UNIT_ROUNDOFF
+from hinge.problems.problem import Problem, dot
+from hinge.problems.separable import Array, Diagonal
 from hinge.problems.solution import History
 
 #: Variables within this fraction of the width of their box from a bound count as lying on it.
@@ -24,26 +26,39 @@ BOUND_TOL = 1e-10
 #: If a lower bound exceeds an upper bound by more than this, relative to both, the problem is not convex.
 CROSSING_TOL = 1e-6
 
-#: Certificates of small problems with up to this many variables in total are computed in one pass.
-MAX_BATCH_SIZE = 4096
+PRINTED_DIGITS = 10
 
 INFINITE_MULTIPLIER = 1e100  # multipliers beyond this are reported as infinite
 
 
+#: The relative gap refers to at least this share of the sizes of the terms of the objective, which cancel if the
+#: optimum is zero.
+ABSOLUTE_SHARE = 1e-10
+
+#: Relative error of the values of losses and conjugates, in units of the rounding error.
+TERM_OPERATIONS = 32
+
+EXACT = np.zeros(1)
+
+
 @dataclass(frozen=True)
 class Certificate:
-    """Bounds on the optimal value, and violations of the optimality conditions.     LwK Prop. 10.1, docs/math (4)
+    """Bounds on the optimal value, and violations of the optimality conditions.  LwK Prop. 10.1, docs/math (4), (600)
+
+    The bounds include all rounding errors: they enclose the optimum of the problem that the data define in exact
+    arithmetic.
 
     Attributes
     ----------
     primal : float
-        Value of the primal objective (½‖w‖² plus losses): an upper bound on the optimum.
+        Upper bound on the optimum: the value of the primal objective (½‖w‖² plus losses), rounded up.
     dual : float
-        Value of the dual objective: a lower bound on the optimum.
+        Lower bound on the optimum: the value of the dual objective at a feasible point, rounded down.
     gap : float
-        primal − dual, summed from non-negative terms so that it does not cancel.
+        primal − dual.
     relative_gap : float
-        gap ÷ ((|primal| + |dual|) / 2), LwK (10.9).
+        gap ÷ ((|primal| + |dual|) / 2), LwK (10.9). If the optimum is zero, the gap is divided by a small share of the
+        terms that cancel.
     kkt_violation : float
         Largest violation of the optimality conditions by a single variable.
     infeasibility : float
@@ -55,6 +70,8 @@ class Certificate:
     convex : bool or None
         Whether the kernel is known to be positive semidefinite. If it is not, the gap measures how well the optimality
         conditions hold, but does not bound the distance from the optimum.
+    rounding : float
+        The part of the gap that is due to rounding errors.
     """
 
     primal: float
@@ -67,30 +84,31 @@ class Certificate:
     best_primal: float
     best_dual: float
     convex: bool | None = None
+    rounding: float = 0.0
 
     @classmethod
     def of(
-        cls, dual: float, gap: float, violation: float, infeasibility: float, mu: Array, convex: bool | None
-    ) -> Self:
-        """Return the certificate of a point from its dual value, gap and violations."""
-        primal = dual + gap
-        share = relative(gap, primal, dual)
-        return cls(primal, dual, gap, share, violation, infeasibility, mu, primal, dual, convex)
-
-    @classmethod
-    def of_run(
         cls,
         primal: float,
         dual: float,
-        gap: float,
         violation: float,
         infeasibility: float,
         mu: Array,
-        history: History,
-    ) -> Certificate:
-        """Return the bounds that the solver of a convex problem computed, with the best bounds of its run."""
-        share = relative(gap, primal, dual)
-        return cls(primal, dual, gap, share, violation, infeasibility, mu, primal, dual, True).with_history(history)
+        convex: bool | None,
+        rounding: float = 0.0,
+        scale: float = 0.0,
+    ) -> Self:
+        """Return the certificate of a point from its bounds and violations.
+
+        `scale` is the size of the terms of the objective. Values that are not numbers are no bounds.
+        """
+        primal = np.inf if primal != primal else primal
+        dual = -np.inf if dual != dual else dual
+        if dual > primal:  # impossible for a convex problem
+            primal, dual, convex = dual, primal, False
+        gap = difference_above(primal, dual)
+        share = relative(gap, primal, dual, scale)
+        return cls(primal, dual, gap, share, violation, infeasibility, mu, primal, dual, convex, min(rounding, gap))
 
     def proves(self, tol: float) -> bool:
         """Whether the point is feasible and optimal to within `tol`; False if the kernel is known to be indefinite."""
@@ -114,13 +132,22 @@ class Certificate:
         """Return the certificate of a run that ended before the gradient was exact: only the lower bound remains."""
         lower = float(np.fmax.reduce(history.dual, initial=-np.inf))
         unknown = np.inf
-        bound = replace(self, primal=unknown, gap=unknown, relative_gap=unknown, kkt_violation=unknown, dual=lower)
+        bound = replace(
+            self,
+            primal=unknown,
+            gap=unknown,
+            relative_gap=unknown,
+            kkt_violation=unknown,
+            dual=lower,
+            best_primal=unknown,
+            best_dual=lower,
+        )
         return bound.with_history(history)
 
     def __str__(self) -> str:
         text = (
-            f"optimum between {self.best_dual:.10g} and {self.best_primal:.10g}: gap {self.gap:.3g} "
-            f"({self.relative_gap:.2g} relative), KKT violation {self.kkt_violation:.2g}, "
+            f"optimum between {_rounded(self.best_dual, ROUND_FLOOR)} and {_rounded(self.best_primal, ROUND_CEILING)}: "
+            f"gap {self.gap:.3g} ({self.relative_gap:.2g} relative), KKT violation {self.kkt_violation:.2g}, "
             f"infeasibility {self.infeasibility:.1g}"
         )
         if self.convex is False:
@@ -128,12 +155,31 @@ class Certificate:
         return text if self.convex else text + "; proven if the kernel matrix is positive semidefinite"
 
 
-def relative(gap: float, primal: float, dual: float) -> float:
-    """Return gap ÷ ((|primal| + |dual|) / 2), LwK (10.9); 0 if all are 0, and infinity if one of them is NaN."""
-    scale = 0.5 * (abs(primal) + abs(dual))
-    if np.isinf(gap) or np.isnan(gap + scale):
+def _rounded(value: float, rounding: str) -> str:
+    """Return the value with ten digits, rounded in the given direction."""
+    if not np.isfinite(value):
+        return f"{value}"
+    digits = Context(prec=PRINTED_DIGITS, rounding=rounding).create_decimal(Decimal(value))
+    return f"{float(digits):.{PRINTED_DIGITS}g}"
+
+
+def difference_above(primal: float, dual: float) -> float:
+    """Return primal − dual, rounded up."""
+    if np.isinf(primal) or np.isinf(dual):
         return np.inf
-    return gap / scale if scale > 0 else (0.0 if gap == 0 else np.inf)
+    gap = primal - dual
+    return gap if math.fsum([primal, -dual, -gap]) <= 0 else float(np.nextafter(gap, np.inf))
+
+
+def relative(gap: float, primal: float, dual: float, scale: float = 0.0) -> float:
+    """Return gap ÷ ((|primal| + |dual|) / 2), LwK (10.9); 0 if all are 0, and infinity if one of them is NaN.
+
+    `scale` is the size of the terms of the objective; the gap is divided by at least a small share of it.
+    """
+    size = max(0.5 * (abs(primal) + abs(dual)), ABSOLUTE_SHARE * scale)
+    if np.isinf(gap) or np.isnan(gap + size):
+        return np.inf
+    return gap / size if size > 0 else (0.0 if gap == 0 else np.inf)
 
 
 def certify(
@@ -142,9 +188,11 @@ def certify(
     mu: Array | None = None,
     gradient: Array | None = None,
     convex: bool | None = None,
-    remainder: tuple[Array, Array] | None = None,
+    error: Array | None = None,
 ) -> Certificate:
-    """Return the certificate of a point: gap = Σᵥ max_{x ∈ {lᵥ, uᵥ}} rᵥ(αᵥ − x),  r = Qα + p + Aᵀμ.    docs/math (4)
+    """Bound the optimum by the Lagrangian at (α, μ) and by the objective at a feasible point near α.  docs/math (600)
+
+    The bounds include the rounding errors of their evaluation.
 
     Parameters
     ----------
@@ -154,123 +202,120 @@ def certify(
     mu : ndarray, optional
         Multipliers of the equality rows; by default those with the smallest gap.
     gradient : ndarray, optional
-        Qα + p, if it is known.
+        Qα + p, if it is known. By default it is computed as accurately as possible.
     convex : bool, optional
         Whether Q is known to be positive semidefinite; stored in the certificate.
-    remainder : pair of ndarray, optional
-        Rounding errors of alpha and mu (`Solution.remainder`). The certificate is then that of the sums, computed in
-        double-double precision from the whole matrix. Only for problems without a term.    (379)
+    error : ndarray, optional
+        Bounds on the errors of `gradient`, one or one per variable; zero by default.
     """
-    alpha = np.asarray(alpha, dtype=np.float64)
-    if remainder is not None:
-        return _certify_pairs(problem, alpha, mu, remainder, convex)
-    gradient = problem.gradient(alpha) if gradient is None else gradient
-    mu = optimal_offset(problem, alpha, gradient) if mu is None else np.asarray(mu, dtype=np.float64)
-    residual = gradient
-    for row, multiplier in zip(problem.A, mu, strict=True):
-        residual = residual + multiplier * row
-
-    gap, unbounded = _gap(problem, alpha, residual)
-    slope = residual if problem.term is None else residual + (problem.objective_gradient(alpha, gradient) - gradient)
-    violation = float(np.maximum.reduce(_violations(alpha, slope, problem.lower, problem.upper), initial=0.0))
-    infeasibility = float(np.maximum(_infeasibility(problem, alpha), unbounded))
-    value = 0.5 * float(np.einsum("i,i->", alpha, gradient + problem.p))
-    if problem.term is not None:
-        value += float(np.sum(problem.term.value(alpha)))
-    return Certificate.of(-value, gap, violation, infeasibility, mu, convex)
-
-
-def certify_all(
-    problems: Sequence[Problem], points: Sequence[tuple[Array, Array, Array]], convex: bool | None = None
-) -> list[Certificate]:
-    """Return the certificate of every problem at its point (alpha, mu, gradient); small ones are computed together."""
-    if len(problems) == 1:
-        return [certify(problems[0], *points[0], convex=convex)]
-    found: list[Certificate] = []
-    for first, last in _batches(problems):
-        some, here = problems[first:last], points[first:last]
-        if len(some) == 1 or not all(map(_is_plain, some)):
-            found += [certify(problem, *point, convex=convex) for problem, point in zip(some, here, strict=True)]
-        else:
-            found += _certify_together(some, here, convex)
-    return found
-
-
-def _batches(problems: Sequence[Problem]) -> Iterator[tuple[int, int]]:
-    """Yield ranges of problems whose arrays, taken together, fit into the processor cache."""
-    first, size = 0, 0
-    for k, problem in enumerate(problems):
-        if k > first and size + problem.size > MAX_BATCH_SIZE:
-            yield first, k
-            first, size = k, 0
-        size += problem.size
-    if problems:
-        yield first, len(problems)
-
-
-def _certify_together(
-    problems: Sequence[Problem], points: Sequence[tuple[Array, Array, Array]], convex: bool | None
-) -> list[Certificate]:
-    """Return the certificates of several problems from one pass over all variables."""
-    first = np.concatenate([[0], np.cumsum([problem.size for problem in problems])[:-1]])
-    alpha, gradient = (np.concatenate([point[k] for point in points]) for k in (0, 2))
-    lower, upper, p = (np.concatenate([getattr(each, name) for each in problems]) for name in ("lower", "upper", "p"))
-    residual = np.concatenate([each.reduced_gradient(g, mu) for each, (_, mu, g) in zip(problems, points, strict=True)])
-
-    gap = np.add.reduceat(residual * (alpha - np.where(residual > 0, lower, upper)), first)
-    dual = -0.5 * np.add.reduceat(alpha * (gradient + p), first)
-    violation = np.maximum.reduceat(_violations(alpha, residual, lower, upper), first)
-    boxes = np.maximum.reduceat(np.maximum(lower - alpha, alpha - upper), first)
-    rows = [np.abs(each.equality_residual(a)) for each, (a, _, _) in zip(problems, points, strict=True)]
-    infeasibility = [np.maximum.reduce(row, initial=max(box, 0.0)) for row, box in zip(rows, boxes, strict=True)]
-    return [
-        Certificate.of(d, g, kkt, float(off), mu, convex)
-        for d, g, kkt, off, (_, mu, _) in zip(
-            dual.tolist(), gap.tolist(), violation.tolist(), infeasibility, points, strict=True
-        )
-    ]
-
-
-def _is_plain(problem: Problem) -> bool:
-    """Whether the problem has finite bounds and no term."""
-    boxed = np.isfinite(problem.lower).all() and np.isfinite(problem.upper).all()
-    return bool(problem.term is None and problem.size > 0 and boxed)
-
-
-def _certify_pairs(
-    problem: Problem, alpha: Array, mu: Array | None, remainder: tuple[Array, Array], convex: bool | None
-) -> Certificate:
-    if problem.term is not None or mu is None:
-        raise ValueError("a remainder needs its multipliers mu, and a problem without a term")
-    K = problem.Q.kernel_matrix()
-    gradient, residual = double_double.residual(problem, K, (alpha, remainder[0]), (mu, remainder[1]))
-    towards = np.where(residual > 0, problem.lower, problem.upper)
-    closed = np.isfinite(towards)
-    gap = float(np.sum(residual[closed] * ((alpha - towards) + remainder[0])[closed]))
-    unbounded = float(np.max(np.abs(residual[~closed]), initial=0.0))
-    missing = np.max(np.abs(double_double.equality_residual(problem, (alpha, remainder[0]))), initial=0.0)
-    boxes = np.maximum((problem.lower - alpha) - remainder[0], (alpha - problem.upper) + remainder[0])
-    infeasibility = float(np.max(boxes, initial=max(float(missing), unbounded)))
-    violation = float(np.maximum.reduce(_violations(alpha, residual, problem.lower, problem.upper), initial=0.0))
-    return Certificate.of(-problem.value(alpha, gradient), gap, violation, infeasibility, mu, convex)
-
-
-def _gap(problem: Problem, alpha: Array, residual: Array) -> tuple[float, float]:
-    """Return the gap of variables with a finite share, and the largest residual of the others.  docs/math (4), (314)"""
-    if problem.term is None:
-        towards = np.where(residual > 0, problem.lower, problem.upper)
-        bounded = np.isfinite(towards)
-        if bounded.all():
-            return float(np.add.reduce(residual * (alpha - towards))), 0.0
-        shares = residual[bounded] * (alpha[bounded] - towards[bounded])
+    alpha = np.ascontiguousarray(alpha, dtype=np.float64)
+    if gradient is None:
+        gradient, error = problem.bounded_gradient(alpha, accurate=True)
+    if mu is None:
+        mu = optimal_offset(problem, alpha, gradient)
     else:
-        shares = problem.term.gap(alpha, residual, problem.lower, problem.upper)
-        bounded = np.isfinite(shares)
-        shares = shares[bounded]
-    return float(np.sum(shares)), float(np.max(np.abs(residual[~bounded]), initial=0.0))
+        mu = np.ascontiguousarray(mu, dtype=np.float64)
+    error = EXACT if error is None else error
+    if problem.term is None:
+        ridge = None
+    elif isinstance(problem.term, Diagonal):
+        ridge = problem.term.d
+    else:
+        return _certify_with_term(problem, alpha, mu, gradient, error, convex)
+    found = _core.certified_bounds(
+        problem.p,
+        problem.lower,
+        problem.upper,
+        ridge,
+        problem.A,
+        problem.d,
+        problem.bounds_error,
+        problem.totals_error,
+        problem.Q.access.largest(),
+        alpha,
+        mu,
+        np.ascontiguousarray(gradient),
+        np.ascontiguousarray(error),
+    )
+    return Certificate.of(
+        found.upper,
+        found.lower,
+        found.kkt_violation,
+        found.infeasibility,
+        mu,
+        convex,
+        found.rounding,
+        found.scale,
+    )
 
 
-def _violations(alpha: Array, residual: Array, lower: Array, upper: Array) -> Array:
+def _certify_with_term(
+    problem: Problem, alpha: Array, mu: Array, gradient: Array, error: Array, convex: bool | None
+) -> Certificate:
+    """Return the certificate of a problem with a term h that is not quadratic.                docs/math (603)
+
+    The terms of the gap are convex functions of the residual: with an error of the residual they are largest at an end
+    of its interval.
+    """
+    term = problem.term
+    assert term is not None
+    rows = np.abs(mu) @ np.abs(problem.A) if len(mu) else np.zeros(problem.size)
+    residual = problem.reduced_gradient(gradient, mu)
+    size = np.abs(gradient) + 2 * np.abs(problem.p) + rows
+    radius = error + 4 * UNIT_ROUNDOFF * size
+    ends = [term.gap(alpha, residual + side * radius, problem.lower, problem.upper) for side in (-1.0, 0.0, 1.0)]
+    shares = np.maximum(np.maximum(ends[0], ends[2]), ends[1])
+    value = term.value(alpha)
+    operations = TERM_OPERATIONS * UNIT_ROUNDOFF + 2 * problem.bounds_error
+    finite = np.isfinite(shares)
+    terms = np.abs(value) + np.abs(residual * alpha) + np.abs(alpha * gradient) + np.where(finite, shares, 0.0)
+    rounding = float(np.sum(np.abs(alpha) * radius) + operations * np.sum(terms))
+    moved, cost = _cost_of_feasibility(problem, alpha, mu, np.abs(gradient) + np.abs(term.gradient(alpha)) + radius)
+    rounding += cost
+
+    curvature = dot(alpha, gradient - problem.p)
+    dual = -(0.5 * curvature + dot(problem.p, alpha) + float(np.sum(value)))
+    missing = abs(dot(mu, problem.d) - dot(mu @ problem.A, alpha)) if len(mu) else 0.0
+    unbounded = float(np.max(np.abs(residual[~finite]), initial=0.0))
+    upper = np.inf if unbounded > 0 else dual + float(np.sum(shares)) + missing
+    inflation = float(np.sum((shares - ends[1])[finite]))
+    slope = residual + (problem.objective_gradient(alpha, gradient) - gradient)
+    violation = float(np.maximum.reduce(kkt_violations(alpha, slope, problem.lower, problem.upper), initial=0.0))
+    infeasibility = max(infeasibility_of(problem, alpha), unbounded)
+    lower = dual - rounding - moved
+    scale = float(np.sum(terms))
+    return Certificate.of(
+        upper + rounding, lower, violation, infeasibility, mu, convex, 2 * rounding + inflation, scale
+    )
+
+
+def _cost_of_feasibility(problem: Problem, alpha: Array, mu: Array, slope: Array) -> tuple[float, float]:
+    """Return bounds on the increase of the objective if α is moved into the boxes and to the equality rows.
+
+    The first is due to a violation that is visible, the second to rounding.
+    """
+    outside = float(np.sum(np.maximum(np.maximum(problem.lower - alpha, alpha - problem.upper), 0.0) * slope))
+    rounded = 0.0
+    for row, total in zip(problem.A, problem.d, strict=True):
+        used = row != 0
+        if not used.any():
+            continue
+        products = row * alpha
+        missing = abs(math.fsum(products.tolist()) - total)
+        rounding = UNIT_ROUNDOFF * float(np.sum(np.abs(products))) + problem.totals_error * abs(total)
+        slack = np.minimum(alpha - problem.lower, problem.upper - alpha)
+        steps = 2 * (missing + rounding) / np.where(used, np.abs(row), 1.0)
+        possible = used & (slack >= steps)
+        if not possible.any():
+            outside = np.inf if missing + rounding > 0 else outside
+            continue
+        cost = float(np.min(np.where(possible, slope, np.inf))) / float(np.min(np.abs(row[used])))
+        outside += 2 * cost * missing
+        rounded += 2 * cost * rounding
+    return outside, rounded
+
+
+def kkt_violations(alpha: Array, residual: Array, lower: Array, upper: Array) -> Array:
     """Return the KKT violation of every variable: how fast the objective falls in a feasible direction."""
     width = upper - lower
     margin = BOUND_TOL * np.where(np.isfinite(width), width, 1.0)
@@ -280,7 +325,8 @@ def _violations(alpha: Array, residual: Array, lower: Array, upper: Array) -> Ar
     return violations
 
 
-def _infeasibility(problem: Problem, alpha: Array) -> float:
+def infeasibility_of(problem: Problem, alpha: Array) -> float:
+    """Return the largest violation of a constraint."""
     worst = float(np.maximum.reduce(np.maximum(problem.lower - alpha, alpha - problem.upper), initial=0.0))
     for row, total in zip(problem.A, problem.d, strict=True):
         worst = float(np.maximum(worst, abs(np.einsum("i,i->", row, alpha) - total)))
@@ -294,21 +340,35 @@ def combine(certificates: Sequence[Certificate]) -> Certificate:
     """
     if len(certificates) == 1:
         return certificates[0]
-    primal = sum(c.primal for c in certificates)
-    dual = sum(c.dual for c in certificates)
-    gap = sum(c.gap for c in certificates)
+    primal = _sum_above([c.primal for c in certificates])
+    dual = -_sum_above([-c.dual for c in certificates])
+    gap = difference_above(primal, dual)
     return Certificate(
         primal=primal,
         dual=dual,
         gap=gap,
-        relative_gap=relative(gap, primal, dual),
+        relative_gap=_combined_relative_gap(certificates, gap, primal, dual),
         kkt_violation=float(np.max([c.kkt_violation for c in certificates])),
         infeasibility=float(np.max([c.infeasibility for c in certificates])),
         mu=np.concatenate([c.mu for c in certificates]),
-        best_primal=sum(c.best_primal for c in certificates),
-        best_dual=sum(c.best_dual for c in certificates),
+        best_primal=_sum_above([c.best_primal for c in certificates]),
+        best_dual=-_sum_above([-c.best_dual for c in certificates]),
         convex=certificates[0].convex,
+        rounding=sum(c.rounding for c in certificates),
     )
+
+
+def _sum_above(values: Sequence[float]) -> float:
+    """Return the sum, rounded up."""
+    if not all(map(math.isfinite, values)):
+        return float(np.sum(values))
+    total = math.fsum(values)
+    return total if math.fsum([*values, -total]) <= 0 else float(np.nextafter(total, np.inf))
+
+
+def _combined_relative_gap(certificates: Sequence[Certificate], gap: float, primal: float, dual: float) -> float:
+    """Return the relative gap of a sum; at most the largest one of the parts, which may be relative to their terms."""
+    return min(relative(gap, primal, dual), max(c.relative_gap for c in certificates))
 
 
 # ---- multipliers of the equality rows with the smallest gap ---------------------------------------------------------
@@ -332,7 +392,7 @@ def optimal_offset(problem: Problem, alpha: Array, gradient: Array) -> Array:
 
 
 def _by_linear_program(problem: Problem, alpha: Array, gradient: Array) -> Array:
-    """Minimise Σ t_v s.t.  t_v ≥ r_v (α_v − x) for finite bounds x,  r = g + Aᵀμ; infinite bounds fix its sign."""
+    """Minimize Σ t_v s.t.  t_v ≥ r_v (α_v − x) for finite bounds x,  r = g + Aᵀμ; infinite bounds fix its sign."""
     size, rows = problem.size, problem.A
     cost = np.concatenate([np.zeros(len(rows)), np.ones(size)])
     left, right = [], []
@@ -356,7 +416,7 @@ def _by_linear_program(problem: Problem, alpha: Array, gradient: Array) -> Array
 def _by_bisection(problem: Problem, alpha: Array, gradient: Array) -> Array:
     """Find the root of the derivative of the gap, aᵀ(α − x(μ)), which increases with μ_k.           docs/math (315)
 
-    Here x(μ) maximises −(g + Aᵀμ)ᵀx − h(x). Rows that share variables are minimised alternately.
+    Here x(μ) maximizes −(g + Aᵀμ)ᵀx − h(x). Rows that share variables are minimized alternately.
     """
     rows, mu = problem.A, np.zeros(len(problem.A))
     shared = len(rows) == 2 and bool(np.any((rows[0] != 0) & (rows[1] != 0)))

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from hinge import _core
 from hinge.kernels import Access, Linear
+from hinge.kernels.samples import view
 from hinge.problems.certificate import Certificate, relative
+from hinge.problems.optimality import Optimality
 from hinge.problems.problem import Dual, Problem
 from hinge.problems.separable import Array
 from hinge.problems.solution import History
@@ -23,6 +26,8 @@ from hinge.problems.status import Status
 MIN_COST, MAX_COST = 1e-300, 1e300
 
 BLOCK_VALUES = 1 << 22  # values of X that the certificate converts to float64 at a time
+ROUNDING_SHARE = 1e-2  # share of a tolerance that rounding errors of inner products may contribute to the relative gap
+FEASIBLE_SUM = 1e-9  # relative deficits of Σβ up to this are corrected by one variable, larger ones by many
 MAX_TARGET = 1e140  # larger targets are rejected: sums of their squares would overflow
 
 
@@ -80,7 +85,8 @@ def _range_with_zero(values: Array) -> tuple[float, float]:
 class LinearProblem:
     """min ½‖w‖² + ½b²/B² + d b + Σ lossᵢ(⟨w, xᵢ⟩ + b).                                   docs/math (101)
 
-    lossᵢ(f) = max −fβ − hᵢ(β) over lower ≤ β ≤ upper, hᵢ(β) = ½ ridgeᵢ β² + tube |β| − targetᵢ β.
+    lossᵢ(f) = max −fβ − hᵢ(β) over lower ≤ β ≤ upper, hᵢ(β) = ½ ridgeᵢ β² + tube |β| − targetᵢ β. `bounds_error` and
+    `totals_error` are relative rounding errors, as in `Problem`.
     """
 
     X: Any
@@ -92,6 +98,8 @@ class LinearProblem:
     bias: Bias = Bias.FREE
     bias_scale: float = 1.0
     total: float = 0.0
+    bounds_error: float = 0.0
+    totals_error: float = 0.0
     n: int = field(init=False, repr=False)  # number of samples
 
     def __post_init__(self) -> None:
@@ -142,12 +150,11 @@ class LinearSolution:
     error: BaseException | None = None
     counters: dict[str, int] | None = None
     floor: float = 0.0  # gaps below this count as zero, docs/math (133)
+    rounded: ClassVar[bool] = True  # the values of the solver and its history do not include rounding errors
 
-    def certificate(self, problem: LinearProblem) -> Certificate:
-        """Return the bounds of the solver as a certificate."""
-        surplus = abs(float(np.sum(self.beta)) - problem.total) if problem.bias is Bias.FREE else 0.0
-        mu = np.array([self.offset] if problem.bias is not Bias.NONE else [])
-        return Certificate.of_run(self.primal, self.dual, self.gap, self.violation, surplus, mu, self.history)
+    def certificate(self, problem: LinearProblem, tol: float | None = None) -> Certificate:
+        """Return the certificate of (w, b) and β, computed from the data; see `certify_linear` for `tol`."""
+        return certify_linear(problem, self.weights, self.offset, self.beta, tol)
 
 
 # ---- conversions ----------------------------------------------------------------------------------------------------
@@ -161,7 +168,8 @@ def linear_problem(dual: Dual, X: Any, bias: Bias, bias_scale: float = 1.0) -> L
     if tube.size > 1 and np.any(tube != tube.flat[0]):
         raise ValueError("a linear problem needs the same tube width for all samples")
     width = float(tube.flat[0]) if tube.size else 0.0
-    return LinearProblem(X, dual.target, dual.lower, dual.upper, ridge, width, bias, bias_scale, total)
+    errors = (dual.bounds_error, dual.totals_error)
+    return LinearProblem(X, dual.target, dual.lower, dual.upper, ridge, width, bias, bias_scale, total, *errors)
 
 
 def linear_form(problem: Problem) -> LinearProblem:
@@ -185,7 +193,8 @@ def linear_form(problem: Problem) -> LinearProblem:
             raise ValueError("CoordinateDescent needs one tube for all samples: use SMO")
         linear, low, high = 0.5 * (linear[:n] + linear[n:]), low[n:], high[:n]
     ridge = np.zeros(n) if problem.term is None else problem.sample_diagonal()
-    return LinearProblem(access.factor(), -linear, low, high, ridge, tube, bias, 1.0, total)
+    errors = (problem.bounds_error, problem.totals_error)
+    return LinearProblem(access.factor(), -linear, low, high, ridge, tube, bias, 1.0, total, *errors)
 
 
 def kernel_form(problem: LinearProblem, access: Access) -> Problem:
@@ -196,7 +205,16 @@ def kernel_form(problem: LinearProblem, access: Access) -> Problem:
     total = np.array([problem.total] if problem.bias is Bias.FREE else [])
     sign = np.ones(problem.n)
     return Dual(
-        problem.target, problem.lower, problem.upper, sign, total, problem.tube, problem.ridge, split=problem.tube > 0
+        problem.target,
+        problem.lower,
+        problem.upper,
+        sign,
+        total,
+        problem.tube,
+        problem.ridge,
+        split=problem.tube > 0,
+        bounds_error=problem.bounds_error,
+        totals_error=problem.totals_error,
     ).problem(access)
 
 
@@ -259,11 +277,78 @@ def _value_at(problem: LinearProblem, offset: float) -> float:
 # ---- certificate ----------------------------------------------------------------------------------------------------
 
 
-def certify_linear(problem: LinearProblem, weights: Array, offset: float, beta: Array) -> Certificate:
-    """Compute the certificate of (w, b) and β from the data in float64.                  docs/math (104)–(106)
+def certify_linear(
+    problem: LinearProblem, weights: Array, offset: float, beta: Array, tol: float | None = None
+) -> Certificate:
+    """Bound the optimum by the primal value of (w, b) and the dual value of β, rounding included.  docs/math (620)
 
-    Every (w, b) gives an upper bound, and every β in its box, with Σβ = d for a free offset, a lower bound.
+    Every (w, b) gives an upper bound, and every β in its box, with Σβ = d for a free offset, a lower bound. Inner
+    products are computed as in twice the precision; if `tol` is given, only if rounding errors would otherwise
+    contribute more than a small share of `tol` to the relative gap.
     """
+    weights = np.ascontiguousarray(weights, dtype=np.float64)
+    beta = _feasible(problem, np.ascontiguousarray(beta, dtype=np.float64))
+    if tol is not None:
+        found = _certify_linear(problem, weights, offset, beta, accurate=False)
+        if found.rounding <= ROUNDING_SHARE * tol * max(abs(found.primal), abs(found.dual)):
+            return found
+    return _certify_linear(problem, weights, offset, beta, accurate=True)
+
+
+def _certify_linear(
+    problem: LinearProblem, weights: Array, offset: float, beta: Array, accurate: bool
+) -> Certificate:
+    found = _core.certified_linear_bounds(
+        view(problem.X).native,
+        problem.target,
+        problem.lower,
+        problem.upper,
+        problem.ridge,
+        problem.tube,
+        int(problem.bias),
+        problem.bias_scale,
+        problem.total,
+        problem.bounds_error,
+        problem.totals_error,
+        weights,
+        float(offset),
+        beta,
+        accurate,
+    )
+    mu = np.array([offset] if problem.bias is not Bias.NONE else [])
+    return Certificate.of(
+        found.upper, found.lower, found.kkt_violation, found.infeasibility, mu, True, found.rounding, found.scale
+    )
+
+
+def _feasible(problem: LinearProblem, beta: Array) -> Array:
+    """Return β if it is feasible up to rounding; otherwise move it into its box and correct its sum.
+
+    The part of β that makes the sum too large is scaled. If that is not possible, β moves towards its bounds.
+    """
+    if not ((problem.lower <= beta) & (beta <= problem.upper)).all():
+        beta = np.clip(beta, problem.lower, problem.upper)
+    if problem.bias is not Bias.FREE:
+        return beta
+    missing = float(problem.total - np.sum(beta, dtype=np.longdouble))
+    if abs(missing) <= FEASIBLE_SUM * (abs(problem.total) + float(np.sum(np.abs(beta)))):
+        slack = np.minimum(problem.upper - beta, beta - problem.lower)
+        largest = int(np.argmax(np.minimum(slack, np.abs(beta)))) if len(beta) else 0
+        if missing != 0 and slack[largest] > 2 * abs(missing):
+            beta = beta.copy()
+            beta[largest] += missing
+        return beta
+    towards_zero = np.where(beta * missing < 0, beta, 0.0)
+    share = -missing / float(np.sum(towards_zero)) if towards_zero.any() else np.inf
+    if 0 < share <= 1:
+        return beta - share * towards_zero
+    slack = (problem.upper if missing > 0 else problem.lower) - beta
+    share = missing / float(np.sum(slack)) if np.isfinite(slack).all() and slack.any() else np.inf
+    return beta + share * slack if 0 < share <= 1 else beta
+
+
+def linear_optimality(problem: LinearProblem, weights: Array, offset: float, beta: Array) -> Optimality:
+    """Compute the optimality of (w, b) and β from the data, for solvers.                  docs/math (104)–(106)"""
     w = np.asarray(weights, dtype=np.float64)
     beta = np.asarray(beta, dtype=np.float64)
     f, combined = np.empty(problem.n), np.zeros(len(w))
@@ -284,18 +369,10 @@ def certify_linear(problem: LinearProblem, weights: Array, offset: float, beta: 
     outside = float(np.max(np.maximum(problem.lower - beta, beta - problem.upper), initial=0.0))
     surplus = abs(total - problem.total) if problem.bias is Bias.FREE else 0.0
     gap += abs(offset) * surplus
-    return Certificate(
-        primal=primal,
-        dual=primal - gap,
-        gap=gap,
-        relative_gap=relative(gap, primal, primal - gap),
-        kkt_violation=_kkt_violation(problem, f, beta),
-        infeasibility=max(outside, surplus, 0.0),
-        mu=np.array([offset] if problem.bias is not Bias.NONE else []),
-        best_primal=primal,
-        best_dual=primal - gap,
-        convex=True,
-    )
+    mu = np.array([offset] if problem.bias is not Bias.NONE else [])
+    share = relative(gap, primal, primal - gap)
+    violation = _kkt_violation(problem, f, beta)
+    return Optimality(primal, primal - gap, gap, share, violation, max(outside, surplus, 0.0), mu)
 
 
 def _best_dual(problem: LinearProblem, f: Array) -> Array:

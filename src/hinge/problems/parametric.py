@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.kernels import Access
+from hinge.kernels.algebra import UNIT_ROUNDOFF
 from hinge.problems.problem import Dual, Problem, group_rows, unsigned_problem
 from hinge.problems.separable import Array
 
@@ -20,6 +21,10 @@ class Values(NamedTuple):
     lower: Array
     upper: Array
     total: Array
+
+
+#: Relative rounding error of data that are linear functions of θ.
+DATA_ERROR = 8 * UNIT_ROUNDOFF
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,9 @@ class ParametricProblem:
     def problem_with(self, access: Access, values: Values) -> Problem:
         """Return problem (1) with the data `values` of one θ."""
         rows = group_rows(self.group, self.sign, np.ones(len(values.total)))
-        return unsigned_problem(access, self.sign, values.linear, values.lower, values.upper, rows, values.total)
+        data = (values.linear, values.lower, values.upper, rows, values.total)
+        errors = (DATA_ERROR, DATA_ERROR if np.any(values.total) else 0.0)
+        return unsigned_problem(access, self.sign, *data, None, *errors)
 
 
 def constant(values: Array) -> Array:
@@ -85,7 +92,9 @@ def between(start: Array, end: Array) -> Array:
 
 def proportional(rates: Array) -> Array:
     """Return the two rows of θ times `rates`."""
-    return np.stack([np.zeros_like(rates), rates])
+    rows = np.zeros((2, *rates.shape))
+    rows[1] = rates
+    return rows
 
 
 def parametric_problem(dual: Dual) -> ParametricProblem:
@@ -93,11 +102,13 @@ def parametric_problem(dual: Dual) -> ParametricProblem:
 
     A tube of width zero, for all θ, needs one variable per sample only.
     """
-    target, total = _two_rows(dual.target), _two_rows(dual.total)
-    lower, upper = _two_rows(dual.lower), _two_rows(dual.upper)
+    data = (dual.target, dual.total, dual.lower, dual.upper)
+    target, total, lower, upper = [values if values.ndim == 2 else constant(values) for values in data]
     n, sign, split = target.shape[1], dual.sign, dual.split and (dual.group is not None or bool(np.any(dual.tube)))
     if split:
-        tube = _two_rows(np.broadcast_to(np.asarray(dual.tube, dtype=np.float64), np.shape(dual.tube) or (n,)))
+        tube = np.asarray(dual.tube, dtype=np.float64)
+        if tube.ndim < 2:
+            tube = constant(np.broadcast_to(tube, n))
         two_rows = Dual(target, lower, upper, sign, total, tube, split=True)
         sign, linear, lower, upper = two_rows.variables()
     else:
@@ -106,8 +117,3 @@ def parametric_problem(dual: Dual) -> ParametricProblem:
     if group is None:
         group = np.full(len(sign), 0 if total.shape[1] else -1, dtype=np.int8)
     return ParametricProblem(linear, lower, upper, total, group, sign)
-
-
-def _two_rows(values: Array) -> Array:
-    """Return values and rates; those of a constant if `values` has one row."""
-    return values if values.ndim == 2 else np.stack([values, np.zeros_like(values)])

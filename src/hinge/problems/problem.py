@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.kernels import Access, GramAccess, Precomputed, SubsetAccess, open_access
+from hinge.kernels.algebra import UNIT_ROUNDOFF
 from hinge.problems.separable import Array, Diagonal, Separable
 
 
@@ -64,6 +65,17 @@ class Quadratic:
         """Return Qα."""
         return self.spread(self.access.matvec(self.coefficients(alpha)))
 
+    def bounded_matvec(self, alpha: Array, accurate: bool = False) -> tuple[Array, Array]:
+        """Return Qα and bounds on its errors: one for all variables, or one for each."""
+        product = self.access.accurate_matvec if accurate else self.access.bounded_matvec
+        f, error = product(self.coefficients(alpha))
+        if self.slots > 1:  # rounding of β where several variables of a sample are not zero
+            several = np.count_nonzero(alpha.reshape(self.slots, self.n), axis=0) > 1
+            if several.any():
+                sizes = self.access.largest() * float(np.sum(np.abs(alpha)))
+                error = error + UNIT_ROUNDOFF * self.slots * sizes
+        return self.spread(f), error if len(error) == 1 else np.tile(error, self.slots)
+
     def diagonal(self) -> Array:
         """Return the diagonal of Q."""
         return np.tile(self.access.diagonal(), self.slots)
@@ -88,6 +100,9 @@ class Problem:
 
     A has zero, one or two rows; bounds may be infinite. h, the `term`, is a sum of convex functions of one variable
     each, and None for most formulations. `size` is the number of variables.
+
+    `bounds_error` and `totals_error` bound the relative rounding errors of the bounds (and of h) and of d, which
+    certificates include: the costs of samples are rounded products of C and weights.
     """
 
     Q: Quadratic
@@ -97,6 +112,8 @@ class Problem:
     lower: Array
     upper: Array
     term: Separable | None = None
+    bounds_error: float = 0.0
+    totals_error: float = 0.0
     size: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -124,6 +141,11 @@ class Problem:
     def gradient(self, alpha: Array) -> Array:
         """Return Qα + p, the gradient of the objective without h."""
         return self.Q.matvec(alpha) + self.p
+
+    def bounded_gradient(self, alpha: Array, accurate: bool = False) -> tuple[Array, Array]:
+        """Return Qα + p and bounds on its errors."""
+        product, error = self.Q.bounded_matvec(alpha, accurate)
+        return product + self.p, error
 
     def value(self, alpha: Array, gradient: Array | None = None) -> float:
         """Return ½αᵀQα + pᵀα + h(α)."""
@@ -188,6 +210,8 @@ class Dual:
     row_factors : tuple of float
         Factors by which (1) multiplies the equality rows. −1 makes the coefficients of a row of negative variables
         positive.
+    bounds_error, totals_error : float
+        Relative rounding errors, as in `Problem`.
     """
 
     target: Array
@@ -200,6 +224,8 @@ class Dual:
     split: bool = False
     group: NDArray[np.int8] | None = None
     row_factors: tuple[float, ...] = (1.0, 1.0)
+    bounds_error: float = 0.0
+    totals_error: float = 0.0
 
     def variables(self) -> tuple[Array, Array, Array, Array]:
         """Return (sign, linear, lower, upper) of every signed variable, those of α before those of −α*."""
@@ -224,7 +250,8 @@ class Dual:
         term = None
         if self.ridge is not None and self.ridge.any():
             term = Diagonal(np.tile(self.ridge, 2) if self.split else self.ridge)
-        return unsigned_problem(access, sign, linear, lower, upper, rows, factors * self.total, term)
+        errors = (self.bounds_error, self.totals_error)
+        return unsigned_problem(access, sign, linear, lower, upper, rows, factors * self.total, term, *errors)
 
 
 def unsigned_problem(
@@ -236,12 +263,15 @@ def unsigned_problem(
     rows: Array,
     total: Array,
     term: Separable | None = None,
+    bounds_error: float = 0.0,
+    totals_error: float = 0.0,
 ) -> Problem:
     """Return problem (1) in α = sign ∘ β from the linear term and the bounds of β."""
     first, second = sign * lower, sign * upper
     # adding zero turns −0.0, the product of a zero bound and a negative sign, into 0.0
     low, high = np.minimum(first, second) + 0.0, np.maximum(first, second) + 0.0
-    return Problem(Quadratic(access, sign), sign * linear, rows, total, low, high, term)
+    quadratic = Quadratic(access, sign)
+    return Problem(quadratic, sign * linear, rows, total, low, high, term, bounds_error, totals_error)
 
 
 def group_rows(group: NDArray[np.int8], sign: Array, factors: Array) -> Array:

@@ -68,6 +68,16 @@ class History:
         unknown = np.full(len(self), np.nan)
         return replace(self, primal=unknown, dual=unknown, gap=unknown)
 
+    def widened(self, of_dual: float, of_primal: float) -> History:
+        """Return the history with bounds that include these rounding errors."""
+        primal, dual = self.primal + of_primal, self.dual - of_dual
+        return replace(self, primal=primal, dual=dual, gap=self.gap + of_dual + of_primal)
+
+    def within(self, lower: float, upper: float) -> History:
+        """Return the history with bounds that claim no more than two proven bounds on the optimum."""
+        primal, dual = np.maximum(self.primal, upper), np.minimum(self.dual, lower)
+        return replace(self, primal=primal, dual=dual, gap=np.maximum(self.gap, primal - dual))
+
     def then(self, later: History) -> History:
         """Append the history of a run that continued from the end of this one."""
         if len(self) == 0 or len(later) == 0:
@@ -89,12 +99,12 @@ class Solution:
 
     `exact`: whether `gradient` is the gradient at alpha (False if a run stopped while samples were shrunk).
     `support_exact`: whether `gradient` is at least exact where alpha is not zero, so that it determines the dual value.
-    `rounded`: whether the history was computed from kernel rows in single precision, so that its values are not
-    rigorous bounds.
+    `rounded`: whether the values of the history are no rigorous bounds, because they do not include rounding errors.
     `polished`: whether the optimality conditions hold to rounding, whatever the tolerance was.
     `error`: exception that interrupted the run; the caller raises it.
     `remainder`: rounding errors of (alpha, mu), if the solver knows them to more than double precision. The gap then
     refers to the sums, docs/math (379).
+    `gradient_error`: bound on the errors of the gradient; None if it is not known.
     """
 
     alpha: Array
@@ -105,11 +115,12 @@ class Solution:
     history: History
     exact: bool = True
     support_exact: bool = False
-    rounded: bool = False
+    rounded: bool = True
     polished: bool = False
     error: BaseException | None = None
     counters: Mapping[str, int] = field(default_factory=dict)
     remainder: tuple[Array, Array] | None = None
+    gradient_error: float | None = None
 
     @property
     def point(self) -> tuple[Array, Array]:
@@ -122,7 +133,7 @@ class Solution:
         The point remains this one if the later run stopped before its gradient was known.
         """
         iterations, history = self.iterations + later.iterations, self.history.then(later.history)
-        rounded = self.rounded or later.rounded
+        rounded = (self.rounded and len(self.history) > 0) or later.rounded
         if self.exact and not later.exact:
             later = replace(self, status=later.status, error=later.error)
         return replace(later, iterations=iterations, history=history, rounded=rounded)

@@ -6,10 +6,16 @@ from enum import IntEnum
 
 
 class Status(IntEnum):
-    """Termination status of a solver. Only SOLVED means that the tolerance was reached."""
+    """Termination status of a solver. Only SOLVED means that the tolerance was reached.
+
+    See the table in the user guide: SOLVED is confirmed by the certificate.
+    """
 
     SOLVED = 0
     MAX_ITER = 1
     TIME_LIMIT = 2
     INTERRUPTED = 3
     NUMERICAL = 4
+
+    def __str__(self) -> str:
+        return self.name

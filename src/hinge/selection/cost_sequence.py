@@ -31,7 +31,10 @@ class Limits:
 
 @dataclass
 class CostSequences:
-    """The problems of `folds` in flat arrays. Each is solved for decreasing costs with warm starts."""
+    """The problems of `folds`, each solved for decreasing costs with warm starts.
+
+    The tables `offset`, `seconds`, `status` and `iterations` have a row for each problem and a column for each cost.
+    """
 
     folds: list[Fold]
     costs: Array
@@ -44,18 +47,30 @@ class CostSequences:
             parts = fold.parts()
             self.parts += parts
             self.fold_of_part += [k] * len(parts)
-        sizes = [len(part.samples) for part in self.parts]
-        self.start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        self.samples = np.concatenate([part.samples for part in self.parts]).astype(np.int32)
-        variables = [part.formulation(1.0).dual().variables() for part in self.parts]
-        _, self.linear, self.lower, self.upper = (np.concatenate(arrays) for arrays in zip(*variables, strict=True))
-        max_iter = self.limits.max_iter
-        self.max_iter = np.array([step_budget(n) if max_iter < 0 else max_iter for n in sizes], dtype=np.int64)
         shape = (len(self.parts), len(self.costs))
-        self.coefficients = np.zeros(len(self.costs) * len(self.samples))
+        self.coefficients = [np.zeros((len(self.costs), len(part.samples))) for part in self.parts]
         self.offset, self.seconds = np.zeros(shape), np.zeros(shape)
         self.status = np.empty(shape, dtype=np.int8)
         self.iterations = np.zeros(shape, dtype=np.int64)
+        self.problems = [self._problem(p) for p in range(len(self.parts))]
+
+    def _problem(self, p: int) -> _core.CostSequenceProblem:
+        """Return problem p for the compiled core, which writes the solutions to row p of the tables."""
+        part, max_iter = self.parts[p], self.limits.max_iter
+        _, linear, lower, upper = part.formulation(1.0).dual().variables()
+        return _core.CostSequenceProblem(
+            part.samples.astype(np.int32),
+            linear,
+            lower,
+            upper,
+            slots=len(linear) // len(part.samples),
+            max_iterations=step_budget(len(part.samples)) if max_iter < 0 else max_iter,
+            coefficients=self.coefficients[p],
+            offset=self.offset[p],
+            seconds=self.seconds[p],
+            status=self.status[p],
+            iterations=self.iterations[p],
+        )
 
     def solve(self, access: GramAccess, control: RunControl, double: bool) -> None:
         """Solve all problems for all costs until the deadline; `double`: kernel rows are stored in double precision."""
@@ -65,19 +80,8 @@ class CostSequences:
         self.iterations.fill(0)
         _core.solve_cost_sequences(
             access.gram,
-            self.samples,
-            self.start,
-            self.linear,
-            self.lower,
-            self.upper,
-            len(self.linear) // len(self.samples),
-            self.max_iter,
+            self.problems,
             self.costs,
-            self.coefficients,
-            self.offset,
-            self.seconds,
-            self.status,
-            self.iterations,
             self.limits.tol,
             -1.0 if remaining is None else remaining,
             self.limits.cache_bytes,
@@ -107,9 +111,7 @@ class CostSequences:
 
     def solutions(self, p: int) -> PartSolutions:
         """Return views of the solutions of problem p."""
-        m = len(self.costs)
-        first, last = m * self.start[p], m * self.start[p + 1]
-        return PartSolutions(self.coefficients[first:last].reshape(m, -1), self.offset[p])
+        return PartSolutions(self.coefficients[p], self.offset[p])
 
     def of_fold(self, k: int) -> list[int]:
         """Return the problems of fold k."""

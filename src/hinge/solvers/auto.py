@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from hinge.control import RunControl
-from hinge.problems import Diagonal, Problem, Solution, Status, certify
+from hinge.problems import Diagonal, Problem, Solution, Status, optimality
 from hinge.solvers.base import Capabilities, Start, register
 from hinge.solvers.decomposition.base import WorkingSetOptions, default_max_steps
 from hinge.solvers.decomposition.working_set import WorkingSet
@@ -223,7 +223,7 @@ class Auto(WorkingSetOptions):
         low_rank: Solution | None = None
         if problem.Q.n > MAX_DENSE_SAMPLES and is_factorable(problem) and estimated_rank(problem) is not None:
             low_rank = self._solve_low_rank(problem, limit, control)
-            gap = certify(problem, *low_rank.point, low_rank.gradient).relative_gap
+            gap = optimality(problem, *low_rank.point, low_rank.gradient).relative_gap
             solved = low_rank.status is Status.SOLVED and gap <= FACTOR_GAP
             if solved or low_rank.status in (Status.TIME_LIMIT, Status.INTERRUPTED):
                 return low_rank

@@ -22,7 +22,8 @@ Start = Solution | Array | None
 class Capabilities:
     """Problems that a solver accepts, work that it shares, and the meaning of its options.
 
-    Callers read this declaration. `Solver.check` compares it with a problem before any work is done.
+    Callers read this declaration. A solver rejects other problems before any work is done: `Solver.check` compares the
+    terms, and the conversion to the form of the solver the equality rows and the kernel.
 
     Parameters
     ----------

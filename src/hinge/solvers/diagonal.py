@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from hinge.kernels import GramAccess, PairAccess, SubsetAccess, with_ridge
+from hinge.kernels.algebra import UNIT_ROUNDOFF
 from hinge.problems import Array, Problem, Quadratic, Solution, Status, optimal_offset
 
 #: Variables up to which the multipliers are computed again after a time limit; that takes about 100 passes over them.
@@ -74,4 +75,7 @@ def unfold_diagonal(problem: Problem, solution: Solution) -> Solution:
     gradient = solution.gradient - Q.spread(problem.sample_diagonal() * beta)
     slow = solution.status is Status.TIME_LIMIT and problem.size > MAX_OFFSET_SIZE
     mu = solution.mu if slow else optimal_offset(problem, alpha, gradient)
-    return replace(solution, alpha=alpha, gradient=gradient, mu=mu, remainder=None)
+    error = solution.gradient_error
+    if error is not None:  # of the subtraction
+        error += 4 * UNIT_ROUNDOFF * float(np.max(np.abs(solution.gradient) + np.abs(gradient) + np.abs(problem.p)))
+    return replace(solution, alpha=alpha, gradient=gradient, mu=mu, remainder=None, gradient_error=error)

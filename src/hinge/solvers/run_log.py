@@ -33,7 +33,7 @@ class RunLog:
         self.records: list[dict[str, Any]] = []
         self.error: BaseException | None = None
 
-    def note(
+    def record(
         self, iteration: int, primal: float, dual: float, gap: float, violation: float, active: int, scale: float = 0.0
     ) -> Status | None:
         """Record a snapshot; SOLVED if the gap is at most `tol` times the objective, or `scale` if that is larger."""

@@ -113,7 +113,7 @@ class Transduction:
         return float(self.engine.active_set.mu[0])
 
     @property
-    def unlabelled_cost(self) -> Array:
+    def unlabeled_cost(self) -> Array:
         """Cost of every unlabeled sample."""
         return (self.up + self.down)[self.labelled :]
 

@@ -13,6 +13,7 @@ import hinge
 from hinge import SVC, SVR, NuSVR, Status, losses
 from hinge.selection import nu_for_noise
 from hinge.solvers import SMO, explain
+from losses.cases import Pinball
 
 CLASSIFIERS = ["squared_hinge", "modified_huber", "huberized_hinge", "logistic"]
 REGRESSORS = [
@@ -114,19 +115,6 @@ def test_epsilon_can_differ_between_samples():
         SVR(epsilon=epsilon[:5]).fit(X, y)
     with pytest.raises(ValueError, match="zero or positive"):
         SVR(epsilon=-epsilon).fit(X, y)
-
-
-class Pinball:
-    """Pinball loss of the 80 % quantile."""
-
-    def value(self, z):
-        return np.maximum(0.8 * z, -0.2 * z)
-
-    def derivative(self, z):
-        return np.where(z > 0, 0.8, np.where(z < 0, -0.2, 0.0))
-
-    def conjugate(self, s):
-        return np.where((s >= -0.2) & (s <= 0.8), 0.0, np.inf)
 
 
 def test_user_defined_loss_is_certified():

@@ -66,21 +66,19 @@ class TestRounding:
             assert Fraction(certificate.best_dual) <= high
             assert Fraction(certificate.best_primal) >= low
 
-    @broken
     @pytest.mark.parametrize("tol", [1e-3, 1e-8])
     def test_bounds_of_unscaled_data_contain_the_optimum(self, tol):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(200, 8)) * np.logspace(-1, 3, 8) + np.logspace(0, 3, 8)
-        y = np.where(X @ np.logspace(1, -3, 8) + 3 * rng.normal(size=200) > 45, 1, -1)
+        score = X @ np.logspace(1, -3, 8) + 3 * rng.normal(size=200)
+        y = np.where(score > np.median(score), 1, -1)
         self.assert_true(X, y, C=100.0, tol=tol)
 
-    @broken
     @pytest.mark.skipif(data_folder() is None, reason="the data are not available")
     def test_bounds_of_pima_contain_the_optimum(self):
         with np.load(data_folder() / "pima_raw.npz") as arrays:
             self.assert_true(arrays["X"], arrays["y"], C=100.0)
 
-    @broken
     @pytest.mark.skipif(data_folder() is None, reason="the data are not available")
     def test_intervals_of_fit_and_certify_overlap(self):
         with np.load(data_folder() / "pima_raw.npz") as arrays:
@@ -89,7 +87,6 @@ class TestRounding:
         first, second = model.certificate_, model.certify(X, y)
         assert max(first.dual, second.dual) <= min(first.primal, second.primal)
 
-    @broken
     def test_the_upper_bound_of_two_distant_samples_is_not_below_the_value_of_the_function(self):
         """Rounding errors of the offset change the primal value of the fitted function by half."""
         model = fitted(SVR(kernel="linear", solver=GradientDescent(max_time=5.0)), FAR_X, FAR_Y)
@@ -103,7 +100,6 @@ class TestRounding:
         assert certificate.primal >= value * (1 - Fraction(1, 10**9))
         assert model.status_ is not Status.SOLVED or certificate.relative_gap <= 1e-2
 
-    @broken
     def test_the_lower_bound_is_printed_first(self):
         model = fitted(SVR(kernel="linear", solver=GradientDescent(max_time=5.0)), FAR_X, FAR_Y)
         words = str(model.certificate_).replace(":", " ").split()
@@ -111,7 +107,6 @@ class TestRounding:
 
 
 class TestInfiniteCost:
-    @broken
     @pytest.mark.parametrize(("solver", "tol"), [("smo", 0.3), ("working_set", 0.3), ("smo", 0.05)])
     def test_the_upper_bound_is_not_below_the_optimum(self, solver, tol):
         """The function of a loose solution violates the margin constraints: its norm is no upper bound."""
@@ -130,7 +125,6 @@ class TestInfiniteCost:
 class TestSolved:
     """SOLVED means that `tol` was reached, and the gap is not large."""
 
-    @broken
     def test_a_small_regression_problem_is_solved_to_a_small_gap(self):
         x = np.linspace(-10, 10, 100)
         model = fitted(SVR(C=1e3, epsilon=0.1, gamma=0.5), x[:, None], np.sinc(x / np.pi))
@@ -146,7 +140,6 @@ class TestSolved:
         model = fitted(SVC(C=C, solver="adatron", tol=1e-8), X, y)
         assert model.status_ is not Status.SOLVED or model.certificate_.kkt_violation <= 1e-6
 
-    @broken
     @pytest.mark.parametrize("estimator", [OneClassSVM, NuSVC, NuSVR], ids=lambda e: e.__name__)
     @pytest.mark.parametrize("solver", ["auto", "smo", "interior_point"])
     def test_the_relative_gap_is_small_if_the_optimum_is_zero(self, estimator, solver):
@@ -158,7 +151,6 @@ class TestSolved:
         assert abs(model.certificate_.primal) < 1e-10
         assert model.certificate_.relative_gap <= 1e-2
 
-    @broken
     def test_the_status_is_printed_by_its_name(self):
         assert str(SVC().fit([[0.0], [1.0]], [0, 1]).status_) == "SOLVED"
 

@@ -88,7 +88,7 @@ class _Search:
         return program.lower[v] if kind == LOWER else program.upper[v] if kind == UPPER else ZERO
 
     def solve(self, places):
-        """Return (x, μ) that minimise the objective on the face; variables may leave their pieces."""
+        """Return (x, μ) that minimize the objective on the face; variables may leave their pieces."""
         program = self.program
         free = [v for v in range(program.size) if places[v][0] == FREE]
         x = [ZERO if kind == FREE else self.fixed_value(v, kind) for v, (kind, _) in enumerate(places)]

@@ -116,12 +116,12 @@ def _check_certificates(verdict, case, arguments):
     first, second = reported["fit"], reported["certify"]
     if max(first.dual, second.dual) > min(first.primal, second.primal):
         verdict.fail("disjoint", f"fit [{first.dual!r}, {first.primal!r}] certify [{second.dual!r}, {second.primal!r}]")
-    _check_status(verdict, model, reported)
+    _check_status(verdict, model, reported, case.psd)
     if case.psd:
         _check_bounds(verdict, case, arguments, reported)
 
 
-def _check_status(verdict, model, reported):
+def _check_status(verdict, model, reported, psd):
     if verdict.outcome != "SOLVED":
         return
     tol = getattr(model, "tol", 1e-6)
@@ -130,7 +130,7 @@ def _check_status(verdict, model, reported):
         small = certificate.gap <= ROUNDING_GAP * max(abs(certificate.primal), abs(certificate.dual), 1.0)
         if not (violation <= TOL_FACTOR * tol or gap <= TOL_FACTOR * tol or small):
             verdict.fail("solved", f"{name}: tol {tol:.1e}, KKT {violation:.1e}, relative gap {gap:.1e}")
-        elif not (gap <= max(LOOSE_GAP, TOL_FACTOR * tol) or small):
+        elif psd and not (gap <= max(LOOSE_GAP, TOL_FACTOR * tol) or small or np.isinf(certificate.primal)):
             verdict.fail("loose", f"{name}: tol {tol:.1e}, KKT {violation:.1e}, relative gap {gap:.1e}")
 
 

@@ -7,7 +7,7 @@ from hinge import SVC, Status
 from hinge.control import RunControl
 from hinge.formulations import CSVC, OneClass
 from hinge.kernels import RBF, Linear, Precomputed, open_access
-from hinge.problems import certify
+from hinge.problems import optimality
 from hinge.solvers import SMO, Chunking
 from hinge.solvers.decomposition.base import RULES
 from hinge.solvers.decomposition.selection import most_violating_pair, most_violating_samples, scores
@@ -81,7 +81,7 @@ class TestDegenerate:
         y = np.repeat([-1.0, -1.0, 1.0, 1.0], 30)
         solution = Chunking(tol=1e-8, size=4, polish=False).solve(classes(X, y, 5.0))
         assert solution.status is Status.SOLVED
-        assert certify(classes(X, y, 5.0), *solution.point).dual == pytest.approx(2.0, abs=1e-6)  # w = 2: ½‖w‖² = 2
+        assert optimality(classes(X, y, 5.0), *solution.point).dual == pytest.approx(2.0, abs=1e-6)  # w = 2: ½‖w‖² = 2
 
     def test_separable_classes_with_infinite_bounds_are_solved(self):
         X = np.r_[np.linspace(-9, -1, 60), np.linspace(1, 9, 60)][:, None]

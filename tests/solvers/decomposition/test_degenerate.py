@@ -11,7 +11,7 @@ from hinge import Status
 from hinge.formulations import CSVC, ConvexLoss
 from hinge.kernels import RBF, Linear, Polynomial, Precomputed, Sigmoid, open_access
 from hinge.losses import Exponential, Hinge, Logistic, SquaredHinge
-from hinge.problems import Problem, Quadratic, certify
+from hinge.problems import Problem, Quadratic, optimality
 from hinge.solvers import SMO, InteriorPoint, LowRankInteriorPoint
 from reference.qp import dense_matrix
 from solvers.cases import FORMULATIONS, assert_feasible, clarabel, dense, formulation, make_problem
@@ -33,7 +33,7 @@ class TestIndefinite:
             solution = SMO(tol=1e-5, max_time=10.0, shrinking=shrinking).solve(problem)
             assert solution.status is Status.SOLVED
             assert_feasible(problem, solution.alpha)
-            assert certify(problem, *solution.point).kkt_violation <= 1.001e-5
+            assert optimality(problem, *solution.point).kkt_violation <= 1.001e-5
 
     @pytest.mark.parametrize("rows", [0, 1, 2])
     @given(seed=seeds)
@@ -52,7 +52,7 @@ class TestIndefinite:
         assert solution.status is Status.SOLVED
         assert_feasible(problem, solution.alpha)
         assert problem.value(solution.alpha) <= problem.value(start) + 1e-9
-        assert certify(problem, *solution.point).kkt_violation <= 1.001e-6
+        assert optimality(problem, *solution.point).kkt_violation <= 1.001e-6
 
     def test_concave_problem_ends_at_a_vertex(self):
         problem = dense(-np.eye(4), [0.1, 0.2, -0.3, 0.0], np.ones(4), 2.0)
@@ -124,7 +124,7 @@ class TestUnbounded:
         solution = SMO(tol=1e-6, max_time=5.0).solve(problem)
         assert solution.status is Status.NUMERICAL
         assert np.isfinite(solution.alpha).all()
-        assert not certify(problem, *solution.point).proves(1e-3)
+        assert not optimality(problem, *solution.point).proves(1e-3)
 
     @pytest.mark.xfail(strict=True, reason="every pair has a minimum but the problem has none: SMO does not detect it")
     @pytest.mark.parametrize("rows", [0, 1])
@@ -179,7 +179,7 @@ class TestSolvedStatus:
         X, sign = size * rng.normal(size=(24, 2)), np.where(np.arange(24) % 2, 1.0, -1.0)
         problem = ConvexLoss(sign, np.full(24, C), loss).build(open_access(Linear(), X))
         solution = solver.solve(problem)
-        certificate = certify(problem, *solution.point, remainder=solution.remainder)
+        certificate = optimality(problem, *solution.point, remainder=solution.remainder)
         assert size > 1 or solution.status is Status.SOLVED
         if solution.status is Status.SOLVED:
             assert certificate.relative_gap <= 2e-8

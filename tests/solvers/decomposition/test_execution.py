@@ -18,7 +18,7 @@ from hinge import SVC, SVR, NuSVC, OneClassSVM, Status
 from hinge.formulations import CSVC
 from hinge.formulations import SVR as SVRFormulation
 from hinge.kernels import RBF, Linear, Precomputed, open_access
-from hinge.problems import certify
+from hinge.problems import optimality
 from hinge.solvers import Auto, WorkingSet
 from hinge.solvers.decomposition.base import stores_double_rows
 
@@ -113,7 +113,7 @@ class TestBatch:
         solver = WorkingSet(tol=1e-6, threads=2, polish=False)
         for single, solution in zip(separate, solver.solve_batch(problems), strict=True):
             assert solution.status is Status.SOLVED
-            assert certify(single, *solution.point).kkt_violation <= 1.1e-6
+            assert optimality(single, *solution.point).kkt_violation <= 1.1e-6
             assert single.value(solution.alpha) == pytest.approx(
                 single.value(solver.solve(single).alpha), rel=1e-9
             )
@@ -139,7 +139,7 @@ class TestSinglePrecision:
         assert results.status is Status.SOLVED
         assert results.counters["recomputations"] > 0
         assert np.max(np.abs(results.gradient - problem.gradient(results.alpha))) <= 0.5e-3
-        assert certify(problem, *results.point).kkt_violation <= 1e-3
+        assert optimality(problem, *results.point).kkt_violation <= 1e-3
 
     def test_not_used_for_large_kernel_values(self):
         X, y = overlapping(3000)
@@ -153,7 +153,7 @@ class TestSinglePrecision:
         X[::500] *= far
         problem = CSVC(y, np.full(2500, 10.0)).build(open_access(RBF(0.5), X))
         results = WorkingSet(polish=False).solve(problem)
-        assert certify(problem, *results.point).kkt_violation <= 1.5e-3
+        assert optimality(problem, *results.point).kkt_violation <= 1.5e-3
 
 
 class TestMemory:
@@ -173,7 +173,7 @@ def test_small_problem_is_solved_slightly_beyond_the_tolerance(seed):
     problem = CSVC(y, np.full(300, 10.0)).build(open_access(RBF(0.5), X))
     results = WorkingSet(polish=False, tol=1e-3).solve(problem)
     assert results.status is Status.SOLVED
-    assert certify(problem, *results.point).kkt_violation <= 0.8501e-3
+    assert optimality(problem, *results.point).kkt_violation <= 0.8501e-3
 
 
 def test_badly_scaled_data_end_with_a_recommendation(monkeypatch):

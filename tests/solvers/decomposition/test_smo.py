@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hinge import Status
 from hinge.formulations import CSVC, NuSVC, OneClass
 from hinge.kernels import RBF, Linear, open_access
-from hinge.problems import certify
+from hinge.problems import optimality
 from hinge.solvers import SMO
 from solvers.cases import FORMULATIONS, assert_feasible, certified, clarabel, dense, formulation, make_problem
 
@@ -98,7 +98,7 @@ class TestOptionsDoNotChangeTheSolution:
         certificate = certified(problem, solution)
         assert (certificate.kkt_violation if stop == "kkt" else certificate.relative_gap) <= 1.001e-3
         assert solution.history.best_dual <= certificate.primal * (1 + 1e-6)
-        assert certify(problem, *solution.point, solution.gradient).dual == pytest.approx(certificate.dual, rel=1e-6)
+        assert optimality(problem, *solution.point, solution.gradient).dual == pytest.approx(certificate.dual, rel=1e-6)
 
     @pytest.mark.parametrize("limit", [dict(max_iter=20), dict(max_time=2e-3)], ids=str)
     def test_history_at_a_limit_has_only_bounds_in_double_precision(self, limit):
@@ -278,8 +278,9 @@ class TestHistory:
         solution = SMO(tol=1e-3, polish=False).solve(problem)
         certificate, h = certified(problem, solution), solution.history
         assert h.exact[-1]
-        assert h.dual[-1] == pytest.approx(certificate.dual, rel=1e-10)
+        assert h.dual[-1] == pytest.approx(certificate.dual, rel=1e-5)
         assert h.violation[-1] <= 1e-3
+        assert h.dual[-1] <= certificate.dual  # widened by rounding errors
         # the offset midway between the thresholds does not minimize the gap
         assert certificate.gap <= h.gap[-1] * (1 + 1e-9) + 1e-12
 
@@ -335,7 +336,7 @@ class TestTwoRows:
         solution = SMO(tol=1e-8).solve(problem)
         optimum = clarabel(problem)
         assert problem.value(solution.alpha) == pytest.approx(optimum.value, rel=1e-7)
-        assert certify(problem, *solution.point).proves(1e-6)
+        assert optimality(problem, *solution.point).proves(1e-6)
 
     def test_group_at_its_bounds_is_solved(self):
         """ν = ν_max: the variables of one class are at their bounds."""

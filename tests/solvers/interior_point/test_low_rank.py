@@ -13,7 +13,7 @@ from hinge.control import RunControl
 from hinge.formulations import CSVC, SVR, ConvexLoss
 from hinge.kernels import RBF, Precomputed, open_access
 from hinge.lowrank import SGMA, Nystrom, low_rank_access
-from hinge.problems import Problem, Quadratic, certify
+from hinge.problems import Problem, Quadratic, optimality
 from hinge.solvers import InteriorPoint, LowRankInteriorPoint
 from hinge.solvers.interior_point.low_rank_system import LowRankSystem
 
@@ -55,7 +55,7 @@ def test_requested_gap_is_reached(tol):
     low = reduced(problem())
     solution = LowRankInteriorPoint(tol=tol).solve(low)
     assert solution.status is Status.SOLVED
-    assert certify(low, *solution.point).relative_gap <= 1.01 * tol
+    assert optimality(low, *solution.point).relative_gap <= 1.01 * tol
 
 
 def test_files_threads_and_precision_give_the_same_solution(tmp_path):
@@ -132,7 +132,7 @@ def test_certificate_of_the_full_problem_shows_the_approximation_error():
     full = problem()
     solution = LowRankInteriorPoint(approximation=Nystrom(rank=10), tol=1e-8).solve(full)
     np.testing.assert_allclose(solution.gradient, full.gradient(solution.alpha), rtol=1e-9, atol=1e-9)
-    certificate = certify(full, *solution.point)
+    certificate = optimality(full, *solution.point)
     optimum = -full.value(InteriorPoint().solve(full).alpha)
     assert certificate.dual <= optimum <= certificate.primal
     assert certificate.relative_gap > 1e-3
@@ -191,7 +191,7 @@ def test_warm_start_eliminates_samples_and_reaches_the_same_gap(regression):
     share = np.max(warm.history.active) / np.max(cold.history.active)
     assert share < (1.0 if regression else 0.95)  # few samples are far from the edges of a narrow tube
     for solution in (warm, cold):
-        assert certify(large, *solution.point).relative_gap <= 1.01e-4
+        assert optimality(large, *solution.point).relative_gap <= 1.01e-4
 
 
 def test_wrongly_eliminated_samples_are_restored():
@@ -202,7 +202,7 @@ def test_wrongly_eliminated_samples_are_restored():
     bad = replace(good, alpha=np.where(good.alpha > 0.5 * large.upper, large.lower, large.upper))
     solution = solver.solve(large, bad)
     assert solution.status is Status.SOLVED
-    assert certify(large, *solution.point).relative_gap <= 1.01e-4
+    assert optimality(large, *solution.point).relative_gap <= 1.01e-4
 
 
 def blobs(m=600, classes=2):
@@ -272,7 +272,7 @@ def test_convex_losses_agree_with_the_dense_method(loss, C):
     solution, reference = LowRankInteriorPoint(tol=1e-8).solve(low), InteriorPoint().solve(dense)
     assert solution.status is Status.SOLVED
     assert solution.iterations <= 25
-    certificate = certify(low, *solution.point)
+    certificate = optimality(low, *solution.point)
     assert certificate.relative_gap <= 1.01e-8
     assert certificate.infeasibility <= 1e-12 * np.sum(np.abs(solution.alpha))
     assert low.value(solution.alpha) == pytest.approx(dense.value(reference.alpha), rel=2e-8)

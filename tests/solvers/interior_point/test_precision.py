@@ -7,7 +7,7 @@ from hinge import Status
 from hinge.formulations import CSVC, SVR, ConvexLoss, NuSVR
 from hinge.kernels import RBF, Linear, open_access
 from hinge.losses import Logistic
-from hinge.problems import certify
+from hinge.problems import optimality
 from hinge.solvers import SMO, InteriorPoint, WorkingSet
 from solvers.cases import assert_feasible
 
@@ -23,7 +23,7 @@ def solved(formulation, access):
     problem = formulation.build(access)
     solution = InteriorPoint().solve(problem)
     assert solution.status is Status.SOLVED
-    return problem, solution, certify(problem, *solution.point)
+    return problem, solution, optimality(problem, *solution.point)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -72,7 +72,7 @@ class TestSmallTolerances:
             problem = CSVC(y, np.full(22, 1000.0)).build(open_access(Linear(), X))
             solution = solver(tol=tol, stop=stop, polish=False, max_iter=100_000).solve(problem)
             assert_feasible(problem, solution.alpha)
-            assert certify(problem, *solution.point).relative_gap <= 1e-6
+            assert optimality(problem, *solution.point).relative_gap <= 1e-6
 
     @pytest.mark.parametrize("solver", [SMO, WorkingSet])
     def test_unknown_gap_is_not_a_small_gap(self, solver):
@@ -83,7 +83,7 @@ class TestSmallTolerances:
         solution = solver(tol=1e-6, stop="gap", polish=False).solve(problem)
         assert solution.status is Status.SOLVED
         assert np.any(solution.alpha > 0)
-        assert certify(problem, *solution.point).proves(1e-3)
+        assert optimality(problem, *solution.point).proves(1e-3)
 
 
 class TestViolationsCloseToRounding:
@@ -105,7 +105,7 @@ class TestViolationsCloseToRounding:
         problem = self.problem(n, seed, C, epsilon)
         solution = solver(tol=1e-9, polish=polish, max_time=20.0).solve(problem)
         assert solution.status is Status.SOLVED
-        assert certify(problem, *solution.point).kkt_violation <= 1.1e-9
+        assert optimality(problem, *solution.point).kkt_violation <= 1.1e-9
 
     @pytest.mark.parametrize("solver", [SMO, WorkingSet])
     @pytest.mark.parametrize("epsilon", [0.0, 0.1])
@@ -114,4 +114,4 @@ class TestViolationsCloseToRounding:
         problem = self.problem(100, 0, 100.0, epsilon)
         solution = solver(tol=1e-15, polish=False, max_time=20.0).solve(problem)
         assert solution.status is Status.NUMERICAL
-        assert certify(problem, *solution.point).kkt_violation <= 1e-10
+        assert optimality(problem, *solution.point).kkt_violation <= 1e-10

@@ -14,7 +14,7 @@ from hinge import Status, _core
 from hinge.control import RunControl
 from hinge.formulations import CSVC, SVR, linear_classification, linear_one_class, linear_regression
 from hinge.kernels import RBF, Linear, open_access
-from hinge.problems import Bias, LinearProblem, certify, certify_linear, linear_form
+from hinge.problems import Bias, LinearProblem, linear_form, linear_optimality, optimality
 from hinge.solvers import SMO, CoordinateDescent
 from reference.linear import optimum, primal_value
 from solvers.linear.cases import every_problem, make_problem
@@ -45,7 +45,7 @@ def test_each_method_reaches_the_optimum(loss, bias, method):
     assert solution.status is Status.SOLVED
     value = optimum(problem)
     assert solution.dual - 1e-9 * abs(value) <= value <= solution.primal + 1e-9 * abs(value)
-    certificate = certify_linear(problem, solution.weights, solution.offset, solution.beta)
+    certificate = linear_optimality(problem, solution.weights, solution.offset, solution.beta)
     assert certificate.relative_gap <= 1.01 * tol
 
 
@@ -53,7 +53,7 @@ def test_each_method_reaches_the_optimum(loss, bias, method):
 def test_certificate_agrees_with_the_data(loss, bias):
     problem = make_problem(loss, bias, n=3000, d=20)
     solution = CoordinateDescent(tol=1e-6).solve_linear(problem)
-    certificate = certify_linear(problem, solution.weights, solution.offset, solution.beta)
+    certificate = linear_optimality(problem, solution.weights, solution.offset, solution.beta)
     assert certificate.primal == pytest.approx(solution.primal, rel=1e-12)
     assert certificate.gap == pytest.approx(solution.gap, rel=1e-6, abs=1e-13 * abs(solution.primal))
     assert certificate.relative_gap <= 1e-6
@@ -78,7 +78,7 @@ def test_bounds_are_valid_at_any_point(loss, bias, seed, size):
         else:
             up, down = np.maximum(beta, 0), np.minimum(beta, 0)
             beta = up * min(1.0, -down.sum() / up.sum()) + down * min(1.0, up.sum() / -down.sum())
-    certificate = certify_linear(problem, w, b, beta)
+    certificate = linear_optimality(problem, w, b, beta)
     value = optimum(problem)
     slack = 1e-9 * (1 + abs(certificate.primal))
     assert certificate.infeasibility <= 1e-9
@@ -107,7 +107,7 @@ def test_few_features_need_no_epochs(loss, bias, C, kind):
     solution = CoordinateDescent(tol=1e-7).solve_linear(problem)
     assert solution.status is Status.SOLVED
     assert solution.counters["epochs"] == 0
-    certificate = certify_linear(problem, solution.weights, solution.offset, solution.beta)
+    certificate = linear_optimality(problem, solution.weights, solution.offset, solution.beta)
     assert certificate.relative_gap <= 1.01e-7
     assert certificate.infeasibility <= 1e-10 * np.abs(solution.beta).sum()
     other = CoordinateDescent(tol=1e-3, method="descent").solve_linear(problem)
@@ -128,7 +128,7 @@ def test_results_of_lanes_do_not_depend_on_threads(loss, bias, n):
         assert run.status is Status.SOLVED
         np.testing.assert_array_equal(run.beta, runs[0].beta)
         np.testing.assert_array_equal(run.weights, runs[0].weights)
-    assert certify_linear(problem, runs[0].weights, runs[0].offset, runs[0].beta).relative_gap <= 1.01e-4
+    assert linear_optimality(problem, runs[0].weights, runs[0].offset, runs[0].beta).relative_gap <= 1.01e-4
 
 
 def test_concurrent_lanes_converge_for_every_seed():
@@ -144,7 +144,7 @@ def test_concurrent_lanes_converge_for_every_seed():
         run = CoordinateDescent(tol=2e-2, method="descent", seed=seed).solve_linear(problem)
         assert run.status is Status.SOLVED
         assert run.counters["epochs"] == 2
-        certificate = certify_linear(problem, run.weights, run.offset, run.beta)
+        certificate = linear_optimality(problem, run.weights, run.offset, run.beta)
         assert certificate.relative_gap <= 2e-2
         assert certificate.gap == pytest.approx(run.gap, rel=1e-6)
         assert np.linalg.norm(run.weights - X.T @ run.beta) > 1e-6 * np.linalg.norm(run.weights)
@@ -176,7 +176,7 @@ def test_gap_of_stopped_lanes_is_certified(bias):
     problem = make_problem("hinge", bias, C=1.0, n=60_000, d=30)
     solution = CoordinateDescent(tol=1e-12, method="descent", threads=2, max_time=0.1).solve_linear(problem)
     assert solution.status is Status.TIME_LIMIT
-    certificate = certify_linear(problem, solution.weights, solution.offset, solution.beta)
+    certificate = linear_optimality(problem, solution.weights, solution.offset, solution.beta)
     assert certificate.gap == pytest.approx(solution.gap, rel=1e-6)
 
 
@@ -224,7 +224,7 @@ def test_iterations_and_time_are_limited(method):
     cut = CoordinateDescent(tol=1e-15, method=method, max_time=0.2).solve_linear(problem)
     assert cut.status is not Status.INTERRUPTED
     assert time.monotonic() - began < 5.0
-    certificate = certify_linear(problem, cut.weights, cut.offset, cut.beta)
+    certificate = linear_optimality(problem, cut.weights, cut.offset, cut.beta)
     assert certificate.gap == pytest.approx(cut.gap, rel=1e-2, abs=1e-12 * abs(cut.primal))
 
 
@@ -273,7 +273,7 @@ class TestProblemOne:
 
         qp = CSVC(problem.target, problem.upper - problem.lower, bias=False).build(access)
         from_smo, from_descent = SMO(tol=1e-9).solve(qp), CoordinateDescent(tol=1e-9).solve(qp)
-        assert certify(qp, *from_descent.point).relative_gap < 1e-8
+        assert optimality(qp, *from_descent.point).relative_gap < 1e-8
         np.testing.assert_allclose(from_smo.gradient, from_descent.gradient, atol=1e-6)
 
     def test_other_problems_are_rejected(self):

@@ -15,7 +15,7 @@ import hinge
 from hinge.control import RunControl
 from hinge.estimators.common.validation import labels_of
 from hinge.formulations import linear_classification, linear_regression
-from hinge.problems import Bias, Status, certify_linear
+from hinge.problems import Bias, Status, linear_optimality
 from hinge.solvers import CoordinateDescent
 
 BIASES = (Bias.NONE, Bias.PENALISED, Bias.FREE)
@@ -40,7 +40,7 @@ def test_easy_problems_start_with_descent(bias, regression):
     assert coarse.counters["newton_steps"] == 0
     fine = CoordinateDescent(tol=1e-10).solve_linear(problem)
     assert fine.counters["epochs"] > 0  # continued with band steps
-    certificate = certify_linear(problem, fine.weights, fine.offset, fine.beta)
+    certificate = linear_optimality(problem, fine.weights, fine.offset, fine.beta)
     assert certificate.relative_gap <= 1.01e-10
     assert np.isclose(certificate.primal, coarse.primal, rtol=1e-2)
 
@@ -58,7 +58,7 @@ def test_squared_losses_use_descent_if_newton_is_expensive():
     problem = linear_classification(X, y, np.full(1500, 0.01), "squared_hinge", Bias.NONE)
     solution = CoordinateDescent(tol=1e-5).solve_linear(problem)
     assert solution.counters["epochs"] > 0 == solution.counters["newton_steps"]
-    assert certify_linear(problem, solution.weights, solution.offset, solution.beta).relative_gap <= 1.01e-5
+    assert linear_optimality(problem, solution.weights, solution.offset, solution.beta).relative_gap <= 1.01e-5
 
 
 @pytest.mark.parametrize("bias", BIASES)

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from hinge.formulations import linear_classification, linear_regression
-from hinge.problems import Bias, Status, certify_linear
+from hinge.problems import Bias, Status, linear_optimality
 from hinge.solvers import CoordinateDescent
 from solvers.linear.cases import every_problem, make_problem
 
@@ -41,7 +41,7 @@ def test_optimum_agrees_with_that_of_few_features(loss, bias, kind, C):
     steps = CoordinateDescent(tol=1e-9, method="newton").solve_linear(problem)
     assert steps.status is Status.SOLVED
     assert steps.counters["sample_steps"] > 0 or loss == "one_class"
-    certificate = certify_linear(problem, steps.weights, steps.offset, steps.beta)
+    certificate = linear_optimality(problem, steps.weights, steps.offset, steps.beta)
     assert certificate.relative_gap <= 1.01e-9
     other = CoordinateDescent(tol=1e-9).solve_linear(rotated(problem))
     assert other.counters["sample_steps"] == 0
@@ -56,7 +56,7 @@ def test_hard_problems_use_sample_space_steps(loss, bias, C):
     problem = linear_classification(X, y, np.full(len(y), C), loss, bias)
     solution = CoordinateDescent(tol=1e-7).solve_linear(problem)
     assert solution.counters["epochs"] > 0 < solution.counters["sample_steps"]
-    assert certify_linear(problem, solution.weights, solution.offset, solution.beta).relative_gap <= 1.01e-7
+    assert linear_optimality(problem, solution.weights, solution.offset, solution.beta).relative_gap <= 1.01e-7
 
 
 @pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
@@ -66,7 +66,7 @@ def test_hard_regressions_use_sample_space_steps(loss):
     problem = linear_regression(X, target, np.full(len(y), 100.0), 0.1, loss, Bias.FREE)
     solution = CoordinateDescent(tol=1e-7).solve_linear(problem)
     assert solution.counters["sample_steps"] > 0
-    assert certify_linear(problem, solution.weights, solution.offset, solution.beta).relative_gap <= 1.01e-7
+    assert linear_optimality(problem, solution.weights, solution.offset, solution.beta).relative_gap <= 1.01e-7
 
 
 @pytest.mark.parametrize("bias", BIASES)
@@ -80,7 +80,7 @@ def test_duplicates_contradictory_labels_and_zero_weights_are_solved(loss, bias)
     problem = linear_classification(X, y, cost, loss, bias)
     solution = CoordinateDescent(tol=1e-8, method="newton").solve_linear(problem)
     assert solution.counters["sample_steps"] > 0
-    assert certify_linear(problem, solution.weights, solution.offset, solution.beta).relative_gap <= 1.01e-8
+    assert linear_optimality(problem, solution.weights, solution.offset, solution.beta).relative_gap <= 1.01e-8
     assert np.all(np.abs(solution.beta[::7]) <= 1e-6)
 
 
@@ -127,5 +127,5 @@ def test_iteration_limit_is_respected():
     short = CoordinateDescent(tol=1e-12, method="newton", max_iter=3).solve_linear(problem)
     assert short.status is Status.MAX_ITER
     assert short.counters["sample_steps"] == 3
-    certificate = certify_linear(problem, short.weights, short.offset, short.beta)
+    certificate = linear_optimality(problem, short.weights, short.offset, short.beta)
     assert certificate.gap == pytest.approx(short.gap, rel=1e-6)

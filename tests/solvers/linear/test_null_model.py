@@ -5,7 +5,7 @@ import pytest
 
 import hinge
 from hinge.formulations import linear_classification, linear_regression
-from hinge.problems import Bias, Status, certify_linear
+from hinge.problems import Bias, Status, linear_optimality
 from hinge.solvers import CoordinateDescent
 
 LOSSES = ("hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive")
@@ -28,7 +28,7 @@ def unrelated(loss, bias, C=1.0, n=20_000, d=8, slope=0.0, seed=0):
 
 
 def certificate(problem, solution):
-    return certify_linear(problem, solution.weights, solution.offset, solution.beta)
+    return linear_optimality(problem, solution.weights, solution.offset, solution.beta)
 
 
 @pytest.mark.parametrize("bias", BIASES)

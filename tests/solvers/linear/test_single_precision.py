@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from hinge.formulations import linear_classification, linear_regression
-from hinge.problems import Bias, Status, certify_linear
+from hinge.problems import Bias, Status, linear_optimality
 from hinge.solvers import CoordinateDescent
 
 LOSSES = ("hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive")
@@ -28,7 +28,7 @@ def wide(loss, bias=Bias.NONE, C=1.0, scale=1.0, n=500, d=20_000, dtype=np.float
 
 
 def relative_gap(problem, solution):
-    return certify_linear(problem, solution.weights, solution.offset, solution.beta).relative_gap
+    return linear_optimality(problem, solution.weights, solution.offset, solution.beta).relative_gap
 
 
 def is_single(weights):
@@ -107,7 +107,7 @@ def test_gap_of_a_stopped_run_is_certified(bias):
     problem = common_feature(bias)
     for max_iter in (1, 3, 5, 6):
         solution = CoordinateDescent(tol=1e-7, method="descent", max_iter=max_iter).solve_linear(problem)
-        certificate = certify_linear(problem, solution.weights, solution.offset, solution.beta)
+        certificate = linear_optimality(problem, solution.weights, solution.offset, solution.beta)
         assert solution.gap == pytest.approx(certificate.gap, rel=1e-3, abs=1e-13 * abs(solution.primal))
 
 

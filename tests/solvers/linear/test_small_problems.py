@@ -12,7 +12,7 @@ from hinge.control import RunControl
 from hinge.estimators.common.validation import labels_of, signs_of
 from hinge.formulations import linear_classification, linear_regression
 from hinge.kernels.samples import view
-from hinge.problems import Bias, Status, certify_linear
+from hinge.problems import Bias, Status, linear_optimality
 from hinge.solvers import CoordinateDescent
 from hinge.solvers.linear import small_problems
 
@@ -21,7 +21,7 @@ SQUARED = ("squared_hinge", "squared_epsilon_insensitive")
 
 
 def certificate(problem, solution):
-    return certify_linear(problem, solution.weights, solution.offset, solution.beta)
+    return linear_optimality(problem, solution.weights, solution.offset, solution.beta)
 
 
 def tall(loss, bias, n=30_000, d=20, tails=False):

@@ -6,7 +6,7 @@ import pytest
 import hinge
 from hinge import Status
 from hinge.formulations import linear_classification, linear_regression
-from hinge.problems import Bias, CrammerSingerProblem, certify_crammer_singer, certify_linear
+from hinge.problems import Bias, CrammerSingerProblem, crammer_singer_optimality, linear_optimality
 from hinge.problems.linear import constant_function
 from hinge.solvers import CoordinateDescent
 from hinge.solvers.linear.coordinate_descent import centered
@@ -62,7 +62,7 @@ def test_certificate_is_recomputed_only_where_rounding_may_matter(monkeypatch):
     X = np.random.default_rng(0).normal(size=(50, 3))
     problem = linear_classification(X, np.sign(X[:, 0]), np.ones(50), "hinge", Bias.NONE)
     solution = CoordinateDescent(tol=1e-4).solve_linear(problem)
-    monkeypatch.setattr("hinge.solvers.refinement.verification.certify_linear", lambda *_: pytest.fail("certified"))
+    monkeypatch.setattr("hinge.solvers.refinement.verification.linear_optimality", lambda *_: pytest.fail("certified"))
     assert verify_linear(problem, solution, 1e-4) is solution
     with pytest.raises(pytest.fail.Exception):
         verify_linear(problem, solution, 1e-14)
@@ -80,7 +80,7 @@ def test_wrong_solved_status_becomes_numerical():
     solved = CoordinateDescent(tol=1e-14, max_iter=0).solve_crammer_singer(crammer_singer)
     corrected = verify_crammer_singer(crammer_singer, type(solved)(**{**vars(solved), "status": Status.SOLVED}), 1e-14)
     assert corrected.status is Status.NUMERICAL
-    assert corrected.gap == certify_crammer_singer(crammer_singer, solved.weights, solved.offset, solved.alpha).gap
+    assert corrected.gap == crammer_singer_optimality(crammer_singer, solved.weights, solved.offset, solved.alpha).gap
 
 
 class TestShiftedFeatures:
@@ -137,7 +137,7 @@ class TestShiftedFeatures:
         )
         assert abs(np.sum(solution.beta)) <= 1e-15 * np.sum(np.abs(solution.beta))
         assert np.all((solution.beta >= problem.lower) & (solution.beta <= problem.upper))
-        assert certify_linear(problem, solution.weights, solution.offset, solution.beta).relative_gap <= 1e-8
+        assert linear_optimality(problem, solution.weights, solution.offset, solution.beta).relative_gap <= 1e-8
 
     @pytest.mark.parametrize("bias", [Bias.NONE, Bias.PENALISED])
     def test_no_centering_without_a_free_offset(self, bias):

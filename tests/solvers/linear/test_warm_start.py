@@ -8,7 +8,7 @@ from sklearn.preprocessing import scale
 import hinge
 from hinge import Status
 from hinge.formulations import linear_classification, linear_regression
-from hinge.problems import Bias, certify_linear
+from hinge.problems import Bias, linear_optimality
 from hinge.solvers import CoordinateDescent
 
 FINE = tuple(10.0 ** np.arange(-2, 1.01, 0.25))
@@ -47,7 +47,7 @@ def _sequence(name, loss, bias, costs, method="auto"):
             problem = linear_classification(X, y, cost, loss, bias)
         runs = [solver.solve_linear(problem, None if beta is None else beta * (C / last)), solver.solve_linear(problem)]
         for run, entries in zip(runs, (warm, cold), strict=True):
-            gap = certify_linear(problem, run.weights, run.offset, run.beta).relative_gap
+            gap = linear_optimality(problem, run.weights, run.offset, run.beta).relative_gap
             entries.append((run.counters["work"], run.status, gap))
         beta, last = runs[0].beta, C
     return warm, cold

@@ -10,7 +10,7 @@ from contracts.strategies import programs
 from hinge import Status
 from hinge.formulations import CSVC, SVR, NuSVR, OneClass
 from hinge.kernels import RBF, open_access
-from hinge.problems import certify
+from hinge.problems import optimality
 from hinge.solvers import SMO, InteriorPoint
 from hinge.solvers.interior_point import dense as interior_point
 from hinge.solvers.refinement.crossover import ProximalNewton
@@ -45,7 +45,7 @@ def test_crossover_is_exact_from_any_point_of_the_box(kind, copies):
         assert solution is not None
         assert np.all(solution.x >= problem.lower)
         assert np.all(solution.x <= problem.upper)
-        certificate = certify(problem, solution.x, solution.mu)
+        certificate = optimality(problem, solution.x, solution.mu)
         assert certificate.relative_gap <= 1e-9
         assert certificate.infeasibility <= 1e-9 * np.sum(np.abs(solution.x))
 
@@ -104,7 +104,7 @@ def test_without_crossover_the_interior_point_method_converges(kind):
     assert followed.status is Status.SOLVED
     assert followed.counters == {"initial_steps": 0, "crossover_steps": 0}
     assert 5 < followed.iterations <= 30
-    assert certify(problem, followed.alpha).relative_gap <= 1e-9
+    assert optimality(problem, followed.alpha).relative_gap <= 1e-9
     assert problem.value(followed.alpha) == pytest.approx(problem.value(crossed.alpha), rel=1e-9)
 
 
@@ -125,7 +125,7 @@ def test_initial_point_is_returned_at_the_time_limit():
     problem, _ = make_problem("classification", n=300)
     solution = InteriorPoint(max_time=0.0).solve(problem)
     assert solution.status is Status.TIME_LIMIT
-    assert certify(problem, solution.alpha).infeasibility <= 1e-12 * np.sum(np.abs(solution.alpha))
+    assert optimality(problem, solution.alpha).infeasibility <= 1e-12 * np.sum(np.abs(solution.alpha))
 
 
 def test_interrupt_of_the_initial_steps_is_returned(monkeypatch):

@@ -10,7 +10,7 @@ from contracts.strategies import programs
 from hinge import Status
 from hinge.formulations import NuSVC
 from hinge.kernels import RBF, Linear, open_access
-from hinge.problems import certify
+from hinge.problems import optimality
 from hinge.solvers import SMO, WorkingSet
 from hinge.solvers.refinement import polishing
 from hinge.solvers.refinement.polishing import polish
@@ -29,7 +29,7 @@ class TestExactness:
         """From tol = 1e-3 to a violation of 1e-10."""
         problem = make_problem(name, 60, seed=seed, C=2.0, kernel=RBF(2.0))
         solution = solver(tol=1e-3).solve(problem)
-        certificate = certify(problem, *solution.point)
+        certificate = optimality(problem, *solution.point)
         assert certificate.kkt_violation <= 1e-10
         assert certificate.infeasibility <= 1e-12 * problem.size
         assert abs(certificate.relative_gap) <= 1e-10
@@ -40,7 +40,7 @@ class TestExactness:
         problem = make_problem(name, 60, C=2.0, kernel=RBF(2.0))
         start = SMO(tol=1e-3, polish=False).solve(problem)
         noise = 1e-6 * np.random.default_rng(0).normal(size=problem.size)
-        certificate = certify(problem, polish(problem, start.alpha, start.gradient + noise)[0])
+        certificate = optimality(problem, polish(problem, start.alpha, start.gradient + noise)[0])
         assert certificate.kkt_violation <= 1e-10
         assert abs(certificate.relative_gap) <= 1e-10
 
@@ -51,7 +51,7 @@ class TestExactness:
         problem = program.problem()
         solution = solver(tol=1e-6 * program.steepness, max_time=2.0).solve(problem)
         assert solution.status is Status.SOLVED
-        certificate = certify(problem, *solution.point)
+        certificate = optimality(problem, *solution.point)
         assert certificate.kkt_violation <= 1e-10 * program.steepness
         size = max(program.reach, np.abs(solution.alpha).max())
         assert certificate.infeasibility <= 1e-12 * program.size * max(size, program.steepness)
@@ -83,7 +83,7 @@ class TestExactness:
         problem = NuSVC(y, np.ones(40), nu).build(open_access(RBF(0.5), rng.normal(size=(40, 2))))
         solution = solver(tol=1e-4).solve(problem)
         assert solution.polished
-        assert certify(problem, *solution.point).kkt_violation <= 1e-10
+        assert optimality(problem, *solution.point).kkt_violation <= 1e-10
 
     def test_failing_attempt_ends_after_few_solves(self, monkeypatch):
         """A smooth kernel and large C: wrong active sets must not cost many solves."""

@@ -25,7 +25,7 @@ from hinge.losses import (
     SquaredHinge,
 )
 from hinge.lowrank import SGMA, low_rank_access
-from hinge.problems import Quadratic, certify
+from hinge.problems import Quadratic, optimality
 from hinge.solvers import (
     AdaTron,
     GradientDescent,
@@ -96,7 +96,7 @@ def test_agrees_with_interior_point_within_its_tolerance(name, loss, bias):
     optimum = -dual.value(InteriorPoint().solve(dual).alpha)
     result = make(tol=tol).solve(dual)
     assert result.status is Status.SOLVED
-    certificate = certify(dual, *result.point)
+    certificate = optimality(dual, *result.point)
     assert certificate.relative_gap <= 1.1 * tol + 1e-12
     assert certificate.infeasibility <= 1e-10
     assert abs(certificate.dual - optimum) <= 1.1 * tol * abs(certificate.primal) + 1e-10 * abs(optimum)
@@ -116,7 +116,7 @@ def test_limits_are_respected_and_reported(name, loss):
     for result in (short, late):
         assert np.all((result.alpha >= dual.lower) & (result.alpha <= dual.upper))
         np.testing.assert_allclose(dual.A @ result.alpha, dual.d, atol=1e-10)
-        assert certify(dual, *result.point).gap >= 0
+        assert optimality(dual, *result.point).gap >= 0
     seen = []
     stopped = make(tol=1e-14).solve(dual, control=RunControl(callback=lambda s: bool(seen.append(s))))
     assert stopped.status in (Status.INTERRUPTED, Status.SOLVED)
@@ -148,7 +148,7 @@ def test_degenerate_data_are_solved(solver, data):
     dual = ConvexLoss(y, cost, SquaredHinge(), data.draw(st.booleans())).build(open_access(RBF(0.5), X))
     optimum = -dual.value(InteriorPoint().solve(dual).alpha)
     result = solver(tol=1e-3, max_time=2.0).solve(dual)
-    certificate = certify(dual, *result.point)
+    certificate = optimality(dual, *result.point)
     scale = max(abs(optimum), 1e-9 * float(cost.sum()))
     assert certificate.dual <= optimum + 1e-7 * scale
     assert certificate.primal >= optimum - 1e-7 * scale

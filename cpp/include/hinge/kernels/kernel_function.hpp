@@ -20,6 +20,7 @@ namespace hinge {
 enum class Op { linear, polynomial, rbf, sigmoid, laplacian, bspline, sum, product, scale };
 
 Op op_named(std::string_view name);  // throws std::invalid_argument for an unknown name
+std::string_view name_of(Op op);
 
 struct Node {
   Op op;
@@ -47,6 +48,7 @@ class KernelFunction {
 
   explicit KernelFunction(std::vector<Node> nodes);  // throws std::invalid_argument
 
+  const std::vector<Node>& nodes() const { return nodes_; }
   Needs needs() const { return needs_; }
   std::size_t depth() const { return depth_; }
   double sharpness() const { return sharpness_; }  // the largest gamma of a squared distance

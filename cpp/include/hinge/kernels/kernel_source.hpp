@@ -50,6 +50,9 @@ class KernelSource {
 
   virtual void diagonal(Span<double> out) const = 0;  // K_ii for all i
 
+  // Bound on the error of every kernel value in double precision; 0 if the values define the matrix.  docs/math (611)
+  virtual double value_error() const { return 0; }
+
   // Row i if it is stored in memory as double for the lifetime of the source; nullptr if it must be computed.
   virtual const double* resident(std::size_t i) const {
     (void)i;

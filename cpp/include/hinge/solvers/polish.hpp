@@ -16,11 +16,11 @@
 
 namespace hinge {
 
-// If the result is Polish::done, updates β, f = Kβ (in double precision) and the violation (7); otherwise leaves them
-// unchanged.  totals: the required sums of β over the groups.  Stops if go_on(), called before every round, returns
-// false.
+// If the result is Polish::done, updates β, f = Kβ (in double precision), the violation (7) and the bound on the error
+// of f; otherwise leaves them unchanged.  totals: the required sums of β over the groups.  Stops if may_continue(),
+// called before every round, returns false.
 Polish polish(const KernelSource& kernel, const SignedProblem& problem, const std::array<double, 2>& totals,
-              Span<double> beta, Span<double> f, double& violation, const Parallel& parallel,
-              const std::function<bool()>& go_on);
+              Span<double> beta, Span<double> f, double& violation, double& f_error, const Parallel& parallel,
+              const std::function<bool()>& may_continue);
 
 }  // namespace hinge

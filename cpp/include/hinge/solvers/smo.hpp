@@ -44,6 +44,9 @@ struct SmoResult {
   Polish polish = Polish::untried;
   std::int64_t iterations = 0, row_hits = 0, row_misses = 0, reconstructions = 0, recomputations = 0;
   double violation = 0, objective = 0;
+  double f_error = 0;  // bound on the error of f; infinite if it is not known
+  double run_error = 0;  // the same along the run, without polishing
+  double travel = 0;   // the sum of the absolute changes of β in the run
 };
 
 template <class T>  // T: type of the stored rows, float or double

@@ -1,7 +1,11 @@
 // ridge.cpp: K + diag(ridge) for a kernel matrix K.
 // Problems with quadratic losses become box-constrained problems with this matrix.  Every call costs O(rows) more than
 // for K.
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
+#include <vector>
 
 #include "hinge/kernels/gram.hpp"
 #include "hinge/parallel.hpp"
@@ -40,6 +44,13 @@ class RidgedGram final : public Gram {
   std::size_t size() const override { return inner_.size(); }
   bool concurrent() const override { return inner_.concurrent(); }
   double cost() const override { return inner_.cost(); }
+  double value_error() const override {
+    double largest = 0;
+    std::vector<double> diagonal(size());
+    this->diagonal(diagonal);
+    for (double d : diagonal) largest = std::max(largest, std::abs(d));
+    return inner_.value_error() + std::numeric_limits<double>::epsilon() * largest;
+  }
 
   void diagonal(Span<double> out) const override {
     inner_.diagonal(out);

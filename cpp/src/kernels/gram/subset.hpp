@@ -22,6 +22,7 @@ class SubsetSource final : public KernelSource {
   std::size_t size() const override { return samples_.size(); }
   bool concurrent() const override { return source_.concurrent(); }
   double cost() const override { return source_.cost(); }
+  double value_error() const override { return source_.value_error(); }
   void diagonal(Span<double> out) const override { std::copy(diagonal_.begin(), diagonal_.end(), out.begin()); }
 
   void row(std::size_t i, Span<const std::int32_t> columns, Span<double> out) const override {

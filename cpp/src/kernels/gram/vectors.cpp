@@ -58,6 +58,7 @@ class VectorGram : public Gram {
   std::size_t size() const override { return size_; }
   double cost() const override { return kernel_rows().cost(); }
   std::size_t own_bytes() const override { return kernel_rows().bytes(); }
+  double value_error() const override { return kernel_rows().value_error(); }
 
   void diagonal(Span<double> out) const override {
     by_chunks<double>(function_, out, [this](Chunk<double>& chunk, std::size_t first, std::size_t count) {

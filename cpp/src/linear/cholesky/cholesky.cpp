@@ -31,7 +31,7 @@ bool SymmetricFactor::make() {
   const std::size_t most = panel_width(size_);
   for (std::size_t block = 0; block < size_; block += most) {
     const std::size_t width = std::min(most, size_ - block);
-    if (!factor_loops().corner(row(block) + block, width, stride_)) return false;
+    if (!factor_loops().factorize_block(row(block) + block, width, stride_)) return false;
     if (block + width < size_) eliminate(block, width);
   }
   return true;
@@ -47,12 +47,12 @@ void SymmetricFactor::eliminate(std::size_t block, std::size_t width) {
   each_part(height, [&](std::size_t first, std::size_t last) {
     for (std::size_t i = first; i < last; ++i)
       for (std::size_t c = 0; c < width; ++c) at(i)[c * kStrip] = i < count ? row(next + i)[block + c] : 0.0;
-    loops.divide(row(block) + block, width, stride_, panel, first, last);
+    loops.solve_panel(row(block) + block, width, stride_, panel, first, last);
     for (std::size_t i = first; i < std::min(last, count); ++i)
       for (std::size_t c = 0; c < width; ++c) row(next + i)[block + c] = at(i)[c * kStrip];
   });
   each_part(count, [&](std::size_t first, std::size_t last) {
-    loops.take(panel, width, first, last, row(next) + next, stride_);
+    loops.subtract_panel(panel, width, first, last, row(next) + next, stride_);
   });
 }
 

@@ -32,7 +32,7 @@ HINGE_INLINE void four_lines(const double* first, size_t stride, size_t width, c
 }
 
 void subtract_products(const double* rows, size_t height, const double* columns, size_t width, size_t stride,
-                       size_t count, double* out, size_t apart) {
+                       size_t count, double* out, size_t out_stride) {
   for (size_t i = 0; i < height; i += 2) {
     const bool pair = i + 1 < height;
     const double* both[2] = {rows + i * stride, rows + (pair ? i + 1 : i) * stride};
@@ -43,7 +43,7 @@ void subtract_products(const double* rows, size_t height, const double* columns,
       double sums[2][4];
       tile(both, four, count, sums);
       for (size_t r = 0; r < (pair ? 2u : 1u); ++r)
-        for (size_t c = 0; c < wide; ++c) out[(i + r) * apart + j + c] -= sums[r][c];
+        for (size_t c = 0; c < wide; ++c) out[(i + r) * out_stride + j + c] -= sums[r][c];
     }
   }
 }
@@ -59,7 +59,7 @@ HINGE_INLINE double product(const double* a, const double* b, size_t count) {
   return rest;
 }
 
-bool factor_corner(double* a, size_t size, size_t stride) {
+bool factorize_block(double* a, size_t size, size_t stride) {
   for (size_t i = 0; i < size; ++i) {
     double* row = a + i * stride;
     for (size_t j = 0; j < i; ++j) row[j] = (row[j] - product(row, a + j * stride, j)) / a[j * stride + j];
@@ -73,11 +73,11 @@ bool factor_corner(double* a, size_t size, size_t stride) {
 // Address of the first value of row i of a panel; the next ones are kStrip apart.
 HINGE_INLINE size_t place(size_t i, size_t width) { return i / kStrip * kStrip * width + i % kStrip; }
 
-void divide_panel(const double* corner, size_t width, size_t stride, double* panel, size_t first, size_t last) {
+void solve_panel(const double* block, size_t width, size_t stride, double* panel, size_t first, size_t last) {
   for (size_t i = first; i < last; i += 4) {
     double* rows = panel + place(i, width);
     for (size_t c = 0; c < width; ++c) {
-      const double* line = corner + c * stride;
+      const double* line = block + c * stride;
       Double4 sum[4] = {load4(rows + c * kStrip), {}, {}, {}};
       size_t t = 0;
       for (; t + 4 <= c; t += 4)
@@ -91,7 +91,7 @@ void divide_panel(const double* corner, size_t width, size_t stride, double* pan
 
 // Subtracts the product of the panel from kRows rows and 4 kWide columns of the rest; 1.5 products per load.
 template <size_t kRows, size_t kWide>
-HINGE_INLINE void take_tile(const double* rows, const double* columns, size_t width, double* out, size_t stride) {
+HINGE_INLINE void subtract_tile(const double* rows, const double* columns, size_t width, double* out, size_t stride) {
   Double4 sum[kRows][kWide] = {};
   for (size_t t = 0; t < width; ++t, rows += kStrip, columns += kStrip) {
     Double4 x[kWide];
@@ -111,24 +111,24 @@ HINGE_INLINE void take_tile(const double* rows, const double* columns, size_t wi
 }
 
 template <size_t kRows>
-void take_rows(const double* panel, size_t width, size_t row, double* rest, size_t stride) {
+void subtract_rows(const double* panel, size_t width, size_t row, double* rest, size_t stride) {
   const size_t stop = row + kRows;  // columns up to the diagonal
   const double* rows = panel + place(row, width);
   size_t column = 0;
   double* out = rest + row * stride;
   for (; column + kStrip <= stop; column += kStrip)
-    take_tile<kRows, kStrip / 4>(rows, panel + place(column, width), width, out + column, stride);
+    subtract_tile<kRows, kStrip / 4>(rows, panel + place(column, width), width, out + column, stride);
   for (; column < stop; column += 4)
-    take_tile<kRows, 1>(rows, panel + place(column, width), width, out + column, stride);
+    subtract_tile<kRows, 1>(rows, panel + place(column, width), width, out + column, stride);
 }
 
-void take_panel(const double* panel, size_t width, size_t first, size_t last, double* rest, size_t stride) {
+void subtract_panel(const double* panel, size_t width, size_t first, size_t last, double* rest, size_t stride) {
   size_t row = first;
-  for (; row + 4 <= last; row += 4) take_rows<4>(panel, width, row, rest, stride);
-  for (; row < last; ++row) take_rows<1>(panel, width, row, rest, stride);
+  for (; row + 4 <= last; row += 4) subtract_rows<4>(panel, width, row, rest, stride);
+  for (; row < last; ++row) subtract_rows<1>(panel, width, row, rest, stride);
 }
 
-constexpr FactorLoops every_factor_loop = {&factor_corner, &divide_panel, &take_panel, &subtract_products};
+constexpr FactorLoops every_factor_loop = {&factorize_block, &solve_panel, &subtract_panel, &subtract_products};
 
 }  // namespace
 }  // namespace hinge

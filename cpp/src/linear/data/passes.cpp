@@ -177,15 +177,15 @@ class PassesOf final : public LinearPasses {
     run_tasks(parts, parallel_, [&] {
       return [&](std::size_t c, Poller& poller) {
         const std::size_t first = n_ * c / parts, last = n_ * (c + 1) / parts;
-        walk(first, last, poller, true, work);
+        visit(first, last, poller, true, work);
       };
     });
   }
 
   template <class Work>
-  void walk(std::size_t first, std::size_t last, Poller& poller, bool consecutive, Work work) {
+  void visit(std::size_t first, std::size_t last, Poller& poller, bool consecutive, Work work) {
     std::size_t held = first;  // first row whose pages have not been released
-    const auto give_back = [&](std::size_t until) {
+    const auto release_until = [&](std::size_t until) {
       if (release_ && consecutive && until > held) release_rows(samples_, held, until);
       held = until;
     };
@@ -194,9 +194,9 @@ class PassesOf final : public LinearPasses {
       const std::size_t stop = std::min(last, i + (release_ ? std::min(poll_rows_, release_) : poll_rows_));
       work(i, stop);
       i = stop;
-      if (i - held >= release_) give_back(i);
+      if (i - held >= release_) release_until(i);
     }
-    give_back(last);
+    release_until(last);
   }
 
   // out = Σ work(first, last, sum) over a partition of `size` items with `values` stored values.
@@ -217,7 +217,7 @@ class PassesOf final : public LinearPasses {
         } else {
           std::fill(out.begin(), out.end(), 0.0);
         }
-        walk(size * c / parts, size * (c + 1) / parts, poller, consecutive,
+        visit(size * c / parts, size * (c + 1) / parts, poller, consecutive,
              [&](std::size_t first, std::size_t last) { work(first, last, sum); });
       };
     });

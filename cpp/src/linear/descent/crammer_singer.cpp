@@ -53,7 +53,7 @@ class CrammerSinger {
 
   CrammerSingerResult run(Span<const double> start) {
     best_.alpha.assign(n_ * k_, 0.0), best_.weights.assign(d_ * k_, 0.0), best_.offset.assign(k_, 0.0);
-    for (std::size_t i = 0; i < n_; ++i) take(start, i);
+    for (std::size_t i = 0; i < n_; ++i) adopt_start(start, i);
     try {
       best_.status = descend();
     } catch (const StopRequest& stop) {
@@ -75,13 +75,13 @@ class CrammerSinger {
   double upper(std::size_t i, std::size_t m) const {
     return static_cast<std::size_t>(problem_.label[i]) == m ? problem_.cost[i] : 0.0;
   }
-  double price(std::size_t i, std::size_t m) const {
+  double required_margin(std::size_t i, std::size_t m) const {
     return static_cast<std::size_t>(problem_.label[i]) == m ? 0.0 : 1.0;
   }
   double bias(std::size_t m) const { return anchor_[m] + sigma_ * sum_[m]; }
   bool proven() const { return best_.bounds.relative() <= options_.tolerance; }
 
-  void take(Span<const double> start, std::size_t i) {
+  void adopt_start(Span<const double> start, std::size_t i) {
     double sum = 0, size = 0;
     bool inside = true;
     for (std::size_t m = 0; m < k_; ++m) {
@@ -106,7 +106,7 @@ class CrammerSinger {
     double most = 0, inner = 0;
     const double own = f_[static_cast<std::size_t>(problem_.label[i])];
     for (std::size_t m = 0; m < k_; ++m) {
-      const double v = price(i, m) + f_[m] - own;
+      const double v = required_margin(i, m) + f_[m] - own;
       most = std::max(most, v);
       inner += alpha_[i * k_ + m] * v;
     }
@@ -118,7 +118,7 @@ class CrammerSinger {
       std::size_t i) const {  // Keerthi et al. (5): maximal gradient minus the minimum over variables that can decrease
     double most = -INFINITY, least = INFINITY;
     for (std::size_t m = 0; m < k_; ++m) {
-      const double g = f_[m] + price(i, m);
+      const double g = f_[m] + required_margin(i, m);
       most = std::max(most, g);
       if (alpha_[i * k_ + m] < upper(i, m)) least = std::min(least, g);
     }
@@ -128,9 +128,9 @@ class CrammerSinger {
   // min Σ_m ½ A a_m² + (g_m − A α_m) a_m,  a_m ≤ u_m,  Σ a_m = 0: solved by the level at which Σ a_m = 0.   (118)
   void best_of_sample(std::size_t i, double a) {
     double top = -INFINITY;  // subtracting a common level avoids cancellation for small C
-    for (std::size_t m = 0; m < k_; ++m) top = std::max(top, f_[m] + price(i, m));
+    for (std::size_t m = 0; m < k_; ++m) top = std::max(top, f_[m] + required_margin(i, m));
     for (std::size_t m = 0; m < k_; ++m) {
-      next_[m] = (f_[m] + price(i, m) - top) - a * alpha_[i * k_ + m];  // B_m
+      next_[m] = (f_[m] + required_margin(i, m) - top) - a * alpha_[i * k_ + m];  // B_m
       sorted_[m] = next_[m] + a * upper(i, m);
     }
     std::sort(sorted_.begin(), sorted_.end(), std::greater<double>());

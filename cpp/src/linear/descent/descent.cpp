@@ -256,7 +256,7 @@ class DescentOf final : public Descent {
     }
     Lane<Weight> lane;
     lane.w = w_.data(), lane.offset = offset;
-    walk<false>(lane, 0, order_.size(), [&] { tracker.poll(); });
+    visit<false>(lane, 0, order_.size(), [&] { tracker.poll(); });
     offset = lane.offset;
     sum += lane.sum, dual += lane.dual, gap += lane.gap, work += lane.work;
     order_ = std::move(lane.active_rows);
@@ -276,7 +276,7 @@ class DescentOf final : public Descent {
       try {
         run_tasks(2, parallel_, [&] {
           return [&](std::size_t k, Poller& poller) {
-            walk<true>(lanes[k], k == 0 ? first : split, k == 0 ? split : first + rest, [&] { poller.poll(); });
+            visit<true>(lanes[k], k == 0 ? first : split, k == 0 ? split : first + rest, [&] { poller.poll(); });
           };
         });
       } catch (...) {  // undo the steps of both lanes
@@ -319,7 +319,7 @@ class DescentOf final : public Descent {
   }
 
   template <bool kLane, class Poll>
-  void walk(Lane<Weight>& lane, std::size_t first, std::size_t last, Poll poll) {
+  void visit(Lane<Weight>& lane, std::size_t first, std::size_t last, Poll poll) {
     double limit = 0;
     Weight* const w = lane.w;
     const double scaling = kLane ? lane.scaling : 1.0, inverse_scaling = 1 / scaling;

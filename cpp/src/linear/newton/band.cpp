@@ -82,7 +82,7 @@ void Band::improve(BandPoint& point, double width, double target_gap) {
   std::vector<std::uint32_t> band;
   loss_passes_.choose(n, band, [&](std::size_t i) {
     const double value = point.f[i] + point.b;
-    return (distance(problem_, i, value) <= width) | (point.beta[i] != side(problem_, i, value));
+    return (int(distance(problem_, i, value) <= width) | int(point.beta[i] != side(problem_, i, value))) != 0;
   });
   std::vector<double> anchor(band.size());
   for (std::size_t k = 0; k < band.size(); ++k) anchor[k] = point.beta[band[k]];

@@ -6,19 +6,32 @@ from argparse import Namespace
 
 from hinge.cli.certificates import as_dict, sentence
 from hinge.cli.datafile import Expected, read_samples
-from hinge.cli.failures import CommandError, ExitCode
-from hinge.cli.models import Parts, fit_arguments, load_predictor, without_name_warnings
+from hinge.cli.failures import CommandError, ExitCode, UsageError
+from hinge.cli.models import (
+    Parts,
+    fit_arguments,
+    is_libsvm_model,
+    load_predictor,
+    load_with_data,
+    without_name_warnings,
+)
 from hinge.cli.output import field, show
 
 
 def run(arguments: Namespace) -> int:
     """Print the certificate; the exit code depends on --tol."""
+    is_foreign = is_libsvm_model(arguments.model)
+    if arguments.parameter and not is_foreign:
+        raise UsageError(f"-p is for models of LIBSVM and LIBLINEAR; {arguments.model} contains its parameters")
     model = load_predictor(arguments.model)
     parts = Parts.of(model)
     estimator, kind = parts.estimator, type(parts.estimator).__name__
     if not hasattr(estimator, "certify"):
         raise CommandError(f"{arguments.model} holds a {kind}, which does not solve a problem with a certificate")
-    samples = read_samples(arguments, expected=Expected.of(model), queries=kind == "RankingSVM")
+    expected = Expected() if is_foreign else Expected.of(model)
+    samples = read_samples(arguments, expected=expected, queries=kind == "RankingSVM")
+    if is_foreign:
+        estimator = load_with_data(arguments.model, arguments.parameter, samples.X, samples.y)
     options = fit_arguments(estimator, samples)
     with without_name_warnings():
         X = parts.transform(samples.X)

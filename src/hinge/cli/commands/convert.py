@@ -10,7 +10,7 @@ from typing import Any
 from hinge.cli.datafile import read_samples, write_samples
 from hinge.cli.failures import CommandError, ExitCode, UsageError
 from hinge.cli.models import file_size, is_model, load_model
-from hinge.cli.output import field, show, size_text
+from hinge.cli.output import check_outputs, field, show, size_text
 from hinge.io import save
 from hinge.io.tables import format_of
 
@@ -23,6 +23,7 @@ WRITERS = {"libsvm": "save_libsvm_model", "onnx": "to_onnx", "c": "to_c"}
 
 def run(arguments: Namespace) -> int:
     """Convert a model or a data file; return the exit code."""
+    check_outputs(arguments.output, devices=True)
     if is_model(arguments.input):
         kind = _convert_model(arguments)
     else:

@@ -31,7 +31,7 @@ def run(arguments: Namespace) -> int:
     X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
     n, d = data.data.shape
     print(f"hinge {__version__} on the Wisconsin breast cancer data that comes with scikit-learn")
-    print(f"{n} samples, {d} standardised features; {len(y_train)} for training, {len(y_test)} for testing\n")
+    print(f"{n} samples, {d} standardized features; {len(y_train)} for training, {len(y_test)} for testing\n")
 
     start = time.perf_counter()
     model = SVC(C=10.0, gamma=0.02, tol=1e-6).fit(X_train, y_train)

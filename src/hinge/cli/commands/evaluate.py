@@ -22,7 +22,7 @@ MAX_PRINTED_CLASSES = 20
 def run(arguments: Namespace) -> int:
     """Print the scores; return the exit code."""
     scorers = {name: _scorer(name) for name in arguments.metric}
-    model = load_predictor(arguments.model)
+    model = load_predictor(arguments.model, arguments.features)
     estimator = Parts.of(model).estimator
     ranks = type(estimator).__name__ == "RankingSVM"
     samples = read_samples(arguments, expected=Expected.of(model), queries=ranks)

@@ -15,7 +15,7 @@ from hinge.cli.commands.train import fit
 from hinge.cli.datafile import Samples, read_samples
 from hinge.cli.failures import ExitCode, UsageError
 from hinge.cli.models import assemble, run_parameters, scaled
-from hinge.cli.output import field, note, number, show, shows_progress, table
+from hinge.cli.output import check_outputs, field, note, number, show, shows_progress, table
 from hinge.cli.parameters import estimator_class
 from hinge.cli.search.axes import check_axes, parse_axes
 from hinge.cli.search.parts import Search, check_scoring_name, make_splits
@@ -35,6 +35,7 @@ def run(arguments: Namespace) -> int:
         estimator.set_params(random_state=arguments.seed)
     check_axes(estimator, axes)
     check_scoring_name(estimator, arguments.scoring)
+    check_outputs(arguments.output, arguments.state)
     samples = read_samples(arguments, queries=arguments.estimator == "RankingSVM")
     splits = make_splits(estimator, samples, arguments.cv, arguments.seed)
     start = time.monotonic()

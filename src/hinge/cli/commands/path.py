@@ -15,7 +15,7 @@ from hinge.cli.commands.train import fit
 from hinge.cli.datafile import Expected, Samples, read_samples
 from hinge.cli.failures import ExitCode, UsageError
 from hinge.cli.models import assemble, make_scaler, scaled
-from hinge.cli.output import field, number, open_output, show
+from hinge.cli.output import check_outputs, field, number, open_output, show
 from hinge.cli.parameters import check_estimator, parse_parameters
 from hinge.cli.search.parts import make_splits
 from hinge.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
@@ -46,6 +46,7 @@ def run(arguments: Namespace) -> int:
     """Compute the path, report the best parameter, and write the files; return the exit code."""
     estimator = _estimator(arguments)
     _check(arguments)
+    check_outputs(arguments.output, arguments.model)
     samples = read_samples(arguments)
     scaler, X = scaled(arguments, samples)
     start = time.perf_counter()

@@ -13,14 +13,15 @@ import numpy as np
 from hinge.cli.datafile import Expected, data_format, iterate_libsvm, read_samples
 from hinge.cli.failures import CommandError, ExitCode
 from hinge.cli.models import Parts, load_predictor, without_name_warnings
-from hinge.cli.output import label_text, note, open_output, plain
+from hinge.cli.output import check_outputs, label_text, note, open_output, plain
 
 METHODS = {"labels": "predict", "decision": "decision_function", "probability": "predict_proba"}
 
 
 def run(arguments: Namespace) -> int:
     """Predict and write one line per sample; return the exit code."""
-    model = load_predictor(arguments.model)
+    check_outputs(arguments.output, devices=True)
+    model = load_predictor(arguments.model, arguments.features)
     predict = _method(model, arguments)
     _set_threads(model, arguments.jobs)
     start, count = time.perf_counter(), 0

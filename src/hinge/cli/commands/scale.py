@@ -9,7 +9,7 @@ from sklearn.base import TransformerMixin
 from hinge.cli.datafile import Expected, read_samples, write_samples
 from hinge.cli.failures import CommandError, ExitCode, UsageError
 from hinge.cli.models import Parts, load_model, make_scaler, without_name_warnings
-from hinge.cli.output import field, show
+from hinge.cli.output import check_outputs, field, show
 from hinge.io import save
 
 
@@ -17,6 +17,8 @@ def run(arguments: Namespace) -> int:
     """Scale and write; return the exit code."""
     if arguments.output is None and arguments.save is None:
         raise UsageError("there is nothing to write: pass -o FILE for the scaled data, --save FILE for the scaler")
+    check_outputs(arguments.save)
+    check_outputs(arguments.output, devices=True)
     if arguments.restore is None:
         samples = read_samples(arguments)
         scaler = make_scaler(arguments.method, samples.X).fit(samples.X)

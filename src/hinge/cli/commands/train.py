@@ -14,7 +14,7 @@ from hinge.cli.certificates import as_dict, sentence
 from hinge.cli.datafile import Samples, read_samples
 from hinge.cli.failures import ExitCode, UsageError
 from hinge.cli.models import assemble, file_size, fit_arguments, make_estimator, run_parameters, scaled
-from hinge.cli.output import field, show, size_text
+from hinge.cli.output import check_outputs, field, show, size_text
 from hinge.io import save
 from hinge.problems import Status
 
@@ -23,6 +23,7 @@ def run(arguments: Namespace) -> int:
     """Read, fit, save and report; return the exit code."""
     if arguments.output is None:
         raise UsageError("the name of the model file is missing: pass it with -o FILE")
+    check_outputs(arguments.output)
     estimator = make_estimator(arguments)
     clock = [time.perf_counter()]
     with ExitStack() as resources:

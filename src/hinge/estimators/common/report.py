@@ -18,8 +18,14 @@ from hinge.problems import Certificate, History, Status, combine
 LOOSE_GAP_FACTOR = 20
 DEFAULT_TOL = 1e-3
 
-#: A gap below this is attributed to rounding errors and never reported as loose, even if the optimum is zero.
-ROUNDING_GAP = 1e-15
+#: A relative gap below this is attributed to rounding errors, and confirms SOLVED for any tolerance.
+ROUNDING_GAP = 1e-12
+
+#: Factor of `tol` up to which the KKT violation or the relative gap of the certificate confirms SOLVED.
+CONFIRMATION_FACTOR = 2.0
+
+#: Largest relative gap of a convex problem with the status SOLVED, unless `tol` is larger.
+MAX_SOLVED_GAP = 1e-2
 
 
 @contextmanager
@@ -34,14 +40,41 @@ def rollback(estimator: Any) -> Iterator[None]:
         raise
 
 
-def proven_status(status: Status, certificates: Sequence[Certificate]) -> Status:
-    """Downgrade SOLVED to NUMERICAL if a certificate contains NaN."""
-    if status is not Status.SOLVED:
-        return status
-    for certificate in certificates:
-        if np.isnan(certificate.primal) or np.isnan(certificate.dual) or np.isnan(certificate.gap):
-            return Status.NUMERICAL
+def confirmed_status(
+    status: Status, certificates: Sequence[Certificate], tol: float, *, of_gap: bool = False
+) -> Status:
+    """Downgrade SOLVED to NUMERICAL unless the certificates confirm it; `of_gap`: `tol` bounds the relative gap."""
+    if status is Status.SOLVED:
+        for certificate in certificates:
+            if not is_confirmed(certificate, tol, of_gap):
+                return Status.NUMERICAL
     return status
+
+
+def is_confirmed(certificate: Certificate, tol: float, of_gap: bool = False) -> bool:
+    """Whether the KKT violation or the relative gap is at most `tol`, and the gap of a convex problem is small.
+
+    If `of_gap`, the relative gap must be at most `tol`.
+
+    The certificate is computed independently of the solver, hence a factor of two. Gaps that are rounding errors
+    count as zero.
+    """
+    size = max(abs(certificate.primal), abs(certificate.dual))
+    if certificate.gap <= ROUNDING_GAP * size < np.inf:
+        return True
+    reached = CONFIRMATION_FACTOR * tol
+    if certificate.relative_gap <= reached:
+        return True
+    if of_gap or not certificate.kkt_violation <= reached:
+        return False
+    return not has_large_gap(certificate, tol)
+
+
+def has_large_gap(certificate: Certificate, tol: float) -> bool:
+    """Whether a convex problem has an upper bound, but its relative gap is above the largest gap of a solution."""
+    if certificate.convex is not True or np.isinf(certificate.primal):
+        return False
+    return certificate.relative_gap > max(MAX_SOLVED_GAP, CONFIRMATION_FACTOR * tol)
 
 
 def store_status(estimator: Any, status: Status, n_iter: Any) -> None:
@@ -75,15 +108,29 @@ class FitReport:
     error: BaseException | None = None
 
     @classmethod
-    def of(cls, solutions: Sequence[Any], certificates: Sequence[Certificate]) -> FitReport:
-        """The report of solutions and their certificates."""
+    def of(
+        cls,
+        solutions: Sequence[Any],
+        certificates: Sequence[Certificate],
+        tol: float | None = None,
+        *,
+        of_gap: bool = False,
+    ) -> FitReport:
+        """The report of solutions and their certificates.
+
+        If `tol` is given, the certificates must confirm SOLVED; `of_gap`: `tol` bounds the relative gap.
+        """
         status, error, histories, iterations = Status.SOLVED, None, [], []
-        for solution in solutions:
+        bounds = certificates if len(certificates) == len(solutions) else [combine(certificates)] * len(solutions)
+        for solution, certificate in zip(solutions, bounds, strict=True):
             status = max(status, solution.status)
             error = error or solution.error
-            histories.append(solution.history)
+            history: History = solution.history
+            histories.append(history.within(certificate.dual, certificate.primal) if solution.rounded else history)
             iterations.append(solution.iterations)
-        return cls(proven_status(status, certificates), list(certificates), histories, iterations, error)
+        if tol is not None:
+            status = confirmed_status(status, certificates, tol, of_gap=of_gap)
+        return cls(status, list(certificates), histories, iterations, error)
 
     def interrupted(self, error: BaseException | None) -> FitReport:
         """This report with the exception of a signal that ended the fit after these solutions."""
@@ -124,7 +171,7 @@ class FitReport:
             )
             return
         limit = LOOSE_GAP_FACTOR * max(tol, DEFAULT_TOL)
-        if gap.gap > ROUNDING_GAP and limit < gap.relative_gap < np.inf:
+        if gap.gap > ROUNDING_GAP * abs(gap.primal) and limit < gap.relative_gap < np.inf:
             warnings.warn(
                 f"The optimality conditions hold to tol={tol:g}, but the relative duality gap is above {limit:.2g} "
                 "(see certificate_). For a smaller gap use a smaller tol; where that takes long, pre-process your data "

@@ -18,19 +18,19 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from hinge.control import RunControl
+from hinge.estimators.common.low_rank_rounds import Round, replacement
 from hinge.estimators.common.progress import ProgressLine
-from hinge.estimators.common.report import FitReport
+from hinge.estimators.common.reduced_model import LowRankReport, approximation_of, true_certificates
+from hinge.estimators.common.report import FitReport, has_large_gap
 from hinge.estimators.common.validation import TrainingData, check_parameters
 from hinge.estimators.common.warm_start import forget_solutions, initial_points, remember_solutions
-from hinge.estimators.low_rank.growing_basis import Round, replacement
-from hinge.estimators.low_rank.reduced_model import LowRankReport, approximation_of, true_certificates
 from hinge.formulations import Formulation
 from hinge.kernels import FunctionKernel, GramAccess, Kernel, Precomputed, make_kernel, open_access
 from hinge.kernels.overflow import check_kernel_values, not_finite_error
 from hinge.losses import Form, Loss, loss_names, losses_of, make_loss
 from hinge.lowrank import LowRankAccess
 from hinge.model import Expansion, KernelModel
-from hinge.problems import Array, Certificate, History, Problem, Solution, Status, certify_all
+from hinge.problems import Array, Certificate, History, Problem, Solution, Status, certify
 from hinge.solvers import Solver, choose
 from hinge.validation import check_choice
 
@@ -44,6 +44,19 @@ CERTIFICATE_SECONDS = 1.5e-7
 #: less than MIN_MARGIN_TOL. If ρ is still below the tolerance, it counts as zero.
 UNRESOLVED_MARGIN_FACTOR = 1e-6
 MIN_MARGIN_TOL = 1e-9
+
+
+#: If the relative gap of a solution is large, the tolerance is multiplied by GAP_ROUND_FACTOR at most MAX_GAP_ROUNDS
+#: times, as long as the gap decreases at least by the factor MIN_GAP_REDUCTION.
+GAP_ROUND_FACTOR, MAX_GAP_ROUNDS, MIN_GAP_REDUCTION = 0.1, 6, 0.9
+
+#: If rounding errors contribute more than this share of the tolerance to the relative gap of a problem with at most
+#: MAX_ACCURATE_SAMPLES samples, the gradient is computed again, more accurately.
+ROUNDING_SHARE = 1e-2
+MAX_ACCURATE_SAMPLES = 20_000
+
+#: Number of samples up to which a gradient is computed for the certificate after the time limit.
+MAX_LATE_SAMPLES = 2_000
 
 
 @dataclass(frozen=True)
@@ -80,6 +93,8 @@ class Settings:
         Megabytes for kernel values, or "auto".
     open_access : callable
         (kernel, X, cache_size=..., threads=...) → access to the kernel matrix.
+    confirmed_tol : float
+        Tolerance that the certificate confirms: `tol` of the estimator, or of a solver object of the user.
     """
 
     kernel: Kernel
@@ -87,6 +102,7 @@ class Settings:
     threads: int
     cache_size: Any
     open_access: Callable[..., Any] = open_access
+    confirmed_tol: float = 1e-3
 
     @classmethod
     def of(cls, estimator: Any, solver: Any = None, access: Callable[..., Any] = open_access) -> Settings:
@@ -115,7 +131,8 @@ class Settings:
         kernel = make_kernel(estimator.kernel, degree=estimator.degree, gamma=estimator.gamma, coef0=estimator.coef0)
         own_cache = "cache_size" in solver.capabilities.options
         cache_size = solver.cache_size if own_cache else estimator.cache_size
-        return cls(kernel, solver, threads, cache_size, access)
+        tol = estimator.tol if isinstance(estimator.solver, str) else solver.tol
+        return cls(kernel, solver, threads, cache_size, access, float(tol))
 
 
 def resolve_loss(estimator: Any, form: Form, default: str) -> Loss | None:
@@ -197,10 +214,15 @@ def train(
                 line.update(last.solutions[-1].history.last())
     else:
         last = _solve(access, subproblems, settings.solver, starts, control)
-    problems, solutions = last.problems, last.solutions
+    problems, solutions, approximation = last.problems, last.solutions, None
     if any(np.isnan(solution.gradient).any() for solution in solutions):
         raise not_finite_error()
-    certificates, approximation = certify_solutions(problems, solutions, kernel.psd), None
+    tol = settings.confirmed_tol
+    certificates = certify_solutions(problems, solutions, kernel.psd, tol)
+    if last.basis is None:
+        for k, certificate in enumerate(certificates):
+            if solutions[k].status is Status.SOLVED and has_large_gap(certificate, tol):
+                solutions[k], certificates[k] = _reduce_gap(problems[k], solutions[k], settings, kernel.psd, control)
     if last.basis is not None:
         whole = access if settings.solver.exact_bound else None
         approximation = approximation_of(last.basis, certificates, settings.solver.exact_bound)
@@ -212,7 +234,7 @@ def train(
         remember_solutions(estimator, data, kernel, upper, solutions)
     elif estimator._last_solution is not None:
         forget_solutions(estimator)
-    report = FitReport.of(solutions, certificates)
+    report = FitReport.of(solutions, certificates, tol if last.basis is None else None)
     return Trained(kernel, subproblems, solutions, expansions, report, last.basis, approximation)
 
 
@@ -275,27 +297,83 @@ def _refine(
     return solution
 
 
+def _reduce_gap(
+    problem: Problem, solution: Solution, settings: Settings, convex: bool | None, control: RunControl
+) -> tuple[Solution, Certificate]:
+    """Continue with smaller tolerances until the relative gap is small.
+
+    A tolerance of the KKT violation does not bound the gap. Solvers that stop on the gap reached it up to rounding.
+    """
+    tol, solver = settings.confirmed_tol, settings.solver
+    certificate = _certify_exact(problem, solution, convex, tol)
+    for round_ in range(1, MAX_GAP_ROUNDS + 1):
+        if solver.capabilities.tol != "kkt_violation" or not has_large_gap(certificate, tol):
+            break
+        smaller = replace(solver, tol=max(solver.tol * GAP_ROUND_FACTOR**round_, MIN_REFINED_TOL))
+        following = solution.then(smaller.solve(problem, solution, control))
+        if following.status is not Status.SOLVED:  # the tolerance of the fit was reached before
+            if following.error is not None or not following.exact:
+                return replace(solution, error=following.error), certificate
+            following = replace(following, status=Status.SOLVED)
+        solution, before = following, certificate.gap
+        certificate = _certify_exact(problem, solution, convex, tol)
+        if certificate.gap > MIN_GAP_REDUCTION * before:
+            break
+    return solution, certificate
+
+
 def certify_solutions(
-    problems: Sequence[Problem], solutions: Sequence[Solution], convex: bool | None
+    problems: Sequence[Problem], solutions: Sequence[Solution], convex: bool | None, tol: float
 ) -> list[Certificate]:
     """Compute the certificate of every solution.
 
-    Bounds in the history of a run are used only if they were computed in double precision.
+    Bounds in the history of a run are used only if they were computed in double precision. If rounding errors of the
+    gradient contribute more than a small share of `tol` to the relative gap, the gradient is computed more accurately.
     """
-    points = []
-    for solution in solutions:
-        points.append((solution.alpha, solution.mu, solution.gradient))
-    certificates = certify_all(problems, points, convex)
-    for k, solution in enumerate(solutions):
+    certificates = []
+    for problem, solution in zip(problems, solutions, strict=True):
         if not solution.exact:
-            bound = certificates[k].dual if solution.support_exact else -np.inf
-            unproven = certificates[k].unproven(History.empty() if solution.rounded else solution.history)
-            if bound > unproven.dual:
-                unproven = replace(unproven, dual=bound, best_dual=max(bound, unproven.best_dual))
-            certificates[k] = unproven
-        elif not solution.rounded:
-            certificates[k] = certificates[k].with_history(solution.history)
+            found = _certify_inexact(problem, solution, convex)
+        else:
+            found = _certify_exact(problem, solution, convex, tol)
+        certificates.append(found)
     return certificates
+
+
+def _certify_inexact(problem: Problem, solution: Solution, convex: bool | None) -> Certificate:
+    """Compute the certificate of a solution whose gradient is not known everywhere: only lower bounds remain.
+
+    The gradient at the samples with a coefficient determines the dual value.
+    """
+    history = History.empty() if solution.rounded else solution.history
+    if not solution.support_exact or solution.gradient_error is None:
+        return certify(problem, solution.alpha, solution.mu, solution.gradient, convex).unproven(history)
+    known = np.tile(problem.Q.coefficients(solution.alpha) != 0, problem.Q.slots)
+    errors = np.where(known, solution.gradient_error, np.inf)
+    found = certify(problem, solution.alpha, solution.mu, solution.gradient, convex, error=errors)
+    unproven = found.unproven(history)
+    if found.dual > unproven.dual:
+        unproven = replace(unproven, dual=found.dual, best_dual=max(found.dual, unproven.best_dual))
+    return unproven
+
+
+def _certify_exact(problem: Problem, solution: Solution, convex: bool | None, tol: float) -> Certificate:
+    """Compute the certificate of a solution whose gradient belongs to its point."""
+    gradient, error = solution.gradient, solution.gradient_error
+    late = solution.status is Status.TIME_LIMIT and problem.Q.n > MAX_LATE_SAMPLES
+    if error is None and late:
+        return _certify_inexact(problem, solution, convex)
+    if error is None:
+        gradient, errors = problem.bounded_gradient(solution.alpha)
+    else:
+        errors = np.array([error])
+    found = certify(problem, solution.alpha, solution.mu, gradient, convex, error=errors)
+    allowed = ROUNDING_SHARE * tol * max(abs(found.primal), abs(found.dual))
+    if found.rounding > allowed and problem.Q.n <= MAX_ACCURATE_SAMPLES and not late:
+        gradient, errors = problem.bounded_gradient(solution.alpha, accurate=True)
+        accurate = certify(problem, solution.alpha, solution.mu, gradient, convex, error=errors)
+        found = accurate if accurate.gap < found.gap else found
+    return found if solution.rounded else found.with_history(solution.history)
 
 
 def check_separable(status: Status) -> None:

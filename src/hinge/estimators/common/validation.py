@@ -29,6 +29,9 @@ from hinge.validation import check_sample_weight, check_symmetric
 #: Types of X that are used without conversion; others become the first one.
 FLOATS = [np.float64, np.float32]
 
+#: Larger arrays are checked for NaN and infinity by the compiled core, which needs no array of flags.
+MAX_MASK_SIZE = 1 << 20
+
 
 # ---- parameters -----------------------------------------------------------------------------------------------------
 
@@ -305,10 +308,9 @@ def is_plain(X: Any, threads: int = 1) -> bool:
         and X.size > 0
     ):
         return False
-    if threads > 1:
+    if threads > 1 or X.size > MAX_MASK_SIZE:
         return all_finite(X, threads)
-    with np.errstate(over="ignore", invalid="ignore"):  # the sum of a finite array is finite, unless it overflows
-        return bool(np.isfinite(X.sum()) or np.isfinite(X).all())
+    return bool(np.isfinite(X).all())
 
 
 def as_rows(X: Any) -> Any:

@@ -8,21 +8,25 @@ from itertools import combinations
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from hinge.estimators.common.prediction import prediction_samples
 from hinge.estimators.common.report import rollback, store_status
 from hinge.estimators.common.rules import Rule
 from hinge.estimators.common.training import Subproblem, store_expansion
-from hinge.estimators.common.validation import ClassificationData, TrainingData, class_labels, take
+from hinge.estimators.common.validation import ClassificationData, TrainingData, class_labels, n_rows, take
 from hinge.estimators.incremental.updates import INCREMENTAL_RULES, IncrementalEstimator, as_groups
 from hinge.estimators.kernel.classification import CLASSIFIER_RULES, KernelClassifier, pair_subproblems, store_pairs
 from hinge.estimators.kernel.one_vs_one import class_values
 from hinge.formulations import CSVC
 from hinge.kernels import Kernel, expand
 from hinge.model import Expansion
+from hinge.paths.flip import Flip, FlipSearch
 from hinge.paths.window import Window
 from hinge.problems import Array, Status
+from hinge.validation import check_number
 
 #: Number of recent samples that are searched for all classes. If a class is missing there, all samples are searched.
 RECENT_SAMPLES = 64
@@ -189,7 +193,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         """Set the attributes for two classes, given by the signs of β, which is faster than `store_pairs`."""
         window = self._window(first, second, kernel)
         beta = window.beta
-        positive, negative = np.flatnonzero(beta > 0), np.flatnonzero(beta < 0)
+        positive, negative = (beta > 0).nonzero()[0], (beta < 0).nonzero()[0]
         support = np.concatenate([positive, negative])
         dual_coef, intercept = -beta[support][None, :], np.array([-window.intercept])
         counts = [len(positive), len(negative)]
@@ -231,6 +235,41 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         if self.class_weight is None:
             return self.C * weight
         return self.C * (weight * self.class_weight_[np.searchsorted(self.classes_, y)])
+
+    # ---- changes that change a prediction -------------------------------------------------------------------------
+
+    def flip(self, x: Any, *, max_weight: float = 10.0) -> Flip:
+        """Smallest change of each training weight or label that changes the prediction at x.
+
+        The weight of each sample is changed along the exact path of the solution, up and down, and its label is
+        exchanged. The model itself is not changed. A sample whose small change of weight changes a prediction that is
+        wrong may be mislabelled.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features)
+        max_weight : float, default=10.0
+            Largest weight, relative to the present one.
+
+        Returns
+        -------
+        Flip
+            With `weight`, `value_without`, `value_relabelled`, `relabel` and `ranking`.
+        """
+        check_is_fitted(self)
+        if len(self.classes_) != 2:
+            raise ValueError(f"flip needs two classes, but the model has {len(self.classes_)}; train on two of them")
+        check_number("max_weight", max_weight, 1.0)
+        x = x if np.ndim(x) != 1 or sp.issparse(x) else np.reshape(x, (1, -1))
+        x = prediction_samples(self, x)
+        if n_rows(x) != 1:
+            raise ValueError(f"x has {n_rows(x)} rows; pass one sample")
+        positive = self._y == self.classes_[1]
+        search = FlipSearch(
+            self.model_.kernel, self._X, np.where(positive, 1.0, -1.0), self._costs(self._w, self._y), None, x,
+            self.cache_size,
+        )  # fmt: skip
+        return search.search(float(max_weight))
 
     # ---- leaving groups out -------------------------------------------------------------------------------------
 

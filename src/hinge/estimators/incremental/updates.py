@@ -161,6 +161,8 @@ class IncrementalEstimator(DualEstimator):
 
     def _positions(self, forget: Any) -> NDArray[np.intp]:
         """Return the positions of samples to remove, sorted and without duplicates."""
+        if isinstance(forget, tuple) and not forget:  # the default: only samples are added
+            return np.empty(0, dtype=np.intp)
         n = len(self._y)
         index = np.atleast_1d(np.asarray(forget))
         if index.size == 0:

@@ -17,11 +17,11 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators.common.prediction import check_model
+from hinge.estimators.common.reduced_model import certify_reduced_model, function_values
 from hinge.estimators.common.rules import Rule
 from hinge.estimators.common.training import Settings, Subproblem
 from hinge.estimators.common.validation import TrainingData, check_parameters, row_index
 from hinge.estimators.common.warm_start import SharedWarmStarts, WarmStart, share_warm_starts
-from hinge.estimators.low_rank.reduced_model import certify_reduced_model, function_values
 from hinge.kernels import DirectAccess, Kernel, Linear, Precomputed
 from hinge.model import Expansion, KernelModel
 from hinge.problems import Array, Certificate, certify, combine

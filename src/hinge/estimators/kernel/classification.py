@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge.control import RunControl
 from hinge.estimators.common.prediction import decision_values
+from hinge.estimators.common.reduced_model import basis_coefficients
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import (
     KERNEL_RULES,
@@ -40,7 +41,6 @@ from hinge.estimators.common.training import (
 from hinge.estimators.common.validation import ClassificationData, TrainingData, row_index, validate_classification
 from hinge.estimators.kernel.base import DualEstimator
 from hinge.estimators.kernel.one_vs_one import class_pairs, class_values, libsvm_layout, votes
-from hinge.estimators.low_rank.reduced_model import basis_coefficients
 from hinge.formulations import CSVC, ConvexLoss, Formulation, equivalent_nu
 from hinge.kernels import Kernel
 from hinge.lowrank import LowRankAccess

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge.control import RunControl
 from hinge.estimators.common.prediction import decision_values, prediction_samples
+from hinge.estimators.common.reduced_model import basis_coefficients
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, SOLVER_RULES, Flag, Number, Rule
 from hinge.estimators.common.training import (
@@ -24,7 +25,6 @@ from hinge.estimators.common.training import (
 )
 from hinge.estimators.common.validation import TrainingData, n_rows, real_targets, validate_training_data
 from hinge.estimators.kernel.base import DualEstimator
-from hinge.estimators.low_rank.reduced_model import basis_coefficients
 from hinge.formulations import SVR as SVRFormulation
 from hinge.formulations import ConvexLoss
 from hinge.formulations import NuSVR as NuSVRFormulation

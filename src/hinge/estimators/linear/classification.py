@@ -249,7 +249,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         solver = make_solver(self, data.X)  # `dual` is not used, as in scikit-learn
         with progress_callback(self) as show:
             solution = solver.solve_crammer_singer(problem, start, control.with_callback(control.callback or show))
-        report = FitReport.of([solution], [solution.certificate(problem)])
+        report = FitReport.of([solution], [solution.certificate(problem)], float(self.tol), of_gap=True)
         store_linear(self, data, solution.weights, solution.offset, solution.alpha.T, report)
         return report
 

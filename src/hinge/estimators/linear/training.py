@@ -197,8 +197,10 @@ def train_linear(
         solutions = _solve(solver, problems, starts, parallel, control)
     if correct is not None:
         solutions = [correct(problem, solution) for problem, solution in zip(problems, solutions, strict=True)]
-    certificates = [solution.certificate(problem) for problem, solution in zip(problems, solutions, strict=True)]
-    return solutions, FitReport.of(solutions, certificates)
+    certificates = []
+    for problem, solution in zip(problems, solutions, strict=True):
+        certificates.append(solution.certificate(problem, solver.tol))
+    return solutions, FitReport.of(solutions, certificates, solver.tol, of_gap=True)
 
 
 def _solve(

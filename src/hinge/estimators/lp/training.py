@@ -23,6 +23,9 @@ SECONDS_PER_VALUE = 2e-7
 #: Coefficients below this fraction of the largest one are set to zero: they are within the tolerance of the solver.
 NEGLIGIBLE_COEFFICIENT = 1e-9
 
+#: Relative gap that confirms SOLVED: `tol` bounds the violation of the constraints of the linear program.
+SOLVED_GAP = 1e-6
+
 
 def dictionary_kernels(estimator: Any) -> list[Kernel]:
     """Return one kernel for every combination of `kernel` and `gamma`, without duplicates."""
@@ -80,7 +83,7 @@ def train_lp(
     offsets = np.array([solution.offset for solution in solutions])
     solved = zip(problems, coefficients.T, offsets, solutions, strict=True)
     certificates = [certify_lp(problem, a, b, solution.beta) for problem, a, b, solution in solved]
-    report = FitReport.of(solutions, certificates)
+    report = FitReport.of(solutions, certificates, SOLVED_GAP, of_gap=True)
     dual = np.column_stack([solution.beta for solution in solutions])
     _store(estimator, data, resolved, coefficients.reshape(len(resolved), data.n, -1), offsets, dual)
     report.store(estimator, n_iter=sum(report.iterations))

@@ -8,7 +8,7 @@ and the compiled reader parses them; further coefficients are split off first.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,39 +51,41 @@ def read_model(path: Path, n_features: int = 0) -> LibsvmModel:
     with open(name, "rb") as file:
         text = file.read()
     try:
-        header, body, line = _split_header(text)
+        header, body, line = split_header(text, _KEYS, "SV")
         return _model(header, body, line, n_features)
-    except _Malformed as error:
+    except Malformed as error:
         raise ModelFileError(f"{name}, {error}; a LIBSVM model file is required") from None
     except ValueError as error:
         raise ModelFileError(f"{name}: {error}") from None
 
 
-class _Malformed(ValueError):
+class Malformed(ValueError):
     """A malformed line; the message starts with its number."""
 
 
 Header = dict[str, tuple[int, list[str]]]
 
 
-def _split_header(text: bytes) -> tuple[Header, bytes, int]:
-    """Values of the header by key with their line numbers, the text after ``SV``, and the number of its first line."""
+def split_header(text: bytes, keys: Sequence[str], end_of_header: str) -> tuple[Header, bytes, int]:
+    """Values of the header by key with their line numbers, the text after its last line, and the number of that."""
     header: Header = {}
     position = 0
     for number in range(1, text.count(b"\n") + 2):
         end = text.find(b"\n", position)
         end = len(text) if end < 0 else end
         words = text[position:end].decode("latin-1").split()
+        if not words and end == len(text):
+            raise Malformed(f"line {number}: the line {end_of_header!r} is missing")
         position = end + 1
-        if words == ["SV"]:
+        if words == [end_of_header]:
             return header, text[position:], number + 1
-        if not words or words[0] not in _KEYS:
+        if not words or words[0] not in keys:
             found = f"{words[0][:40]!r}" if words else "an empty line"
-            raise _Malformed(f"line {number}: {found} is not a key of the header")
+            raise Malformed(f"line {number}: {found} is not a key of the header")
         if words[0] in header:
-            raise _Malformed(f"line {number}: {words[0]!r} appears twice")
+            raise Malformed(f"line {number}: {words[0]!r} appears twice")
         header[words[0]] = (number, words[1:])
-    raise _Malformed("the line 'SV' is missing")
+    raise Malformed(f"line {number}: the line {end_of_header!r} is missing")
 
 
 _KEYS = (
@@ -92,32 +94,35 @@ _KEYS = (
 )  # fmt: skip
 
 
-def _values(header: Header, key: str, convert: Callable[[str], Any], count: int | None = None) -> Any:
+def values(header: Header, key: str, convert: Callable[[str], Any], count: int | None = None) -> Any:
     """The converted values of a key; `count` values are required, or as many as there are if it is None."""
     if key not in header:
-        raise _Malformed(f"line {len(header) + 1}: the key {key!r} is missing before 'SV'")
+        raise Malformed(f"line {len(header) + 1}: the key {key!r} is missing in the header")
     number, words = header[key]
     try:
-        values = [convert(word) for word in words]
+        converted = [convert(word) for word in words]
     except ValueError:
-        raise _Malformed(f"line {number}: {' '.join(words)[:60]!r} are not valid values of {key!r}") from None
-    if count is not None and len(values) != count:
-        raise _Malformed(f"line {number}: {key!r} needs {count} values, found {len(values)}")
-    return values
+        raise Malformed(f"line {number}: {' '.join(words)[:60]!r} are not valid values of {key!r}") from None
+    if count is not None and len(converted) != count:
+        raise Malformed(f"line {number}: {key!r} needs {count} values, found {len(converted)}")
+    return converted
 
 
-def _choice(header: Header, key: str, choices: tuple[str, ...]) -> str:
-    (value,) = _values(header, key, str, 1)
+def choice(header: Header, key: str, choices: tuple[str, ...]) -> str:
+    """The value of a key that must be one of several words."""
+    (value,) = values(header, key, str, 1)
     if value not in choices:
-        raise _Malformed(f"line {header[key][0]}: {key} {value[:40]!r} must be one of {', '.join(choices)}")
+        raise Malformed(f"line {header[key][0]}: {key} {value[:40]!r} must be one of {', '.join(choices)}")
     return str(value)
 
 
-def _integer(word: str) -> int:
+def integer(word: str) -> int:
+    """Convert an integer, which may be written as a floating-point number."""
     return int(float(word)) if float(word).is_integer() else int(word)
 
 
-def _finite(word: str) -> float:
+def finite(word: str) -> float:
+    """Convert a finite number."""
     value = float(word)
     if not np.isfinite(value):
         raise ValueError(word)
@@ -125,22 +130,22 @@ def _finite(word: str) -> float:
 
 
 def _model(header: Header, body: bytes, line: int, n_features: int) -> LibsvmModel:
-    svm_type = _choice(header, "svm_type", SVM_TYPES)
-    (n_classes,), (total,) = _values(header, "nr_class", int, 1), _values(header, "total_sv", int, 1)
+    svm_type = choice(header, "svm_type", SVM_TYPES)
+    (n_classes,), (total,) = values(header, "nr_class", int, 1), values(header, "total_sv", int, 1)
     if total < 0 or n_classes < 1:
-        raise _Malformed(f"line {header['total_sv'][0]}: 'total_sv' and 'nr_class' must be positive")
+        raise Malformed(f"line {header['total_sv'][0]}: 'total_sv' and 'nr_class' must be positive")
     n_pairs = n_classes * (n_classes - 1) // 2
     labels = n_sv = None
     if svm_type in CLASSIFIERS:
-        labels = np.array(_values(header, "label", _integer, n_classes), dtype=np.int64)
-        n_sv = np.array(_values(header, "nr_sv", int, n_classes) if "nr_sv" in header else [0] * n_classes)
+        labels = np.array(values(header, "label", integer, n_classes), dtype=np.int64)
+        n_sv = np.array(values(header, "nr_sv", int, n_classes) if "nr_sv" in header else [0] * n_classes)
         if len(np.unique(labels)) != n_classes:
-            raise _Malformed(f"line {header['label'][0]}: 'label' contains a class twice")
+            raise Malformed(f"line {header['label'][0]}: 'label' contains a class twice")
         if n_sv.sum() != total or (n_sv < 0).any():
-            raise _Malformed(f"line {header['nr_sv'][0]}: 'nr_sv' must add up to 'total_sv' = {total}")
+            raise Malformed(f"line {header['nr_sv'][0]}: 'nr_sv' must add up to 'total_sv' = {total}")
     elif n_classes != 2:
-        raise _Malformed(f"line {header['nr_class'][0]}: 'nr_class' of {svm_type} must be 2")
-    rho = np.array(_values(header, "rho", _finite, n_pairs), dtype=np.float64)
+        raise Malformed(f"line {header['nr_class'][0]}: 'nr_class' of {svm_type} must be 2")
+    rho = np.array(values(header, "rho", finite, n_pairs), dtype=np.float64)
     n_rows = max(n_classes - 1, 1)
     kernel = _kernel(header)
     vectors, coefficients = _support_vectors(body, line, total, n_rows, n_features, isinstance(kernel, Precomputed))
@@ -159,14 +164,14 @@ def _model(header: Header, body: bytes, line: int, n_features: int) -> LibsvmMod
 
 
 def _optional(header: Header, key: str, count: int) -> Array | None:
-    return np.array(_values(header, key, _finite, count), dtype=np.float64) if key in header else None
+    return np.array(values(header, key, finite, count), dtype=np.float64) if key in header else None
 
 
 def _kernel(header: Header) -> Kernel:
-    kind = _choice(header, "kernel_type", KERNEL_TYPES)
-    degree = _values(header, "degree", int, 1)[0] if kind == "polynomial" else 0
-    gamma = _values(header, "gamma", _finite, 1)[0] if kind in ("polynomial", "rbf", "sigmoid") else 0.0
-    coef0 = _values(header, "coef0", _finite, 1)[0] if kind in ("polynomial", "sigmoid") else 0.0
+    kind = choice(header, "kernel_type", KERNEL_TYPES)
+    degree = values(header, "degree", int, 1)[0] if kind == "polynomial" else 0
+    gamma = values(header, "gamma", finite, 1)[0] if kind in ("polynomial", "rbf", "sigmoid") else 0.0
+    coef0 = values(header, "coef0", finite, 1)[0] if kind in ("polynomial", "sigmoid") else 0.0
     return make_libsvm_kernel(kind, degree, gamma, coef0)
 
 
@@ -181,15 +186,15 @@ def _support_vectors(
         np.frombuffer(body, dtype=np.uint8), first_line=line, zero_based=True, strict=False, features=-1, threads=1
     )
     if len(block.label) != total:
-        raise _Malformed(f"line {line}: {len(block.label)} support vectors follow, but 'total_sv' is {total}")
+        raise Malformed(f"line {line}: {len(block.label)} support vectors follow, but 'total_sv' is {total}")
     coefficients[-1] = block.label
     if precomputed:
         serial = block.value.astype(np.int64)
         if len(serial) != total or np.any(block.index != 0) or np.any(serial != block.value) or np.any(serial < 1):
-            raise _Malformed(f"line {line} or later: support vectors of a precomputed kernel must be '0:serial_number'")
+            raise Malformed(f"line {line} or later: support vectors of a precomputed kernel must be '0:serial_number'")
         return serial, coefficients
     if len(block.index) and block.index.min() < 1:
-        raise _Malformed(f"line {line} or later: index 0 is not supported; indices must start at 1")
+        raise Malformed(f"line {line} or later: index 0 is not supported; indices must start at 1")
     width = max(int(block.index.max(initial=0)), n_features)
     starts = np.concatenate([[0], np.cumsum(block.length)])
     vectors = sp.csr_matrix((block.value, block.index - 1, starts), shape=(total, width))
@@ -206,11 +211,11 @@ def _split_coefficients(body: bytes, line: int, coefficients: Array) -> bytes:
             continue
         if len(words) <= count or len(rest) == coefficients.shape[1]:
             reason = f"more than {count} coefficients" if len(words) <= count else "no further support vector"
-            raise _Malformed(f"line {line + k}: {reason} expected")
+            raise Malformed(f"line {line + k}: {reason} expected")
         try:
             coefficients[:-1, len(rest)] = [float(word) for word in words[:-1]]
         except ValueError:
-            raise _Malformed(f"line {line + k}: a coefficient is not a number") from None
+            raise Malformed(f"line {line + k}: a coefficient is not a number") from None
         rest.append(words[-1])
     return b"\n".join(rest) + b"\n"
 

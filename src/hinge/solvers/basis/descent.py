@@ -103,7 +103,7 @@ class RiskDescent:
             violation = float(np.max(np.abs(gradient.weights), initial=0.0))
             value = float(np.sum(self.value))
             active = int(np.count_nonzero(np.any(self.slack > 0, axis=1)))
-            status = log.note(iteration, value, value - gap, gap, violation, active)
+            status = log.record(iteration, value, value - gap, gap, violation, active)
             if status is not None:
                 return status
             if not self.step(min(MAX_PASSES, FIRST_PASSES << min(iteration, 8)), gradient):

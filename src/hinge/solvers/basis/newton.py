@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,7 @@ class ReducedBasisSolution:
     iterations: int
     history: History
     error: BaseException | None = None
+    rounded: ClassVar[bool] = True  # the values of the history do not include rounding errors
 
 
 @dataclass(frozen=True, kw_only=True)

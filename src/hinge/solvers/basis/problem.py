@@ -154,9 +154,9 @@ def reduced_basis_certificates(
     dual = t * linear - 0.5 * t**2 * quadratic
     violation = np.max(np.abs(t * beta - dual_point(sign, cost, outputs, offsets)), axis=0, initial=0.0)
     infeasibility = np.abs(np.sum(t * beta, axis=0))
-    gap = np.maximum(primal - dual, errors.relative_gap * np.abs(primal))
-    values = zip(dual, gap, violation, infeasibility, offsets, strict=True)
+    rounding = 0.5 * errors.relative_gap * np.abs(primal)
+    values = zip(primal + rounding, dual - rounding, violation, infeasibility, offsets, 2 * rounding, strict=True)
     return [
-        Certificate.of(float(bound), float(width), float(kkt), float(excess), np.array([b]), True)
-        for bound, width, kkt, excess, b in values
+        Certificate.of(float(upper), float(lower), float(kkt), float(excess), np.array([b]), True, float(rounded))
+        for upper, lower, kkt, excess, b, rounded in values
     ]

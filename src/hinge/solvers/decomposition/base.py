@@ -12,6 +12,7 @@ import numpy as np
 
 from hinge import _core
 from hinge.kernels import cache_bytes
+from hinge.kernels.algebra import UNIT_ROUNDOFF
 from hinge.problems import Array, History, Problem, Solution, Status, optimal_offset
 from hinge.problems.solution import run_columns
 from hinge.solvers.base import Solver, Start, check_threads
@@ -92,6 +93,8 @@ class DecompositionRun:
 
     `exact`: f belongs to β.
     `support_exact`: if f is not exact, whether it is at the samples with a coefficient.
+    `f_error`: bound on the errors of f; `run_error`: the same during the run, before polishing.
+    `travel`: sum of the absolute changes of β.
     `single_precision`: kernel rows were stored as float32.
     `insufficient_precision`: float32 rows do not determine f to the tolerance.
     """
@@ -105,6 +108,9 @@ class DecompositionRun:
     violation: float = float("nan")
     objective: float = float("nan")
     support_exact: bool = False
+    f_error: float = float("inf")
+    run_error: float = float("inf")
+    travel: float = 0.0
     single_precision: bool = False
     insufficient_precision: bool = False
     polish: Polish = Polish.UNTRIED
@@ -123,6 +129,9 @@ class DecompositionRun:
             violation=run.violation,
             objective=run.objective,
             support_exact=run.support_exact,
+            f_error=run.f_error,
+            run_error=run.run_error,
+            travel=run.travel,
             single_precision=run.single_precision,
             insufficient_precision=run.insufficient_precision,
             polish=Polish(run.polish),
@@ -193,6 +202,22 @@ def without_history(run: DecompositionRun) -> DecompositionRun:
     return replace(run, history=History.empty())
 
 
+def bounded_history(problem: Problem, beta: Array, run: DecompositionRun) -> History:
+    """The history of a run with bounds that include rounding errors, if the errors of f are known.
+
+    Along the run f has at most its final error. The objective is the sum of the decreases of all steps, in which the
+    errors of f are multiplied with the changes of β.                                          docs/math (613)
+    """
+    if len(run.history) == 0 or not np.isfinite(run.run_error):
+        return run.history
+    error, operations = run.run_error, 8 * UNIT_ROUNDOFF * (run.iterations + problem.size)
+    sums = run.travel + float(np.sum(np.abs(beta)))  # bounds Σ|β| of all iterates
+    gradient = problem.Q.access.largest() * sums + float(np.max(np.abs(problem.p)))
+    of_objective = sums * (2 * error + operations * gradient)
+    width = float(np.sum(problem.upper - problem.lower))
+    return run.history.widened(of_objective, of_objective + width * (error + operations * gradient))
+
+
 def solution_of(
     options: DecompositionOptions, problem: Problem, beta: Array, run: DecompositionRun, max_polished: int
 ) -> Solution:
@@ -211,13 +236,14 @@ def solution_of(
         gradient=gradient,
         status=run.status,
         iterations=run.iterations,
-        history=run.history,
+        history=bounded_history(problem, beta, run),
         exact=run.exact,
         support_exact=run.support_exact,
-        rounded=run.single_precision,
+        rounded=not np.isfinite(run.run_error),
         polished=run.polish is Polish.DONE,
         error=run.error,
         counters=run.counters,
+        gradient_error=run.f_error if np.isfinite(run.f_error) else None,
     )
     if run.polish is Polish.DONE and (options.stop == "gap" or run.violation <= options.tol):
         return solution

@@ -21,7 +21,7 @@ from hinge.problems import (
     CrammerSingerProblem,
     CrammerSingerSolution,
     Status,
-    certify_crammer_singer,
+    crammer_singer_optimality,
 )
 from hinge.solvers.base import stop_status
 from hinge.solvers.blas_threads import single_thread
@@ -224,4 +224,4 @@ class _Iterate:
         weights = weights if self.basis is None else weights @ self.basis.T
         offset = self.scale * self.w[:, -1] if self.problem.bias is not Bias.NONE else np.zeros(len(self.w))
         solution = replace(template, weights=weights, offset=offset, alpha=alpha)
-        return with_certificate(solution, certify_crammer_singer(self.problem, weights, offset, alpha))
+        return with_certificate(solution, crammer_singer_optimality(self.problem, weights, offset, alpha))

@@ -13,7 +13,7 @@ import scipy.linalg
 from hinge.control import RunControl
 from hinge.kernels import cache_bytes
 from hinge.lowrank import LowRankAccess, RowBlocks
-from hinge.problems import Array, History, Problem, Solution, Status, certify, optimal_offset
+from hinge.problems import Array, History, Problem, Solution, Status, optimal_offset, optimality
 from hinge.solvers.feasibility import nearest_feasible
 from hinge.solvers.interior_point.low_rank_iterate import ZERO_OBJECTIVE_AT_END, LowRankIterate
 from hinge.solvers.refinement.polishing import balance, polish
@@ -164,9 +164,9 @@ class LowRankRun:
         free = np.flatnonzero((alpha > problem.lower) & (alpha < problem.upper))
         if balance(problem, alpha, free):
             gradient = problem.gradient(alpha)
-            new = certify(problem, alpha, None, gradient)
-            old = certify(problem, solution.alpha, None, known_gradient)
+            new = optimality(problem, alpha, None, gradient)
+            old = optimality(problem, solution.alpha, None, known_gradient)
             better = new.kkt_violation <= old.kkt_violation and new.gap <= ROUNDING_TOL * abs(old.dual)
             if better or new.gap <= max(1.1 * old.gap, self.tol * abs(old.dual)):
-                return replace(solution, alpha=alpha, gradient=gradient, mu=new.mu)
+                return replace(solution, alpha=alpha, gradient=gradient, mu=new.mu, gradient_error=None)
         return solution

@@ -75,9 +75,9 @@ class NewtonSystem:
         self.approximate = approximate and self.Q.n >= MIN_SIZE_FLOAT32
         if size == 0 or self.approximate:
             return
-        self._factorise(size, largest)
+        self._factorize(size, largest)
 
-    def _factorise(self, size: int, largest: float) -> None:
+    def _factorize(self, size: int, largest: float) -> None:
         if size >= MIN_SIZE_FLOAT32 and largest < MAX_WEIGHT_FLOAT32:
             self._factor = _cholesky(self._scaled_matrix(np.float32))
         if self._factor is None:
@@ -112,7 +112,7 @@ class NewtonSystem:
             if x is not None:
                 return x
             self.approximate = False
-            self._factorise(len(self.active), float(np.max(self.M * np.abs(self.diagonal), initial=0.0)))
+            self._factorize(len(self.active), float(np.max(self.M * np.abs(self.diagonal), initial=0.0)))
         self._cg_tol = max(accuracy, CG_TOL)
         x, residual = self._solve_once(r)
         size = np.max(np.abs(residual), initial=0.0)

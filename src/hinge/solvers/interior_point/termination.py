@@ -7,7 +7,7 @@ from dataclasses import fields
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.problems import Array, History, Problem, Solution, Status, certify, optimal_offset
+from hinge.problems import Array, History, Problem, Solution, Status, optimal_offset, optimality
 from hinge.solvers.feasibility import complementary, nearest_feasible
 from hinge.solvers.interior_point.initial_point import over_kernel_matrix
 from hinge.solvers.interior_point.iterate import Iterate, is_quadratic
@@ -146,7 +146,7 @@ def solution_from(
 def _is_optimal_to_rounding(iterate: Iterate, alpha: Array, mu: Array, gradient: Array) -> bool:
     """Whether the KKT violation is a rounding error of the gradient: then no step can improve the point, even if the
     gap is large relative to a small objective."""
-    certificate = certify(iterate.problem, alpha, mu, gradient)
+    certificate = optimality(iterate.problem, alpha, mu, gradient)
     largest = float(np.max(np.abs(iterate.K), initial=0.0)) * float(np.sum(np.abs(alpha)))
     rounding = 4 * np.finfo(float).eps * (largest + float(np.max(np.abs(iterate.problem.p), initial=0.0)))
     feasible = certificate.infeasibility <= 1e-12 * (1.0 + float(np.max(np.abs(alpha), initial=0.0)))

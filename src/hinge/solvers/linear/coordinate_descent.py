@@ -74,7 +74,7 @@ class CoordinateDescent(Solver):
     faster. Stops if the relative duality gap is proven to be at most `tol`.
 
     Cost: an epoch is a pass over X, O(nnz); a Newton step some passes, or O(nd²) with few features.
-    Certificate: the relative gap is at most `tol`, recomputed from X by `certify_linear`.
+    Certificate: the relative gap is at most `tol`, recomputed from X by `linear_optimality`.
 
     Parameters
     ----------

@@ -16,9 +16,9 @@ from hinge.problems import (
     LinearSolution,
     Problem,
     Status,
-    certify_linear,
     kernel_form,
     kernel_variables,
+    linear_optimality,
     optimal_offset,
 )
 from hinge.solvers.blas_threads import single_thread
@@ -104,4 +104,4 @@ def _linear_solution(
     else:
         offset = float(optimal_offset(program, alpha, gradient)[0]) if problem.bias is Bias.FREE else 0.0
     solution = replace(template, weights=weights, offset=offset, beta=beta)
-    return with_certificate(solution, certify_linear(problem, weights, offset, beta))
+    return with_certificate(solution, linear_optimality(problem, weights, offset, beta))

@@ -209,7 +209,7 @@ class _Run:
         newton = PairNewton(self.pairs, self.problem.upper, self.alpha, self.ridge, self.control, self._remaining())
 
         def record(newton: PairNewton) -> None:
-            self.log.note(newton)
+            self.log.record(newton)
             if not self.control.report(self.log.last()):
                 newton.stop_requested = True
 
@@ -244,7 +244,7 @@ class _PairLog:
         self._close_snapshots()
         self.parts.append(part)
 
-    def note(self, newton: PairNewton) -> None:
+    def record(self, newton: PairNewton) -> None:
         """Append a snapshot of Newton's method."""
         seconds = time.monotonic() - self.began - sum(float(part.seconds[-1]) for part in self.parts if len(part))
         bounds = (newton.violation, newton.primal, newton.dual, newton.gap)

@@ -54,7 +54,9 @@ def refine(
             return solution
         alpha, gradient = exact
         mu = optimal_offset(problem, alpha, gradient)
-        solution = replace(solution, alpha=alpha, gradient=gradient, mu=mu, status=Status.SOLVED, polished=True)
+        solution = replace(
+            solution, alpha=alpha, gradient=gradient, mu=mu, status=Status.SOLVED, polished=True, gradient_error=None
+        )
     return solution if criterion is None else verify(problem, solution, tol, criterion)
 
 

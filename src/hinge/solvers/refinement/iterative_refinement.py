@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from hinge.kernels.double_double import Pair, add
 from hinge.problems import Array, Problem
-from hinge.problems.double_double import Pair, add, equality_residual, residual
+from hinge.problems.double_double import equality_residual, residual
 from hinge.solvers.refinement.newton_step import ROW_RANK_TOL, row_basis
 
 #: Corrections after which the best point is returned.
@@ -103,7 +104,7 @@ class _System:
         """(δα_F, δμ), or None if there is no free variable or the system is not positive definite."""
         if free.size == 0:
             return None
-        if (self.free is None or not np.array_equal(free, self.free)) and not self._factorise(free):
+        if (self.free is None or not np.array_equal(free, self.free)) and not self._factorize(free):
             return None
         step = np.asarray(lapack.dpotrs(self.factor, right, lower=0)[0])
         if not len(self.problem.d):
@@ -112,7 +113,7 @@ class _System:
         d_mu = np.asarray(np.linalg.lstsq(self.schur, missing, rcond=ROW_RANK_TOL)[0]) / self.scale
         return step - self.solved_rows @ d_mu, d_mu @ self.row_basis
 
-    def _factorise(self, free: NDArray[np.intp]) -> bool:
+    def _factorize(self, free: NDArray[np.intp]) -> bool:
         Q = self.problem.Q
         at, sign = free % Q.n, Q.sign[free]
         B = self.K[np.ix_(at, at)] * sign[:, None] * sign

@@ -13,17 +13,17 @@ import numpy as np
 
 from hinge.problems import (
     Array,
-    Certificate,
     CrammerSingerProblem,
     CrammerSingerSolution,
     LinearProblem,
     LinearSolution,
+    Optimality,
     Problem,
     Solution,
     Status,
-    certify,
-    certify_crammer_singer,
-    certify_linear,
+    crammer_singer_optimality,
+    linear_optimality,
+    optimality,
 )
 from hinge.problems.certificate import relative
 from hinge.solvers.blas_threads import single_thread
@@ -81,9 +81,9 @@ def _kkt_conditions_hold(problem: Problem, solution: Solution, tol: float) -> bo
 def _gap_is_small(problem: Problem, solution: Solution, tol: float) -> bool:
     """Whether the relative gap is small, or both the gap and the optimum are zero to rounding."""
     if solution.remainder is None:
-        certificate = certify(problem, *solution.point, solution.gradient)
+        certificate = optimality(problem, *solution.point, solution.gradient)
     else:
-        certificate = certify(problem, *solution.point, remainder=solution.remainder)
+        certificate = optimality(problem, *solution.point, remainder=solution.remainder)
     if certificate.relative_gap <= max(2 * tol, ROUNDING_GAP):
         return True
     largest = float(np.max(problem.Q.access.diagonal(), initial=0.0))
@@ -91,7 +91,7 @@ def _gap_is_small(problem: Problem, solution: Solution, tol: float) -> bool:
     slope = float(np.max(np.abs(problem.p), initial=0.0))
     if certificate.kkt_violation <= min(4 * np.finfo(float).eps * (f_bound + slope), SMALL_VIOLATION * slope):
         return True
-    initial_gap = certify(problem, nearest_feasible(problem, None)).gap
+    initial_gap = optimality(problem, nearest_feasible(problem, None)).gap
     if initial_gap == 0.0:  # the point nearest to zero is optimal
         width = problem.upper - problem.lower
         initial_gap = largest * max(1.0, float(np.sum(width[np.isfinite(width)] ** 2)))
@@ -120,7 +120,7 @@ def _relative_gap(problem: Problem, solution: Solution, descent: Array) -> float
 # ---- linear problems ---------------------------------------------------------------------------------------------
 
 
-def with_certificate(solution: AnyLinearSolution, certificate: Certificate) -> AnyLinearSolution:
+def with_certificate(solution: AnyLinearSolution, certificate: Optimality) -> AnyLinearSolution:
     """The solution with the bounds of a certificate instead of those of the solver."""
     return replace(
         solution,
@@ -155,7 +155,7 @@ def verify_linear(
     if not transformed and (solution.status is not Status.SOLVED or is_large):
         return solution
     with single_thread():  # results must be bit-identical for any number of BLAS threads
-        certificate = certify_linear(problem, solution.weights, solution.offset, solution.beta)
+        certificate = linear_optimality(problem, solution.weights, solution.offset, solution.beta)
     verified = with_certificate(solution, certificate)
     if verified.status is Status.SOLVED and not meets_tolerance(verified, tol):
         return replace(verified, status=Status.NUMERICAL)
@@ -170,6 +170,6 @@ def verify_crammer_singer(
     if solution.status is not Status.SOLVED or tol * size > RECERTIFIED_GAP * float(np.sum(problem.cost)):
         return solution
     with single_thread():
-        certificate = certify_crammer_singer(problem, solution.weights, solution.offset, solution.alpha)
+        certificate = crammer_singer_optimality(problem, solution.weights, solution.offset, solution.alpha)
     verified = with_certificate(solution, certificate)
     return verified if relative_gap(verified) <= tol else replace(verified, status=Status.NUMERICAL)

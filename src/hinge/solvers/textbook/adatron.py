@@ -211,4 +211,4 @@ class _Sweeps:
         projected = np.where(self.alpha >= problem.upper, np.maximum(projected, 0), projected)
         sweep_error = float(np.max(np.abs(projected), initial=0.0))
         row_error = float(np.max(np.abs(self.penalty * excess), initial=0.0))
-        return log.note(iteration, dual + gap, dual, gap, sweep_error, active), sweep_error, row_error
+        return log.record(iteration, dual + gap, dual, gap, sweep_error, active), sweep_error, row_error

@@ -81,7 +81,8 @@ class TextbookSolver(Solver):
         if unchanged:
             return solution
         gradient = problem.gradient(solution.alpha)
-        return replace(solution, gradient=gradient, mu=optimal_offset(problem, solution.alpha, gradient))
+        mu = optimal_offset(problem, solution.alpha, gradient)
+        return replace(solution, gradient=gradient, mu=mu, gradient_error=None)
 
     @abstractmethod
     def _run(self, problem: Problem, log: RunLog) -> Solution:

@@ -131,7 +131,7 @@ class _SmoothDescent:
         if gap < self.best_gap:
             self.best, self.best_gap = x, gap
         violation = float(np.max(np.abs(f_step), initial=0.0))
-        return log.note(iteration, value, value - gap, gap, violation, problem.Q.n)
+        return log.record(iteration, value, value - gap, gap, violation, problem.Q.n)
 
     def _search(self, r: Array, x: Array, step: Array, f_step: Array, norm: float) -> float:
         """Choose the next direction and return the step length; 0 if no direction descends."""
@@ -205,7 +205,7 @@ class _FrankWolfe:
             r = gradient + mu @ problem.A
             gap, dual = duality_gap(problem, self.alpha, r), -problem.value(self.alpha, gradient)
             violation = float(np.max(np.abs(r), initial=0.0))
-            status = log.note(iteration, dual + gap, dual, gap, violation, Q.n)
+            status = log.record(iteration, dual + gap, dual, gap, violation, Q.n)
             if status is not None:
                 return status
             direction = self._vertex(r) - self.alpha

@@ -162,4 +162,4 @@ class _FixedPointIteration:
         row_error = float(np.linalg.norm(self.penalty * excess @ problem.A / self.root)) if len(excess) else 0.0
         violation = float(np.max(np.abs(slope - clipped), initial=0.0))
         active = int(np.sum(point > 0))
-        return log.note(iteration, dual + gap, dual, gap, violation, active), step_error, row_error
+        return log.record(iteration, dual + gap, dual, gap, violation, active), step_error, row_error

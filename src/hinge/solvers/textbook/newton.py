@@ -104,7 +104,7 @@ class _Descent:
             self.x = self.primal.dual_point(r)
             curvature = self.primal.curvature(self.x)
             value, gap, violation = self._measure(log)
-            status = log.note(iteration, value, value - gap, gap, violation, int(np.sum(curvature > 0)))
+            status = log.record(iteration, value, value - gap, gap, violation, int(np.sum(curvature > 0)))
             if status is not None:
                 return status
             beta, d_mu = self._newton_point(curvature)

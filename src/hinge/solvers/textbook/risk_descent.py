@@ -103,7 +103,7 @@ class _ProximalGradient:
         for iteration in range(log.max_iter + 1):
             self.bound = max(self.bound, risk.lower_bound(self.f + self.b))
             gap = self.value - self.bound
-            status = log.note(iteration, self.value, self.bound, gap, gap, int(np.count_nonzero(self.alpha)))
+            status = log.record(iteration, self.value, self.bound, gap, gap, int(np.count_nonzero(self.alpha)))
             if status is not None:
                 return status
             b = self._offset(f_point, self.b)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hinge.lowrank import LowRankAccess
-from hinge.problems import Problem, Solution, Status, certify
+from hinge.problems import Problem, Solution, Status, optimality
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Round:
     def risk(self) -> float:
         """The regularized risk of the functions: the sum of the primal values, which are equal for K and LLᵀ."""
         pairs = zip(self.problems, self.solutions, strict=True)
-        return sum(certify(problem, each.alpha, each.mu, each.gradient).primal for problem, each in pairs)
+        return sum(optimality(problem, each.alpha, each.mu, each.gradient).primal for problem, each in pairs)
 
     def ended(self, status: Status, error: BaseException | None) -> Round:
         """The same round with the reason why no further round follows."""

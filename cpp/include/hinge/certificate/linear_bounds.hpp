@@ -1,0 +1,35 @@
+// linear_bounds.hpp: rigorous bounds on the optimum of a linear problem, docs/math (620):
+//
+//     min ½‖w‖² + ½ b²/B² + total · b + Σ loss_i(⟨w, x_i⟩ + b),
+//     loss_i(f) = max over l ≤ β ≤ u of β (target − f) − tube |β| − ½ ridge β².
+//
+// Every (w, b) gives an upper bound, every β in its box, with Σβ = total for a free b, a lower bound.  Both include the
+// rounding errors of their evaluation.  Does not use any code of the solvers.  One pass over the samples.
+#pragma once
+
+#include "hinge/certificate/bounds.hpp"
+#include "hinge/kernels/samples.hpp"
+#include "hinge/span.hpp"
+
+namespace hinge {
+
+enum class Offset { none = 0, penalized = 1, free = 2 };
+
+struct LinearBoundedProblem {
+  const Samples& samples;
+  Span<const double> target, lower, upper, ridge;  // one value per sample
+  double tube = 0;
+  Offset offset = Offset::free;
+  double offset_scale = 1;  // B
+  double total = 0;
+  double bounds_error = 0;  // relative error of lower, upper and ridge
+  double totals_error = 0;  // relative error of total
+};
+
+// beta must lie in its box up to rounding, and its sum must be the total up to rounding if b is free.  `scale` of the
+// result is the size of the terms of the dual objective.  If `accurate`, inner products are computed as in twice the
+// precision, which takes several times as long.
+Bounds certified_linear_bounds(const LinearBoundedProblem& problem, Span<const double> weights, double offset,
+                               Span<const double> beta, bool accurate);
+
+}  // namespace hinge

@@ -1,0 +1,49 @@
+// shapley.hpp: exact interventional Shapley values of kernel expansions.  docs/math (501)–(511)
+//
+// The expansion is f(x) = Σ_s c_s Π_g κ_g(x, s) · q(γ x·s + c₀), where κ_g is the product of the factors of the features
+// in group g and q is a polynomial.  The players are the groups of features.  Absent features take the values of a
+// background row; the result is the mean over the background rows.
+//
+// Does not own its arguments.  Cost: rows · background · vectors · groups · nodes, where the number of quadrature nodes
+// is the smallest one whose error is below the rounding error, and at most half the number of groups.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "hinge/parallel.hpp"
+#include "hinge/span.hpp"
+
+namespace hinge {
+
+enum class FactorKind { rbf, laplacian, bspline };  // exp(−γδ²), exp(−γ|δ|), B_degree(√γ |δ|) with δ = x_j − s_j
+
+struct FeatureFactor {
+  FactorKind kind;
+  double gamma;
+  int degree;  // of a B-spline
+};
+
+struct ShapleyTerm {
+  std::vector<FeatureFactor> factors;      // multiplied; empty: 1
+  std::vector<double> polynomial = {1.0};  // coefficients of q, constant first
+  double gamma = 1, coef0 = 0;             // argument of q
+};
+
+struct ShapleyData {
+  const double* X;             // rows × features
+  const double* background;    // background_rows × features
+  const double* vectors;       // count × features
+  const double* coefficients;  // count × functions
+  const std::int32_t* group;   // of every feature, 0 ≤ group < groups
+  std::size_t rows, background_rows, count, features, functions, groups;
+};
+
+// Adds to values (rows × groups × functions), and to interactions (rows × groups × groups × functions) unless it is
+// nullptr, the values of one term.  Off-diagonal interactions are halves of the Shapley interaction index; the diagonal
+// is not set.
+void shapley_values(const ShapleyData& data, const ShapleyTerm& term, double* values, double* interactions,
+                    const Parallel& parallel);
+
+}  // namespace hinge

@@ -1,0 +1,225 @@
+"""Conformal classification: p-values and prediction sets.      docs/math (528), (529)"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+from sklearn.utils import get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from hinge.conformal.label_addition import LabelAddition
+from hinge.conformal.quantiles import check_levels, lower_rank
+from hinge.conformal.scores import class_scores, count_at_least
+from hinge.estimators import SVC, IncrementalSVC
+from hinge.estimators.common.prediction import prediction_samples
+from hinge.estimators.common.validation import n_rows, take
+from hinge.estimators.incremental.removal import estimator_kernel
+from hinge.kernels import FunctionKernel, Precomputed
+from hinge.problems import Array
+from hinge.validation import check_choice, check_flag, check_integer, check_number
+
+#: Largest number of new samples that are in a window at the same time.
+MAX_NEW_SAMPLES = 64
+
+
+class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Prediction sets of classes with finite-sample guarantees.                     Vovk et al. (2005), docs/math (528)
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        By default ``SVC()``. ``method="full"`` needs SVC with the hinge loss or IncrementalSVC; the other methods
+        accept every classifier with `decision_function` or `predict_proba`.
+    method : {"inductive", "cross", "full"}, default="inductive"
+        "inductive" trains on one part of the samples and calibrates on the other; the guarantee is 1 − α. "cross" uses
+        every sample for both, in folds; the guarantee is 1 − 2α (up to a term of order cv/n), typical coverage is 1 −
+        α. "full" adds every new sample with each label to the exact solution; the guarantee is 1 − α, and all samples
+        are used for training and calibration.
+    class_conditional : bool, default=False
+        Whether the guarantee holds within each class. Every class then needs at least 1/α − 1 calibration samples, or
+        it is in all sets.
+    calibration_size : float or int, default=0.25
+        Share or number of calibration samples of "inductive".
+    cv : int, default=5
+        Number of folds of "cross".
+    random_state : int, RandomState or None
+        Division into parts or folds, stratified by class.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        Fitted on the training part ("inductive") or on all samples.
+    classes_ : ndarray
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import SVC
+    >>> from hinge.conformal import ConformalClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(80, 2)); y = X[:, 0] + 0.3 * rng.normal(size=80) > 0
+    >>> model = ConformalClassifier(SVC(C=1.0, gamma=0.5), method="full").fit(X, y)
+    >>> model.predict_set([[2.0, 0.0]], alpha=0.1)
+    array([[False,  True]])
+    """
+
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        method="inductive",
+        class_conditional=False,
+        calibration_size=0.25,
+        cv=5,
+        random_state=None,
+    ):
+        self.estimator = estimator
+        self.method = method
+        self.class_conditional = class_conditional
+        self.calibration_size = calibration_size
+        self.cv = cv
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self._estimator()).input_tags
+        return tags
+
+    def _estimator(self) -> Any:
+        return SVC() if self.estimator is None else self.estimator
+
+    # ---- training -------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train the estimator and compute the scores of the calibration samples."""
+        check_choice("method", self.method, ("inductive", "cross", "full"))
+        check_flag("class_conditional", self.class_conditional)
+        y = column_or_1d(y)
+        check_classification_targets(y)
+        self.classes_, self._label = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y has one class, {self.classes_.tolist()[0]!r}; at least two are needed")
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        {"inductive": self._fit_inductive, "cross": self._fit_cross, "full": self._fit_full}[self.method](X, y)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    def _fit_inductive(self, X: Any, y: NDArray[Any]) -> None:
+        check_number("calibration_size", self.calibration_size, 0.0, open_low=True)
+        split = StratifiedShuffleSplit(1, test_size=self.calibration_size, random_state=self.random_state)
+        ((train, calibration),) = split.split(np.empty(len(y)), y)
+        self.estimator_ = clone(self._estimator()).fit(_rows(X, train), y[train])
+        self._check_classes(self.estimator_, "calibration_size")
+        scores = class_scores(self.estimator_, _rows(X, calibration))
+        self._calibrated = [(self.estimator_, self._own(scores, calibration), self._label[calibration])]
+
+    def _fit_cross(self, X: Any, y: NDArray[Any]) -> None:
+        check_integer("cv", self.cv, 2)
+        self.estimator_ = clone(self._estimator()).fit(X, y)
+        self._calibrated = []
+        folds = StratifiedKFold(self.cv, shuffle=True, random_state=self.random_state)
+        for train, test in folds.split(np.empty(len(y)), y):
+            model = clone(self._estimator()).fit(_rows(X, train), y[train])
+            self._check_classes(model, "cv")
+            scores = class_scores(model, _rows(X, test))
+            self._calibrated.append((model, self._own(scores, test), self._label[test]))
+
+    def _own(self, scores: Array, rows: NDArray[np.intp]) -> Array:
+        """Scores of the samples for their own labels."""
+        return scores[np.arange(len(rows)), self._label[rows]]
+
+    def _check_classes(self, model: Any, name: str) -> None:
+        if len(model.classes_) < len(self.classes_):
+            missing = sorted(set(self.classes_.tolist()) - set(model.classes_.tolist()), key=str)
+            raise ValueError(
+                f"{name}={getattr(self, name)!r} leaves no training sample of the classes {missing}; use a smaller "
+                "calibration part, or more samples of these classes"
+            )
+
+    def _fit_full(self, X: Any, y: NDArray[Any]) -> None:
+        estimator = clone(self._estimator())
+        if not isinstance(estimator, SVC | IncrementalSVC) or getattr(estimator, "loss", "hinge") != "hinge":
+            raise TypeError(
+                f"estimator={estimator!r} cannot be used with method='full', which needs SVC with the hinge loss or "
+                "IncrementalSVC; use method='cross'"
+            )
+        kernel = estimator_kernel(estimator)
+        if isinstance(kernel, Precomputed | FunctionKernel):
+            raise ValueError(
+                f"kernel={estimator.kernel!r} has no formula for new samples; use a kernel of hinge.kernels"
+            )
+        if not np.isfinite(estimator.C):
+            raise ValueError("C=inf cannot be used with method='full'; use a finite C")
+        self.estimator_ = estimator.fit(X, y)
+        self._data = estimator._validate(X, y, None, kernel, reset=False)
+
+    # ---- prediction ----------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels predicted by `estimator_`."""
+        check_is_fitted(self)
+        return self.estimator_.predict(X)
+
+    def p_values(self, X: Any) -> Array:
+        """Return the p-value of each class, (n_samples × n_classes); for the true class it is uniform or larger."""
+        check_is_fitted(self)
+        if self.method == "full":
+            return self._full_p_values(prediction_samples(self.estimator_, X))
+        counts, sizes = np.zeros((n_rows(X), len(self.classes_))), np.zeros(len(self.classes_))
+        for model, calibration, label in self._calibrated:
+            scores = class_scores(model, X)
+            for c in range(len(self.classes_)):
+                chosen = calibration[label == c] if self.class_conditional else calibration
+                counts[:, c] += count_at_least(chosen, scores[:, c])
+                sizes[c] += len(chosen)
+        return (1.0 + counts) / (1.0 + sizes)
+
+    def _full_p_values(self, X: Any) -> Array:
+        data, estimator = self._data, self.estimator_
+        label = np.searchsorted(self.classes_, data.y)
+        new_cost = estimator.C * estimator.class_weight_
+        blocks = []
+        for first in range(0, n_rows(X), MAX_NEW_SAMPLES):
+            new = take(X, np.arange(first, min(first + MAX_NEW_SAMPLES, n_rows(X))))
+            addition = LabelAddition(
+                estimator.model_.kernel, data.X, label, new_cost[label], new_cost, new, estimator.cache_size
+            )
+            columns = range(len(self.classes_))
+            blocks.append(
+                [[addition.p_value(t, c, self.class_conditional) for c in columns] for t in range(n_rows(new))]
+            )
+        return np.array([row for block in blocks for row in block]).reshape(-1, len(self.classes_))
+
+    def predict_set(self, X: Any, alpha: float | Sequence[float] = 0.1) -> NDArray[np.bool_]:
+        """Return whether each class is in the prediction set, (n_samples × n_classes[ × n_levels]).
+
+        A class is in the set if its p-value is above α. Sets may be empty: such samples conform to no class.
+        """
+        levels, single = check_levels(alpha)
+        p = self.p_values(X)
+        sizes = self._calibration_sizes()
+        # p > α ⇔ p (m + 1) > ⌊α (m + 1)⌋, because the left-hand side is an integer
+        ranks = np.array([[lower_rank(level, int(size)) for level in levels] for size in sizes])
+        sets = np.rint(p * (sizes + 1.0))[:, :, None] > ranks
+        return sets[:, :, 0] if single else sets
+
+    def _calibration_sizes(self) -> Array:
+        """Number of calibration samples with which the score for each class is compared."""
+        if self.method == "full":
+            labels = np.searchsorted(self.classes_, self._data.y)
+        else:
+            labels = np.concatenate([label for _, _, label in self._calibrated])
+        counts = np.bincount(labels, minlength=len(self.classes_)).astype(np.float64)
+        return counts if self.class_conditional else np.full(len(counts), counts.sum())
+
+
+def _rows(X: Any, rows: NDArray[np.intp]) -> Any:
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]

@@ -1,0 +1,103 @@
+"""Exact solutions of classification with one added sample and each label.      docs/math (528)"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hinge.estimators.common.validation import take
+from hinge.kernels import Kernel
+from hinge.paths.window import Window, stack
+from hinge.problems import Array, Status
+from hinge.problems.parametric import Values
+
+#: Scores that differ by less than this multiple of the largest one are equal. Ties count in favor of the label.
+TIE_TOL = 1e-9
+
+
+class LabelAddition:
+    """Scores of the training samples and of one added sample, for each label of the latter.
+
+    There is one window for each pair of classes. It contains the new samples with cost zero, and the training samples
+    of both classes. Adding a sample is a short path, and the snapshot before it is restored.
+
+    Parameters
+    ----------
+    kernel, X, label
+        Training samples and the indices of their classes.
+    cost : ndarray
+        Cost of each training sample.
+    new_cost : ndarray
+        Cost of an added sample of each class.
+    new : array-like
+        Samples that are added one at a time.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Any,
+        label: NDArray[np.intp],
+        cost: Array,
+        new_cost: Array,
+        new: Any,
+        cache_size: float | str = "auto",
+    ) -> None:
+        self.label, self.new_cost, self.n_classes = label, new_cost, len(new_cost)
+        self.windows: dict[tuple[int, int], Window] = {}
+        self.rows: dict[tuple[int, int], NDArray[np.intp]] = {}
+        #: Decision values of every sample for its own class against each other class.
+        self.margins = np.full((len(label), self.n_classes), np.inf)
+        m = new.shape[0]
+        for pair in combinations(range(self.n_classes), 2):
+            rows = np.flatnonzero((label == pair[0]) | (label == pair[1]))
+            sign = np.where(label[rows] == pair[0], 1.0, -1.0)
+            samples, costs = stack(take(X, rows), new), np.append(cost[rows], np.zeros(m))
+            window = Window(kernel, samples, np.append(sign, np.ones(m)), costs, cache_size=cache_size)
+            self.windows[pair], self.rows[pair] = window, rows
+            values = sign * window.decisions()[: len(rows)]
+            self.margins[rows, np.where(sign > 0, pair[1], pair[0])] = values
+
+    def scores(self, t: int, c: int) -> tuple[Array, float]:
+        """Scores of the training samples and of new sample t if it is added with class c."""
+        margins, own = self.margins.copy(), np.inf
+        for other in range(self.n_classes):
+            if other == c:
+                continue
+            pair = (min(c, other), max(c, other))
+            rows, sign = self.rows[pair], 1.0 if c == pair[0] else -1.0
+            values, own_value = self._added(self.windows[pair], len(rows), t, sign, float(self.new_cost[c]))
+            first = self.label[rows] == pair[0]
+            margins[rows, np.where(first, pair[1], pair[0])] = np.where(first, values, -values)
+            own = min(own, sign * own_value)
+        return -margins.min(axis=1), -own
+
+    def _added(self, window: Window, n: int, t: int, sign: float, cost: float) -> tuple[Array, float]:
+        """Decision values of the n training samples and of sample t after it is added."""
+        engine, position = window.engine, n + t
+        active, size = engine.active_set, len(window.y)
+        snapshot = active.snapshot()
+        try:
+            if sign < 0:  # its label in the window is +1; the linear term has no effect while both bounds are zero
+                linear = np.zeros(size)
+                linear[position] = 2.0
+                engine.follow_rates(Values(linear, np.zeros(size), np.zeros(size), np.zeros(1)))
+            lower, upper = np.zeros(size), np.zeros(size)
+            (upper if sign > 0 else lower)[position] = sign * cost
+            _, status = engine.follow_rates(Values(np.zeros(size), lower, upper, np.zeros(1)))
+            assert status is Status.SOLVED
+            f = active.f + window.intercept
+            return f[:n], float(f[position])
+        finally:
+            active.restore(snapshot)
+
+    def p_value(self, t: int, c: int, class_conditional: bool) -> float:
+        """The p-value of class c for new sample t."""
+        scores, own = self.scores(t, c)
+        if class_conditional:
+            scores = scores[self.label == c]
+        tolerance = TIE_TOL * (1.0 + abs(own))
+        return float(1 + np.sum(scores >= own - tolerance)) / (1 + len(scores))

@@ -1,0 +1,144 @@
+"""The solution of regression as a function of the label of one added sample.     docs/math (526), (527)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hinge.conformal.p_value import PValue, p_value_of_pieces
+from hinge.kernels import Kernel
+from hinge.paths import PathError
+from hinge.paths.window import Window, stack
+from hinge.problems import Array, ParametricProblem, Status
+from hinge.problems.parametric import Values
+
+#: Share of the bound at which the variable of the added sample has reached it.
+AT_BOUND = 1 - 1e-9
+
+#: The range of labels that is searched for the bound is doubled this number of times before a PathError.
+MAX_EXTENSIONS = 60
+
+
+@dataclass
+class LabelPaths:
+    """Exact solutions with one added sample and any label, for several samples that are added one at a time.
+
+    The added samples are in the window with cost zero. For each of them the cost is opened, the label is moved, and the
+    solution is restored.
+    """
+
+    window: Window
+    n: int
+    cost: float
+
+    @classmethod
+    def open(
+        cls,
+        kernel: Kernel,
+        X: Any,
+        y: Array,
+        cost: Array,
+        epsilon: float,
+        beta: Array,
+        new: Any,
+        C: float,
+        cache_size: float | str = "auto",
+    ) -> LabelPaths:
+        """Return the paths of the samples `new` from the solution β of the samples X."""
+        m = new.shape[0]
+        window = Window(
+            kernel, stack(X, new), np.append(y, np.zeros(m)), np.append(cost, np.zeros(m)), task="regression",
+            epsilon=epsilon, beta=np.append(beta, np.zeros(m)), cache_size=cache_size,
+        )  # fmt: skip
+        return cls(window, len(y), C)
+
+    def p_value(self, t: int) -> PValue:
+        """Return the p-value of all labels of the added sample t."""
+        window, active = self.window, self.window.engine.active_set
+        position = self.n + t
+        members = position + len(window.y) * np.arange(window.slots)
+        before = active.snapshot()
+        y = window.y[: self.n]
+        # With two variables and a label inside the tube the variables are zero. With one variable (ε = 0) the label is
+        # moved away from f, so that the variable follows its upper bound while that is opened.
+        unit = float(np.ptp(y)) + window.epsilon
+        label = float(window.decisions()[position]) + (0.0 if window.slots == 2 else 0.1 * unit + 1e-6)
+        try:
+            self._follow(members, linear=-label)
+            if window.slots == 2:
+                self._follow(members[:1], upper=self.cost)
+                self._follow(members[1:], lower=-self.cost)
+            else:
+                self._follow(members, lower=-self.cost, upper=self.cost)
+            opened, values = active.snapshot(), self._values(position)
+            up = self._pieces(members, label, values, unit, 1.0)
+            active.restore(opened)
+            down = self._pieces(members, label, values, unit, -1.0)
+        finally:
+            active.restore(before)
+        # The lower path is recorded downwards; reverse it.
+        labels = np.concatenate([down[0][::-1, ::-1], up[0]])
+        f = np.concatenate([down[1][::-1, ::-1], up[1]])
+        residuals, own = y - f[:, :, :-1], labels - f[:, :, -1]
+        return p_value_of_pieces(*_with_rays(labels, residuals, own))
+
+    def _follow(self, members: Any, **rates: float) -> None:
+        """Change the linear terms or bounds of variables by constants."""
+        arrays = {name: np.zeros(len(self.window.engine.active_set.beta)) for name in ("linear", "lower", "upper")}
+        for name, rate in rates.items():
+            arrays[name][members] = rate
+        _, status = self.window.engine.follow_rates(Values(**arrays, total=np.zeros(1)))
+        assert status is Status.SOLVED
+
+    def _values(self, position: int) -> Array:
+        """Values f(x) + b at the training samples and the added one."""
+        active = self.window.engine.active_set
+        return np.append(active.f[: self.n], active.f[position]) + self.window.intercept
+
+    def _pieces(self, members: Any, label: float, f: Array, unit: float, direction: float) -> tuple[Array, Array]:
+        """Ends of the pieces, (n_pieces × 2), and f at both ends, until the variable of the sample is at its bound."""
+        engine, window = self.window.engine, self.window
+        size = len(engine.active_set.beta)
+        rates = np.zeros((2, size))
+        rates[1, members] = -direction
+        none = np.zeros((2, size))
+        parametric = ParametricProblem(rates, none, none, np.zeros((2, 1)), engine.group, np.ones(size))
+        theta, span = direction * label, unit + window.epsilon + 1.0
+        ends, values = [], []
+        position = int(members[0])
+        for _ in range(MAX_EXTENSIONS):
+            pieces, _, _, _ = engine.follow(parametric, theta, theta + span)
+            assert pieces is not None
+            assert window.access is not None
+            samples = np.unique(pieces.margin % len(window.y))
+            slope = np.zeros((len(pieces), len(samples)))
+            piece = np.repeat(np.arange(len(pieces)), np.diff(pieces.offset))
+            np.add.at(slope, (piece, np.searchsorted(samples, pieces.margin % len(window.y))), pieces.rate)
+            rows = np.append(np.arange(self.n), position)
+            length = (pieces.stop - pieces.start)[:, None]
+            change = (slope @ window.access.block(rows, samples).T + pieces.mu_rate) * length
+            after = f + np.cumsum(change, axis=0)
+            ends.append(direction * np.stack([pieces.start, pieces.stop], axis=1))
+            values.append(np.stack([after - change, after], axis=1))
+            theta, f = theta + span, self._values(position)
+            beta = engine.active_set.beta[members]
+            if float(np.abs(beta).max()) >= AT_BOUND * self.cost:
+                return np.concatenate(ends), np.concatenate(values)
+            span *= 2
+        raise PathError(
+            f"the variable of the added sample did not reach C={self.cost!r} for labels up to {theta:.6g}. Scale X and "
+            "y, for example with StandardScaler"
+        )
+
+
+def _with_rays(labels: Array, residuals: Array, own: Array) -> tuple[Array, Array, Array]:
+    """Add a piece on each side, on which only the residual of the added sample changes and exceeds all others."""
+    length = 1.0 + 2.0 * float(np.abs(residuals).max(initial=0.0)) + float(np.abs(own).max())
+    first, last = labels[0, 0], labels[-1, 1]
+    labels = np.concatenate([[[first - length, first]], labels, [[last, last + length]]])
+    residuals = np.concatenate([residuals[:1, [0, 0]], residuals, residuals[-1:, [1, 1]]])
+    low, high = own[0, 0], own[-1, 1]
+    own = np.concatenate([[[low - length, low]], own, [[high, high + length]]])
+    return labels, residuals, own

@@ -1,0 +1,124 @@
+"""Exact effect of training samples on predictions.     docs/math (523)"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from hinge.estimators import SVC, IncrementalSVC
+from hinge.estimators.common.prediction import prediction_samples
+from hinge.estimators.common.validation import n_rows, take
+from hinge.estimators.incremental.removal import RemovalProblem
+from hinge.estimators.incremental.updates import IncrementalEstimator
+from hinge.estimators.kernel.base import DualEstimator
+from hinge.kernels import Precomputed, expand
+from hinge.paths.flip import Flip
+from hinge.problems import Array
+
+
+def flip(
+    model: Any, x: Any, X_train: Any, y_train: Any, sample_weight: Any = None, *, max_weight: float = 10.0
+) -> Flip:
+    """Smallest change of each training weight or label that changes the prediction of a two-class SVC at x.
+
+    The same as `IncrementalSVC.flip`, for estimators that do not store their training samples.
+
+    Parameters
+    ----------
+    model : SVC
+        Fitted, with the hinge loss. `gamma` and class weights are not computed again.
+    x : array-like of shape (n_features,) or (1, n_features)
+    X_train, y_train, sample_weight
+        The arguments of `fit`.
+    max_weight : float, default=10.0
+        Largest weight, relative to the present one.
+
+    Returns
+    -------
+    Flip
+        Samples of weight zero have no influence; their labels are not exchanged.
+    """
+    if not isinstance(model, SVC | IncrementalSVC) or getattr(model, "loss", "hinge") != "hinge":
+        raise TypeError(f"model={model!r} must be a fitted SVC with the hinge loss")
+    check_is_fitted(model)
+    class_weight = dict(zip(model.classes_.tolist(), model.class_weight_.tolist(), strict=True))
+    same = IncrementalSVC(
+        C=model.C, kernel=model.model_.kernel, class_weight=class_weight, cache_size=model.cache_size
+    )
+    found = same.fit(X_train, y_train, sample_weight).flip(x, max_weight=max_weight)
+    if sample_weight is None or len(found.weight) == n_rows(X_train):
+        return found
+    n, rows = n_rows(X_train), np.flatnonzero(np.asarray(sample_weight) > 0)  # the others were left out
+    weight, without, relabelled = np.full(n, np.nan), np.full(n, found.value), np.full(n, np.nan)
+    weight[rows], without[rows], relabelled[rows] = found.weight, found.value_without, found.value_relabelled
+    return Flip(found.value, weight, without, relabelled, found.max_weight)
+
+
+def influence(model: Any, X: Any, X_train: Any = None, y_train: Any = None, sample_weight: Any = None) -> Array:
+    """Compute the exact change of the decision values if each training sample is removed.
+
+    Every sample is removed from the solution along a path; no approximation is made. Samples that are not support
+    vectors have no influence, except in ν-regression.
+
+    Parameters
+    ----------
+    model : SVR, NuSVR, SVC with two classes, or their incremental variants
+        A fitted estimator. `gamma` is not computed again without the sample.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Samples whose decision values are explained.
+    X_train, y_train, sample_weight
+        The arguments of `fit`. May be left out for IncrementalSVC and IncrementalSVR, which store them.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_train)
+        Decision value without training sample i minus decision value with it. NaN if the model cannot be trained
+        without it, because it is the only sample of its class; 0 for samples of weight zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import SVR
+    >>> from hinge.inspection import influence
+    >>> X = np.linspace(0, 1, 9)[:, None]; y = X[:, 0].copy(); y[4] = 3.0
+    >>> model = SVR(C=1.0, gamma=1.0).fit(X, y)
+    >>> int(np.abs(influence(model, X[4:5], X, y)).argmax())
+    4
+    """
+    if not isinstance(model, DualEstimator):
+        raise TypeError(f"model is a {type(model).__name__}; pass a fitted SVR, NuSVR, SVC or an incremental variant")
+    if X_train is None:
+        if not isinstance(model, IncrementalEstimator):
+            raise ValueError(f"{type(model).__name__} does not store its training samples; pass X_train and y_train")
+        X_train, y_train, sample_weight = model.training_data_
+    unfitted = clone(model)
+    if not isinstance(model.model_.kernel, Precomputed):
+        unfitted.kernel = model.model_.kernel  # γ as it was fitted
+    problem = RemovalProblem(unfitted, X_train, y_train, sample_weight)
+    columns, start = [], problem.beta
+    shifts, intercept = [], problem.intercept
+    data, single = problem.data, np.zeros(problem.n, dtype=bool)
+    if hasattr(data, "classes"):
+        labels, counts = np.unique(data.y, return_counts=True)
+        single = np.isin(data.y, labels[counts == 1])
+    for i in range(problem.n):
+        beta, b = (start, intercept) if single[i] else problem.without(np.array([i]))
+        columns.append(beta - start)
+        shifts.append(b - intercept)
+    changes = np.array(columns).T
+    X = prediction_samples(model, X) if not isinstance(problem.kernel, Precomputed) else np.asarray(X)
+    if isinstance(problem.kernel, Precomputed):
+        values = X[:, data.rows] @ changes
+    else:
+        used = np.flatnonzero(changes.any(axis=1))
+        values = np.zeros((n_rows(X), problem.n))
+        if len(used):
+            values = expand(problem.kernel, X, take(data.X, used), np.ascontiguousarray(changes[used]))
+    values = problem.sign * (values + np.array(shifts))
+    values[:, single] = np.nan
+    result = np.zeros((n_rows(X), n_rows(X_train)))
+    result[:, data.rows] = values
+    return result

@@ -1,0 +1,165 @@
+"""Conformal classification and novelty detection."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import binom
+
+import hinge
+from hinge.conformal import ConformalClassifier, ConformalDetector, FullConformal
+from hinge.conformal.scores import class_scores, count_at_least
+
+
+def data(n=60, classes=3, seed=0, d=2):
+    rng = np.random.default_rng(seed)
+    label = np.arange(n) % classes
+    centers = 1.5 * np.array([[0, 0], [1, 1], [-1, 1], [1, -1]])[label]
+    X = np.hstack([centers, np.zeros((n, d - 2))]) + rng.normal(size=(n, d))
+    order = rng.permutation(n)
+    return X[order], np.array(["a", "b", "c", "d"])[label][order]
+
+
+def full_p_values_by_refits(X, y, x, estimator, class_conditional):
+    classes, result = np.unique(y), []
+    for label in classes:
+        both, labels = np.vstack([X, x]), np.append(y, label)
+        model = estimator.fit(both, labels)
+        scores = class_scores(model, both)[np.arange(len(both)), np.searchsorted(classes, labels)]
+        compared = scores[:-1][y == label] if class_conditional else scores[:-1]
+        result.append((1 + np.sum(compared >= scores[-1] - 1e-7)) / (1 + len(compared)))
+    return result
+
+
+@pytest.mark.parametrize("class_weight", [None, {"a": 3.0, "b": 0.5}])
+@pytest.mark.parametrize("class_conditional", [False, True])
+@pytest.mark.parametrize("classes", [2, 3, 4])
+def test_full_p_values_equal_refits(classes, class_conditional, class_weight):
+    X, y = data(10 * classes, classes)
+    new = data(6, 2, seed=1)[0]
+    estimator = hinge.SVC(C=2.0, gamma=0.4, tol=1e-10, class_weight=class_weight)
+    model = ConformalClassifier(estimator, method="full", class_conditional=class_conditional).fit(X, y)
+    found = model.p_values(new)
+    for row, x in zip(found, new, strict=True):
+        assert_allclose(row, full_p_values_by_refits(X, y, x, estimator, class_conditional), atol=1e-12)
+    assert_array_equal(model.p_values(new), found)
+
+
+def test_full_conformal_accepts_classifiers():
+    X, y = data()
+    model = FullConformal(hinge.SVC(gamma=0.5)).fit(X, y)
+    assert model.predict_set(X[:4], 0.2).shape == (4, 3)
+    assert model.predict_set(X[:4], [0.1, 0.2]).shape == (4, 3, 2)
+    assert model.p_values(X[:4], y[:4]).shape == (4,)
+    with pytest.raises(TypeError, match="predict_set"):
+        model.predict_interval(X)
+    with pytest.raises(ValueError, match="not among the classes"):
+        model.p_values(X[:1], ["z"])
+
+
+def test_inductive_p_values_follow_the_definition():
+    X, y = data(200)
+    model = ConformalClassifier(hinge.SVC(gamma=0.5), calibration_size=50, random_state=0).fit(X, y)
+    ((_, calibration, label),) = model._calibrated
+    assert len(calibration) == 50
+    new = data(20, seed=3)[0]
+    scores, p = class_scores(model.estimator_, new), model.p_values(new)
+    for c in range(3):
+        assert_allclose(p[:, c], [(1 + np.sum(calibration >= s)) / 51 for s in scores[:, c]])
+    conditional = ConformalClassifier(
+        hinge.SVC(gamma=0.5), calibration_size=50, random_state=0, class_conditional=True
+    ).fit(X, y)
+    for c in range(3):
+        own = calibration[label == c]
+        expected = [(1 + np.sum(own >= s)) / (1 + len(own)) for s in scores[:, c]]
+        assert_allclose(conditional.p_values(new)[:, c], expected)
+
+
+def test_scores_of_pairs_and_of_other_classifiers():
+    from sklearn.linear_model import LogisticRegression
+
+    X, y = data()
+    model = hinge.SVC(gamma=0.5, decision_function_shape="ovo").fit(X, y)
+    values, scores = model.decision_function(X), class_scores(model, X)
+    for c in range(3):
+        pairs = zip(values.T, combinations(range(3), 2), strict=True)
+        signed = [v if c == pair[0] else -v for v, pair in pairs if c in pair]
+        assert_array_equal(scores[:, c], -np.min(signed, axis=0))
+    linear = hinge.LinearSVC().fit(X, y)
+    values = linear.decision_function(X)
+    assert_allclose(class_scores(linear, X)[:, 0], np.maximum(values[:, 1], values[:, 2]) - values[:, 0])
+    two = y != "c"
+    logistic = LogisticRegression().fit(X[two], y[two])
+    assert_allclose(class_scores(logistic, X)[:, 1], -logistic.decision_function(X))
+    assert_array_equal(count_at_least(np.array([1.0, 2.0, 2.0]), np.array([0.0, 2.0, 3.0])), [3, 2, 0])
+
+
+@pytest.mark.parametrize("method", ["inductive", "cross", "full"])
+@pytest.mark.parametrize("class_conditional", [False, True])
+def test_coverage(method, class_conditional):
+    hits = np.zeros(2)
+    total = np.zeros(2)
+    for seed in range(25):
+        X, y = data(100, 2, seed=seed)
+        model = ConformalClassifier(
+            hinge.SVC(gamma=0.3), method=method, class_conditional=class_conditional, random_state=seed
+        ).fit(X[:70], y[:70])
+        sets = model.predict_set(X[70:], 0.2)
+        label = np.searchsorted(model.classes_, y[70:])
+        inside = sets[np.arange(30), label]
+        for c in range(2):
+            hits[c] += inside[label == c].sum()
+            total[c] += np.sum(label == c)
+    guarantee = 0.8 if method != "cross" else 0.75
+    if class_conditional:
+        assert (binom.cdf(hits, total, guarantee) > 1e-4).all()
+    assert binom.cdf(hits.sum(), total.sum(), guarantee) > 1e-4
+    assert binom.sf(hits.sum(), total.sum(), 0.92) > 1e-4
+
+
+def test_few_calibration_samples_give_full_sets():
+    X, y = data(12)
+    model = ConformalClassifier(hinge.SVC(), method="full").fit(X, y)
+    assert model.predict_set(X, 0.05).all()
+    conditional = ConformalClassifier(hinge.SVC(), method="full", class_conditional=True).fit(X, y)
+    assert conditional.predict_set(X, 0.19).all()
+    assert not conditional.predict_set(X, 0.7).all()
+
+
+def test_duplicates_of_a_training_sample():
+    X, y = data(20, 2)
+    X = np.vstack([X, X])
+    y = np.append(y, y)
+    model = ConformalClassifier(hinge.SVC(C=1.0, gamma=0.5, tol=1e-10), method="full").fit(X, y)
+    p = model.p_values(X[:3])
+    for row, x in zip(p, X[:3], strict=True):
+        assert_allclose(row, full_p_values_by_refits(X, y, x, model.estimator, False), atol=1e-12)
+
+
+def test_invalid_arguments():
+    X, y = data()
+    with pytest.raises(TypeError, match="method='cross'"):
+        ConformalClassifier(hinge.NuSVC(), method="full").fit(X, y)
+    with pytest.raises(ValueError, match="method"):
+        ConformalClassifier(hinge.SVC(), method="split").fit(X, y)
+    with pytest.raises(ValueError, match="one class"):
+        ConformalClassifier(hinge.SVC()).fit(X, np.ones(60))
+    with pytest.raises(ValueError, match="no formula"):
+        ConformalClassifier(hinge.SVC(kernel="precomputed"), method="full").fit(X @ X.T, y)
+
+
+@pytest.mark.parametrize("method", ["inductive", "cross"])
+def test_detector(method):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    alarms = 0
+    for seed in range(10):
+        rows = np.random.default_rng(seed).permutation(400)
+        detector = ConformalDetector(hinge.OneClassSVM(nu=0.2), method=method, alpha=0.1, random_state=seed)
+        detector.fit(X[rows[:200]])
+        alarms += np.sum(detector.predict(X[rows[200:]]) == -1)
+        assert (detector.predict(10 + X[:5]) == -1).all()
+        assert (detector.p_values(10 + X[:5]) < 0.03).all()
+    assert binom.sf(alarms, 2000, 0.13) > 1e-4
+    assert binom.cdf(alarms, 2000, 0.06) > 1e-4

@@ -1,0 +1,127 @@
+"""Full conformal regression against refits on a grid of labels."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import binom
+
+import hinge
+from hinge.conformal import FullConformal
+
+
+def problem(seed):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(3, 22)), int(rng.integers(1, 4))
+    X, y = rng.normal(size=(n, d)), rng.normal(size=n) * 10 ** rng.uniform(-1, 1)
+    options = dict(C=float(10 ** rng.uniform(-1, 1.5)), epsilon=[0.0, 0.1, 0.7][seed % 3], tol=1e-10)
+    kernel = dict(kernel="linear") if seed % 4 == 0 else dict(gamma=float(10 ** rng.uniform(-1, 0.5)))
+    return X, y, rng.normal(size=(1, d)), hinge.SVR(**options, **kernel)
+
+
+def p_value_by_refit(X, y, x, label, estimator):
+    """Both values that rounding permits: residuals that are equal up to 1e-7 count, or do not count."""
+    both, labels = np.vstack([X, x]), np.append(y, label)
+    r = np.abs(labels - estimator.fit(both, labels).predict(both))
+    tolerance = 1e-7 * (1 + r.max())
+    return tuple((1 + np.sum(r[:-1] >= r[-1] + s * tolerance)) / (len(y) + 1) for s in (1, -1))
+
+
+def check_against_refits(seed, points):
+    X, y, x, estimator = problem(seed)
+    model = FullConformal(estimator).fit(X, y)
+    (p,) = model.p_value_functions(x)
+    unit = np.ptp(y)
+    far = [y.min() - 50 * unit, y.max() + 50 * unit]
+    grid = np.concatenate([np.linspace(y.min() - unit, y.max() + unit, points), far])
+    for label in grid:
+        low, high = p_value_by_refit(X, y, x, label, estimator)
+        if not low - 1e-12 <= p(label) <= high + 1e-12:
+            assert is_ambiguous(X, y, x, label, estimator), (seed, label, low, p(label), high)
+    for alpha in (0.05, 0.2, 0.5):
+        region = p.region(alpha)
+        inside = ((region[:, :1] <= grid) & (grid <= region[:, 1:])).any(axis=0)
+        assert_array_equal(inside, [p(label) > alpha + 1e-12 for label in grid])
+
+
+def is_ambiguous(X, y, x, label, estimator):
+    """Whether all support vectors are at their bounds, so that the offset is not unique."""
+    model = estimator.fit(np.vstack([X, x]), np.append(y, label))
+    size = np.abs(model.dual_coef_)
+    return bool(np.all((size < 1e-7 * model.C) | (size > (1 - 1e-7) * model.C)))
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_p_values_equal_refits(seed):
+    check_against_refits(seed, 15)
+
+
+@pytest.mark.slow
+def test_p_values_equal_refits_on_200_problems():
+    for seed in range(200):
+        check_against_refits(seed, 60)
+
+
+def test_sets_are_nested_and_infinite_for_small_alpha():
+    X, y, x, estimator = problem(5)
+    n = len(y)
+    model = FullConformal(estimator).fit(X, y)
+    assert_array_equal(model.predict_set(x, 0.9 / (n + 1))[0], [[-np.inf, np.inf]])
+    assert_array_equal(model.predict_interval(x, 0.9 / (n + 1)), [[-np.inf, np.inf]])
+    levels = [1.1 / (n + 1), 0.3, 0.6]
+    intervals = model.predict_interval(x, levels)
+    assert np.isfinite(intervals).all()
+    assert (np.diff(intervals[0, 0]) >= 0).all()
+    assert (np.diff(intervals[0, 1]) <= 0).all()
+    assert len(model.predict_set(x, levels)[0]) == 3
+
+
+def test_the_fit_is_restored_after_every_sample():
+    X, y, _, estimator = problem(7)
+    new = np.random.default_rng(0).normal(size=(70, X.shape[1]))
+    model = FullConformal(estimator).fit(X, y)
+    together = model.predict_interval(new, 0.2)
+    single = np.vstack([model.predict_interval(row[None], 0.2) for row in new])
+    assert_allclose(together, single, atol=1e-9)
+
+
+def test_duplicates_ties_and_constant_features():
+    rng = np.random.default_rng(8)
+    X = np.column_stack([np.repeat(np.round(rng.normal(size=(8, 1))), 3, axis=0), np.ones(24)])
+    y = np.round(rng.normal(size=24))
+    model = FullConformal(hinge.SVR(C=1.0, gamma=0.5, epsilon=0.5)).fit(X, y)
+    intervals = model.predict_interval(X, 0.2)
+    assert np.isfinite(intervals).all()
+    assert np.mean((intervals[:, 0] <= y) & (y <= intervals[:, 1])) >= 0.8
+    equal = FullConformal(hinge.SVR()).fit(X, np.full(24, 3.0)).predict_interval(X, 0.2)
+    assert (equal[:, 0] <= 3.0).all()
+    assert (equal[:, 1] >= 3.0).all()
+
+
+def test_coverage_is_at_least_the_guarantee():
+    rng = np.random.default_rng(9)
+    hits, total = 0, 0
+    for _ in range(40):
+        X = rng.normal(size=(45, 2))
+        y = X[:, 0] + rng.standard_t(2, size=45)
+        model = FullConformal(hinge.SVR(C=1.0, gamma=0.3)).fit(X[:35], y[:35])
+        p = model.p_values(X[35:], y[35:])
+        hits, total = hits + np.sum(p > 0.2), total + len(p)
+    assert binom.cdf(hits, total, 0.8) > 1e-4
+    assert binom.sf(hits, total, 0.87) > 1e-4
+
+
+def test_weights_and_invalid_estimators():
+    X, y, x, _ = problem(10)
+    weight = np.arange(len(y)) % 2 * 1.0
+    some = FullConformal(hinge.SVR(gamma=0.5)).fit(X, y, weight).predict_interval(x, 0.4)
+    only = FullConformal(hinge.SVR(gamma=0.5)).fit(X[1::2], y[1::2]).predict_interval(x, 0.4)
+    assert_allclose(some, only, atol=1e-9)
+    with pytest.raises(TypeError, match="JackknifePlus"):
+        FullConformal(hinge.NuSVR()).fit(X, y)
+    for bad in (dict(loss="gaussian"), dict(fit_intercept=False), dict(epsilon=np.full(len(y), 0.1))):
+        with pytest.raises(ValueError, match="needs loss='epsilon_insensitive'"):
+            FullConformal(hinge.SVR(**bad)).fit(X, y)
+    with pytest.raises(ValueError, match="no formula"):
+        FullConformal(hinge.SVR(kernel="precomputed")).fit(X @ X.T, y)
+    with pytest.raises(ValueError, match="y has 2 values"):
+        FullConformal(hinge.SVR()).fit(X, y).p_values(x, [1.0, 2.0])
