@@ -182,7 +182,7 @@ def test_certified_primal_value_is_the_objective(loss):
     formulation, access, direct = make(loss, C=0.7, seed=3)
     solution = InteriorPoint(max_iter=4).solve(formulation.build(access))  # not at the optimum
     expansion = formulation.recover(*solution.point)
-    certificate = optimality(formulation.certified_problem(direct), *formulation.dual_point(expansion), convex=True)
+    certificate = optimality(formulation.certified_problem(direct), *formulation.dual_point(expansion))
     f = direct.matvec(expansion.coefficients)
     f = f + certificate.mu[0]
     z = formulation.y * f if loss.form == "margin" else formulation.y - f

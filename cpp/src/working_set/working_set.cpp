@@ -114,7 +114,7 @@ class WorkingSetSolver {
     result_.violation = steps().violation();
     result_.objective = objective_;
     result_.f_error = f_error();
-    result_.run_error = kSingle ? std::numeric_limits<double>::infinity() : result_.f_error;
+    result_.run_error = kSingle || !result_.exact ? std::numeric_limits<double>::infinity() : result_.f_error;
     result_.row_hits = store().hits();
     result_.row_misses = rows_.misses();
   }
@@ -144,7 +144,10 @@ class WorkingSetSolver {
   double f_error() {
     if (!result_.exact && !result_.support_exact) return std::numeric_limits<double>::infinity();
     if (!kSingle && result_.exact) return rounding_.value();
-    rounding_.restart(sum_of_beta(), active_.coefficients().samples.size());
+    const WeightedSamples used = active_.coefficients();
+    double sum = 0;
+    for (double b : used.values) sum += std::abs(b);
+    rounding_.restart(sum, used.samples.size());
     return static_cast<double>(2 * refinements_ + 1) * rounding_.value();
   }
 

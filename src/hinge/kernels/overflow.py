@@ -51,9 +51,8 @@ def _fractional_powers(kernel: Any) -> list[tuple[float, float, float]]:
     """Return (γ, c₀, d) of the polynomial kernels with a fractional degree d that the kernel consists of."""
     found = []
     for node in kernel.nodes() or ():
-        name, *numbers = node
-        if name == "polynomial" and not float(numbers[2]).is_integer():
-            found.append((float(numbers[0]), float(numbers[1]), float(numbers[2])))
+        if node.name == "polynomial" and not float(node.degree).is_integer():
+            found.append((node.gamma, node.coef0, node.degree))
     return found
 
 

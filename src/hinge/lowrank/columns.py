@@ -184,6 +184,8 @@ def _fill(source: Source, basis: NDArray[np.intp], values: Any) -> None:
 
 def _affordable(deadline: float, source: Source, basis: NDArray[np.intp]) -> int:
     """Return the number of columns that can be computed before the deadline, by the time of a few rows."""
+    nodes = source.kernel.nodes()
+    assert nodes is not None, "kernels in Python are not measured"
     rows, n = min(source.m, MEASURED_ROWS), len(basis)
     nodes = source.kernel.nodes()
     assert nodes is not None, "the kernel must have a compiled form"
