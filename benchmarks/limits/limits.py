@@ -63,8 +63,10 @@ def main() -> int:
             print(lines[-1], flush=True)
     lines += ["", f"{failures} of {len(lines) - 2} checks failed; load of the computer: {os.getloadavg()[1]:.1f}"]
     lines += ["", "Notes", f"- {os.cpu_count()} processors; ten features, float32; RBF kernel unless stated otherwise."]
+    without = sum("Error: " in line for line in lines)
+    lines += [f"- {without} of the runs ended with an error and no model; the check covers their time only."]
     lines += [f"- The shortest of at most {arguments.repeats} runs; a run is repeated only if it fails."]
-    print("\n".join(lines[-5:]))
+    print("\n".join(lines[-6:]))
     if arguments.save:
         Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n")
     return int(failures > 0)

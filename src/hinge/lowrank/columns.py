@@ -187,6 +187,8 @@ def _affordable(deadline: float, source: Source, basis: NDArray[np.intp]) -> int
     nodes = source.kernel.nodes()
     assert nodes is not None, "kernels in Python are not measured"
     rows, n = min(source.m, MEASURED_ROWS), len(basis)
+    nodes = source.kernel.nodes()
+    assert nodes is not None, "the kernel must have a compiled form"
     probe = np.empty((rows, n), dtype=np.float32)
     start = time.monotonic()
     x, z = view(source.X[:rows]), view(source.X[basis])

@@ -173,6 +173,8 @@ class Engine:
         )
         if run.error is not None:
             raise run.error
+        if run.status == Status.TIME_LIMIT:  # the active-set method would need many events, and does not poll in all
+            raise TimeoutError("max_time was reached before the solution at the start of the path was found")
         if run.status != Status.SOLVED or len(beta) > MAX_POLISHED_SAMPLES * self.slots:
             return beta
         with single_thread():
