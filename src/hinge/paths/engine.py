@@ -42,7 +42,7 @@ START_TIME_SHARE = 0.9
 #: Smallest time limit, in seconds: zero means no limit in the core.
 MIN_SECONDS = 1e-9
 
-#: Events after which a path ends with MAX_ITER; see `default_max_events`.
+#: Events after which a path ends with MAX_ITER, plus a number per variable: many times what convex problems need.
 MAX_EVENTS, MAX_EVENTS_PER_VARIABLE = 1_000_000, 1_000
 
 #: What to do if a path does not end.
@@ -134,9 +134,9 @@ class Engine:
             control = control.without_callback()  # the callback reports only events along the path
         if beta is None:
             beta = self._approximate_solution(parametric, values, control)
-        if control is not None and control.expired():
+        if control is not None and control.deadline is not None and control.expired():
             raise TimeoutError("max_time was reached before the solution at the start of the path was found")
-        limit = default_max_events(len(beta))
+        limit = MAX_EVENTS + MAX_EVENTS_PER_VARIABLE * len(beta)
         run = self.active_set.start(np.ascontiguousarray(beta), *values, _seconds(control), limit, control)
         check_run(run)
         if run.status == Status.MAX_ITER:
@@ -166,7 +166,7 @@ class Engine:
             stop_on_gap=False,
             shrinking=True,
             max_iterations=START_ITERATIONS + START_ITERATIONS_PER_VARIABLE * len(beta),
-            max_seconds=START_TIME_SHARE * _seconds(control) or -1.0,
+            max_seconds=-1.0 if control is None or control.deadline is None else START_TIME_SHARE * _seconds(control),
             cache_bytes=self.cache_bytes,
             double_rows=True,
             control=control,
@@ -203,7 +203,7 @@ class Engine:
         reached : float
             The last θ.
         """
-        limit = default_max_events(parametric.size) if max_events < 0 else max_events
+        limit = MAX_EVENTS + MAX_EVENTS_PER_VARIABLE * len(parametric.sign) if max_events < 0 else max_events
         run = self.active_set.follow(*parametric.rates(), low, high - low, record, _seconds(control), limit, control)
         check_run(run)
         pieces = None
@@ -228,15 +228,10 @@ class Engine:
 
     def follow_rates(self, rates: Values, control: RunControl | None = None) -> tuple[Counts, Status]:
         """Follow the solution while the data change by `rates`, without a record."""
-        limit = default_max_events(len(rates.linear))
+        limit = MAX_EVENTS + MAX_EVENTS_PER_VARIABLE * len(rates.linear)
         run = self.active_set.follow(*rates, 0.0, 1.0, False, _seconds(control), limit, control)
         check_run(run)
         return Counts.from_run(run), Status(run.status)
-
-
-def default_max_events(variables: int) -> int:
-    """Events after which a path ends with MAX_ITER: many times the number that convex problems need."""
-    return MAX_EVENTS + MAX_EVENTS_PER_VARIABLE * variables
 
 
 def _seconds(control: RunControl | None) -> float:
@@ -290,8 +285,9 @@ def path_access(
     n = X.shape[0]
     if isinstance(kernel, Precomputed) or 8 * n**2 > WHOLE_MATRIX_SHARE * budget_bytes:
         return access
-    if control is not None and not fits(control, matrix_seconds(n) / WHOLE_MATRIX_TIME_SHARE):
-        return access
+    if control is not None and control.deadline is not None:
+        if not fits(control, matrix_seconds(n) / WHOLE_MATRIX_TIME_SHARE):
+            return access
     rows = np.arange(n)
     K = access.block(rows, rows)
     return GramAccess(Precomputed(), K, _core.Gram.matrix(K), threads)

@@ -68,11 +68,6 @@ class History:
         unknown = np.full(len(self), np.nan)
         return replace(self, primal=unknown, dual=unknown, gap=unknown)
 
-    def within(self, lower: float, upper: float) -> History:
-        """Return the history with bounds that claim no more than two proven bounds on the optimum."""
-        primal, dual = np.maximum(self.primal, upper), np.minimum(self.dual, lower)
-        return replace(self, primal=primal, dual=dual, gap=np.maximum(self.gap, primal - dual))
-
     def then(self, later: History) -> History:
         """Append the history of a run that continued from the end of this one."""
         if len(self) == 0 or len(later) == 0:

@@ -126,7 +126,11 @@ class FitReport:
             status = max(status, solution.status)
             error = error or solution.error
             history: History = solution.history
-            histories.append(history.within(certificate.dual, certificate.primal) if solution.rounded else history)
+            if solution.rounded and len(history.iteration):  # it claims no more than the proven bounds
+                primal = np.maximum(history.primal, certificate.primal)
+                dual = np.minimum(history.dual, certificate.dual)
+                history = replace(history, primal=primal, dual=dual, gap=np.maximum(history.gap, primal - dual))
+            histories.append(history)
             iterations.append(solution.iterations)
         if tol is not None and status is Status.SOLVED:
             for certificate in certificates:

@@ -21,7 +21,7 @@ from hinge.control import RunControl
 from hinge.estimators.common.low_rank_rounds import Round, replacement
 from hinge.estimators.common.progress import ProgressLine
 from hinge.estimators.common.reduced_model import LowRankReport, approximation_of, true_certificates
-from hinge.estimators.common.report import FitReport, has_large_gap
+from hinge.estimators.common.report import MAX_SOLVED_GAP, FitReport, has_large_gap
 from hinge.estimators.common.validation import TrainingData, check_parameters
 from hinge.estimators.common.warm_start import forget_solutions, initial_points, remember_solutions
 from hinge.formulations import Formulation
@@ -224,7 +224,8 @@ def train(
     certificates = certify_solutions(problems, solutions, kernel.psd, tol)
     if last.basis is None:
         for k, certificate in enumerate(certificates):
-            if solutions[k].status is Status.SOLVED and has_large_gap(certificate, tol):
+            loose = certificate.relative_gap > MAX_SOLVED_GAP and has_large_gap(certificate, tol)
+            if loose and solutions[k].status is Status.SOLVED:
                 solutions[k], certificates[k] = _reduce_gap(problems[k], solutions[k], settings, kernel.psd, control)
     if last.basis is not None:
         whole = access if settings.solver.exact_bound else None
