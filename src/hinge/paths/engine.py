@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -285,9 +285,9 @@ def path_access(
     n = X.shape[0]
     if isinstance(kernel, Precomputed) or 8 * n**2 > WHOLE_MATRIX_SHARE * budget_bytes:
         return access
-    if control is not None and control.deadline is not None:
-        if not fits(control, matrix_seconds(n) / WHOLE_MATRIX_TIME_SHARE):
-            return access
+    limited = control is not None and control.deadline is not None
+    if limited and not fits(cast(RunControl, control), matrix_seconds(n) / WHOLE_MATRIX_TIME_SHARE):
+        return access
     rows = np.arange(n)
     K = access.block(rows, rows)
     return GramAccess(Precomputed(), K, _core.Gram.matrix(K), threads)
