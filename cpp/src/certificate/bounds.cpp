@@ -154,7 +154,7 @@ class BoundsOf {
       error += (2 * p_.bounds_error + 4 * kUnitRoundoff) * std::max(low.size, high.size);
     }
     error = 1.001 * (error + sum.error());
-    found.upper = rounded_up(sum.value() + error);
+    found.upper = error > 0 ? rounded_up(sum.value() + error) : sum.value();
     found.rounding += inflation + error;
   }
 
@@ -293,7 +293,8 @@ class BoundsOf {
     }
     const double quadratic = 0.5 * p_.largest_diagonal * length * length + ridge_cost;
     error = 1.001 * (error + cost) + value.error();
-    found.lower = rounded_down(value.value() - 1.001 * quadratic - error);
+    const double below = 1.001 * quadratic + error;
+    found.lower = below > 0 ? rounded_down(value.value() - below) : value.value();
     found.rounding += error;
   }
 

@@ -194,7 +194,7 @@ class LinearBounds {
       error += (2 * p_.bounds_error + 6 * u) * (largest + (p_.ridge[i] > 0 && std::isfinite(h) ? p_.ridge[i] * h * h : 0));
     }
     error = 1.001 * (error + sum.error());
-    found.upper = std::nextafter(sum.value() + error, kInf);
+    found.upper = error > 0 ? std::nextafter(sum.value() + error, kInf) : sum.value();
     found.rounding += inflation + error;
   }
 
@@ -246,9 +246,9 @@ class LinearBounds {
     double cost = 0;
     if (p_.offset == Offset::free) cost = cost_of_deficit(total, norm + wrong);
     if (!std::isfinite(cost)) return;
-    found.scale = terms + 0.5 * norm * norm;
+    found.scale = terms + 0.5 * weighted * weighted;
     error = 1.001 * (error + cost) + value.error();
-    found.lower = std::nextafter(value.value() - error, -kInf);
+    found.lower = error > 0 ? std::nextafter(value.value() - error, -kInf) : value.value();
     found.rounding += error;
   }
 

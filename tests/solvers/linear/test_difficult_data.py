@@ -239,6 +239,8 @@ class TestExtremeCosts:
 
     def test_status_follows_the_certificate(self):
         null = linear_optimality(linear_classification(*_plain(), np.ones(N), "hinge"), np.zeros(D), 0.0, np.zeros(N))
+        assert confirmed_status(Status.SOLVED, [null], 1e-3) is Status.NUMERICAL
+        null = replace(null, dual=null.primal, gap=0.0, relative_gap=0.0)
         assert confirmed_status(Status.SOLVED, [null], 1e-3) is Status.SOLVED
         for name in ("primal", "dual", "gap"):
             wrong = [null, replace(null, **{name: float("nan")})]

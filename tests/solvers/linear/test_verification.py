@@ -53,8 +53,8 @@ def test_solved_is_certified_for_any_scale_of_the_features():
         certificate = model.certify(X, y)
         null_loss = np.sum(np.abs(y)) if "epsilon" in model.loss else len(y)
         null_loss = np.sum(y**2.0) if "squared_eps" in model.loss else null_loss
-        is_zero = certificate.gap <= 1e-14 * model.C * null_loss  # docs/math (133)
-        assert certificate.relative_gap <= 1.01 * model.tol or is_zero, (seed, model, certificate)
+        is_zero = certificate.gap <= certificate.rounding + 2e-14 * model.C * null_loss  # docs/math (133)
+        assert certificate.relative_gap <= 2 * model.tol or is_zero, (seed, model, certificate)
     assert solved > 150
 
 
@@ -112,7 +112,8 @@ class TestShiftedFeatures:
         assert model.status_ is Status.SOLVED
         certificate = model.certify(X, y)
         assert certificate.relative_gap <= 1e-5
-        assert certificate.gap == pytest.approx(model.certificate_.gap, rel=1e-3, abs=1e-12)
+        rounding = certificate.rounding + model.certificate_.rounding
+        assert certificate.gap == pytest.approx(model.certificate_.gap, rel=1e-3, abs=1e-12 + rounding)
 
     def test_warm_start_with_shifted_features(self):
         rng = np.random.default_rng(0)
@@ -171,5 +172,5 @@ def test_certificate_far_from_the_origin_is_recomputed(loss, shift, scale, d):
             else:
                 model, y = hinge.LinearSVC(**options), np.where(f > 0, 1.0, -1.0)
             certificate = model.fit(X, y).certify(X, y)
-            assert model.status_ is not Status.SOLVED or certificate.relative_gap <= tol * (1 + 1e-4)
+            assert model.status_ is not Status.SOLVED or certificate.relative_gap <= 2 * tol
             assert certificate.gap <= model.certificate_.gap * (1 + 1e-3) + 1e-9 * certificate.primal

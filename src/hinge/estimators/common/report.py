@@ -59,6 +59,8 @@ def is_confirmed(certificate: Certificate, tol: float, of_gap: bool = False) -> 
     The certificate is computed independently of the solver, hence a factor of two. Gaps that are rounding errors
     count as zero.
     """
+    if not (certificate.dual <= certificate.primal and certificate.gap >= 0):  # NaN
+        return False
     size = max(abs(certificate.primal), abs(certificate.dual))
     if certificate.gap <= ROUNDING_GAP * size < np.inf:
         return True
@@ -115,10 +117,12 @@ class FitReport:
         tol: float | None = None,
         *,
         of_gap: bool = False,
+        floor: float = 0.0,
     ) -> FitReport:
         """The report of solutions and their certificates.
 
-        If `tol` is given, the certificates must confirm SOLVED; `of_gap`: `tol` bounds the relative gap.
+        If `tol` is given, the certificates must confirm SOLVED; `of_gap`: `tol` bounds the relative gap. Gaps up to
+        `floor`, besides rounding errors, count as zero.
         """
         status, error, histories, iterations = Status.SOLVED, None, [], []
         bounds = certificates if len(certificates) == len(solutions) else [combine(certificates)] * len(solutions)
@@ -134,7 +138,8 @@ class FitReport:
             iterations.append(solution.iterations)
         if tol is not None and status is Status.SOLVED:
             for certificate in certificates:
-                if not is_confirmed(certificate, tol, of_gap):
+                is_zero = certificate.gap - certificate.rounding <= floor
+                if not is_zero and not is_confirmed(certificate, tol, of_gap):
                     status = Status.NUMERICAL
         return cls(status, list(certificates), histories, iterations, error)
 

@@ -200,7 +200,8 @@ def train_linear(
     certificates = []
     for problem, solution in zip(problems, solutions, strict=True):
         certificates.append(solution.certificate(problem, solver.tol))
-    return solutions, FitReport.of(solutions, certificates, solver.tol, of_gap=True)
+    floor = 2 * max(solution.floor for solution in solutions)
+    return solutions, FitReport.of(solutions, certificates, solver.tol, of_gap=True, floor=floor)
 
 
 def _solve(
