@@ -31,3 +31,13 @@ def test_the_certificate_of_regression_is_available_after_weights_of_zero():
             weight = rng.random(60) * (rng.random(60) < 0.7)
             model.reweight(weight)
             assert model.certificate_.relative_gap <= 1e-6
+
+
+@pytest.mark.parametrize("estimator", [IncrementalSVC, IncrementalSVR], ids=lambda e: e.__name__)
+def test_certify_accepts_the_arguments_of_fit_with_weights_of_zero(estimator):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    weight = np.where(np.arange(20) % 4 == 0, 0.0, 1.0)
+    model = estimator().fit(X, y, sample_weight=weight)
+    assert model.certify(X, y, weight).primal == model.certificate_.primal

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from hinge.estimators.common.report import rollback
@@ -129,6 +130,23 @@ class IncrementalEstimator(DualEstimator):
     def certificate_(self) -> Certificate:  # type: ignore[override]
         """Primal value, dual value and gap, computed from the data at each access."""
         return self.certify(self._X, self._y, self._w)
+
+    def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+        """Recompute the certificate from the training data: those of `training_data_`, or the arguments of `fit`.
+
+        `fit` leaves out samples of weight zero, and so does this method.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The training samples.
+        """
+        check_is_fitted(self)
+        if sample_weight is not None and len(sample_weight) != self.n_samples_:
+            kept = np.flatnonzero(np.asarray(sample_weight) > 0)
+            if len(kept) == self.n_samples_:
+                X, y, sample_weight = (_safe_indexing(part, kept) for part in (X, y, sample_weight))
+        return super().certify(X, y, sample_weight)
 
     def _data(self) -> TrainingData:
         return TrainingData(self._X, self._y, self._w, np.arange(len(self._y)))
