@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
 #include "numeric/bounded_sum.hpp"
+#include "path/loops.hpp"
 
 namespace hinge {
 namespace {
@@ -15,6 +17,7 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kShareOfBox = 0.01;  // of |target| times the width of the box, in the size of the terms
 constexpr std::size_t kPartialSums = 8;  // of an inner product
+constexpr std::size_t kSummedRows = 128;  // rows whose sum is computed without compensation
 
 // ⟨w, x⟩ and ‖x‖² of a dense row; partial sums let the compiler use vector instructions.
 template <class T>
@@ -83,14 +86,24 @@ struct Pass {
 
   template <class T>
   void run(const Dense<T>& s, Span<const double> w, Span<const double> beta) {
+    std::vector<double> part(s.features, 0.0);
+    std::size_t summed = 0;
+    const auto flush = [&] {
+      for (std::size_t j = 0; j < s.features; ++j) compensated_add(sum[j], error[j], part[j]), part[j] = 0;
+      summed = 0;
+    };
     for (std::size_t i = 0; i < s.rows; ++i) {
-      products(s.row(i), w.data(), s.features, f[i], norm[i]);
-      if (beta[i] == 0) continue;
       const T* const x = s.row(i);
-      double* const high = sum.data();
-      double* const low = error.data();
-      for (std::size_t j = 0; j < s.features; ++j) compensated_add(high[j], low[j], beta[i] * static_cast<double>(x[j]));
+      if constexpr (std::is_same_v<T, double>) {
+        f[i] = path_loops().dot(x, w.data(), s.features), norm[i] = path_loops().dot(x, x, s.features);
+        if (beta[i] != 0) path_loops().axpy(beta[i], x, part.data(), s.features);
+      } else {
+        products(x, w.data(), s.features, f[i], norm[i]);
+        for (std::size_t j = 0; beta[i] != 0 && j < s.features; ++j) part[j] += beta[i] * static_cast<double>(x[j]);
+      }
+      if (beta[i] != 0 && ++summed == kSummedRows) flush();
     }
+    flush();
   }
 
   template <class T, class I>
@@ -224,18 +237,19 @@ class LinearBounds {
       const double b = std::clamp(beta_[i], safe_lower(i), safe_upper(i)), square = 0.5 * p_.ridge[i] * b * b;
       weighted += pass_.norm[i] * std::abs(beta_[i]);
       steps += pass_.norm[i] * std::abs(b - beta_[i]);
-      total.add(b);
-      value.add_product(p_.target[i], b);
-      value.add_product(-p_.tube, std::abs(b));
-      value.add(-square);
-      error += square * (p_.bounds_error + 4 * u);
-      terms += std::abs(p_.target[i] * b) + p_.tube * std::abs(b) + square;
+      if (b != 0) total.add(b);
+      if (b != 0) {
+        const double linear = p_.target[i] * b, tube = p_.tube * std::abs(b);
+        value.add((linear - tube) - square);
+        error += square * (p_.bounds_error + 6 * u) + 3 * u * (std::abs(linear) + tube);
+        terms += std::abs(linear) + tube + square;
+      }
       if (const double width = p_.upper[i] - p_.lower[i]; std::isfinite(width))
         terms += kShareOfBox * width * (std::abs(p_.target[i]) + p_.tube);
     }
     // rounded products β x and compensated sums: 2 u Σ |β_i| ‖x_i‖ in norm
     const double count = static_cast<double>(n_);
-    const double rounded = accurate_ ? 0 : 2 * u;
+    const double rounded = accurate_ ? 0 : static_cast<double>(kSummedRows + 4) * u;
     const double wrong = 1.01 * ((rounded + 4 * count * u * count * u) * weighted + u * norm + steps);
     error += wrong * (norm + 0.5 * wrong);
     if (p_.offset == Offset::penalized) {
