@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -41,8 +42,9 @@ class _LeaveOutIntervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     def _estimator(self) -> Any:
         return SVR() if self.estimator is None else self.estimator
 
+    @abstractmethod
     def _groups(self, n: int) -> list[NDArray[np.intp]]:
-        raise NotImplementedError
+        """Return the positions of the samples of every group."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the estimator, and the models without the samples of each group.
