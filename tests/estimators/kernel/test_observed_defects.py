@@ -13,7 +13,6 @@ from hinge.solvers import GradientDescent
 from reference.benchmark_data import data_folder
 from reference.termination import output_of
 
-
 #: Two samples whose kernel matrix has rank one up to its last digit.
 FAR_X = np.array([[99999999.48476975], [100000001.62493937]])
 FAR_Y = np.array([0.6934279939520602, 2.2329054822849232])
