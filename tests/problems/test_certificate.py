@@ -4,8 +4,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from hinge.formulations import CSVC
 from hinge.kernels import Precomputed, open_access
@@ -143,6 +144,62 @@ class TestLinear:
             found.append(certify_linear(problem, X.T @ beta * rng.choice([1.0, 1.1]), offset, beta))
         assert max(each.dual for each in found) <= min(each.primal for each in found)
         assert all(each.dual > -np.inf for each in found)
+
+    @pytest.mark.parametrize("storage", [np.asarray, np.float32, csr_array], ids=["double", "float", "csr"])
+    @pytest.mark.parametrize("bias", list(Bias))
+    @given(seed=seeds)
+    @settings(max_examples=25)
+    def test_plain_sums_enclose_the_exact_values(self, bias, storage, seed):
+        """Chunks of 512 samples, lanes of four, and what remains after them."""
+        rng = np.random.default_rng(seed)
+        n, d = int(rng.choice([1, 3, 130, 511, 517, 1026])) * 2, int(rng.choice([1, 5, 14]))
+        X = (10.0 ** rng.uniform(-3, 3, size=d) * rng.normal(size=(n, d))).astype(np.float32)
+        same = rng.random() < 0.5  # the errors of equal samples have the same sign and add up
+        X = storage(X[:1].repeat(n, axis=0) if same else X)
+        y, C = np.where(np.arange(n) % 2, 1.0, -1.0), 2.0 ** rng.integers(-8, 8)
+        ridge, tube = rng.choice([0.0, 0.3], size=n), rng.choice([0.0, 0.1])
+        both = rng.random(n) < 0.3
+        lower, upper = np.where(both | (y < 0), -C, 0.0), np.where(both | (y > 0), C, 0.0)
+        target = y * (rng.normal() if same else 1.0) + rng.choice([0.0, 10.0]) * rng.normal(size=1 if same else n)
+        problem = LinearProblem(X, target, lower, upper, ridge, tube, bias, 2.0)
+        beta = np.repeat(C * rng.integers(0, 2**20, size=n // 2) / 2.0**20, 2) * y  # Σβ = 0 exactly
+        offset = 0.0 if bias is Bias.NONE else rng.normal()
+        w = np.asarray(X.T @ beta, dtype=np.float64) * rng.choice([1.0, 0.7])
+        if same:  # products that cancel, or none
+            first = np.asarray(X[[0]] @ np.eye(d), dtype=np.float64).ravel()
+            w = 10.0 ** rng.uniform(-3, 3) * rng.normal(size=d)
+            w = rng.choice([0.0, 1.0]) * (w - (w @ first) / (first @ first) * first)
+        found = certify_linear(problem, w, offset, beta, tol=1e6)
+        primal, dual = exact_values(problem, w, offset, beta)
+        assert Fraction(found.primal) >= primal
+        assert Fraction(found.dual) <= dual
+        size = 1e-10 * max(float(abs(primal)), float(abs(dual)), float(w @ w), C * float(np.sum(np.abs(target))))
+        assert found.primal - float(primal) <= size
+        assert float(dual) - found.dual <= size
+
+
+def exact_values(problem, w, offset, beta):
+    """Primal value of (w, b) and dual value of β in rational arithmetic."""
+    w, b = [Fraction(v) for v in w], Fraction(offset)
+    X = problem.X.toarray() if hasattr(problem.X, "toarray") else problem.X
+    primal, combined, tube = sum(v * v for v in w) / 2, [Fraction(0)] * len(w), Fraction(problem.tube)
+    if problem.bias is Bias.PENALISED:
+        primal += (b / Fraction(problem.bias_scale)) ** 2 / 2
+    dual = Fraction(0)
+    columns = (problem.target, problem.lower, problem.upper, problem.ridge, beta)
+    for x, *values in zip(X.astype(np.float64).tolist(), *(column.tolist() for column in columns), strict=True):
+        target, lower, upper, ridge, point = map(Fraction, values)
+        x = [Fraction(v) for v in x]
+        residual = target - sum(p * q for p, q in zip(w, x, strict=True)) - b
+        excess, bound = abs(residual) - tube, upper if residual > 0 else -lower
+        if excess > 0:
+            best = min(bound, excess / ridge) if ridge else bound
+            primal += best * excess - ridge * best**2 / 2
+        dual += target * point - tube * abs(point) - ridge * point**2 / 2
+        combined = [c + point * v for c, v in zip(combined, x, strict=True)]
+    if problem.bias is Bias.PENALISED:
+        dual -= (Fraction(problem.bias_scale) * sum(map(Fraction, beta))) ** 2 / 2
+    return primal, dual - sum(c * c for c in combined) / 2
 
 
 class TestProof:

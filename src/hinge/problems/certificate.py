@@ -6,16 +6,16 @@ The gap of a point depends on the multipliers of the equality rows; `optimal_off
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Self
 
 import numpy as np
-import scipy  # scipy.optimize is loaded on first use: it takes longer than all other imports
 
 from hinge import _core
 from hinge.kernels.algebra import UNIT_ROUNDOFF
+from hinge.problems.offset import offset_by_bisection, offset_by_linear_program
 from hinge.problems.problem import Problem, dot
 from hinge.problems.separable import Array, Diagonal
 from hinge.problems.solution import History
@@ -27,9 +27,6 @@ BOUND_TOL = 1e-10
 CROSSING_TOL = 1e-6
 
 PRINTED_DIGITS = 10
-
-INFINITE_MULTIPLIER = 1e100  # multipliers beyond this are reported as infinite
-
 
 #: The relative gap refers to at least this share of the sizes of the terms of the objective, which cancel if the
 #: optimum is zero.
@@ -383,87 +380,11 @@ def optimal_offset(problem: Problem, alpha: Array, gradient: Array) -> Array:
     """
     rows = problem.A
     if problem.term is not None:
-        return _by_bisection(problem, alpha, gradient)
+        return offset_by_bisection(problem, alpha, gradient)
     if len(rows) == 2 and np.any((rows[0] != 0) & (rows[1] != 0)):
-        return _by_linear_program(problem, alpha, gradient)
+        return offset_by_linear_program(problem, alpha, gradient)
     alpha, gradient = np.ascontiguousarray(alpha), np.ascontiguousarray(gradient)
     mu = np.empty(len(rows))
     for k, row in enumerate(rows):
         mu[k] = _core.best_multiplier(row, alpha, gradient, problem.lower, problem.upper)
     return mu
-
-
-def _by_linear_program(problem: Problem, alpha: Array, gradient: Array) -> Array:
-    """Minimize Σ t_v s.t.  t_v ≥ r_v (α_v − x) for finite bounds x,  r = g + Aᵀμ; infinite bounds fix its sign."""
-    size, rows = problem.size, problem.A
-    cost = np.concatenate([np.zeros(len(rows)), np.ones(size)])
-    left, right = [], []
-    for bound, outward in ((problem.lower, 1.0), (problem.upper, -1.0)):
-        finite = np.isfinite(bound)
-        distance = np.where(finite, alpha - np.where(finite, bound, 0.0), 0.0)
-        block = np.hstack([(rows * distance).T, -np.eye(size)])
-        left.append(block[finite])
-        right.append(-(gradient * distance)[finite])
-        # an infinite bound: the reduced gradient must not point to this side
-        left.append(np.hstack([outward * rows.T, np.zeros((size, size))])[~finite])
-        right.append(-outward * gradient[~finite])
-    bounds = [(None, None)] * len(rows) + [(0, None)] * size
-    left_side, right_side = np.vstack(left), np.concatenate(right)
-    answer = scipy.optimize.linprog(cost, A_ub=left_side, b_ub=right_side, bounds=bounds, method="highs")
-    if answer.x is None:
-        return np.asarray(np.linalg.lstsq(rows.T, -gradient, rcond=None)[0], dtype=np.float64)
-    return np.asarray(answer.x[: len(rows)], dtype=np.float64)
-
-
-def _by_bisection(problem: Problem, alpha: Array, gradient: Array) -> Array:
-    """Find the root of the derivative of the gap, aᵀ(α − x(μ)), which increases with μ_k.           docs/math (315)
-
-    Here x(μ) maximizes −(g + Aᵀμ)ᵀx − h(x). Rows that share variables are minimized alternately.
-    """
-    rows, mu = problem.A, np.zeros(len(problem.A))
-    shared = len(rows) == 2 and bool(np.any((rows[0] != 0) & (rows[1] != 0)))
-    for _ in range(30 if shared else 1):
-        before = mu.copy()
-        for k, row in enumerate(rows):
-            others = gradient + mu @ rows - mu[k] * row
-            mu[k] = _root(problem, alpha, others, row, mu[k])
-        if np.allclose(mu, before, rtol=1e-14, atol=0.0):
-            break
-    return mu
-
-
-def _root(problem: Problem, alpha: Array, slope: Array, row: Array, start: float) -> float:
-    """Return the midpoint of the interval of roots, or its finite end."""
-    term = problem.term
-    assert term is not None
-    if not np.any(row):
-        return 0.0
-
-    def derivative(mu: float) -> float:
-        with np.errstate(invalid="ignore", over="ignore"):
-            return float(np.nansum(row * (alpha - term.answer(slope + mu * row, problem.lower, problem.upper))))
-
-    left = _first(lambda mu: derivative(mu) >= 0, start)
-    right = _first(lambda mu: derivative(mu) > 0, start if np.isinf(left) else left)
-    if np.isfinite(left) and np.isfinite(right):
-        return 0.5 * (left + right)
-    return left if np.isfinite(left) else right if np.isfinite(right) else start
-
-
-def _first(holds: Callable[[float], bool], start: float) -> float:
-    """Return the smallest μ for which a monotone condition holds; ∓∞ if it holds always or never."""
-    step = max(1.0, abs(start))
-    low = high = start
-    if holds(start):
-        while holds(low):
-            if step > INFINITE_MULTIPLIER:
-                return -np.inf
-            low, high, step = start - step, low, 16 * step
-    else:
-        while not holds(high):
-            if step > INFINITE_MULTIPLIER:
-                return np.inf
-            low, high, step = high, start + step, 16 * step
-    while low < (middle := 0.5 * (low + high)) < high:
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high

@@ -14,6 +14,7 @@ import numpy as np
 
 from hinge import _core
 from hinge.kernels import Access, Linear
+from hinge.kernels.algebra import UNIT_ROUNDOFF
 from hinge.kernels.samples import view
 from hinge.problems.certificate import Certificate, relative
 from hinge.problems.optimality import Optimality
@@ -86,7 +87,8 @@ class LinearProblem:
     """min ½‖w‖² + ½b²/B² + d b + Σ lossᵢ(⟨w, xᵢ⟩ + b).                                   docs/math (101)
 
     lossᵢ(f) = max −fβ − hᵢ(β) over lower ≤ β ≤ upper, hᵢ(β) = ½ ridgeᵢ β² + tube |β| − targetᵢ β. `bounds_error` and
-    `totals_error` are relative rounding errors, as in `Problem`.
+    `totals_error` are relative rounding errors, as in `Problem`. `target_error` bounds the absolute rounding errors of
+    the targets and the tube; it requires finite bounds.
     """
 
     X: Any
@@ -100,6 +102,7 @@ class LinearProblem:
     total: float = 0.0
     bounds_error: float = 0.0
     totals_error: float = 0.0
+    target_error: float = 0.0
     n: int = field(init=False, repr=False)  # number of samples
 
     def __post_init__(self) -> None:
@@ -161,15 +164,24 @@ class LinearSolution:
 
 
 def linear_problem(dual: Dual, X: Any, bias: Bias, bias_scale: float = 1.0) -> LinearProblem:
-    """Return the linear form (101) of a dual problem: K = XXᵀ."""
+    """Return the linear form (101) of a dual problem: K = XXᵀ.
+
+    A tube that differs above and below f is symmetric around shifted targets.                       docs/math (710)
+    """
     ridge = np.zeros(len(dual.target)) if dual.ridge is None else dual.ridge
     total = float(dual.total[0]) if len(dual.total) else 0.0
     tube = np.asarray(dual.tube)
     if tube.size > 1 and np.any(tube != tube.flat[0]):
         raise ValueError("a linear problem needs the same tube width for all samples")
     width = float(tube.flat[0]) if tube.size else 0.0
-    errors = (dual.bounds_error, dual.totals_error)
-    return LinearProblem(X, dual.target, dual.lower, dual.upper, ridge, width, bias, bias_scale, total, *errors)
+    target, error = dual.target, 0.0
+    if dual.tube_star is not None:  # a symmetric tube around shifted targets
+        star = float(np.asarray(dual.tube_star).flat[0])
+        shift, width = 0.5 * (width - star), 0.5 * (width + star)
+        target = target - shift
+        error = 4 * UNIT_ROUNDOFF * (float(np.max(np.abs(target), initial=0.0)) + abs(shift) + width)
+    errors = (dual.bounds_error, dual.totals_error, error)
+    return LinearProblem(X, target, dual.lower, dual.upper, ridge, width, bias, bias_scale, total, *errors)
 
 
 def linear_form(problem: Problem) -> LinearProblem:
@@ -282,17 +294,18 @@ def certify_linear(
 ) -> Certificate:
     """Bound the optimum by the primal value of (w, b) and the dual value of β, rounding included.  docs/math (620)
 
-    Every (w, b) gives an upper bound, and every β in its box, with Σβ = d for a free offset, a lower bound. Inner
-    products are computed as in twice the precision; if `tol` is given, only if rounding errors would otherwise
-    contribute more than a small share of `tol` to the relative gap.
+    Every (w, b) gives an upper bound, and every β in its box, with Σβ = d for a free offset, a lower bound. β is made
+    feasible, and inner products are computed as in twice the precision; if `tol` is given, only if rounding errors and
+    the distance of β from a feasible point would otherwise contribute more than a small share of `tol` to the relative
+    gap.
     """
     weights = np.ascontiguousarray(weights, dtype=np.float64)
-    beta = _feasible(problem, np.ascontiguousarray(beta, dtype=np.float64))
+    beta = np.ascontiguousarray(beta, dtype=np.float64)
     if tol is not None:
         found = _certify_linear(problem, weights, offset, beta, accurate=False)
-        if found.rounding <= ROUNDING_SHARE * tol * max(abs(found.primal), abs(found.dual)):
+        if found.rounding <= ROUNDING_SHARE * tol * max(abs(found.primal), abs(found.dual)) < np.inf:
             return found
-    return _certify_linear(problem, weights, offset, beta, accurate=True)
+    return _certify_linear(problem, weights, offset, _feasible(problem, beta), accurate=True)
 
 
 def _certify_linear(
@@ -316,9 +329,13 @@ def _certify_linear(
         accurate,
     )
     mu = np.array([offset] if problem.bias is not Bias.NONE else [])
-    return Certificate.of(
-        found.upper, found.lower, found.kkt_violation, found.infeasibility, mu, True, found.rounding, found.scale
-    )
+    upper, lower, rounding = found.upper, found.lower, found.rounding
+    if problem.target_error:  # losses and the dual value are Lipschitz continuous in the targets
+        slack = 1.01 * problem.target_error
+        above = slack * float(np.sum(np.maximum(problem.upper, -problem.lower)))
+        below = slack * float(np.sum(np.abs(beta)))
+        upper, lower, rounding = upper + above, lower - below, rounding + above + below
+    return Certificate.of(upper, lower, found.kkt_violation, found.infeasibility, mu, True, rounding, found.scale)
 
 
 def _feasible(problem: LinearProblem, beta: Array) -> Array:

@@ -97,6 +97,12 @@ def proportional(rates: Array) -> Array:
     return rows
 
 
+def _two_rows(tube: float | Array, n: int) -> Array:
+    """Return the widths of the tube as two rows: values of all samples and their rates."""
+    tube = np.asarray(tube, dtype=np.float64)
+    return tube if tube.ndim == 2 else constant(np.broadcast_to(tube, n))
+
+
 def parametric_problem(dual: Dual) -> ParametricProblem:
     """Return the parametric form (201) of a dual problem. Arrays with one row are constant in θ.
 
@@ -104,12 +110,14 @@ def parametric_problem(dual: Dual) -> ParametricProblem:
     """
     data = (dual.target, dual.total, dual.lower, dual.upper)
     target, total, lower, upper = [values if values.ndim == 2 else constant(values) for values in data]
-    n, sign, split = target.shape[1], dual.sign, dual.split and (dual.group is not None or bool(np.any(dual.tube)))
+    n, sign, star = target.shape[1], dual.sign, dual.tube_star
+    has_tube = bool(np.any(dual.tube)) or (star is not None and bool(np.any(star)))
+    split = dual.split and (dual.group is not None or has_tube)
     if split:
-        tube = np.asarray(dual.tube, dtype=np.float64)
-        if tube.ndim < 2:
-            tube = constant(np.broadcast_to(tube, n))
-        two_rows = Dual(target, lower, upper, sign, total, tube, split=True)
+        tube = _two_rows(dual.tube, n)
+        two_rows = Dual(
+            target, lower, upper, sign, total, tube, split=True, tube_star=None if star is None else _two_rows(star, n)
+        )
         sign, linear, lower, upper = two_rows.variables()
     else:
         sign, linear = (np.ones(n) if dual.split else sign), 0.0 - target

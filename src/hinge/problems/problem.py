@@ -201,6 +201,8 @@ class Dual:
     total : ndarray
         Right-hand sides of the equality rows: none, one or two.
     tube : float or ndarray
+    tube_star : float, ndarray or None
+        Replaces `tube` where βᵢ < 0; None: equal to `tube`.
     ridge : ndarray or None
         Zero if None.
     split : bool
@@ -226,15 +228,17 @@ class Dual:
     row_factors: tuple[float, ...] = (1.0, 1.0)
     bounds_error: float = 0.0
     totals_error: float = 0.0
+    tube_star: float | Array | None = None
 
     def variables(self) -> tuple[Array, Array, Array, Array]:
         """Return (sign, linear, lower, upper) of every signed variable, those of α before those of −α*."""
         if not self.split:
             return self.sign, 0.0 - self.target, self.lower, self.upper
         zero = np.zeros_like(self.upper)
+        star = self.tube if self.tube_star is None else self.tube_star
         return (
             np.repeat([1.0, -1.0], self.target.shape[-1]),
-            np.concatenate([self.tube - self.target, -(self.tube + self.target)], axis=-1),
+            np.concatenate([self.tube - self.target, -(star + self.target)], axis=-1),
             np.concatenate([zero, self.lower], axis=-1),
             np.concatenate([self.upper, zero], axis=-1),
         )
