@@ -107,10 +107,11 @@ class RegularizedRisk:
             return alpha
         return np.sign(alpha) * np.maximum(np.abs(alpha) - step * self.strength, 0.0)
 
-    def lower_bound(self, f: Array) -> float:
+    def lower_bound(self, f: Array, basis: Array | None = None) -> float:
         """Dual value at the negative derivatives θ of the losses, scaled to be feasible.             docs/math (372)
 
-        min R ≥ −Σ ψ*(−θ) − (λΩ)*(Kθ), where a free offset requires Σθ = 0.
+        min R ≥ −Σ ψ*(−θ) − (λΩ)*(Kθ), where a free offset requires Σθ = 0. For "values", the columns of `basis` are an
+        orthonormal basis of the range of K, all of ℝⁿ by default.
         """
         theta = -self.slopes(f)
         if self.bias:
@@ -126,7 +127,8 @@ class RegularizedRisk:
             largest = float(np.max(np.abs(image), initial=0.0))
             scale = min(1.0, self.strength / largest) if largest > 0 else 1.0
         else:
-            conjugate = float(theta @ theta) / (4 * self.strength)
+            inside = theta if basis is None else basis.T @ theta
+            conjugate = float(inside @ inside) / (4 * self.strength)
         theta = scale * theta
         if self.loss.form == "margin":
             inner = self.loss.conjugate(-self.y * theta / self.cost)

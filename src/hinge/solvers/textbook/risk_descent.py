@@ -1,4 +1,4 @@
-"""Accelerated proximal gradient descent on a regularized risk."""
+"""Minimization of a regularized risk: Newton's method, accelerated proximal gradient steps, or a fixed rate."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hinge.problems import Array, History, Status
 from hinge.solvers.blas_threads import single_thread
 from hinge.solvers.run_log import RunLog
 from hinge.solvers.textbook.regularized_risk import RegularizedRisk
+from hinge.solvers.textbook.risk_newton import FixedRate, RiskNewton
 
 #: Factor of the step length before each line search, and halvings before it fails with Status.NUMERICAL.
 STEP_GROWTH = 1.5
@@ -43,11 +44,14 @@ def descend(
     max_iter: int = 20_000,
     max_time: float | None = None,
     control: RunControl | None = None,
+    rate: float | None = None,
 ) -> Descent:
-    """Minimize a regularized risk by gradient descent in the coefficients with line search.
+    """Minimize a regularized risk.                                             LwK §10.6.1, Table 10.3; docs/math (372)
 
-    Steps are accelerated (Nesterov), with a length found by backtracking. For the sparsity penalty they include soft
-    thresholding, so that coefficients become exactly zero. Stops if value − lower bound ≤ tol · value.
+    "rkhs" and "values" use Newton's method in coordinates in which the regularizer has condition number 1. "norm" and
+    "sparsity" use accelerated (Nesterov) gradient steps in the coefficients, with a length found by backtracking; for
+    "sparsity" they include soft thresholding, so that coefficients become exactly zero. With `rate`, all of them use
+    gradient steps of this fixed length. Stops if value − lower bound ≤ tol · value.
 
     Parameters
     ----------
@@ -61,6 +65,9 @@ def descend(
         Seconds.
     control : RunControl, optional
         Deadline, progress callback and interrupt flag.
+    rate : float, optional
+        Fixed learning rate Λ of LwK (10.98), for the coefficients and the offset. The run ends with
+        `Status.NUMERICAL` if it diverges.
 
     Examples
     --------
@@ -80,7 +87,14 @@ def descend(
             "'exponential', 'squared_hinge' or 'huber'"
         )
     control = RunControl(max_time) if control is None else control.limited_to(max_time)
-    run, log = _ProximalGradient(risk), RunLog(tol, max_iter, control)
+    if rate is not None and not 0 < rate < np.inf:
+        raise ValueError(f"rate={rate!r} must be a positive number, or None for a line search")
+    run: RiskNewton | FixedRate | _ProximalGradient
+    if rate is not None:
+        run = FixedRate(risk, rate)
+    else:
+        run = RiskNewton(risk) if risk.regularizer in ("rkhs", "values") else _ProximalGradient(risk)
+    log = RunLog(tol, max_iter, control)
     with single_thread():
         status = log.run(lambda: run.run(log))
     return Descent(run.alpha, run.b, run.value, run.bound, status, log.iterations, log.history(), log.error)
