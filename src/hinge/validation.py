@@ -257,6 +257,67 @@ def check_per_sample(name: str, values: Any, n: int, *, nonnegative: bool = True
     return array
 
 
+def is_pair(value: Any) -> bool:
+    """Whether a parameter is a pair (above, below): a tuple of two numbers."""
+    return isinstance(value, tuple) and len(value) == 2 and all(np.ndim(part) == 0 for part in value)
+
+
+def check_pair(name: str, value: Any, *, open_low: bool = False, finite: bool = True) -> None:
+    """Raise unless `value` is a number, or a tuple of two numbers (above, below); none is negative."""
+    parts = zip((f"{name}[0]", f"{name}[1]"), value, strict=True) if is_pair(value) else [(name, value)]
+    for label, part in parts:
+        check_number(label, part, 0.0, open_low=open_low, finite=finite)
+
+
+def check_sides(name: str, value: Any, n: int, *, finite: bool = True) -> tuple[Any, Any]:
+    """Return the values of a parameter for targets above and below f; the second is None if they are equal.
+
+    Parameters
+    ----------
+    name : str
+    value : number, pair or array-like
+        A tuple of two numbers (above, below) for all samples; one number for each sample, shape (n,); or two for each
+        sample, shape (n, 2), with the columns (above, below).
+    n : int
+        Number of samples.
+    finite : bool
+        Whether infinity is rejected.
+    """
+    if np.ndim(value) == 0:
+        check_number(name, value, 0.0, finite=finite)
+        return float(value), None
+    if is_pair(value):
+        check_pair(name, value, finite=finite)
+        return float(value[0]), float(value[1])
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name} must hold numbers: {error}") from None
+    if array.shape not in ((n,), (n, 2)):
+        raise ValueError(
+            f"{name} has shape {array.shape}, but X has {n} samples; pass one number, a tuple (above, below), one "
+            f"number for each sample, or an array of shape ({n}, 2) with the columns (above, below)"
+        )
+    if np.isnan(array).any() or (finite and np.isinf(array).any()):
+        raise ValueError(f"{name} must be finite for every sample, but it contains NaN or infinity")
+    if np.any(array < 0):
+        count = int(np.sum(array < 0))
+        raise ValueError(f"{name} must be zero or positive, and finite, for every sample; {count} values are negative")
+    if array.ndim == 1:
+        return array, None
+    return np.ascontiguousarray(array[:, 0]), np.ascontiguousarray(array[:, 1])
+
+
+def check_both_sides(above: Array, below: Array) -> None:
+    """Raise unless targets above and targets below f have a positive cost for some sample."""
+    for column, side, cost in ((0, "above", above), (1, "below", below)):
+        if not np.any(cost > 0):
+            raise ValueError(
+                f"C is zero for all targets {side} the function (its value or column {column}), and every function "
+                f"that lies far enough {side} the targets would be optimal; give at least one sample a positive cost"
+            )
+
+
 def check_symmetric(K: NDArray[Any]) -> None:
     """Raise unless K is a square matrix that is symmetric up to rounding."""
     if K.shape[0] != K.shape[1]:

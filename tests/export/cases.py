@@ -25,6 +25,7 @@ PARAMETERS = {
     "OneClassSVM": dict(nu=0.4),
     "IncrementalSVC": dict(C=2.0),
     "IncrementalSVR": dict(C=2.0, epsilon=0.01),
+    "IncrementalOneClassSVM": dict(nu=0.4),
     "LPSVC": dict(C=2.0),
     "LPSVR": dict(C=2.0, epsilon=0.01),
     "LowRankSVC": dict(n_basis=5),
@@ -42,7 +43,14 @@ NAMES = tuple(PARAMETERS)
 LINEAR = ("LinearSVC", "LinearSVR", "LinearOneClassSVM")
 TWO_CLASSES = ("TransductiveSVC",)
 #: Paths require a convex problem, so that kernels that are not positive semidefinite are excluded.
-CONVEX = ("IncrementalSVC", "IncrementalSVR", "TransductiveSVC", "RankingSVM", "LowRankSVC")
+CONVEX = (
+    "IncrementalSVC",
+    "IncrementalSVR",
+    "IncrementalOneClassSVM",
+    "TransductiveSVC",
+    "RankingSVM",
+    "LowRankSVC",
+)
 
 KERNELS = (
     Linear(),

@@ -8,8 +8,8 @@ from hinge.cli.declaration import Argument, Group
 #: Estimators that can be trained. A test compares this list with the estimators that model files support.
 ESTIMATORS = (
     "SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "LinearSVC", "LinearSVR", "LinearOneClassSVM", "LowRankSVC", "LPSVC",
-    "LPSVR", "IncrementalSVC", "IncrementalSVR", "OnlineSVC", "OnlineNuSVC", "OnlineSVR", "OnlineNoveltyDetector",
-    "SlidingSVC", "SlidingSVR", "HeteroscedasticSVR", "RankingSVM", "TransductiveSVC",
+    "LPSVR", "IncrementalSVC", "IncrementalSVR", "IncrementalOneClassSVM", "OnlineSVC", "OnlineNuSVC", "OnlineSVR",
+    "OnlineNoveltyDetector", "SlidingSVC", "SlidingSVR", "HeteroscedasticSVR", "RankingSVM", "TransductiveSVC",
 )  # fmt: skip
 
 FORMATS = ("auto", "libsvm", "csv", "parquet", "npz")

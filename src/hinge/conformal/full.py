@@ -96,10 +96,10 @@ class FullConformal(MetaEstimatorMixin, BaseEstimator):
         (subproblem,) = estimator._subproblems(data)
         formulation: Any = subproblem.formulation
         plain = isinstance(formulation, SVRFormulation) and formulation.bias and np.ndim(formulation.epsilon) == 0
-        if not plain or not np.isfinite(estimator.C):
+        if not plain or np.ndim(estimator.C) or not np.isfinite(estimator.C) or formulation.epsilon_star is not None:
             raise ValueError(
-                "full conformal regression needs loss='epsilon_insensitive', fit_intercept=True, a finite C and one "
-                "value of epsilon; use JackknifePlus for other losses"
+                "full conformal regression needs loss='epsilon_insensitive', fit_intercept=True, one finite value of C "
+                "and one value of epsilon; use JackknifePlus for other losses"
             )
         self.estimator_ = estimator
         self.n_features_in_ = estimator.n_features_in_

@@ -2,6 +2,7 @@
 
 from hinge.estimators.common.progress import PathProgress
 from hinge.estimators.incremental.classification import IncrementalSVC
+from hinge.estimators.incremental.one_class import IncrementalOneClassSVM
 from hinge.estimators.incremental.regression import IncrementalSVR
 from hinge.estimators.kernel.classification import SVC
 from hinge.estimators.kernel.nu_classification import NuSVC
@@ -24,6 +25,7 @@ __all__ = [
     "LPSVR",
     "SVC",
     "SVR",
+    "IncrementalOneClassSVM",
     "IncrementalSVC",
     "IncrementalSVR",
     "LinearOneClassSVM",

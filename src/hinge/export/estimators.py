@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from hinge import estimators
 from hinge._core import KernelNode
 from hinge.estimators.kernel.classification import KernelClassifier
-from hinge.estimators.kernel.one_class import BOUNDARY_TOL
+from hinge.estimators.kernel.one_class import BOUNDARY_TOL, OneClassEstimator
 from hinge.estimators.kernel.regression import KernelRegressor
 from hinge.estimators.online.classification import OnlineClassifier
 from hinge.export.description import KernelTerm, LinearTerm, Output, Prediction
@@ -67,7 +67,7 @@ RULES: dict[type, Rule] = {
     estimators.LPSVR: Rule(_FITTED, Output.VALUE),
     estimators.LinearSVR: Rule(_LINEAR, Output.VALUE),
     estimators.OnlineSVR: Rule(_online_model, Output.VALUE),
-    estimators.OneClassSVM: Rule(_FITTED, Output.INLIER, boundary_tol=BOUNDARY_TOL),
+    OneClassEstimator: Rule(_FITTED, Output.INLIER, boundary_tol=BOUNDARY_TOL),
     estimators.LinearOneClassSVM: Rule(_LINEAR, Output.INLIER, boundary_tol=BOUNDARY_TOL),
     estimators.OnlineNoveltyDetector: Rule(_online_model, Output.INLIER, offset=attrgetter("offset_")),
 }

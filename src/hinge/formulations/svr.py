@@ -33,10 +33,12 @@ def residual_dual(
     bias: bool = True,
     split: bool = True,
     cost_star: Array | None = None,
+    epsilon_star: float | Array | None = None,
 ) -> Dual:
     """Dual of ½‖w‖² + Σ Cᵢ φ(yᵢ − f(xᵢ)) with φ*(s) = ε|s| + ½δs² for |s| ≤ h.       docs/math (103), (303)
 
-    min ½βᵀKβ + Σ (½ (δ/Cᵢ) βᵢ² + ε|βᵢ| − yᵢβᵢ),  |βᵢ| ≤ h Cᵢ,  Σβ = 0.  `cost_star` replaces Cᵢ where βᵢ < 0.
+    min ½βᵀKβ + Σ (½ (δ/Cᵢ) βᵢ² + ε|βᵢ| − yᵢβᵢ),  |βᵢ| ≤ h Cᵢ,  Σβ = 0.  `cost_star` and `epsilon_star` replace Cᵢ
+    and ε where βᵢ < 0; they need δ = 0 and h = 1.
     `split`: two variables per sample in (1), which a tube of positive width requires.
     """
     epsilon, delta, h = conjugate
@@ -47,14 +49,18 @@ def residual_dual(
         lower = scaled(upper, -1.0) if upper.strides == (0,) else -upper  # a broadcast scalar remains one
     ridge = broadcast_ratio(delta, cost) if delta else None
     sign, total = np.ones(y.shape), np.zeros(int(bias))
-    return Dual(y, lower, upper, sign, total, tube=epsilon, ridge=ridge, split=split, bounds_error=COST_ERROR)
+    return Dual(
+        y, lower, upper, sign, total, tube=epsilon, ridge=ridge, split=split, bounds_error=COST_ERROR,
+        tube_star=epsilon_star,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class SVR(Formulation):
-    """min ½‖w‖² + Σ Cᵢ max(0, yᵢ − f(xᵢ) − ε) + Cᵢ* max(0, f(xᵢ) − yᵢ − ε).       docs/math (11); LwK (10.4)
+    """min ½‖w‖² + Σ Cᵢ max(0, yᵢ − f(xᵢ) − εᵢ) + Cᵢ* max(0, f(xᵢ) − yᵢ − εᵢ*).   docs/math (11); LwK (10.78)
 
-    `cost_star` is Cᵢ*, the cost of lying above the tube; equal to `cost` if None. ε may differ between samples.
+    `cost` and `epsilon` apply to targets above f, `cost_star` and `epsilon_star` (Cᵢ*, εᵢ*) to targets below f. The
+    latter are equal to the former if None. All may differ between samples.
     """
 
     y: Array
@@ -62,11 +68,14 @@ class SVR(Formulation):
     epsilon: float | Array
     cost_star: Array | None = None
     bias: bool = True
+    epsilon_star: float | Array | None = None
 
     def dual(self) -> Dual:
-        """Dual problem in the form (1): variables (α, α*), signs (+, −), p = (ε − y, ε + y), 1ᵀ(α − α*) = 0."""
+        """Dual problem in the form (1): variables (α, α*), signs (+, −), p = (ε − y, ε* + y), 1ᵀ(α − α*) = 0."""
         conjugate = QuadraticConjugate(self.epsilon, 0.0, 1.0)
-        return residual_dual(self.y, self.cost, conjugate, self.bias, cost_star=self.cost_star)
+        return residual_dual(
+            self.y, self.cost, conjugate, self.bias, cost_star=self.cost_star, epsilon_star=self.epsilon_star
+        )
 
     def build(self, access: Access) -> Problem:
         """Return the kernel form of the dual problem."""
@@ -89,15 +98,19 @@ def linear_regression(
     loss: str | Loss,
     bias: Bias = Bias.FREE,
     bias_scale: float = 1.0,
+    cost_star: Array | None = None,
+    epsilon_star: float | None = None,
 ) -> LinearProblem:
     """Return the linear form of min ½‖w‖² + Σ Cᵢ φ(yᵢ − f(xᵢ)); φ has a quadratic conjugate.    docs/math (101), (103)
 
-    `epsilon` is the ε of a loss given by name.
+    `epsilon` is the ε of a loss given by name. `cost_star` and `epsilon_star` apply to targets below f, with the
+    ε-insensitive loss only.
     """
     conjugate = quadratic_conjugate(loss, "residual", {"epsilon": float(epsilon)})
     if conjugate.curvature:
         check_inverse_cost(cost)
-    return linear_problem(residual_dual(y, cost, conjugate), X, bias, bias_scale)
+    dual = residual_dual(y, cost, conjugate, cost_star=cost_star, epsilon_star=epsilon_star)
+    return linear_problem(dual, X, bias, bias_scale)
 
 
 def split_signs(coefficients: Array) -> Array:

@@ -42,6 +42,7 @@ ESTIMATORS: dict[str, type] = {
         estimators.OneClassSVM,
         estimators.IncrementalSVC,
         estimators.IncrementalSVR,
+        estimators.IncrementalOneClassSVM,
         estimators.LinearSVC,
         estimators.LinearSVR,
         estimators.LinearOneClassSVM,

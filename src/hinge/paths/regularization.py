@@ -13,6 +13,7 @@ from hinge.control import RunControl
 from hinge.formulations import CSVC, SVR, Formulation, NuSVC, NuSVR, OneClass, OneClassCost
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, cache_bytes, make_kernel
 from hinge.kernels.access import check_kernel_values
+from hinge.paths.columns import check_columns, scaled_column, weighted_regression
 from hinge.paths.engine import Engine, Progress, path_access, warn_incomplete
 from hinge.paths.path import SolutionPath
 from hinge.problems import Array, Status
@@ -170,7 +171,7 @@ def regularization_path(
     coef0: float = 0.0,
     sample_weight: ArrayLike | None = None,
     task: str = "classification",
-    epsilon: float = 0.1,
+    epsilon: Any = 0.1,
     fit_intercept: bool = True,
     cache_size: float | str = "auto",
     max_time: float | None = None,
@@ -191,10 +192,12 @@ def regularization_path(
     kernel, degree, gamma, coef0
         As in `SVC`; the kernel must be positive semidefinite.
     sample_weight : array-like, optional
-        Cᵢ = C · weightᵢ; zero leaves a sample out.
+        Cᵢ = C · weightᵢ; zero leaves a sample out. For regression also a tuple (above, below) or an array of shape
+        (n_samples, 2): Cᵢ = C · weightᵢ₀ for targets above the tube and Cᵢ* = C · weightᵢ₁ for targets below it.
     task : {"classification", "regression", "one_class"}
-    epsilon : float or array-like
-        Half the width of the tube, for all samples or for each (regression).
+    epsilon : float, tuple or array-like
+        Half the width of the tube, for all samples or for each (regression); a tuple or two columns contain the width
+        above and below f, as in `SVR`.
     fit_intercept : bool
     cache_size : float or "auto"
         Megabytes for kernel values.
@@ -219,8 +222,12 @@ def regularization_path(
     """
     low, high = check_range("C", C_min, C_max)
     n = np.shape(y)[0] if task != "one_class" and np.ndim(y) > 0 else np.shape(X)[0]
-    weight = None if sample_weight is None else check_vector("sample_weight", sample_weight, n)
-    samples = check_samples(X, y, task, kernel, degree, gamma, coef0, weight)
+    weight = star = None
+    if sample_weight is not None and task == "regression":
+        weight, star = check_columns("sample_weight", sample_weight, n)
+    elif sample_weight is not None:
+        weight = check_vector("sample_weight", sample_weight, n)
+    samples = check_samples(X, y, task, kernel, degree, gamma, coef0, weight if star is None else None)
     weight = np.ones(len(samples.y)) if weight is None else weight
     check_both_classes(samples, weight)
     cost = proportional(weight)
@@ -236,7 +243,9 @@ def regularization_path(
             )
         formulation = OneClassCost(cost)
     else:
-        formulation = SVR(samples.y, cost, check_vector("epsilon", epsilon, samples.n), bias=fit_intercept)
+        epsilon, epsilon_star = check_columns("epsilon", epsilon, samples.n)
+        cost_star = None if star is None else proportional(star)
+        formulation = SVR(samples.y, cost, epsilon, cost_star, fit_intercept, epsilon_star)
     return follow(samples, formulation, low, high, "C", cache_size=cache_size, max_time=max_time, progress=progress)
 
 
@@ -258,8 +267,8 @@ def weight_path(
     gamma: Any = "scale",
     coef0: float = 0.0,
     task: str = "classification",
-    epsilon: ArrayLike = 0.1,
-    epsilon_end: ArrayLike | None = None,
+    epsilon: Any = 0.1,
+    epsilon_end: Any = None,
     margin: ArrayLike = 1.0,
     margin_end: ArrayLike | None = None,
     nu: float = 0.5,
@@ -277,10 +286,12 @@ def weight_path(
     ----------
     X, y : as in `regularization_path`
     start, end : array-like of shape (n_samples,)
-        Weights, zero or positive; a number is used for all samples.
+        Weights, zero or positive; a number is used for all samples. For regression also a tuple (above, below) or an
+        array of shape (n_samples, 2), with the weights of targets above and below the tube.
     C : float
-    epsilon, epsilon_end : float or array-like
-        Half widths of the tube at θ = 0 and θ = 1 (regression).
+    epsilon, epsilon_end : float, tuple or array-like
+        Half widths of the tube at θ = 0 and θ = 1 (regression); a tuple or two columns contain the width above and
+        below f.
     margin, margin_end : float or array-like
         Margins at θ = 0 and θ = 1 (classification).
     nu : float
@@ -294,6 +305,11 @@ def weight_path(
     check_number("C", C, 0.0, open_low=True)
     samples = check_samples(X, y, task, kernel, degree, gamma, coef0)
     n = samples.n
+    if task == "regression":
+        return follow(
+            samples, weighted_regression(samples.y, start, end, C, epsilon, epsilon_end, fit_intercept), 0.0, 1.0,
+            "theta", cache_size=cache_size, max_time=max_time, progress=progress,
+        )  # fmt: skip
     first, last = C * check_vector("start", start, n), C * check_vector("end", end, n)
     check_both_classes(samples, first, last)
     cost = between(first, last)
@@ -301,17 +317,13 @@ def weight_path(
         first = check_vector("margin", margin, n, positive=False)
         last = first if margin_end is None else check_vector("margin_end", margin_end, n, positive=False)
         formulation: Formulation = CSVC(samples.y, cost, fit_intercept, between(first, last))
-    elif task == "one_class":
+    else:
         _check_one_class(fit_intercept)
         check_number("nu", nu, 0.0, 1.0, open_low=True)
         for name, weight in (("start", first), ("end", last)):
             if not np.any(weight > 0):
                 raise ValueError(f"{name} has no positive weight; give at least one sample a positive weight")
         formulation = OneClass(cost, nu)
-    else:
-        first = check_vector("epsilon", epsilon, n)
-        last = first if epsilon_end is None else check_vector("epsilon_end", epsilon_end, n)
-        formulation = SVR(samples.y, cost, between(first, last), bias=fit_intercept)
     return follow(samples, formulation, 0.0, 1.0, "theta", cache_size=cache_size, max_time=max_time, progress=progress)
 
 
@@ -339,8 +351,9 @@ def epsilon_path(
     low, high = check_range("epsilon", epsilon_min, epsilon_max, open_low=False)
     check_number("C", C, 0.0, open_low=True)
     samples = check_samples(X, y, "regression", kernel, degree, gamma, coef0)
-    cost = C * check_vector("sample_weight", sample_weight, samples.n, 1.0)
-    formulation = SVR(samples.y, cost, proportional(np.ones(samples.n)), bias=fit_intercept)
+    weight, star = check_columns("sample_weight", sample_weight, samples.n, 1.0)
+    tube = proportional(np.ones(samples.n))
+    formulation = SVR(samples.y, C * weight, tube, scaled_column(star, C), fit_intercept)
     return follow(
         samples, formulation, low, high, "epsilon", cache_size=cache_size, max_time=max_time, progress=progress
     )

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge.control import RunControl
-from hinge.formulations import CSVC, SVR
+from hinge.formulations import CSVC, SVR, Formulation, OneClass
 from hinge.kernels import Access, GramAccess, Kernel, cache_bytes, open_access
 from hinge.kernels.access import check_kernel_values
 from hinge.paths.engine import Counts, Engine
@@ -29,6 +29,21 @@ def stack(first: Any, second: Any) -> Any:
     if sp.issparse(first):
         return sp.vstack([first, second], format="csr")
     return np.ascontiguousarray(np.concatenate([first, second]))
+
+
+def sides(values: Any, ndim: int) -> tuple[Any, Any]:
+    """Return values of targets above and below f: the two columns of an array of more than `ndim` dimensions.
+
+    Other values are the same on both sides; the second is then None.
+    """
+    if np.ndim(values) <= ndim:
+        return values, None
+    return values[..., 0].copy(), values[..., 1].copy()
+
+
+def _two_columns(cost: Any) -> Any:
+    """Return costs as two equal columns if they have one; None remains None."""
+    return cost if cost is None or cost.ndim == 2 else np.column_stack([cost, cost])
 
 
 class GrowingRows:
@@ -59,10 +74,13 @@ class GrowingRows:
 
 
 class Window:
-    """Exact solution of one classification (y = ±1) or regression problem, with updates.
+    """Exact solution of one classification (y = ±1), regression or one-class problem, with updates.
 
     Adding a sample changes its cost from zero to Cᵢ, removing it changes its cost to zero. All changes of one update
     are made along one path. Positions refer to the current samples, in the order in which they were added.
+
+    The costs of regression may have two columns, for targets above and below f, and `epsilon` may be an array (ε, ε*).
+    `nu` is that of one-class classification, whose costs are weights.
     """
 
     def __init__(
@@ -72,12 +90,13 @@ class Window:
         y: Array,
         cost: Array,
         task: str = "classification",
-        epsilon: float = 0.1,
+        epsilon: Any = 0.1,
         beta: Array | None = None,
         cache_size: float | str = "auto",
         max_time: float | None = None,
+        nu: float = 0.5,
     ) -> None:
-        self.kernel, self.task, self.epsilon = kernel, task, epsilon
+        self.kernel, self.task, self.epsilon, self.nu = kernel, task, epsilon, nu
         self.cache_size, self.max_time = cache_size, max_time
         self.compiled = kernel.nodes() is not None
         self.access: Access | None = None
@@ -101,7 +120,14 @@ class Window:
 
     def _parametric(self, cost: Array) -> ParametricProblem:
         """Return the problem with costs that are linear functions of θ."""
-        formulation = CSVC(self.y, cost) if self.task == "classification" else SVR(self.y, cost, self.epsilon)
+        if self.task == "classification":
+            formulation: Formulation = CSVC(self.y, cost)
+        elif self.task == "one_class":
+            formulation = OneClass(cost, self.nu)
+        else:
+            above, below = sides(cost, 2)
+            epsilon, epsilon_star = sides(self.epsilon, 0)
+            formulation = SVR(self.y, above, epsilon, below, epsilon_star=epsilon_star)
         return parametric_problem(formulation.dual())
 
     def _variables(self, beta: Array) -> Array:
@@ -133,7 +159,11 @@ class Window:
         """Coefficients of the current samples."""
         beta = self.engine.active_set.beta
         beta = (beta if self.slots == 1 else beta.reshape(self.slots, -1).sum(axis=0))[self.current]
-        beta[self.cost[self.current] == 0] = 0.0  # the path may leave rounding errors
+        cost = self.cost[self.current]  # the path may leave rounding errors at costs of zero
+        if cost.ndim == 1:
+            beta[cost == 0] = 0.0
+        else:
+            beta[((cost[:, 0] == 0) & (beta > 0)) | ((cost[:, 1] == 0) & (beta < 0))] = 0.0
         return beta
 
     @property
@@ -161,6 +191,8 @@ class Window:
         reweight: Array | None = None,
     ) -> Counts:
         """Add samples, remove those at the positions `forget` and set the costs of the others to `reweight`."""
+        if self.cost.ndim == 2 or (reweight is not None and reweight.ndim == 2):  # C is or becomes a pair
+            self.cost, cost, reweight = _two_columns(self.cost), _two_columns(cost), _two_columns(reweight)
         new_cost = self.cost.copy()
         if reweight is not None:
             new_cost[self.current] = reweight
@@ -186,7 +218,7 @@ class Window:
         y = np.concatenate([self.y, y])
         access = self._open(self.rows.add(X))
         self.y, self.access = y, access
-        self.cost = np.concatenate([self.cost, np.zeros(len(y) - len(self.cost))])
+        self.cost = np.concatenate([self.cost, np.zeros((len(y) - len(self.cost), *self.cost.shape[1:]))])
         path = self._parametric(between(self.cost, new_cost))
         self.engine.active_set.grow(access.gram, path.group, *path.at(0.0))
         self.engine.access = access

@@ -249,7 +249,15 @@ def _axes(template: Any, C: Any, gamma: Any, epsilon: Any) -> dict[str, list[Any
             raise ValueError(f"epsilon={epsilon!r} is a parameter of regression; remove it, or pass estimator=SVR()")
         axes["epsilon"] = _values("epsilon", epsilon)
     if any(np.ndim(value) > 0 for value in axes.get("epsilon", [getattr(template, "epsilon", 0.0)])):
-        raise ValueError("epsilon must be a number or a list of numbers: one per sample cannot be divided into folds")
+        raise ValueError(
+            "epsilon must be a number or a list of numbers: one per sample cannot be divided into folds, and pairs are "
+            "not supported by this search; use sklearn.model_selection.GridSearchCV"
+        )
+    if any(np.ndim(value) > 0 for value in axes["C"]):
+        raise ValueError(
+            f"C={C!r} must be a number or a list of numbers; use sklearn.model_selection.GridSearchCV for costs that "
+            "differ above and below the function"
+        )
     for name, values in axes.items():
         for value in values:
             clone(template).set_params(**{name: value})._check_parameters()

@@ -10,7 +10,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hinge.validation import check_cache_size, check_choice, check_flag, check_integer, check_number
+from hinge.validation import (
+    check_cache_size,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_number,
+    check_pair,
+    is_pair,
+)
 
 
 class Rule(Protocol):
@@ -37,6 +45,23 @@ class Number:
     def check(self, name: str, value: Any) -> None:
         if not (self.optional and value is None) and not (self.per_sample and np.ndim(value)):
             check_number(name, value, self.low, self.high, open_low=self.open_low, finite=self.finite)
+
+
+@dataclass(frozen=True)
+class Sides:
+    """A number that is not negative, or a tuple of two: for targets above and below the function.
+
+    A single number must be positive with `positive`. Arrays are allowed with `per_sample`, and checked together with
+    the data (`hinge.validation.check_sides`).
+    """
+
+    positive: bool = False
+    finite: bool = True
+    per_sample: bool = False
+
+    def check(self, name: str, value: Any) -> None:
+        if is_pair(value) or not (self.per_sample and np.ndim(value)):
+            check_pair(name, value, open_low=self.positive, finite=self.finite)
 
 
 @dataclass(frozen=True)

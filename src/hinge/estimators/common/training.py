@@ -154,7 +154,7 @@ def resolve_loss(estimator: Any, form: Form, default: str) -> Loss | None:
         check_choice("loss", loss, loss_names(form))
     elif type(loss) is losses_of(form)[default]:
         return None
-    if np.isinf(estimator.C):
+    if np.isinf(estimator.C).any():
         raise ValueError(f"C=inf is not supported for loss={loss!r}: use a finite C, or loss={default!r}")
     return make_loss(loss, form, vars(estimator))
 

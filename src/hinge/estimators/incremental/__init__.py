@@ -1,1 +1,1 @@
-"""Estimators with exact updates: `IncrementalSVC` and `IncrementalSVR`."""
+"""Estimators with exact updates: `IncrementalSVC`, `IncrementalSVR` and `IncrementalOneClassSVM`."""

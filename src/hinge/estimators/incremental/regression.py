@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators.common.report import rollback, store_status
-from hinge.estimators.common.rules import Number, Rule
+from hinge.estimators.common.rules import Rule, Sides
 from hinge.estimators.common.training import Subproblem
 from hinge.estimators.common.validation import TrainingData, real_targets
 from hinge.estimators.incremental.updates import INCREMENTAL_RULES, IncrementalEstimator, as_groups
@@ -18,7 +18,7 @@ from hinge.estimators.kernel.regression import KernelRegressor, store_single
 from hinge.formulations import SVR as SVRFormulation
 from hinge.kernels import Kernel
 from hinge.model import Expansion
-from hinge.paths.window import Window
+from hinge.paths.window import Window, sides
 from hinge.problems import Array, Status
 
 
@@ -28,7 +28,8 @@ class IncrementalSVR(IncrementalEstimator, KernelRegressor):
     Parameters
     ----------
     C, epsilon, kernel, degree, gamma, coef0
-        As in `SVR`. ``gamma="scale"`` is computed from the samples of `fit`.
+        As in `SVR`. C and epsilon are numbers, or tuples of two numbers for targets above and below the function.
+        ``gamma="scale"`` is computed from the samples of `fit`.
     cache_size, max_time, n_jobs
         As in `IncrementalSVC`.
 
@@ -42,7 +43,7 @@ class IncrementalSVR(IncrementalEstimator, KernelRegressor):
     40
     """
 
-    _rules: ClassVar[Mapping[str, Rule]] = {**INCREMENTAL_RULES, "epsilon": Number(0.0)}
+    _rules: ClassVar[Mapping[str, Rule]] = {**INCREMENTAL_RULES, "C": Sides(positive=True), "epsilon": Sides()}
 
     #: Coefficients of the function, from which its window is built after loading a file.
     _beta: Array | None
@@ -94,14 +95,24 @@ class IncrementalSVR(IncrementalEstimator, KernelRegressor):
             raise ValueError(f"{operation} would leave no sample with a positive weight; keep one")
 
     def _subproblems(self, data: TrainingData) -> list[Subproblem]:
-        return [Subproblem(None, SVRFormulation(data.y, self.C * data.weight, float(self.epsilon)))]
+        cost, cost_star = sides(self._costs(data.weight), 1)
+        epsilon, epsilon_star = sides(self._tube_widths(), 0)
+        return [Subproblem(None, SVRFormulation(data.y, cost, epsilon, cost_star, epsilon_star=epsilon_star))]
+
+    def _costs(self, weight: Array) -> Array:
+        """C times weight; two columns if C is a pair."""
+        return weight[:, None] * np.array(self.C, dtype=np.float64) if np.ndim(self.C) else self.C * weight
+
+    def _tube_widths(self) -> Any:
+        """ε, or an array of two values if it is a pair."""
+        return np.array(self.epsilon, dtype=np.float64) if np.ndim(self.epsilon) else float(self.epsilon)
 
     def _window(self, kernel: Kernel) -> Window:
         """The window of all samples."""
         windows = self._windows or {}
         if "" not in windows:
-            options = dict(task="regression", epsilon=float(self.epsilon))
-            windows[""] = self._open_window(kernel, None, self._y, self.C * self._w, self._beta, **options)
+            options = dict(task="regression", epsilon=self._tube_widths())
+            windows[""] = self._open_window(kernel, None, self._y, self._costs(self._w), self._beta, **options)
             self._windows = windows
         return windows[""]
 
@@ -109,16 +120,17 @@ class IncrementalSVR(IncrementalEstimator, KernelRegressor):
         """Set the fitted attributes from the window."""
         window = self._window(kernel)
         self._beta = window.beta
-        store_single(self, self._data(), kernel, Expansion(self._beta, window.intercept, tube=float(self.epsilon)))
+        tube = float(np.max(self.epsilon))
+        store_single(self, self._data(), kernel, Expansion(self._beta, window.intercept, tube=tube))
         store_status(self, Status.SOLVED, int(window.counts.events))
 
     def _apply_update(self, added: TrainingData | None, removed: NDArray[np.intp], weight: Array | None) -> None:
         kernel = self.model_.kernel
         arguments: dict[str, Any] = {"forget": removed}
         if weight is not None:
-            arguments["reweight"] = self.C * weight
+            arguments["reweight"] = self._costs(weight)
         if added is not None:
-            arguments.update(X=added.X, y=added.y, cost=self.C * added.weight)
+            arguments.update(X=added.X, y=added.y, cost=self._costs(added.weight))
         window = self._window(kernel)
         window.update(**arguments)
         self._store_samples(added, removed, weight, window)

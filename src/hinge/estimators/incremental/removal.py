@@ -73,7 +73,7 @@ class RemovalProblem:
                 "method='refit'"
             )
         dual: Dual = formulation.dual()
-        self.cost = estimator.C * data.weight
+        self.cost = formulation.cost
         self.nu = float(estimator.nu) if isinstance(estimator, NuSVR) else None
         parametric = _bounded(parametric_problem(dual), dual, self.cost)
         self.values, self.slots = parametric.at(0.0), parametric.size // data.n

@@ -34,11 +34,11 @@ INCREMENTAL_RULES: dict[str, Rule] = {
 }
 
 #: Parameters that an update cannot change. C is not among them: the costs move to its new value.
-FIXED_PARAMETERS = {"kernel", "degree", "gamma", "coef0", "epsilon", "class_weight"}
+FIXED_PARAMETERS = {"kernel", "degree", "gamma", "coef0", "epsilon", "nu", "class_weight"}
 
 
 class IncrementalEstimator(DualEstimator):
-    """Base class of `IncrementalSVC` and `IncrementalSVR`."""
+    """Base class of `IncrementalSVC`, `IncrementalSVR` and `IncrementalOneClassSVM`."""
 
     #: Rules of the parameters, by name.
     _rules: ClassVar[Mapping[str, Rule]]
@@ -299,7 +299,7 @@ class IncrementalEstimator(DualEstimator):
 
 
 def _same(a: Any, b: Any) -> bool:
-    return a is b or (isinstance(a, str | int | float) and type(a) is type(b) and a == b)
+    return a is b or (isinstance(a, str | int | float | tuple) and type(a) is type(b) and a == b)
 
 
 @lru_cache

@@ -24,7 +24,37 @@ from hinge.problems import Array
 BOUNDARY_TOL = 1e-12
 
 
-class OneClassSVM(OutlierMixin, SingleFunctionEstimator):
+class OneClassEstimator(OutlierMixin, SingleFunctionEstimator):
+    """Base class of the one-class estimators with a kernel: no targets, predictions +1 and −1."""
+
+    offset_: Array
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any, kernel: Kernel, reset: bool = True) -> TrainingData:
+        return validate_training_data(self, X, None, sample_weight, kernel, no_targets, reset)
+
+    def _subproblems(self, data: TrainingData) -> list[Subproblem]:
+        return [Subproblem(None, OneClass(data.weight, float(self.nu)))]
+
+    def decision_function(self, X: Any) -> Array:
+        """Signed distance: positive inside, negative outside, zero on the boundary.
+
+        Values below the rounding error of their sum are set to zero. Support vectors on the boundary are therefore
+        inliers, independently of the order of summation.
+        """
+        values = decision_values(self, X, 1).ravel()
+        values[np.abs(values) <= BOUNDARY_TOL * abs(self.offset_[0])] = 0.0
+        return values
+
+    def score_samples(self, X: Any) -> Array:
+        """Σ αᵢ k(xᵢ, x), without the offset."""
+        return self.decision_function(X) + self.offset_
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """+1 for inliers, −1 for outliers."""
+        return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.intp)
+
+
+class OneClassSVM(OneClassEstimator):
     """One-class support vector machine: f is positive on most of the data and negative far from them.
 
     Parameters
@@ -107,27 +137,3 @@ class OneClassSVM(OutlierMixin, SingleFunctionEstimator):
             trained.report.store(self)
         trained.report.conclude(self, settings.solver.max_iter)
         return self
-
-    def _validate(self, X: Any, y: Any, sample_weight: Any, kernel: Kernel, reset: bool = True) -> TrainingData:
-        return validate_training_data(self, X, None, sample_weight, kernel, no_targets, reset)
-
-    def _subproblems(self, data: TrainingData) -> list[Subproblem]:
-        return [Subproblem(None, OneClass(data.weight, float(self.nu)))]
-
-    def decision_function(self, X: Any) -> Array:
-        """Signed distance: positive inside, negative outside, zero on the boundary.
-
-        Values below the rounding error of their sum are set to zero. Support vectors on the boundary are therefore
-        inliers, independently of the order of summation.
-        """
-        values = decision_values(self, X, 1).ravel()
-        values[np.abs(values) <= BOUNDARY_TOL * abs(self.offset_[0])] = 0.0
-        return values
-
-    def score_samples(self, X: Any) -> Array:
-        """Σ αᵢ k(xᵢ, x), without the offset."""
-        return self.decision_function(X) + self.offset_
-
-    def predict(self, X: Any) -> NDArray[np.intp]:
-        """+1 for inliers, −1 for outliers."""
-        return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.intp)

@@ -13,7 +13,7 @@ from hinge.control import RunControl
 from hinge.estimators.common.prediction import decision_values, prediction_samples
 from hinge.estimators.common.reduced_model import basis_coefficients
 from hinge.estimators.common.report import rollback
-from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, SOLVER_RULES, Flag, Number, Rule
+from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, SOLVER_RULES, Flag, Number, Rule, Sides
 from hinge.estimators.common.training import (
     Settings,
     Subproblem,
@@ -32,7 +32,7 @@ from hinge.kernels import Kernel
 from hinge.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 from hinge.model import Expansion
 from hinge.problems import Array
-from hinge.validation import check_per_sample
+from hinge.validation import check_both_sides, check_per_sample, check_sides
 
 
 def store_function(estimator: Any, data: TrainingData, trained: Trained) -> None:
@@ -93,15 +93,20 @@ class SVR(KernelRegressor):
     r"""ε-support vector regression.
 
     Minimizes ½‖w‖² + Σ Cᵢ max(0, |yᵢ − f(xᵢ)| − ε), f = ⟨w, Φ⟩ + b, or the same with another loss of the residuals.
-    `certificate_` bounds the distance of the solution from the minimum.
+    The costs and the tube may differ above and below f (LwK (10.78); docs/math (11)): the loss is then
+    Cᵢ max(0, yᵢ − f(xᵢ) − εᵢ) + Cᵢ* max(0, f(xᵢ) − yᵢ − εᵢ*). `certificate_` bounds the distance of the solution from
+    the minimum.
 
     Parameters
     ----------
-    C : float, default=1.0
-        Cost of a residual outside the tube. Multiplied by sample weights.
-    epsilon : float or array-like of shape (n_samples,), default=0.1
+    C : float, tuple (C, C*), or array-like of shape (n_samples,) or (n_samples, 2), default=1.0
+        Cost of a residual outside the tube. Multiplied by sample weights. A tuple of two numbers, or two columns,
+        contain the costs of targets above the tube, y − f > ε, and of targets below it, f − y > ε*. One of the two may
+        be zero for single samples, for example those whose target is only a bound (censored data).
+    epsilon : float, tuple (ε, ε*), or array-like of shape (n_samples,) or (n_samples, 2), default=0.1
         Half the width of the tube in which residuals have no cost, for "epsilon_insensitive" and
-        "squared_epsilon_insensitive"; one value for all samples, or one for each sample given to `fit`.
+        "squared_epsilon_insensitive": one value for all samples, or one for each sample given to `fit`. A tuple of two
+        numbers, or two columns, contain the width above f and below f; for "epsilon_insensitive" only.
     loss : str or hinge.losses.Loss, default="epsilon_insensitive"
         Loss as a function of the residual r (SVR tutorial, Table 1): "epsilon_insensitive", max(0, \|r\| − ε);
         "squared_epsilon_insensitive", its square; "laplace", \|r\|; "gaussian", r²/2; "huber", r²/(2σ) up to σ and
@@ -129,9 +134,9 @@ class SVR(KernelRegressor):
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {
-        "C": Number(0.0, open_low=True, finite=False),
+        "C": Sides(positive=True, finite=False, per_sample=True),
         "fit_intercept": Flag(),
-        "epsilon": Number(0.0, per_sample=True),
+        "epsilon": Sides(per_sample=True),
         "sigma": POSITIVE,
         "p": Number(1.0, open_low=True),
         **LIMIT_RULES,
@@ -203,7 +208,7 @@ class SVR(KernelRegressor):
         with control.capture_signals(), rollback(self):
             data = validate_training_data(self, X, y, sample_weight, settings.kernel, real_targets)
             trained = train(self, data, self._subproblems(data), settings, control)
-            if np.isinf(self.C):
+            if np.isinf(self.C).any():
                 check_separable(trained.report.status)
             store_function(self, data, trained)
             trained.report.store(self)
@@ -212,19 +217,37 @@ class SVR(KernelRegressor):
 
     def _subproblems(self, data: TrainingData) -> list[Subproblem]:
         loss = resolve_loss(self, "residual", "epsilon_insensitive")
-        cost, bias = self.C * data.weight, bool(self.fit_intercept)
+        C, C_star = self._sides("C", self.C, data)
+        cost, bias = C * data.weight, bool(self.fit_intercept)
         if loss is None:
             epsilon = self.loss.epsilon if type(self.loss) is EpsilonInsensitive else self.epsilon
-            return [Subproblem(None, SVRFormulation(data.y, cost, self._tubes(epsilon, data), bias=bias))]
+            above, below = self._sides("epsilon", epsilon, data)
+            cost_star = None if C_star is None else C_star * data.weight
+            if cost_star is not None:
+                check_both_sides(cost, cost_star)
+            return [Subproblem(None, SVRFormulation(data.y, cost, above, cost_star, bias, below))]
+        if C_star is not None:
+            raise ValueError(
+                f"C={self.C!r} has different values above and below the function, which loss={self.loss!r} does not "
+                "support; use loss='epsilon_insensitive'"
+            )
         if isinstance(loss, SquaredEpsilonInsensitive):
-            loss = SquaredEpsilonInsensitive(self._tubes(loss.epsilon, data))
+            above, below = self._sides("epsilon", loss.epsilon, data)
+            if below is not None:
+                raise ValueError(
+                    f"epsilon={loss.epsilon!r} has different values above and below the function, which "
+                    f"loss={self.loss!r} does not support; use loss='epsilon_insensitive'"
+                )
+            loss = SquaredEpsilonInsensitive(above)
         return [Subproblem(None, ConvexLoss(data.y, cost, loss, bias))]
 
-    def _tubes(self, epsilon: Any, data: TrainingData) -> float | Array:
-        """ε, or its values at the training samples."""
-        if np.ndim(epsilon) == 0:
-            return float(epsilon)
-        return check_per_sample("epsilon", epsilon, self.shape_fit_[0])[data.rows]
+    def _sides(self, name: str, value: Any, data: TrainingData) -> tuple[Any, Any]:
+        """Return C or ε of targets above and below f, or their values at the training samples; None if equal."""
+        if np.ndim(value) == 0:
+            return float(value), None
+        sides = check_sides(name, value, self.shape_fit_[0], finite=name != "C")
+        above, below = (part[data.rows] if isinstance(part, np.ndarray) else part for part in sides)
+        return above, below
 
 
 class NuSVR(KernelRegressor):

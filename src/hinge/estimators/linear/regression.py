@@ -10,12 +10,12 @@ from sklearn.base import RegressorMixin
 
 from hinge.control import RunControl
 from hinge.estimators.common.report import FitReport, rollback
-from hinge.estimators.common.rules import POSITIVE, Number, Rule
+from hinge.estimators.common.rules import Rule, Sides
 from hinge.estimators.common.validation import TrainingData, check_parameters, real_targets
 from hinge.estimators.linear.base import INTERCEPT_RULES, LINEAR_RULES, LinearEstimator, LinearLoss
 from hinge.estimators.linear.training import intercept_kind, store_linear, train_linear, validate_linear
 from hinge.formulations import linear_regression
-from hinge.problems import Array, LinearProblem, scaled
+from hinge.problems import Array, Bias, LinearProblem, scaled
 
 
 class LinearSVR(RegressorMixin, LinearEstimator):
@@ -26,8 +26,12 @@ class LinearSVR(RegressorMixin, LinearEstimator):
 
     Parameters
     ----------
-    epsilon : float, default=0.0
-        Half the width of the tube within which errors cost nothing.
+    C : float or tuple (C, C*), default=1.0
+        Cost of an error outside the tube. A tuple contains the costs of targets above the tube, y − f > ε, and of
+        targets below it, f − y > ε*; for "epsilon_insensitive" only.
+    epsilon : float or tuple (ε, ε*), default=0.0
+        Half the width of the tube within which errors cost nothing. A tuple contains the width above f and below f; for
+        "epsilon_insensitive" only.
     loss : str or hinge.losses.Loss, default="epsilon_insensitive"
         "epsilon_insensitive", "squared_epsilon_insensitive", or another loss of the residual with a quadratic
         conjugate: "laplace", "gaussian", "huber" (with σ = 1; pass ``Huber(sigma)`` for other values).
@@ -47,8 +51,8 @@ class LinearSVR(RegressorMixin, LinearEstimator):
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {
-        "C": POSITIVE,
-        "epsilon": Number(0.0),
+        "C": Sides(positive=True),
+        "epsilon": Sides(),
         "loss": LinearLoss("residual"),
         **INTERCEPT_RULES,
         **LINEAR_RULES,
@@ -127,8 +131,25 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         return validate_linear(self, X, y, sample_weight, real_targets, reset)
 
     def _problems(self, data: TrainingData) -> list[LinearProblem]:
-        cost, bias, scale = scaled(data.weight, self.C), intercept_kind(self), float(self.intercept_scaling)
+        bias, scale = intercept_kind(self), float(self.intercept_scaling)
+        if isinstance(self.C, tuple) or isinstance(self.epsilon, tuple):
+            return [self._asymmetric_problem(data, bias, scale)]
+        cost = scaled(data.weight, self.C)
         return [linear_regression(data.X, data.y, cost, float(self.epsilon), self.loss, bias, scale)]
+
+    def _asymmetric_problem(self, data: TrainingData, bias: Bias, scale: float) -> LinearProblem:
+        """Return the problem with costs or a tube that differ above and below the function."""
+        if not isinstance(self.loss, str) or self.loss != "epsilon_insensitive":
+            raise ValueError(
+                f"C={self.C!r} and epsilon={self.epsilon!r} differ above and below the function, which "
+                f"loss={self.loss!r} does not support; use loss='epsilon_insensitive'"
+            )
+        C, C_star = self.C if isinstance(self.C, tuple) else (self.C, self.C)
+        epsilon, star = self.epsilon if isinstance(self.epsilon, tuple) else (self.epsilon, self.epsilon)
+        cost, cost_star = scaled(data.weight, float(C)), scaled(data.weight, float(C_star))
+        return linear_regression(
+            data.X, data.y, cost, float(epsilon), self.loss, bias, scale, cost_star, float(star)
+        )
 
     def predict(self, X: Any) -> Array:
         """The value of ⟨w, x⟩ + b at each row of X."""

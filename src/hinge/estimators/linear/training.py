@@ -237,8 +237,12 @@ def _has_other_classes(estimator: Any, data: TrainingData) -> bool:
 
 
 def cost_scale(estimator: Any) -> float:
-    """C of the estimator, to which its dual point is proportional; 1 for one-class classification."""
-    return float(vars(estimator).get("C", 1.0))
+    """C of the estimator, to which its dual point is proportional; 1 for one-class classification.
+
+    The sum of a pair: starts with another ratio are moved into their box.
+    """
+    C = vars(estimator).get("C", 1.0)
+    return float(C[0] + C[1]) if isinstance(C, tuple) else float(C)
 
 
 def store_linear(

@@ -16,7 +16,7 @@ from sklearn.utils import check_array, compute_class_weight
 from hinge.estimators import NuSVC, NuSVR, OneClassSVM
 from hinge.estimators.kernel.classification import KernelClassifier
 from hinge.kernels import Precomputed
-from hinge.validation import check_per_sample
+from hinge.validation import check_sides
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -148,11 +148,13 @@ def _check_bounds(estimator: Any, y: Any, n: int, name: str) -> None:
         estimator.class_weight_ = compute_class_weight(estimator.class_weight, classes=estimator.classes_, y=y)
     if isinstance(estimator, NuSVC):
         return
+    if np.ndim(estimator.C):
+        raise ValueError(f"C={estimator.C!r} must be one number: LIBSVM has the same cost above and below the function")
     bound = np.full(len(coefficients), float(estimator.C))
     if isinstance(estimator, KernelClassifier):
         bound = estimator.C * np.repeat(estimator.class_weight_, estimator.n_support_)
     elif np.ndim(getattr(estimator, "epsilon", 0.0)):
-        check_per_sample("epsilon", estimator.epsilon, n)
+        check_sides("epsilon", estimator.epsilon, n)
     largest = float(coefficients.max(initial=0.0))
     if np.any(coefficients > bound[:, None] * (1 + BOUND_TOL)):
         raise ValueError(
