@@ -107,8 +107,11 @@ class GramAccess:
         return self.gram.matvec(np.ascontiguousarray(v, dtype=np.float64), self.threads)
 
     def bounded_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
-        v = np.ascontiguousarray(v, dtype=np.float64)
-        return self.matvec(v), product_error(self.gram.value_error(), self.largest(), v)
+        return self.matvec(v), self.matvec_error(v)
+
+    def matvec_error(self, v: ArrayLike) -> Array:
+        """Return a bound on the errors of K v, for any order of summation."""
+        return product_error(self.gram.value_error(), self.largest(), np.asarray(v, dtype=np.float64))
 
     def accurate_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
         if self.kernel.nodes() is not None:
@@ -212,8 +215,11 @@ class SubsetAccess:
         return self.standalone.matvec(v)
 
     def bounded_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
-        v = np.ascontiguousarray(v, dtype=np.float64)
-        return self.matvec(v), product_error(self.whole.gram.value_error(), self.largest(), v)
+        return self.matvec(v), self.matvec_error(v)
+
+    def matvec_error(self, v: ArrayLike) -> Array:
+        """Return a bound on the errors of K v, for any order of summation."""
+        return product_error(self.whole.gram.value_error(), self.largest(), np.asarray(v, dtype=np.float64))
 
     def accurate_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
         if self.whole.kernel.nodes() is not None:
