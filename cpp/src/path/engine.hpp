@@ -1,7 +1,7 @@
 // engine.hpp: state and operations of the parametric active-set method.  See hinge/solvers/path.hpp.
 //
 // The margin is the set of free variables.  Its matrix K_MM + κ EᵀE is kept as a Cholesky factor.  Notation as in
-// docs/math/paths.md.
+// docs/math/paths/parametric.md.
 #pragma once
 
 #include <random>
