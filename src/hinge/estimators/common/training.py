@@ -25,7 +25,7 @@ from hinge.estimators.common.report import MAX_SOLVED_GAP, FitReport, has_large_
 from hinge.estimators.common.validation import TrainingData, check_parameters
 from hinge.estimators.common.warm_start import forget_solutions, initial_points, remember_solutions
 from hinge.formulations import Formulation
-from hinge.kernels import FunctionKernel, GramAccess, Kernel, Precomputed, make_kernel, open_access
+from hinge.kernels import FunctionKernel, GramAccess, Kernel, PairAccess, Precomputed, make_kernel, open_access
 from hinge.kernels.access import check_kernel_values
 from hinge.kernels.overflow import not_finite_error
 from hinge.losses import Form, Loss, loss_names, losses_of, make_loss
@@ -369,7 +369,7 @@ def _certify_exact(
     After the deadline or an interrupt, a gradient is computed for few samples only.
     """
     gradient, error = solution.gradient, solution.gradient_error
-    late = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) and problem.Q.n > MAX_LATE_SAMPLES
+    late = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) and _n_samples(problem) > MAX_LATE_SAMPLES
     if error is None and late:
         return _certify_inexact(problem, solution, convex)
     if error is None:
@@ -385,6 +385,12 @@ def _certify_exact(
             accurate = certify(problem, solution.alpha, solution.mu, gradient, convex, error=errors)
             found = accurate if accurate.gap < found.gap else found
     return found if solution.rounded else found.with_history(solution.history)
+
+
+def _n_samples(problem: Problem) -> int:
+    """Return the number of samples, also of a problem over pairs of them."""
+    access = problem.Q.access
+    return access.base.n if isinstance(access, PairAccess) else access.n
 
 
 def check_separable(status: Status) -> None:

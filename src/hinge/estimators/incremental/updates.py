@@ -24,7 +24,6 @@ from hinge.estimators.kernel.base import DualEstimator
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, make_kernel
 from hinge.paths.window import Window, stack
 from hinge.problems import Array, Certificate
-from hinge.solvers.explain import Explanation
 from hinge.validation import check_sample_weight
 
 #: Rules of the parameters that all incremental estimators have.
@@ -58,11 +57,6 @@ class IncrementalEstimator(DualEstimator):
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
         return {key: value for key, value in state.items() if key not in self._transient}
-
-    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
-        raise TypeError(
-            f"explain needs an estimator with a parameter solver, such as SVC; {type(self).__name__} has none"
-        )
 
     # ---- what differs between the estimators --------------------------------------------------------------------
 

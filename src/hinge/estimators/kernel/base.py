@@ -184,6 +184,10 @@ class DualEstimator(KernelEstimator):
 
     def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
         """Explain the choice of the solver for `hinge.solvers.explain`. The estimator is not changed."""
+        if "solver" not in self.get_params(deep=False):
+            raise TypeError(
+                f"explain needs an estimator with a parameter solver, such as SVC; {type(self).__name__} has none"
+            )
         unfitted = clone(self)
         settings = unfitted._settings()
         data = unfitted._validate(X, y, sample_weight, settings.kernel)
