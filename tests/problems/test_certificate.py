@@ -8,9 +8,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+from hinge import _core
 from hinge.formulations import CSVC
 from hinge.kernels import Precomputed, open_access
-from hinge.problems import Bias, Certificate, Diagonal, LinearProblem, Problem, Quadratic, certify, certify_linear
+from hinge.problems import (
+    Bias,
+    Certificate,
+    Diagonal,
+    History,
+    KnownProducts,
+    LinearProblem,
+    LinearSolution,
+    Problem,
+    Quadratic,
+    Status,
+    certify,
+    certify_linear,
+)
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -127,6 +141,9 @@ class TestBounds:
         assert found.dual <= found.primal
 
 
+STORAGES = [np.asarray, np.float32, csr_array]
+
+
 class TestLinear:
     @given(seed=seeds)
     def test_bounds_of_any_weights_and_dual_points_do_not_cross(self, seed):
@@ -145,37 +162,69 @@ class TestLinear:
         assert max(each.dual for each in found) <= min(each.primal for each in found)
         assert all(each.dual > -np.inf for each in found)
 
-    @pytest.mark.parametrize("storage", [np.asarray, np.float32, csr_array], ids=["double", "float", "csr"])
+    @pytest.mark.parametrize("storage", STORAGES, ids=["double", "float", "csr"])
     @pytest.mark.parametrize("bias", list(Bias))
     @given(seed=seeds)
     @settings(max_examples=25)
     def test_plain_sums_enclose_the_exact_values(self, bias, storage, seed):
         """Chunks of 512 samples, lanes of four, and what remains after them."""
+        problem, w, offset, beta = random_linear(np.random.default_rng(seed), bias, storage)
+        assert_encloses(problem, w, offset, beta, certify_linear(problem, w, offset, beta, tol=1e6), 1e-10)
+
+    @pytest.mark.parametrize("storage", STORAGES, ids=["double", "float", "csr"])
+    @pytest.mark.parametrize("bias", list(Bias))
+    @pytest.mark.parametrize("side", [-1, 1])
+    @given(seed=seeds)
+    @settings(max_examples=15)
+    def test_known_products_with_the_largest_allowed_errors_enclose_the_exact_values(self, side, bias, storage, seed):
         rng = np.random.default_rng(seed)
-        n, d = int(rng.choice([1, 3, 130, 511, 517, 1026])) * 2, int(rng.choice([1, 5, 14]))
-        X = (10.0 ** rng.uniform(-3, 3, size=d) * rng.normal(size=(n, d))).astype(np.float32)
-        same = rng.random() < 0.5  # the errors of equal samples have the same sign and add up
-        X = storage(X[:1].repeat(n, axis=0) if same else X)
-        y, C = np.where(np.arange(n) % 2, 1.0, -1.0), 2.0 ** rng.integers(-8, 8)
-        ridge, tube = rng.choice([0.0, 0.3], size=n), rng.choice([0.0, 0.1])
-        both = rng.random(n) < 0.3
-        lower, upper = np.where(both | (y < 0), -C, 0.0), np.where(both | (y > 0), C, 0.0)
-        target = y * (rng.normal() if same else 1.0) + rng.choice([0.0, 10.0]) * rng.normal(size=1 if same else n)
-        problem = LinearProblem(X, target, lower, upper, ridge, tube, bias, 2.0)
-        beta = np.repeat(C * rng.integers(0, 2**20, size=n // 2) / 2.0**20, 2) * y  # Σβ = 0 exactly
-        offset = 0.0 if bias is Bias.NONE else rng.normal()
-        w = np.asarray(X.T @ beta, dtype=np.float64) * rng.choice([1.0, 0.7])
-        if same:  # products that cancel, or none
-            first = np.asarray(X[[0]] @ np.eye(d), dtype=np.float64).ravel()
-            w = 10.0 ** rng.uniform(-3, 3) * rng.normal(size=d)
-            w = rng.choice([0.0, 1.0]) * (w - (w @ first) / (first @ first) * first)
-        found = certify_linear(problem, w, offset, beta, tol=1e6)
-        primal, dual = exact_values(problem, w, offset, beta)
-        assert Fraction(found.primal) >= primal
-        assert Fraction(found.dual) <= dual
-        size = 1e-10 * max(float(abs(primal)), float(abs(dual)), float(w @ w), C * float(np.sum(np.abs(target))))
-        assert found.primal - float(primal) <= size
-        assert float(dual) - found.dual <= size
+        problem, w, offset, beta = random_linear(rng, bias, storage)
+        X = problem.X.toarray() if hasattr(problem.X, "toarray") else problem.X.astype(np.float64)
+        reach = 10.0 ** rng.uniform(0, 3) * np.linalg.norm(w)
+        largest = (X.shape[1] + 8) * 2.0**-53 * reach * np.linalg.norm(X, axis=1)  # errors that have the worst sign
+        f = X @ w + 0.99 * side * np.sign(beta) * largest
+        distance = float(np.linalg.norm(w - X.T @ beta))
+        values = _core.LinearProducts(np.ascontiguousarray(f), float(reach), distance)
+        solution = LinearSolution(
+            weights=w, offset=offset, beta=beta, primal=0.0, dual=0.0, gap=0.0, violation=0.0, status=Status.SOLVED,
+            iterations=0, history=History.empty(), products=KnownProducts(problem.X, w, beta, values),
+        )  # fmt: skip
+        assert_encloses(problem, w, offset, beta, solution.certificate(problem, tol=1e6), 1e-6)
+
+
+def random_linear(rng, bias, storage):
+    """A linear problem, weights, an offset, and a feasible dual point."""
+    n, d = int(rng.choice([1, 3, 130, 511, 517, 1026])) * 2, int(rng.choice([1, 5, 14]))
+    X = (10.0 ** rng.uniform(-3, 3, size=d) * rng.normal(size=(n, d))).astype(np.float32)
+    same = rng.random() < 0.5  # the errors of equal samples have the same sign and add up
+    X = storage(X[:1].repeat(n, axis=0) if same else X)
+    y, C = np.where(np.arange(n) % 2, 1.0, -1.0), 2.0 ** rng.integers(-8, 8)
+    ridge, tube = rng.choice([0.0, 0.3], size=n), rng.choice([0.0, 0.1])
+    both = rng.random(n) < 0.3
+    lower, upper = np.where(both | (y < 0), -C, 0.0), np.where(both | (y > 0), C, 0.0)
+    target = y * (rng.normal() if same else 1.0) + rng.choice([0.0, 10.0]) * rng.normal(size=1 if same else n)
+    problem = LinearProblem(X, target, lower, upper, ridge, tube, bias, 2.0)
+    beta = np.repeat(C * rng.integers(0, 2**20, size=n // 2) / 2.0**20, 2) * y  # Σβ = 0 exactly
+    offset = 0.0 if bias is Bias.NONE else rng.normal()
+    w = np.asarray(X.T @ beta, dtype=np.float64) * rng.choice([1.0, 0.7])
+    if same:  # products that cancel, or none
+        first = np.asarray(X[[0]] @ np.eye(d), dtype=np.float64).ravel()
+        w = 10.0 ** rng.uniform(-3, 3) * rng.normal(size=d)
+        w = rng.choice([0.0, 1.0]) * (w - (w @ first) / (first @ first) * first)
+    return problem, w, offset, beta
+
+
+def assert_encloses(problem, w, offset, beta, found, width):
+    """The bounds enclose the exact values, and exceed them by at most `width` times the size of their terms."""
+    primal, dual = exact_values(problem, w, offset, beta)
+    assert Fraction(found.primal) >= primal
+    assert Fraction(found.dual) <= dual
+    X = np.abs(problem.X).toarray() if hasattr(problem.X, "toarray") else np.abs(problem.X)
+    combined = float(np.sum((X.T.astype(np.float64) @ np.abs(beta)) ** 2))
+    targets = np.max(np.abs(problem.upper - problem.lower)) * float(np.sum(np.abs(problem.target)))
+    size = width * max(float(abs(primal)), float(abs(dual)), float(w @ w), targets, combined if width > 1e-9 else 0.0)
+    assert found.primal - float(primal) <= size
+    assert float(dual) - found.dual <= size
 
 
 def exact_values(problem, w, offset, beta):

@@ -82,7 +82,10 @@ void certificate(nb::module_& m) {
       .def(nb::new_([](Vector<const double> f, double reach, double distance) {
              return LinearKnown{f, reach, distance};
            }),
-           "f"_a.noconvert(), "reach"_a, "distance"_a);
+           "f"_a.noconvert(), "reach"_a, "distance"_a)
+      .def_ro("f", &LinearKnown::f)
+      .def_ro("reach", &LinearKnown::reach)
+      .def_ro("distance", &LinearKnown::distance);
   m.def("certified_linear_bounds", &linear_bounds, "samples"_a, "target"_a.noconvert(), "lower"_a.noconvert(),
         "upper"_a.noconvert(), "ridge"_a.noconvert(), "tube"_a, "offset_kind"_a, "offset_scale"_a, "total"_a,
         "bounds_error"_a, "totals_error"_a, "weights"_a.noconvert(), "offset"_a, "beta"_a.noconvert(),
