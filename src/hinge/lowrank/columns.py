@@ -16,8 +16,8 @@ from hinge.kernels.samples import view
 from hinge.lowrank.row_blocks import RowBlocks, allocate
 from hinge.lowrank.source import Source
 
-#: Rows that measure the time of kernel values, and the safety factor of the estimate, which includes new memory.
-MEASURED_ROWS, TIME_RESERVE = 4096, 1.5
+#: Rows that measure the time of kernel values, and the safety factor of the estimate: new memory takes most of it.
+MEASURED_ROWS, TIME_RESERVE = 4096, 4.0
 
 #: Numbers of columns computed between two checks of the deadline, for compiled kernels and for Python functions.
 COMPILED_STRIP, PYTHON_STRIP = 128, 8
