@@ -26,7 +26,7 @@ BOUND_TOL = 1e-10
 #: If a lower bound exceeds an upper bound by more than this, relative to both, the problem is not convex.
 CROSSING_TOL = 1e-6
 
-PRINTED_DIGITS = 10
+PRINTED_DIGITS = 10  # of the bounds in the text of a certificate
 
 #: The relative gap refers to at least this share of the sizes of the terms of the objective, which cancel if the
 #: optimum is zero.
@@ -38,7 +38,7 @@ SHARE_OF_BOX = 0.01
 #: Relative error of the values of losses and conjugates, in units of the rounding error.
 TERM_OPERATIONS = 32
 
-EXACT = np.zeros(1)
+NO_ERROR = np.zeros(1)  # error of a gradient that counts as exact
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Certificate:
     ) -> Self:
         """Return the certificate of a point from its bounds and violations.
 
-        `scale` is the size of the terms of the objective. Values that are not numbers are no bounds.
+        `scale` is the size of the terms of the objective. A bound that is NaN is replaced by an infinite one.
         """
         primal = np.inf if primal != primal else primal
         dual = -np.inf if dual != dual else dual
@@ -219,7 +219,7 @@ def certify(
         mu = optimal_offset(problem, alpha, gradient)
     else:
         mu = np.ascontiguousarray(mu, dtype=np.float64)
-    found = bounds(problem, alpha, mu, gradient, EXACT if error is None else error)
+    found = bounds(problem, alpha, mu, gradient, NO_ERROR if error is None else error)
     return Certificate.of(
         found.upper,
         found.lower,

@@ -168,7 +168,7 @@ class FitReport:
             iterations.append(solution.iterations)
         if tol is not None and status is Status.SOLVED:
             for certificate in certificates:
-                is_zero = certificate.gap <= floor
+                is_zero = certificate.gap <= floor and not has_large_gap(certificate, tol)
                 if not is_zero and not is_confirmed(certificate, tol, of_gap):
                     status = Status.NUMERICAL
         return cls(status, list(certificates), histories, iterations, error)
@@ -179,7 +179,7 @@ class FitReport:
         return replace(self, histories=[_limited(history, certificate) for history in self.histories])
 
     def interrupted(self, error: BaseException | None) -> FitReport:
-        """This report with the exception of a signal that ended the fit after these solutions."""
+        """Return this report for a fit that a signal ended; `error` is the exception of the signal."""
         return replace(self, status=Status.INTERRUPTED, error=error)
 
     def store(self, estimator: Any, *, n_iter: Any = None) -> None:
@@ -238,7 +238,7 @@ class FitReport:
             )
 
     def _reason(self, tol: float, max_iter: int, max_time: float | None) -> str:
-        """Why the solver ended before the tolerance was reached."""
+        """Return the reason why the solver ended before the tolerance was reached."""
         if self.status is Status.MAX_ITER and max_iter < 0:
             return f"The solver gave up after {max(self.iterations)} steps."
         return {
