@@ -60,9 +60,9 @@ bool same_node(const Node& a, const Node& b) {
 // ---- kernel matrices ----
 
 template <class T>
-Gram gram_matrix(Matrix<const T> matrix) {
+Gram gram_matrix(Matrix<const T> matrix, double value_error) {
   if (matrix.shape(0) != matrix.shape(1)) throw nb::value_error("Gram.matrix: the matrix must be square");
-  return Gram(make_gram(matrix.data(), matrix.shape(0)), {keep(matrix)});
+  return Gram(make_gram(matrix.data(), matrix.shape(0), value_error), {keep(matrix)});
 }
 
 std::string text(const nb::object& value) { return nb::cast<std::string>(nb::str(value)); }
@@ -251,8 +251,8 @@ void kernels(nb::module_& m) {
             return Gram(make_gram(samples.view, kernel), samples.owners);
           },
           "samples"_a, "kernel"_a)
-      .def_static("matrix", &gram_matrix<float>, "K"_a.noconvert())
-      .def_static("matrix", &gram_matrix<double>, "K"_a.noconvert())
+      .def_static("matrix", &gram_matrix<float>, "K"_a.noconvert(), "value_error"_a = 0.0)
+      .def_static("matrix", &gram_matrix<double>, "K"_a.noconvert(), "value_error"_a = 0.0)
       .def_static("callback", &gram_callback, "n"_a, "diagonal"_a.noconvert(), "row_function"_a)
       .def_static("ridged", &gram_ridged, "inner"_a, "ridge"_a.noconvert(), nb::keep_alive<0, 1>(),
                   "K + diag(ridge) of another kernel matrix.")

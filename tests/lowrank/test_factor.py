@@ -207,3 +207,18 @@ def test_unsupported_kernels_are_rejected():
         SGMA().fit(Precomputed(), samples(5))
     with pytest.raises(ValueError, match="candidates=59"):
         SGMA(candidates="all", sample=None).fit(Linear(), np.zeros((20_000, 1)))
+
+
+@pytest.mark.parametrize(
+    "method", [SGMA(rank=300, tol=0.0), PivotedCholesky(rank=300, tol=0.0), Nystrom(rank=300)], ids=repr
+)
+def test_a_time_limit_leaves_out_basis_functions(method):
+    """The factor has at least one basis function, and states that others were left out."""
+    X = np.random.default_rng(0).normal(size=(3000, 5))
+    found = method.fit(RBF(0.1), X, max_time=1e-3)
+    assert 1 <= found.rank < 300
+    assert not found.complete
+    whole = method.fit(RBF(0.1), X)
+    assert whole.complete
+    if isinstance(method, Nystrom):  # the first of the same basis functions
+        np.testing.assert_array_equal(found.basis, whole.basis[: found.rank])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from hinge.selection import grid
+from hinge.selection import grid, loo_bounds
 from reference.termination import output_of
 
 
@@ -42,3 +42,22 @@ def test_a_grid_with_a_time_limit_returns_its_best_candidate_in_time():
     assert time.monotonic() - start <= 2.2
     assert np.isfinite(result.best_score_)
     assert result.best_params_ is not None
+
+
+def test_bounds_that_are_not_known_at_the_time_limit_are_nan():
+    """The bounds that need no further solution are known; earlier versions took ten times as long as the limit."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 5))
+    y = np.where(X[:, 0] + rng.normal(size=len(X)) > 0, 1, -1)
+    whole_time = time.monotonic()
+    whole = loo_bounds(X, y)
+    whole_time = time.monotonic() - whole_time
+    start = time.monotonic()
+    with pytest.warns(ConvergenceWarning, match="those that are not known are NaN"):
+        found = loo_bounds(X, y, max_time=0.3 * whole_time)
+    assert time.monotonic() - start <= 0.9 * whole_time
+    assert found.support_vectors == whole.support_vectors
+    assert found.xi_alpha == pytest.approx(whole.xi_alpha)
+    assert np.isnan(found.nu_maximized_target)
+    with pytest.raises(TimeoutError):
+        loo_bounds(X, y, max_time=1e-9)

@@ -5,9 +5,7 @@ import pytest
 
 from hinge.kernels import Precomputed, open_access
 from hinge.problems import Diagonal, Problem, Quadratic, Status, optimality
-from hinge.solvers import SMO, Auto, InteriorPoint
-
-FOLDED = "folding the diagonal assumes that one variable of each sample is zero, which needs p + p* ≥ 0"
+from hinge.solvers import SMO, Auto, Chunking, GradientDescent, InteriorPoint, Newton, WorkingSet
 
 
 def problem(p):
@@ -18,10 +16,25 @@ def problem(p):
 
 
 @pytest.mark.parametrize("p", [-1.0, 0.5])
-@pytest.mark.parametrize("solver", [SMO(tol=1e-6), Auto(tol=1e-6), InteriorPoint()], ids=lambda s: type(s).__name__)
-def test_status_solved_is_confirmed_by_the_certificate(solver, p, request):
-    if p < 0 and not isinstance(solver, InteriorPoint):
-        request.applymarker(pytest.mark.xfail(strict=True, reason=FOLDED))
+@pytest.mark.parametrize("solver", [Auto(tol=1e-6), InteriorPoint()], ids=lambda s: type(s).__name__)
+def test_the_problem_is_solved(solver, p):
     posed = problem(p)
     solution = solver.solve(posed)
-    assert solution.status is not Status.SOLVED or optimality(posed, *solution.point).kkt_violation <= 1e-5
+    assert solution.status is Status.SOLVED
+    assert optimality(posed, *solution.point).kkt_violation <= 1e-5
+    np.testing.assert_allclose(solution.alpha, 2.0 if p < 0 else 0.0, atol=1e-5)
+
+
+@pytest.mark.parametrize("solver", [GradientDescent(), Newton()], ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize("p", [-1.0, 0.5])
+def test_status_solved_of_textbook_methods_is_confirmed(solver, p):
+    posed = problem(p)
+    solution = solver.solve(posed)
+    assert solution.status is not Status.SOLVED or optimality(posed, *solution.point).relative_gap <= 2 * solver.tol
+
+
+@pytest.mark.parametrize("solver", [SMO(), WorkingSet(), Chunking()], ids=lambda s: type(s).__name__)
+def test_a_term_that_cannot_be_folded_is_rejected(solver):
+    """If α and α* grow together, a quadratic term of both is not one of α − α*."""
+    with pytest.raises(ValueError, match="use interior point"):
+        solver.solve(problem(-1.0))

@@ -73,7 +73,8 @@ void certificate(nb::module_& m) {
       .def_ro("rounding", &Bounds::rounding)
       .def_ro("kkt_violation", &Bounds::kkt_violation)
       .def_ro("infeasibility", &Bounds::infeasibility)
-      .def_ro("scale", &Bounds::scale);
+      .def_ro("scale", &Bounds::scale)
+      .def_ro("moved", &Bounds::moved);
   m.def("certified_bounds", &bounds, "linear"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(),
         "ridge"_a.noconvert().none(), "rows"_a.noconvert(), "totals"_a.noconvert(), "bounds_error"_a, "totals_error"_a,
         "largest_diagonal"_a, "alpha"_a.noconvert(), "mu"_a.noconvert(), "gradient"_a.noconvert(),

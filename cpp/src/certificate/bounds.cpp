@@ -37,7 +37,7 @@ class BoundsOf {
   }
 
   Bounds run() {
-    Bounds found{kInf, -kInf, 0, 0, 0, 0};
+    Bounds found{kInf, -kInf, 0, 0, 0, 0, 0};
     conditions(found);
     const double factor = scaling();
     if (std::isfinite(factor)) add_upper(found, factor);
@@ -86,7 +86,10 @@ class BoundsOf {
     }
     for (std::size_t k = 0; k < p_.totals.size(); ++k)
       found.infeasibility = std::max(found.infeasibility, std::abs(deficit(k, x_.alpha).value()));
-    found.scale = linear + 0.5 * p_.largest_diagonal * sum_ * sum_;
+    // Totals that are not zero determine Σ|α|.  Otherwise Σ|α| can be large only because variables cancel.
+    bool is_determined = linear == 0;
+    for (const double total : p_.totals) is_determined = is_determined || total != 0;
+    found.scale = linear + (is_determined ? 0.5 * p_.largest_diagonal * sum_ * sum_ : 0.0);
   }
 
   // ---- upper bound: ½ t² αᵀQα + t μᵀd + Σ φ_v(r_v), docs/math (600), (601) ---------------------------------------------
@@ -296,6 +299,7 @@ class BoundsOf {
     const double below = 1.001 * quadratic + error;
     found.lower = below > 0 ? rounded_down(value.value() - below) : value.value();
     found.rounding += error;
+    found.moved = 1.001 * length;
   }
 
   // ---- two rows with common variables ---------------------------------------------------------------------------

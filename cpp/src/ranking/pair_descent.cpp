@@ -18,6 +18,10 @@ constexpr std::size_t kMaxStoredValues = std::size_t{1} << 25;  // if all blocks
 constexpr int kMaxSweeps = 8, kMaxLinearSweeps = 2;  // over the pairs of a block in one visit
 constexpr double kBlockReduction = 0.1;              // of the violation; the visit of a block then ends
 constexpr double kMinCurvature = 1e-12;              // relative; with less, the variable moves to a bound
+constexpr std::int64_t kMaxStalledEpochs = 2000;     // without a smaller gap: rounding errors prevent progress
+constexpr double kMinGapReduction = 0.99;            // in kMaxStalledEpochs
+constexpr double kMaxSteps = 1e7;                    // updates of pairs without a limit on the epochs, ...
+constexpr std::int64_t kMinMaxEpochs = 1000;         // ... and the smallest number of epochs that they allow
 
 // The scores f = Kβ of all samples.
 class ScoreModel {
@@ -123,8 +127,12 @@ class PairDescent {
     try {
       update_bounds();
       while (!done()) {
-        if (options_.max_iterations >= 0 && result_.iterations >= options_.max_iterations) {
+        if (result_.iterations >= max_epochs()) {
           result_.status = Status::max_iter;
+          break;
+        }
+        if (has_stalled()) {
+          result_.status = Status::numerical;
           break;
         }
         epoch();
@@ -135,6 +143,7 @@ class PairDescent {
       result_.status = stop.status;
       update_bounds();
     }
+    if (result_.status != Status::solved) restore_best();
     result_.scores = std::move(scores_);
     return std::move(result_);
   }
@@ -243,6 +252,27 @@ class PairDescent {
     return std::abs(g);
   }
 
+  std::int64_t max_epochs() const {
+    if (options_.max_iterations >= 0) return options_.max_iterations;
+    return std::max(kMinMaxEpochs, static_cast<std::int64_t>(kMaxSteps / static_cast<double>(alpha_.size() + 1)));
+  }
+
+  // Whether the point is not finite, or the gap has not decreased for many epochs.
+  bool has_stalled() {
+    if (!std::isfinite(result_.gap) || !std::isfinite(result_.dual)) return true;
+    if (result_.gap <= kMinGapReduction * reference_gap_) {
+      reference_gap_ = result_.gap;
+      reference_epoch_ = result_.iterations;
+    }
+    return result_.iterations - reference_epoch_ > kMaxStalledEpochs;
+  }
+
+  // Rounding errors of the kernel values can increase the gap, and make squared losses diverge.
+  void restore_best() {
+    if (best_.empty() || result_.gap <= best_gap_) return;
+    std::copy(best_.begin(), best_.end(), alpha_.begin());
+  }
+
   double ridge(std::size_t p) const { return problem_.ridge.empty() ? 0.0 : problem_.ridge[p]; }
 
   // The contribution of a pair to the gap; slack = 1 − (f_i − f_j).                            (433), (468)
@@ -268,6 +298,10 @@ class PairDescent {
     result_.gap = gap;
     result_.primal = result_.dual + gap;
     result_.violation = worst;
+    if (std::isfinite(result_.dual) && (best_.empty() || gap < best_gap_)) {
+      best_gap_ = gap;
+      best_.assign(alpha_.begin(), alpha_.end());
+    }
     Snapshot& snapshot = tracker_.snapshot;
     snapshot.iteration = result_.iterations, snapshot.violation = worst;
     snapshot.active = static_cast<std::int64_t>(alpha_.size());
@@ -291,6 +325,9 @@ class PairDescent {
   std::vector<std::size_t> order_, active_pairs_;
   std::vector<std::int32_t> left_, right_;
   std::vector<double> f_, change_, scratch_, scores_;
+  std::vector<double> best_;  // the point with the smallest gap at the end of an epoch
+  double best_gap_ = std::numeric_limits<double>::infinity(), reference_gap_ = best_gap_;
+  std::int64_t reference_epoch_ = 0;
   std::size_t largest_block_ = 0;
   int max_sweeps_ = 1;
   bool store_matrices_ = true;

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators.common.prediction import decision_values
-from hinge.estimators.common.report import FitReport, confirmed_status, rollback
+from hinge.estimators.common.report import EXACT_TOL, FitReport, confirmed_status, rollback
 from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, Integer, Number, Rule
 from hinge.estimators.common.training import Subproblem
 from hinge.estimators.common.validation import ClassificationData, n_rows, validate_classification, validate_samples
@@ -30,9 +30,6 @@ from hinge.validation import check_choice, check_number
 #: A difference of this much between the fraction of positives among the labeled samples and the fraction predicted for
 #: the unlabeled ones is reported with a warning, if it also exceeds two standard deviations.
 MAX_FRACTION_DIFFERENCE = 0.1
-
-#: KKT violation and relative gap that confirm the status SOLVED of an exact path.
-EXACT_TOL = 1e-6
 
 
 class TransductiveSVC(KernelClassifier):

@@ -96,7 +96,7 @@ class DirectAccess:
                 f[rows], error[rows] = exact_product(self.block(index, used), v[used])
             else:
                 values, errors = self.kernel.bounded(self._samples[index], self._samples[used])
-                f[rows], error[rows] = _bounded_product(values, errors, v[used])
+                f[rows], error[rows] = bounded_product(values, errors, v[used])
         return f, error
 
     def accurate_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
@@ -123,7 +123,7 @@ def largest_entry(diagonal: Array) -> float:
     return LARGEST_FACTOR * float(np.maximum.reduce(np.abs(diagonal), initial=0.0))
 
 
-def _bounded_product(values: Array, errors: Array, v: Array) -> tuple[Array, Array]:
+def bounded_product(values: Array, errors: Array, v: Array) -> tuple[Array, Array]:
     """Return values @ v and bounds on its errors, given those of the values."""
     high, low = np.zeros(len(values)), np.zeros(len(values))
     for first in range(0, len(v), SUMMED_COLUMNS):

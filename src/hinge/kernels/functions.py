@@ -317,10 +317,16 @@ def _bounded_affine(X: Data, Z: Data | None, gamma: float, coef0: float) -> tupl
 
 def _bounded_decay(gamma: float, distance: Array, error: Array) -> tuple[Array, Array]:
     """exp(−γ t) and bounds on the rounding errors, where t has the given error."""
-    values = np.exp(-gamma * distance)
-    exponent = gamma * error + 2 * UNIT_ROUNDOFF * gamma * distance
+    argument = gamma * distance
+    values = np.exp(-argument)
+    exponent = gamma * error + 2 * UNIT_ROUNDOFF * argument
     with np.errstate(over="ignore"):
-        return values, np.minimum(values * (np.expm1(exponent) + FUNCTION_ERROR), 1.0) + SMALLEST_NORMAL
+        radius = np.minimum(np.maximum(values, SMALLEST_NORMAL) * (np.expm1(exponent) + FUNCTION_ERROR), 1.0)
+    underflown = values < SMALLEST_NORMAL  # the value of the smallest possible distance is a bound
+    if underflown.any():
+        largest = np.exp(-np.maximum(argument - exponent, 0.0))[underflown]
+        radius[underflown] = np.minimum(2 * largest, 1.0)
+    return values, radius + SMALLEST_NORMAL
 
 
 def _bspline(q: int, t: Array) -> Array:

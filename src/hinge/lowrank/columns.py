@@ -16,11 +16,14 @@ from hinge.kernels.samples import view
 from hinge.lowrank.row_blocks import RowBlocks, allocate
 from hinge.lowrank.source import Source
 
-#: Rows that measure the time of kernel values, and the safety factor of the estimate, which includes new memory.
-MEASURED_ROWS, TIME_RESERVE = 1024, 2.5
+#: Rows that measure the time of kernel values, and the safety factor of the estimate: new memory takes most of it.
+MEASURED_ROWS, TIME_RESERVE = 4096, 4.0
 
 #: Numbers of columns computed between two checks of the deadline, for compiled kernels and for Python functions.
 COMPILED_STRIP, PYTHON_STRIP = 128, 8
+
+#: Least number of columns within a deadline.
+MIN_COLUMNS = 8
 
 Array = NDArray[np.float64]
 Array32 = NDArray[np.float32]
@@ -143,7 +146,7 @@ def make_columns(
 
     `half` allows float16 for K^mn. It is used for RBF and Laplacian kernels, which have no negative values, on
     processors with float16 instructions.
-    With a `deadline` (of `time.monotonic`) as many columns are computed as the time suffices for, at least one strip;
+    With a `deadline` (of `time.monotonic`) as many columns are computed as the time suffices for, at least a few;
     `Columns.shape` then has fewer columns. For compiled kernels their number follows from the time of a few rows: all
     columns are then computed at once, which is much faster than strips.
     """
@@ -184,18 +187,16 @@ def _fill(source: Source, basis: NDArray[np.intp], values: Any) -> None:
 
 def _affordable(deadline: float, source: Source, basis: NDArray[np.intp]) -> int:
     """Return the number of columns that can be computed before the deadline, by the time of a few rows."""
-    nodes = source.kernel.nodes()
-    assert nodes is not None, "kernels in Python are not measured"
     rows, n = min(source.m, MEASURED_ROWS), len(basis)
     nodes = source.kernel.nodes()
     assert nodes is not None, "the kernel must have a compiled form"
-    probe = np.empty((rows, n), dtype=np.float32)
     start = time.monotonic()
+    probe = np.empty((rows, n), dtype=np.float32)
     x, z = view(source.X[:rows]), view(source.X[basis])
     _core.kernel_columns(x.native, z.native, _core.Kernel(nodes), _bits(probe), source.threads)
     now = time.monotonic()
     column = TIME_RESERVE * (now - start) * source.m / (rows * n) if n else 0.0
-    return n if n * column <= deadline - now else min(n, max(COMPILED_STRIP, int((deadline - now) / column)))
+    return n if n * column <= deadline - now else min(n, max(MIN_COLUMNS, int((deadline - now) / column)))
 
 
 def _fill_until(deadline: float, source: Source, basis: NDArray[np.intp], values: Any) -> int:

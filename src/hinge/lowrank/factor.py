@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -19,6 +20,9 @@ Array = NDArray[np.float64]
 #: A basis function is dropped if its squared distance from the span of the others, relative to its squared norm, is at
 #: most this.
 DEPENDENCE_TOL = 1e-12
+
+#: Rows that measure the time of the factor, and the safety factor of the estimate, which includes new memory.
+MEASURED_ROWS, TIME_RESERVE = 2048, 2.0
 
 #: With more features the factor L = X of the linear kernel is rejected: its linear systems would be too large.
 MAX_FEATURES = 5000
@@ -46,6 +50,8 @@ class Factor:
         Relative residual trace after each basis function, over the rows that were used for the selection.
     exact : bool
         True for the linear kernel, where L is X: there is no basis, and the coordinates are the features.
+    complete : bool
+        False if a time limit ended the selection of basis functions, or left out some of them.
     """
 
     kernel: Kernel
@@ -58,6 +64,7 @@ class Factor:
     traces: Array = field(default_factory=lambda: np.empty(0))
     threads: int = 1
     exact: bool = False
+    complete: bool = True
 
     def __repr__(self) -> str:
         basis = "features" if self.exact else "basis functions"
@@ -126,9 +133,18 @@ def make_factor(
     dtype: Any = np.float64,
     budget_bytes: int | None = None,
     folder: str | None = None,
+    deadline: float | None = None,
 ) -> Factor:
-    """Compute T and L for given basis functions, in blocks of rows."""
+    """Compute T and L for given basis functions, in blocks of rows.
+
+    With a `deadline` (of `time.monotonic`) the first basis functions are used, as many as the time suffices for by the
+    time of a few rows, but at least one.
+    """
     basis, T = independent(source, np.asarray(basis, dtype=np.intp))
+    selected = len(basis)
+    if deadline is not None and selected > 1:
+        count = _affordable(source, basis, T, deadline, dtype)
+        basis, T = basis[:count], np.ascontiguousarray(T[:count, :count])
     m, n = source.m, len(basis)
     L = allocate(m, n, dtype, budget_bytes, folder)
     diagonal = source.diagonal()
@@ -144,8 +160,25 @@ def make_factor(
     residual[basis] = 0.0
     vectors = source.vectors(basis)
     return Factor(
-        source.kernel, basis, vectors, L, T, residual, float(np.sum(diagonal)), traces, threads=source.threads
-    )
+        source.kernel, basis, vectors, L, T, residual, float(np.sum(diagonal)), traces, threads=source.threads,
+        complete=n == selected,
+    )  # fmt: skip
+
+
+def _affordable(source: Source, basis: NDArray[np.intp], T: Array, deadline: float, dtype: Any) -> int:
+    """Return the number of basis functions whose factor can be computed before the deadline.
+
+    The time of fewer functions is at most proportional to their number.
+    """
+    rows, n = slice(0, min(source.m, MEASURED_ROWS)), len(basis)
+    began = time.monotonic()
+    block = scipy.linalg.solve_triangular(T, source.columns(basis)(rows).T, lower=True, check_finite=False).T
+    np.einsum("ij,ij->i", block, block)
+    stored = np.empty(block.shape, dtype=dtype)
+    stored[:] = block
+    now = time.monotonic()
+    expected = TIME_RESERVE * (now - began) * source.m / len(block)
+    return n if expected <= deadline - now else int(np.clip(n * (deadline - now) / expected, 1, n))
 
 
 def linear_factor(kernel: Kernel, X: Any, threads: int = 1) -> Factor:

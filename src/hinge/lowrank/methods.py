@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Protocol
 
@@ -20,6 +20,9 @@ Array = NDArray[np.float64]
 
 #: candidates="all" raises an error if the residual matrix would have more bytes than this.
 MAX_MATRIX_BYTES = 1 << 30
+
+#: Share of the time limit for the selection of the basis functions.
+SELECTION_TIME_SHARE = 0.5
 
 #: Candidates of `Nystrom` whose columns are computed at a time.
 NYSTROM_BLOCK = 64
@@ -78,7 +81,8 @@ class _Selection(ABC):
         folder : str, optional
             Directory of this file; by default the temporary directory of the system.
         max_time : float, optional
-            Seconds after which no further basis function is selected.
+            Seconds for the factor. Half of them are for the selection. If the factor of all selected basis functions
+            would take longer, only the first ones are used, and `Factor.complete` is False.
         """
         self._check()
         if kernel.psd is False:
@@ -94,10 +98,14 @@ class _Selection(ABC):
         sampled = np.arange(source.m)
         if self.sample is not None and self.sample < source.m:
             sampled = np.sort(rng.choice(source.m, self.sample, replace=False))
-        deadline = None if max_time is None else time.monotonic() + max_time
-        basis, traces = self._select(source, sampled, rng, deadline)
+        began = time.monotonic()
+        limit = None if max_time is None else began + SELECTION_TIME_SHARE * max_time
+        basis, traces = self._select(source, sampled, rng, limit)
+        selected_in_time = limit is None or time.monotonic() <= limit or len(basis) == min(self.rank, source.m)
         budget = None if cache_size is None else cache_bytes(cache_size)
-        return make_factor(source, sampled[basis], traces, dtype, budget, folder)
+        deadline = None if max_time is None else began + max_time
+        found = make_factor(source, sampled[basis], traces, dtype, budget, folder, deadline)
+        return found if selected_in_time else replace(found, complete=False)
 
     @abstractmethod
     def _select(

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -31,6 +31,9 @@ PRINTED_DIGITS = 10  # of the bounds in the text of a certificate
 #: The relative gap refers to at least this share of the sizes of the terms of the objective, which cancel if the
 #: optimum is zero.
 ABSOLUTE_SHARE = 1e-10
+
+#: Share of |p| times the width of the box in the size of the terms.
+SHARE_OF_BOX = 0.01
 
 #: Relative error of the values of losses and conjugates, in units of the rounding error.
 TERM_OPERATIONS = 32
@@ -125,6 +128,8 @@ class Certificate:
         dual = max(self.dual, float(np.fmax.reduce(history.dual, initial=-np.inf)))
         if self.convex is None and dual - primal > CROSSING_TOL * (abs(primal) + abs(dual)):
             return replace(self, convex=False)  # bounds of a convex problem do not cross
+        if dual > primal:  # the matrix is indefinite by its rounding errors
+            return self
         return replace(self, best_primal=primal, best_dual=dual)
 
     def unproven(self, history: History) -> Certificate:
@@ -214,28 +219,7 @@ def certify(
         mu = optimal_offset(problem, alpha, gradient)
     else:
         mu = np.ascontiguousarray(mu, dtype=np.float64)
-    error = NO_ERROR if error is None else error
-    if problem.term is None:
-        ridge = None
-    elif isinstance(problem.term, Diagonal):
-        ridge = problem.term.d
-    else:
-        return _certify_with_term(problem, alpha, mu, gradient, error, convex)
-    found = _core.certified_bounds(
-        problem.p,
-        problem.lower,
-        problem.upper,
-        ridge,
-        problem.A,
-        problem.d,
-        problem.bounds_error,
-        problem.totals_error,
-        problem.Q.access.largest(),
-        alpha,
-        mu,
-        np.ascontiguousarray(gradient),
-        np.ascontiguousarray(error),
-    )
+    found = bounds(problem, alpha, mu, gradient, NO_ERROR if error is None else error)
     return Certificate.of(
         found.upper,
         found.lower,
@@ -248,10 +232,45 @@ def certify(
     )
 
 
-def _certify_with_term(
-    problem: Problem, alpha: Array, mu: Array, gradient: Array, error: Array, convex: bool | None
-) -> Certificate:
-    """Return the certificate of a problem with a term h that is not quadratic.                docs/math (603)
+class Bounds(NamedTuple):
+    """Bounds of a problem with a term that is not quadratic; the attributes are those of the compiled `Bounds`."""
+
+    upper: float
+    lower: float
+    rounding: float
+    kkt_violation: float
+    infeasibility: float
+    scale: float
+    moved: float
+
+
+def bounds(problem: Problem, alpha: Array, mu: Array, gradient: Array, error: Array) -> Bounds | _core.Bounds:
+    """Return the upper bound of the Lagrangian at (α, μ) and the lower bound of a feasible point near α.
+
+    `gradient` may be that of another function: the upper bound is then that of this function with ½αᵀ(gradient − p) in
+    place of its half squared norm.
+    """
+    if problem.term is not None and not isinstance(problem.term, Diagonal):
+        return _bounds_with_term(problem, alpha, mu, gradient, error)
+    return _core.certified_bounds(
+        problem.p,
+        problem.lower,
+        problem.upper,
+        None if problem.term is None else problem.term.d,
+        problem.A,
+        problem.d,
+        problem.bounds_error,
+        problem.totals_error,
+        problem.Q.access.largest(),
+        alpha,
+        mu,
+        np.ascontiguousarray(gradient),
+        np.ascontiguousarray(error),
+    )
+
+
+def _bounds_with_term(problem: Problem, alpha: Array, mu: Array, gradient: Array, error: Array) -> Bounds:
+    """Return the bounds of a problem with a term h that is not quadratic.                     docs/math (603)
 
     The terms of the gap are convex functions of the residual: with an error of the residual they are largest at an end
     of its interval.
@@ -269,7 +288,8 @@ def _certify_with_term(
     finite = np.isfinite(shares)
     terms = np.abs(value) + np.abs(residual * alpha) + np.abs(alpha * gradient) + np.where(finite, shares, 0.0)
     rounding = float(np.sum(np.abs(alpha) * radius) + operations * np.sum(terms))
-    moved, cost = _cost_of_feasibility(problem, alpha, mu, np.abs(gradient) + np.abs(term.gradient(alpha)) + radius)
+    slopes = np.abs(gradient) + np.abs(term.gradient(alpha)) + radius
+    visible, cost, moved = _cost_of_feasibility(problem, alpha, slopes)
     rounding += cost
 
     curvature = dot(alpha, gradient - problem.p)
@@ -281,20 +301,20 @@ def _certify_with_term(
     slope = residual + (problem.objective_gradient(alpha, gradient) - gradient)
     violation = float(np.maximum.reduce(kkt_violations(alpha, slope, problem.lower, problem.upper), initial=0.0))
     infeasibility = max(infeasibility_of(problem, alpha), unbounded)
-    lower = dual - rounding - moved
-    scale = float(np.sum(terms))
-    return Certificate.of(
-        upper + rounding, lower, violation, infeasibility, mu, convex, 2 * rounding + inflation, scale
-    )
+    lower = dual - rounding - visible
+    width = np.where(np.isfinite(problem.upper - problem.lower), problem.upper - problem.lower, 0.0)
+    scale = float(np.sum(terms) + SHARE_OF_BOX * np.sum(width * np.abs(problem.p)))
+    return Bounds(upper + rounding, lower, 2 * rounding + inflation, violation, infeasibility, scale, moved)
 
 
-def _cost_of_feasibility(problem: Problem, alpha: Array, mu: Array, slope: Array) -> tuple[float, float]:
+def _cost_of_feasibility(problem: Problem, alpha: Array, slope: Array) -> tuple[float, float, float]:
     """Return bounds on the increase of the objective if α is moved into the boxes and to the equality rows.
 
-    The first is due to a violation that is visible, the second to rounding.
+    The first is due to a violation that is visible, the second to rounding. The third bounds the distance in the ℓ1
+    norm.
     """
-    outside = float(np.sum(np.maximum(np.maximum(problem.lower - alpha, alpha - problem.upper), 0.0) * slope))
-    rounded = 0.0
+    violation = np.maximum(np.maximum(problem.lower - alpha, alpha - problem.upper), 0.0)
+    outside, rounded, moved = float(np.sum(violation * slope)), 0.0, float(np.sum(violation))
     for row, total in zip(problem.A, problem.d, strict=True):
         used = row != 0
         if not used.any():
@@ -311,7 +331,8 @@ def _cost_of_feasibility(problem: Problem, alpha: Array, mu: Array, slope: Array
         cost = float(np.min(np.where(possible, slope, np.inf))) / float(np.min(np.abs(row[used])))
         outside += 2 * cost * missing
         rounded += 2 * cost * rounding
-    return outside, rounded
+        moved += 2 * (missing + rounding) / float(np.min(np.abs(row[used])))
+    return outside, rounded + 0.5 * problem.Q.access.largest() * moved**2, moved
 
 
 def kkt_violations(alpha: Array, residual: Array, lower: Array, upper: Array) -> Array:
@@ -340,7 +361,7 @@ def combine(certificates: Sequence[Certificate]) -> Certificate:
     if len(certificates) == 1:
         return certificates[0]
     primal = _sum_above([c.primal for c in certificates])
-    dual = -_sum_above([-c.dual for c in certificates])
+    dual = 0.0 - _sum_above([-c.dual for c in certificates])  # no −0.0
     gap = difference_above(primal, dual)
     return Certificate(
         primal=primal,
@@ -351,7 +372,7 @@ def combine(certificates: Sequence[Certificate]) -> Certificate:
         infeasibility=float(np.max([c.infeasibility for c in certificates])),
         mu=np.concatenate([c.mu for c in certificates]),
         best_primal=_sum_above([c.best_primal for c in certificates]),
-        best_dual=-_sum_above([-c.best_dual for c in certificates]),
+        best_dual=0.0 - _sum_above([-c.best_dual for c in certificates]),
         convex=certificates[0].convex,
         rounding=sum(c.rounding for c in certificates),
     )

@@ -16,7 +16,7 @@ from hinge import _core
 from hinge.kernels import Access, Linear
 from hinge.kernels.algebra import UNIT_ROUNDOFF
 from hinge.kernels.samples import view
-from hinge.problems.certificate import Certificate, relative
+from hinge.problems.certificate import SHARE_OF_BOX, Certificate, relative
 from hinge.problems.optimality import Optimality
 from hinge.problems.problem import Dual, Problem
 from hinge.problems.separable import Array
@@ -373,7 +373,11 @@ def _certify_linear(
         above = slack * float(np.sum(np.maximum(problem.upper, -problem.lower)))
         below = slack * float(np.sum(np.abs(beta)))
         upper, lower, rounding = upper + above, lower - below, rounding + above + below
-    return Certificate.of(upper, lower, found.kkt_violation, found.infeasibility, mu, True, rounding, found.scale)
+    scale = found.scale
+    if not lower > 0.5 * upper:  # the optimum may be zero: the losses at w = 0 are a scale
+        width = np.where(np.isfinite(problem.upper - problem.lower), problem.upper - problem.lower, 0.0)
+        scale += SHARE_OF_BOX * float(np.sum(width * np.abs(problem.target)))
+    return Certificate.of(upper, lower, found.kkt_violation, found.infeasibility, mu, True, rounding, scale)
 
 
 def _feasible(problem: LinearProblem, beta: Array) -> Array:

@@ -98,6 +98,16 @@ def certify_lp(problem: LPProblem, coefficients: Array, offset: float, beta: Arr
     )
 
 
+def best_constant(problem: LPProblem) -> float:
+    """Return the offset with the smallest sum of losses if all coefficients are zero."""
+    if not problem.bias:
+        return 0.0
+    knots = np.concatenate([problem.target - problem.tube, problem.target + problem.tube])
+    order = np.argsort(knots, kind="stable")
+    slopes = np.cumsum(np.concatenate([problem.upper, -problem.lower])[order]) - float(np.sum(problem.upper))
+    return float(knots[order][min(int(np.searchsorted(slopes, 0.0)), len(knots) - 1)])
+
+
 def _feasible(problem: LPProblem, beta: Array) -> tuple[Array, float]:
     """Project β onto its box, make its sum zero and scale it until |Φᵀβ| ≤ price; also return its infeasibility.
 
@@ -114,7 +124,10 @@ def _feasible(problem: LPProblem, beta: Array) -> tuple[Array, float]:
     correlation = np.abs(problem.design.T @ inside)
     size = float(np.sum(np.abs(inside)))
     error = UNIT_ROUNDOFF * (problem.n + 4) * (np.abs(problem.design).T @ np.abs(inside)) + problem.design_error * size
-    bound = correlation + 1.01 * error + 4 * UNIT_ROUNDOFF * size * float(np.max(np.abs(problem.design), initial=0.0))
+    missing = 4 * UNIT_ROUNDOFF * size
+    if problem.bias:  # an exact correction of the sum changes Φᵀβ too
+        missing += abs(math.fsum(inside.tolist()))
+    bound = correlation + 1.01 * error + 2 * missing * float(np.max(np.abs(problem.design), initial=0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         nominal = float(np.max(np.where(correlation > problem.price, correlation / problem.price, 1.0), initial=1.0))
         excess = float(np.max(np.where(bound > 0, bound / problem.price, 0.0), initial=1.0 + 8 * UNIT_ROUNDOFF))

@@ -188,7 +188,20 @@ class Problem:
             raise ValueError(
                 "this solver needs the same quadratic term for all variables of a sample; use interior point"
             )
+        if self.has_common_descent():
+            raise ValueError(
+                "this solver needs p + p* ≥ 0 for the two variables α and α* of every sample with a quadratic term, so "
+                "that one of them is zero at the optimum; use interior point"
+            )
         return np.asarray(parts[0], dtype=np.float64)
+
+    def has_common_descent(self) -> bool:
+        """Whether increasing both variables α and α* of a sample, which does not change f, decreases the objective.
+
+        A quadratic term of α and α* then differs from one of α − α*.
+        """
+        n = self.Q.n
+        return self.Q.slots == 2 and bool(np.any(self.p[:n] + self.p[n:] < 0))
 
     def equality_residual(self, alpha: Array) -> Array:
         """Return Aα − d."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hinge import _core
 from hinge.control import RunControl
 from hinge.formulations import WEIGHTINGS, Ranking, pair_weights
 from hinge.kernels import (
@@ -39,6 +40,9 @@ from hinge.validation import check_number, check_same_length
 
 #: Relative gap at which coordinate descent stops. The active-set method then computes the exact solution.
 START_TOL = 1e-6
+
+#: Seconds per pair that the end of coordinate descent may take after its time limit.
+RESERVED_SECONDS = 2e-7
 
 
 class _Interval(NamedTuple):
@@ -259,7 +263,7 @@ def whole_access(kernel: Kernel, X: Any, cache_size: float | str = "auto", threa
         return access
     K = np.empty((access.n, access.n))
     access.gram.fill(K, threads)
-    return open_access(Precomputed(), K, threads=threads)
+    return replace(access, gram=_core.Gram.matrix(K, access.gram.value_error()))
 
 
 def follow(
@@ -280,7 +284,8 @@ def follow(
     parametric = parametric_problem(replace(pairs, cost=cost).dual())
     features = open_access(kernel, X) if isinstance(kernel, Linear) else base  # descent needs no matrix then
     problem = parametric.problem(PairAccess(features, pairs.first, pairs.second, pairs.block_starts), 0.0)
-    start = PairDescent(tol=START_TOL).solve(problem, control=control.without_callback())
+    limited = control.without_callback().reserving(RESERVED_SECONDS * len(pairs.first))
+    start = PairDescent(tol=START_TOL).solve(problem, control=limited)
     if start.error is not None:
         raise start.error
     if start.status is Status.TIME_LIMIT:

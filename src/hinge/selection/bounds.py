@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from hinge.control import RunControl
 from hinge.formulations import NuSVC
@@ -83,8 +85,8 @@ def loo_bounds(
     """Compute bounds and estimates from one solution: `SVC` with `C` (default 1), or `NuSVC` with `nu`.
 
     With `C`, the results for ν are those of the equivalent ν-classification; with `nu`, the results for C are those of
-    the equivalent C-classification (ν tutorial Prop. 2 and 3). A TimeoutError is raised if `max_time` seconds do not
-    suffice: there are no partial results.
+    the equivalent C-classification (ν tutorial Prop. 2 and 3). After `max_time` seconds, results that are not yet known
+    are NaN, with a warning; a TimeoutError is raised if the solution itself was not found.
     """
     control = RunControl(max_time)
     if C is not None and nu is not None:
@@ -99,11 +101,11 @@ def loo_bounds(
     _check_time(control, matrix_seconds(samples.n, 3.0), max_time)
     K = open_access(samples.kernel, samples.X).block(rows, rows)
     if nu is None:
-        beta, b, C = _solve_C(samples, K, 1.0 if C is None else float(C))
+        beta, b, C = _solve_C(samples, K, 1.0 if C is None else float(C), control)
         nu = float(np.sum(np.abs(beta)) / (samples.n * C))
         scale = 1.0 / C
     else:
-        beta, b, rho = _solve_nu(samples, K, float(nu))
+        beta, b, rho = _solve_nu(samples, K, float(nu), control)
         beta, b, C, scale = beta / rho, b / rho, 1.0 / rho, rho
     y_, n = samples.y, samples.n
     _check_time(control, 0.0, max_time)
@@ -114,21 +116,29 @@ def loo_bounds(
     radius = float(np.max(np.diagonal(K)) - min(0.0, float(np.min(K))))
     diameter = float(np.sqrt(max(0.0, float(np.max(np.diagonal(K)[:, None] + np.diagonal(K) - 2 * K)))))
     inside = support & ~margin
-    span_values = f - _restricted(K, beta, support, margin, np.zeros(n, dtype=int))
+    span_values = f - _restricted(K, beta, support, margin, np.zeros(n, dtype=int), control)
     side = np.where(y_ > 0, 0, 1)
     total = 0.5 * nu * C * np.array([1.0, -1.0])  # without a sample, the total of each class is smaller by ½ν
-    nu_values = f - _restricted(K, beta, support, margin, side, total, average=True)
-    low, high = nu_intervals(K, y_, beta * scale, b * scale, scale, nu)
+    nu_values = f - _restricted(K, beta, support, margin, side, control, total, average=True)
+    low, high = nu_intervals(K, y_, beta * scale, b * scale, scale, nu, control)
+    maximized = _maximized_target(K, y_, beta * scale, support, margin, nu, nu_values, control)
     width = diameter * max(diameter, 1 / float(np.sqrt(C)))
     span_bound = float(width * np.sum(alpha[margin]) + np.sum(inside)) / n
+    if np.isnan(maximized):  # it is computed last
+        warnings.warn(
+            f"max_time={max_time} s did not suffice for all bounds: those that are not known are NaN. Allow more time, "
+            "or use fewer samples",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
     return LooBounds(
         support_vectors=float(np.mean(support)),
         xi_alpha=float(np.mean(2 * alpha * radius + slack >= 1)),
         span_bound=min(1.0, span_bound),
-        span_estimate=float(np.mean(y_ * span_values <= 0)),
-        nu_general=float(np.mean(low <= 0)),
-        nu_restricted=float(np.mean(y_ * nu_values <= 0)),
-        nu_maximized_target=_maximized_target(K, y_, beta * scale, support, margin, nu, nu_values),
+        span_estimate=_share_of_errors(y_ * span_values),
+        nu_general=_share_of_errors(low),
+        nu_restricted=_share_of_errors(y_ * nu_values),
+        nu_maximized_target=maximized,
         span_values=span_values,
         nu_intervals=np.stack([low, high], axis=1),
     )
@@ -140,19 +150,24 @@ def _check_time(control: RunControl, seconds: float, max_time: float | None) -> 
         raise TimeoutError(f"max_time={max_time} s do not suffice for the bounds; allow more time or fewer samples")
 
 
-def _solve_C(samples: Samples, K: Array, C: float) -> tuple[Array, float, float]:
+def _share_of_errors(margins: Array) -> float:
+    """Share of samples whose margin is not positive; NaN if one of them is not known."""
+    return np.nan if np.isnan(margins).any() else float(np.mean(margins <= 0))
+
+
+def _solve_C(samples: Samples, K: Array, C: float, control: RunControl) -> tuple[Array, float, float]:
     check_number("C", C, 0.0, open_low=True)
-    window = Window(Precomputed(), K, samples.y, np.full(samples.n, C))
+    window = Window(Precomputed(), K, samples.y, np.full(samples.n, C), max_time=control.remaining())
     return window.beta, window.intercept, C
 
 
-def _solve_nu(samples: Samples, K: Array, nu: float) -> tuple[Array, float, float]:
+def _solve_nu(samples: Samples, K: Array, nu: float, control: RunControl) -> tuple[Array, float, float]:
     nu_max = 2 * min(np.mean(samples.y > 0), np.mean(samples.y < 0))
     if not 0 < nu <= nu_max:
         raise ValueError(f"nu={nu!r} must lie in (0, {nu_max:.6g}] for classes of these sizes")
     parametric = NuSVC(samples.y, np.ones(samples.n), NU).parametric()
     engine = Engine(open_access(Precomputed(), K), parametric.group, 1)
-    engine.start(parametric, nu)
+    engine.start(parametric, nu, control=control)
     mu = engine.active_set.mu
     rho = float(0.5 * (mu[1] - mu[0]))
     if rho <= 0:
@@ -166,13 +181,15 @@ def _restricted(
     support: NDArray[np.bool_],
     margin: NDArray[np.bool_],
     group: NDArray[np.intp],
+    control: RunControl,
     total: Array | None = None,
     average: bool = False,
 ) -> Array:
     """Return the decrease of every decision value if its sample is removed and no index set changes.          (243)
 
     The residuals of the margin set remain zero, and the totals of the groups change by `total`. Without a margin set
-    the other variables do not change. `average`: the offset is the mean of two multipliers, as in ν-classification.
+    the other variables do not change. `average`: the offset is the mean of two multipliers, as in ν-classification. The
+    result is NaN for samples after the time limit.
     """
     decrease = np.zeros(len(beta))
     members = np.flatnonzero(margin)
@@ -184,6 +201,9 @@ def _restricted(
     system[m:, :m], system[:m, m:] = rows, rows.T
     position = {int(v): i for i, v in enumerate(members)}
     for p in np.flatnonzero(support):
+        if control.expired():
+            decrease[p] = np.nan
+            continue
         keep = np.ones(m + k, dtype=bool)
         if margin[p]:
             keep[position[int(p)]] = False
@@ -203,12 +223,24 @@ def _restricted(
 
 
 def _maximized_target(
-    K: Array, y: Array, beta: Array, support: NDArray[np.bool_], margin: NDArray[np.bool_], nu: float, restricted: Array
+    K: Array,
+    y: Array,
+    beta: Array,
+    support: NDArray[np.bool_],
+    margin: NDArray[np.bool_],
+    nu: float,
+    restricted: Array,
+    control: RunControl,
 ) -> float:
-    """Return the error rate if, for each removed support vector, only variables of the margin set may change.  (244)"""
+    """Return the error rate if, for each removed support vector, only variables of the margin set may change.  (244)
+
+    NaN if the time limit is reached.
+    """
     n, wrong = len(y), 0
     dual, access = NuSVC(y, np.ones(n), NU).dual(), open_access(Precomputed(), K)
     for p in np.flatnonzero(support):
+        if control.expired():
+            return np.nan
         free = margin.copy()
         free[p] = False
         fixed = np.where(support & ~margin, np.sign(beta), 0.0)
@@ -222,7 +254,9 @@ def _maximized_target(
             wrong += bool(y[p] * restricted[p] <= 0)  # infeasible without p: use the restricted value
             continue
         problem = replace(dual, lower=lower, upper=upper, total=total).problem(access)
-        solution = Auto(tol=TARGET_TOL).solve(problem)
+        solution = Auto(tol=TARGET_TOL).solve(problem, control=control)
+        if control.expired():
+            return np.nan
         coefficients = y * solution.alpha
         b = 0.5 * float(solution.mu[0] - solution.mu[1])  # μ = (b − ρ, −b − ρ)
         wrong += bool(y[p] * (K[p] @ coefficients + b) <= 0)

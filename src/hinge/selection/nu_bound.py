@@ -11,17 +11,21 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from hinge.control import RunControl
 from hinge.problems import Array
 
 AT_BOUND = 1e-9  # distance from a bound, or of ½ν(n − 1) from an integer, that is attributed to rounding
 ROUNDING = 64 * np.finfo(float).eps  # relative rounding error that is added to the gap
 
 
-def nu_intervals(K: Array, y: Array, beta: Array, b: float, rho: float, nu: float) -> tuple[Array, Array]:
+def nu_intervals(
+    K: Array, y: Array, beta: Array, b: float, rho: float, nu: float, control: RunControl | None = None
+) -> tuple[Array, Array]:
     """Return intervals that contain yₚ f⁽⁻ᵖ⁾(xₚ) of every sample, f⁽⁻ᵖ⁾ ν-classification trained without p.
 
     `beta` (|βᵢ| ≤ 1), `b` and `rho` are those of the solution with all samples, min ½βᵀKβ with class totals ±½νn. If
-    the problem without p is infeasible, because a class is too small, the interval is (−∞, ∞).
+    the problem without p is infeasible, because a class is too small, the interval is (−∞, ∞). After the time limit of
+    `control` it is NaN.
     """
     n, alpha, f = len(y), np.abs(beta), K @ beta
     margin = (alpha > AT_BOUND) & (alpha < 1 - AT_BOUND)
@@ -30,6 +34,9 @@ def nu_intervals(K: Array, y: Array, beta: Array, b: float, rho: float, nu: floa
     low, high = np.full(n, -np.inf), np.full(n, np.inf)
     unchanged = None  # the point without a sample with α = 0 does not depend on the sample
     for p in range(n):
+        if control is not None and control.expired():
+            low[p:] = high[p:] = np.nan
+            break
         if min(np.sum(y == side) - (y[p] == side) for side in (-1.0, 1.0)) < half:
             continue
         if alpha[p] > 0 or unchanged is None or np.any(unchanged[1][p] != 0):

@@ -265,8 +265,8 @@ def step_budget(n: int) -> int:
 
 
 def needs_interior_point(problem: Problem) -> bool:
-    """Whether decomposition methods do not apply: h is not quadratic, or equality rows share variables."""
-    general = problem.term is not None and not isinstance(problem.term, Diagonal)
+    """Whether decomposition methods do not apply: h cannot be folded into Q, or equality rows share variables."""
+    general = problem.term is not None and not (isinstance(problem.term, Diagonal) and not problem.has_common_descent())
     return general or (len(problem.A) > 1 and bool(np.any(np.count_nonzero(problem.A, axis=0) > 1)))
 
 

@@ -89,11 +89,13 @@ def _correct_row(problem: Problem, point: Array, row: Array, target: float) -> N
 def complementary(problem: Problem, alpha: Array) -> Array:
     """Decrease α and α* of each sample by the same amount until one is at its bound.
 
-    That leaves f and the equality rows unchanged and does not increase the objective. Problems with other variables are
-    left as they are.
+    That leaves f and the equality rows unchanged and does not increase the objective. Problems with other variables, or
+    with p + p* < 0, are left as they are.
     """
     Q, n, A = problem.Q, problem.Q.n, problem.A
     if Q.slots != 2 or np.any(Q.sign[:n] != -Q.sign[n:]) or np.any(A[:, :n] != -A[:, n:]):
+        return alpha
+    if problem.has_common_descent():
         return alpha
     common = np.minimum(alpha[:n] - problem.lower[:n], alpha[n:] - problem.lower[n:])
     return np.asarray(alpha - np.tile(np.maximum(common, 0.0), 2))

@@ -1,9 +1,12 @@
 """Certificates of updated models that were not available in earlier versions."""
 
+import pickle
+
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
-from hinge import IncrementalSVC, IncrementalSVR
+from hinge import IncrementalSVC, IncrementalSVR, Status
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
@@ -41,3 +44,31 @@ def test_certify_accepts_the_arguments_of_fit_with_weights_of_zero(estimator):
     weight = np.where(np.arange(20) % 4 == 0, 0.0, 1.0)
     model = estimator().fit(X, y, sample_weight=weight)
     assert model.certify(X, y, weight).primal == model.certificate_.primal
+
+
+class TestStatus:
+    """SOLVED without a confirmation by the certificate."""
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=30) > 0, 1, -1)
+
+    def test_a_solution_that_rounding_errors_prevent_is_not_solved(self):
+        with pytest.warns(ConvergenceWarning, match="Rounding errors prevent an exact solution"):
+            model = IncrementalSVC(kernel="poly", degree=4, gamma=1.0, C=1e6).fit(1e8 * self.X + 1e9, self.y)
+        assert model.status_ is Status.NUMERICAL
+        assert model.fit_status_ == 1
+
+    def test_the_status_follows_updates(self):
+        model = IncrementalSVC().fit(self.X[:20], self.y[:20])
+        assert model.status_ is Status.SOLVED
+        before = model.certificate_
+        assert model.certificate_ is before
+        model.update(self.X[20:], self.y[20:])
+        assert model.status_ is Status.SOLVED
+        assert model.fit_status_ == 0
+        assert model.certificate_.primal > before.primal
+
+    def test_the_status_survives_pickling(self):
+        model = pickle.loads(pickle.dumps(IncrementalSVC().fit(self.X, self.y)))
+        assert model.status_ is Status.SOLVED

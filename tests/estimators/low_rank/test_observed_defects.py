@@ -11,7 +11,6 @@ from hinge import LowRankSVC
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="known defect")
 def test_a_basis_that_is_reduced_by_the_time_limit_is_reported():
     """The model has all basis functions, or the warning gives their number."""
     rng = np.random.default_rng(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flint import arb_mat
 
+from .linear_programs import LinearProgram
 from .numbers import ONE, ZERO, column, product, total
 from .programs import INFINITY
 
@@ -30,6 +31,8 @@ LOWER, UPPER, ZERO_KINK, FREE = "lower", "upper", "zero", "free"
 
 def enclose(program, guess=None):
     """Return (lower, upper): bounds on the optimum, equal up to rounding if an active-set method converges."""
+    if isinstance(program, LinearProgram):
+        return program.enclose(guess)
     search = _Search(program)
     start = program.clipped([v.mid() for v in guess] if guess is not None else [ZERO] * program.size)
     search.newton(start)

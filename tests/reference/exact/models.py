@@ -13,6 +13,7 @@ from flint import arb_mat
 
 from .crammer_singer import CrammerSingerProgram
 from .kernels import dense, gram
+from .linear_programs import LinearProgram
 from .numbers import HALF, ONE, ZERO, exact, matrix, total, vector
 from .programs import Program
 
@@ -53,6 +54,17 @@ def margin_program(K, sign, cost, loss="hinge", bias=True):
     ridge = [exact(curvature) / c for c in cost] if curvature else None
     p = [-exact(threshold) * int(s) for s in sign]
     return Program(K, p, lower, upper, *_sum_row(len(sign), bias), ridge=ridge)
+
+
+def asymmetric_program(K, y, cost, cost_star, epsilon, epsilon_star, bias=True):
+    """min ½‖w‖² + Σ Cᵢ max(0, yᵢ − f − ε) + Cᵢ* max(0, f − yᵢ − ε*) in signed variables −C* ≤ β ≤ C.
+
+    ε ≠ ε* is a shift of the targets: ε|β| for β > 0 and ε*|β| for β < 0 is ½(ε + ε*)|β| + ½(ε − ε*)β.
+    """
+    half = HALF * (epsilon + epsilon_star)
+    p = [-(exact(v) - HALF * (epsilon - epsilon_star)) for v in y]
+    tube = [half] * len(y)
+    return Program(K, p, [-c for c in cost_star], cost, *_sum_row(len(y), bias), None, tube)
 
 
 def residual_program(K, y, cost, loss, epsilon, sigma, bias=True):
@@ -225,7 +237,11 @@ def _regression_data(model, data):
 def _svr(model, X, y, sample_weight):
     data, K = _kernel_data(model, X, y, sample_weight)
     bias, loss = getattr(model, "fit_intercept", True), getattr(model, "loss", "epsilon_insensitive")
-    program = residual_program(K, data.y, data.cost(model.C), loss, *_regression_data(model, data), bias)
+    if isinstance(model.C, tuple) or isinstance(model.epsilon, tuple):
+        costs, tubes = (v if isinstance(v, tuple) else (v, v) for v in (model.C, model.epsilon))
+        program = asymmetric_program(K, data.y, *map(data.cost, costs), *map(exact, tubes), bias)
+    else:
+        program = residual_program(K, data.y, data.cost(model.C), loss, *_regression_data(model, data), bias)
     given = getattr(model, "_dual_points", None) is None
     yield program, data.scattered(model.support_, _coefficients(model)[0]) if given else None
 
@@ -244,6 +260,43 @@ def _one_class(model, X, y, sample_weight):
     given = getattr(model, "_dual_points", None) is None
     start = data.scattered(model.support_, _coefficients(model)[0]) if given else None
     yield one_class_program(K, data.weight, model.nu), start
+
+
+def _low_rank_svc(model, X, y, sample_weight):
+    """Squared hinge losses with the kernel K^mn (K^nn + δI)⁻¹ K^nm; δ is 1e-5 times the mean diagonal entry of K^nn."""
+    data, K = _kernel_data(model, X, y, sample_weight)
+    m, basis = len(data.rows), np.searchsorted(data.rows, model.support_)
+    n = len(basis)
+    ridge = exact(1e-5) * total(K[int(j), int(j)] for j in basis) / n
+    ridge = ridge.max(exact(1e-12))
+    inner = arb_mat(n, n, [K[int(i), int(j)] + (ridge if i == j else ZERO) for i in basis for j in basis])
+    cross = arb_mat(n, m, [K[int(j), i] for j in basis for i in range(m)])
+    reduced = cross.transpose() * inner.solve(cross)
+    cost = data.cost(model.C, model.class_weight_, model.classes_)
+    for k, label in enumerate(model.classes_[1:] if len(model.classes_) == 2 else model.classes_):
+        sign = np.where(data.y == label, 1, -1)
+        start = vector(model._dual_points[k])
+        yield margin_program(reduced, sign, cost, "squared_hinge", model.fit_intercept), start
+
+
+def _lp(model, X, y, sample_weight):
+    kernel = model.model_.parts[0].kernel
+    data = _Data(X, y, sample_weight, type(kernel).__name__ == "Precomputed")
+    K, n = gram(kernel, data.X), len(data.rows)
+    coefficients = model._terms.reshape(-1, model._terms.shape[2])
+    if hasattr(model, "classes_"):
+        cost = data.cost(model.C, model.class_weight_, model.classes_)
+        positive = model.classes_[1:] if len(model.classes_) == 2 else model.classes_
+        signs = [np.where(data.y == label, 1, -1) for label in positive]
+        programs = []
+        for sign in signs:
+            sides = [[c if s == side else ZERO for c, s in zip(cost, sign, strict=True)] for side in (-1, 1)]
+            programs.append(LinearProgram(K, [exact(int(s)) for s in sign], *sides, [ZERO] * n))
+    else:
+        cost = data.cost(model.C)
+        programs = [LinearProgram(K, [exact(v) for v in data.y], cost, cost, [exact(model.epsilon)] * n)]
+    for k, program in enumerate(programs):
+        yield program, (vector(coefficients[:, k]), exact(model.intercept_[k]), vector(model._beta[:, k]))
 
 
 def _linear_gram(model, data):
@@ -340,6 +393,10 @@ BUILDERS = {
     "LinearOneClassSVM": _linear_one_class,
     "IncrementalSVC": _svc,
     "IncrementalSVR": _svr,
+    "IncrementalOneClassSVM": _one_class,
+    "LowRankSVC": _low_rank_svc,
+    "LPSVC": _lp,
+    "LPSVR": _lp,
     "RankingSVM": _ranking,
     "TransductiveSVC": _transductive,
 }

@@ -213,7 +213,18 @@ def svr(draw):
     parameters["sigma"] = draw.number(log_uniform(draw.rng, -2, 1))
     if draw.rng.random() < 0.15:
         parameters["fit_intercept"] = False
+    if loss == "epsilon_insensitive" and draw.rng.random() < 0.2:
+        parameters.update(_asymmetric(draw, parameters["C"], parameters["epsilon"]))
     return draw.case(hinge.SVR(**kernel, **parameters), X, y, draw.weight(), psd)
+
+
+def _asymmetric(draw, C, epsilon):
+    """Other costs, or another tube, for targets below f."""
+    factor = draw.number(log_uniform(draw.rng, -2, 2))
+    parameters = {"C": (C, draw.number(C * factor))} if draw.rng.random() < 0.7 else {}
+    if not parameters or draw.rng.random() < 0.5:
+        parameters["epsilon"] = (epsilon, float(epsilon + draw.rng.choice([0.25, 1.0])))
+    return parameters
 
 
 def nu_svr(draw):
@@ -290,8 +301,38 @@ def incremental_svr(draw):
     X = draw.samples()
     y = draw.targets(len(draw.Z))
     X, kernel, psd = draw.kernel(X)
-    model = hinge.IncrementalSVR(C=draw.C(), epsilon=float(draw.rng.choice([0.0, 0.1])), **kernel)
-    return draw.case(model, X, y, draw.weight(), psd)
+    parameters = {"C": draw.C(), "epsilon": float(draw.rng.choice([0.0, 0.1]))}
+    if draw.rng.random() < 0.2:
+        parameters.update(_asymmetric(draw, **parameters))
+    return draw.case(hinge.IncrementalSVR(**parameters, **kernel), X, y, draw.weight(), psd)
+
+
+def incremental_one_class(draw):
+    X, kernel, psd = draw.kernel(draw.samples())
+    return draw.case(hinge.IncrementalOneClassSVM(nu=draw.nu(), **kernel), X, None, draw.weight(), psd)
+
+
+def low_rank_svc(draw):
+    X, y = draw.classification()
+    X, kernel, _ = draw.kernel(X)
+    rng = draw.rng
+    parameters = {"C": draw.C(), "n_basis": int(rng.integers(1, 50)), "basis": str(rng.choice(["loss", "random"]))}
+    parameters.update(tol=max(draw.tol(), 1e-7), fit_intercept=bool(rng.random() < 0.8), **draw.limits())
+    return draw.case(hinge.LowRankSVC(**kernel, **parameters), X, y, draw.weight(y))  # convex with K + δI ≻ 0
+
+
+def lp_svc(draw):
+    X, y = draw.classification()
+    X, kernel, _ = draw.kernel(X)
+    return draw.case(hinge.LPSVC(C=draw.C(), **kernel, **draw.limits()), X, y, draw.weight(y))
+
+
+def lp_svr(draw):
+    X = draw.samples()
+    y = draw.targets(len(draw.Z))
+    X, kernel, _ = draw.kernel(X)
+    parameters = {"C": draw.C(), "epsilon": float(draw.rng.choice([0.0, 0.1])), **draw.limits()}
+    return draw.case(hinge.LPSVR(**kernel, **parameters), X, y, draw.weight())
 
 
 def ranking(draw):
@@ -329,6 +370,10 @@ ESTIMATORS = {
     "LinearOneClassSVM": linear_one_class,
     "IncrementalSVC": incremental_svc,
     "IncrementalSVR": incremental_svr,
+    "IncrementalOneClassSVM": incremental_one_class,
+    "LowRankSVC": low_rank_svc,
+    "LPSVC": lp_svc,
+    "LPSVR": lp_svr,
     "RankingSVM": ranking,
     "TransductiveSVC": transductive,
 }

@@ -34,6 +34,7 @@ struct Bounds {
   double kkt_violation;  // largest violation of the optimality conditions by a variable, without errors
   double infeasibility;  // largest violation of a constraint by alpha
   double scale;          // size of the terms of the objective, which cancel if the optimum is zero
+  double moved = 0;      // distance of alpha from the feasible point of the lower bound, in the ℓ1 norm
 };
 
 // The arguments must have matching sizes.

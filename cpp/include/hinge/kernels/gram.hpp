@@ -29,9 +29,9 @@ class Gram : public KernelSource {
 
 std::unique_ptr<Gram> make_gram(const Samples& samples, const KernelFunction& function);
 
-// A stored n × n matrix, row-major.
-std::unique_ptr<Gram> make_gram(const float* matrix, std::size_t n);
-std::unique_ptr<Gram> make_gram(const double* matrix, std::size_t n);
+// A stored n × n matrix, row-major; value_error bounds the errors of its values, if they do not define the matrix.
+std::unique_ptr<Gram> make_gram(const float* matrix, std::size_t n, double value_error = 0);
+std::unique_ptr<Gram> make_gram(const double* matrix, std::size_t n, double value_error = 0);
 
 // row(i, out) writes the n values of row i; it may throw.
 using RowCallback = std::function<void(std::size_t, Span<double>)>;

@@ -33,7 +33,7 @@ struct PairProblem {
 struct PairOptions {
   double tolerance = 1e-3;           // relative duality gap, or KKT violation
   bool stop_on_gap = true;
-  std::int64_t max_iterations = -1;  // epochs; −1: no limit
+  std::int64_t max_iterations = -1;  // epochs; −1: 1e7 divided by the number of pairs, at least 1000
   double max_seconds = -1;           // < 0: no limit
   int threads = 1;
   std::uint64_t seed = 0;
@@ -46,7 +46,8 @@ struct PairResult {
   std::vector<double> scores;  // f
 };
 
-// Coordinate descent, block by block (436).  alpha must satisfy its bounds and is updated in place.
+// Coordinate descent, block by block (436).  alpha must satisfy its bounds and is updated in place.  The status is
+// numerical if the gap does not decrease any more; alpha is then the point with the smallest gap.
 // linear: the samples if the kernel is linear, else nullptr.  Cost of an epoch: O(pairs + n d) with `linear`, using w;
 // otherwise O(pairs + n²).
 PairResult solve_pairs(const Gram& gram, const Samples* linear, const PairProblem& problem, const PairOptions& options,

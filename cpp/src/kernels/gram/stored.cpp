@@ -36,9 +36,10 @@ double dot(const T* a, const double* b, std::size_t n) {
 template <class T>
 class MatrixGram final : public Gram {
  public:
-  MatrixGram(const T* matrix, std::size_t n) : matrix_(matrix), n_(n) {}
+  MatrixGram(const T* matrix, std::size_t n, double value_error) : matrix_(matrix), n_(n), value_error_(value_error) {}
 
   std::size_t size() const override { return n_; }
+  double value_error() const override { return value_error_; }
 
   void diagonal(Span<double> out) const override {
     for (std::size_t i = 0; i < n_; ++i) out[i] = matrix_[i * n_ + i];
@@ -69,6 +70,7 @@ class MatrixGram final : public Gram {
  private:
   const T* matrix_;
   std::size_t n_;
+  double value_error_;
 };
 
 constexpr double kCallbackCost = 1e6;  // multiplications per kernel value: more than for all compiled kernels
@@ -157,12 +159,12 @@ void fill_by_bands(const KernelSource& source, T* out, const Parallel& parallel)
 void fill(const KernelSource& source, float* out, const Parallel& parallel) { fill_by_bands(source, out, parallel); }
 void fill(const KernelSource& source, double* out, const Parallel& parallel) { fill_by_bands(source, out, parallel); }
 
-std::unique_ptr<Gram> make_gram(const float* matrix, std::size_t n) {
-  return std::make_unique<MatrixGram<float>>(matrix, n);
+std::unique_ptr<Gram> make_gram(const float* matrix, std::size_t n, double value_error) {
+  return std::make_unique<MatrixGram<float>>(matrix, n, value_error);
 }
 
-std::unique_ptr<Gram> make_gram(const double* matrix, std::size_t n) {
-  return std::make_unique<MatrixGram<double>>(matrix, n);
+std::unique_ptr<Gram> make_gram(const double* matrix, std::size_t n, double value_error) {
+  return std::make_unique<MatrixGram<double>>(matrix, n, value_error);
 }
 
 std::unique_ptr<Gram> make_gram(std::vector<double> diagonal, RowCallback row) {

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hinge.control import RunControl
 from hinge.formulations import Formulation
-from hinge.kernels import GramAccess, Kernel, Precomputed
+from hinge.kernels import GramAccess, Kernel
 from hinge.lowrank import LowRankAccess
 from hinge.model import Expansion
-from hinge.problems import Array, Certificate, Problem, Solution, certify, combine
-from hinge.problems.certificate import relative
+from hinge.problems import Array, Certificate, History, Problem, Quadratic, Solution, certify, combine
+from hinge.problems.reduced import Basis, ReducedFunction, certify_reduced
+from hinge.solvers.blas_threads import single_thread
 
-#: Kernel values of a block of rows in `function_values`.
-BLOCK_VALUES = 1 << 24
+#: Number of samples, also per basis function, up to which the lower bound is computed from all kernel values,
+#: which takes less time than the training.
+MAX_DIRECT_SAMPLES, DIRECT_SAMPLES_PER_FUNCTION = 2_000, 4
 
 
 @dataclass(frozen=True)
@@ -50,50 +52,56 @@ def approximation_of(access: LowRankAccess, certificates: Sequence[Certificate],
     return LowRankReport(origin.rank, origin.residual_trace, origin.trace, combine(certificates), exact_bound)
 
 
-def true_certificates(
+def reduced_certificates(
+    access: GramAccess,
+    basis: LowRankAccess,
     problems: Sequence[Problem],
     solutions: Sequence[Solution],
-    certificates: Sequence[Certificate],
-    whole: GramAccess | None,
     rows: Sequence[NDArray[np.intp] | None],
+    exact_bound: bool,
+    control: RunControl,
 ) -> list[Certificate]:
-    """The certificates with K in place of LLᵀ.
+    """The certificates with K in place of LLᵀ.                                                docs/math (640)–(643)
 
-    The primal value is the same, and the dual value is lower by half of e = βᵀ(K − LLᵀ)β. e is computed if there is
-    access to the whole matrix K, and bounded from above otherwise.                             docs/math (352), (353)
+    They include all rounding errors, those of L too. The squared norm of Σ βᵢ k(xᵢ, ·) is computed with `exact_bound`
+    and for problems of few samples, and bounded by means of the distances of the samples from the span otherwise. If
+    the time limit is reached, only bounds that need no kernel values remain.
     """
-    found = []
-    for problem, solution, certificate, index in zip(problems, solutions, certificates, rows, strict=True):
-        access = problem.Q.access
-        assert isinstance(access, LowRankAccess)
+    direct = exact_bound or access.n <= max(MAX_DIRECT_SAMPLES, DIRECT_SAMPLES_PER_FUNCTION * basis.origin.rank)
+    betas, columns = [], []
+    for problem, solution, index in zip(problems, solutions, rows, strict=True):
         beta = problem.Q.coefficients(solution.alpha)
-        curvature = float(solution.alpha @ (solution.gradient - problem.p))
-        if whole is None:
-            error = access.origin.error_bound(beta, access.index)
-        else:
-            true = whole if index is None else whole.subset(index)
-            error = max(0.0, float(beta @ true.matvec(beta)) - curvature)
-        found.append(_lowered(problem, certificate, curvature, error))
-    return found
+        columns.append(basis.origin.coefficients(basis.origin.rows(index).transposed(beta)))
+        betas.append(_scattered(beta, index, access.n))
+    functions = Basis(access.kernel, access.data, basis.origin.basis)
+    with single_thread():
+        found = functions.functions(np.stack(columns, axis=1), () if direct else betas, control.expired)
+        certificates = []
+        for k, (problem, solution, index) in enumerate(zip(problems, solutions, rows, strict=True)):
+            true = replace(problem, Q=Quadratic(access if index is None else access.subset(index), problem.Q.sign))
+            if found is None:
+                certificates.append(_without_function(true, solution, access.kernel))
+                continue
+            at_rows, distance = found[0][k].at(index), None if direct else found[1][k]
+            certified = certify_reduced(true, solution.alpha, solution.mu, at_rows, access.kernel.psd, distance)
+            certificates.append(certified)
+    return certificates
 
 
-def _lowered(problem: Problem, certificate: Certificate, curvature: float, error: float) -> Certificate:
-    """Lower the dual value to that of the best multiple tα, 0 ≤ t ≤ 1, for αᵀQα = curvature + error."""
-    linear = certificate.dual + 0.5 * curvature  # −pᵀα − h(α): linear in t, or above a line
-    homogeneous = not np.any(problem.d) and bool(np.all((problem.lower <= 0) & (problem.upper >= 0)))
-    whole = curvature + error
-    t = float(np.clip(linear / whole, 0.0, 1.0)) if homogeneous and whole > 0 else 1.0
-    dual = t * linear - 0.5 * t * t * whole
-    gap = certificate.gap + (certificate.dual - dual)
-    primal = certificate.primal
-    return replace(
-        certificate,
-        dual=dual,
-        gap=gap,
-        relative_gap=relative(gap, primal, dual),
-        best_dual=dual,
-        best_primal=primal,
-    )
+def _scattered(beta: Array, rows: NDArray[np.intp] | None, n: int) -> Array:
+    """Return coefficients of some samples as coefficients of all samples."""
+    if rows is None:
+        return beta
+    whole = np.zeros(n)
+    whole[rows] = beta
+    return whole
+
+
+def _without_function(problem: Problem, solution: Solution, kernel: Kernel) -> Certificate:
+    """The certificate of a model whose values are not known: the lower bound of the dual point zero, if it is one."""
+    zero = np.zeros(problem.size)
+    found = certify(problem, zero, solution.mu, problem.p, kernel.psd)
+    return replace(found.unproven(History.empty()), dual=found.dual, best_dual=found.dual)
 
 
 def basis_coefficients(
@@ -108,30 +116,10 @@ def basis_coefficients(
 
 
 def certify_reduced_model(
-    problem: Problem, formulation: Formulation, expansion: Expansion, values: Array, norm: float, kernel: Kernel
+    problem: Problem, formulation: Formulation, expansion: Expansion, function: ReducedFunction, kernel: Kernel
 ) -> Certificate:
-    """The certificate of a function f with these values and this squared norm, and of the dual point of `expansion`.
-
-    gap = Σ (terms of the variables at f) + ½‖f − Σβᵢk(xᵢ, ·)‖².                                docs/math (352)
-    """
+    """The certificate of a function f with these values, and of the dual point of `expansion`.    docs/math (640)"""
     alpha, mu = formulation.dual_point(expansion)
-    Q = problem.Q
-    beta = Q.coefficients(alpha)
-    size = float(np.linalg.norm(expansion.coefficients))
+    beta, size = problem.Q.coefficients(alpha), float(np.linalg.norm(expansion.coefficients))
     scale = float(np.linalg.norm(beta)) / size if size > 0 else 1.0  # ρ of ν-classification, by which f is divided
-    values, norm = scale * values, scale**2 * norm
-    at_f = certify(problem, alpha, mu, Q.spread(values) + problem.p, convex=kernel.psd)
-    inner, curvature = float(beta @ values), float(beta @ Q.access.matvec(beta))
-    distance = max(0.0, norm - 2 * inner + curvature)
-    primal = at_f.primal - 0.5 * inner + 0.5 * norm
-    at_f = replace(at_f, primal=primal, dual=primal - at_f.gap - 0.5 * distance, gap=at_f.gap + 0.5 * distance)
-    return _lowered(problem, at_f, curvature, 0.0)
-
-
-def function_values(kernel: Kernel, X: Any, support: NDArray[Any], vectors: Any, coefficients: Array) -> Array:
-    """Values of f at all samples, by the formula of the kernel; X is the kernel matrix of a precomputed kernel."""
-    if isinstance(kernel, Precomputed):
-        return np.asarray(X[:, support] @ coefficients)
-    step = max(1, BLOCK_VALUES // max(len(support), 1))
-    parts = (kernel(X[first : first + step], vectors) @ coefficients for first in range(0, X.shape[0], step))
-    return np.concatenate(list(parts))
+    return certify_reduced(problem, alpha, mu, function.times(scale), kernel.psd)

@@ -24,6 +24,9 @@ ROUNDING_GAP = 1e-12
 #: Factor of `tol` up to which the KKT violation or the relative gap of the certificate confirms SOLVED.
 CONFIRMATION_FACTOR = 2.0
 
+#: Tolerance of estimators that follow exact paths and have no parameter `tol`.
+EXACT_TOL = 1e-6
+
 #: Largest relative gap of a convex problem with the status SOLVED, unless `tol` is larger.
 MAX_SOLVED_GAP = 1e-2
 
@@ -69,12 +72,15 @@ def is_confirmed(certificate: Certificate, tol: float, of_gap: bool = False) -> 
         return True
     if of_gap or not certificate.kkt_violation <= reached:
         return False
-    return not has_large_gap(certificate, tol)
+    return certificate.convex is not True or not has_large_gap(certificate, tol)
 
 
 def has_large_gap(certificate: Certificate, tol: float) -> bool:
-    """Whether a convex problem has an upper bound, but its relative gap is above the largest gap of a solution."""
-    if certificate.convex is not True or np.isinf(certificate.primal):
+    """Whether there is an upper bound, but the relative gap is above the largest gap of a solution.
+
+    Always False if the kernel is known to be indefinite: the gap is then not meaningful.
+    """
+    if certificate.convex is False or np.isinf(certificate.primal):
         return False
     return certificate.relative_gap > max(MAX_SOLVED_GAP, CONFIRMATION_FACTOR * tol)
 
@@ -83,6 +89,14 @@ def store_status(estimator: Any, status: Status, n_iter: Any) -> None:
     """Set the status and the iteration count of an estimator."""
     estimator.status_, estimator.fit_status_ = status, int(status is not Status.SOLVED)
     estimator.n_iter_ = n_iter
+
+
+def _limited(history: History, certificate: Certificate) -> History:
+    """The history, whose values do not include rounding errors, without bounds tighter than the proven ones."""
+    if not len(history.iteration):
+        return history
+    primal, dual = np.maximum(history.primal, certificate.primal), np.minimum(history.dual, certificate.dual)
+    return replace(history, primal=primal, dual=dual, gap=np.maximum(history.gap, primal - dual))
 
 
 @dataclass(frozen=True)
@@ -101,6 +115,8 @@ class FitReport:
         One per run of a solver.
     error : BaseException or None
         The exception of a signal that interrupted the fit. `conclude` raises it after the model is complete.
+    rank : int or None
+        Rank of the matrix that replaced the kernel matrix, if one did.
     """
 
     status: Status
@@ -108,6 +124,24 @@ class FitReport:
     histories: list[History]
     iterations: list[int]
     error: BaseException | None = None
+    rank: int | None = None
+
+    @classmethod
+    def of_approximation(
+        cls,
+        solutions: Sequence[Any],
+        certificates: Sequence[Certificate],
+        approximate: Certificate,
+        rank: int,
+        tol: float,
+    ) -> FitReport:
+        """The report of solutions with an approximate kernel matrix of this rank, and of their true certificates.
+
+        `tol` bounds the relative gap of the problem that was solved, whose certificate is `approximate`.
+        """
+        report = cls.of([replace(solution, rounded=True) for solution in solutions], certificates)
+        status = confirmed_status(report.status, [approximate], tol, of_gap=True)
+        return replace(report, status=status, rank=rank)
 
     @classmethod
     def of(
@@ -122,7 +156,7 @@ class FitReport:
         """The report of solutions and their certificates.
 
         If `tol` is given, the certificates must confirm SOLVED; `of_gap`: `tol` bounds the relative gap. Gaps up to
-        `floor`, besides rounding errors, count as zero.
+        `floor` count as zero.
         """
         status, error, histories, iterations = Status.SOLVED, None, [], []
         bounds = certificates if len(certificates) == len(solutions) else [combine(certificates)] * len(solutions)
@@ -130,18 +164,19 @@ class FitReport:
             status = max(status, solution.status)
             error = error or solution.error
             history: History = solution.history
-            if solution.rounded and len(history.iteration):  # it claims no more than the proven bounds
-                primal = np.maximum(history.primal, certificate.primal)
-                dual = np.minimum(history.dual, certificate.dual)
-                history = replace(history, primal=primal, dual=dual, gap=np.maximum(history.gap, primal - dual))
-            histories.append(history)
+            histories.append(_limited(history, certificate) if solution.rounded else history)
             iterations.append(solution.iterations)
         if tol is not None and status is Status.SOLVED:
             for certificate in certificates:
-                is_zero = certificate.gap - certificate.rounding <= floor
+                is_zero = certificate.gap <= floor and not has_large_gap(certificate, tol)
                 if not is_zero and not is_confirmed(certificate, tol, of_gap):
                     status = Status.NUMERICAL
         return cls(status, list(certificates), histories, iterations, error)
+
+    def limited_to_proven_bounds(self) -> FitReport:
+        """This report with histories that claim no more than the certificate of all problems."""
+        certificate = combine(self.certificates)
+        return replace(self, histories=[_limited(history, certificate) for history in self.histories])
 
     def interrupted(self, error: BaseException | None) -> FitReport:
         """Return this report for a fit that a signal ended; `error` is the exception of the signal."""
@@ -173,20 +208,31 @@ class FitReport:
         tol, gap = estimator.tol, estimator.certificate_
         if self.status is not Status.SOLVED:
             max_iter = estimator.max_iter if max_iter is None else max_iter
+            limit_reached = self.status is Status.TIME_LIMIT or (self.status is Status.MAX_ITER and max_iter >= 0)
+            limit = ", or increase the limit" if limit_reached else ""
+            known = np.isfinite(gap.relative_gap)
+            reached = f"{gap.relative_gap:.2g}" if known else "not known (certify computes it)"
             warnings.warn(
                 f"{self._reason(tol, max_iter, estimator.max_time)}  Consider pre-processing your data with "
-                "StandardScaler or MinMaxScaler, or increase the limit. It failed to converge: the model is kept, and "
-                f"the relative duality gap reached is {gap.relative_gap:.2g}.",
+                f"StandardScaler or MinMaxScaler{limit}. It failed to converge: the model is kept, and the relative "
+                f"duality gap reached is {reached}.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
             return
         limit = LOOSE_GAP_FACTOR * max(tol, DEFAULT_TOL)
         if gap.gap > ROUNDING_GAP * abs(gap.primal) and limit < gap.relative_gap < np.inf:
+            remedy = (
+                "For a smaller gap use a smaller tol; where that takes long, pre-process your data with StandardScaler "
+                "or MinMaxScaler, or use a smaller C."
+                if self.rank is None
+                else f"The kernel matrix was approximated by one of rank {self.rank}: for a smaller gap use a larger "
+                "rank, as in solver=hinge.solvers.LowRankInteriorPoint(approximation=hinge.lowrank.SGMA(rank=...)), or "
+                "solver='auto'."
+            )
             warnings.warn(
                 f"The optimality conditions hold to tol={tol:g}, but the relative duality gap is above {limit:.2g} "
-                "(see certificate_). For a smaller gap use a smaller tol; where that takes long, pre-process your data "
-                "with StandardScaler or MinMaxScaler, or use a smaller C.",
+                f"(see certificate_). {remedy}",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -7,6 +7,7 @@ sets its attributes.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from hinge.control import RunControl
 from hinge.estimators.common.low_rank_rounds import Round, replacement
 from hinge.estimators.common.progress import ProgressLine
-from hinge.estimators.common.reduced_model import LowRankReport, approximation_of, true_certificates
+from hinge.estimators.common.reduced_model import LowRankReport, approximation_of, reduced_certificates
 from hinge.estimators.common.report import MAX_SOLVED_GAP, FitReport, has_large_gap
 from hinge.estimators.common.validation import TrainingData, check_parameters
 from hinge.estimators.common.warm_start import forget_solutions, initial_points, remember_solutions
@@ -38,8 +39,12 @@ from hinge.validation import check_choice
 #: ν-classification divides the function by the margin ρ. Its tolerance is therefore tol · ρ, but not less than this.
 MIN_REFINED_TOL = 1e-12
 
-#: Seconds per sample that are reserved for the certificate and the model before the deadline of a run.
-CERTIFICATE_SECONDS = 1.5e-7
+#: Seconds per variable that are reserved for the certificate and the model before the deadline of a run, and the
+#: largest share of the remaining time.
+CERTIFICATE_SECONDS, MAX_CERTIFICATE_SHARE = 4e-7, 0.4
+
+#: Time of the certificate of a model with few basis functions, relative to that of the factor.
+CERTIFICATE_SHARE_OF_FACTOR = 1.5
 
 #: If ρ is below the tolerance, the problem is solved again with the tolerance times UNRESOLVED_MARGIN_FACTOR, but not
 #: less than MIN_MARGIN_TOL. If ρ is still below the tolerance, it counts as zero.
@@ -51,12 +56,15 @@ MIN_MARGIN_TOL = 1e-9
 #: times, as long as the gap decreases at least by the factor MIN_GAP_REDUCTION.
 GAP_ROUND_FACTOR, MAX_GAP_ROUNDS, MIN_GAP_REDUCTION = 0.1, 6, 0.9
 
+#: Steps of each of these rounds for few samples, unless the estimator has a limit, and further steps per sample.
+GAP_ROUND_STEPS, GAP_ROUND_STEPS_PER_SAMPLE = 500_000, 1_000
+
 #: If rounding errors contribute more than this share of the tolerance to the relative gap of a problem with at most
 #: MAX_ACCURATE_SAMPLES samples, the gradient is computed again, more accurately.
 ROUNDING_SHARE = 1e-2
 MAX_ACCURATE_SAMPLES = 20_000
 
-#: Number of samples up to which a gradient is computed for the certificate after the time limit or an interrupt.
+#: Number of samples up to which a problem is small: a gradient is computed even after the time limit or an interrupt.
 MAX_LATE_SAMPLES = 2_000
 
 
@@ -206,9 +214,11 @@ def train(
     check_kernel_values(access)
     upper = [subproblem.formulation.upper for subproblem in subproblems] if estimator.warm_start else []
     starts = initial_points(estimator, data, kernel, upper) if estimator.warm_start else None
-    if control.deadline is not None:
-        samples = sum(data.n if subproblem.rows is None else len(subproblem.rows) for subproblem in subproblems)
-        control = control.reserving(CERTIFICATE_SECONDS * samples)
+    whole_run = control
+    remaining = control.remaining()
+    if remaining is not None:
+        variables = sum(np.size(subproblem.formulation.upper) for subproblem in subproblems)
+        control = control.reserving(min(CERTIFICATE_SECONDS * variables, MAX_CERTIFICATE_SHARE * remaining))
     if estimator.verbose:
         with ProgressLine(type(estimator).__name__) as line:
             last = _solve(access, subproblems, settings.solver, starts, control.with_callback(line.update))
@@ -228,9 +238,9 @@ def train(
             if loose and solutions[k].status is Status.SOLVED:
                 solutions[k], certificates[k] = _reduce_gap(problems[k], solutions[k], settings, kernel.psd, control)
     if last.basis is not None:
-        whole = access if settings.solver.exact_bound else None
-        approximation = approximation_of(last.basis, certificates, settings.solver.exact_bound)
-        certificates = true_certificates(problems, solutions, certificates, whole, [s.rows for s in subproblems])
+        exact = settings.solver.exact_bound
+        approximation, rows = approximation_of(last.basis, certificates, exact), [s.rows for s in subproblems]
+        certificates = reduced_certificates(access, last.basis, problems, solutions, rows, exact, whole_run)
     expansions = []
     for subproblem, solution in zip(subproblems, solutions, strict=True):
         expansions.append(subproblem.formulation.recover(solution.alpha, solution.mu))
@@ -238,7 +248,13 @@ def train(
         remember_solutions(estimator, data, kernel, upper, solutions)
     elif estimator._last_solution is not None:
         forget_solutions(estimator)
-    report = FitReport.of(solutions, certificates, tol if last.basis is None else None)
+    if approximation is None:
+        report = FitReport.of(solutions, certificates, tol)
+    else:
+        report = FitReport.of_approximation(solutions, certificates, approximation.certificate, approximation.rank, tol)
+        assert last.basis is not None
+        if not last.basis.origin.complete:  # the time limit left out basis functions
+            report = replace(report, status=max(report.status, Status.TIME_LIMIT))
     return Trained(kernel, subproblems, solutions, expansions, report, last.basis, approximation)
 
 
@@ -249,7 +265,10 @@ def _solve(
     if solver.capabilities.factor == "unused":
         return _solve_round(access, subproblems, solver, starts, control)
     first, *larger = solver.stages()
+    began = time.monotonic()
     factor = first.approximate(access, control)
+    spent = time.monotonic() - began  # the certificate needs the same kernel values again, with their errors
+    control = control.reserving(CERTIFICATE_SHARE_OF_FACTOR * spent)
     found = replace(_solve_round(factor, subproblems, solver, starts, control), basis=replacement(factor))
     for stage in larger:
         if found.basis is None or not found.is_solved():
@@ -310,18 +329,20 @@ def _reduce_gap(
     """
     tol, solver = settings.confirmed_tol, settings.solver
     certificate = _certify_exact(problem, solution, convex, tol, control)
+    small = problem.Q.n <= MAX_LATE_SAMPLES and solver.max_iter < 0
+    steps = GAP_ROUND_STEPS + GAP_ROUND_STEPS_PER_SAMPLE * problem.Q.n if small else solver.max_iter
     for round_ in range(1, MAX_GAP_ROUNDS + 1):
-        if solver.capabilities.tol != "kkt_violation" or not has_large_gap(certificate, tol):
+        due_to_rounding = certificate.rounding > 0.5 * certificate.gap
+        if solver.capabilities.tol != "kkt_violation" or due_to_rounding or not has_large_gap(certificate, tol):
             break
-        smaller = replace(solver, tol=max(solver.tol * GAP_ROUND_FACTOR**round_, MIN_REFINED_TOL))
+        smaller = replace(solver, tol=max(solver.tol * GAP_ROUND_FACTOR**round_, MIN_REFINED_TOL), max_iter=steps)
         following = solution.then(smaller.solve(problem, solution, control))
-        if following.status is not Status.SOLVED:  # the tolerance of the fit was reached before
-            if following.error is not None or not following.exact:
-                return replace(solution, error=following.error), certificate
-            following = replace(following, status=Status.SOLVED)
-        solution, before = following, certificate.gap
+        ended = following.status is not Status.SOLVED  # the tolerance of the fit was reached before
+        if ended and (following.error is not None or not following.exact):
+            return replace(solution, error=following.error), certificate
+        solution, before = replace(following, status=Status.SOLVED), certificate.gap
         certificate = _certify_exact(problem, solution, convex, tol, control)
-        if certificate.gap > MIN_GAP_REDUCTION * before:
+        if ended or certificate.gap > MIN_GAP_REDUCTION * before:
             break
     return solution, certificate
 

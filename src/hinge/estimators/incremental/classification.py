@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators.common.prediction import prediction_samples
-from hinge.estimators.common.report import rollback, store_status
+from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import Rule
 from hinge.estimators.common.training import Subproblem, store_expansion
 from hinge.estimators.common.validation import ClassificationData, TrainingData, class_labels, n_rows, take
@@ -25,7 +25,7 @@ from hinge.kernels import Kernel, expand
 from hinge.model import Expansion
 from hinge.paths.flip import Flip, FlipSearch
 from hinge.paths.window import Window
-from hinge.problems import Array, Status
+from hinge.problems import Array
 from hinge.validation import check_number
 
 #: Number of recent samples that are searched for all classes. If a class is missing there, all samples are searched.
@@ -115,6 +115,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
             data = self._validate(X, y, sample_weight, kernel)
             self.classes_, self.class_weight_, self._betas = data.classes, data.class_weight, {}
             self._store_model(self._store_first_samples(data, kernel))
+        self._warn_unless_exact()
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -187,7 +188,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
             rows = [self._pair_rows(*pair) for pair in pairs]
             self._betas = {_key(*pair): each.coefficients for pair, each in zip(pairs, expansions, strict=True)}
             store_pairs(self, self._data(), self.classes_, kernel, rows, expansions)
-        store_status(self, Status.SOLVED, np.array([window.counts.events for window in windows], dtype=np.int32))
+        self._store_events(np.array([window.counts.events for window in windows], dtype=np.int32))
 
     def _store_two_classes(self, kernel: Kernel, first: Any, second: Any) -> Window:
         """Set the attributes for two classes, given by the signs of β, which is faster than `store_pairs`."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.estimators.common.report import rollback, store_status
+from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import Number, Rule
 from hinge.estimators.common.validation import TrainingData, no_targets
 from hinge.estimators.incremental.updates import INCREMENTAL_RULES, IncrementalEstimator
@@ -17,7 +17,7 @@ from hinge.estimators.kernel.regression import store_single
 from hinge.kernels import Kernel
 from hinge.model import Expansion
 from hinge.paths.window import Window
-from hinge.problems import Array, Status
+from hinge.problems import Array
 
 
 class IncrementalOneClassSVM(IncrementalEstimator, OneClassEstimator):
@@ -90,6 +90,7 @@ class IncrementalOneClassSVM(IncrementalEstimator, OneClassEstimator):
             data = self._validate(X, y, sample_weight, kernel)
             self._beta = None
             self._store_model(self._store_first_samples(data, kernel))
+        self._warn_unless_exact()
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -122,7 +123,7 @@ class IncrementalOneClassSVM(IncrementalEstimator, OneClassEstimator):
         expansion = Expansion(self._beta, window.intercept, margin=-window.intercept)
         store_single(self, self._data(), kernel, expansion)
         self.offset_ = -self.intercept_
-        store_status(self, Status.SOLVED, int(window.counts.events))
+        self._store_events(int(window.counts.events))
 
     def _apply_update(self, added: TrainingData | None, removed: NDArray[np.intp], weight: Array | None) -> None:
         kernel = self.model_.kernel

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.estimators.common.report import rollback, store_status
+from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import Rule, Sides
 from hinge.estimators.common.training import Subproblem
 from hinge.estimators.common.validation import TrainingData, real_targets
@@ -19,7 +19,7 @@ from hinge.formulations import SVR as SVRFormulation
 from hinge.kernels import Kernel
 from hinge.model import Expansion
 from hinge.paths.window import Window, sides
-from hinge.problems import Array, Status
+from hinge.problems import Array
 
 
 class IncrementalSVR(IncrementalEstimator, KernelRegressor):
@@ -79,6 +79,7 @@ class IncrementalSVR(IncrementalEstimator, KernelRegressor):
             data = self._validate(X, y, sample_weight, kernel)
             self._beta = None
             self._store_model(self._store_first_samples(data, kernel))
+        self._warn_unless_exact()
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -122,7 +123,7 @@ class IncrementalSVR(IncrementalEstimator, KernelRegressor):
         self._beta = window.beta
         tube = float(np.max(self.epsilon))
         store_single(self, self._data(), kernel, Expansion(self._beta, window.intercept, tube=tube))
-        store_status(self, Status.SOLVED, int(window.counts.events))
+        self._store_events(int(window.counts.events))
 
     def _apply_update(self, added: TrainingData | None, removed: NDArray[np.intp], weight: Array | None) -> None:
         kernel = self.model_.kernel

@@ -6,6 +6,7 @@ move from their old to their new values. An update that raises an exception does
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from functools import lru_cache
@@ -14,16 +15,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from hinge.estimators.common.report import rollback
+from hinge.estimators.common.report import EXACT_TOL, confirmed_status, rollback
 from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, Rule
 from hinge.estimators.common.validation import TrainingData, is_plain, n_rows, take, validate_samples
 from hinge.estimators.kernel.base import DualEstimator
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, make_kernel
 from hinge.paths.window import Window, stack
-from hinge.problems import Array, Certificate
+from hinge.problems import Array, Certificate, Status
 from hinge.validation import check_sample_weight
 
 #: Rules of the parameters that all incremental estimators have.
@@ -32,6 +34,9 @@ INCREMENTAL_RULES: dict[str, Rule] = {
     **KERNEL_RULES,
     **{name: LIMIT_RULES[name] for name in ("max_time", "cache_size", "n_jobs")},
 }
+
+#: Number of samples up to which `fit` computes the certificate, in order to warn. Updates take less time than that.
+MAX_CHECKED_SAMPLES = 2_000
 
 #: Parameters that an update cannot change. C is not among them: the costs move to its new value.
 FIXED_PARAMETERS = {"kernel", "degree", "gamma", "coef0", "epsilon", "nu", "class_weight"}
@@ -51,8 +56,11 @@ class IncrementalEstimator(DualEstimator):
     #: The windows of the subproblems. They are built from the samples and coefficients when they are needed.
     _windows: dict[str, Window] | None = None
 
-    #: Attributes that are not written to model files: the windows, and the parameters at the last check.
-    _transient: ClassVar[tuple[str, ...]] = ("_windows", "_checked")
+    #: The certificate of the model, if it was computed after the last update.
+    _certificate: Certificate | None = None
+
+    #: Attributes that are not written to model files: the windows, the parameters at the last check, the certificate.
+    _transient: ClassVar[tuple[str, ...]] = ("_windows", "_checked", "_certificate")
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -128,8 +136,35 @@ class IncrementalEstimator(DualEstimator):
 
     @property
     def certificate_(self) -> Certificate:  # type: ignore[override]
-        """Primal value, dual value and gap, computed from the data at each access."""
-        return self.certify(self._X, self._y, self._w)
+        """Primal value, dual value and gap, computed from the data at the first access after an update."""
+        if self._certificate is None:
+            self._certificate = self.certify(self._X, self._y, self._w)
+        return self._certificate
+
+    @property
+    def status_(self) -> Status:
+        """SOLVED if `certificate_` confirms that the solution of the last update is exact, NUMERICAL otherwise."""
+        return confirmed_status(Status.SOLVED, [self.certificate_], EXACT_TOL)
+
+    @property
+    def fit_status_(self) -> int:
+        """0 if `status_` is SOLVED, else 1."""
+        return int(self.status_ is not Status.SOLVED)
+
+    def _store_events(self, events: Any) -> None:
+        """Set the number of events of the last update; its certificate is not known yet."""
+        self.n_iter_, self._certificate = events, None
+
+    def _warn_unless_exact(self) -> None:
+        """Warn after `fit` if rounding errors prevented an exact solution."""
+        if len(self._y) <= MAX_CHECKED_SAMPLES and self.status_ is not Status.SOLVED:
+            warnings.warn(
+                f"Rounding errors prevent an exact solution: the relative duality gap is "
+                f"{self.certificate_.relative_gap:.2g}. Pre-process your data with StandardScaler or MinMaxScaler, or "
+                "use a smaller C",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Recompute the certificate from the training data: those of `training_data_`, or the arguments of `fit`.
@@ -145,7 +180,8 @@ class IncrementalEstimator(DualEstimator):
         if sample_weight is not None and len(sample_weight) != self.n_samples_:
             kept = np.flatnonzero(np.asarray(sample_weight) > 0)
             if len(kept) == self.n_samples_:
-                X, y, sample_weight = (_safe_indexing(part, kept) for part in (X, y, sample_weight))
+                X, sample_weight = _safe_indexing(X, kept), _safe_indexing(sample_weight, kept)
+                y = None if y is None else _safe_indexing(y, kept)
         return super().certify(X, y, sample_weight)
 
     def _data(self) -> TrainingData:

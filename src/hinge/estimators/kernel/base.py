@@ -17,14 +17,15 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators.common.prediction import check_model
-from hinge.estimators.common.reduced_model import certify_reduced_model, function_values
+from hinge.estimators.common.reduced_model import certify_reduced_model
 from hinge.estimators.common.rules import Rule
 from hinge.estimators.common.training import Settings, Subproblem
-from hinge.estimators.common.validation import TrainingData, check_parameters, row_index
+from hinge.estimators.common.validation import TrainingData, check_parameters
 from hinge.estimators.common.warm_start import SharedWarmStarts, WarmStart, share_warm_starts
 from hinge.kernels import DirectAccess, Kernel, Linear, Precomputed
 from hinge.model import Expansion, KernelModel
 from hinge.problems import Array, Certificate, certify, combine
+from hinge.problems.reduced import Basis, ReducedFunction
 from hinge.solvers import Explanation, decide
 
 
@@ -170,17 +171,16 @@ class DualEstimator(KernelEstimator):
             if values is None:
                 found = certify(problem, *formulation.dual_point(expansion), convex=kernel.psd)
             else:
-                f, norms = values
-                at_rows = self._label_sign() * f[row_index(subproblem.rows), k]
-                found = certify_reduced_model(problem, formulation, expansion, at_rows, float(norms[k]), kernel)
+                found = certify_reduced_model(problem, formulation, expansion, values[k].at(subproblem.rows), kernel)
             certificates.append(found)
         return combine(certificates)
 
-    def _basis_values(self, data: TrainingData) -> tuple[Array, Array]:
-        """Values of the functions at all samples, and their squared norms cᵀKc."""
+    def _basis_values(self, data: TrainingData) -> list[ReducedFunction]:
+        """Values of the functions at all samples, with bounds on their errors."""
         model, support = self.model_, np.searchsorted(data.rows, self.support_)
-        f = function_values(model.kernel, data.X, support, model.vectors, model.coefficients)
-        return f, np.einsum("ij,ij->j", model.coefficients, f[support])
+        found = Basis(model.kernel, data.X, support).functions(self._label_sign() * model.coefficients)
+        assert found is not None
+        return found[0]
 
     def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
         """Explain the choice of the solver for `hinge.solvers.explain`. The estimator is not changed."""

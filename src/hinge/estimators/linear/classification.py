@@ -42,6 +42,10 @@ from hinge.problems import (
     scaled,
 )
 
+#: Seconds per sample and class that are reserved for the certificate of the joint problem, and the largest share of the
+#: remaining time.
+CERTIFICATE_SECONDS, MAX_CERTIFICATE_SHARE = 4e-7, 0.6
+
 
 class LinearSVC(ClassifierMixin, LinearEstimator):
     """Linear support vector classification, for many samples and many features.
@@ -247,6 +251,10 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         starts = initial_points(self, data, len(data.classes)) if self.warm_start else [None]
         start = None if starts[0] is None else np.array(starts).T
         solver = make_solver(self, data.X)  # `dual` is not used, as in scikit-learn
+        remaining = control.remaining()
+        if remaining is not None:  # for the certificate, which takes a pass over the samples
+            seconds = CERTIFICATE_SECONDS * data.n * len(data.classes)
+            control = control.reserving(min(seconds, MAX_CERTIFICATE_SHARE * remaining))
         with progress_callback(self) as show:
             solution = solver.solve_crammer_singer(problem, start, control.with_callback(control.callback or show))
         report = FitReport.of([solution], [solution.certificate(problem)], float(self.tol), of_gap=True)

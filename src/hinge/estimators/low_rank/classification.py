@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -20,7 +20,7 @@ from hinge.estimators.common.prediction import decision_values
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, Choice, ClassWeight, Flag, Integer, Rule
 from hinge.estimators.common.training import store_expansion
-from hinge.estimators.common.validation import ClassificationData, check_parameters, take, validate_classification
+from hinge.estimators.common.validation import ClassificationData, check_parameters, validate_classification
 from hinge.estimators.kernel.base import KernelEstimator
 from hinge.estimators.low_rank.training import (
     OneVsRest,
@@ -29,10 +29,20 @@ from hinge.estimators.low_rank.training import (
     choose_basis,
     train_reduced_basis,
 )
-from hinge.kernels import Kernel, Precomputed, make_kernel
+from hinge.kernels import Kernel, make_kernel
+from hinge.kernels.algebra import UNIT_ROUNDOFF
+from hinge.kernels.direct import bounded_product
 from hinge.problems import Array, Certificate, combine
+from hinge.problems.reduced import Basis
 from hinge.solvers import Explanation, ReducedBasisNewton
-from hinge.solvers.basis.problem import cholesky_factor, default_ridge, reduced_basis_certificates
+from hinge.solvers.basis.problem import (
+    ReducedBasisPoint,
+    RoundingErrors,
+    cholesky_factor,
+    default_ridge,
+    reduced_basis_certificates,
+    smallest_eigenvalue,
+)
 
 #: The solver stops at this share of `tol`: the dual point of the certificate is slightly worse than that of the last
 #: step.
@@ -40,6 +50,9 @@ SOLVER_TOL_SHARE = 0.9
 
 #: Kernel values of a block of rows in `certify`.
 BLOCK_VALUES = 1 << 22
+
+#: Number of kernel values up to which `fit` computes its certificate from values in float64.
+MAX_CERTIFIED_VALUES = 1 << 21
 
 
 class LowRankSVC(ClassifierMixin, KernelEstimator):
@@ -177,6 +190,8 @@ class LowRankSVC(ClassifierMixin, KernelEstimator):
             label = type(self).__name__ if self.verbose else None
             fit = train_reduced_basis(problem, basis, solver, float(self.tol), self.cache_size, label, control)
             self._store(data, problem.kernel, fit)
+            if data.n * len(fit.basis) <= MAX_CERTIFIED_VALUES:
+                fit = fit.with_certificates(self._certificates(data, problem), float(self.tol))
             fit.report.store(self)
         if len(fit.basis) < min(int(self.n_basis), data.n) and control.deadline is not None:
             warnings.warn(
@@ -240,32 +255,37 @@ class LowRankSVC(ClassifierMixin, KernelEstimator):
         if self._dual_points is None or len(self._dual_points[0]) != data.n:
             raise ValueError("sample_weight leaves out other samples than in fit; pass the weights that fit was given")
         problem = self._problem(data, model.kernel)
-        columns, support = self._exact_columns(data), np.searchsorted(data.rows, self.support_)
-        inner = columns(support)
+        return combine(self._certificates(data, problem))
+
+    def _certificates(self, data: ClassificationData, problem: OneVsRest) -> list[Certificate]:
+        """The certificates of all functions, from kernel values in float64 with bounds on their errors.      (645)"""
+        model, support = self.model_, np.searchsorted(data.rows, self.support_)
+        basis = Basis(model.kernel, data.X, support)
+        inner, inner_errors = basis.values(support)
         inner = 0.5 * (inner + inner.T)
-        inner[np.diag_indices_from(inner)] += default_ridge(inner)
+        ridge = default_ridge(inner)
+        inner[np.diag_indices_from(inner)] += ridge
+        assert self._dual_points is not None
         beta = np.stack(self._dual_points, axis=1)
-        outputs, pull = np.empty_like(beta), np.zeros_like(model.coefficients)
+        outputs, outputs_error = np.empty_like(beta), np.empty_like(beta)
+        product, product_error = np.zeros_like(model.coefficients), np.zeros_like(model.coefficients)
         step = max(1, BLOCK_VALUES // max(len(support), 1))
         for first in range(0, data.n, step):
             rows = np.arange(first, min(data.n, first + step))
-            block = columns(rows)
-            outputs[rows] = block @ model.coefficients
-            pull += block.T @ beta[rows]
-        signs, root = problem.signs().astype(np.float64), cholesky_factor(inner)
-        return combine(
-            reduced_basis_certificates(
-                inner, root, signs, problem.cost, model.coefficients, self.intercept_, outputs, beta, pull
-            )
+            block, errors = basis.values(rows)
+            size = np.abs(beta[rows])
+            for k, weights in enumerate(model.coefficients.T):
+                outputs[rows, k], outputs_error[rows, k] = bounded_product(block, errors, weights)
+            product += block.T @ beta[rows]
+            operations = (len(rows) + data.n // step + 4) * UNIT_ROUNDOFF
+            product_error += 1.01 * (errors.T @ size + operations * (np.abs(block).T @ size))
+        point = ReducedBasisPoint(model.coefficients, self.intercept_, outputs, beta, product)
+        found = RoundingErrors(outputs_error, product_error, float(np.max(inner_errors, initial=0.0)))
+        signs = problem.signs().astype(np.float64)
+        least = ridge if model.kernel.psd else smallest_eigenvalue(inner)
+        return reduced_basis_certificates(
+            inner, cholesky_factor(inner), least, signs, problem.cost, problem.bias, point, found
         )
-
-    def _exact_columns(self, data: ClassificationData) -> Callable[[NDArray[np.intp]], Array]:
-        """Kernel values of rows with the basis functions, by the formula of the kernel."""
-        kernel, vectors = self.model_.kernel, self.model_.vectors
-        if isinstance(kernel, Precomputed):
-            support = np.searchsorted(data.rows, self.support_)
-            return lambda rows: np.asarray(data.X[np.ix_(rows, support)], dtype=np.float64)
-        return lambda rows: np.asarray(kernel(take(data.X, rows), vectors), dtype=np.float64)
 
     def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
         raise ValueError("LowRankSVC has one method, Newton steps on its basis functions; explain is for SVC and SVR")

@@ -20,7 +20,7 @@ from hinge.kernels import FunctionKernel, Kernel, Precomputed, cache_bytes
 from hinge.kernels.access import check_kernel_values
 from hinge.lowrank.columns import Columns, make_columns
 from hinge.lowrank.source import Source
-from hinge.problems import Array, Status, combine
+from hinge.problems import Array, Certificate, Status, combine
 from hinge.solvers import ReducedBasisNewton
 from hinge.solvers.basis.newton import ReducedBasisSolution
 from hinge.solvers.basis.problem import ReducedBasisProblem, dual_point, with_zero_sum
@@ -32,7 +32,10 @@ PRELIMINARY_FUNCTIONS = 300
 
 #: Shares of the remaining time for the kernel values of the preliminary model and of the final model. If the time is
 #: over, the model has fewer basis functions.
-PRELIMINARY_TIME, FINAL_TIME = 0.25, 0.5
+PRELIMINARY_TIME, FINAL_TIME = 0.25, 0.4
+
+#: Time reserved for the last pass over the kernel values and the certificate, relative to that of the kernel values.
+CERTIFICATE_TIME = 0.5
 
 #: Kernel values are stored in float16 if `tol` is at least this and the number of steps is limited.
 HALF_TOL = 0.1
@@ -74,6 +77,14 @@ class ReducedBasisFit:
     solution: ReducedBasisSolution
     beta: Array
     report: FitReport
+
+    def with_certificates(self, certificates: list[Certificate], tol: float) -> ReducedBasisFit:
+        """The same fit with other certificates, which decide whether `tol` was reached."""
+        status = self.report.status
+        if status in (Status.SOLVED, Status.NUMERICAL):
+            status = Status.SOLVED if combine(certificates).relative_gap <= tol else Status.NUMERICAL
+        report = replace(self.report, certificates=certificates, status=status)
+        return replace(self, report=report.limited_to_proven_bounds())
 
 
 def check_finite_kernel(kernel: Kernel, X: Any) -> None:
@@ -145,8 +156,10 @@ def train_reduced_basis(
         Shown on the progress line; None for no progress line.
     """
     half = solver.max_iter >= 0 and tol >= HALF_TOL
+    began = time.monotonic()
     with control.interruptible():  # there is no model yet that could be lost
         columns = _kernel_columns(problem, basis, cache_size, half, control)
+    control = control.reserving(CERTIFICATE_TIME * (time.monotonic() - began))
     requested, basis = len(basis), basis[: columns.shape[1]]
     fit = _solve(problem, basis, columns, solver, label, control)
     status = fit.report.status

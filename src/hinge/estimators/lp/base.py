@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +25,14 @@ LP_RULES: dict[str, Rule] = {
     **{name: rule for name, rule in LIMIT_RULES.items() if name != "cache_size"},
     **KERNEL_RULES,
 }
+
+
+def _bounded_matrix(kernel: Kernel, X: Any) -> tuple[Array, float]:
+    """Return the kernel matrix of X, and a bound on the errors of its entries."""
+    if isinstance(kernel, Precomputed):
+        return X, 0.0
+    values, errors = kernel.bounded(X, X)
+    return values, float(np.max(errors, initial=0.0))
 
 
 class LPEstimator(BaseEstimator):
@@ -64,8 +73,9 @@ class LPEstimator(BaseEstimator):
         data = self._validate(X, y, sample_weight, kernels[0], reset=False)
         if self._terms.shape[1] != data.n:
             raise ValueError("sample_weight is zero for other samples than at fit; pass the weights that fit was given")
-        matrices = [data.X if isinstance(k, Precomputed) else np.asarray(k(data.X, data.X)) for k in kernels]
-        problems = self._problems(data, np.asarray(np.hstack(matrices), dtype=np.float64))
+        values, errors = zip(*(_bounded_matrix(kernel, data.X) for kernel in kernels), strict=True)
+        problems = self._problems(data, np.asarray(np.hstack(values), dtype=np.float64))
+        problems = [replace(problem, design_error=max(errors)) for problem in problems]
         coefficients = self._terms.reshape(-1, self._terms.shape[2])
         outputs = zip(problems, coefficients.T, self.intercept_, self._beta.T, strict=True)
         return combine([certify_lp(problem, a, float(b), beta) for problem, a, b, beta in outputs])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,12 @@ from joblib import effective_n_jobs
 from hinge.control import RunControl
 from hinge.estimators.common.report import FitReport
 from hinge.estimators.common.validation import TrainingData
-from hinge.kernels import FunctionKernel, Kernel, Precomputed, available_bytes, cross, make_kernel
+from hinge.kernels import FunctionKernel, Kernel, Precomputed, available_bytes, cross, make_kernel, open_access
 from hinge.model import DictionaryModel, KernelModel
-from hinge.problems import Array, LPProblem, certify_lp
+from hinge.problems import Array, History, LPProblem, LPSolution, Status, certify_lp
+from hinge.problems.lp import best_constant
 from hinge.solvers import LinearProgramming
+from hinge.solvers.time_budget import fits
 
 #: Memory of HiGHS for each value of a function of the dictionary, and seconds until its first iteration.
 BYTES_PER_VALUE = 150
@@ -74,9 +77,13 @@ def train_lp(
     control : RunControl
     """
     resolved = [kernel.resolve(data.X, data.weight) for kernel in kernels]
-    _check_size(data.n, len(resolved), control)
+    _check_memory(data.n, len(resolved))
+    if not fits(control, SECONDS_PER_VALUE * len(resolved) * data.n**2):
+        return _constant_model(estimator, data, resolved, build(data, np.empty((data.n, 0))))
     with control.interruptible():  # there is no model before the program is solved
         problems = build(data, _design(resolved, data.X, effective_n_jobs(estimator.n_jobs)))
+        error = max(_value_error(kernel, data.X) for kernel in resolved)
+    problems = [replace(problem, design_error=error) for problem in problems]
     solver = LinearProgramming(tol=estimator.tol, max_iter=estimator.max_iter)
     solutions = [solver.solve_lp(problem, control) for problem in problems]
     coefficients = np.column_stack([_without_negligible(solution.coefficients) for solution in solutions])
@@ -90,21 +97,32 @@ def train_lp(
     return report
 
 
-def _check_size(n: int, kernels: int, control: RunControl) -> None:
-    """Raise a MemoryError or TimeoutError if the linear program is too large for the memory or the time limit."""
-    values = kernels * n**2
-    remedy = "Use fewer samples, or SVC or LinearSVC"
-    if BYTES_PER_VALUE * values > available_bytes():
+def _check_memory(n: int, kernels: int) -> None:
+    """Raise a MemoryError if the linear program is too large for the memory."""
+    needed, available = BYTES_PER_VALUE * kernels * n**2, available_bytes()
+    if needed > available:
         raise MemoryError(
-            f"a linear program with {n} rows and {kernels * n} functions needs {BYTES_PER_VALUE * values / 2**30:.1f} "
-            f"GB, but only {available_bytes() / 2**30:.1f} GB are free. {remedy}"
+            f"a linear program with {n} rows and {kernels * n} functions needs {needed / 2**30:.1f} GB, but only "
+            f"{available / 2**30:.1f} GB are free. Use fewer samples, or SVC or LinearSVC"
         )
-    remaining = control.remaining()
-    if remaining is not None and SECONDS_PER_VALUE * values > remaining:
-        raise TimeoutError(
-            f"max_time leaves {remaining:.3g} s, which do not suffice for the kernel values and the presolve of a "
-            f"linear program with {n} rows. {remedy}, or allow more time"
-        )
+
+
+def _constant_model(
+    estimator: Any, data: TrainingData, kernels: Sequence[Kernel], problems: Sequence[LPProblem]
+) -> FitReport:
+    """Store the best constant functions, if the time does not suffice for the kernel values and the presolve.
+
+    `problems` have no basis functions. Zero is a dual point of the whole problem, and gives a lower bound of zero.
+    """
+    empty, zero = np.empty(0), np.zeros(data.n)
+    offsets = np.array([best_constant(problem) for problem in problems])
+    certificates = [certify_lp(problem, empty, b, zero) for problem, b in zip(problems, offsets, strict=True)]
+    solutions = [LPSolution(empty, b, zero, Status.TIME_LIMIT, 0, History.empty()) for b in offsets]
+    report = FitReport.of(solutions, certificates)
+    coefficients = np.zeros((len(kernels), data.n, len(offsets)))
+    _store(estimator, data, kernels, coefficients, offsets, np.zeros((data.n, len(offsets))))
+    report.store(estimator, n_iter=0)
+    return report
 
 
 def _design(kernels: Sequence[Kernel], X: Any, threads: int) -> Array:
@@ -119,6 +137,15 @@ def _design(kernels: Sequence[Kernel], X: Any, threads: int) -> Array:
             "kernel values of these data are not finite: they overflow. Scale the data, for example with StandardScaler"
         )
     return design
+
+
+def _value_error(kernel: Kernel, X: Any) -> float:
+    """Return a bound on the rounding errors of the kernel values of `cross`."""
+    if isinstance(kernel, Precomputed):
+        return 0.0
+    if kernel.nodes() is None:
+        return float(np.max(kernel.bounded(X, X)[1], initial=0.0))
+    return open_access(kernel, X).gram.value_error()
 
 
 def _without_negligible(a: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -159,9 +160,10 @@ def _follow(
     lam, knots = start, [start]
     changed, place, offset = [np.arange(samples.n)], [places.copy()], [0, samples.n]
     evaluations = functions = idle = 0
-    violation = 0.0
+    violation = longest = 0.0
     gradient = problem.bound_gradient(places)
     while lam > lowest:
+        began = time.monotonic()
         step = _next_event(problem, places, gradient, lam, lowest)
         evaluations, functions = evaluations + step.evaluations, functions + step.functions
         idle = 0 if step.at < lam * (1 - 1e-14) else idle + 1
@@ -183,7 +185,9 @@ def _follow(
         offset.append(offset[-1] + len(step.samples))
         if len(knots) % RECOMPUTE_INTERVAL == 0:
             gradient = problem.bound_gradient(places)
-        if control.expired():
+        longest = max(longest, time.monotonic() - began)
+        remaining = control.remaining()
+        if remaining is not None and remaining <= longest:
             warn_incomplete("lambda", lam, lowest, Status.TIME_LIMIT, stacklevel=4)
             break
         if progress is not None and progress({"events": len(knots), "lambda": lam}) is False:

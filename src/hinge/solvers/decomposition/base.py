@@ -38,6 +38,9 @@ SMALL_CACHE_BYTES = 1 << 28
 MAX_STEPS = 10_000_000
 MAX_STEPS_PER_SAMPLE = 100
 
+#: Steps of a problem without finite bounds before it counts as unbounded, with the status NUMERICAL.
+MAX_UNBOUNDED_STEPS, MAX_UNBOUNDED_STEPS_PER_SAMPLE = 1_000_000, 10_000
+
 #: Rules for the choice of a working set, in the order of `Selection` in the compiled core.
 RULES = ("gradient", "gap", "multiplier")
 
@@ -190,6 +193,13 @@ def row_cache_bytes(cache_size: float | str, samples: int) -> int:
 def default_max_steps(n: int) -> int:
     """Steps after which a problem of n samples without `max_iter` ends with MAX_ITER, as in LIBSVM."""
     return max(MAX_STEPS, MAX_STEPS_PER_SAMPLE * n)
+
+
+def max_steps_of(problem: Problem) -> int:
+    """Steps without `max_iter`. Without finite bounds there may be no solution, and fewer steps are tried."""
+    if np.isfinite(problem.upper - problem.lower).all():
+        return default_max_steps(problem.Q.n)
+    return MAX_UNBOUNDED_STEPS + MAX_UNBOUNDED_STEPS_PER_SAMPLE * problem.Q.n
 
 
 def steps_left(max_iter: int, iterations: int) -> int:

@@ -15,7 +15,7 @@ from hinge.solvers.decomposition.base import (
     MAX_POLISHED_SAMPLES,
     DecompositionOptions,
     DecompositionRun,
-    default_max_steps,
+    max_steps_of,
     row_cache_bytes,
     signed_arguments,
     signed_start,
@@ -52,7 +52,8 @@ class SMO(DecompositionOptions):
     shrinking : bool
         Remove samples at their bounds from the active set; all samples are checked again before the end.
     max_iter : int
-        Largest number of steps; −1 for no limit.
+        Largest number of steps; −1 for ten million, or 100 per sample. A problem without finite bounds (C=inf) may have
+        no solution: it ends after a million steps, or 10,000 per sample, with the status NUMERICAL.
     max_time : float or None
         Largest number of seconds.
     cache_size : float or "auto"
@@ -80,6 +81,8 @@ class SMO(DecompositionOptions):
         run = self._run(problem, beta, double, self.max_iter, control)
         if not double:
             run = self._checked_in_double(problem, beta, run, control)
+        if run.status is Status.MAX_ITER and self.max_iter < 0 and not np.isfinite(problem.upper - problem.lower).all():
+            run = replace(run, status=Status.NUMERICAL)
         return solution_of(self, problem, beta, run, MAX_POLISHED_SAMPLES)
 
     def _run(
@@ -93,7 +96,7 @@ class SMO(DecompositionOptions):
             tolerance=self.tol,
             stop_on_gap=self.stop == "gap",
             shrinking=self.shrinking,
-            max_iterations=default_max_steps(problem.Q.n) if max_iter < 0 else max_iter,
+            max_iterations=max_steps_of(problem) if max_iter < 0 else max_iter,
             max_seconds=control.max_seconds(),
             cache_bytes=row_cache_bytes(self.cache_size, problem.Q.n),
             double_rows=double,

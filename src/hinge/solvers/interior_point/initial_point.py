@@ -36,7 +36,7 @@ def has_initial_point(problem: Problem) -> bool:
     if problem.term is not None:
         bounded |= problem.term.d > 0
         slots = problem.term.d.reshape(problem.Q.slots, problem.Q.n)
-        if not np.all(slots == slots[0]):
+        if not np.all(slots == slots[0]) or problem.has_common_descent():
             return False
     return bool(bounded.all()) and not np.any(np.count_nonzero(problem.A, axis=0) > 1)
 

@@ -26,8 +26,8 @@ EXACT_RESIDUAL = 1e-11
 #: Attempts with fixed samples, each with fewer of them, before the problem is solved with all samples.
 MAX_FIXING_ATTEMPTS = 3
 
-#: Share of the time limit that the choice of the basis functions may take.
-APPROXIMATION_TIME_SHARE = 0.5
+#: Share of the time limit for the factor.
+APPROXIMATION_TIME_SHARE = 0.25
 
 STOPPED = (Status.TIME_LIMIT, Status.INTERRUPTED)
 
@@ -53,7 +53,7 @@ class LowRankInteriorPoint(Solver):
     max_iter : int
         Iterations; −1 for the default of 100.
     max_time : float or None
-        Seconds. The choice of the basis functions may take half of it.
+        Seconds. The factor may take a quarter of it, and has fewer basis functions if that does not suffice.
     threads : int
         Threads for the choice of the basis functions.
     dtype : {"auto", "float64", "float32"}

@@ -57,7 +57,7 @@ class PairDescent(Solver):
     method : {"auto", "descent", "newton"}
         "auto" starts with descent and changes to Newton's method after some epochs, and back if that stalls.
     max_iter : int
-        Epochs and Newton steps; −1 for no limit.
+        Epochs and Newton steps; −1 for ten million updates of pairs, at least 1,000 epochs, and 1,000 Newton steps.
     max_time : float or None
         Seconds.
     threads : int

@@ -46,6 +46,10 @@ ROUNDING = float(np.finfo(np.float64).eps)
 #: Steps without progress before the method has stalled.
 MAX_STALLED_STEPS = 5
 
+#: Newton steps without a limit of the user. The method needs less than a hundred, unless rounding errors prevent
+#: progress: it has then stalled.
+MAX_STEPS = 1000
+
 
 def linear_features(access: Access) -> Any:
     """X if the kernel of `access` is linear, else None."""
@@ -70,7 +74,7 @@ class PairNewton:
         d of ½Σ dα² for squared losses; empty for the hinge loss.
     control : RunControl
     max_steps : int
-        Newton steps; −1 for no limit.
+        Newton steps; −1 for `MAX_STEPS`.
     """
 
     pairs: PairAccess
@@ -123,7 +127,9 @@ class PairNewton:
             return Status.INTERRUPTED
         if self.control.expired():
             return Status.TIME_LIMIT
-        return Status.MAX_ITER if 0 <= self.max_steps <= self.steps else None
+        if self.max_steps < 0:
+            return Status.NUMERICAL if self.steps >= MAX_STEPS else None
+        return Status.MAX_ITER if self.steps >= self.max_steps else None
 
     def run(self, is_converged: Callable[[PairNewton], bool], record: Callable[[PairNewton], None]) -> Status:
         """Iterate until `is_converged`; NUMERICAL if the method has stalled, since rounding prevents progress.
@@ -147,6 +153,9 @@ class PairNewton:
             alpha, beta, f, pair_gap = step
             last, last_gap = self.alpha, self.gap
             self._set_alpha(alpha)
+            if not np.isfinite(self.gap + pair_gap):
+                self._set_alpha(last)
+                return Status.NUMERICAL
             record(self)
             if is_converged(self):
                 return Status.SOLVED
@@ -179,8 +188,10 @@ class PairNewton:
             alpha, beta, f, pair_gap = step
             last, last_gap = self.alpha, self.gap
             self._set_alpha(alpha)
-            if self.gap > last_gap:
+            if not self.gap <= last_gap:  # also if it is not a number
                 self._set_alpha(last)
+            if not np.isfinite(pair_gap):
+                return Status.NUMERICAL
             record(self)
             stalled = stalled + 1 if self.gap >= last_gap and pair_gap >= last_pair_gap else 0
             if stalled > MAX_STALLED_STEPS:
