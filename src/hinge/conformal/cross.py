@@ -78,16 +78,19 @@ class _LeaveOutIntervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         check_path_regressor(self._estimator())
         problem = RemovalProblem(clone(self._estimator()), X, y, sample_weight)
         groups = self._groups(problem.n)
-        betas, intercepts = [problem.beta], [problem.intercept]
+        support, everything = problem.beta != 0, np.arange(problem.n)
+        unchanged = problem.without(everything[:0])
+        betas, intercepts, values = [unchanged.beta], [unchanged.intercept], problem.values_at(everything)
         self._model_of = np.zeros(problem.n, dtype=np.intp)
-        support = problem.beta != 0
-        for group in groups:
-            if problem.nu is None and not support[group].any():
-                continue  # the model of all samples
-            beta, intercept = problem.without(group)
-            self._model_of[group] = len(betas)
-            betas.append(beta)
-            intercepts.append(intercept)
+        # Without samples that are not support vectors the model does not change, except in ν-regression.
+        changing = [group for group in groups if problem.nu is not None or support[group].any()]
+        single = changing and all(len(group) == 1 for group in changing)
+        solutions = problem.without_each(np.concatenate(changing)) if single else map(problem.without, changing)
+        for solution in solutions:
+            self._model_of[solution.removed] = len(betas)
+            values[solution.removed] = solution.values
+            betas.append(solution.beta)
+            intercepts.append(solution.intercept)
         coefficients = np.array(betas)
         used = np.flatnonzero(coefficients.any(axis=0))
         data, self._kernel = problem.data, problem.kernel
@@ -95,10 +98,6 @@ class _LeaveOutIntervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         self._intercepts, self._columns = np.array(intercepts), data.rows[used]
         self._vectors = None if isinstance(self._kernel, Precomputed) else take(data.X, used)
         self._models: list[Any] | None = None
-        values = np.empty(problem.n)
-        for rows in _blocks(problem.n, len(betas)):
-            predictions = self._decide(take(data.X, rows))
-            values[rows] = predictions[np.arange(len(rows)), self._model_of[rows]]
         return data.X, data.y, values
 
     def _decide(self, X: Any) -> Array:
