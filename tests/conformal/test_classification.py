@@ -149,7 +149,34 @@ def test_invalid_arguments():
         ConformalClassifier(hinge.SVC(kernel="precomputed"), method="full").fit(X @ X.T, y)
 
 
-@pytest.mark.parametrize("method", ["inductive", "cross"])
+@pytest.mark.parametrize("nu", [0.05, 0.3, 1.0])
+@pytest.mark.parametrize("duplicates", [False, True])
+def test_full_p_values_of_one_class_models_equal_refits(nu, duplicates):
+    rng = np.random.default_rng(3)
+    X, new = rng.normal(size=(24, 2)), 2 * rng.normal(size=(8, 2))
+    if duplicates:
+        X[12:], new[0] = X[:12], X[0]
+    estimator = hinge.OneClassSVM(nu=nu, gamma=0.5, tol=1e-10)
+    detector = ConformalDetector(estimator, method="full", alpha=0.2).fit(X)
+    found = detector.p_values(new)
+    for p, x in zip(found, new, strict=True):
+        scores = -estimator.fit(np.vstack([X, x])).score_samples(np.vstack([X, x]))
+        assert_allclose(p, (1 + np.sum(scores[:-1] >= scores[-1] - 1e-7)) / 25, atol=1e-12)
+    assert_array_equal(detector.predict(new), np.where(found > 0.2, 1, -1))
+    assert_array_equal(detector.p_values(new), found)
+
+
+def test_full_detector_needs_an_exact_solution():
+    from sklearn.ensemble import IsolationForest
+
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.raises(TypeError, match="method='cross'"):
+        ConformalDetector(IsolationForest(), method="full").fit(X)
+    with pytest.raises(ValueError, match="no formula"):
+        ConformalDetector(hinge.OneClassSVM(kernel="precomputed"), method="full").fit(X @ X.T)
+
+
+@pytest.mark.parametrize("method", ["inductive", "cross", "full"])
 def test_detector(method):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3))

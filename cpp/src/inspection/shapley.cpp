@@ -59,8 +59,9 @@ struct Table {
       shapley_loops().exp_nonpositive(a, stride);
       for (const FeatureFactor& each : term.factors) {
         if (each.kind != FactorKind::bspline) continue;
-        const double root = std::sqrt(each.gamma);
-        for (std::size_t j = 0; j < data.features; ++j) a[data.group[j]] *= bspline(each.degree, root * (x[j] - s[j]));
+        const double root = std::sqrt(each.gamma), top = bspline(each.degree, 0.0);
+        for (std::size_t j = 0; j < data.features; ++j)
+          a[data.group[j]] *= bspline(each.degree, root * (x[j] - s[j])) / top;
       }
       for (std::size_t g = 0; g < G; ++g)
         if (a[g] < kSmallestFactor) a[g] = 0;

@@ -26,7 +26,8 @@ double kernel(const ShapleyTerm& term, const double* x, const double* s, std::si
     for (const FeatureFactor& each : term.factors) {
       if (each.kind == FactorKind::rbf) value *= std::exp(-each.gamma * delta * delta);
       if (each.kind == FactorKind::laplacian) value *= std::exp(-each.gamma * std::abs(delta));
-      if (each.kind == FactorKind::bspline) value *= spline(each.degree, std::sqrt(each.gamma) * delta);
+      if (each.kind == FactorKind::bspline)
+        value *= spline(each.degree, std::sqrt(each.gamma) * delta) / spline(each.degree, 0.0);
     }
     y += term.gamma * x[j] * s[j];
   }

@@ -15,17 +15,13 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hinge.conformal.label_addition import LabelAddition
 from hinge.conformal.quantiles import check_levels, lower_rank
+from hinge.conformal.samples import kernel_with_formula, sample_blocks, select_rows
 from hinge.conformal.scores import class_scores, count_at_least
 from hinge.estimators import SVC, IncrementalSVC
 from hinge.estimators.common.prediction import prediction_samples
-from hinge.estimators.common.validation import n_rows, take
-from hinge.estimators.incremental.removal import estimator_kernel
-from hinge.kernels import FunctionKernel, Precomputed
+from hinge.estimators.common.validation import n_rows
 from hinge.problems import Array
 from hinge.validation import check_choice, check_flag, check_integer, check_number
-
-#: Largest number of new samples that are in a window at the same time.
-MAX_NEW_SAMPLES = 64
 
 
 class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -116,9 +112,9 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_number("calibration_size", self.calibration_size, 0.0, open_low=True)
         split = StratifiedShuffleSplit(1, test_size=self.calibration_size, random_state=self.random_state)
         ((train, calibration),) = split.split(np.empty(len(y)), y)
-        self.estimator_ = clone(self._estimator()).fit(_rows(X, train), y[train])
+        self.estimator_ = clone(self._estimator()).fit(select_rows(X, train), y[train])
         self._check_classes(self.estimator_, "calibration_size")
-        scores = class_scores(self.estimator_, _rows(X, calibration))
+        scores = class_scores(self.estimator_, select_rows(X, calibration))
         self._calibrated = [(self.estimator_, self._own(scores, calibration), self._label[calibration])]
 
     def _fit_cross(self, X: Any, y: NDArray[Any]) -> None:
@@ -127,9 +123,9 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self._calibrated = []
         folds = StratifiedKFold(self.cv, shuffle=True, random_state=self.random_state)
         for train, test in folds.split(np.empty(len(y)), y):
-            model = clone(self._estimator()).fit(_rows(X, train), y[train])
+            model = clone(self._estimator()).fit(select_rows(X, train), y[train])
             self._check_classes(model, "cv")
-            scores = class_scores(model, _rows(X, test))
+            scores = class_scores(model, select_rows(X, test))
             self._calibrated.append((model, self._own(scores, test), self._label[test]))
 
     def _own(self, scores: Array, rows: NDArray[np.intp]) -> Array:
@@ -151,11 +147,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 f"estimator={estimator!r} cannot be used with method='full', which needs SVC with the hinge loss or "
                 "IncrementalSVC; use method='cross'"
             )
-        kernel = estimator_kernel(estimator)
-        if isinstance(kernel, Precomputed | FunctionKernel):
-            raise ValueError(
-                f"kernel={estimator.kernel!r} has no formula for new samples; use a kernel of hinge.kernels"
-            )
+        kernel = kernel_with_formula(estimator)
         if not np.isfinite(estimator.C):
             raise ValueError("C=inf cannot be used with method='full'; use a finite C")
         self.estimator_ = estimator.fit(X, y)
@@ -187,8 +179,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         label = np.searchsorted(self.classes_, data.y)
         new_cost = estimator.C * estimator.class_weight_
         blocks = []
-        for first in range(0, n_rows(X), MAX_NEW_SAMPLES):
-            new = take(X, np.arange(first, min(first + MAX_NEW_SAMPLES, n_rows(X))))
+        for new in sample_blocks(X):
             addition = LabelAddition(
                 estimator.model_.kernel, data.X, label, new_cost[label], new_cost, new, estimator.cache_size
             )
@@ -219,7 +210,3 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             labels = np.concatenate([label for _, _, label in self._calibrated])
         counts = np.bincount(labels, minlength=len(self.classes_)).astype(np.float64)
         return counts if self.class_conditional else np.full(len(counts), counts.sum())
-
-
-def _rows(X: Any, rows: NDArray[np.intp]) -> Any:
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]

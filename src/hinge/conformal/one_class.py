@@ -11,10 +11,14 @@ from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from hinge.conformal.label_addition import SampleAddition
 from hinge.conformal.quantiles import lower_rank
+from hinge.conformal.samples import kernel_with_formula, sample_blocks, select_rows
 from hinge.conformal.scores import count_at_least
 from hinge.estimators import OneClassSVM
+from hinge.estimators.common.prediction import prediction_samples
 from hinge.estimators.common.validation import n_rows
+from hinge.estimators.kernel.one_class import OneClassEstimator
 from hinge.problems import Array
 from hinge.validation import check_choice, check_integer, check_number
 
@@ -22,15 +26,17 @@ from hinge.validation import check_choice, check_integer, check_number
 class ConformalDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
     """Novelty detection with p-values.
 
-    If new samples follow the distribution of the training samples, at most a share α of them has a p-value of at most
-    α: `predict` has at most this rate of false alarms ("inductive"; 2α for "cross").
+    If new samples follow the distribution of the training samples, the probability that the p-value of one of them is
+    at most α is at most α, so that `predict` has at most this rate of false alarms on average ("inductive" and "full";
+    2α for "cross").
 
     Parameters
     ----------
     estimator : novelty detector, optional
         With `decision_function`, larger for inliers. By default ``OneClassSVM(nu=0.1)``.
-    method : {"inductive", "cross"}, default="inductive"
-        As in `ConformalClassifier`.
+    method : {"inductive", "cross", "full"}, default="inductive"
+        As in `ConformalClassifier`. "full" adds every new sample to the exact solution, with weight 1; it needs
+        OneClassSVM or IncrementalOneClassSVM.
     alpha : float, default=0.05
         Level of `predict`.
     calibration_size, cv, random_state
@@ -66,10 +72,13 @@ class ConformalDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train the detector and compute the scores of the calibration samples; y is ignored."""
-        check_choice("method", self.method, ("inductive", "cross"))
+        check_choice("method", self.method, ("inductive", "cross", "full"))
         check_number("alpha", self.alpha, 0.0, 1.0)
         X = X if hasattr(X, "shape") else np.asarray(X)
         n = n_rows(X)
+        if self.method == "full":
+            self._fit_full(X)
+            return self
         if self.method == "inductive":
             check_number("calibration_size", self.calibration_size, 0.0, open_low=True)
             split = ShuffleSplit(1, test_size=self.calibration_size, random_state=self.random_state)
@@ -78,12 +87,24 @@ class ConformalDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
             split = KFold(self.cv, shuffle=True, random_state=self.random_state)
         self._calibrated = []
         for train, test in split.split(np.empty(n)):
-            model = clone(self._estimator()).fit(_rows(X, train))
-            self._calibrated.append((model, -np.asarray(model.decision_function(_rows(X, test)), dtype=np.float64)))
+            model = clone(self._estimator()).fit(select_rows(X, train))
+            self._calibrated.append((model, _scores(model, select_rows(X, test))))
         inductive = self.method == "inductive"
         self.estimator_ = self._calibrated[0][0] if inductive else clone(self._estimator()).fit(X)
         self.n_features_in_ = self.estimator_.n_features_in_
         return self
+
+    def _fit_full(self, X: Any) -> None:
+        estimator = clone(self._estimator())
+        if not isinstance(estimator, OneClassEstimator):
+            raise TypeError(
+                f"estimator={estimator!r} cannot be used with method='full', which needs OneClassSVM or "
+                "IncrementalOneClassSVM; use method='cross'"
+            )
+        kernel = kernel_with_formula(estimator)
+        self.estimator_ = estimator.fit(X)
+        self._data = estimator._validate(X, None, None, kernel, reset=False)
+        self.n_features_in_ = estimator.n_features_in_
 
     def decision_function(self, X: Any) -> Array:
         """Decision values of `estimator_`."""
@@ -93,18 +114,31 @@ class ConformalDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
     def p_values(self, X: Any) -> Array:
         """Return the p-value of each row under the hypothesis that it is an inlier."""
         check_is_fitted(self)
+        if self.method == "full":
+            return self._full_p_values(prediction_samples(self.estimator_, X))
         counts, size = np.zeros(n_rows(X)), 0
         for model, calibration in self._calibrated:
-            counts += count_at_least(calibration, -np.asarray(model.decision_function(X), dtype=np.float64))
+            counts += count_at_least(calibration, _scores(model, X))
             size += len(calibration)
         return (1.0 + counts) / (1.0 + size)
+
+    def _full_p_values(self, X: Any) -> Array:
+        data, estimator, found = self._data, self.estimator_, []
+        for new in sample_blocks(X):
+            addition = SampleAddition(
+                estimator.model_.kernel, data.X, data.weight, float(estimator.nu), new, estimator.cache_size
+            )
+            found += [addition.p_value(t) for t in range(n_rows(new))]
+        return np.array(found)
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """−1 if the p-value is at most `alpha`, +1 otherwise."""
         p = self.p_values(X)
-        size = sum(len(calibration) for _, calibration in self._calibrated)
+        full = self.method == "full"
+        size = self._data.n if full else sum(len(calibration) for _, calibration in self._calibrated)
         return np.where(np.rint(p * (size + 1)) > lower_rank(self.alpha, size), 1, -1).astype(np.intp)
 
 
-def _rows(X: Any, rows: NDArray[np.intp]) -> Any:
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+def _scores(detector: Any, X: Any) -> Array:
+    """Nonconformity scores: large for outliers."""
+    return -np.asarray(detector.decision_function(X), dtype=np.float64)

@@ -8,7 +8,19 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.polynomial import polynomial as poly
 
-from hinge.kernels import RBF, BSpline, Kernel, Laplacian, Linear, Polynomial, Product, Scaled, Sum
+from hinge.kernels import (
+    RBF,
+    BSpline,
+    Kernel,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Product,
+    ProductBSpline,
+    Scaled,
+    Sum,
+    bspline,
+)
 
 Factor: TypeAlias = tuple[str, float, int]  # name, gamma, degree
 
@@ -54,17 +66,20 @@ def _leaf(kernel: Kernel, n_features: int) -> Term:
         return Term(factors=(("rbf", kernel._gamma, 0),))
     if isinstance(kernel, Laplacian):
         return Term(factors=(("laplacian", kernel._gamma, 0),))
-    if isinstance(kernel, BSpline) and n_features == 1:
+    if isinstance(kernel, ProductBSpline):
         return Term(factors=(("bspline", kernel._gamma, int(kernel.degree)),))
+    if isinstance(kernel, BSpline) and n_features == 1:
+        top = float(bspline(int(kernel.degree), np.zeros(1))[0])  # factors are divided by B(0)
+        return Term(top, factors=(("bspline", kernel._gamma, int(kernel.degree)),))
     reason = ""
     if isinstance(kernel, BSpline):
-        reason = f" (a B-spline of the distance is a product only for one feature, X has {n_features})"
+        reason = f" (BSpline is a product for one feature only, X has {n_features}; use ProductBSpline)"
     if isinstance(kernel, Polynomial):
         reason = f" (degree={kernel.degree!r} is not an integer)"
     raise ValueError(
         f"kernel={kernel!r} is neither a product over features nor a polynomial{reason}, so its exact Shapley values "
-        "would need a sum over all subsets of features; train with RBF, Laplacian, Linear, Polynomial of integer "
-        "degree, or sums and products of them"
+        "would need a sum over all subsets of features; train with RBF, Laplacian, ProductBSpline, Linear, Polynomial "
+        "of integer degree, or sums and products of them"
     )
 
 

@@ -14,7 +14,18 @@ from hinge.kernels.access import (
 from hinge.kernels.algebra import Kernel, Product, Scaled, Sum
 from hinge.kernels.custom import FunctionKernel, Precomputed
 from hinge.kernels.direct import DirectAccess
-from hinge.kernels.functions import KERNELS, RBF, BSpline, Laplacian, Linear, Polynomial, Sigmoid, make_kernel
+from hinge.kernels.functions import (
+    KERNELS,
+    RBF,
+    BSpline,
+    Laplacian,
+    Linear,
+    Polynomial,
+    ProductBSpline,
+    Sigmoid,
+    bspline,
+    make_kernel,
+)
 from hinge.kernels.memory import available_bytes, cache_bytes
 from hinge.kernels.pairs import PairAccess, incidence, sum_over_pairs
 from hinge.validation import check_cache_size, is_symmetric
@@ -34,12 +45,14 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Product",
+    "ProductBSpline",
     "RidgedAccess",
     "Scaled",
     "Sigmoid",
     "SubsetAccess",
     "Sum",
     "available_bytes",
+    "bspline",
     "cache_bytes",
     "check_cache_size",
     "cross",

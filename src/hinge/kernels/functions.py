@@ -20,6 +20,7 @@ from hinge.kernels.distances import (
     bounded_dots,
     bounded_squared_distances,
     dots,
+    feature_columns,
     l1_distances,
     pair,
     row_blocks,
@@ -277,29 +278,69 @@ class BSpline(GammaKernel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        odd = isinstance(self.degree, Integral) and self.degree % 2 == 1
-        if not (odd and 1 <= self.degree <= MAX_SPLINE_DEGREE):
-            raise ValueError(
-                f"degree={self.degree!r} must be an odd integer from 1 to {MAX_SPLINE_DEGREE} for a B-spline kernel "
-                "(an even degree does not give a positive semidefinite kernel)"
-            )
+        _check_spline_degree(self.degree)
 
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
-        return _bspline(int(self.degree), np.sqrt(self._gamma * squared_distances(*pair(X, Z))))
+        return bspline(int(self.degree), np.sqrt(self._gamma * squared_distances(*pair(X, Z))))
 
     def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
         squared, error = bounded_squared_distances(*pair(X, Z))
         q, t = int(self.degree), np.sqrt(self._gamma * squared)
         smaller = np.sqrt(self._gamma * np.maximum(squared - error, 0.0))  # the slope of B_q is at most 1
-        terms = sum(comb(q + 1, k) * ((q + 1) / 2 - k) ** q / factorial(q) for k in range((q + 1) // 2))
-        rounding = FUNCTION_ERROR * t + UNIT_ROUNDOFF * (4 * q + 8) * terms
-        return _bspline(q, t), np.sqrt(self._gamma * (squared + error)) - smaller + rounding
+        rounding = FUNCTION_ERROR * t + _spline_rounding(q)
+        return bspline(q, t), np.sqrt(self._gamma * (squared + error)) - smaller + rounding
 
     def diag(self, X: Data) -> Array:
-        return np.full(pair(X, None)[0].shape[0], _bspline(int(self.degree), np.zeros(1))[0])
+        return np.full(pair(X, None)[0].shape[0], bspline(int(self.degree), np.zeros(1))[0])
 
     def nodes(self) -> list[KernelNode]:
         return [KernelNode("bspline", self._gamma, degree=float(self.degree))]
+
+
+@dataclass(frozen=True)
+class ProductBSpline(DistanceKernel):
+    """k(x, z) = Πⱼ B_q(√γ (xⱼ − zⱼ)) / B_q(0), the product of a B-spline of odd degree q for each feature.
+
+    B_q is that of `BSpline`. The kernel is positive semidefinite for any number of features, and 1 at x = z. It is zero
+    if one feature differs by (q + 1)/(2√γ) or more.
+    """
+
+    degree: int = 3
+    gamma: Gamma = "scale"
+    psd: ClassVar[bool | None] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_spline_degree(self.degree)
+
+    def __call__(self, X: Data, Z: Data | None = None) -> Array:
+        q, root = int(self.degree), float(np.sqrt(self._gamma))
+        top = bspline(q, np.zeros(1))[0]
+        product: Array | None = None
+        for x, z in feature_columns(*pair(X, Z)):
+            factor = bspline(q, root * np.subtract.outer(x, z)) / top
+            product = factor if product is None else product * factor
+        assert product is not None
+        return product
+
+    def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
+        X, Z = pair(X, Z)
+        values, q = self(X, Z), int(self.degree)
+        # Every factor is at most 1; its slope with respect to t ≤ (q + 1)/2 is at most 1/B_q(0).
+        rounding = (FUNCTION_ERROR * (q + 1) + _spline_rounding(q)) / float(bspline(q, np.zeros(1))[0])
+        error = np.expm1(X.shape[1] * (2 * rounding + 4 * UNIT_ROUNDOFF))
+        return values, np.full_like(values, error + SMALLEST_NORMAL)
+
+    def nodes(self) -> None:
+        return None
+
+
+def _check_spline_degree(degree: object) -> None:
+    if not (isinstance(degree, Integral) and degree % 2 == 1 and 1 <= degree <= MAX_SPLINE_DEGREE):
+        raise ValueError(
+            f"degree={degree!r} must be an odd integer from 1 to {MAX_SPLINE_DEGREE} for a B-spline kernel (an even "
+            "degree does not give a positive semidefinite kernel)"
+        )
 
 
 def _bounded_affine(X: Data, Z: Data | None, gamma: float, coef0: float) -> tuple[Array, Array]:
@@ -317,7 +358,13 @@ def _bounded_decay(gamma: float, distance: Array, error: Array) -> tuple[Array, 
         return values, np.minimum(values * (np.expm1(exponent) + FUNCTION_ERROR), 1.0) + SMALLEST_NORMAL
 
 
-def _bspline(q: int, t: Array) -> Array:
+def _spline_rounding(q: int) -> float:
+    """Bound on the rounding error of `bspline`."""
+    terms = sum(comb(q + 1, k) * ((q + 1) / 2 - k) ** q / factorial(q) for k in range((q + 1) // 2))
+    return UNIT_ROUNDOFF * (4 * q + 8) * terms
+
+
+def bspline(q: int, t: Array) -> Array:
     """Evaluate B_q by its closed form, from the closer end of its support, so that half of the terms suffice."""
     out = np.empty_like(t)
     flat, flat_out = t.reshape(-1, 1), out.reshape(-1)
@@ -338,6 +385,7 @@ KERNELS: dict[str, type[Kernel]] = {
     "sigmoid": Sigmoid,
     "laplacian": Laplacian,
     "bspline": BSpline,
+    "product_bspline": ProductBSpline,
     "precomputed": Precomputed,
 }
 

@@ -21,7 +21,7 @@ from hinge.solvers.blas_threads import single_thread
 MAX_VIOLATION = 1e-11
 
 #: Variables within this share of the largest bound are at their bounds.
-AT_BOUND = 1e-12
+AT_BOUND = 1e-10
 
 #: Number of solutions that are computed and verified at a time.
 BLOCK = 256
@@ -47,7 +47,7 @@ class Removals:
     value : ndarray of shape (n_solutions,)
         Decision value of the missing sample.
     exact : ndarray of bool
-        Whether the optimality conditions hold. The other solutions are not to be used.
+        Whether the optimality conditions hold and the offset is unique. The other solutions are not to be used.
     events : ndarray of int
         Number of changes of the margin along each path.
     """
@@ -118,7 +118,10 @@ class MarginInverse:
     def _verified(
         self, samples: NDArray[np.int64], beta: Array, intercept: Array, events: NDArray[np.int64]
     ) -> Removals:
-        """Compute f of the solutions and check the optimality conditions of all samples.                  (534)"""
+        """Compute f of the solutions and check the optimality conditions of all samples.                  (534)
+
+        If all variables are at bounds, the offset is not unique. `ActiveSet` then returns the middle of its interval.
+        """
         n, count = len(self.K), np.arange(len(samples))
         used = np.flatnonzero(beta.any(axis=0))
         decision = beta[:, used] @ self.K[used] + intercept[:, None]
@@ -127,15 +130,17 @@ class MarginInverse:
         near = AT_BOUND * float(max(np.abs(lower).max(), np.abs(upper).max()))
         variables = [beta] if len(linear) == 1 else [np.maximum(beta, 0.0), np.minimum(beta, 0.0)]
         worst = np.zeros(len(samples))
+        unique = np.full(len(samples), not len(self.engine.active_set.mu))  # the offset, if there is one
         for slot, value in enumerate(variables):
             residual = decision + linear[slot]
             residual[count, samples] = 0.0
             down, up = value > lower[slot] + near, value < upper[slot] - near  # directions in which it can move
+            unique |= (down & up).any(axis=1)
             violation = np.maximum(np.where(down, residual, 0.0), np.where(up, -residual, 0.0))
             outside = np.maximum(lower[slot] - value, value - upper[slot])
             outside[count, samples] = 0.0
             worst = np.maximum(worst, np.maximum(violation.max(axis=1), scale * (outside.max(axis=1) > near)))
-        exact = (events >= 0) & (worst <= MAX_VIOLATION * scale)
+        exact = unique & (events >= 0) & (worst <= MAX_VIOLATION * scale)
         return Removals(samples, beta, intercept, decision[count, samples], exact, events)
 
 

@@ -17,7 +17,8 @@
 
 namespace hinge {
 
-enum class FactorKind { rbf, laplacian, bspline };  // exp(−γδ²), exp(−γ|δ|), B_degree(√γ |δ|) with δ = x_j − s_j
+// exp(−γδ²), exp(−γ|δ|), B_degree(√γ |δ|) / B_degree(0) with δ = x_j − s_j
+enum class FactorKind { rbf, laplacian, bspline };
 
 struct FeatureFactor {
   FactorKind kind;
