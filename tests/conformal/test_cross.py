@@ -102,8 +102,7 @@ def test_duplicates_ties_and_constant_features():
     path, again = (JackknifePlus(estimator, method=method).fit(X, y) for method in ("path", "refit"))
     assert_allclose(path.predict_interval(X), again.predict_interval(X), atol=1e-7)
     constant = JackknifePlus(hinge.SVR()).fit(X, np.ones(40)).predict_interval(X)
-    assert np.all(constant[:, 1] - constant[:, 0] <= 0.2 + 1e-12)
-    assert coverage(np.ones(40), constant) == 1.0
+    assert_array_equal(constant, np.ones((40, 2)))
 
 
 def test_zero_weights_leave_samples_out():

@@ -75,7 +75,7 @@ class _LeaveOutIntervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     # ---- models without samples -----------------------------------------------------------------------------------
 
     def _fit_paths(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
-        """Remove every group along a path; store the coefficients of all models."""
+        """Remove every group from the exact solution; store the coefficients of all models."""
         check_path_regressor(self._estimator())
         problem = RemovalProblem(clone(self._estimator()), X, y, sample_weight)
         groups = self._groups(problem.n)
