@@ -9,7 +9,7 @@ import hinge
 from hinge.io import registry as files
 from hinge.kernels import KERNELS
 from hinge.kernels.distances import pair, squared_distances
-from hinge.kernels.functions import DistanceKernel, Gamma
+from hinge.kernels.gamma import DistanceKernel, Gamma
 
 
 @dataclass(frozen=True)

@@ -17,17 +17,15 @@ from hinge.kernels.direct import DirectAccess
 from hinge.kernels.functions import (
     KERNELS,
     RBF,
-    BSpline,
     Laplacian,
     Linear,
     Polynomial,
-    ProductBSpline,
     Sigmoid,
-    bspline,
     make_kernel,
 )
 from hinge.kernels.memory import available_bytes, cache_bytes
 from hinge.kernels.pairs import PairAccess, incidence, sum_over_pairs
+from hinge.kernels.splines import BSpline, ProductBSpline, bspline
 from hinge.validation import check_cache_size, is_symmetric
 
 __all__ = [

@@ -15,6 +15,8 @@ from scipy import sparse
 
 from hinge.kernels.algebra import UNIT_ROUNDOFF, Array, Data
 
+SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)  # values below it may underflow
+
 BLOCK_BYTES = 1 << 26  # size of a temporary array
 CANCELLATION = 1e-4  # squared distances below this multiple of ‖x‖² + ‖z‖² are computed from differences
 DENSE_FEATURES = 256  # features of sparse samples that are converted to dense at a time

@@ -104,14 +104,15 @@ class MarginInverse:
         """Remove each of the samples from the solution; return the solutions in blocks."""
         active, n = self.engine.active_set, len(self.K)
         mu = float(active.mu[0]) if len(active.mu) else 0.0
-        transposed, beta, f = np.ascontiguousarray(self.solved.T), active.beta, active.f
-        arrays = [np.ascontiguousarray(each) for each in self.values[:3]]
+        transposed, places = np.ascontiguousarray(self.solved.T), np.asarray(active.places)
+        linear, lower, upper = (np.ascontiguousarray(each) for each in self.values[:3])
         for first in range(0, len(samples), BLOCK):
             block = np.asarray(samples[first : first + BLOCK], dtype=np.int64)
             found, intercept = np.empty((len(block), n)), np.empty(len(block))
             events = _core.remove_each(
-                self.schur, self.solved, transposed, self.inverse, self.margin, *arrays, beta,
-                np.asarray(active.places), f, mu, block, found, intercept, threads,
+                schur=self.schur, solved=self.solved, solved_transposed=transposed, inverse=self.inverse,
+                margin_variables=self.margin, linear=linear, lower=lower, upper=upper, start=active.beta, place=places,
+                f=active.f, mu=mu, samples=block, beta=found, intercept=intercept, threads=threads,
             )  # fmt: skip
             yield self._verified(block, found, intercept, np.asarray(events))
 
