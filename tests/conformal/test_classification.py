@@ -163,6 +163,7 @@ def test_full_p_values_of_one_class_models_equal_refits(nu, duplicates):
         scores = -estimator.fit(np.vstack([X, x])).score_samples(np.vstack([X, x]))
         assert_allclose(p, (1 + np.sum(scores[:-1] >= scores[-1] - 1e-7)) / 25, atol=1e-12)
     assert_array_equal(detector.predict(new), np.where(found > 0.2, 1, -1))
+    assert_array_equal(detector.decision_function(new) > 0, found > 0.2)
     assert_array_equal(detector.p_values(new), found)
 
 

@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from hinge.conformal.label_addition import LabelAddition
 from hinge.conformal.quantiles import check_levels, lower_rank
-from hinge.conformal.samples import kernel_with_formula, sample_blocks, select_rows
+from hinge.conformal.samples import indexable, kernel_with_formula, sample_blocks, select_rows
 from hinge.conformal.scores import class_scores, count_at_least
 from hinge.estimators import SVC, IncrementalSVC
 from hinge.estimators.common.prediction import prediction_samples
@@ -96,12 +96,13 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Train the estimator and compute the scores of the calibration samples."""
         check_choice("method", self.method, ("inductive", "cross", "full"))
         check_flag("class_conditional", self.class_conditional)
-        y = column_or_1d(y)
+        X, y = indexable(X), column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
         check_classification_targets(y)
         self.classes_, self._label = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"y has one class, {self.classes_.tolist()[0]!r}; at least two are needed")
-        X = X if hasattr(X, "shape") else np.asarray(X)
+            found = f"one class, {self.classes_.tolist()[0]!r}" if len(y) else "no samples"
+            raise ValueError(f"y has {found}; at least two classes are needed")
         {"inductive": self._fit_inductive, "cross": self._fit_cross, "full": self._fit_full}[self.method](X, y)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
@@ -165,6 +166,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if self.method == "full":
             return self._full_p_values(prediction_samples(self.estimator_, X))
+        X = indexable(X)
         counts, sizes = np.zeros((n_rows(X), len(self.classes_))), np.zeros(len(self.classes_))
         for model, calibration, label in self._calibrated:
             scores = class_scores(model, X)

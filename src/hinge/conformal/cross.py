@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.conformal.quantiles import check_levels, lower_rank, order_statistic, upper_rank
-from hinge.conformal.samples import select_rows
+from hinge.conformal.samples import indexable, select_rows
 from hinge.estimators import SVR
 from hinge.estimators.common.prediction import prediction_samples
 from hinge.estimators.common.validation import n_rows, take
@@ -111,7 +111,7 @@ class _LeaveOutIntervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         y = np.asarray(y, dtype=np.float64)
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         positive = np.flatnonzero(weight > 0)
-        X, y, weight = select_rows(X if hasattr(X, "shape") else np.asarray(X), positive), y[positive], weight[positive]
+        X, y, weight = select_rows(indexable(X), positive), y[positive], weight[positive]
         groups = self._groups(len(y))
         self._model_of, self._models = np.zeros(len(y), dtype=np.intp), []
         values = np.empty(len(y))
@@ -155,7 +155,7 @@ class _LeaveOutIntervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         levels, single = check_levels(alpha)
         if self._models is None:
             X = X if isinstance(self._kernel, Precomputed) else prediction_samples(self.estimator_, X)
-        X = X if hasattr(X, "shape") else np.asarray(X)
+        X = indexable(X)
         n = n_rows(X)
         intervals = np.empty((n, 2, len(levels)))
         scale = np.ones(n) if self.scale is None else self._scales(X)
@@ -279,7 +279,8 @@ class CVPlus(_LeaveOutIntervals):
     def _groups(self, n: int) -> list[NDArray[np.intp]]:
         check_integer("cv", self.cv, 2)
         if self.cv > n:
-            raise ValueError(f"cv={self.cv} is larger than the number of samples, {n}; use fewer folds")
+            samples = "1 sample" if n == 1 else f"{n} samples"
+            raise ValueError(f"cv={self.cv} needs at least {self.cv} samples, but X has {samples}; use fewer folds")
         folds = KFold(self.cv, shuffle=self.shuffle, random_state=self.random_state if self.shuffle else None)
         return [test for _, test in folds.split(np.empty(n))]
 

@@ -8,20 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hinge.conformal.scores import count_at_least
 from hinge.estimators.common.validation import take
 from hinge.kernels import Kernel
 from hinge.paths.window import Window, stack
 from hinge.problems import Array, Status
 from hinge.problems.parametric import Values
 
-#: Scores that differ by less than this share of their size are equal. Ties count in favor of the new sample.
-TIE_TOL = 1e-9
 
-
-def p_value_of_scores(scores: Array, own: float, scale: float = 1.0) -> float:
+def p_value_of_scores(scores: Array, own: float) -> float:
     """Share of all scores that are at least as large as that of the new sample, which is one of them."""
-    tolerance = TIE_TOL * (scale + abs(own))
-    return float(1 + np.sum(scores >= own - tolerance)) / (1 + len(scores))
+    return float(1.0 + count_at_least(scores, np.array([own]))[0]) / (1 + len(scores))
 
 
 class LabelAddition:
@@ -143,4 +140,4 @@ class SampleAddition:
             scores = -active.f  # the offset ρ is the same for all samples
         finally:
             active.restore(snapshot)
-        return p_value_of_scores(scores[: self.n], float(scores[self.n + t]), scale=0.0)
+        return p_value_of_scores(scores[: self.n], float(scores[self.n + t]))

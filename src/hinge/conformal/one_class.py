@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge.conformal.label_addition import SampleAddition
 from hinge.conformal.quantiles import lower_rank
-from hinge.conformal.samples import kernel_with_formula, sample_blocks, select_rows
+from hinge.conformal.samples import indexable, kernel_with_formula, sample_blocks, select_rows
 from hinge.conformal.scores import count_at_least
 from hinge.estimators import OneClassSVM
 from hinge.estimators.common.prediction import prediction_samples
@@ -41,6 +41,13 @@ class ConformalDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         Level of `predict`.
     calibration_size, cv, random_state
         As in `ConformalClassifier`.
+
+    Attributes
+    ----------
+    estimator_ : novelty detector
+        Fitted on the training part ("inductive") or on all samples.
+    offset_ : float
+        ``decision_function = score_samples - offset_``, where `score_samples` are the p-values.
 
     Examples
     --------
@@ -74,7 +81,7 @@ class ConformalDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         """Train the detector and compute the scores of the calibration samples; y is ignored."""
         check_choice("method", self.method, ("inductive", "cross", "full"))
         check_number("alpha", self.alpha, 0.0, 1.0)
-        X = X if hasattr(X, "shape") else np.asarray(X)
+        X = indexable(X)
         n = n_rows(X)
         if self.method == "full":
             self._fit_full(X)
@@ -106,16 +113,32 @@ class ConformalDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         self._data = estimator._validate(X, None, None, kernel, reset=False)
         self.n_features_in_ = estimator.n_features_in_
 
-    def decision_function(self, X: Any) -> Array:
-        """Decision values of `estimator_`."""
+    def _calibration_size(self) -> int:
+        if self.method == "full":
+            return self._data.n
+        return sum(len(calibration) for _, calibration in self._calibrated)
+
+    @property
+    def offset_(self) -> float:
+        """The middle between the largest p-value of outliers, at most `alpha`, and the smallest one of inliers."""
         check_is_fitted(self)
-        return self.estimator_.decision_function(X)
+        size = self._calibration_size()
+        return (lower_rank(self.alpha, size) + 0.5) / (size + 1)
+
+    def score_samples(self, X: Any) -> Array:
+        """The p-values."""
+        return self.p_values(X)
+
+    def decision_function(self, X: Any) -> Array:
+        """p-values minus `offset_`: negative if the p-value is at most `alpha`."""
+        return self.p_values(X) - self.offset_
 
     def p_values(self, X: Any) -> Array:
         """Return the p-value of each row under the hypothesis that it is an inlier."""
         check_is_fitted(self)
         if self.method == "full":
             return self._full_p_values(prediction_samples(self.estimator_, X))
+        X = indexable(X)
         counts, size = np.zeros(n_rows(X)), 0
         for model, calibration in self._calibrated:
             counts += count_at_least(calibration, _scores(model, X))
@@ -133,10 +156,7 @@ class ConformalDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """−1 if the p-value is at most `alpha`, +1 otherwise."""
-        p = self.p_values(X)
-        full = self.method == "full"
-        size = self._data.n if full else sum(len(calibration) for _, calibration in self._calibrated)
-        return np.where(np.rint(p * (size + 1)) > lower_rank(self.alpha, size), 1, -1).astype(np.intp)
+        return np.where(self.decision_function(X) > 0, 1, -1).astype(np.intp)
 
 
 def _scores(detector: Any, X: Any) -> Array:

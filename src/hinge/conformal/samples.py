@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge.estimators.common.validation import n_rows, take
@@ -16,7 +17,14 @@ from hinge.kernels import FunctionKernel, Kernel, Precomputed
 MAX_NEW_SAMPLES = 64
 
 
-def select_rows(X: Any, rows: NDArray[np.intp]) -> Any:
+def indexable(X: Any) -> Any:
+    """Return X as an array, a sparse matrix with rows that can be selected, or a DataFrame."""
+    if sp.issparse(X):
+        return X.tocsr()
+    return X if isinstance(X, np.ndarray) or hasattr(X, "iloc") else np.asarray(X)
+
+
+def select_rows(X: Any, rows: NDArray[np.intp] | slice) -> Any:
     """Return rows of an array, sparse matrix or DataFrame."""
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
