@@ -9,7 +9,9 @@ from scipy.stats import binom
 
 import hinge
 from hinge.conformal import ConformalClassifier, ConformalDetector, FullConformal
+from hinge.conformal.label_addition import SampleAddition
 from hinge.conformal.scores import class_scores, count_at_least
+from hinge.kernels import RBF
 
 
 def data(n=60, classes=3, seed=0, d=2):
@@ -159,8 +161,10 @@ def test_full_p_values_of_one_class_models_equal_refits(nu, duplicates):
     estimator = hinge.OneClassSVM(nu=nu, gamma=0.5, tol=1e-10)
     detector = ConformalDetector(estimator, method="full", alpha=0.2).fit(X)
     found = detector.p_values(new)
-    for p, x in zip(found, new, strict=True):
+    addition = SampleAddition(RBF(0.5), X, np.ones(24), nu, new)
+    for t, (p, x) in enumerate(zip(found, new, strict=True)):
         scores = -estimator.fit(np.vstack([X, x])).score_samples(np.vstack([X, x]))
+        assert_allclose(np.append(*addition.scores(t)), scores, atol=1e-8)
         assert_allclose(p, (1 + np.sum(scores[:-1] >= scores[-1] - 1e-7)) / 25, atol=1e-12)
     assert_array_equal(detector.predict(new), np.where(found > 0.2, 1, -1))
     assert_array_equal(detector.decision_function(new) > 0, found > 0.2)

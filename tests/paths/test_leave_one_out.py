@@ -90,11 +90,19 @@ def test_wrong_solutions_are_not_accepted():
     samples = np.flatnonzero(problem.beta)
     inverse = MarginInverse.of(problem.engine, problem.values, len(samples))
     (found,) = inverse.removals(samples)
-    events, beta = found.events, found.beta.copy()
+    events = found.events
     assert found.exact.all()
-    beta[:, samples[0]] += 1e-8
-    assert not inverse._verified(found.samples, beta, found.intercept, events).exact.any()
-    assert not inverse._verified(found.samples, found.beta, found.intercept + 1e-8, events).exact.any()
+    for change in (1e-8, -1e-8):
+        beta = found.beta.copy()
+        beta[:, samples[0]] += change
+        assert not inverse._verified(found.samples, beta, found.intercept, events).exact.any()
+        assert not inverse._verified(found.samples, found.beta, found.intercept + change, events).exact.any()
+    bound = problem.values.upper.max()
+    for k in range(len(samples)):  # a sample at each bound that should not be there
+        beta = found.beta.copy()
+        free = np.flatnonzero((0 < np.abs(beta[k])) & (np.abs(beta[k]) < 0.9 * bound))
+        beta[k, free[0]] = np.sign(beta[k, free[0]]) * bound
+        assert not inverse._verified(found.samples, beta, found.intercept, events).exact[k]
     assert not inverse._verified(found.samples, found.beta, found.intercept, np.full_like(events, -1)).exact.any()
 
 

@@ -128,8 +128,8 @@ class SampleAddition:
             kernel, samples, np.ones(len(costs)), costs, task="one_class", nu=nu, cache_size=cache_size
         )
 
-    def p_value(self, t: int) -> float:
-        """The p-value of new sample t under the hypothesis that it is an inlier."""
+    def scores(self, t: int) -> tuple[Array, float]:
+        """Scores of the training samples and of new sample t if it is added: −f, without the offset of all samples."""
         engine, size = self.window.engine, len(self.window.y)
         active, zero, upper = engine.active_set, np.zeros(size), np.zeros(size)
         upper[self.n + t] = 1.0
@@ -137,7 +137,11 @@ class SampleAddition:
         try:
             _, status = engine.follow_rates(Values(zero, zero, upper, np.array([self.nu])))
             assert status is Status.SOLVED
-            scores = -active.f  # the offset ρ is the same for all samples
+            scores = -active.f
         finally:
             active.restore(snapshot)
-        return p_value_of_scores(scores[: self.n], float(scores[self.n + t]))
+        return scores[: self.n], float(scores[self.n + t])
+
+    def p_value(self, t: int) -> float:
+        """The p-value of new sample t under the hypothesis that it is an inlier."""
+        return p_value_of_scores(*self.scores(t))
