@@ -100,7 +100,7 @@ def test_wrong_solutions_are_not_accepted():
     bound = problem.values.upper.max()
     for k in range(len(samples)):  # a sample at each bound that should not be there
         beta = found.beta.copy()
-        free = np.flatnonzero((0 < np.abs(beta[k])) & (np.abs(beta[k]) < 0.9 * bound))
+        free = np.flatnonzero((np.abs(beta[k]) > 0) & (np.abs(beta[k]) < 0.9 * bound))
         beta[k, free[0]] = np.sign(beta[k, free[0]]) * bound
         assert not inverse._verified(found.samples, beta, found.intercept, events).exact[k]
     assert not inverse._verified(found.samples, found.beta, found.intercept, np.full_like(events, -1)).exact.any()
