@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from hinge import _core
+from hinge.control import RunControl
 from hinge.paths.breakpoints import MARGIN
 from hinge.paths.engine import Engine
 from hinge.problems import Array
 from hinge.problems.parametric import Values
 from hinge.solvers.blas_threads import single_thread
+from hinge.solvers.time_budget import fits
 
 #: KKT violation, relative to the scale of the problem, up to which a solution is accepted.
 MAX_VIOLATION = 1e-11
@@ -25,6 +27,9 @@ AT_BOUND = 1e-10
 
 #: Number of solutions that are computed and verified at a time.
 BLOCK = 256
+
+#: Operations that the matrices take for each sample of the margin and entry of K, and operations in a second.
+OPERATIONS_PER_ENTRY, OPERATIONS = 4, 1e10
 
 #: Number of n × n matrices in memory at the same time.
 MATRICES = 5
@@ -76,10 +81,11 @@ class MarginInverse:
     engine: Engine
 
     @classmethod
-    def of(cls, engine: Engine, values: Values, removals: int) -> Self | None:
+    def of(cls, engine: Engine, values: Values, removals: int, control: RunControl | None = None) -> Self | None:
         """Return the matrices of the current solution of the problem with the data `values`.
 
-        Returns None if they are singular, if they do not fit into memory, or if there are few removals.
+        Returns None if they are singular, if they do not fit into memory or into the time limit of `control`, or if
+        there are few removals.
         """
         active, n = engine.active_set, engine.access.n
         if SAMPLES_PER_REMOVAL * removals < n:
@@ -89,6 +95,8 @@ class MarginInverse:
         grouped = one_group or bool((np.asarray(engine.group) < 0).all())
         distinct = len(np.unique(margin % n)) == len(margin)  # two variables of a sample have the same column
         if not grouped or not distinct or not len(margin) or 8 * MATRICES * n**2 > engine.cache_bytes:
+            return None
+        if control is not None and not fits(control, OPERATIONS_PER_ENTRY * len(margin) * n**2 / OPERATIONS):
             return None
         rows = np.arange(n)
         K = engine.access.block(rows, rows)

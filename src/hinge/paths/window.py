@@ -264,7 +264,8 @@ class Window:
         bounds = self._parametric(constant(self.cost)).at(0.0)
         zero, no_total = np.zeros_like(bounds.linear), np.zeros_like(bounds.total)
         groups = list(groups)
-        single = self._leave_one_out([group[0] for group in groups if len(group) == 1 and is_support[group[0]]], bounds)
+        alone = [int(group[0]) for group in groups if len(group) == 1 and is_support[group[0]]]
+        single = self._leave_one_out(alone, bounds, control)
         for group in groups:
             if len(group) == 1 and int(group[0]) in single:
                 value, count = single[int(group[0])]
@@ -289,13 +290,17 @@ class Window:
                 engine.active_set.restore(snapshot)
         return values, events
 
-    def _leave_one_out(self, positions: list[int], bounds: Values) -> dict[int, tuple[float, int]]:
+    def _leave_one_out(
+        self, positions: list[int], bounds: Values, control: RunControl
+    ) -> dict[int, tuple[float, int]]:
         """Return the decision values of single samples, and numbers of events, as far as one inverse gives them."""
-        inverse = MarginInverse.of(self.engine, bounds, len(positions))
+        inverse = MarginInverse.of(self.engine, bounds, len(positions), control)
         if inverse is None:
             return {}
         position, result = dict(zip(self.current.tolist(), range(self.n), strict=True)), {}
         for found in inverse.removals(self.current[positions]):
+            if control.expired():
+                self._raise_timeout()
             for k in np.flatnonzero(found.exact):
                 result[position[int(found.samples[k])]] = float(found.value[k]), int(found.events[k])
         return result

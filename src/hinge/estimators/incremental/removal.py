@@ -154,7 +154,9 @@ class RemovalProblem:
 
     def without_each(self, samples: NDArray[np.intp]) -> Iterator[ReducedSolution]:
         """Remove the samples at these positions one at a time."""
-        inverse = None if self.nu is not None else MarginInverse.of(self.engine, self.values, len(samples))
+        inverse = None
+        if self.nu is None:
+            inverse = MarginInverse.of(self.engine, self.values, len(samples), self.control)
         if inverse is None:
             yield from (self.without(np.array([i])) for i in samples)
             return
