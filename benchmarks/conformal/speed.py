@@ -64,7 +64,8 @@ def jackknife_estimated(sizes: list[int], noise: float, share: float) -> list[st
     """Time of jackknife+ with 500 test points, and an estimate of that of MAPIE."""
     new, target = samples(500, 1, noise)
     title = f"jackknife+ (fit and 500 intervals, alpha = 0.1, noise {noise:g})"
-    lines = [f"{title}; MAPIE estimated from {share:.0%} of its fits", "", f"{'n':>6} {'hinge, s':>10} {'MAPIE, s':>10} {'ratio':>7} {'coverage':>9}"]
+    lines = [f"{title}; MAPIE estimated from {share:.0%} of its fits", ""]
+    lines.append(f"{'n':>6} {'hinge, s':>10} {'MAPIE, s':>10} {'ratio':>7} {'coverage':>9}")
     for n in sizes:
         X, y = samples(n, 0, noise)
 
