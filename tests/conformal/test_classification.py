@@ -171,6 +171,18 @@ def test_full_p_values_of_one_class_models_equal_refits(nu, duplicates):
     assert_array_equal(detector.p_values(new), found)
 
 
+@pytest.mark.parametrize("method", ["inductive", "cross", "full"])
+def test_detectors_with_few_samples_and_constant_features(method):
+    """With α < 1/(n + 1) no sample is a novelty. A constant feature has no effect."""
+    X = np.random.default_rng(5).normal(size=(40, 2))
+    estimator = hinge.OneClassSVM(nu=0.3, gamma=0.5)
+    few = ConformalDetector(estimator, method=method, alpha=0.02, random_state=0).fit(X)
+    assert (few.predict(100 + X) == 1).all()
+    constant = np.column_stack([X, np.full(40, 3.0)])
+    both = [ConformalDetector(estimator, method=method, random_state=0).fit(each) for each in (X, constant)]
+    assert_array_equal(both[0].p_values(X[:9] + 0.1), both[1].p_values(constant[:9] + [0.1, 0.1, 0.0]))
+
+
 def test_full_detector_needs_an_exact_solution():
     from sklearn.ensemble import IsolationForest
 

@@ -108,7 +108,7 @@ class Learner:
         nodes = kernel.nodes()
         if nodes is None:
             raise ValueError(
-                f"kernel={kernel!r} is a Python function; an online learner needs the name of a kernel or an object of "
+                f"kernel={kernel!r} has no compiled formula, which an online learner needs; use another kernel of "
                 "hinge.kernels (sums and products are supported)"
             )
         self.kernel, self.options, self.features = kernel, options, features
