@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators import SVC, IncrementalSVC
 from hinge.estimators.common.prediction import prediction_samples
-from hinge.estimators.common.validation import n_rows, take
+from hinge.estimators.common.validation import ClassificationData, n_rows, take
 from hinge.estimators.incremental.removal import RemovalProblem
 from hinge.estimators.incremental.updates import IncrementalEstimator
 from hinge.estimators.kernel.base import DualEstimator
@@ -101,7 +101,7 @@ def influence(model: Any, X: Any, X_train: Any = None, y_train: Any = None, samp
     start, intercept = problem.beta, problem.intercept
     changes, shifts = np.zeros((problem.n, problem.n)), np.zeros(problem.n)
     data, single = problem.data, np.zeros(problem.n, dtype=bool)
-    if hasattr(data, "classes"):
+    if isinstance(data, ClassificationData):
         labels, counts = np.unique(data.y, return_counts=True)
         single = np.isin(data.y, labels[counts == 1])
     changing = np.flatnonzero(~single & ((start != 0) | (problem.nu is not None)))
