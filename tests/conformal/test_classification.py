@@ -99,7 +99,7 @@ def test_scores_of_pairs_and_of_other_classifiers():
 
 @pytest.mark.parametrize("method", ["inductive", "cross", "full"])
 @pytest.mark.parametrize("class_conditional", [False, True])
-def test_coverage(method, class_conditional):
+def test_prediction_sets_have_the_guaranteed_coverage(method, class_conditional):
     hits = np.zeros(2)
     total = np.zeros(2)
     for seed in range(25):
@@ -194,7 +194,7 @@ def test_full_detector_needs_an_exact_solution():
 
 
 @pytest.mark.parametrize("method", ["inductive", "cross", "full"])
-def test_detector(method):
+def test_detector_has_the_guaranteed_rate_of_false_alarms(method):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3))
     alarms = 0

@@ -259,5 +259,5 @@ def test_make_kernel_returns_the_kernel_with_its_parameters(name, kernel):
 
 @pytest.mark.parametrize("kernel", ["gaussian", None, 3])
 def test_unknown_kernels_are_rejected_with_the_choices(kernel):
-    with pytest.raises(ValueError, match="'bspline', 'product_bspline', 'precomputed'"):
+    with pytest.raises(ValueError, match="'precomputed', 'bspline', 'product_bspline'"):
         make_kernel(kernel)

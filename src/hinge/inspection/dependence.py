@@ -41,7 +41,7 @@ def gradient(model: Any, X: Any, *, output: str = "classes") -> Array:
     result = np.repeat(functions.weights.T[None], len(X), axis=0)
     for part in functions.parts:
         for term in normal_form(part.kernel, d):
-            if any(name == "bspline" for name, _, _ in term.factors):
+            if any(factor.name == "bspline" for factor in term.factors):
                 raise ValueError("gradients of B-spline kernels are not supported; use the RBF or Laplacian kernel")
             block = max(1, MAX_BLOCK // max(1, len(part.vectors) * d))
             for first in range(0, len(X), block):
@@ -60,8 +60,8 @@ def _term_gradient(term: Term, X: Array, S: Array, coefficients: Array) -> Array
     if term.factors:
         difference = X[:, None, :] - S[None, :, :]
         logarithmic = np.zeros_like(difference)
-        for name, gamma, _ in term.factors:
-            logarithmic -= gamma * (2 * difference if name == "rbf" else np.sign(difference))
+        for factor in term.factors:
+            logarithmic -= factor.gamma * (2 * difference if factor.name == "rbf" else np.sign(difference))
         result += np.einsum("ns,nsd,sf->ndf", value, logarithmic, coefficients, optimize=True)
     return result
 
@@ -69,11 +69,11 @@ def _term_gradient(term: Term, X: Array, S: Array, coefficients: Array) -> Array
 def _factors(term: Term, X: Array, S: Array) -> Array:
     """Π κ(x_j, s_j) over the columns of X and S."""
     exponent, product = np.zeros((len(X), len(S))), np.ones((len(X), len(S)))
-    for name, gamma, degree in term.factors:
-        if name == "bspline":
-            product *= ProductBSpline(degree, gamma)(X, S) if X.shape[1] else 1.0
+    for factor in term.factors:
+        if factor.name == "bspline":
+            product *= ProductBSpline(int(factor.degree), factor.gamma)(X, S) if X.shape[1] else 1.0
         else:
-            exponent -= gamma * cdist(X, S, "sqeuclidean" if name == "rbf" else "cityblock")
+            exponent -= factor.gamma * cdist(X, S, "sqeuclidean" if factor.name == "rbf" else "cityblock")
     return product * np.exp(exponent)
 
 

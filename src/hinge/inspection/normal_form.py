@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.polynomial import polynomial as poly
 
+from hinge._core import KernelNode
 from hinge.kernels import (
     RBF,
     BSpline,
@@ -22,15 +23,13 @@ from hinge.kernels import (
     bspline,
 )
 
-Factor: TypeAlias = tuple[str, float, int]  # name, gamma, degree
-
 
 @dataclass(frozen=True)
 class Term:
     """multiple · Π_j Π factors(x_j, s_j) · q(γ x·s + c₀), `polynomial` being the coefficients of q, constant first."""
 
     multiple: float = 1.0
-    factors: tuple[Factor, ...] = ()
+    factors: tuple[KernelNode, ...] = ()
     polynomial: tuple[float, ...] = (1.0,)
     gamma: float = 1.0
     coef0: float = 0.0
@@ -62,15 +61,13 @@ def _leaf(kernel: Kernel, n_features: int) -> Term:
     if isinstance(kernel, Polynomial) and float(kernel.degree).is_integer():
         powers = (0.0,) * int(kernel.degree) + (1.0,)
         return Term(polynomial=powers, gamma=kernel._gamma, coef0=float(kernel.coef0))
-    if isinstance(kernel, RBF):
-        return Term(factors=(("rbf", kernel._gamma, 0),))
-    if isinstance(kernel, Laplacian):
-        return Term(factors=(("laplacian", kernel._gamma, 0),))
+    if isinstance(kernel, RBF | Laplacian):
+        return Term(factors=tuple(kernel.nodes()))
     if isinstance(kernel, ProductBSpline):
-        return Term(factors=(("bspline", kernel._gamma, int(kernel.degree)),))
+        return Term(factors=(KernelNode("bspline", kernel._gamma, degree=float(kernel.degree)),))
     if isinstance(kernel, BSpline) and n_features == 1:
         top = float(bspline(int(kernel.degree), np.zeros(1))[0])  # factors are divided by B(0)
-        return Term(top, factors=(("bspline", kernel._gamma, int(kernel.degree)),))
+        return Term(top, factors=tuple(kernel.nodes()))
     reason = ""
     if isinstance(kernel, BSpline):
         reason = f" (BSpline is a product for one feature only, X has {n_features}; use ProductBSpline)"

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from hinge._core import KernelNode
-from hinge.kernels.algebra import FUNCTION_ERROR, UNIT_ROUNDOFF, Array, Data, Kernel
+from hinge.kernels.algebra import FUNCTION_ERROR, KERNELS, UNIT_ROUNDOFF, Array, Data, Kernel, register
 from hinge.kernels.custom import FunctionKernel, Precomputed
 from hinge.kernels.distances import (
     SMALLEST_NORMAL,
@@ -24,9 +24,9 @@ from hinge.kernels.distances import (
     squared_norms,
 )
 from hinge.kernels.gamma import DistanceKernel, Gamma, GammaKernel, check_real
-from hinge.kernels.splines import BSpline, ProductBSpline
 
 
+@register("linear")
 @dataclass(frozen=True)
 class Linear(Kernel):
     """k(x, z) = x·z"""
@@ -46,6 +46,7 @@ class Linear(Kernel):
         return [KernelNode("linear")]
 
 
+@register("poly")
 @dataclass(frozen=True)
 class Polynomial(GammaKernel):
     """k(x, z) = (γ x·z + c₀)ᵈ, homogeneous when c₀ = 0.
@@ -87,6 +88,7 @@ class Polynomial(GammaKernel):
         return [KernelNode("polynomial", self._gamma, float(self.coef0), float(self.degree))]
 
 
+@register("rbf")
 @dataclass(frozen=True)
 class RBF(DistanceKernel):
     """k(x, z) = exp(−γ‖x − z‖²)"""
@@ -104,6 +106,7 @@ class RBF(DistanceKernel):
         return [KernelNode("rbf", self._gamma)]
 
 
+@register("sigmoid")
 @dataclass(frozen=True)
 class Sigmoid(GammaKernel):
     """k(x, z) = tanh(γ x·z + c₀), not positive semidefinite in general"""
@@ -130,6 +133,7 @@ class Sigmoid(GammaKernel):
         return [KernelNode("sigmoid", self._gamma, float(self.coef0))]
 
 
+@register("laplacian")
 @dataclass(frozen=True)
 class Laplacian(DistanceKernel):
     """k(x, z) = exp(−γ‖x − z‖₁)"""
@@ -166,17 +170,9 @@ def _bounded_decay(gamma: float, distance: Array, error: Array) -> tuple[Array, 
 
 # ---- kernels by name ------------------------------------------------------------------------------------------------
 
-#: Every kernel with a name. Each is a dataclass whose fields are among `degree`, `gamma` and `coef0`.
-KERNELS: dict[str, type[Kernel]] = {
-    "linear": Linear,
-    "poly": Polynomial,
-    "rbf": RBF,
-    "sigmoid": Sigmoid,
-    "laplacian": Laplacian,
-    "bspline": BSpline,
-    "product_bspline": ProductBSpline,
-    "precomputed": Precomputed,
-}
+# ---- kernels by name ------------------------------------------------------------------------------------------------
+
+register("precomputed")(Precomputed)
 
 
 def make_kernel(kernel: object, degree: float = 3, gamma: Gamma = "scale", coef0: float = 0.0) -> Kernel:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from hinge._core import KernelNode
-from hinge.kernels.algebra import FUNCTION_ERROR, UNIT_ROUNDOFF, Array, Data
+from hinge.kernels.algebra import FUNCTION_ERROR, UNIT_ROUNDOFF, Array, Data, register
 from hinge.kernels.distances import (
     SMALLEST_NORMAL,
     bounded_squared_distances,
@@ -24,6 +24,7 @@ from hinge.kernels.gamma import DistanceKernel, Gamma, GammaKernel
 MAX_SPLINE_DEGREE = 15  # larger degrees are rejected: their closed form loses too many digits
 
 
+@register("bspline")
 @dataclass(frozen=True)
 class BSpline(GammaKernel):
     """k(x, z) = B_q(√γ ‖x − z‖), B_q the centered B-spline of odd degree q (SVR tutorial, eq. 32).
@@ -65,6 +66,7 @@ class BSpline(GammaKernel):
         return [KernelNode("bspline", self._gamma, degree=float(self.degree))]
 
 
+@register("product_bspline")
 @dataclass(frozen=True)
 class ProductBSpline(DistanceKernel):
     """k(x, z) = Πⱼ B_q(√γ (xⱼ − zⱼ)) / B_q(0), the product of a B-spline of odd degree q for each feature.
