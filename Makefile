@@ -142,7 +142,7 @@ SAN      := build/sanitize
 # Only tests of compiled code run with sanitizers. Solvers written in NumPy are left out.
 NUMPY    := %/test_textbook_solvers.py %/test_crossover.py %/test_losses.py
 SANTESTS := $(wildcard tests/kernels tests/problems tests/inspection tests/io/test_libsvm.py tests/online/test_learner.py) \
-            $(wildcard tests/paths/test_regularization.py tests/estimators/linear) \
+            $(wildcard tests/paths/test_regularization.py tests/paths/test_leave_one_out.py tests/estimators/linear) \
             $(wildcard tests/solvers/basis tests/solvers/decomposition tests/solvers/linear) \
             $(filter-out $(NUMPY),$(wildcard tests/contracts/test_*.py tests/solvers/test_*.py)) \
             $(filter-out $(NUMPY),$(wildcard tests/solvers/refinement/test_*.py))

@@ -39,8 +39,8 @@ ShapleyDisplay.beeswarm(explanation)
 # A mislabelled sample
 # --------------------
 #
-# One training label is wrong, and a prediction next to it is wrong too. `flip` follows the weight of every training
-# sample: the prediction changes if the weight of the mislabelled sample is reduced a little.
+# One training label is wrong, and a prediction next to it is wrong too. `flip` changes the weight and the label of each
+# training sample. The mislabelled sample is the only one whose weight or label can change the prediction.
 
 rng = np.random.default_rng(0)
 points = rng.normal(size=(80, 2))
@@ -62,6 +62,6 @@ effect = influence(classifier, x[None])[0]
 figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 limit = np.abs(effect).max()
 colors = ax.scatter(*points.T, c=effect, cmap="coolwarm", vmin=-limit, vmax=limit, edgecolors="0.4")
-ax.plot(*x, marker="*", color="black", markersize=12)
+ax.plot(*x, marker="x", color="black", markersize=6)
 figure.colorbar(colors, label="change of the decision value without the sample")
 plt.show()

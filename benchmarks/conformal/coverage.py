@@ -1,6 +1,12 @@
 """Coverage and width of prediction intervals on ten regression problems with 20 random splits each.
 
-    python benchmarks/conformal/coverage.py [--splits 20] [--save]
+    python benchmarks/conformal/coverage.py [--splits 20] [--methods jackknife+ CV+ ...] [--save | --append]
+
+The coverage of a method varies with the training samples and with the test samples. For n training samples and m test
+samples the variance of the coverage of a split is about α(1 − α)(1/(n + 2) + 1/m). The first part is the variance of a
+beta distribution, which is exact for split conformal prediction with n calibration samples; the second part is that of
+the test samples. z is the difference between the mean coverage and 1 − α in units of the standard deviation of the mean
+of the splits.
 
 Requires crepes, which is compared as split conformal prediction: half of the training samples are used for calibration.
 Data sets are read from the folder `shared/data` next to the repository; without it only synthetic problems are
@@ -17,16 +23,15 @@ from typing import Any
 
 import numpy as np
 from crepes import WrapRegressor
-from scipy.stats import binom
+from scipy.stats import chi2
 from sklearn.datasets import make_friedman1, make_friedman2, make_friedman3
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import hinge
 from hinge.conformal import CVPlus, FullConformal, JackknifePlus, coverage
 
 REAL = ("abalone", "cadata", "cpusmall", "housing", "space_ga", "diabetes_progression")
-N_TRAIN, MAX_TEST, ALPHA = 150, 200, 0.1
+N_TRAIN, MAX_TEST, MAX_TEST_FULL, ALPHA = 150, 500, 40, 0.1
 
 
 def synthetic() -> dict[str, tuple[Any, Any]]:
@@ -73,50 +78,76 @@ METHODS = {
 }
 
 
+def standard_deviation(method: str, n_test: int, splits: int) -> float:
+    """Standard deviation of the mean coverage of independent splits."""
+    calibration = N_TRAIN // 2 if method.startswith("split") else N_TRAIN
+    return float(np.sqrt(ALPHA * (1 - ALPHA) * (1 / (calibration + 2) + 1 / n_test) / splits))
+
+
+def measure(method: Any, X: Any, y: Any, n_test: int, splits: int) -> tuple[float, float]:
+    """Mean coverage and width of the intervals of a method."""
+    results = []
+    for seed in range(splits):
+        order = np.random.default_rng(seed).permutation(len(y))
+        train, test = order[:N_TRAIN], order[N_TRAIN : N_TRAIN + n_test]
+        scaler = StandardScaler().fit(X[train])
+        center, unit = y[train].mean(), y[train].std()
+        target = (y[test] - center) / unit
+        ends = method(scaler.transform(X[train]), (y[train] - center) / unit, scaler.transform(X[test]), seed)
+        results.append((coverage(target, ends), float(np.mean(ends[:, 1] - ends[:, 0]))))
+    share, width = np.mean(results, axis=0)
+    return float(share), float(width)
+
+
+def table(methods: list[str], splits: int) -> list[str]:
+    lines = [
+        f"{splits} splits: coverage, z, and mean width in units of the standard deviation of y; level {1 - ALPHA:.0%}",
+        "",
+        f"{'data set':<22}" + "".join(f"{name:>24}" for name in methods),
+    ]
+    shares: dict[str, list[float]] = {name: [] for name in methods}
+    scores: dict[str, list[float]] = {name: [] for name in methods}
+    for title, (X, y) in problems().items():
+        line = f"{title:<22}"
+        for name in methods:
+            n_test = min(MAX_TEST_FULL if name == "full" else MAX_TEST, len(y) - N_TRAIN)
+            share, width = measure(METHODS[name], X, y, n_test, splits)
+            z = (share - (1 - ALPHA)) / standard_deviation(name, n_test, splits)
+            shares[name].append(share)
+            scores[name].append(z)
+            line += f"{f'{share:.3f} ({z:+.1f})  {width:.2f}':>24}"
+        lines.append(line)
+        print(line, flush=True)
+    lines.append(f"{'mean':<22}" + "".join(f"{np.mean(each):>24.4f}" for each in shares.values()))
+    squares = {name: float(np.sum(np.square(each))) for name, each in scores.items()}
+    probability = {name: chi2.sf(value, len(scores[name])) for name, value in squares.items()}
+    lines.append(f"{'probability':<22}" + "".join(f"{each:>24.3f}" for each in probability.values()))
+    return lines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--splits", type=int, default=20)
+    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--save", action="store_true", help="write the output next to this script")
+    parser.add_argument("--append", action="store_true", help="append the output to the file next to this script")
     arguments = parser.parse_args()
-    lines = [f"coverage (and mean width in units of the standard deviation of y), level {1 - ALPHA:.0%}", ""]
-    lines.append(f"{'data set':<22}" + "".join(f"{name:>20}" for name in METHODS))
-    pooled = {name: [] for name in METHODS}
-    for title, (X, y) in problems().items():
-        results: dict[str, list[tuple[float, float]]] = {name: [] for name in METHODS}
-        for seed in range(arguments.splits):
-            order = np.random.default_rng(seed).permutation(len(y))
-            train, test = order[:N_TRAIN], order[N_TRAIN : N_TRAIN + MAX_TEST]
-            scaler = make_pipeline(StandardScaler()).fit(X[train])
-            center, unit = y[train].mean(), y[train].std()
-            a, b = scaler.transform(X[train]), (y[train] - center) / unit
-            new, target = scaler.transform(X[test]), (y[test] - center) / unit
-            for name, method in METHODS.items():
-                few = slice(0, 40) if name == "full" else slice(None)
-                ends = method(a, b, new[few], seed)
-                results[name].append((coverage(target[few], ends), float(np.mean(ends[:, 1] - ends[:, 0]))))
-        means = {name: np.mean(values, axis=0) for name, values in results.items()}
-        for name, values in results.items():
-            pooled[name] += [value for value, _ in values]
-        cells = (f"{share:.3f} ({width:.2f})" for share, width in means.values())
-        lines.append(f"{title:<22}" + "".join(f"{cell:>20}" for cell in cells))
-        print(lines[-1], flush=True)
-    # Coverage of one split varies with the training samples and the test samples.
-    lines.append(f"{'mean of all':<22}" + "".join(f"{np.mean(values):>20.4f}" for values in pooled.values()))
-    errors = {name: np.std(values) / np.sqrt(len(values)) for name, values in pooled.items()}
-    lines.append(f"{'standard error':<22}" + "".join(f"{error:>20.4f}" for error in errors.values()))
-    low, high = binom.ppf([0.025, 0.975], arguments.splits * MAX_TEST, 1 - ALPHA) / (arguments.splits * MAX_TEST)
+    lines = table(arguments.methods, arguments.splits)
     lines += [
         "",
-        f"{N_TRAIN} training samples, up to {MAX_TEST} test samples (40 for full conformal prediction), SVR(C=1, "
-        f"gamma=0.1) on standardized data, {arguments.splits} splits.",
-        f"95 % range of {arguments.splits * MAX_TEST} independent targets with coverage 0.9: {low:.3f} to {high:.3f}; "
-        "coverage also varies with the training samples.",
+        f"{N_TRAIN} training samples, up to {MAX_TEST} test samples ({MAX_TEST_FULL} for full conformal prediction), "
+        "SVR(C=1, gamma=0.1) on standardized data.",
+        "probability: that the sum of z² of all data sets is at least as large if the coverage is exactly 0.9 "
+        "(chi-squared distribution).",
         f"{date.today()}, hinge {version('hinge')}, crepes {version('crepes')}",
+        "",
     ]
     text = "\n".join(lines) + "\n"
     print(text)
-    if arguments.save:
-        Path(__file__).with_suffix(".txt").write_text(text, encoding="utf-8")
+    path = Path(__file__).with_suffix(".txt")
+    if arguments.save or arguments.append:
+        before = path.read_text(encoding="utf-8") if arguments.append and path.is_file() else ""
+        path.write_text(before + text, encoding="utf-8")
 
 
 if __name__ == "__main__":

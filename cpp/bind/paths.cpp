@@ -10,6 +10,7 @@
 #include "arrays.hpp"
 #include "bind.hpp"
 #include "gram.hpp"
+#include "hinge/solvers/leave_one_out.hpp"
 #include "hinge/solvers/path.hpp"
 #include "run_control.hpp"
 
@@ -156,9 +157,52 @@ class PathFollower {
   std::unique_ptr<ActiveSet> set_;
 };
 
+// Solutions without each of the samples; returns the numbers of events.
+NumpyVector<std::int64_t> remove_each(const Matrix<const double>& schur, const Matrix<const double>& solved,
+                                      const Matrix<const double>& solved_transposed,
+                                      const Matrix<const double>& inverse,
+                                      const Vector<const std::int64_t>& margin_variables, const Numbers& linear,
+                                      const Numbers& lower, const Numbers& upper, const Numbers& start,
+                                      const Groups& place, const Numbers& f, double mu,
+                                      const Vector<const std::int64_t>& samples, const Matrix<double>& beta,
+                                      const Vector<double>& intercept, int threads) {
+  const std::size_t n = schur.shape(0), a = inverse.shape(0), N = linear.size(), m = margin_variables.size();
+  const auto shaped = [](const Matrix<const double>& matrix, std::size_t rows, std::size_t columns) {
+    return matrix.shape(0) == rows && matrix.shape(1) == columns;
+  };
+  const bool matrices = shaped(schur, n, n) && shaped(solved, a, n) && shaped(solved_transposed, n, a) &&
+                        shaped(inverse, a, a) && beta.shape(0) == samples.size() && beta.shape(1) == n;
+  const bool vectors = n > 0 && N % n == 0 && lower.size() == N && upper.size() == N && start.size() == N &&
+                       place.size() == N && f.size() == n && intercept.size() == samples.size() &&
+                       (a == m || a == m + 1);
+  if (!matrices || !vectors) throw std::invalid_argument("the shapes of the arrays do not match");
+  for (std::int64_t v : span(margin_variables))
+    if (v < 0 || static_cast<std::size_t>(v) >= N) throw std::invalid_argument("margin_variables has a wrong entry");
+  for (std::int64_t i : span(samples))
+    if (i < 0 || static_cast<std::size_t>(i) >= n) throw std::invalid_argument("samples has a wrong entry");
+  const auto flat = [](const auto& matrix) { return Span(matrix.data(), matrix.size()); };
+  const LeaveOneOutProblem problem{n,           N / n,        m,           a,           flat(schur), flat(solved),
+                                   flat(solved_transposed), flat(inverse), span(margin_variables), span(linear),
+                                   span(lower), span(upper),  span(start), span(place), span(f),     mu};
+  std::vector<std::int64_t> events(samples.size());
+  {
+    const nb::gil_scoped_release nogil;
+    leave_one_out(problem, span(samples), flat(beta), span(intercept), events, {threads, check_signals});
+  }
+  return to_numpy(std::move(events));
+}
+
 }  // namespace
 
 void paths(nb::module_& m) {
+  m.def("remove_each", &remove_each, "schur"_a.noconvert(), "solved"_a.noconvert(), "solved_transposed"_a.noconvert(),
+        "inverse"_a.noconvert(), "margin_variables"_a.noconvert(), "linear"_a.noconvert(), "lower"_a.noconvert(),
+        "upper"_a.noconvert(), "start"_a.noconvert(), "place"_a.noconvert(), "f"_a.noconvert(), "mu"_a,
+        "samples"_a.noconvert(), "beta"_a.noconvert(), "intercept"_a.noconvert(), "threads"_a = 1,
+        "Write the solutions without each of the samples to the rows of beta and to intercept.  See leave_one_out.hpp."
+        "  Returns the numbers of events; -1 if a path failed.");
+
+
   nb::class_<PathSnapshot>(m, "PathSnapshot", "The state of an ActiveSet.");
 
   nb::class_<PathColumns> record(m, "PathRecord",

@@ -9,7 +9,9 @@ from scipy.stats import binom
 
 import hinge
 from hinge.conformal import ConformalClassifier, ConformalDetector, FullConformal
+from hinge.conformal.label_addition import SampleAddition
 from hinge.conformal.scores import class_scores, count_at_least
+from hinge.kernels import RBF
 
 
 def data(n=60, classes=3, seed=0, d=2):
@@ -149,7 +151,49 @@ def test_invalid_arguments():
         ConformalClassifier(hinge.SVC(kernel="precomputed"), method="full").fit(X @ X.T, y)
 
 
-@pytest.mark.parametrize("method", ["inductive", "cross"])
+@pytest.mark.parametrize("nu", [0.05, 0.3, 1.0])
+@pytest.mark.parametrize("duplicates", [False, True])
+def test_full_p_values_of_one_class_models_equal_refits(nu, duplicates):
+    rng = np.random.default_rng(3)
+    X, new = rng.normal(size=(24, 2)), 2 * rng.normal(size=(8, 2))
+    if duplicates:
+        X[12:], new[0] = X[:12], X[0]
+    estimator = hinge.OneClassSVM(nu=nu, gamma=0.5, tol=1e-10)
+    detector = ConformalDetector(estimator, method="full", alpha=0.2).fit(X)
+    found = detector.p_values(new)
+    addition = SampleAddition(RBF(0.5), X, np.ones(24), nu, new)
+    for t, (p, x) in enumerate(zip(found, new, strict=True)):
+        scores = -estimator.fit(np.vstack([X, x])).score_samples(np.vstack([X, x]))
+        assert_allclose(np.append(*addition.scores(t)), scores, atol=1e-8)
+        assert_allclose(p, (1 + np.sum(scores[:-1] >= scores[-1] - 1e-7)) / 25, atol=1e-12)
+    assert_array_equal(detector.predict(new), np.where(found > 0.2, 1, -1))
+    assert_array_equal(detector.decision_function(new) > 0, found > 0.2)
+    assert_array_equal(detector.p_values(new), found)
+
+
+@pytest.mark.parametrize("method", ["inductive", "cross", "full"])
+def test_detectors_with_few_samples_and_constant_features(method):
+    """With α < 1/(n + 1) no sample is a novelty. A constant feature has no effect."""
+    X = np.random.default_rng(5).normal(size=(40, 2))
+    estimator = hinge.OneClassSVM(nu=0.3, gamma=0.5)
+    few = ConformalDetector(estimator, method=method, alpha=0.02, random_state=0).fit(X)
+    assert (few.predict(100 + X) == 1).all()
+    constant = np.column_stack([X, np.full(40, 3.0)])
+    both = [ConformalDetector(estimator, method=method, random_state=0).fit(each) for each in (X, constant)]
+    assert_array_equal(both[0].p_values(X[:9] + 0.1), both[1].p_values(constant[:9] + [0.1, 0.1, 0.0]))
+
+
+def test_full_detector_needs_an_exact_solution():
+    from sklearn.ensemble import IsolationForest
+
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.raises(TypeError, match="method='cross'"):
+        ConformalDetector(IsolationForest(), method="full").fit(X)
+    with pytest.raises(ValueError, match="no formula"):
+        ConformalDetector(hinge.OneClassSVM(kernel="precomputed"), method="full").fit(X @ X.T)
+
+
+@pytest.mark.parametrize("method", ["inductive", "cross", "full"])
 def test_detector_has_the_guaranteed_rate_of_false_alarms(method):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3))

@@ -102,8 +102,17 @@ def test_duplicates_ties_and_constant_features():
     path, again = (JackknifePlus(estimator, method=method).fit(X, y) for method in ("path", "refit"))
     assert_allclose(path.predict_interval(X), again.predict_interval(X), atol=1e-7)
     constant = JackknifePlus(hinge.SVR()).fit(X, np.ones(40)).predict_interval(X)
-    assert np.all(constant[:, 1] - constant[:, 0] <= 0.2 + 1e-12)
-    assert coverage(np.ones(40), constant) == 1.0
+    assert_array_equal(constant, np.ones((40, 2)))
+
+
+def test_cross_validation_with_few_samples_and_constant_features():
+    X, y = data()
+    few = CVPlus(hinge.SVR(), cv=5, random_state=0).fit(X[:8], y[:8])
+    assert_array_equal(few.predict_interval(X[:2], 0.1), np.tile([-np.inf, np.inf], (2, 1)))
+    assert np.isfinite(few.predict_interval(X[:2], 0.2)).all()
+    constant = np.column_stack([X, np.full(40, 3.0)])
+    models = [CVPlus(hinge.SVR(gamma=0.5), random_state=0).fit(each, y) for each in (X, constant)]
+    assert_allclose(models[0].predict_interval(X), models[1].predict_interval(constant), atol=1e-10)
 
 
 def test_zero_weights_leave_samples_out():

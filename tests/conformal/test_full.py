@@ -97,6 +97,26 @@ def test_duplicates_ties_and_constant_features():
     assert (equal[:, 1] >= 3.0).all()
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 100.0])
+@pytest.mark.parametrize("C", [1e-12, 1e-8])
+def test_tiny_cost(C, epsilon):
+    """f is almost constant, and coefficients of at most C change over a long range of labels."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    y = X[:, 0] + 0.1 * rng.normal(size=30)
+    sets = [
+        FullConformal(hinge.SVR(C=cost, gamma=0.5, epsilon=epsilon)).fit(X, y).predict_interval(X[:5] + 0.1, 0.2)
+        for cost in (C, 1e-6)
+    ]
+    assert_allclose(sets[0], sets[1], atol=1e-3)
+
+
+def test_a_constant_target():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    found = FullConformal(hinge.SVR(epsilon=0.1)).fit(X, np.ones(30)).predict_set(X[:2], 0.2)
+    assert_allclose(found, [[[0.8, 1.2]], [[0.8, 1.2]]], atol=1e-12)
+
+
 def test_coverage_is_at_least_the_guarantee():
     rng = np.random.default_rng(9)
     hits, total = 0, 0

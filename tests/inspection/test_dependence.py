@@ -6,12 +6,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import hinge
 from hinge.inspection import gradient, influence, partial_dependence
-from hinge.kernels import RBF, BSpline, Laplacian, Linear, Polynomial
+from hinge.kernels import RBF, BSpline, Laplacian, Linear, Polynomial, ProductBSpline
 
 KERNELS = [
     RBF(0.3), Laplacian(0.2), Linear(), Polynomial(3, 0.5, 1.0), RBF(0.2) + 2 * Linear(),
     RBF(0.2) * Polynomial(2, 0.5, 1.0) + 0.5 * Laplacian(0.3) * RBF(0.1),
 ]  # fmt: skip
+
+SPLINES = ProductBSpline(3, 0.2) * RBF(0.1) + ProductBSpline(1, 0.1)
 
 
 def regression(n=40, d=4, seed=0):
@@ -47,7 +49,7 @@ def test_gradient_of_classes_and_linear_models():
         gradient(hinge.SVR(kernel=BSpline(3, 1.0)).fit(X[:, :1], y), X[:, :1])
 
 
-@pytest.mark.parametrize("kernel", [*KERNELS, None], ids=repr)
+@pytest.mark.parametrize("kernel", [*KERNELS, SPLINES, None], ids=repr)
 def test_curves_equal_predictions(kernel):
     X, y = regression()
     model = hinge.LinearSVR().fit(X, y) if kernel is None else hinge.SVR(kernel=kernel, C=3.0).fit(X, y)

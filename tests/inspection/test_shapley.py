@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import hinge
 from hinge.inspection import shapley_values
-from hinge.kernels import RBF, BSpline, Laplacian, Linear, Polynomial, Sigmoid
+from hinge.kernels import RBF, BSpline, Laplacian, Linear, Polynomial, ProductBSpline, Sigmoid
 
 
 def coalition_values(f, x, background, members):
@@ -66,6 +66,10 @@ KERNELS = [
     Polynomial(2, 0.5, 1.0) * Linear() + 0.3 * Laplacian(0.5),
     Polynomial(2, 0.5, 1.0) * Polynomial(1, 0.5, 1.0),
     RBF(0.0),
+    ProductBSpline(1, 0.1),
+    ProductBSpline(3, 0.3),
+    ProductBSpline(3, 5.0),  # most kernel values are zero
+    ProductBSpline(5, 0.1) * Laplacian(0.1) + ProductBSpline(3, 0.1) * Polynomial(2, 0.5, 1.0),
 ]
 
 
@@ -283,7 +287,7 @@ def test_no_support_vectors():
     ("kernel", "message"),
     [
         (Sigmoid(0.1), "neither a product over features"),
-        (BSpline(3, 0.1), "only for one feature, X has 6"),
+        (BSpline(3, 0.1), "for one feature only, X has 6"),
         (Polynomial(1.5, 0.01, 5.0), "not an integer"),
         (RBF(0.1) + Sigmoid(0.1), "train with RBF"),
         (lambda X, Z: X @ Z.T, "Python function has no formula"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from hinge.kernels import RBF, BSpline, Laplacian, Linear, Polynomial, Sigmoid
+from hinge.kernels import RBF, BSpline, Laplacian, Linear, Polynomial, ProductBSpline, Sigmoid
 
 LEAVES = (
     Linear(),
@@ -19,6 +19,8 @@ LEAVES = (
     BSpline(degree=1, gamma=0.05),
     BSpline(degree=3, gamma=0.2),
     BSpline(degree=7, gamma=1.0),
+    ProductBSpline(degree=1, gamma=0.05),
+    ProductBSpline(degree=3, gamma=0.2),
 )
 COMBINATIONS = (
     RBF(0.4) + Linear(),

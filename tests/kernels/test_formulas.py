@@ -19,6 +19,7 @@ from hinge.kernels import (
     Polynomial,
     Precomputed,
     Product,
+    ProductBSpline,
     Scaled,
     Sigmoid,
     Sum,
@@ -144,6 +145,17 @@ def test_unresolved_gamma_is_an_error_with_a_remedy():
         RBF("scale")(values(3, 2))
 
 
+@pytest.mark.parametrize("q", [1, 3, 7])
+def test_product_spline_is_the_product_of_splines_of_single_features(q):
+    rng = np.random.default_rng(q)
+    X, Z = rng.normal(size=(9, 4)), rng.normal(size=(5, 4))
+    single = [BSpline(q, 0.3)(X[:, [j]], Z[:, [j]]) / BSpline(q, 0.3)(np.zeros((1, 1)))[0, 0] for j in range(4)]
+    np.testing.assert_allclose(ProductBSpline(q, 0.3)(X, Z), np.prod(single, axis=0), rtol=1e-12, atol=1e-15)
+    np.testing.assert_array_equal(ProductBSpline(q, 0.3).diag(X), 1.0)
+    far = X + np.array([0, 0, 1.001 * (q + 1) / (2 * np.sqrt(0.3)), 0])
+    np.testing.assert_array_equal(np.diagonal(ProductBSpline(q, 0.3)(X, far)), 0.0)
+
+
 @pytest.mark.parametrize("gamma", [-0.1, np.nan, np.inf, "best"])
 @pytest.mark.parametrize("kind", [RBF, Sigmoid, Laplacian, Polynomial, BSpline])
 def test_invalid_gamma_is_rejected(kind, gamma):
@@ -235,6 +247,7 @@ def test_combination_with_a_function_has_no_program():
         ("sigmoid", Sigmoid(0.5, 1.0)),
         ("laplacian", Laplacian(0.5)),
         ("bspline", BSpline(degree=5, gamma=0.5)),
+        ("product_bspline", ProductBSpline(degree=5, gamma=0.5)),
         ("precomputed", Precomputed()),
         (np.dot, FunctionKernel(np.dot)),
         (RBF(3.0), RBF(3.0)),
@@ -246,5 +259,5 @@ def test_make_kernel_returns_the_kernel_with_its_parameters(name, kernel):
 
 @pytest.mark.parametrize("kernel", ["gaussian", None, 3])
 def test_unknown_kernels_are_rejected_with_the_choices(kernel):
-    with pytest.raises(ValueError, match="'laplacian', 'bspline', 'precomputed'"):
+    with pytest.raises(ValueError, match="'precomputed', 'bspline', 'product_bspline'"):
         make_kernel(kernel)

@@ -59,9 +59,10 @@ struct Table {
       shapley_loops().exp_nonpositive(a, stride);
       for (const Node& each : term.factors) {
         if (each.op != Op::bspline) continue;
-        const double root = std::sqrt(each.gamma);
         const int degree = static_cast<int>(each.degree);
-        for (std::size_t j = 0; j < data.features; ++j) a[data.group[j]] *= bspline(degree, root * (x[j] - s[j]));
+        const double root = std::sqrt(each.gamma), top = bspline(degree, 0.0);
+        for (std::size_t j = 0; j < data.features; ++j)
+          a[data.group[j]] *= bspline(degree, root * (x[j] - s[j])) / top;
       }
       for (std::size_t g = 0; g < G; ++g)
         if (a[g] < kSmallestFactor) a[g] = 0;

@@ -16,6 +16,7 @@ constexpr std::size_t kMaxMissingShare = 16;     // no row is stored if more tha
 constexpr std::size_t kFewMovingShare = 8;       // at most 1/8 of the variables with moving bounds are listed
 constexpr std::int64_t kDirectionInterval = 16;  // while tracking, the direction is recomputed at least this often
 constexpr int kMaxRefinements = 3;               // of a direction before the factor is recomputed
+constexpr double kMaxSumRoundings = 64;          // roundings of rates; sums with larger errors are refined
 
 bool any(const std::vector<double>& x) { return std::any_of(x.begin(), x.end(), [](double v) { return v != 0; }); }
 
@@ -246,16 +247,22 @@ void ActiveSet::Engine::margin_rate_residuals(const Frame& frame, const std::vec
   }
 }
 
-// One step of iterative refinement of the direction.
-void ActiveSet::Engine::refine(const std::vector<double>& sums, std::vector<double>& error) {
-  std::vector<double> deficits = sums, shift;
+// The rates that are missing in the sums of the groups with a margin.
+std::vector<double> ActiveSet::Engine::missing_sum_rates(const std::vector<double>& sums) const {
+  std::vector<double> missing = sums;
   for (std::size_t i = 0; i < margin.size(); ++i) {
     const int g = group[static_cast<std::size_t>(margin[i])];
-    if (g >= 0) deficits[static_cast<std::size_t>(g)] -= dbeta_[i];
+    if (g >= 0) missing[static_cast<std::size_t>(g)] -= dbeta_[i];
   }
   for (std::size_t g = 0; g < G; ++g)
-    if (count_[g] == 0) deficits[g] = 0;
-  solve_kkt(error, deficits, shift);
+    if (count_[g] == 0) missing[g] = 0;
+  return missing;
+}
+
+// One step of iterative refinement of the direction.
+void ActiveSet::Engine::refine(const std::vector<double>& sums, std::vector<double>& error) {
+  std::vector<double> shift;
+  solve_kkt(error, missing_sum_rates(sums), shift);
   add_margin(error, df_);
   for (std::size_t i = 0; i < margin.size(); ++i) dbeta_[i] += error[i];
   for (std::size_t g = 0; g < G; ++g) dmu_[g] += shift[g];
@@ -295,7 +302,9 @@ void ActiveSet::Engine::direction(Frame& frame) {
     for (int round = 0; round < kMaxRefinements; ++round) {
       std::vector<double> error;
       margin_rate_residuals(frame, df_, error);
-      if (largest(error) <= rate_error_) {
+      // If bounds are tiny, rates that should cancel are large compared with them; one refinement removes them.
+      const bool sums_accurate = round > 0 || largest(missing_sum_rates(sums)) <= kMaxSumRoundings * kEps * sum;
+      if (sums_accurate && largest(error) <= rate_error_) {
         accurate = true;
         break;
       }

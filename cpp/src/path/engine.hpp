@@ -120,6 +120,7 @@ class ActiveSet::Engine {
   void solve_kkt(std::vector<double>& x, const std::vector<double>& sums, std::vector<double>& nu);
   void direction(Frame& frame);
   void margin_rate_residuals(const Frame& frame, const std::vector<double>& from, std::vector<double>& x) const;
+  std::vector<double> missing_sum_rates(const std::vector<double>& sums) const;
   void refine(const std::vector<double>& sums, std::vector<double>& error);
   void add_margin(const std::vector<double>& coefficients, std::vector<double>& out);
   double residual(std::size_t v) const {

@@ -24,9 +24,10 @@ double kernel(const ShapleyTerm& term, const double* x, const double* s, std::si
   for (std::size_t j = 0; j < d; ++j) {
     const double delta = x[j] - s[j];
     for (const Node& each : term.factors) {
+      const int degree = static_cast<int>(each.degree);
       if (each.op == Op::rbf) value *= std::exp(-each.gamma * delta * delta);
       if (each.op == Op::laplacian) value *= std::exp(-each.gamma * std::abs(delta));
-      if (each.op == Op::bspline) value *= spline(static_cast<int>(each.degree), std::sqrt(each.gamma) * delta);
+      if (each.op == Op::bspline) value *= spline(degree, std::sqrt(each.gamma) * delta) / spline(degree, 0.0);
     }
     y += term.gamma * x[j] * s[j];
   }

@@ -11,22 +11,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from hinge.conformal.label_addition import LabelAddition
 from hinge.conformal.quantiles import check_levels, lower_rank
-from hinge.conformal.samples import indexable, select_rows
+from hinge.conformal.samples import indexable, kernel_with_formula, sample_blocks, select_rows
 from hinge.conformal.scores import class_scores, count_at_least
 from hinge.estimators import SVC, IncrementalSVC
 from hinge.estimators.common.prediction import prediction_samples
-from hinge.estimators.common.validation import n_rows, take
-from hinge.estimators.incremental.removal import estimator_kernel
-from hinge.kernels import FunctionKernel, Precomputed
+from hinge.estimators.common.validation import n_rows
 from hinge.problems import Array
 from hinge.validation import check_choice, check_flag, check_integer, check_number
-
-#: Largest number of new samples that are in a window at the same time.
-MAX_NEW_SAMPLES = 64
 
 
 class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -101,12 +96,13 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Train the estimator and compute the scores of the calibration samples."""
         check_choice("method", self.method, ("inductive", "cross", "full"))
         check_flag("class_conditional", self.class_conditional)
-        y = column_or_1d(y)
+        X, y = indexable(X), column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
         check_classification_targets(y)
         self.classes_, self._label = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"y has one class, {self.classes_.tolist()[0]!r}; at least two are needed")
-        X = indexable(X)
+            found = f"one class, {self.classes_.tolist()[0]!r}" if len(y) else "no samples"
+            raise ValueError(f"y has {found}; at least two classes are needed")
         {"inductive": self._fit_inductive, "cross": self._fit_cross, "full": self._fit_full}[self.method](X, y)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
@@ -152,11 +148,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 f"estimator={estimator!r} cannot be used with method='full', which needs SVC with the hinge loss or "
                 "IncrementalSVC; use method='cross'"
             )
-        kernel = estimator_kernel(estimator)
-        if isinstance(kernel, Precomputed | FunctionKernel):
-            raise ValueError(
-                f"kernel={estimator.kernel!r} has no formula for new samples; use a kernel of hinge.kernels"
-            )
+        kernel = kernel_with_formula(estimator)
         if not np.isfinite(estimator.C):
             raise ValueError("C=inf cannot be used with method='full'; use a finite C")
         self.estimator_ = estimator.fit(X, y)
@@ -174,6 +166,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if self.method == "full":
             return self._full_p_values(prediction_samples(self.estimator_, X))
+        X = indexable(X)
         counts, sizes = np.zeros((n_rows(X), len(self.classes_))), np.zeros(len(self.classes_))
         for model, calibration, label in self._calibrated:
             scores = class_scores(model, X)
@@ -188,8 +181,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         label = np.searchsorted(self.classes_, data.y)
         new_cost = estimator.C * estimator.class_weight_
         blocks = []
-        for first in range(0, n_rows(X), MAX_NEW_SAMPLES):
-            new = take(X, np.arange(first, min(first + MAX_NEW_SAMPLES, n_rows(X))))
+        for new in sample_blocks(X):
             addition = LabelAddition(
                 estimator.model_.kernel, data.X, label, new_cost[label], new_cost, new, estimator.cache_size
             )

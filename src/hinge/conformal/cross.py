@@ -75,20 +75,23 @@ class _LeaveOutIntervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     # ---- models without samples -----------------------------------------------------------------------------------
 
     def _fit_paths(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
-        """Remove every group along a path; store the coefficients of all models."""
+        """Remove every group from the exact solution; store the coefficients of all models."""
         check_path_regressor(self._estimator())
         problem = RemovalProblem(clone(self._estimator()), X, y, sample_weight)
         groups = self._groups(problem.n)
-        betas, intercepts = [problem.beta], [problem.intercept]
+        support, everything = problem.beta != 0, np.arange(problem.n)
+        unchanged = problem.without(everything[:0])
+        betas, intercepts, values = [unchanged.beta], [unchanged.intercept], problem.values_at(everything)
         self._model_of = np.zeros(problem.n, dtype=np.intp)
-        support = problem.beta != 0
-        for group in groups:
-            if problem.nu is None and not support[group].any():
-                continue  # the model of all samples
-            beta, intercept = problem.without(group)
-            self._model_of[group] = len(betas)
-            betas.append(beta)
-            intercepts.append(intercept)
+        # Without samples that are not support vectors the model does not change, except in ν-regression.
+        changing = [group for group in groups if problem.nu is not None or support[group].any()]
+        single = changing and all(len(group) == 1 for group in changing)
+        solutions = problem.without_each(np.concatenate(changing)) if single else map(problem.without, changing)
+        for solution in solutions:
+            self._model_of[solution.removed] = len(betas)
+            values[solution.removed] = solution.values
+            betas.append(solution.beta)
+            intercepts.append(solution.intercept)
         coefficients = np.array(betas)
         used = np.flatnonzero(coefficients.any(axis=0))
         data, self._kernel = problem.data, problem.kernel
@@ -96,10 +99,6 @@ class _LeaveOutIntervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         self._intercepts, self._columns = np.array(intercepts), data.rows[used]
         self._vectors = None if isinstance(self._kernel, Precomputed) else take(data.X, used)
         self._models: list[Any] | None = None
-        values = np.empty(problem.n)
-        for rows in _blocks(problem.n, len(betas)):
-            predictions = self._decide(take(data.X, rows))
-            values[rows] = predictions[np.arange(len(rows)), self._model_of[rows]]
         return data.X, data.y, values
 
     def _decide(self, X: Any) -> Array:
@@ -280,7 +279,8 @@ class CVPlus(_LeaveOutIntervals):
     def _groups(self, n: int) -> list[NDArray[np.intp]]:
         check_integer("cv", self.cv, 2)
         if self.cv > n:
-            raise ValueError(f"cv={self.cv} is larger than the number of samples, {n}; use fewer folds")
+            samples = "1 sample" if n == 1 else f"{n} samples"
+            raise ValueError(f"cv={self.cv} needs at least {self.cv} samples, but X has {samples}; use fewer folds")
         folds = KFold(self.cv, shuffle=self.shuffle, random_state=self.random_state if self.shuffle else None)
         return [test for _, test in folds.split(np.empty(n))]
 
@@ -288,5 +288,3 @@ class CVPlus(_LeaveOutIntervals):
 def _blocks(n: int, columns: int) -> list[NDArray[np.intp]]:
     size = max(1, MAX_BLOCK_ENTRIES // max(1, columns))
     return [np.arange(k, min(k + size, n)) for k in range(0, n, size)]
-
-

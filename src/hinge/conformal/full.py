@@ -14,16 +14,12 @@ from hinge.conformal.classification import ConformalClassifier
 from hinge.conformal.label_path import LabelPaths
 from hinge.conformal.p_value import PValue
 from hinge.conformal.quantiles import check_levels
+from hinge.conformal.samples import kernel_with_formula, sample_blocks
 from hinge.estimators import SVR, IncrementalSVR
 from hinge.estimators.common.prediction import prediction_samples
-from hinge.estimators.common.validation import n_rows, take
-from hinge.estimators.incremental.removal import estimator_kernel
+from hinge.estimators.common.validation import n_rows
 from hinge.formulations import SVR as SVRFormulation
-from hinge.kernels import FunctionKernel, Precomputed
 from hinge.problems import Array
-
-#: Largest number of new samples that are in a window at the same time.
-MAX_NEW_SAMPLES = 64
 
 
 class FullConformal(MetaEstimatorMixin, BaseEstimator):
@@ -86,11 +82,7 @@ class FullConformal(MetaEstimatorMixin, BaseEstimator):
                 f"estimator is a {type(estimator).__name__}; full conformal prediction needs SVR, IncrementalSVR, SVC "
                 "or IncrementalSVC. Use JackknifePlus for other regressors"
             )
-        kernel = estimator_kernel(estimator)
-        if isinstance(kernel, Precomputed | FunctionKernel):
-            raise ValueError(
-                f"kernel={estimator.kernel!r} has no formula for new samples; use a kernel of hinge.kernels"
-            )
+        kernel = kernel_with_formula(estimator)
         estimator.fit(X, y, sample_weight)
         data = estimator._validate(X, y, sample_weight, kernel, reset=False)
         (subproblem,) = estimator._subproblems(data)
@@ -120,10 +112,9 @@ class FullConformal(MetaEstimatorMixin, BaseEstimator):
         if self._classifier is not None:
             raise TypeError("the estimator is a classifier, which has no p-values of numbers; use predict_set")
         X = prediction_samples(self.estimator_, X)
-        data, estimator, n = self._data, self.estimator_, n_rows(X)
+        data, estimator = self._data, self.estimator_
         found: list[PValue] = []
-        for first in range(0, n, MAX_NEW_SAMPLES):
-            new = take(X, np.arange(first, min(first + MAX_NEW_SAMPLES, n)))
+        for new in sample_blocks(X):
             paths = LabelPaths.open(
                 self._kernel, data.X, data.y, estimator.C * data.weight, self._epsilon, self._beta, new,
                 float(estimator.C), cache_size=estimator.cache_size,

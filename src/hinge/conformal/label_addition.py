@@ -1,4 +1,4 @@
-"""Exact solutions of classification with one added sample and each label.      docs/math (528)"""
+"""Exact solutions of classification and novelty detection with one added sample.      docs/math (528)"""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hinge.conformal.scores import count_at_least
 from hinge.estimators.common.validation import take
 from hinge.kernels import Kernel
 from hinge.paths.window import Window, stack
 from hinge.problems import Array, Status
 from hinge.problems.parametric import Values
 
-#: Scores that differ by less than this multiple of the largest one are equal. Ties count in favor of the label.
-TIE_TOL = 1e-9
+
+def p_value_of_scores(scores: Array, own: float) -> float:
+    """Share of all scores that are at least as large as that of the new sample, which is one of them."""
+    return float(1.0 + count_at_least(scores, np.array([own]))[0]) / (1 + len(scores))
 
 
 class LabelAddition:
@@ -99,5 +102,46 @@ class LabelAddition:
         scores, own = self.scores(t, c)
         if class_conditional:
             scores = scores[self.label == c]
-        tolerance = TIE_TOL * (1.0 + abs(own))
-        return float(1 + np.sum(scores >= own - tolerance)) / (1 + len(scores))
+        return p_value_of_scores(scores, own)
+
+
+class SampleAddition:
+    """Scores of the training samples and of one added sample in a one-class model.
+
+    The window contains the new samples with weight zero. Along a short path the weight of one of them grows to 1, and
+    the sum of the coefficients by ν.
+
+    Parameters
+    ----------
+    kernel, X, weight
+        Training samples and their weights.
+    nu : float
+    new : array-like
+        Samples that are added one at a time.
+    """
+
+    def __init__(self, kernel: Kernel, X: Any, weight: Array, nu: float, new: Any, cache_size: float | str = "auto"):
+        self.n, self.nu, m = len(weight), nu, new.shape[0]
+        costs = np.append(weight, np.zeros(m))
+        samples = stack(X, new)
+        self.window = Window(
+            kernel, samples, np.ones(len(costs)), costs, task="one_class", nu=nu, cache_size=cache_size
+        )
+
+    def scores(self, t: int) -> tuple[Array, float]:
+        """Scores of the training samples and of new sample t if it is added: −f, without the offset of all samples."""
+        engine, size = self.window.engine, len(self.window.y)
+        active, zero, upper = engine.active_set, np.zeros(size), np.zeros(size)
+        upper[self.n + t] = 1.0
+        snapshot = active.snapshot()
+        try:
+            _, status = engine.follow_rates(Values(zero, zero, upper, np.array([self.nu])))
+            assert status is Status.SOLVED
+            scores = -active.f
+        finally:
+            active.restore(snapshot)
+        return scores[: self.n], float(scores[self.n + t])
+
+    def p_value(self, t: int) -> float:
+        """The p-value of new sample t under the hypothesis that it is an inlier."""
+        return p_value_of_scores(*self.scores(t))

@@ -11,6 +11,9 @@ from hinge.estimators.common.prediction import decision_values
 from hinge.estimators.kernel.classification import KernelClassifier
 from hinge.problems import Array
 
+#: Scores that differ by less than this share of the largest one are equal. Ties count in favor of the new sample.
+TIE_TOL = 1e-9
+
 
 def class_scores(classifier: Any, X: Any) -> Array:
     """Scores of all labels, (n_rows × n_classes).
@@ -44,6 +47,7 @@ def class_scores(classifier: Any, X: Any) -> Array:
 
 
 def count_at_least(calibration: Array, scores: Array) -> Array:
-    """For every score, the number of calibration scores that are at least as large."""
+    """For every score, the number of calibration scores that are at least as large, up to rounding."""
     ordered = np.sort(calibration)
-    return (len(ordered) - np.searchsorted(ordered, scores, side="left")).astype(np.float64)
+    tolerance = TIE_TOL * (np.abs(ordered).max(initial=0.0) + np.abs(scores))
+    return (len(ordered) - np.searchsorted(ordered, scores - tolerance, side="left")).astype(np.float64)

@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist
 
 from hinge.inspection.functions import Functions, dense_samples, functions_of
 from hinge.inspection.normal_form import Term, normal_form
+from hinge.kernels import ProductBSpline
 from hinge.problems import Array
 from hinge.validation import check_integer
 
@@ -67,10 +68,13 @@ def _term_gradient(term: Term, X: Array, S: Array, coefficients: Array) -> Array
 
 def _factors(term: Term, X: Array, S: Array) -> Array:
     """Π κ(x_j, s_j) over the columns of X and S."""
-    exponent = np.zeros((len(X), len(S)))
+    exponent, product = np.zeros((len(X), len(S))), np.ones((len(X), len(S)))
     for factor in term.factors:
-        exponent -= factor.gamma * cdist(X, S, "sqeuclidean" if factor.name == "rbf" else "cityblock")
-    return np.exp(exponent)
+        if factor.name == "bspline":
+            product *= ProductBSpline(int(factor.degree), factor.gamma)(X, S) if X.shape[1] else 1.0
+        else:
+            exponent -= factor.gamma * cdist(X, S, "sqeuclidean" if factor.name == "rbf" else "cityblock")
+    return product * np.exp(exponent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,10 +153,6 @@ def _curves(functions: Functions, X: Array, j: int, grid: Array) -> Array:
     for part in functions.parts:
         S, T = part.vectors[:, others], part.vectors[:, [j]]
         for term in normal_form(part.kernel, X.shape[1]):
-            if any(factor.name == "bspline" for factor in term.factors):  # one feature: the kernel itself
-                values = part.kernel(grid[:, None], T) @ part.coefficients
-                result += values[None]
-                break
             own, product = _factors(term, grid[:, None], T), term.multiple * _factors(term, rest, S)
             if len(term.polynomial) == 1:
                 weighted = term.polynomial[0] * product

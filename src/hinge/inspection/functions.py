@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hinge import estimators
 from hinge.estimators.kernel.classification import KernelClassifier
+from hinge.estimators.linear.base import LinearEstimator
 from hinge.estimators.online.base import OnlineEstimator
 from hinge.kernels import FunctionKernel, Precomputed
 from hinge.model import DictionaryModel, KernelModel, LinearModel
@@ -97,14 +98,13 @@ def _fitted_model(model: Any) -> KernelModel | DictionaryModel | LinearModel:
     check_is_fitted(model)
     if isinstance(model, OnlineEstimator):
         return model._learner.model()
-    if hasattr(model, "model_"):
-        return model.model_
-    if hasattr(model, "_model"):
+    if isinstance(model, LinearEstimator):
         return model._model()
-    raise TypeError(
-        f"model is a {type(model).__name__}, which has no decision function; pass a classifier or a "
-        "regressor"
-    )
+    if "model_" not in vars(model):
+        raise TypeError(
+            f"model is a {type(model).__name__}, which has no decision function; pass a classifier or a regressor"
+        )
+    return model.model_
 
 
 def _parts(model: Any, d: int) -> tuple[tuple[KernelModel, ...], Array]:

@@ -9,7 +9,19 @@ import numpy as np
 from numpy.polynomial import polynomial as poly
 
 from hinge._core import KernelNode
-from hinge.kernels import RBF, BSpline, Kernel, Laplacian, Linear, Polynomial, Product, Scaled, Sum
+from hinge.kernels import (
+    RBF,
+    BSpline,
+    Kernel,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Product,
+    ProductBSpline,
+    Scaled,
+    Sum,
+    bspline,
+)
 
 
 @dataclass(frozen=True)
@@ -49,17 +61,22 @@ def _leaf(kernel: Kernel, n_features: int) -> Term:
     if isinstance(kernel, Polynomial) and float(kernel.degree).is_integer():
         powers = (0.0,) * int(kernel.degree) + (1.0,)
         return Term(polynomial=powers, gamma=kernel._gamma, coef0=float(kernel.coef0))
-    if isinstance(kernel, RBF | Laplacian) or (isinstance(kernel, BSpline) and n_features == 1):
+    if isinstance(kernel, RBF | Laplacian):
         return Term(factors=tuple(kernel.nodes()))
+    if isinstance(kernel, ProductBSpline):
+        return Term(factors=(KernelNode("bspline", kernel._gamma, degree=float(kernel.degree)),))
+    if isinstance(kernel, BSpline) and n_features == 1:
+        top = float(bspline(int(kernel.degree), np.zeros(1))[0])  # factors are divided by B(0)
+        return Term(top, factors=tuple(kernel.nodes()))
     reason = ""
     if isinstance(kernel, BSpline):
-        reason = f" (a B-spline of the distance is a product only for one feature, X has {n_features})"
+        reason = f" (BSpline is a product for one feature only, X has {n_features}; use ProductBSpline)"
     if isinstance(kernel, Polynomial):
         reason = f" (degree={kernel.degree!r} is not an integer)"
     raise ValueError(
         f"kernel={kernel!r} is neither a product over features nor a polynomial{reason}, so its exact Shapley values "
-        "would need a sum over all subsets of features; train with RBF, Laplacian, Linear, Polynomial of integer "
-        "degree, or sums and products of them"
+        "would need a sum over all subsets of features; train with RBF, Laplacian, ProductBSpline, Linear, Polynomial "
+        "of integer degree, or sums and products of them"
     )
 
 

@@ -105,8 +105,8 @@ def shapley_values(
     Parameters
     ----------
     model : estimator
-        A fitted estimator of hinge, with the kernel RBF, Laplacian, Linear, Polynomial of integer degree, BSpline for
-        one feature, or sums and products of them; or a linear estimator.
+        A fitted estimator of hinge, with the kernel RBF, Laplacian, ProductBSpline, Linear, Polynomial of integer
+        degree, BSpline for one feature, or sums and products of them; or a linear estimator.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Samples to explain.
     background : {array-like, sparse matrix} of shape (n_background, n_features)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators import SVC, IncrementalSVC
 from hinge.estimators.common.prediction import prediction_samples
-from hinge.estimators.common.validation import n_rows, take
+from hinge.estimators.common.validation import ClassificationData, n_rows, take
 from hinge.estimators.incremental.removal import RemovalProblem
 from hinge.estimators.incremental.updates import IncrementalEstimator
 from hinge.estimators.kernel.base import DualEstimator
@@ -98,17 +98,16 @@ def influence(model: Any, X: Any, X_train: Any = None, y_train: Any = None, samp
     if not isinstance(model.model_.kernel, Precomputed):
         unfitted.kernel = model.model_.kernel  # γ as it was fitted
     problem = RemovalProblem(unfitted, X_train, y_train, sample_weight)
-    columns, start = [], problem.beta
-    shifts, intercept = [], problem.intercept
+    start, intercept = problem.beta, problem.intercept
+    changes, shifts = np.zeros((problem.n, problem.n)), np.zeros(problem.n)
     data, single = problem.data, np.zeros(problem.n, dtype=bool)
-    if hasattr(data, "classes"):
+    if isinstance(data, ClassificationData):
         labels, counts = np.unique(data.y, return_counts=True)
         single = np.isin(data.y, labels[counts == 1])
-    for i in range(problem.n):
-        beta, b = (start, intercept) if single[i] else problem.without(np.array([i]))
-        columns.append(beta - start)
-        shifts.append(b - intercept)
-    changes = np.array(columns).T
+    changing = np.flatnonzero(~single & ((start != 0) | (problem.nu is not None)))
+    for solution in problem.without_each(changing):
+        changes[:, solution.removed[0]] = solution.beta - start
+        shifts[solution.removed] = solution.intercept - intercept
     X = prediction_samples(model, X) if not isinstance(problem.kernel, Precomputed) else np.asarray(X)
     if isinstance(problem.kernel, Precomputed):
         values = X[:, data.rows] @ changes
@@ -117,7 +116,7 @@ def influence(model: Any, X: Any, X_train: Any = None, y_train: Any = None, samp
         values = np.zeros((n_rows(X), problem.n))
         if len(used):
             values = expand(problem.kernel, X, take(data.X, used), np.ascontiguousarray(changes[used]))
-    values = problem.sign * (values + np.array(shifts))
+    values = problem.sign * (values + shifts)
     values[:, single] = np.nan
     result = np.zeros((n_rows(X), n_rows(X_train)))
     result[:, data.rows] = values

@@ -14,9 +14,10 @@ from hinge.kernels.access import (
 from hinge.kernels.algebra import KERNELS, Kernel, Product, Scaled, Sum
 from hinge.kernels.custom import FunctionKernel, Precomputed
 from hinge.kernels.direct import DirectAccess
-from hinge.kernels.functions import RBF, BSpline, Laplacian, Linear, Polynomial, Sigmoid, make_kernel
+from hinge.kernels.functions import RBF, Laplacian, Linear, Polynomial, Sigmoid, make_kernel
 from hinge.kernels.memory import available_bytes, cache_bytes
 from hinge.kernels.pairs import PairAccess, incidence, sum_over_pairs
+from hinge.kernels.splines import BSpline, ProductBSpline, bspline
 from hinge.validation import check_cache_size, is_symmetric
 
 __all__ = [
@@ -34,12 +35,14 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Product",
+    "ProductBSpline",
     "RidgedAccess",
     "Scaled",
     "Sigmoid",
     "SubsetAccess",
     "Sum",
     "available_bytes",
+    "bspline",
     "cache_bytes",
     "check_cache_size",
     "cross",

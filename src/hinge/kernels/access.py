@@ -14,16 +14,17 @@ from hinge.kernels.algebra import UNIT_ROUNDOFF, Array, Data, Kernel
 from hinge.kernels.custom import Precomputed
 from hinge.kernels.direct import LARGEST_FACTOR, DirectAccess, exact_product
 from hinge.kernels.distances import row_blocks
-from hinge.kernels.functions import RBF, BSpline, Laplacian, Linear, Sigmoid
+from hinge.kernels.functions import RBF, Laplacian, Linear, Sigmoid
 from hinge.kernels.memory import cache_bytes
 from hinge.kernels.overflow import check_fractional_powers
 from hinge.kernels.samples import contiguous, view
+from hinge.kernels.splines import BSpline, ProductBSpline
 
 #: Kernel values of float32 samples above this may overflow, because they are computed in single precision.
 MAX_SINGLE_VALUE = 1e36
 
 #: Kernels that are defined for all pairs of samples.
-DEFINED_KERNELS = (Linear, RBF, Laplacian, Sigmoid, BSpline, Precomputed)
+DEFINED_KERNELS = (Linear, RBF, Laplacian, Sigmoid, BSpline, ProductBSpline, Precomputed)
 
 
 class Access(Protocol):

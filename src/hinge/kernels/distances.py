@@ -7,11 +7,15 @@ is computed from differences. Blocks of rows keep temporary arrays small.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import scipy  # scipy.spatial is loaded on first use
 from scipy import sparse
 
 from hinge.kernels.algebra import UNIT_ROUNDOFF, Array, Data
+
+SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)  # values below it may underflow
 
 BLOCK_BYTES = 1 << 26  # size of a temporary array
 CANCELLATION = 1e-4  # squared distances below this multiple of ‖x‖² + ‖z‖² are computed from differences
@@ -107,6 +111,16 @@ def l1_distances(X: Data, Z: Data) -> Array:
         features = used[first : first + DENSE_FEATURES]
         out += scipy.spatial.distance.cdist(X[:, features].toarray(), Z[:, features].toarray(), "cityblock")
     return out
+
+
+def feature_columns(X: Data, Z: Data) -> Iterator[tuple[Array, Array]]:
+    """Return the columns of X and Z, dense, one feature after the other."""
+    if sparse.issparse(X) or sparse.issparse(Z):
+        X, Z = sparse.csc_array(X), sparse.csc_array(Z)
+        for j in range(X.shape[1]):
+            yield X[:, [j]].toarray()[:, 0], Z[:, [j]].toarray()[:, 0]
+    else:
+        yield from zip(X.T, Z.T, strict=True)
 
 
 def row_blocks(n: int, width: int) -> list[slice]:

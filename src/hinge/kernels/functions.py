@@ -5,124 +5,25 @@ The parameter γ of most kernels may be "scale" or "auto"; its value then depend
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from math import comb, factorial, isfinite
-from numbers import Integral, Real
-from typing import ClassVar, Literal, TypeAlias
+from dataclasses import dataclass, fields
+from typing import ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from hinge._core import KernelNode
 from hinge.kernels.algebra import FUNCTION_ERROR, KERNELS, UNIT_ROUNDOFF, Array, Data, Kernel, register
 from hinge.kernels.custom import FunctionKernel, Precomputed
 from hinge.kernels.distances import (
+    SMALLEST_NORMAL,
     bounded_dots,
     bounded_squared_distances,
     dots,
     l1_distances,
     pair,
-    row_blocks,
     squared_distances,
     squared_norms,
 )
-
-Gamma: TypeAlias = float | Literal["scale", "auto"]
-
-MAX_UNBLOCKED_SIZE = 1 << 20  # entries of X beyond which its variance is computed in blocks of rows
-VARIANCE_ROWS = 1024  # rows per block
-ROUNDING = 16 * float(np.finfo(np.float64).eps)  # relative differences below this are rounding errors
-SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)  # values below it may underflow
-MAX_SPLINE_DEGREE = 15  # larger degrees are rejected: their closed form loses too many digits
-
-
-# ---- kernels with a parameter γ -------------------------------------------------------------------------------------
-
-
-class GammaKernel(Kernel):
-    """Base of the kernels with a parameter γ."""
-
-    gamma: Gamma
-
-    def __post_init__(self) -> None:
-        check_gamma(self.gamma)
-
-    def resolve(self, X: Data, weight: Array | None = None) -> Kernel:
-        if type(self.gamma) is float:  # already resolved
-            return self  # type: ignore[return-value]
-        return replace(self, gamma=_resolve_gamma(self.gamma, X, weight))  # type: ignore[type-var]
-
-    @property
-    def _gamma(self) -> float:
-        if isinstance(self.gamma, str):
-            raise ValueError(f"gamma={self.gamma!r} depends on the data: call kernel.resolve(X) first")
-        return float(self.gamma)
-
-
-def check_real(name: str, value: object) -> None:
-    """Raise unless `value` is a finite real number."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name}={value!r} must be a number, not {type(value).__name__}")
-    if not isfinite(value):
-        raise ValueError(f"{name}={value!r} must be finite")
-
-
-def check_gamma(gamma: object) -> None:
-    """Raise unless `gamma` is "scale", "auto" or a nonnegative number."""
-    if isinstance(gamma, str):
-        if gamma not in ("scale", "auto"):
-            raise ValueError(f"gamma={gamma!r} must be 'scale', 'auto' or a number of at least 0")
-        return
-    if type(gamma) is not float or not isfinite(gamma):
-        check_real("gamma", gamma)
-    if gamma < 0:  # type: ignore[operator]
-        raise ValueError(f"gamma={gamma!r} must be 'scale', 'auto' or a number of at least 0")
-
-
-def _resolve_gamma(gamma: Gamma, X: Data, weight: Array | None) -> float:
-    """Return the value of γ for X, with scikit-learn's definitions of "scale" and "auto".
-
-    "scale" is 1/(d·Var X), where the variance is taken over all entries, or 1 if all entries are equal; "auto" is 1/d.
-    Each row counts with its weight, so that an integer weight has the same effect as repeating the row.
-    """
-    if not isinstance(gamma, str):
-        return float(gamma)
-    if gamma == "auto":
-        return 1.0 / X.shape[1]
-    uniform = weight is None or bool(np.all(weight == weight[0]))
-    if sparse.issparse(X):
-        X = sparse.csr_array(X, dtype=np.float64)
-        means, squares = X.sum(axis=1) / X.shape[1], X.multiply(X).sum(axis=1) / X.shape[1]
-        square = float(np.average(squares, weights=weight))
-        variance = _unless_rounding(square - float(np.average(means, weights=weight)) ** 2, ROUNDING * square)
-    else:
-        variance = _variance(np.asarray(X), None if uniform else weight)
-    if not np.isfinite(variance):
-        raise ValueError(
-            "gamma='scale' needs the variance of X, which overflows: The dual coefficients or intercepts are not "
-            "finite for such data. Scale X, for example with StandardScaler, or pass a number for gamma"
-        )
-    return float(1.0 / (X.shape[1] * variance)) if variance != 0 else 1.0
-
-
-def _variance(X: Array, weight: Array | None) -> float:
-    """Return the weighted variance of all entries, computed in float64 and in blocks, without a copy of X."""
-    if weight is None and X.size <= MAX_UNBLOCKED_SIZE:
-        return _unless_rounding(float(X.var(dtype=np.float64)), (ROUNDING * float(X.mean(dtype=np.float64))) ** 2)
-    w = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
-    blocks = [slice(k, k + VARIANCE_ROWS) for k in range(0, len(X), VARIANCE_ROWS)]
-    total = float(w.sum()) * X.shape[1]
-    mean = sum(float(w[b] @ X[b].sum(axis=1, dtype=np.float64)) for b in blocks) / total
-    variance = sum(float(w[b] @ ((X[b].astype(np.float64) - mean) ** 2).sum(axis=1)) for b in blocks) / total
-    return _unless_rounding(variance, (ROUNDING * mean) ** 2)
-
-
-def _unless_rounding(variance: float, rounding: float) -> float:
-    """Return 0 for a variance that is within the rounding error of equal entries."""
-    return 0.0 if variance <= rounding < np.inf else variance
-
-
-# ---- kernels --------------------------------------------------------------------------------------------------------
+from hinge.kernels.gamma import DistanceKernel, Gamma, GammaKernel, check_real
 
 
 @register("linear")
@@ -143,14 +44,6 @@ class Linear(Kernel):
 
     def nodes(self) -> list[KernelNode]:
         return [KernelNode("linear")]
-
-
-class DistanceKernel(GammaKernel):
-    """Base of the kernels of a distance, which are 1 at x = z."""
-
-    def diag(self, X: Data) -> Array:
-        shape: tuple[int, ...] = getattr(X, "shape", ())  # only the number of samples matters
-        return np.ones(shape[0] if len(shape) == 2 else pair(X, None)[0].shape[0])
 
 
 @register("poly")
@@ -260,54 +153,6 @@ class Laplacian(DistanceKernel):
         return [KernelNode("laplacian", self._gamma)]
 
 
-@register("bspline")
-@dataclass(frozen=True)
-class BSpline(GammaKernel):
-    """k(x, z) = B_q(√γ ‖x − z‖), B_q the centered B-spline of odd degree q (SVR tutorial, eq. 32).
-
-    B_q is the q-fold convolution of q + 1 indicator functions of [−½, ½]:
-
-        B_q(t) = 1/q! Σₖ (−1)ᵏ C(q+1, k) (t + (q+1)/2 − k)₊^q,   0 ≤ k ≤ q + 1.
-
-    The Fourier transform of B_q is sinc^{q+1}, which is nonnegative if q is odd. Therefore q must be odd: 1 (a
-    triangle), 3 (the cubic spline), ..., 15. (The tutorial uses "2n + 1" both for the degree and for the number of
-    functions; only an even number of functions gives a nonnegative transform.)
-
-    With one feature the kernel is positive semidefinite. With more features a radial B-spline is not, in general, and
-    ``psd`` is None. The diagonal is B_q(0): 1 for q = 1, ⅔ for q = 3.
-    """
-
-    degree: int = 3
-    gamma: Gamma = 1.0
-    psd: ClassVar[bool | None] = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        odd = isinstance(self.degree, Integral) and self.degree % 2 == 1
-        if not (odd and 1 <= self.degree <= MAX_SPLINE_DEGREE):
-            raise ValueError(
-                f"degree={self.degree!r} must be an odd integer from 1 to {MAX_SPLINE_DEGREE} for a B-spline kernel "
-                "(an even degree does not give a positive semidefinite kernel)"
-            )
-
-    def __call__(self, X: Data, Z: Data | None = None) -> Array:
-        return _bspline(int(self.degree), np.sqrt(self._gamma * squared_distances(*pair(X, Z))))
-
-    def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
-        squared, error = bounded_squared_distances(*pair(X, Z))
-        q, t = int(self.degree), np.sqrt(self._gamma * squared)
-        smaller = np.sqrt(self._gamma * np.maximum(squared - error, 0.0))  # the slope of B_q is at most 1
-        terms = sum(comb(q + 1, k) * ((q + 1) / 2 - k) ** q / factorial(q) for k in range((q + 1) // 2))
-        rounding = FUNCTION_ERROR * t + UNIT_ROUNDOFF * (4 * q + 8) * terms
-        return _bspline(q, t), np.sqrt(self._gamma * (squared + error)) - smaller + rounding
-
-    def diag(self, X: Data) -> Array:
-        return np.full(pair(X, None)[0].shape[0], _bspline(int(self.degree), np.zeros(1))[0])
-
-    def nodes(self) -> list[KernelNode]:
-        return [KernelNode("bspline", self._gamma, degree=float(self.degree))]
-
-
 def _bounded_affine(X: Data, Z: Data | None, gamma: float, coef0: float) -> tuple[Array, Array]:
     """γ x·z + c₀ and bounds on the rounding errors."""
     values, error = bounded_dots(*pair(X, Z))
@@ -329,16 +174,7 @@ def _bounded_decay(gamma: float, distance: Array, error: Array) -> tuple[Array, 
     return values, radius + SMALLEST_NORMAL
 
 
-def _bspline(q: int, t: Array) -> Array:
-    """Evaluate B_q by its closed form, from the closer end of its support, so that half of the terms suffice."""
-    out = np.empty_like(t)
-    flat, flat_out = t.reshape(-1, 1), out.reshape(-1)
-    k = np.arange((q + 1) // 2)
-    weight = np.array([(-1) ** j * comb(q + 1, j) / factorial(q) for j in k.tolist()])
-    for rows in row_blocks(len(flat), len(k)):
-        flat_out[rows] = np.maximum((q + 1) / 2 - np.abs(flat[rows]) - k, 0.0) ** q @ weight
-    return np.maximum(out, 0.0)
-
+# ---- kernels by name ------------------------------------------------------------------------------------------------
 
 # ---- kernels by name ------------------------------------------------------------------------------------------------
 

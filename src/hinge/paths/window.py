@@ -14,6 +14,7 @@ from hinge.formulations import CSVC, SVR, Formulation, OneClass
 from hinge.kernels import GramAccess, Kernel, cache_bytes, open_access
 from hinge.kernels.access import check_kernel_values
 from hinge.paths.engine import Counts, Engine
+from hinge.paths.leave_one_out import MarginInverse
 from hinge.problems import Array, ParametricProblem, Problem, Status
 from hinge.problems.parametric import Values, between, constant, parametric_problem
 
@@ -262,7 +263,15 @@ class Window:
         decisions, is_support = self.decisions(), self.beta != 0
         bounds = self._parametric(constant(self.cost)).at(0.0)
         zero, no_total = np.zeros_like(bounds.linear), np.zeros_like(bounds.total)
+        groups = list(groups)
+        alone = [int(group[0]) for group in groups if len(group) == 1 and is_support[group[0]]]
+        single = self._leave_one_out(alone, bounds, control)
         for group in groups:
+            if len(group) == 1 and int(group[0]) in single:
+                value, count = single[int(group[0])]
+                values.append(np.array([value]))
+                events += count
+                continue
             if not is_support[group].any():
                 values.append(decisions[group])
                 continue
@@ -280,6 +289,21 @@ class Window:
             finally:
                 engine.active_set.restore(snapshot)
         return values, events
+
+    def _leave_one_out(
+        self, positions: list[int], bounds: Values, control: RunControl
+    ) -> dict[int, tuple[float, int]]:
+        """Return the decision values of single samples, and numbers of events, as far as one inverse gives them."""
+        inverse = MarginInverse.of(self.engine, bounds, len(positions), control)
+        if inverse is None:
+            return {}
+        position, result = dict(zip(self.current.tolist(), range(self.n), strict=True)), {}
+        for found in inverse.removals(self.current[positions]):
+            if control.expired():
+                self._raise_timeout()
+            for k in np.flatnonzero(found.exact):
+                result[position[int(found.samples[k])]] = float(found.value[k]), int(found.events[k])
+        return result
 
     def _raise_timeout(self) -> NoReturn:
         raise TimeoutError(f"leaving out took more than max_time={self.max_time} s; the model is unchanged")

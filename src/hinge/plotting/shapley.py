@@ -91,7 +91,10 @@ class ShapleyDisplay:
 
     @classmethod
     def beeswarm(cls, explanation: Any, *, max_features: int = 10, ax: Axes | None = None) -> ShapleyDisplay:
-        """Plot a point for every sample and feature; its colour is the value of the feature, relative to its range."""
+        """Plot a point for every sample and feature; its colour is the value of the feature, relative to its range.
+
+        Points of constant features, of groups, and of the features that are shown as one are grey.
+        """
         display = cls(explanation, max_features=max_features)
         values, data = explanation.values, explanation.group_data()
         order = np.argsort(-np.abs(values).mean(axis=0), kind="stable")
@@ -104,16 +107,18 @@ class ShapleyDisplay:
         for row in range(display.values_.shape[1]):
             column = data[:, shown[row]] if row < len(shown) else np.full(len(data), np.nan)
             span = float(np.ptp(column)) if np.isfinite(column).all() else 0.0
-            shade = (column - column.min()) / span if span > 0 else np.full(len(column), 0.5)
-            offsets = _swarm(display.values_[:, row], scale)
-            points = display.ax_.scatter(
-                display.values_[:, row], row + offsets, c=shade, cmap="viridis", vmin=0, vmax=1, s=9, linewidths=0
-            )
+            where = display.values_[:, row], row + _swarm(display.values_[:, row], scale)
+            if span > 0:
+                shade = (column - column.min()) / span
+                points = display.ax_.scatter(*where, c=shade, cmap="viridis", vmin=0, vmax=1, s=9, linewidths=0)
+            else:
+                display.ax_.scatter(*where, color=canvas.GREY, s=9, linewidths=0)
         display.ax_.axvline(0.0, color=canvas.GREY, linewidth=0.8)
         display.ax_.set_xlabel("Shapley value", color=canvas.BLACK)
-        bar = display.figure_.colorbar(points, ax=display.ax_, ticks=[0, 1])
-        bar.ax.set_yticklabels(["low", "high"])
-        bar.set_label("value of the feature", color=canvas.BLACK)
+        if points is not None:
+            bar = display.figure_.colorbar(points, ax=display.ax_, ticks=[0, 1])
+            bar.ax.set_yticklabels(["low", "high"])
+            bar.set_label("value of the feature", color=canvas.BLACK)
         return display
 
     def _split(self, order: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

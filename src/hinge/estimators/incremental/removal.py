@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from hinge.control import RunControl
@@ -15,6 +17,7 @@ from hinge.estimators.kernel.regression import KernelRegressor, NuSVR
 from hinge.formulations import CSVC, ConvexLoss
 from hinge.kernels import FunctionKernel, Kernel, cache_bytes, make_kernel, with_ridge
 from hinge.paths.engine import Engine, path_access
+from hinge.paths.leave_one_out import MarginInverse
 from hinge.problems import Array, Dual, ParametricProblem, Status
 from hinge.problems.parametric import Values, parametric_problem
 
@@ -40,6 +43,26 @@ def check_path_regressor(estimator: Any) -> None:
         )
     if isinstance(estimator, NuSVR) and estimator.tube is not None:
         raise ValueError("NuSVR with a tube has no path; leave tube out, or use method='refit'")
+
+
+class ReducedSolution(NamedTuple):
+    """Solution without some samples.
+
+    Attributes
+    ----------
+    removed : ndarray of int
+        Positions of the missing samples.
+    beta : ndarray
+        Coefficients of all samples; zero for the missing ones.
+    intercept : float
+    values : ndarray
+        Values of the function at the missing samples.
+    """
+
+    removed: NDArray[np.intp]
+    beta: Array
+    intercept: float
+    values: Array
 
 
 class RemovalProblem:
@@ -81,7 +104,7 @@ class RemovalProblem:
         access = path_access(self.kernel, data.X, budget)
         if dual.ridge is not None and dual.ridge.any():
             access = with_ridge(access, dual.ridge)
-        self.max_time = estimator.max_time
+        self.threads, self.max_time = effective_n_jobs(estimator.n_jobs), estimator.max_time
         self.control = RunControl(self.max_time)
         self.engine = Engine(access, parametric.group, self.slots, budget)
         self.engine.start(parametric, 0.0, None, self.control)
@@ -104,8 +127,15 @@ class RemovalProblem:
         mu = self.engine.active_set.mu
         return float(np.mean(mu)) if len(mu) else 0.0
 
-    def without(self, group: NDArray[np.intp]) -> tuple[Array, float]:
-        """Return (β, b) of the solution without the samples at these positions."""
+    def values_at(self, samples: NDArray[np.intp]) -> Array:
+        """Values of the function of the current solution at samples."""
+        return self.engine.active_set.f[samples] + self.intercept
+
+    def _reduced(self, group: NDArray[np.intp]) -> ReducedSolution:
+        return ReducedSolution(group, self.beta, self.intercept, self.values_at(group))
+
+    def without(self, group: NDArray[np.intp]) -> ReducedSolution:
+        """Return the solution without the samples at these positions."""
         zero, total = np.zeros_like(self.values.linear), np.zeros_like(self.values.total)
         members = (group[None, :] + self.n * np.arange(self.slots)[:, None]).ravel()
         lower, upper = zero.copy(), zero.copy()
@@ -113,14 +143,35 @@ class RemovalProblem:
         if self.nu is not None:
             total[:] = -0.5 * self.nu * float(self.cost[group].sum()) * np.array([1.0, -1.0])
         elif not self.beta[group].any():
-            return self.beta, self.intercept
+            return self._reduced(group)
         try:
             _, status = self.engine.follow_rates(Values(zero, lower, upper, total), self.control)
             if status is not Status.SOLVED:
-                raise TimeoutError(f"removing samples took more than max_time={self.max_time} s; increase it")
-            return self.beta, self.intercept
+                self._raise_timeout()
+            return self._reduced(group)
         finally:
             self.engine.active_set.restore(self._start)
+
+    def without_each(self, samples: NDArray[np.intp]) -> Iterator[ReducedSolution]:
+        """Remove the samples at these positions one at a time."""
+        inverse = None
+        if self.nu is None:
+            inverse = MarginInverse.of(self.engine, self.values, len(samples), self.control)
+        if inverse is None:
+            yield from (self.without(np.array([i])) for i in samples)
+            return
+        for found in inverse.removals(samples, self.threads):
+            if self.control.expired():
+                self._raise_timeout()
+            for k, i in enumerate(found.samples):
+                removed = np.array([i])
+                if found.exact[k]:
+                    yield ReducedSolution(removed, found.beta[k], float(found.intercept[k]), found.value[k : k + 1])
+                else:
+                    yield self.without(removed)
+
+    def _raise_timeout(self) -> NoReturn:
+        raise TimeoutError(f"removing samples took more than max_time={self.max_time} s; increase it")
 
 
 def _bounded(parametric: ParametricProblem, dual: Dual, cost: Array) -> ParametricProblem:
