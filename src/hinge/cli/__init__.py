@@ -7,6 +7,12 @@ runs, so that `hinge --version` and `hinge --help` load neither NumPy nor scikit
 Exit codes are those of `failures.ExitCode`.
 """
 
-from hinge.cli.entry import main
+from collections.abc import Sequence
+from importlib import import_module
 
 __all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line with the given arguments (by default those of the process) and return the exit code."""
+    return int(import_module("hinge.cli.entry").main(argv))  # not imported by the commands of LIBSVM

@@ -144,6 +144,7 @@ def estimator_of(record: LibsvmModel, parameters: dict[str, Any], name: str) -> 
         estimator._margin, estimator._tube = float(record.rho[0]), 0.0
         if record.svm_type == "one_class":
             estimator.offset_ = -estimator.intercept_
+    estimator._lacks_training_data = True  # until `training_data.complete` or `fit`
     estimator._sparse = True  # LIBSVM does not distinguish dense and sparse samples: both are accepted
     for attribute, value in (("probA_", record.prob_a), ("density_marks_", record.density_marks)):
         if value is not None:
