@@ -46,7 +46,7 @@ class PostponedModule(ModuleType):
                 except BaseException:
                     self.__dict__["_postponed"] = loader  # the next access fails in the same way
                     raise
-                self.__class__ = ModuleType
+                self.__class__ = ModuleType  # type: ignore[assignment]
         return ModuleType.__getattribute__(self, name)
 
 

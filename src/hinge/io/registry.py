@@ -100,38 +100,36 @@ RECORDS = Classes(
         ).data,
     }
 )
-RECORDS.update(
-    (cls.__name__, cls)
-    for cls in (
-        *kernels.KERNELS.values(),
-        kernels.Sum,
-        kernels.Product,
-        kernels.Scaled,
-        model.KernelModel,
-        problems.Certificate,
-        problems.History,
-        WarmStart,
-        solvers.SMO,
-        solvers.Auto,
-        solvers.InteriorPoint,
-        solvers.WorkingSet,
-        solvers.Chunking,
-        solvers.CoordinateDescent,
-        solvers.LowRankInteriorPoint,
-        solvers.Newton,
-        solvers.Lagrangian,
-        solvers.GradientDescent,
-        solvers.AdaTron,
-        lowrank.SGMA,
-        lowrank.PivotedCholesky,
-        lowrank.Nystrom,
-        LowRankReport,
-        model.DictionaryModel,
-        *losses.MARGIN_LOSSES.values(),
-        *losses.RESIDUAL_LOSSES.values(),
-        solvers.PairDescent,
-    )
+_RECORDS: tuple[type, ...] = (
+    *kernels.KERNELS.values(),
+    kernels.Sum,
+    kernels.Product,
+    kernels.Scaled,
+    model.KernelModel,
+    problems.Certificate,
+    problems.History,
+    WarmStart,
+    solvers.SMO,
+    solvers.Auto,
+    solvers.InteriorPoint,
+    solvers.WorkingSet,
+    solvers.Chunking,
+    solvers.CoordinateDescent,
+    solvers.LowRankInteriorPoint,
+    solvers.Newton,
+    solvers.Lagrangian,
+    solvers.GradientDescent,
+    solvers.AdaTron,
+    lowrank.SGMA,
+    lowrank.PivotedCholesky,
+    lowrank.Nystrom,
+    LowRankReport,
+    model.DictionaryModel,
+    *losses.MARGIN_LOSSES.values(),
+    *losses.RESIDUAL_LOSSES.values(),
+    solvers.PairDescent,
 )
+RECORDS.update((cls.__name__, cls) for cls in _RECORDS)
 
 #: JSON types that stand for themselves in a model file.
 PLAIN = frozenset((type(None), bool, int, str))
