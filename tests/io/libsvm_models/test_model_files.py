@@ -23,8 +23,9 @@ KERNEL_MODELS = {
     "OneClassSVM": dict(nu=0.3),
     "IncrementalSVC": dict(C=2.0),
     "IncrementalSVR": dict(C=2.0, epsilon=0.01),
+    "IncrementalOneClassSVM": dict(nu=0.3),
 }
-LOADED_AS = {"IncrementalSVC": "SVC", "IncrementalSVR": "SVR"}
+LOADED_AS = {"IncrementalSVC": "SVC", "IncrementalSVR": "SVR", "IncrementalOneClassSVM": "OneClassSVM"}
 LINEAR_MODELS = {
     "LinearSVC": (
         dict(),
@@ -80,7 +81,7 @@ def test_certificate_of_a_loaded_model_is_that_of_the_saved_one(name, n_classes,
     X, y, t = samples(n_classes=n_classes)
     model = fitted(name, X, y, t, kernel=RBF(0.3), **KERNEL_MODELS[name])
     save_libsvm_model(model, tmp_path / "m")
-    target = None if name == "OneClassSVM" else t if name.endswith("SVR") else y
+    target = None if "OneClass" in name else t if name.endswith("SVR") else y
     loaded = load_libsvm_model(tmp_path / "m", X, target, **KERNEL_MODELS[name])
     expected, found = model.certify(X, target), loaded.certify(X, target)
     assert found.dual == pytest.approx(expected.dual, rel=1e-9)

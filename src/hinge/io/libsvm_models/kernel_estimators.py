@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.estimators import SVC, SVR, IncrementalSVC, IncrementalSVR, NuSVC, NuSVR, OneClassSVM
+from hinge.estimators import SVC, SVR, IncrementalOneClassSVM, IncrementalSVC, IncrementalSVR, NuSVC, NuSVR, OneClassSVM
 from hinge.estimators.common.training import store_expansion
 from hinge.estimators.common.validation import TrainingData
 from hinge.estimators.kernel.classification import KernelClassifier
@@ -31,6 +31,7 @@ SVM_TYPE: dict[type, str] = {
     IncrementalSVC: "c_svc",
     NuSVC: "nu_svc",
     OneClassSVM: "one_class",
+    IncrementalOneClassSVM: "one_class",
     SVR: "epsilon_svr",
     IncrementalSVR: "epsilon_svr",
     NuSVR: "nu_svr",
