@@ -208,6 +208,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--save", action="store_true", help="also write the table to libsvm.txt")
     options = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # installed packages have bytecode
     scripts = os.path.dirname(sys.executable)
     with tempfile.TemporaryDirectory() as name:
         ours, theirs = Side(f"{scripts}/hinge-", Path(name, "ours")), Side("", Path(name, "theirs"))

@@ -140,12 +140,7 @@ def __getattr__(name: str) -> Any:
 
         value = version("hinge")
     elif name in __all__:
-        owner = _OWNER.get(name, "hinge.estimators")
-        module = import_module(owner)
-        for other in __all__:  # all names of the module, which is now imported
-            if other not in _PACKAGES and _OWNER.get(other, "hinge.estimators") == owner:
-                globals()[other] = getattr(module, other)
-        value = globals()[name]
+        value = getattr(import_module(_OWNER.get(name, "hinge.estimators")), name)
     else:
         raise AttributeError(f"module 'hinge' has no attribute {name!r}")
     globals()[name] = value

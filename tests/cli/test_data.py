@@ -160,3 +160,49 @@ def test_index_beyond_the_features_of_the_model_is_an_error(run, classes, tmp_pa
     assert done.code == 1
     assert "wide.svm, line 2" in done.err
     assert done.out == ""
+
+
+class TestOutputs:
+    """Names of output files that would destroy an input, or that are no files."""
+
+    COMMANDS = (
+        "train train.svm -o {}",
+        "grid train.svm -p C=1,2 -o {}",
+        "grid train.svm -p C=1,2 -o g.hinge --state {}",
+        "path train.svm -o {}",
+        "scale train.svm -o {}",
+        "scale train.svm --save {}",
+        "convert train.svm --to libsvm {}",
+    )
+
+    TO_DEVICES = ("predict m.hinge train.svm -o {}", "path train.svm --breakpoints {}")
+
+    @pytest.mark.parametrize("command", [*COMMANDS, *TO_DEVICES])
+    def test_output_does_not_replace_an_input(self, run, classes, tmp_path, command):
+        assert run("train", "train.svm", "-o", "m.hinge").code == 0
+        before = (tmp_path / "train.svm").read_bytes()
+        (tmp_path / "link.svm").symlink_to("train.svm")
+        for name in ("train.svm", "./train.svm", "link.svm"):
+            done = run(*command.format(name).split())
+            assert done.code == 1
+            assert "is an input, which the output would replace" in done.err
+            assert (tmp_path / "train.svm").read_bytes() == before
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_standard_output_is_not_a_file_called_minus(self, run, classes, tmp_path, command):
+        done = run(*command.format("-").split())
+        assert done.code == 2
+        assert "pass the name of a file" in done.err
+        assert not (tmp_path / "-").exists()
+
+    def test_predictions_may_go_to_standard_output(self, run, classes, tmp_path):
+        assert run("train", "train.svm", "-o", "m.hinge").code == 0
+        done = run("predict", "m.hinge", "train.svm", "-o", "-")
+        assert done.code == 0
+        assert done.out.splitlines() == run("predict", "m.hinge", "train.svm").out.splitlines()
+        assert "written to standard output" in done.err
+
+
+def test_messages_name_standard_input(run, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    assert "<stdin> has no samples" in run("train", "-", "-o", "m.hinge").err

@@ -153,6 +153,11 @@ def read_samples(
     return _read_table(arguments, path, kind, expected)
 
 
+def display_name(path: str) -> str:
+    """Return the name of a data file for messages."""
+    return "<stdin>" if path == "-" else path
+
+
 def source(path: str) -> str | IO[bytes]:
     """Return the name of a file, or standard input for "-"."""
     return sys.stdin.buffer if path == "-" else path
@@ -178,9 +183,10 @@ def _read_libsvm(
     if getattr(arguments, "map", None) is not None and estimator not in MAPPED_ESTIMATORS:
         raise UsageError(f"--map is for {', '.join(sorted(MAPPED_ESTIMATORS))}; {estimator} needs all data in memory")
     X, y, *query = load_libsvm(source(path), query_id=queries, **options)
+    name = display_name(path)
     if X.shape[0] == 0:
-        raise CommandError(f"{path} has no samples")
-    return Samples(_stored(X, arguments, expected), y, path, sample_weight=weight, query_id=query[0] if query else None)
+        raise CommandError(f"{name} has no samples")
+    return Samples(_stored(X, arguments, expected), y, name, sample_weight=weight, query_id=query[0] if query else None)
 
 
 def libsvm_options(arguments: Namespace, expected: Expected) -> dict[str, Any]:
@@ -249,7 +255,7 @@ def _read_table(arguments: Namespace, path: str, kind: str, expected: Expected) 
     )
     names = None if arguments.no_header else table.feature_names
     return Samples(
-        table.X, table.y, path, names, table.sample_weight, table.query_id, target_name=table.target_name
+        table.X, table.y, display_name(path), names, table.sample_weight, table.query_id, target_name=table.target_name
     )
 
 

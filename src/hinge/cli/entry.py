@@ -13,11 +13,14 @@ from typing import Any
 from hinge.cli.catalog import BY_NAME
 from hinge.cli.failures import ExitCode, report, write_message
 from hinge.cli.parser import parse, top_help
+from hinge.cli.startup import hidden, postpone_imports
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line with the given arguments (by default those of the process) and return the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if argv is None:
+        postpone_imports()
     name = next((word for word in words if word in BY_NAME), "")
     try:
         arguments = parse(words)
@@ -40,7 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(arguments: Any) -> int:
     """Run the parsed command and return its exit code."""
-    return int(import_module(BY_NAME[arguments.command].module).run(arguments))
+    with hidden("pandas", "rich"):  # scikit-learn imports them if they are installed; the commands need neither for it
+        module = import_module(BY_NAME[arguments.command].module)
+    return int(module.run(arguments))
 
 
 def _flushed(code: int, name: str) -> int:

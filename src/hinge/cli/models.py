@@ -12,13 +12,13 @@ from importlib import import_module
 from typing import Any
 
 import scipy.sparse as sp
-from sklearn.pipeline import Pipeline
 
 from hinge.cli.datafile import Samples
 from hinge.cli.failures import CommandError, UsageError
 from hinge.cli.output import shows_progress
 from hinge.cli.parameters import check_estimator, estimator_class, parse_parameters
 from hinge.io import load
+from hinge.io.registry import estimator_name, step_class
 
 #: First words of model files of LIBSVM and LIBLINEAR.
 LIBSVM_STARTS = (b"svm_type ", b"solver_type ")
@@ -62,15 +62,13 @@ def make_scaler(method: str, X: Any) -> Any:
     """Return a scaler of scikit-learn for samples X; None for "none". Sparse samples are not centered."""
     if method == "none":
         return None
-    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler  # local: not needed by most commands
-
     if method == "standard":
-        return StandardScaler(with_mean=not sp.issparse(X))
+        return step_class("StandardScaler")(with_mean=not sp.issparse(X))
     if method == "maxabs":
-        return MaxAbsScaler()
+        return step_class("MaxAbsScaler")()
     if sp.issparse(X):
         raise UsageError("--scale minmax would make sparse data dense: use maxabs, or --storage dense")
-    return MinMaxScaler()
+    return step_class("MinMaxScaler")()
 
 
 # ---- fitting --------------------------------------------------------------------------------------------------------
@@ -105,7 +103,7 @@ def assemble(scaler: Any, estimator: Any, samples: Samples) -> Any:
         for step in (scaler, estimator):
             if step is not None:
                 step.feature_names_in_ = samples.feature_names_array()
-    return estimator if scaler is None else Pipeline([("scaler", scaler), ("estimator", estimator)])
+    return estimator if scaler is None else step_class("Pipeline")([("scaler", scaler), ("estimator", estimator)])
 
 
 # ---- model files ----------------------------------------------------------------------------------------------------
@@ -153,7 +151,7 @@ class Parts:
     def of(cls, model: Any) -> Parts:
         """Split a model; the result of a search is its best estimator."""
         model = getattr(model, "best_estimator_", None) or model
-        if isinstance(model, Pipeline):
+        if estimator_name(type(model)) == "Pipeline":
             return cls(tuple(step for _, step in model.steps[:-1]), model.steps[-1][1])
         return cls((), model)
 

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from hinge.cli.failures import CommandError
+from hinge.cli.failures import CommandError, UsageError
 from hinge.io.replacement import writing
 
 #: Width of the names in front of values.
@@ -99,14 +99,21 @@ def open_output(path: str | None) -> Iterator[IO[bytes]]:
         yield file
 
 
-def check_outputs(*paths: str | None, devices: bool = False) -> None:
-    """Raise an error before any work if an output file cannot be written.
+def check_outputs(
+    *paths: str | None, inputs: Sequence[str | None], devices: bool = False, standard_output: bool = False
+) -> None:
+    """Raise an error before any work if an output file cannot be written, or is one of the inputs.
 
     Model files are replaced when they are complete, and must be regular files; other output may go to `devices`.
     """
+    existing = [source for source in inputs if source is not None and os.path.exists(source)]
     for path in paths:
-        if path is None or path == "-":
+        if path is None or (standard_output and path == "-"):
             continue
+        if path == "-":
+            raise UsageError("`-` is not supported for this output: pass the name of a file")
+        if os.path.isfile(path) and any(os.path.samefile(path, source) for source in existing):
+            raise CommandError(f"{path} is an input, which the output would replace: pass another name")
         folder = os.path.dirname(os.path.realpath(path))
         if os.path.isdir(path):
             raise CommandError(f"{path} is a directory: pass the name of a file")

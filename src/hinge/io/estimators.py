@@ -7,7 +7,7 @@ from typing import Any
 
 from hinge.io.errors import NEWER, Flaw
 from hinge.io.pipelines import check_step
-from hinge.io.registry import ESTIMATORS, FORMER_ATTRIBUTES, PLAIN, SAVED, STEPS, estimator_class
+from hinge.io.registry import ESTIMATORS, FORMER_ATTRIBUTES, PLAIN, SAVED, STEPS, estimator_class, name_of
 
 
 def split(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -58,7 +58,7 @@ def check_fitted(model: Any) -> None:
         return
     if not hasattr(model, "_check_loaded"):
         return
-    if type(model) not in ESTIMATORS.values():
+    if name_of(type(model), ESTIMATORS) is None:
         model._check_loaded()
         return
     for name in vars(model):

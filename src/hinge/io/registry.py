@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
+from collections import UserDict
 from collections.abc import Mapping
 from enum import Enum
 from functools import cache
@@ -14,67 +15,65 @@ from typing import Any
 
 import numpy as np
 
-from hinge import (
-    estimators,
-    kernels,
-    losses,
-    lowrank,
-    model,
-    online,
-    paths,
-    problems,
-    ranking,
-    recipes,
-    selection,
-    solvers,
-)
+from hinge import kernels, losses, lowrank, model, problems, solvers
 from hinge.estimators.common.reduced_model import LowRankReport
 from hinge.estimators.common.warm_start import WarmStart
 
+
+class Classes(UserDict[str, Any]):
+    """Classes by name. A class that is given by the name of its module is imported when it is looked up."""
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the class."""
+        value = self.data[name]
+        if isinstance(value, str):
+            value = self.data[name] = getattr(import_module(value), name)
+        return value
+
+    @classmethod
+    def of_modules(cls, modules: Mapping[str, tuple[str, ...]]) -> Classes:
+        """Classes of modules; the modules are not imported yet."""
+        return cls({name: module for module, names in modules.items() for name in names})
+
+
 #: Estimators that `save` accepts.
-ESTIMATORS: dict[str, type] = {
-    cls.__name__: cls
-    for cls in (
-        estimators.SVC,
-        estimators.NuSVC,
-        estimators.SVR,
-        estimators.NuSVR,
-        estimators.OneClassSVM,
-        estimators.IncrementalSVC,
-        estimators.IncrementalSVR,
-        estimators.IncrementalOneClassSVM,
-        estimators.LinearSVC,
-        estimators.LinearSVR,
-        estimators.LinearOneClassSVM,
-        estimators.LowRankSVC,
-        estimators.LPSVC,
-        estimators.LPSVR,
-        estimators.OnlineSVC,
-        estimators.OnlineNuSVC,
-        estimators.OnlineSVR,
-        estimators.OnlineNoveltyDetector,
-        recipes.SlidingSVC,
-        recipes.SlidingSVR,
-        recipes.HeteroscedasticSVR,
-        estimators.RankingSVM,
-        estimators.TransductiveSVC,
-    )
-}
+ESTIMATORS = Classes.of_modules(
+    {
+        "hinge.estimators": (
+            "SVC",
+            "NuSVC",
+            "SVR",
+            "NuSVR",
+            "OneClassSVM",
+            "IncrementalSVC",
+            "IncrementalSVR",
+            "IncrementalOneClassSVM",
+            "LinearSVC",
+            "LinearSVR",
+            "LinearOneClassSVM",
+            "LowRankSVC",
+            "LPSVC",
+            "LPSVR",
+            "OnlineSVC",
+            "OnlineNuSVC",
+            "OnlineSVR",
+            "OnlineNoveltyDetector",
+            "RankingSVM",
+            "TransductiveSVC",
+        ),
+        "hinge.recipes": ("SlidingSVC", "SlidingSVR", "HeteroscedasticSVR"),
+    }
+)
 
 #: Paths and results that `save` accepts; they are dataclasses.
-WHOLE: dict[str, Any] = {
-    cls.__name__: cls
-    for cls in (
-        paths.SolutionPath,
-        paths.QuadraticLossPath,
-        paths.ApproximatePath,
-        paths.OneVsOnePaths,
-        ranking.RankingPath,
-        selection.GridResult,
-        recipes.DensityRatio,
-        recipes.CovariateShift,
-    )
-}
+WHOLE = Classes.of_modules(
+    {
+        "hinge.paths": ("SolutionPath", "QuadraticLossPath", "ApproximatePath", "OneVsOnePaths"),
+        "hinge.ranking": ("RankingPath",),
+        "hinge.selection": ("GridResult",),
+        "hinge.recipes": ("DensityRatio", "CovariateShift"),
+    }
+)
 
 #: Classes of scikit-learn that may be saved alone or as steps of a pipeline, with their modules. They are imported when
 #: a file contains them. `hinge.io.pipelines` has the attributes that a fitted one may have.
@@ -90,44 +89,47 @@ SAVED = frozenset({*ESTIMATORS, *STEPS, *WHOLE})
 
 #: Dataclasses that may appear inside an estimator; they are written field by field. `FunctionKernel` holds code and is
 #: not among them.
-RECORDS: dict[str, type] = {
-    cls.__name__: cls
-    for cls in (
-        *kernels.KERNELS.values(),
-        kernels.Sum,
-        kernels.Product,
-        kernels.Scaled,
-        model.KernelModel,
-        problems.Certificate,
-        problems.History,
-        WarmStart,
-        solvers.SMO,
-        solvers.Auto,
-        solvers.InteriorPoint,
-        solvers.WorkingSet,
-        solvers.Chunking,
-        paths.ParametricProblem,
-        paths.Pieces,
-        paths.Counts,
-        *WHOLE.values(),
-        solvers.CoordinateDescent,
-        solvers.LowRankInteriorPoint,
-        solvers.Newton,
-        solvers.Lagrangian,
-        solvers.GradientDescent,
-        solvers.AdaTron,
-        lowrank.SGMA,
-        lowrank.PivotedCholesky,
-        lowrank.Nystrom,
-        LowRankReport,
-        model.DictionaryModel,
-        *losses.MARGIN_LOSSES.values(),
-        *losses.RESIDUAL_LOSSES.values(),
-        online.OnlineOptions,
-        online.OnlineState,
-        solvers.PairDescent,
-    )
-}
+RECORDS = Classes(
+    {
+        **WHOLE.data,
+        **Classes.of_modules(
+            {
+                "hinge.online": ("OnlineOptions", "OnlineState"),
+                "hinge.paths": ("ParametricProblem", "Pieces", "Counts"),
+            }
+        ).data,
+    }
+)
+_RECORDS: tuple[type, ...] = (
+    *kernels.KERNELS.values(),
+    kernels.Sum,
+    kernels.Product,
+    kernels.Scaled,
+    model.KernelModel,
+    problems.Certificate,
+    problems.History,
+    WarmStart,
+    solvers.SMO,
+    solvers.Auto,
+    solvers.InteriorPoint,
+    solvers.WorkingSet,
+    solvers.Chunking,
+    solvers.CoordinateDescent,
+    solvers.LowRankInteriorPoint,
+    solvers.Newton,
+    solvers.Lagrangian,
+    solvers.GradientDescent,
+    solvers.AdaTron,
+    lowrank.SGMA,
+    lowrank.PivotedCholesky,
+    lowrank.Nystrom,
+    LowRankReport,
+    model.DictionaryModel,
+    *losses.MARGIN_LOSSES.values(),
+    *losses.RESIDUAL_LOSSES.values(),
+    solvers.PairDescent,
+)
+RECORDS.update((cls.__name__, cls) for cls in _RECORDS)
 
 #: JSON types that stand for themselves in a model file.
 PLAIN = frozenset((type(None), bool, int, str))
@@ -144,7 +146,7 @@ FORMER_FIELDS = {"motion": "parametric"}
 ENUMS: dict[str, type[Enum]] = {cls.__name__: cls for cls in (problems.Status,)}
 
 
-def name_of(cls: type, among: Mapping[str, type]) -> str | None:
+def name_of(cls: type, among: Mapping[str, Any]) -> str | None:
     """Return the name under which exactly this class is registered; None for others, including subclasses."""
     return cls.__name__ if among.get(cls.__name__) is cls else None
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 
 from hinge import _core
 from hinge.kernels import double_double
@@ -106,8 +106,8 @@ class DirectAccess:
     def _linear_product(self, v: Array) -> tuple[Array, Array]:
         X = self._samples.astype(np.float64)
         d = X.shape[1]
-        transposed = X.T.tocsr() if issparse(X) else X.T
-        largest = float(np.max(np.abs(X.data if issparse(X) else X), initial=0.0))
+        transposed = X.T.tocsr() if sp.issparse(X) else X.T
+        largest = float(np.max(np.abs(X.data if sp.issparse(X) else X), initial=0.0))
         weights = double_double.product(transposed, (v, np.zeros_like(v)))
         f, low = double_double.product(X, weights)
         of_weights = double_double.product_error(self.n, largest, float(np.max(np.abs(v), initial=0.0)))

@@ -7,7 +7,7 @@ import numpy as np
 from hinge.losses.loss import Array, Loss
 
 #: Arguments at which a loss is evaluated.
-ARGUMENTS = np.unique(
+ARGUMENTS = np.sort(
     np.concatenate([np.linspace(-4.0, 4.0, 81), *(s * np.geomspace(1e-3, 60.0, 40) for s in (1.0, -1.0))])
 )
 

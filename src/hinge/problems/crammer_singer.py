@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse.csgraph
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from hinge.kernels.algebra import UNIT_ROUNDOFF
 from hinge.kernels.distances import squared_norms
@@ -169,7 +168,7 @@ def _cost_of_sums(
     transfers[problem.label[rows], classes] = 1.0
     rows, classes = np.nonzero(other & (own[:, None] < problem.cost[:, None] - slack))
     transfers[classes, problem.label[rows]] = 1.0
-    parts, _ = csgraph.connected_components(sparse.csr_array(transfers), connection="strong")
+    parts, _ = scipy.sparse.csgraph.connected_components(scipy.sparse.csr_array(transfers), connection="strong")
     if parts > 1:
         return np.inf
     slope = 2.0 + 2.0 * float(np.max(norm)) * float(np.max(lengths))

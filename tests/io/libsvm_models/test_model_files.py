@@ -23,8 +23,9 @@ KERNEL_MODELS = {
     "OneClassSVM": dict(nu=0.3),
     "IncrementalSVC": dict(C=2.0),
     "IncrementalSVR": dict(C=2.0, epsilon=0.01),
+    "IncrementalOneClassSVM": dict(nu=0.3),
 }
-LOADED_AS = {"IncrementalSVC": "SVC", "IncrementalSVR": "SVR"}
+LOADED_AS = {"IncrementalSVC": "SVC", "IncrementalSVR": "SVR", "IncrementalOneClassSVM": "OneClassSVM"}
 LINEAR_MODELS = {
     "LinearSVC": (
         dict(),
@@ -80,7 +81,7 @@ def test_certificate_of_a_loaded_model_is_that_of_the_saved_one(name, n_classes,
     X, y, t = samples(n_classes=n_classes)
     model = fitted(name, X, y, t, kernel=RBF(0.3), **KERNEL_MODELS[name])
     save_libsvm_model(model, tmp_path / "m")
-    target = None if name == "OneClassSVM" else t if name.endswith("SVR") else y
+    target = None if "OneClass" in name else t if name.endswith("SVR") else y
     loaded = load_libsvm_model(tmp_path / "m", X, target, **KERNEL_MODELS[name])
     expected, found = model.certify(X, target), loaded.certify(X, target)
     assert found.dual == pytest.approx(expected.dual, rel=1e-9)
@@ -216,7 +217,7 @@ class TestErrors:
             load_libsvm_model(tmp_path / "m", X, y)
         with pytest.raises(ValueError, match="one label per sample"):
             load_libsvm_model(tmp_path / "m", X, y[:3], C=5.0)
-        with pytest.raises(ValueError, match="pass the training data"):
+        with pytest.raises(ValueError, match=r"load_libsvm_model\(path, X, y\)"):
             load_libsvm_model(tmp_path / "m").certify(X, y)
         with pytest.raises(TypeError, match="nu"):
             load_libsvm_model(tmp_path / "m", nu=0.5)
@@ -224,8 +225,28 @@ class TestErrors:
         with pytest.raises(ValueError, match=r"pass nu=0\.25"):
             load_libsvm_model(tmp_path / "o", X)
         save_libsvm_model(hinge.LinearSVR().fit(X, t), tmp_path / "l")
-        with pytest.raises(ValueError, match="pass the training data"):
+        with pytest.raises(ValueError, match=r"load_libsvm_model\(path, X, y\)"):
             load_libsvm_model(tmp_path / "l").certify(X, t)
+
+    @pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
+    def test_certify_needs_the_positions_of_the_support_vectors(self, tmp_path, kernel):
+        """Also if the number of samples is that of the support vectors: the file has another order of the samples."""
+        X, y, _ = samples()
+        K = X @ X.T if kernel == "precomputed" else X
+        fitted = hinge.SVC(C=1e-3, kernel=kernel).fit(K, y)
+        save_libsvm_model(fitted, tmp_path / "m")
+        loaded = load_libsvm_model(tmp_path / "m", C=1e-3)
+        rows = np.arange(len(y)) if kernel == "precomputed" else fitted.support_
+        for part in (np.arange(len(y)), rows):
+            with pytest.raises(ValueError, match=r"load_libsvm_model\(path, X, y\)"):
+                loaded.certify(K[part], y[part])
+        hinge.save(loaded, tmp_path / "m.hinge")
+        with pytest.raises(ValueError, match=r"load_libsvm_model\(path, X, y\)"):
+            hinge.load(tmp_path / "m.hinge").certify(K, y)
+        assert loaded.fit(K, y).certify(K, y).gap == pytest.approx(fitted.certify(K, y).gap)
+        completed = load_libsvm_model(tmp_path / "m", K, y, C=1e-3)
+        hinge.save(completed, tmp_path / "m.hinge")
+        assert hinge.load(tmp_path / "m.hinge").certify(K, y).primal == pytest.approx(fitted.certify(K, y).primal)
 
 
 class TestOtherLibraries:

@@ -23,7 +23,7 @@ WRITERS = {"libsvm": "save_libsvm_model", "onnx": "to_onnx", "c": "to_c"}
 
 def run(arguments: Namespace) -> int:
     """Convert a model or a data file; return the exit code."""
-    check_outputs(arguments.output, devices=True)
+    check_outputs(arguments.output, inputs=(arguments.input,), devices=True)
     if is_model(arguments.input):
         kind = _convert_model(arguments)
     else:

@@ -35,7 +35,7 @@ def run(arguments: Namespace) -> int:
         estimator.set_params(random_state=arguments.seed)
     check_axes(estimator, axes)
     check_scoring_name(estimator, arguments.scoring)
-    check_outputs(arguments.output, arguments.state)
+    check_outputs(arguments.output, arguments.state, inputs=(arguments.data, arguments.sample_weight))
     samples = read_samples(arguments, queries=arguments.estimator == "RankingSVM")
     splits = make_splits(estimator, samples, arguments.cv, arguments.seed)
     start = time.monotonic()

@@ -46,7 +46,9 @@ def run(arguments: Namespace) -> int:
     """Compute the path, report the best parameter, and write the files; return the exit code."""
     estimator = _estimator(arguments)
     _check(arguments)
-    check_outputs(arguments.output, arguments.model)
+    inputs = (arguments.data, arguments.validation, arguments.sample_weight)
+    check_outputs(arguments.output, arguments.model, inputs=inputs)
+    check_outputs(arguments.breakpoints, inputs=inputs, devices=True, standard_output=True)
     samples = read_samples(arguments)
     scaler, X = scaled(arguments, samples)
     start = time.perf_counter()

@@ -20,7 +20,8 @@ METHODS = {"labels": "predict", "decision": "decision_function", "probability": 
 
 def run(arguments: Namespace) -> int:
     """Predict and write one line per sample; return the exit code."""
-    check_outputs(arguments.output, devices=True)
+    inputs = (arguments.model, arguments.data)
+    check_outputs(arguments.output, inputs=inputs, devices=True, standard_output=True)
     model = load_predictor(arguments.model, arguments.features)
     predict = _method(model, arguments)
     _set_threads(model, arguments.jobs)
@@ -30,7 +31,8 @@ def run(arguments: Namespace) -> int:
         count = write(file, (predict(X) for X in _blocks(arguments, model)), arguments)
     if arguments.output is not None:
         seconds = time.perf_counter() - start
-        note(arguments, f"{count} samples predicted in {seconds:.2f} s, written to {arguments.output}")
+        target = "standard output" if arguments.output == "-" else arguments.output
+        note(arguments, f"{count} samples predicted in {seconds:.2f} s, written to {target}")
     return ExitCode.SUCCESS
 
 

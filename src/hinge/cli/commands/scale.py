@@ -17,8 +17,9 @@ def run(arguments: Namespace) -> int:
     """Scale and write; return the exit code."""
     if arguments.output is None and arguments.save is None:
         raise UsageError("there is nothing to write: pass -o FILE for the scaled data, --save FILE for the scaler")
-    check_outputs(arguments.save)
-    check_outputs(arguments.output, devices=True)
+    inputs = (arguments.data, arguments.restore)
+    check_outputs(arguments.save, inputs=inputs)
+    check_outputs(arguments.output, inputs=inputs, devices=True)
     if arguments.restore is None:
         samples = read_samples(arguments)
         scaler = make_scaler(arguments.method, samples.X).fit(samples.X)

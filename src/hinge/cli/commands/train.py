@@ -23,7 +23,7 @@ def run(arguments: Namespace) -> int:
     """Read, fit, save and report; return the exit code."""
     if arguments.output is None:
         raise UsageError("the name of the model file is missing: pass it with -o FILE")
-    check_outputs(arguments.output)
+    check_outputs(arguments.output, inputs=(arguments.data, arguments.unlabeled, arguments.sample_weight))
     estimator = make_estimator(arguments)
     clock = [time.perf_counter()]
     with ExitStack() as resources:

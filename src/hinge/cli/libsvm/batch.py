@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hinge.cli.libsvm.command import thread_count
 from hinge.cli.libsvm.data import Samples
 from hinge.cli.libsvm.options import TrainOptions
 from hinge.control import RunControl
@@ -99,12 +99,6 @@ class Batch:
         if isinstance(kernel, Precomputed):
             return np.asarray(X[np.ix_(rows, support)] @ coefficients)
         return expand(kernel, X[rows], X[support], coefficients, threads=self._threads)
-
-
-def thread_count() -> int:
-    """Number of threads: OMP_NUM_THREADS, which LIBSVM with OpenMP uses, or 1."""
-    text = os.environ.get("OMP_NUM_THREADS", "")
-    return max(1, int(text)) if text.isdigit() else 1
 
 
 def _result(

@@ -1,10 +1,12 @@
-"""Errors and exit codes of the commands."""
+"""Errors, exit codes and threads of the commands."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable, Sequence
+
+from hinge.cli.startup import postpone_imports
 
 
 class CommandError(Exception):
@@ -29,6 +31,8 @@ def run(name: str, usage: str, work: Callable[[Sequence[str]], None], argv: Sequ
     argv : sequence of str or None
         The arguments; by default those of the process.
     """
+    if argv is None:
+        postpone_imports()
     try:
         try:
             work(sys.argv[1:] if argv is None else argv)
@@ -56,6 +60,12 @@ def run(name: str, usage: str, work: Callable[[Sequence[str]], None], argv: Sequ
         _discard_output()
         return 1
     return 0
+
+
+def thread_count() -> int:
+    """Number of threads: OMP_NUM_THREADS, which LIBSVM with OpenMP uses, or 1."""
+    text = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, int(text)) if text.isdigit() else 1
 
 
 def _discard_output() -> None:

@@ -8,8 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hinge.cli.libsvm.batch import thread_count
-from hinge.cli.libsvm.command import CommandError
+from hinge.cli.libsvm.command import CommandError, thread_count
 from hinge.cli.libsvm.data import read_file, split_serials
 from hinge.cli.libsvm.predict import PredictOptions
 from hinge.cli.libsvm.scores import regression_scores

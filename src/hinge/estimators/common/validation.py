@@ -32,6 +32,12 @@ FLOATS = [np.float64, np.float32]
 #: Larger arrays are checked for NaN and infinity by the compiled core, which needs no array of flags.
 MAX_MASK_SIZE = 1 << 20
 
+#: Error of functions that need the training data of an estimator which was loaded from a file of another library.
+LACKS_TRAINING_DATA = (
+    "this model was loaded from a file of LIBSVM or LIBLINEAR, which does not contain the solution of the dual problem "
+    "for the training samples: load it with its training data, load_libsvm_model(path, X, y)"
+)
+
 
 # ---- parameters -----------------------------------------------------------------------------------------------------
 
@@ -138,6 +144,9 @@ def validate_training_data(
         check_symmetric(X)
     if reset:
         estimator.shape_fit_ = X.shape
+        vars(estimator).pop("_lacks_training_data", None)
+    elif getattr(estimator, "_lacks_training_data", False):
+        raise ValueError(LACKS_TRAINING_DATA)
     else:
         expected = estimator.shape_fit_[0] if n_fitted is None else n_fitted
         if n != expected:

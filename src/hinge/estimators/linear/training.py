@@ -21,6 +21,7 @@ from hinge.estimators.common.progress import ProgressLine
 from hinge.estimators.common.report import FitReport
 from hinge.estimators.common.validation import (
     FLOATS,
+    LACKS_TRAINING_DATA,
     ClassificationData,
     TrainingData,
     class_labels,
@@ -60,6 +61,8 @@ def validate_linear(
         check_consistent_length(X, y)
     if reset:
         estimator._n_seen = n
+    elif estimator._n_seen == 0:
+        raise ValueError(LACKS_TRAINING_DATA)
     elif n != estimator._n_seen:
         raise ValueError(f"X has {n} samples, but fit was given {estimator._n_seen}; pass the training data")
     if sample_weight is None:

@@ -27,8 +27,9 @@ def save_libsvm_model(model: Any, path: Path) -> None:
     Parameters
     ----------
     model : estimator
-        A fitted SVC, NuSVC, SVR, NuSVR, OneClassSVM, IncrementalSVC or IncrementalSVR with a linear, polynomial, RBF,
-        sigmoid or precomputed kernel; or LinearSVC, LinearSVR or LinearOneClassSVM. Labels must be integers.
+        A fitted SVC, NuSVC, SVR, NuSVR or OneClassSVM, or IncrementalSVC, IncrementalSVR or IncrementalOneClassSVM,
+        with a linear, polynomial, RBF, sigmoid or precomputed kernel; or LinearSVC, LinearSVR or LinearOneClassSVM.
+        Labels must be integers.
     path : str or path
         An existing file is replaced once the new one is complete.
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.estimators import SVC, SVR, IncrementalSVC, IncrementalSVR, NuSVC, NuSVR, OneClassSVM
+from hinge.estimators import SVC, SVR, IncrementalOneClassSVM, IncrementalSVC, IncrementalSVR, NuSVC, NuSVR, OneClassSVM
 from hinge.estimators.common.training import store_expansion
 from hinge.estimators.common.validation import TrainingData
 from hinge.estimators.kernel.classification import KernelClassifier
@@ -31,6 +31,7 @@ SVM_TYPE: dict[type, str] = {
     IncrementalSVC: "c_svc",
     NuSVC: "nu_svc",
     OneClassSVM: "one_class",
+    IncrementalOneClassSVM: "one_class",
     SVR: "epsilon_svr",
     IncrementalSVR: "epsilon_svr",
     NuSVR: "nu_svr",
@@ -144,6 +145,7 @@ def estimator_of(record: LibsvmModel, parameters: dict[str, Any], name: str) -> 
         estimator._margin, estimator._tube = float(record.rho[0]), 0.0
         if record.svm_type == "one_class":
             estimator.offset_ = -estimator.intercept_
+    estimator._lacks_training_data = True  # until `training_data.complete` or `fit`
     estimator._sparse = True  # LIBSVM does not distinguish dense and sparse samples: both are accepted
     for attribute, value in (("probA_", record.prob_a), ("density_marks_", record.density_marks)):
         if value is not None:

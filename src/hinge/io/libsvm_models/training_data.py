@@ -46,6 +46,7 @@ def complete(estimator: Any, X: Any, y: Any, name: str) -> None:
         support = _positions(estimator, X, labels, name)
     estimator.support_ = support.astype(np.int32)
     estimator.shape_fit_ = X.shape
+    del estimator._lacks_training_data
     if is_precomputed:
         estimator.n_features_in_ = X.shape[1]
     _check_bounds(estimator, labels, n, name)

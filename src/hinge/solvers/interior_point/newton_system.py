@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, lapack
 
 from hinge.problems import Array, Quadratic
 
@@ -83,7 +83,7 @@ class NewtonSystem:
         if self._factor is None:
             self._factor = _cholesky(self._scaled_matrix(np.float64))
         if self._factor is None:
-            raise LinAlgError("the kernel matrix is not positive semidefinite")
+            raise scipy.linalg.LinAlgError("the kernel matrix is not positive semidefinite")
 
     @property
     def single(self) -> NDArray[np.float32]:
@@ -200,7 +200,7 @@ class NewtonSystem:
         if self._factor is None:
             return r.copy()
         out = r.copy()
-        solve = lapack.dpotrs if self._factor.dtype == np.float64 else lapack.spotrs
+        solve = scipy.linalg.lapack.dpotrs if self._factor.dtype == np.float64 else scipy.linalg.lapack.spotrs
         out[self.active] = solve(self._factor, r[self.active].astype(self._factor.dtype), lower=0)[0]
         return out
 
@@ -236,6 +236,6 @@ def _times(K: Array, columns: Array) -> Array:
 
 def _cholesky(B: NDArray) -> NDArray | None:
     """Cholesky factor of B, which is overwritten; None if B is not positive definite in its precision."""
-    potrf = lapack.dpotrf if B.dtype == np.float64 else lapack.spotrf
+    potrf = scipy.linalg.lapack.dpotrf if B.dtype == np.float64 else scipy.linalg.lapack.spotrf
     factor, info = potrf(B.T, lower=0, overwrite_a=1, clean=0)
     return factor if info == 0 and np.isfinite(factor[-1, -1]) else None

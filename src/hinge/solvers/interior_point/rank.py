@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import comb
 
 import numpy as np
-from scipy.linalg import lapack
+import scipy.linalg
 
 from hinge.kernels import GramAccess, Linear, Polynomial, SubsetAccess
 from hinge.lowrank import PivotedCholesky
@@ -53,7 +53,7 @@ def estimated_rank(problem: Problem) -> int | None:
     scale = float(np.max(np.abs(np.diagonal(K)), initial=0.0))
     if not np.isfinite(K).all() or scale == 0.0:
         return None
-    _, _, rank, info = lapack.dpstrf(K, tol=ZERO_PIVOT * scale)
+    _, _, rank, info = scipy.linalg.lapack.dpstrf(K, tol=ZERO_PIVOT * scale)
     return _if_low(problem, int(rank)) if info >= 0 and rank < len(subsample) else None
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from hinge.kernels.double_double import Pair, add
 from hinge.problems import Array, Problem
@@ -106,7 +106,7 @@ class _System:
             return None
         if (self.free is None or not np.array_equal(free, self.free)) and not self._factorize(free):
             return None
-        step = np.asarray(lapack.dpotrs(self.factor, right, lower=0)[0])
+        step = np.asarray(scipy.linalg.lapack.dpotrs(self.factor, right, lower=0)[0])
         if not len(self.problem.d):
             return step, np.zeros(0)
         missing = (self.rows.T @ step - self.row_basis @ need) / self.scale
@@ -118,12 +118,12 @@ class _System:
         at, sign = free % Q.n, Q.sign[free]
         B = self.K[np.ix_(at, at)] * sign[:, None] * sign
         B[np.diag_indices_from(B)] += DIAGONAL * float(np.max(np.diagonal(self.K), initial=0.0))
-        self.factor, info = lapack.dpotrf(B.T, lower=0, overwrite_a=1, clean=0)
+        self.factor, info = scipy.linalg.lapack.dpotrf(B.T, lower=0, overwrite_a=1, clean=0)
         if info != 0:
             return False
         self.free, self.rows = free, np.ascontiguousarray((self.row_basis @ self.problem.A[:, free]).T)
         if len(self.problem.d):
-            self.solved_rows = np.asarray(lapack.dpotrs(self.factor, self.rows, lower=0)[0])
+            self.solved_rows = np.asarray(scipy.linalg.lapack.dpotrs(self.factor, self.rows, lower=0)[0])
             schur = self.rows.T @ self.solved_rows
             self.scale = np.sqrt(np.maximum(np.diagonal(schur), 1e-300))
             self.schur = schur / np.outer(self.scale, self.scale)

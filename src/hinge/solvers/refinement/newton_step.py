@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from hinge.problems import Array, Problem
 
@@ -78,10 +78,10 @@ class NewtonStep:
         # the residual at the current point: a step corrects the rounding errors of the steps before it
         right[:, 0] -= self._product(f, fixed - beta, S) + current / weight + G @ mu
         system.flat[:: len(S) + 1] += 1.0 / weight
-        factor, info = lapack.dpotrf(system.T, lower=0, overwrite_a=1, clean=0)
+        factor, info = scipy.linalg.lapack.dpotrf(system.T, lower=0, overwrite_a=1, clean=0)
         if info != 0:
             return None
-        solved = np.asarray(lapack.dpotrs(factor, right, lower=0)[0])
+        solved = np.asarray(scipy.linalg.lapack.dpotrs(factor, right, lower=0)[0])
         beta_S = current + solved[:, 0]
         if len(A):
             H, rest = self._several_free(members, S, weight)

@@ -7,7 +7,6 @@ import time
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from hinge.problems import Array, Problem, dot, optimal_offset
 
@@ -223,11 +222,11 @@ def _solve(
 
 def _symmetric_solve(system: Array, right: Array) -> Array | None:
     """The solution by LAPACK's symmetric indefinite factorization; None if the system is singular to rounding."""
-    factor, pivots, solution, info = lapack.dsysv(system, right, lower=1)
+    factor, pivots, solution, info = scipy.linalg.lapack.dsysv(system, right, lower=1)
     if info != 0:
         return None
     norm = float(np.max(np.sum(np.abs(system), axis=0)))
-    reciprocal_condition, info = lapack.dsycon(factor, pivots, norm, lower=1)
+    reciprocal_condition, info = scipy.linalg.lapack.dsycon(factor, pivots, norm, lower=1)
     return np.asarray(solution).ravel() if info == 0 and reciprocal_condition > np.finfo(float).eps else None
 
 
