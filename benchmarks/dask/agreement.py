@@ -77,11 +77,12 @@ def main() -> None:
     parser.add_argument("--tol", type=float, default=1e-12)
     parser.add_argument("--workers", default="1,2,4")
     parser.add_argument("--partitions", default="1,5,16")
+    parser.add_argument("--threads", action="store_true", help="workers in threads of this process")
     options = parser.parse_args()
     partitions = [int(p) for p in options.partitions.split(",")]
     worst: dict[tuple, dict[str, float]] = {}
     for workers in map(int, options.workers.split(",")):
-        settings = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+        settings = {"threads_per_worker": 1, "dashboard_address": None, "processes": not options.threads}
         with LocalCluster(n_workers=workers, **settings) as cluster, Client(cluster):
             for problem in problems():
                 row = compare(*problem, options.tol, partitions)

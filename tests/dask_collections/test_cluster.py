@@ -15,9 +15,11 @@ pytest.importorskip("distributed", reason="hinge.dask needs the packages dask an
 
 import dask.array as da
 import dask.dataframe as dd
+import joblib
 import pandas as pd
 from dask.delayed import delayed
 from distributed import futures_of, wait
+from sklearn.model_selection import GridSearchCV
 
 import hinge
 from hinge import dask as hd
@@ -89,8 +91,8 @@ def test_classes_that_are_missing_in_some_partitions(data):
     X, _, f = data
     order = np.argsort(f)
     X, y = X[order], np.digitize(f[order], [-1.0, 1.0])  # every partition has one or two of the three classes
-    model = hd.LinearSVC(loss="hinge", C=0.1, tol=1e-12).fit(da.from_array(X, chunks=(100, 4)), y)
-    local = hinge.LinearSVC(loss="hinge", C=0.1, tol=1e-12).fit(X, y)
+    model = hd.LinearSVC(loss="hinge", C=0.1, tol=1e-11).fit(da.from_array(X, chunks=(100, 4)), y)
+    local = hinge.LinearSVC(loss="hinge", C=0.1, tol=1e-11).fit(X, y)
     assert_array_equal(model.classes_, [0, 1, 2])
     assert_allclose(model.coef_, local.coef_, atol=1e-8)
     values = model.decision_function(da.from_array(X, chunks=(100, 4)))
@@ -216,3 +218,22 @@ def test_blocks_are_tasks_with_lineage(data, client):
     wait(persisted)
     keys = [future.key for future in futures_of(persisted)]
     assert min(client.run_on_scheduler(dependency_counts, keys=keys)) >= 1
+
+
+def test_joblib_distributes_searches_with_ordinary_estimators(data):
+    X, y, _ = data
+    grid = {"C": [0.1, 1.0]}
+    with joblib.parallel_backend("dask"):
+        distributed = GridSearchCV(hinge.SVC(), grid, cv=2).fit(X[:100], y[:100])
+    local = GridSearchCV(hinge.SVC(), grid, cv=2).fit(X[:100], y[:100])
+    assert distributed.best_params_ == local.best_params_
+    assert_allclose(distributed.cv_results_["mean_test_score"], local.cv_results_["mean_test_score"])
+
+
+def test_columns_in_another_order_are_an_error(data):
+    X, y, _ = data
+    dask_X, dask_y = collections(X, y)["frame"]
+    model = hd.LinearSVC().fit(dask_X, dask_y)
+    assert_array_equal(model.feature_names_in_, ["a", "b", "c", "d"])
+    with pytest.raises(ValueError, match="was trained with"):
+        model.predict(dask_X[["b", "a", "c", "d"]]).compute()

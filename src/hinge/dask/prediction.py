@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,11 +39,15 @@ def map_rows(estimator: Any, method: str, X: Any, columns: int = 0) -> da.Array:
 
 def apply_method(estimator: Any, method: str, X: Any, columns: int) -> Any:
     """Apply a method to the rows of a partition, which may be empty."""
-    samples, _ = as_samples(X)
+    samples, names = as_samples(X)
+    expected = vars(estimator).get("feature_names_in_")
+    if names is not None and expected is not None and list(names) != list(expected):
+        raise ValueError(f"X has the columns {list(names)}, but the model was trained with {list(expected)}")
     if samples.shape[0] == 0:
         return np.zeros((0, columns) if columns else 0)
-    vars(estimator).pop("feature_names_in_", None)  # the columns have been converted to an array
-    return getattr(estimator, method)(samples)
+    plain = copy.copy(estimator)  # the argument is shared by all tasks
+    vars(plain).pop("feature_names_in_", None)  # the columns have been converted to an array
+    return getattr(plain, method)(samples)
 
 
 @dataclass(frozen=True)
