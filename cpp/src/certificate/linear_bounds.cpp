@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "certificate/loops.hpp"
 #include "certificate/slack_candidates.hpp"
 
 namespace hinge {
@@ -15,6 +16,7 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kShareOfBox = 0.01;  // of |target| times the width of the box, in the size of the terms
+constexpr std::size_t kChunk = 512;   // components of w whose squares are summed without compensation
 constexpr std::size_t kMaxCandidates = 256;  // samples that are considered for the correction of a deficit
 
 // (side, least slack) → samples that can increase (side 1) or decrease (side −1) the sum of β.
@@ -23,8 +25,9 @@ using FindCandidates = std::function<std::vector<SlackCandidate>(double, double)
 class LinearBounds {
  public:
   LinearBounds(const LinearBoundedProblem& problem, Span<const double> weights, double offset, const LinearPart& part,
-               FindCandidates find_candidates)
-      : p_(problem), w_(weights), b_(offset), part_(part), find_candidates_(std::move(find_candidates)) {}
+               FindCandidates find_candidates, const LinearProducts* known = nullptr, double f_error = 0)
+      : p_(problem), w_(weights), b_(offset), part_(part), find_candidates_(std::move(find_candidates)), known_(known),
+        f_error_(f_error), norm_(std::sqrt(certificate_loops().squares(weights.data(), weights.size()))) {}
 
   Bounds run() const {
     Bounds found{kInf, -kInf, 0, 0, 0, 0};
@@ -41,10 +44,22 @@ class LinearBounds {
  private:
   static constexpr double u = kUnitRoundoff;
 
+  // Adds ½‖w‖², computed in chunks of plain sums if the other sums are.
+  void add_half_square(BoundedSum& sum, double& error) const {
+    if (part_.plain == 0) {
+      for (double w : w_) sum.add_product(0.5 * w, w);
+      return;
+    }
+    for (std::size_t first = 0; first < w_.size(); first += kChunk)
+      sum.add(0.5 * certificate_loops().squares(w_.data() + first, std::min(kChunk, w_.size() - first)));
+    const double features = static_cast<double>(w_.size());
+    error += 0.5 * part_.plain * norm_ * norm_ * 1.01 + features * std::numeric_limits<double>::min();
+  }
+
   void add_upper(Bounds& found) const {
     BoundedSum sum = part_.losses;
     double error = 0;
-    for (double w : w_) sum.add_product(0.5 * w, w);
+    add_half_square(sum, error);
     const double offset = p_.total * b_;
     sum.add(offset);
     error += std::abs(offset) * (p_.totals_error + 2 * u);
@@ -59,28 +74,47 @@ class LinearBounds {
     found.rounding += part_.sums.inflation + error;
   }
 
-  void add_lower(Bounds& found) const {
+  // Adds −½‖Xᵀβ‖² to the value; returns ‖Xᵀβ‖ and adds the error.
+  double add_norm(BoundedSum& value, double& error) const {
     const LinearSums& sums = part_.sums;
-    BoundedSum value = part_.dual;
     double norm = 0;
     for (std::size_t j = 0; j < part_.combined.size(); ++j) {
       const double c = part_.combined[j] + part_.compensation[j];
       value.add_product(-0.5 * c, c), norm += c * c;
     }
     norm = std::sqrt(norm);
-    double error = sums.squares * (p_.bounds_error + 6 * u) + 3 * u * sums.linear;
-    error += part_.plain * (sums.squares + sums.linear);
     // rounded products β x and compensated sums: 2 u Σ |β_i| ‖x_i‖ in norm
     const double count = part_.count, rounded = part_.rounded_additions * u;
     const double wrong = 1.01 * ((rounded + 4 * count * u * count * u) * sums.weighted + u * norm + sums.moved);
     error += wrong * (norm + 0.5 * wrong);
+    return norm + wrong;
+  }
+
+  // The same from −½‖Xᵀβ‖² = ½‖w‖² − Σ f β − ½‖w − Xᵀβ‖²; the sum is part of the value already.   (621)
+  double add_known_norm(BoundedSum& value, double& error) const {
+    const LinearSums& sums = part_.sums;
+    add_half_square(value, error);
+    error += 1.01 * f_error_ * sums.magnitude;
+    const double distance = known_->distance, rounded = (part_.count + 8) * u;
+    const double wrong = 1.01 * (rounded * sums.weighted + sums.moved + u * distance);
+    value.add_product(-0.5 * distance, distance);
+    error += wrong * (distance + 0.5 * wrong);
+    return norm_ + distance + wrong;
+  }
+
+  void add_lower(Bounds& found) const {
+    const LinearSums& sums = part_.sums;
+    BoundedSum value = part_.dual;
+    double error = sums.squares * (p_.bounds_error + 6 * u) + 4 * u * sums.linear;
+    error += part_.plain * (sums.squares + sums.linear);
+    const double norm = known_ ? add_known_norm(value, error) : add_norm(value, error);
     if (p_.offset == Offset::penalized) {
       const double s = p_.offset_scale * (std::abs(part_.beta.value()) + part_.beta.error() + plain_error());
       value.add(-0.5 * s * s);
       error += 4 * u * s * s;
     }
     double cost = 0;
-    if (p_.offset == Offset::free) cost = cost_of_deficit(norm + wrong);
+    if (p_.offset == Offset::free) cost = cost_of_deficit(norm);
     if (!std::isfinite(cost)) return;
     found.scale = sums.linear + sums.squares + kShareOfBox * sums.boxes + 0.5 * sums.weighted * sums.weighted;
     error = 1.001 * (error + cost) + value.error();
@@ -122,6 +156,9 @@ class LinearBounds {
   const double b_;
   const LinearPart& part_;
   const FindCandidates find_candidates_;
+  const LinearProducts* const known_;  // or nullptr
+  const double f_error_;               // bound on the error of known products ⟨w, x_i⟩
+  const double norm_;                  // ‖w‖
 };
 
 }  // namespace
@@ -133,6 +170,16 @@ Bounds certified_linear_bounds(const LinearBoundedProblem& problem, Span<const d
     return slack_candidates(problem, beta, side, least_slack, kMaxCandidates);
   };
   return LinearBounds(problem, weights, offset, part, search).run();
+}
+
+Bounds certified_linear_bounds(const LinearBoundedProblem& problem, Span<const double> weights, double offset,
+                               Span<const double> beta, const LinearProducts& products) {
+  double f_error = 0;
+  const LinearPart part = sums_of_products(problem, weights, offset, beta, products, f_error);
+  const auto search = [&](double side, double least_slack) {
+    return slack_candidates(problem, beta, side, least_slack, kMaxCandidates);
+  };
+  return LinearBounds(problem, weights, offset, part, search, &products, f_error).run();
 }
 
 Bounds bounds_of_part(const LinearBoundedProblem& problem, Span<const double> weights, double offset,

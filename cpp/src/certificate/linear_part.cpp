@@ -43,6 +43,26 @@ struct Products {
   double f[kChunk], rest[kChunk], norm[kChunk];
 };
 
+// Relative error of plain sums over chunks in four lanes.
+constexpr double kPlainError = static_cast<double>(kChunk / 4 + 8) * kUnitRoundoff;
+
+double largest_value(const float* x, std::size_t n) { return certificate_loops().largest_float(x, n); }
+double largest_value(const double* x, std::size_t n) { return certificate_loops().largest_double(x, n); }
+
+// Bound on the norms of all samples, from the largest value and the longest row.
+template <class T>
+double norm_bound(const Dense<T>& s, double& longest) {
+  longest = static_cast<double>(s.features);
+  return std::sqrt(longest) * largest_value(s.values, s.rows * s.features);
+}
+template <class T, class I>
+double norm_bound(const Csr<T, I>& s, double& longest) {
+  I most = 0;
+  for (std::size_t i = 0; i < s.rows; ++i) most = std::max<I>(most, s.start[i + 1] - s.start[i]);
+  longest = static_cast<double>(most);
+  return std::sqrt(longest) * largest_value(s.values, static_cast<std::size_t>(s.start[s.rows]));
+}
+
 // One pass over the samples, in chunks: the products of the chunk, and Σ β_i x_i over all chunks so far.
 class Pass {
  public:
@@ -53,7 +73,6 @@ class Pass {
   void visit(std::size_t first, std::size_t last, bool accurate, Products& products) {
     std::visit([&](const auto& s) { accurate ? run_accurately(s, first, last, products) : run(s, first, last, products); },
                samples_);
-    for (std::size_t k = 0; k < last - first; ++k) products.norm[k] = std::sqrt(products.norm[k]);
   }
 
   // Move Σ β_i x_i to `part`.
@@ -78,7 +97,7 @@ class Pass {
         compensated_add(sum_[j], error_[j], part);
         error_[j] += std::fma(beta_[i], value, -part);
       });
-      products.f[i - first] = f, products.rest[i - first] = rest, products.norm[i - first] = norm;
+      products.f[i - first] = f, products.rest[i - first] = rest, products.norm[i - first] = std::sqrt(norm);
     }
   }
 
@@ -106,7 +125,7 @@ class Pass {
         const double value = static_cast<double>(s.values[k]);
         dot += value * w_[static_cast<std::size_t>(s.index[k])], square += value * value;
       }
-      products.f[i - first] = dot, products.norm[i - first] = square;
+      products.f[i - first] = dot, products.norm[i - first] = std::sqrt(square);
       if (beta_[i] == 0) continue;
       for (I k = s.start[i]; k < s.start[i + 1]; ++k)
         sum_[static_cast<std::size_t>(s.index[k])] += beta_[i] * static_cast<double>(s.values[k]);
@@ -124,16 +143,27 @@ class PartSums {
   PartSums(const LinearBoundedProblem& problem, Span<const double> weights, double offset, Span<const double> beta,
            bool accurate)
       : p_(problem), w_(weights), b_(offset), beta_(beta), n_(beta.size()), accurate_(accurate),
-        pass_(problem.samples, weights, beta), features_(static_cast<double>(weights.size())) {
-    for (double w : w_) norm_ += w * w;
-    norm_ = std::sqrt(norm_);
+        features_(static_cast<double>(weights.size())) {
+    norm_ = std::sqrt(certificate_loops().squares(w_.data(), w_.size()));
   }
 
   LinearPart run() {
     part_.count = static_cast<double>(n_);
     sum_terms();
-    pass_.store(part_);
-    if (accurate_) part_.rounded_additions = 0;
+    return std::move(part_);
+  }
+
+  // The sums from known products; `f_error` is set to a bound on their errors.
+  LinearPart run(const LinearProducts& products, double& f_error) {
+    part_.count = static_cast<double>(n_);
+    double longest = 0;
+    const double norm = 1.001 * std::visit([&](const auto& s) { return norm_bound(s, longest); }, p_.samples);
+    const std::vector<double> norms(kChunk, norm);
+    part_.plain = kPlainError;
+    for (std::size_t first = 0; first < n_; first += kChunk)
+      add_chunk(first, std::min(n_, first + kChunk), products.f.data() + first, norms.data(),
+                (longest + 8) * u * products.reach, 1.0);
+    f_error = (longest + 8) * u * products.reach * norm;
     return std::move(part_);
   }
 
@@ -144,20 +174,28 @@ class PartSums {
   // operations of a term.  Accurate sums are compensated.
   void sum_terms() {
     const auto products = std::make_unique<Products>();
-    if (!accurate_) part_.plain = static_cast<double>(kChunk / 4 + 8) * u;
+    Pass pass(p_.samples, w_, beta_);
+    if (!accurate_) part_.plain = kPlainError;
     for (std::size_t first = 0; first < n_; first += kChunk) {
       const std::size_t last = std::min(n_, first + kChunk);
-      pass_.visit(first, last, accurate_, *products);
+      pass.visit(first, last, accurate_, *products);
       if (accurate_) {
         for (std::size_t i = first; i < last; ++i) part_.add(accurate_terms(i, *products, i - first));
       } else {
-        const LinearTerms terms{p_.target.data() + first,       p_.lower.data() + first, p_.upper.data() + first,
-                                p_.ridge.data() + first,        beta_.data() + first,    products->f,
-                                products->norm,                 b_,                      p_.tube,
-                                (features_ + 2) * u * norm_,    1 - p_.bounds_error};
-        part_.add(certificate_loops().terms(terms, last - first));
+        add_chunk(first, last, products->f, products->norm, (features_ + 2) * u * norm_, 0.0);
       }
     }
+    pass.store(part_);
+    if (accurate_) part_.rounded_additions = 0;
+  }
+
+  void add_chunk(std::size_t first, std::size_t last, const double* f, const double* norm, double product_error,
+                 double f_share) {
+    const LinearTerms terms{p_.target.data() + first, p_.lower.data() + first, p_.upper.data() + first,
+                            p_.ridge.data() + first,  beta_.data() + first,    f,
+                            norm,                     b_,                      p_.tube,
+                            product_error,            1 - p_.bounds_error,     f_share};
+    part_.add(certificate_loops().terms(terms, last - first));
   }
 
   LinearSums accurate_terms(std::size_t i, const Products& products, std::size_t k) const {
@@ -223,7 +261,6 @@ class PartSums {
   Span<const double> beta_;
   const std::size_t n_;
   const bool accurate_;
-  Pass pass_;
   const double features_;
   double norm_ = 0;  // ‖w‖
   LinearPart part_;
@@ -266,10 +303,8 @@ std::vector<SlackCandidate> slack_candidates(const LinearBoundedProblem& p, Span
   const double share = 1 - p.bounds_error;  // of the box, without the rounding error of the bounds
   for (std::size_t i = 0; i < beta.size() && found.size() < count; ++i) {
     const double low = p.lower[i] * share, high = p.upper[i] * share, b = std::clamp(beta[i], low, high);
-    const double slack = side > 0 ? high - b : b - low;
-    if (!(slack >= least_slack)) continue;
-    const double slope = std::abs(p.target[i]) + p.tube + p.ridge[i] * std::abs(b);
-    found.push_back({slack, slope, 1.001 * norm_of(p.samples, i), p.ridge[i]});
+    const double slack = side > 0 ? high - b : b - low, slope = std::abs(p.target[i]) + p.tube + p.ridge[i] * std::abs(b);
+    if (slack >= least_slack) found.push_back({slack, slope, 1.001 * norm_of(p.samples, i), p.ridge[i]});
   }
   return found;
 }
@@ -277,6 +312,11 @@ std::vector<SlackCandidate> slack_candidates(const LinearBoundedProblem& p, Span
 LinearPart sums_of_part(const LinearBoundedProblem& problem, Span<const double> weights, double offset,
                         Span<const double> beta, bool accurate) {
   return PartSums(problem, weights, offset, beta, accurate).run();
+}
+
+LinearPart sums_of_products(const LinearBoundedProblem& problem, Span<const double> weights, double offset,
+                            Span<const double> beta, const LinearProducts& products, double& f_error) {
+  return PartSums(problem, weights, offset, beta, false).run(products, f_error);
 }
 
 LinearPart linear_part(const LinearBoundedProblem& problem, Span<const double> weights, double offset,
@@ -345,8 +385,8 @@ LinearPart LinearPart::from_state(Span<const double> state) {
   };
   for_each_number(part, [&](double& value) { value = read(); });
   const std::size_t features = read_size(), increasing = read_size(), decreasing = read_size();
-  for (std::size_t j = 0; j < features; ++j) part.combined.push_back(read());
-  for (std::size_t j = 0; j < features; ++j) part.compensation.push_back(read());
+  for (auto* vector : {&part.combined, &part.compensation})
+    for (std::size_t j = 0; j < features; ++j) vector->push_back(read());
   const auto read_candidates = [&](std::vector<SlackCandidate>& candidates, std::size_t count) {
     for (std::size_t k = 0; k < count; ++k) {
       const double slack = read(), slope = read(), norm = read(), ridge = read();

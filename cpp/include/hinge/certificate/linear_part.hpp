@@ -14,10 +14,10 @@ namespace hinge {
 
 // Plain sums over the samples of a chunk.  All but `dual` and `total` are sums of non-negative numbers.
 struct LinearSums {
-  double losses = 0, inflation = 0;    // Σ largest loss within the errors; its part that is due to the errors
+  double losses = 0, inflation = 0;    // Σ largest loss within the errors; bound on its part that is due to the errors
   double loss_sizes = 0;               // Σ (loss + ridge h²), the sizes of the terms of the losses
-  double dual = 0, total = 0;          // Σ (target β − tube |β| − ½ ridge β²) and Σ β, for β in its box
-  double squares = 0, linear = 0;      // Σ ½ ridge β² and Σ (|target β| + tube |β|)
+  double dual = 0, total = 0;          // Σ ((target − f_share f) β − tube |β| − ½ ridge β²), Σ β, for β in its box
+  double squares = 0, linear = 0;      // Σ ½ ridge β² and Σ (|target β| + f_share |f β| + tube |β|)
   double boxes = 0;                    // Σ width of the box · (|target| + tube), for finite boxes
   double magnitude = 0;                // Σ |β|
   double weighted = 0, moved = 0;      // Σ ‖x_i‖ |β_i| and Σ ‖x_i‖ |step of β_i into its box|

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from hinge.dask.linear.passes import Collect, Pass, Point, Verify
+from hinge.dask.linear.passes import Collect, Pass, Verify
+from hinge.dask.linear.response import Point
 from hinge.dask.linear.sums import Band, NearSamples, Verification
 from hinge.kernels import Linear, open_access
 from hinge.problems import Array, Bias, Dual

@@ -15,7 +15,8 @@ import numpy as np
 
 from hinge.dask.linear.band import improve_band
 from hinge.dask.linear.objective import Direction, Objective
-from hinge.dask.linear.passes import Certify, Evaluate, Pass, Point, Product, Search
+from hinge.dask.linear.passes import Certify, Evaluate, Pass, Product, Search
+from hinge.dask.linear.response import Point
 from hinge.dask.linear.sums import CertificateSums, NewtonSums
 from hinge.problems import Array, Certificate, History, LinearSolution, Status
 from hinge.problems.certificate import relative

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from hinge import _core
-from hinge.dask.linear.passes import Point
+from hinge.dask.linear.response import Point
 from hinge.dask.linear.sums import CertificateSums, NewtonSums
 from hinge.problems import Array, Bias, Certificate
 
