@@ -64,6 +64,30 @@ Bounds linear_bounds(const Samples& samples, const Vector<const double>& target,
   return certified_linear_bounds(problem, span(weights), offset, span(beta), products);
 }
 
+LinearPart part_of(const Samples& samples, const Vector<const double>& target, const Vector<const double>& lower,
+                   const Vector<const double>& upper, const Vector<const double>& ridge, double tube, int offset_kind,
+                   double bounds_error, const Vector<const double>& weights, double offset,
+                   const Vector<const double>& beta, bool accurate) {
+  const std::size_t n = rows(samples.view);
+  for (std::size_t given : {target.size(), lower.size(), upper.size(), ridge.size(), beta.size()})
+    if (given != n) throw std::invalid_argument("target, lower, upper, ridge and beta need one value per sample");
+  if (weights.size() != features(samples.view)) throw std::invalid_argument("weights needs one value per feature");
+  const LinearBoundedProblem problem{samples.view, span(target), span(lower), span(upper), span(ridge), tube,
+                                     static_cast<Offset>(offset_kind), 1, 0, bounds_error, 0};
+  const nb::gil_scoped_release nogil;
+  return linear_part(problem, span(weights), offset, span(beta), accurate);
+}
+
+// The bounds of a part; the problem has no samples.
+Bounds part_bounds(const LinearPart& part, double tube, int offset_kind, double offset_scale, double total,
+                   double bounds_error, double totals_error, const Vector<const double>& weights, double offset) {
+  if (weights.size() != part.combined.size()) throw std::invalid_argument("weights needs one value per feature");
+  const hinge::Samples none = Dense<double>{nullptr, 0, weights.size()};
+  const LinearBoundedProblem problem{none, {}, {}, {}, {}, tube, static_cast<Offset>(offset_kind), offset_scale,
+                                     total, bounds_error, totals_error};
+  return bounds_of_part(problem, span(weights), offset, part);
+}
+
 }  // namespace
 
 void certificate(nb::module_& m) {
@@ -91,6 +115,18 @@ void certificate(nb::module_& m) {
         "upper"_a.noconvert(), "ridge"_a.noconvert(), "tube"_a, "offset_kind"_a, "offset_scale"_a, "total"_a,
         "bounds_error"_a, "totals_error"_a, "weights"_a.noconvert(), "offset"_a, "beta"_a.noconvert(),
         "accurate"_a, "known"_a.none() = nb::none(), "Rigorous bounds on the optimum of a linear problem.  See linear_bounds.hpp.");
+  nb::class_<LinearPart>(m, "LinearPart", "Sums over a part of the samples of a linear problem.  See linear_part.hpp.")
+      .def("merge", &LinearPart::merge, "other"_a, "Add the sums of other samples.")
+      .def("__getstate__", [](const LinearPart& part) { return to_numpy(part.state()); })
+      .def("__setstate__", [](LinearPart& part, const Vector<const double>& state) {
+        new (&part) LinearPart(LinearPart::from_state(span(state)));
+      });
+  m.def("linear_part", &part_of, "samples"_a, "target"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(),
+        "ridge"_a.noconvert(), "tube"_a, "offset_kind"_a, "bounds_error"_a, "weights"_a.noconvert(), "offset"_a,
+        "beta"_a.noconvert(), "accurate"_a, "Sums over samples.  See linear_bounds.hpp.");
+  m.def("bounds_of_part", &part_bounds, "part"_a, "tube"_a, "offset_kind"_a, "offset_scale"_a, "total"_a,
+        "bounds_error"_a, "totals_error"_a, "weights"_a.noconvert(), "offset"_a,
+        "Rigorous bounds on the optimum of a linear problem from the sums over its samples.");
 }
 
 }  // namespace hinge::bind

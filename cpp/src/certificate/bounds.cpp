@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "numeric/bounded_sum.hpp"
+#include "hinge/certificate/bounded_sum.hpp"
 
 namespace hinge {
 namespace {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "hinge/certificate/linear_part.hpp"
 #include "simd/dispatch.hpp"
 
 namespace hinge {
@@ -16,18 +17,6 @@ struct LinearTerms {
   double product_error;  // bound on the error of ⟨w, x_i⟩, relative to ‖x_i‖
   double box_share;      // 1 − relative error of lower, upper and ridge
   double f_share;        // 1 if the dual sum includes −f β, else 0
-};
-
-// Plain sums over the samples of a chunk.  All but `dual` and `total` are sums of non-negative numbers.
-struct LinearSums {
-  double losses = 0, inflation = 0;    // Σ largest loss within the errors; bound on its part that is due to the errors
-  double loss_sizes = 0;               // Σ (loss + ridge h²), the sizes of the terms of the losses
-  double dual = 0, total = 0;          // Σ ((target − f_share f) β − tube |β| − ½ ridge β²), Σ β, for β in its box
-  double squares = 0, linear = 0;      // Σ ½ ridge β² and Σ (|target β| + f_share |f β| + tube |β|)
-  double boxes = 0;                    // Σ width of the box · (|target| + tube), for finite boxes
-  double magnitude = 0;                // Σ |β|
-  double weighted = 0, moved = 0;      // Σ ‖x_i‖ |β_i| and Σ ‖x_i‖ |step of β_i into its box|
-  double violation = 0, outside = 0;   // largest KKT violation, and distance from the box
 };
 
 struct CertificateLoops {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "hinge/certificate/bounds.hpp"
+#include "hinge/certificate/linear_part.hpp"
 #include "hinge/kernels/samples.hpp"
 #include "hinge/span.hpp"
 
@@ -44,5 +45,14 @@ Bounds certified_linear_bounds(const LinearBoundedProblem& problem, Span<const d
 // sharp, and take a small part of the time.
 Bounds certified_linear_bounds(const LinearBoundedProblem& problem, Span<const double> weights, double offset,
                                Span<const double> beta, const LinearProducts& products);
+
+// The sums over the samples of `problem`, which may be a part of all samples.
+LinearPart linear_part(const LinearBoundedProblem& problem, Span<const double> weights, double offset,
+                       Span<const double> beta, bool accurate);
+
+// The bounds of the problem whose samples are those of all parts merged into `part`; the samples and arrays of `problem`
+// are not used.
+Bounds bounds_of_part(const LinearBoundedProblem& problem, Span<const double> weights, double offset,
+                      const LinearPart& part);
 
 }  // namespace hinge

@@ -29,19 +29,32 @@ class BoundedSum {
     if (product != 0 && std::abs(product) < kUnderflow) ++underflows_;
   }
 
+  // Add all terms of another sum.
+  void merge(const BoundedSum& other) {
+    add(other.sum_);
+    error_ += other.error_, ++rounded_;
+    magnitude_ += other.magnitude_, rounded_ += other.rounded_, underflows_ += other.underflows_;
+  }
+
+  // Call take(field) with a reference to every field, in a fixed order.
+  template <class Take>
+  void for_each_field(Take take) {
+    take(sum_), take(error_), take(magnitude_), take(rounded_), take(underflows_);
+  }
+
   double value() const { return sum_ + error_; }
 
   // At most k operations on `error_`, which has at most k u Σ|value|, and the last addition were rounded.
   double error() const {
-    const double k = static_cast<double>(rounded_) * kUnitRoundoff;
-    const double last = rounded_ ? kUnitRoundoff * std::abs(value()) : 0;
-    return 1.001 * (last + k * k * magnitude_) + static_cast<double>(underflows_) * kUnderflow;
+    const double k = rounded_ * kUnitRoundoff;
+    const double last = rounded_ > 0 ? kUnitRoundoff * std::abs(value()) : 0;
+    return 1.001 * (last + k * k * magnitude_) + underflows_ * kUnderflow;
   }
 
  private:
   static constexpr double kUnderflow = 1e-290;  // products below this may have an inexact rounding error
   double sum_ = 0, error_ = 0, magnitude_ = 0;
-  long long rounded_ = 0, underflows_ = 0;
+  double rounded_ = 0, underflows_ = 0;  // counts, exact up to 2⁵³
 };
 
 }  // namespace hinge
