@@ -60,8 +60,9 @@ def samples(n=120):
 
 def test_names_are_selected_by_declared_properties():
     assert loss_names("margin") == tuple(MARGIN_LOSSES)
-    assert loss_names("margin", quadratic=True) == ("hinge", "squared_hinge", "modified_huber", "huberized_hinge")
-    assert loss_names("margin", smooth=True) == ("squared_hinge", "modified_huber", "huberized_hinge")
+    smooth = ("squared_hinge", "modified_huber", "huberized_hinge", "smoothed_hinge")
+    assert loss_names("margin", quadratic=True) == ("hinge", *smooth)
+    assert loss_names("margin", smooth=True) == smooth
     assert "polynomial" not in loss_names("residual", quadratic=True)
     assert losses_of("residual") is RESIDUAL_LOSSES
 
@@ -114,6 +115,8 @@ def test_linear_and_kernel_regressors_solve_the_same_problem(name, C):
     [
         (hinge.OnlineSVC, "hinge", losses.Hinge()),
         (hinge.OnlineSVR, "squared", "gaussian"),
+        (hinge.OnlineSVC, "logistic", losses.Logistic()),
+        (hinge.OnlineSVC, "exponential", losses.Exponential()),
         (hinge.OnlineSVR, "epsilon_insensitive", losses.EpsilonInsensitive(0.1)),
     ],
 )
@@ -124,12 +127,15 @@ def test_online_steps_of_a_conjugate_are_those_of_the_named_loss(estimator, name
     np.testing.assert_array_equal(named.dual_coef_, by_conjugate.dual_coef_)
 
 
-@pytest.mark.parametrize("estimator", [hinge.LinearSVC, hinge.OnlineSVC])
+@pytest.mark.parametrize("estimator", [hinge.LinearSVC, hinge.OnlineSVR])
 def test_a_loss_without_a_quadratic_conjugate_is_rejected(estimator):
-    X, y, _ = samples()
-    with pytest.raises(ValueError, match="must be one of 'hinge'"):
-        estimator(loss="logistic").fit(X, y)
+    X, y, targets = samples()
+    y, name, loss = (y, "logistic", losses.Logistic()) if estimator is hinge.LinearSVC else (
+        targets, "polynomial", losses.PolynomialLoss(1.5)
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="must be one of '"):
+        estimator(loss=name).fit(X, y)
     with pytest.raises(ValueError, match="conjugate is quadratic"):
-        estimator(loss=losses.Logistic()).fit(X, y)
+        estimator(loss=loss).fit(X, y)
     with pytest.raises(ValueError, match="no quadratic part"):
         hinge.quadratic_loss_path(X, y, loss=losses.Hinge())

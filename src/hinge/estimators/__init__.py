@@ -7,6 +7,7 @@ from hinge.estimators.incremental.regression import IncrementalSVR
 from hinge.estimators.kernel.classification import SVC
 from hinge.estimators.kernel.nu_classification import NuSVC
 from hinge.estimators.kernel.one_class import OneClassSVM
+from hinge.estimators.kernel.parzen import ParzenClassifier
 from hinge.estimators.kernel.regression import SVR, NuSVR
 from hinge.estimators.linear.classification import LinearSVC
 from hinge.estimators.linear.one_class import LinearOneClassSVM
@@ -39,6 +40,7 @@ __all__ = [
     "OnlineNuSVC",
     "OnlineSVC",
     "OnlineSVR",
+    "ParzenClassifier",
     "PathProgress",
     "RankingSVM",
     "TransductiveSVC",

@@ -40,6 +40,7 @@ ESTIMATORS: dict[str, type] = {
         estimators.SVR,
         estimators.NuSVR,
         estimators.OneClassSVM,
+        estimators.ParzenClassifier,
         estimators.IncrementalSVC,
         estimators.IncrementalSVR,
         estimators.IncrementalOneClassSVM,
