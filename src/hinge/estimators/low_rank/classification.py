@@ -31,7 +31,7 @@ from hinge.estimators.low_rank.training import (
 )
 from hinge.kernels import Kernel, Precomputed, make_kernel
 from hinge.problems import Array, Certificate, combine
-from hinge.solvers import Explanation, ReducedBasisNewton
+from hinge.solvers import Explanation, ReducedBasisNewton, explain_method
 from hinge.solvers.basis.problem import cholesky_factor, default_ridge, reduced_basis_certificates
 
 #: The solver stops at this share of `tol`: the dual point of the certificate is slightly worse than that of the last
@@ -268,4 +268,11 @@ class LowRankSVC(ClassifierMixin, KernelEstimator):
         return lambda rows: np.asarray(kernel(take(data.X, rows), vectors), dtype=np.float64)
 
     def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
-        raise ValueError("LowRankSVC has one method, Newton steps on its basis functions; explain is for SVC and SVR")
+        n = np.shape(X)[0]
+        reasons = (
+            f"{n} samples: f has at most n_basis={self.n_basis} basis functions",
+            "the squared hinge loss is smooth: Newton steps on the coefficients of the basis functions, all classes "
+            "together",
+        )
+        difference = "a model with few basis functions was requested"
+        return explain_method("reduced_basis_newton", reasons, n, 1, difference, few_functions=True)
