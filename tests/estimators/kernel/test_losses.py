@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -205,7 +207,7 @@ def test_explain_compares_the_choice_with_the_decision_tree(estimator, solver, r
 
 
 def test_the_recommendation_depends_on_the_memory_and_on_the_size_of_the_expansion(monkeypatch):
-    monkeypatch.setattr("hinge.solvers.explain.available_bytes", lambda: 8.0 * 49**2)
+    monkeypatch.setattr(sys.modules["hinge.solvers.explain"], "available_bytes", lambda: 8.0 * 49**2)
     X, y, _ = blobs(50, 2)
     assert explain(SVC(), X, y).recommended == "chunking or SMO"
     assert explain(SVC(), X, y).difference == ""
