@@ -108,7 +108,7 @@ class CoordinateDescent(Solver):
     """
 
     capabilities: ClassVar = Capabilities(
-        tol="relative_gap", equality_rows="groups", kernel="linear", options=("threads",)
+        tol="relative_gap", equality_rows="groups", kernel="linear", options=("shrinking", "threads")
     )
 
     tol: float = 1e-4
