@@ -18,6 +18,7 @@ from hinge.problems import (
     CrammerSingerProblem,
     CrammerSingerSolution,
     History,
+    KnownProducts,
     LinearProblem,
     LinearSolution,
     Problem,
@@ -222,10 +223,14 @@ class CoordinateDescent(Solver):
             shrinking=self.shrinking,
             control=control,
         )
+        weights, beta, products = run.weights, run.beta, None
+        if len(run.f) > 0:
+            values = _core.LinearProducts(run.f, run.reach, run.distance)
+            products = KnownProducts(problem.X, weights, beta, values)
         return LinearSolution(
-            weights=run.weights,
+            weights=weights,
             offset=run.offset,
-            beta=run.beta,
+            beta=beta,
             primal=run.primal,
             dual=run.dual,
             gap=run.gap,
@@ -236,6 +241,7 @@ class CoordinateDescent(Solver):
             error=run.error,
             floor=run.floor,
             counters=dict(zip(COUNTERS, map(int, _counters(run)), strict=True)),
+            products=products,
         )
 
     def solve_crammer_singer(
