@@ -60,7 +60,7 @@ LinearRun solve(const Samples& samples, const Vector<const double>& target, cons
                 const Vector<const double>& upper, const Vector<const double>& ridge, double tube, int bias,
                 double bias_scale, double total, const Vector<const double>& beta, double tolerance, int method,
                 std::int64_t max_iterations, double max_seconds, int threads, std::uint64_t seed, bool expansion,
-                std::size_t block_bytes, nb::object python_control) {
+                std::size_t block_bytes, int order, bool shrinking, nb::object python_control) {
   const std::size_t n = rows(samples.view);
   for (std::size_t size : {target.size(), lower.size(), upper.size(), ridge.size(), beta.size()})
     if (size != n) throw std::invalid_argument("every vector needs one entry per sample");
@@ -68,7 +68,7 @@ LinearRun solve(const Samples& samples, const Vector<const double>& target, cons
                               span(ridge),  tube,        static_cast<Bias>(bias),
                               bias_scale,   total};
   const LinearOptions options{tolerance, static_cast<LinearMethod>(method), max_iterations, max_seconds, threads, seed,
-                              expansion, block_bytes};
+                              expansion, block_bytes, static_cast<VisitOrder>(order), shrinking};
   PyRunControl control(std::move(python_control));
   LinearResult result;
   {
@@ -141,7 +141,7 @@ void linear(nb::module_& m) {
   m.def("linear", &solve, "samples"_a, "target"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(),
         "ridge"_a.noconvert(), "tube"_a, "bias"_a, "bias_scale"_a, "total"_a, "beta"_a.noconvert(), "tolerance"_a,
         "method"_a, "max_iterations"_a, "max_seconds"_a, "threads"_a, "seed"_a, "expansion"_a, "block_bytes"_a,
-        "control"_a.none() = nb::none(), "Solve a linear problem in signed coordinates.  See linear.hpp.");
+        "order"_a = 0, "shrinking"_a = true, "control"_a.none() = nb::none(), "Solve a linear problem in signed coordinates.  See linear.hpp.");
   m.def("crammer_singer", &solve_multiclass, "samples"_a, "label"_a.noconvert(), "cost"_a.noconvert(), "classes"_a,
         "bias"_a, "bias_scale"_a, "alpha"_a.noconvert(), "tolerance"_a, "max_iterations"_a, "max_seconds"_a, "seed"_a,
         "control"_a.none() = nb::none(), "Solve the linear Crammer-Singer problem.  See crammer_singer.hpp.");

@@ -218,4 +218,4 @@ def test_explanation_is_that_of_the_library(run, model):
     _, X, y = model
     result = json.loads(run("explain", "train.svm", "-p", "C=3", "--json").out)
     assert result["reasons"] == list(hinge.solvers.explain(hinge.SVC(C=3.0), X, y).reasons)
-    assert run("explain", "train.svm", "-e", "LinearSVC").code == 1
+    assert json.loads(run("explain", "train.svm", "-e", "LinearSVC", "--json").out)["solver"] == "coordinate_descent"

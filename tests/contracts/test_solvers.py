@@ -34,6 +34,8 @@ def every_solver():
     return {
         "SMO": lambda tol: SMO(tol=tol, max_time=SECONDS),
         "SMO without shrinking": lambda tol: SMO(tol=tol, shrinking=False, max_time=SECONDS),
+        "SMO, Platt's rule": lambda tol: SMO(tol=tol, rule="platt", max_time=SECONDS),
+        "SMO, Keerthi's rule": lambda tol: SMO(tol=tol, rule="keerthi_2", max_time=SECONDS),
         "SMO with a tiny cache": lambda tol: SMO(tol=tol, cache_size=1e-3, max_time=SECONDS),
         "WorkingSet of 2": lambda tol: WorkingSet(tol=tol, size=2, max_time=SECONDS),
         "WorkingSet on 2 threads": lambda tol: WorkingSet(tol=tol, size=5, threads=2, max_time=SECONDS),

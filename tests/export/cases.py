@@ -23,6 +23,7 @@ PARAMETERS = {
     "SVR": dict(C=2.0, epsilon=0.01),
     "NuSVR": dict(C=2.0, nu=0.5),
     "OneClassSVM": dict(nu=0.4),
+    "ParzenClassifier": dict(),
     "IncrementalSVC": dict(C=2.0),
     "IncrementalSVR": dict(C=2.0, epsilon=0.01),
     "IncrementalOneClassSVM": dict(nu=0.4),

@@ -17,6 +17,7 @@ from hinge.losses import (
     Loss,
     PiecewisePolynomial,
     PolynomialLoss,
+    SmoothedHinge,
     as_loss,
     check_loss,
 )
@@ -24,7 +25,7 @@ from losses.cases import Pinball, TwoSlopes, TwoSlopesWithKink
 
 EVERY = [
     *(cls() for cls in (MARGIN_LOSSES | RESIDUAL_LOSSES).values()),
-    HuberizedHinge(1.0, 0.5), EpsilonInsensitive(0.0), EpsilonInsensitive(1.5), Huber(0.3),
+    HuberizedHinge(1.0, 0.5), SmoothedHinge(0.4), EpsilonInsensitive(0.0), EpsilonInsensitive(1.5), Huber(0.3),
     PolynomialLoss(1.5), PolynomialLoss(3.0), PolynomialLoss(1.1),
     PiecewisePolynomial(3.0, 0.5), PiecewisePolynomial(1.3, 2.0),
 ]  # fmt: skip
@@ -164,7 +165,20 @@ def test_invalid_arguments_are_errors():
         as_loss(Huber, "residual")
     with pytest.raises(ValueError, match="of the residual, but this estimator needs one of the margin"):
         as_loss(Huber(), "margin")
-    bad = (lambda: PolynomialLoss(1.0), lambda: Huber(0.0), lambda: EpsilonInsensitive(-1.0), lambda: HuberizedHinge(0))
+    bad = (
+        lambda: PolynomialLoss(1.0), lambda: Huber(0.0), lambda: EpsilonInsensitive(-1.0), lambda: HuberizedHinge(0),
+        lambda: SmoothedHinge(0),
+    )  # fmt: skip
     for make in bad:
         with pytest.raises(ValueError):
             make()
+
+
+def test_the_smoothed_hinge_is_the_loss_of_the_dissertation():
+    z = np.linspace(-2, 3, 1001)
+    for epsilon in (0.05, 0.3, 1.0):
+        middle = (1 + epsilon - z) ** 2 / (4 * epsilon)  # Karasuyama (5.5)
+        expected = np.where(z > 1 + epsilon, 0.0, np.where(z < 1 - epsilon, 1 - z, middle))
+        np.testing.assert_allclose(SmoothedHinge(epsilon).value(z), expected, atol=1e-14)
+        huberized = HuberizedHinge(1 + epsilon, 2 * epsilon)
+        np.testing.assert_allclose(huberized.value(z), 2 * epsilon * expected, atol=1e-14)

@@ -117,22 +117,27 @@ def test_linear_and_kernel_regressors_solve_the_same_problem(name, C):
     [
         (hinge.OnlineSVC, "hinge", losses.Hinge()),
         (hinge.OnlineSVR, "squared", "gaussian"),
+        (hinge.OnlineSVC, "logistic", losses.Logistic()),
+        (hinge.OnlineSVC, "exponential", losses.Exponential()),
         (hinge.OnlineSVR, "epsilon_insensitive", losses.EpsilonInsensitive(0.1)),
     ],
 )
 def test_online_steps_of_a_conjugate_are_those_of_the_named_loss(estimator, name, loss):
     X, labels, targets = samples()
     y = labels if estimator is hinge.OnlineSVC else targets
-    named, by_conjugate = (estimator(loss=each, gamma=1.0).fit(X, y) for each in (name, loss))
+    named, by_conjugate = (estimator(loss=each, gamma=1.0, eta0=0.05).fit(X, y) for each in (name, loss))
     np.testing.assert_array_equal(named.dual_coef_, by_conjugate.dual_coef_)
 
 
-@pytest.mark.parametrize("estimator", [hinge.LinearSVC, hinge.OnlineSVC])
+@pytest.mark.parametrize("estimator", [hinge.LinearSVC, hinge.OnlineSVR])
 def test_a_loss_without_a_quadratic_conjugate_is_rejected(estimator):
-    X, y, _ = samples()
-    with pytest.raises(ValueError, match="must be one of 'hinge'"):
-        estimator(loss="logistic").fit(X, y)
+    X, labels, targets = samples()
+    y, name, loss = labels, "logistic", losses.Logistic()
+    if estimator is hinge.OnlineSVR:
+        y, name, loss = targets, "polynomial", losses.PolynomialLoss(1.5)
+    with pytest.raises(ValueError, match="must be one of '"):
+        estimator(loss=name).fit(X, y)
     with pytest.raises(ValueError, match="conjugate is quadratic"):
-        estimator(loss=losses.Logistic()).fit(X, y)
+        estimator(loss=loss).fit(X, y)
     with pytest.raises(ValueError, match="no quadratic part"):
-        hinge.quadratic_loss_path(X, y, loss=losses.Hinge())
+        hinge.quadratic_loss_path(X, labels, loss=losses.Hinge())

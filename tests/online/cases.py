@@ -20,6 +20,8 @@ ESTIMATORS = {
     "hinge": lambda **o: hinge.OnlineSVC(loss="hinge", **o),
     "perceptron": lambda **o: hinge.OnlineSVC(loss="perceptron", **o),
     "free perceptron": lambda **o: hinge.OnlineSVC(loss="perceptron", regularization=0.0, **o),
+    "logistic": lambda **o: hinge.OnlineSVC(loss="logistic", **o),
+    "exponential": lambda **o: hinge.OnlineSVC(loss="exponential", **{**o, "eta0": min(o.get("eta0", 0.1), 0.1)}),
     "nu margin": lambda **o: hinge.OnlineNuSVC(nu=0.3, **o),
     "squared": lambda **o: hinge.OnlineSVR(loss="squared", **o),
     "tube": lambda **o: hinge.OnlineSVR(epsilon=0.2, **o),
@@ -28,7 +30,7 @@ ESTIMATORS = {
     "nu huber": lambda **o: hinge.OnlineSVR(loss="huber", sigma=0.5, nu=0.3, **o),
     "novelty": lambda **o: hinge.OnlineNoveltyDetector(nu=0.3, **o),
 }
-CLASSIFIERS = ("hinge", "perceptron", "free perceptron", "nu margin")
+CLASSIFIERS = ("hinge", "perceptron", "free perceptron", "logistic", "exponential", "nu margin")
 RATES = {
     "constant": {"eta0": 0.1},
     "root": {"learning_rate": "invscaling", "eta0": 0.3},

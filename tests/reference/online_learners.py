@@ -30,6 +30,10 @@ class SlowLearner:
             return (y, True) if y * g < 1 else (0.0, False)
         if self.loss == "perceptron":
             return (y, True) if y * g <= 0 else (0.0, False)
+        if self.loss == "logistic":
+            return y / (1 + np.exp(y * g)), y * g < 0
+        if self.loss == "exponential":
+            return y * np.exp(-y * g), y * g < 0
         if self.loss in ("nu_margin", "novelty"):
             return (y, True) if y * g < self.level else (0.0, False)
         error = y - g

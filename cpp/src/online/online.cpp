@@ -26,6 +26,7 @@ constexpr std::pair<std::string_view, OnlineLoss> kLosses[] = {
     {"hinge", OnlineLoss::hinge},     {"perceptron", OnlineLoss::perceptron},
     {"nu_margin", OnlineLoss::nu_margin}, {"novelty", OnlineLoss::novelty},
     {"squared", OnlineLoss::squared}, {"epsilon_insensitive", OnlineLoss::insensitive},
+    {"logistic", OnlineLoss::logistic}, {"exponential", OnlineLoss::exponential},
     {"huber", OnlineLoss::huber}, {"quadratic_margin", OnlineLoss::quadratic_margin},
     {"quadratic_residual", OnlineLoss::quadratic_residual},
 };
@@ -182,6 +183,8 @@ double OnlineLearner::negative_derivative(double g, double target, double level,
     case OnlineLoss::perceptron: beyond = target * g <= 0; return beyond ? target : 0;
     case OnlineLoss::nu_margin: beyond = target * g < level; return beyond ? target : 0;
     case OnlineLoss::novelty: beyond = g < level; return beyond ? 1 : 0;
+    case OnlineLoss::logistic: beyond = target * g < 0; return target / (1 + std::exp(target * g));
+    case OnlineLoss::exponential: beyond = target * g < 0; return target * std::exp(-target * g);
     case OnlineLoss::quadratic_margin: {
       const double shortfall = options_.threshold - target * g;
       beyond = shortfall > 0;

@@ -165,6 +165,55 @@ class PairSteps {
     return worst_->single ? step_single(row, bounds) : step_pair(row, bounds);
   }
 
+  // The same with the first-order rule: the pair that attains both thresholds, or the variable with the largest
+  // projected gradient.  LwK (10.89), docs/math (801)
+  template <class Row>
+  Step step_first_order(Row&& row, const CurvatureBounds& bounds) {
+    Family& family = *worst_;
+    if (!family.single) return step_on(family, family.at, lowest(family), row, bounds);
+    std::size_t k = family.at;
+    if (-family.low > std::max(family.up, 0.0)) k = lowest(family);
+    return step_on(family, k, row, bounds);
+  }
+
+  // ---- given samples; all are valid for samples without a variable of the family ---------------------------------
+
+  double up(const Family& family, std::size_t k) const { return -(f[k] + family.rise[k]); }    // −inf: cannot increase
+  double low(const Family& family, std::size_t k) const { return -(f[k] + family.fall[k]); }   // +inf: cannot decrease
+
+  // Whether a variable of sample k is strictly between its bounds.
+  bool is_free(const Family& family, std::size_t k) const {
+    for (std::size_t v = k; v < size(); v += samples())
+      if (group[v] == family.group && can_rise(v) && can_fall(v)) return true;
+    return false;
+  }
+
+  // The sample that attains the lower threshold.
+  std::size_t lowest(const Family& family) const {
+    std::size_t best = 0;
+    for (std::size_t k = 1; k < samples(); ++k)
+      if (low(family, k) < low(family, best)) best = k;
+    return best;
+  }
+
+  // The step that increases a variable of sample k and decreases one of sample l; no step unless it is a descent.
+  template <class Row>
+  Step step_on(Family& family, std::size_t k, std::size_t l, Row&& row, const CurvatureBounds& bounds) {
+    const std::size_t i = k < samples() ? rising(family, k) : size(), j = l < samples() ? falling(family, l) : size();
+    if (i == size() || j == size() || i == j || !(up(family, k) > low(family, l))) return {};
+    const T* row_k = row(k);
+    return take_pair(family, k, i, l, j, up(family, k), row_k, row(l), bounds);
+  }
+
+  // The step that changes one variable of sample k, which has no equality row.
+  template <class Row>
+  Step step_on(Family& family, std::size_t k, Row&& row, const CurvatureBounds& bounds) {
+    const bool increases = up(family, k) > -low(family, k);
+    if (!(std::max(up(family, k), -low(family, k)) > 0)) return {};
+    const std::size_t i = increases ? rising(family, k) : falling(family, k);
+    return i == size() ? Step{} : take_single(family, k, i, increases, row(k), bounds);
+  }
+
  private:
   void resize(std::size_t m, std::size_t slots) {
     slots_ = slots;
@@ -232,8 +281,13 @@ class PairSteps {
     }
     if (j == size() || !(partner.gain > 0)) return {};
 
-    const T* row_j = row(l);
-    const double slope = family.up + gradient(j);
+    return take_pair(family, k, i, l, j, family.up, row_i, row(l), bounds);
+  }
+
+  // Increases variable i of sample k and decreases variable j of sample l; up_i is −(f + c)_i.  LwK 10.5.1
+  Step take_pair(Family& family, std::size_t k, std::size_t i, std::size_t l, std::size_t j, double up_i,
+                 const T* row_i, const T* row_j, const CurvatureBounds& bounds) {
+    const double slope = up_i + gradient(j);
     // From the rows, not the diagonal: with rounded rows the step still decreases the objective that they define.
     const double curvature = double(row_i[k]) + double(row_j[l]) - 2 * double(row_i[l]);
     const double max_i = upper[i] - beta[i], max_j = beta[j] - lower[j], max_length = std::min(max_i, max_j);
@@ -264,8 +318,12 @@ class PairSteps {
     if (k == samples()) return {};
     const bool increases = -f[k] - family.rise[k] > f[k] + family.fall[k];
     const std::size_t i = increases ? rising(family, k) : falling(family, k);
-    if (i == size()) return {};
-    const T* row_i = row(k);
+    return i == size() ? Step{} : take_single(family, k, i, increases, row(k), bounds);
+  }
+
+  // Increases or decreases variable i of sample k alone.
+  Step take_single(Family& family, std::size_t k, std::size_t i, bool increases, const T* row_i,
+                   const CurvatureBounds& bounds) {
     const double g = gradient(i), curvature = double(row_i[k]);
     const double max_length = increases ? upper[i] - beta[i] : beta[i] - lower[i];
     const double length = curvature > bounds.zero ? std::min(std::abs(g) / curvature, max_length) : max_length;

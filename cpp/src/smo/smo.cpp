@@ -11,6 +11,7 @@
 #include "control/stopping.hpp"
 #include "smo/gradient_error.hpp"
 #include "smo/pair_steps.hpp"
+#include "smo/two_loops.hpp"
 
 namespace hinge {
 namespace {
@@ -30,7 +31,7 @@ class Smo {
       Span<double> f, RunControl& control)
       : kernel_(kernel), problem_(problem), options_(options), control_(control), full_beta_(beta), full_f_(f),
         n_(kernel.size()), slots_(problem.slots), cache_(options.cache_bytes, n_), stall_(n_),
-        tolerance_(options.tolerance, options.stop_on_gap), diagonal_all_(n_) {}
+        tolerance_(options.tolerance, options.stop_on_gap), diagonal_all_(n_), loops_(options.rule) {}
 
   SmoResult run() {
     result_.single_precision = sizeof(T) == sizeof(float);
@@ -97,7 +98,10 @@ class Smo {
   std::size_t active() const { return samples_.size(); }
   double violation() const { return active_.violation(); }
 
-  void gather_active() { active_.gather(problem_, samples_, full_beta_, full_f_, diagonal_all_); }
+  void gather_active() {
+    active_.gather(problem_, samples_, full_beta_, full_f_, diagonal_all_);
+    loops_.restart();
+  }
 
   void scatter_active() {
     const std::size_t m = active();
@@ -171,7 +175,7 @@ class Smo {
   // ---- steps ---------------------------------------------------------------------------------------------------
 
   bool step() {
-    const auto taken = active_.step([this](std::size_t k) { return row(k); }, bounds_);
+    const auto taken = next_step([this](std::size_t k) { return row(k); });
     if (!(taken.length > 0)) return false;
     ++result_.iterations;
     objective_ -= taken.decrease;
@@ -179,6 +183,13 @@ class Smo {
     result_.travel += taken.moved;
     drift_ += kUnitRoundoff * (f_scale_ + 2 * taken.length * kernel_scale_);
     return true;
+  }
+
+  template <class Row>
+  typename PairSteps<T>::Step next_step(Row&& rows) {
+    if (options_.rule == PairRule::second_order) return active_.step(rows, bounds_);
+    if (options_.rule == PairRule::first_order) return active_.step_first_order(rows, bounds_);
+    return loops_.next(active_, rows, bounds_, kkt_tolerance());
   }
 
   const T* row(std::size_t k) {
@@ -379,6 +390,7 @@ class Smo {
   std::vector<double> diagonal_all_, reference_f_, reference_coefficient_;
   std::vector<std::int32_t> samples_;
   PairSteps<T> active_;
+  TwoLoops<T> loops_;
   Stopwatch stopwatch_;
   RecordSchedule schedule_;
   SmoResult result_;

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hinge.estimators.kernel.classification import SVC
     from hinge.estimators.kernel.nu_classification import NuSVC
     from hinge.estimators.kernel.one_class import OneClassSVM
+    from hinge.estimators.kernel.parzen import ParzenClassifier
     from hinge.estimators.kernel.regression import SVR, NuSVR
     from hinge.estimators.linear.classification import LinearSVC
     from hinge.estimators.linear.one_class import LinearOneClassSVM
@@ -46,6 +47,7 @@ __all__ = [
     "OnlineNuSVC",
     "OnlineSVC",
     "OnlineSVR",
+    "ParzenClassifier",
     "PathProgress",
     "RankingSVM",
     "TransductiveSVC",
@@ -59,6 +61,7 @@ _MODULES = {
     "kernel.classification": ("SVC",),
     "kernel.nu_classification": ("NuSVC",),
     "kernel.one_class": ("OneClassSVM",),
+    "kernel.parzen": ("ParzenClassifier",),
     "kernel.regression": ("SVR", "NuSVR"),
     "linear.classification": ("LinearSVC",),
     "linear.one_class": ("LinearOneClassSVM",),

@@ -23,7 +23,7 @@ from hinge.losses import Hinge, Loss, SquaredHinge
 from hinge.problems import Array, Certificate, certify
 from hinge.ranking import check_queries, check_query_weight, check_relevance, make_pairs, ndcg
 from hinge.ranking.path import whole_access
-from hinge.solvers import Explanation, PairDescent
+from hinge.solvers import Explanation, PairDescent, explain_method
 from hinge.validation import check_choice, check_number, check_positive_semidefinite
 
 #: Losses of pairs, by name.
@@ -223,7 +223,10 @@ class RankingSVM(SingleFunctionEstimator):
         return certify(pairs.build(DirectAccess(kernel, data.X)), self.pair_coef_, convex=kernel.psd)
 
     def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
-        raise TypeError("explain does not support RankingSVM; use it with SVC, NuSVC, SVR, NuSVR or OneClassSVM")
+        n = np.shape(X)[0]
+        reasons = (f"{n} samples: the variables are pairs of samples of one query", f"solver={self.solver!r}")
+        difference = "the figure does not treat pairs: their number is quadratic, and their matrix is not stored"
+        return explain_method("pair_descent", reasons, n, 1, difference)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

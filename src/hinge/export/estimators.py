@@ -58,6 +58,7 @@ _FITTED, _LINEAR = attrgetter("model_"), methodcaller("_model")
 RULES: dict[type, Rule] = {
     KernelClassifier: Rule(_FITTED, Output.PAIRS),
     estimators.TransductiveSVC: Rule(_FITTED, Output.SIGN),
+    estimators.ParzenClassifier: Rule(_FITTED, Output.LARGEST),
     estimators.LowRankSVC: Rule(_FITTED, Output.LARGEST),
     estimators.LPSVC: Rule(_FITTED, Output.LARGEST),
     estimators.LinearSVC: Rule(_LINEAR, Output.LARGEST),

@@ -45,6 +45,7 @@ ESTIMATORS = Classes.of_modules(
             "SVR",
             "NuSVR",
             "OneClassSVM",
+            "ParzenClassifier",
             "IncrementalSVC",
             "IncrementalSVR",
             "IncrementalOneClassSVM",

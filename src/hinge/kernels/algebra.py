@@ -52,6 +52,11 @@ class Kernel(ABC):
     def psd(self) -> bool | None:
         """Whether all matrices of this kernel are positive semidefinite; None if unknown or dependent on the data."""
 
+    @property
+    def strictly_positive(self) -> bool:
+        """Whether the matrix of distinct samples is positive definite for every choice of samples."""
+        return False
+
     @abstractmethod
     def nodes(self) -> list[KernelNode] | None:
         """Return the kernel as a postfix program for the compiled core, or None if a part has only a Python form."""
@@ -138,6 +143,10 @@ class Sum(Combination):
     def __post_init__(self) -> None:
         self._check()
 
+    @property
+    def strictly_positive(self) -> bool:
+        return bool(self.psd) and any(part.strictly_positive for part in self.parts)
+
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
         return reduce(np.add, (part(X, Z) for part in self.parts))
 
@@ -165,6 +174,10 @@ class Product(Combination):
 
     def __post_init__(self) -> None:
         self._check()
+
+    @property
+    def strictly_positive(self) -> bool:
+        return all(part.strictly_positive for part in self.parts)  # Schur's product theorem
 
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
         return reduce(np.multiply, (part(X, Z) for part in self.parts))
@@ -216,6 +229,10 @@ class Scaled(Kernel):
     @property
     def psd(self) -> bool | None:
         return self.kernel.psd
+
+    @property
+    def strictly_positive(self) -> bool:
+        return self.kernel.strictly_positive
 
     def nodes(self) -> list[KernelNode] | None:
         nodes = self.kernel.nodes()

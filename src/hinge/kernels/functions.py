@@ -95,6 +95,7 @@ class RBF(DistanceKernel):
 
     gamma: Gamma = "scale"
     psd: ClassVar[bool | None] = True
+    strictly_positive: ClassVar[bool] = True
 
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
         return np.exp(-self._gamma * squared_distances(*pair(X, Z)))
@@ -140,6 +141,7 @@ class Laplacian(DistanceKernel):
 
     gamma: Gamma = "scale"
     psd: ClassVar[bool | None] = True
+    strictly_positive: ClassVar[bool] = True
 
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
         return np.exp(-self._gamma * l1_distances(*pair(X, Z)))

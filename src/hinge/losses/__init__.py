@@ -10,6 +10,7 @@ from hinge.losses.margin import (
     Logistic,
     ModifiedHuber,
     QuadraticMarginLoss,
+    SmoothedHinge,
     SquaredHinge,
 )
 from hinge.losses.registry import MARGIN_LOSSES, RESIDUAL_LOSSES, loss_names, losses_of, make_loss, register
@@ -46,6 +47,7 @@ __all__ = [
     "QuadraticConjugate",
     "QuadraticMarginLoss",
     "QuadraticResidualLoss",
+    "SmoothedHinge",
     "SquaredEpsilonInsensitive",
     "SquaredHinge",
     "as_loss",

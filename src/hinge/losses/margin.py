@@ -104,9 +104,10 @@ class ModifiedHuber(QuadraticMarginLoss):
 @register("huberized_hinge")
 @dataclass(frozen=True)
 class HuberizedHinge(QuadraticMarginLoss):
-    """½ max(0, ρ − m)² for m ≥ ρ − h, and a line of slope −h below.                  Karasuyama (5.10)
+    """½ max(0, ρ − m)² for m ≥ ρ − h, and a line of slope −h below: half of Karasuyama (5.6), as in (5.10)
 
-    The default is a hinge that is smooth between the margins 0.9 and 1.1. Slopes are at most h in absolute value.
+    With ρ = 1 + ε and h = 2ε it is h times the loss (5.5), which is `SmoothedHinge`. The default is a hinge that is
+    smooth between the margins 0.9 and 1.1. Slopes are at most h in absolute value.
     """
 
     rho: float = 1.1
@@ -119,6 +120,25 @@ class HuberizedHinge(QuadraticMarginLoss):
     @property
     def quadratic_conjugate(self) -> QuadraticConjugate:
         return QuadraticConjugate(self.rho, 1.0, self.h)
+
+
+@register("smoothed_hinge")
+@dataclass(frozen=True)
+class SmoothedHinge(QuadraticMarginLoss):
+    """(1 + ε − m)² / 4ε for |1 − m| ≤ ε, and the hinge loss outside this interval.      Karasuyama (5.5)
+
+    The slope is −1 below 1 − ε, so that the loss tends to the hinge loss for ε → 0.
+    """
+
+    epsilon: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon <= 1:
+            raise ValueError(f"epsilon={self.epsilon!r}: SmoothedHinge needs 0 < epsilon <= 1")
+
+    @property
+    def quadratic_conjugate(self) -> QuadraticConjugate:
+        return QuadraticConjugate(1.0 + self.epsilon, 2.0 * self.epsilon, 1.0)
 
 
 @register("logistic")

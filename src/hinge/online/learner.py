@@ -13,14 +13,19 @@ from numpy.typing import NDArray
 from hinge import _core
 from hinge.kernels import Kernel
 from hinge.kernels.samples import view
-from hinge.losses import Form, loss_names
+from hinge.losses import Exponential, Form, Logistic, loss_names
 from hinge.losses.registry import quadratic_conjugate
 from hinge.model import KernelModel
 
 Array = NDArray[np.float64]
 
 #: Losses that the compiled learner knows by name. Other losses need a quadratic conjugate.
-COMPILED_LOSSES = ("hinge", "perceptron", "nu_margin", "novelty", "squared", "epsilon_insensitive", "huber")
+COMPILED_LOSSES = (
+    "hinge", "perceptron", "logistic", "exponential", "nu_margin", "novelty", "squared", "epsilon_insensitive", "huber",
+)  # fmt: skip
+
+#: Those of them whose derivative is unbounded.
+UNBOUNDED_LOSSES = ("squared", "exponential")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +57,7 @@ class OnlineOptions:
     def max_slope(self) -> float:
         """Largest absolute derivative of the loss, which may be infinite."""
         if self.loss in COMPILED_LOSSES:
-            return np.inf if self.loss == "squared" else 1.0
+            return np.inf if self.loss in UNBOUNDED_LOSSES else 1.0
         return self.bound
 
 
@@ -60,6 +65,8 @@ def online_loss(loss: Any, form: Form, parameters: Mapping[str, Any] | None = No
     """Return the fields of `OnlineOptions` for the name of a compiled loss or a loss with a quadratic conjugate."""
     if isinstance(loss, str) and loss in COMPILED_LOSSES:
         return {"loss": loss}
+    if isinstance(loss, Logistic | Exponential):
+        return {"loss": "logistic" if isinstance(loss, Logistic) else "exponential"}
     threshold, curvature, bound = quadratic_conjugate(loss, form, parameters)
     return {"loss": f"quadratic_{form}", "threshold": float(threshold), "curvature": curvature, "bound": bound}
 

@@ -3,6 +3,7 @@
 from hinge.paths.approximate import ApproximatePath, approximate_path
 from hinge.paths.breakpoints import Pieces
 from hinge.paths.engine import Counts, PathError
+from hinge.paths.linear_program import LPPath, lp_path
 from hinge.paths.one_vs_one import OneVsOnePaths, one_vs_one_paths
 from hinge.paths.path import PathModel, SolutionPath
 from hinge.paths.quadratic_loss.path import QuadraticLossPath
@@ -17,6 +18,7 @@ __all__ = [
     "ApproximatePath",
     "Best",
     "Counts",
+    "LPPath",
     "Motion",
     "OneVsOnePaths",
     "ParametricProblem",
@@ -29,6 +31,7 @@ __all__ = [
     "StepFunction",
     "approximate_path",
     "epsilon_path",
+    "lp_path",
     "nu_path",
     "one_vs_one_paths",
     "quadratic_loss_path",

@@ -3,7 +3,10 @@
 from hinge.selection.bounds import LooBounds, loo_bounds
 from hinge.selection.grid import grid
 from hinge.selection.leave_one_out import LeaveOneOut, leave_one_out
-from hinge.selection.noise import nu_for_noise
+from hinge.selection.nu.interval import NuRange, nu_range
+from hinge.selection.nu.noise import epsilon_for_noise, nu_for_noise
+from hinge.selection.nu.search import nu_grid
+from hinge.selection.pairwise import PairwiseResult, pairwise_grid
 from hinge.selection.path_search import PathSearch, path_search
 from hinge.selection.result import GridResult
 
@@ -11,10 +14,16 @@ __all__ = [
     "GridResult",
     "LeaveOneOut",
     "LooBounds",
+    "NuRange",
+    "PairwiseResult",
     "PathSearch",
+    "epsilon_for_noise",
     "grid",
     "leave_one_out",
     "loo_bounds",
     "nu_for_noise",
+    "nu_grid",
+    "nu_range",
+    "pairwise_grid",
     "path_search",
 ]

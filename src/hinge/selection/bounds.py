@@ -18,7 +18,7 @@ from hinge.paths.engine import Engine
 from hinge.paths.regularization import NU, Samples, check_both_classes, check_samples
 from hinge.paths.window import Window
 from hinge.problems import Array
-from hinge.selection.nu_bound import nu_intervals
+from hinge.selection.nu.bound import nu_intervals
 from hinge.solvers import Auto
 from hinge.solvers.time_budget import fits, matrix_seconds
 from hinge.validation import check_number

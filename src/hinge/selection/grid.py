@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
@@ -16,6 +15,7 @@ from sklearn.utils.multiclass import type_of_target
 from hinge.control import RunControl
 from hinge.estimators import SVC, SVR, LinearSVC, LinearSVR
 from hinge.kernels import Kernel
+from hinge.selection.axes import values_of
 from hinge.selection.kernel_search import KernelSearch
 from hinge.selection.linear_search import LinearSearch
 from hinge.selection.result import GridResult
@@ -237,17 +237,17 @@ def unsupported(estimator: Any) -> str | None:
 
 def _axes(template: Any, C: Any, gamma: Any, epsilon: Any) -> dict[str, list[Any]]:
     """Return the validated values of every parameter of the grid."""
-    axes = {"C": _values("C", C)}
+    axes = {"C": values_of("C", C)}
     if gamma is not None:
         if isinstance(template, LINEAR):
             raise ValueError(f"gamma={gamma!r} is not a parameter of {type(template).__name__}; remove it")
         if isinstance(template.kernel, Kernel) or callable(template.kernel) or template.kernel == "precomputed":
             raise ValueError(f"gamma={gamma!r} is not used by kernel={template.kernel!r}; remove it")
-        axes["gamma"] = _values("gamma", gamma)
+        axes["gamma"] = values_of("gamma", gamma)
     if epsilon is not None:
         if not isinstance(template, SVR | LinearSVR):
             raise ValueError(f"epsilon={epsilon!r} is a parameter of regression; remove it, or pass estimator=SVR()")
-        axes["epsilon"] = _values("epsilon", epsilon)
+        axes["epsilon"] = values_of("epsilon", epsilon)
     if any(np.ndim(value) > 0 for value in axes.get("epsilon", [getattr(template, "epsilon", 0.0)])):
         raise ValueError(
             "epsilon must be a number or a list of numbers: one per sample cannot be divided into folds, and pairs are "
@@ -264,15 +264,3 @@ def _axes(template: Any, C: Any, gamma: Any, epsilon: Any) -> dict[str, list[Any
     if not np.isfinite(axes["C"]).all():
         raise ValueError(f"C={C!r} must be finite in a grid search")
     return axes
-
-
-def _values(name: str, values: Any) -> list[Any]:
-    """Return the values of one parameter as a list of Python objects."""
-    if isinstance(values, np.ndarray) and values.ndim == 0:
-        values = values.item()
-    if isinstance(values, str | Real) or not isinstance(values, Iterable):
-        return [values]
-    values = [v.item() if isinstance(v, np.generic) else v for v in values]
-    if not values:
-        raise ValueError(f"{name}={values!r} is empty; pass at least one value")
-    return values

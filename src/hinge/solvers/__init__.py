@@ -11,7 +11,7 @@ from hinge.solvers.basis.newton import ReducedBasisNewton
 from hinge.solvers.decomposition.chunking import Chunking
 from hinge.solvers.decomposition.smo import SMO
 from hinge.solvers.decomposition.working_set import WorkingSet
-from hinge.solvers.explain import Explanation, decide, explain
+from hinge.solvers.explain import Explanation, decide, explain, explain_method
 from hinge.solvers.interior_point.dense import InteriorPoint
 from hinge.solvers.interior_point.low_rank import LowRankInteriorPoint
 from hinge.solvers.linear.coordinate_descent import CoordinateDescent
@@ -50,4 +50,5 @@ __all__ = [
     "decide",
     "descend",
     "explain",
+    "explain_method",
 ]

@@ -38,6 +38,10 @@ class Explanation:
         Number of problems: pairs of classes.
     memory : float
         Megabytes of the kernel matrix in double precision.
+    recommended : str
+        What the decision tree of LwK Fig. 10.1 recommends for data of this size.
+    difference : str
+        Why the choice differs from the recommendation; empty if it does not.
     """
 
     solver: str
@@ -45,9 +49,49 @@ class Explanation:
     n: int
     problems: int
     memory: float
+    recommended: str = ""
+    difference: str = ""
 
     def __str__(self) -> str:
-        return "\n".join([f"solver: {self.solver}", *(f"- {reason}" for reason in self.reasons)])
+        lines = [f"solver: {self.solver}", *(f"- {reason}" for reason in self.reasons)]
+        if self.recommended:
+            lines.append(f"- Fig. 10.1 of Learning with Kernels recommends: {self.recommended}")
+        if self.difference:
+            lines.append(f"- the choice differs because {self.difference}")
+        return "\n".join(lines)
+
+
+#: Recommendations of the decision tree, LwK Fig. 10.1.
+ONLINE, SMALL, SPARSE, LARGE = (
+    "stochastic gradient descent", "interior_point", "sparse greedy approximation", "chunking or SMO",
+)  # fmt: skip
+
+
+def recommendation(n: int, *, online: bool = False, few_functions: bool = False) -> str:
+    """Return the recommendation of LwK Fig. 10.1 for n samples.
+
+    Parameters
+    ----------
+    n : int
+    online : bool
+        Samples arrive one by one.
+    few_functions : bool
+        The size of the kernel expansion matters.
+    """
+    if online:
+        return ONLINE
+    if 8.0 * n * n <= available_bytes():
+        return SMALL  # the kernel matrix fits into main memory
+    return SPARSE if few_functions else LARGE
+
+
+def explain_method(
+    solver: str, reasons: Sequence[str], n: int, problems: int, difference: str, **criteria: bool
+) -> Explanation:
+    """Explanation of an estimator with one method; `difference` applies unless the figure recommends the same."""
+    recommended = recommendation(n, **criteria)
+    same = (recommended, solver) in ((ONLINE, "stochastic_gradient"), (SPARSE, "reduced_basis_newton"))
+    return Explanation(solver, tuple(reasons), n, problems, 8e-6 * n * n, recommended, "" if same else difference)
 
 
 def decide(solver: Solver, problems: Sequence[Problem], started: bool = False) -> Explanation:
@@ -69,7 +113,24 @@ def decide(solver: Solver, problems: Sequence[Problem], started: bool = False) -
         name = _explain_convex(largest, reasons)
     else:
         name = _explain_quadratic(solver, largest, started, reasons)
-    return Explanation(name, tuple(reasons), largest.Q.n, len(problems), 8e-6 * largest.Q.n * largest.Q.n)
+    n, recommended = largest.Q.n, recommendation(largest.Q.n)
+    difference = _difference(name, recommended, isinstance(solver, Auto))
+    return Explanation(name, tuple(reasons), n, len(problems), 8e-6 * n * n, recommended, difference)
+
+
+def _difference(name: str, recommended: str, automatic: bool) -> str:
+    """Why `name` is used although LwK Fig. 10.1 recommends another method; empty if it is the same."""
+    same = {SMALL: ("interior_point", "InteriorPoint"), LARGE: ("working_set", "WorkingSet", "Chunking", "SMO")}
+    if name in same[recommended]:
+        return ""
+    if not automatic:
+        return f"{name} was requested"
+    if name == "working_set":
+        return (
+            "working sets need only the kernel rows of relevant samples; small solutions are polished to the same "
+            "precision, and the interior-point method is the fallback"
+        )
+    return "the kernel matrix has low rank, or the loss requires an interior-point method"
 
 
 def _explain_convex(problem: Problem, reasons: list[str]) -> str:
@@ -132,12 +193,13 @@ def _rank_statement(problem: Problem, rank: int) -> str:
 def explain(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Explanation:
     """Return the solver that ``estimator.fit(X, y)`` would use, and the reasons, without fitting.
 
-    If the choice depends on the rank of the kernel matrix, the rank is computed for 600 samples.
+    The explanation also contains the recommendation of the decision tree in LwK Fig. 10.1, and why the choice differs
+    from it. If the choice depends on the rank of the kernel matrix, the rank is computed for 600 samples.
 
     Parameters
     ----------
-    estimator : SVC, NuSVC, SVR, NuSVR or OneClassSVM
-        Fitted or not.
+    estimator : estimator
+        A kernel, linear, low-rank, ℓ1-regularized, online or ranking estimator, fitted or not.
     X, y, sample_weight
         The arguments of `fit`.
 
@@ -149,6 +211,8 @@ def explain(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) ->
     explained = getattr(estimator, "_explain", None)
     if explained is None:
         name = type(estimator).__name__
-        raise TypeError(f"{name} has no parameter solver; explain accepts SVC, NuSVC, SVR, NuSVR and OneClassSVM")
+        raise TypeError(
+            f"explain does not support {name}; it supports kernel, linear, low-rank, LP, online and ranking estimators"
+        )
     explanation: Explanation = explained(X, y, sample_weight)
     return explanation

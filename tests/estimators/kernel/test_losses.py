@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -175,8 +177,42 @@ def test_explain_states_the_solver_and_the_reasons():
     model = SVC()
     explain(model, X, y)
     assert not hasattr(model, "classes_")
-    with pytest.raises(TypeError, match="no parameter solver"):
-        explain(hinge.LinearSVC(), X, y)
+    with pytest.raises(TypeError, match="explain does not support ParzenClassifier"):
+        explain(hinge.ParzenClassifier(), X, y)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "solver", "recommended"),
+    [
+        (SVC(), "working_set", "interior_point"),
+        (SVC(solver="interior_point"), "InteriorPoint", "interior_point"),
+        (hinge.LinearSVC(), "coordinate_descent", "interior_point"),
+        (hinge.LPSVC(), "linear_programming", "interior_point"),
+        (hinge.LowRankSVC(), "reduced_basis_newton", "interior_point"),
+        (hinge.RankingSVM(), "pair_descent", "interior_point"),
+        (hinge.OnlineSVC(), "stochastic_gradient", "stochastic gradient descent"),
+        (hinge.OnlineSVR(), "stochastic_gradient", "stochastic gradient descent"),
+        (hinge.OnlineNoveltyDetector(), "stochastic_gradient", "stochastic gradient descent"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_explain_compares_the_choice_with_the_decision_tree(estimator, solver, recommended):
+    X, y, _ = blobs(50, 2)
+    explanation = explain(estimator, X, y)
+    assert explanation.solver == solver
+    assert explanation.recommended == recommended
+    same = solver in ("InteriorPoint", "stochastic_gradient")
+    assert (explanation.difference == "") == same
+    assert ("differs because" in str(explanation)) == (not same)
+
+
+def test_the_recommendation_depends_on_the_memory_and_on_the_size_of_the_expansion(monkeypatch):
+    monkeypatch.setattr(sys.modules["hinge.solvers.explain"], "available_bytes", lambda: 8.0 * 49**2)
+    X, y, _ = blobs(50, 2)
+    assert explain(SVC(), X, y).recommended == "chunking or SMO"
+    assert explain(SVC(), X, y).difference == ""
+    assert explain(hinge.LowRankSVC(), X, y).recommended == "sparse greedy approximation"
+    assert explain(hinge.LowRankSVC(), X, y).difference == ""
 
 
 def test_tube_shape_determines_the_width_at_each_sample():

@@ -221,8 +221,6 @@ def test_invalid_arguments_are_named():
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             LowRankSVC(**{"n_basis": 20, "basis": "random", **options}).fit(X, y)
-    with pytest.raises(ValueError, match="one method"):
-        hinge.solvers.explain(LowRankSVC(), X, y)
 
 
 INEXACT = "random basis functions and float32 kernel values: equal to 1e-5, not to 1e-7"

@@ -29,6 +29,9 @@ struct LinearProblem {
 
 enum class LinearMethod : int { automatic = 0, descent = 1, newton = 2 };
 
+// Order in which an epoch of descent visits the samples; docs/math (805).
+enum class VisitOrder : int { permutation = 0, sequential = 1, fixed_permutation = 2, random = 3 };
+
 struct LinearOptions {
   double tolerance = 1e-4;           // relative duality gap
   LinearMethod method = LinearMethod::automatic;
@@ -37,7 +40,9 @@ struct LinearOptions {
   int threads = 1;
   std::uint64_t seed = 0;
   bool expansion = false;            // the result must be w = Xᵀβ exactly
-  std::size_t block_bytes = 0;       // > 0: samples on disk; visited in blocks of this many bytes
+  std::size_t block_bytes = 0;       // > 0: samples on disk; visited in blocks of this many bytes, in permutations
+  VisitOrder order = VisitOrder::permutation;  // extrapolation and lanes need permutations
+  bool shrinking = true;
 };
 
 // The bounds of the certificate, docs/math (104)–(106).

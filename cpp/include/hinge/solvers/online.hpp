@@ -24,7 +24,8 @@ namespace hinge {
 // The last two are losses of the margin and of the residual whose conjugate is quadratic on an interval, docs/math
 // (303).
 enum class OnlineLoss {
-  hinge, perceptron, nu_margin, novelty, squared, insensitive, huber, quadratic_margin, quadratic_residual
+  hinge, perceptron, nu_margin, novelty, squared, insensitive, huber, logistic, exponential, quadratic_margin,
+  quadratic_residual
 };
 
 OnlineLoss online_loss_named(std::string_view name);  // throws std::invalid_argument

@@ -3,8 +3,8 @@
 //     min ½ βᵀK̃β + cᵀβ    subject to  Σ_{v in group g} β_v = const,   l ≤ β ≤ u
 //
 // Variable v belongs to sample v mod n; the slots of a sample share its kernel row.  A step changes two variables of
-// one group, or one variable without a group.  Second-order selection [Fan, Chen, Lin 2005], Keerthi's two thresholds
-// as the stopping rule, shrinking with reconstruction.  beta must be feasible on entry and is updated in place; f = K β
+// one group, or one variable without a group.  Second-order selection [Fan, Chen, Lin 2005] or one of the rules of
+// PairRule, Keerthi's two thresholds as the stopping rule, shrinking with reconstruction.  beta must be feasible on entry and is updated in place; f = K β
 // is exact on return unless `exact` is false.  Owns its row cache.  A step costs two kernel rows and O(active samples).
 #pragma once
 
@@ -23,6 +23,9 @@ struct SignedProblem {
   std::size_t slots = 1;
 };
 
+// Choice of the two variables of a step; docs/math (8), (801)-(804).
+enum class PairRule : int { second_order = 0, first_order = 1, platt = 2, keerthi_1 = 3, keerthi_2 = 4 };
+
 struct SmoOptions {
   double tolerance = 1e-3;  // of the KKT violation, or of the relative gap if stop_on_gap
   bool stop_on_gap = false;
@@ -30,6 +33,7 @@ struct SmoOptions {
   std::int64_t max_iterations = -1;  // −1: no limit
   double max_seconds = -1;           // < 0: no limit
   std::size_t cache_bytes = std::size_t{200} << 20;
+  PairRule rule = PairRule::second_order;
 };
 
 // Outcome of polishing (polish.hpp).

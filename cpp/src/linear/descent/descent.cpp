@@ -28,11 +28,12 @@ template <class Storage, class Weight>
 class DescentOf final : public Descent {
  public:
   DescentOf(const Storage& data, const Samples& samples, const LinearProblem& problem, Span<const double> norms,
-            std::uint64_t seed, std::size_t block_bytes, const Parallel& parallel)
-      : rows_(data), samples_(samples), problem_(problem), parallel_(parallel), random_(seed) {
+            const LinearOptions& options, const Parallel& parallel)
+      : rows_(data), samples_(samples), problem_(problem), parallel_(parallel), random_(options.seed),
+        visit_order_(options.order), shrinking_(options.shrinking) {
     if (problem.bias == Bias::penalised) sigma = problem.bias_scale * problem.bias_scale;
     if (problem.bias == Bias::free) sigma = quarter_of_mean(norms);
-    if (block_bytes == 0) stored_ = static_cast<double>(rows_.stored());
+    if (options.block_bytes == 0) stored_ = static_cast<double>(rows_.stored());
     all_ = Cells(data.rows);
     double width = 0;
     for (std::size_t i = 0; i < data.rows; ++i) {
@@ -45,7 +46,7 @@ class DescentOf final : public Descent {
     narrow_ = kinked_ && width <= kNarrowBox * static_cast<double>(data.rows);
     w_.assign(data.features, 0);
     single_precision = !kLanes;
-    cut_into_chunks(block_bytes);
+    cut_into_chunks(options.block_bytes);
   }
 
   bool short_epochs() const override {
@@ -216,16 +217,28 @@ class DescentOf final : public Descent {
 
   // Visits the listed samples, or all if only few are shrunk.  Returns the drift of w.
   double visit_listed(RunTracker& tracker) {
-    const bool all = chunks_.size() == 1 &&
-                     static_cast<double>(order_.size()) > kMaxActiveShare * static_cast<double>(all_.size());
+    const bool few_shrunk = static_cast<double>(order_.size()) > kMaxActiveShare * static_cast<double>(all_.size());
+    const bool all = chunks_.size() == 1 && (few_shrunk || !shrinking_);
+    if (visit_order_ == VisitOrder::fixed_permutation && round_.empty()) begin_round();
     if (!round_.empty()) {
       follow_round(all);
     } else {
       if (all) list_all();
-      shuffle(order_.data(), order_.size(), random_);
+      if (visit_order_ == VisitOrder::permutation) shuffle(order_.data(), order_.size(), random_);
     }
     active += order_.size();
-    return visit(tracker);
+    return visit_order_ == VisitOrder::random ? visit_drawn(tracker) : visit(tracker);
+  }
+
+  // Visits as many samples as are listed, drawn from them with replacement.
+  double visit_drawn(RunTracker& tracker) {
+    const std::vector<std::uint32_t> listed = order_;
+    for (std::uint32_t& i : order_) i = listed[random_.below(listed.size())];
+    const double drift_of_visits = visit(tracker);
+    order_.clear();
+    for (std::uint32_t i : listed)
+      if (all_[i].unchanged < kShrinkAfter) order_.push_back(i);
+    return drift_of_visits;
   }
 
   void list_all() {
@@ -242,13 +255,13 @@ class DescentOf final : public Descent {
     }
     order_.resize(count);
     if (back_) std::reverse(order_.begin(), order_.end());
-    back_ = !back_;
+    back_ = !back_ && visit_order_ == VisitOrder::permutation;
   }
 
   double visit(RunTracker& tracker) {
     if constexpr (kLanes) {
       const std::size_t length = lane_length(stored_, all_.size(), w_.size());
-      if (chunks_.size() == 1 && round_.empty() && !short_epochs() &&
+      if (chunks_.size() == 1 && round_.empty() && visit_order_ == VisitOrder::permutation && !short_epochs() &&
           order_.size() >= 2 * kMinMergesPerEpoch * length) {
         visit_in_lanes(length, tracker);
         return 0;
@@ -397,6 +410,8 @@ class DescentOf final : public Descent {
   LinearProblem problem_;
   Parallel parallel_;
   Random random_;
+  const VisitOrder visit_order_;
+  const bool shrinking_;
   double stored_ = 0;
   Cells all_;
   bool kinked_ = true, narrow_ = false;
@@ -411,14 +426,14 @@ class DescentOf final : public Descent {
 }  // namespace
 
 std::unique_ptr<Descent> make_descent(const Samples& samples, const LinearProblem& problem,
-                                      Span<const double> squared_norms, std::uint64_t seed,
-                                      std::size_t block_bytes, bool allow_single_precision, const Parallel& parallel) {
+                                      Span<const double> squared_norms, const LinearOptions& options,
+                                      bool allow_single_precision, const Parallel& parallel) {
   return std::visit(
       [&](const auto& data) -> std::unique_ptr<Descent> {
         using Storage = std::decay_t<decltype(data)>;
         const auto make = [&](auto weight) {
-          return std::make_unique<DescentOf<Storage, decltype(weight)>>(data, samples, problem, squared_norms, seed,
-                                                                        block_bytes, parallel);
+          return std::make_unique<DescentOf<Storage, decltype(weight)>>(data, samples, problem, squared_norms,
+                                                                        options, parallel);
         };
         if constexpr (IsCsr<Storage>::value) {
           if (allow_single_precision && exceeds_cache(data)) return make(float{});

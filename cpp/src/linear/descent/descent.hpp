@@ -1,6 +1,6 @@
 // descent.hpp: dual coordinate descent, docs/math (108)–(110) [Hsieh et al. 2008].
-// Minimizes over one variable at a time in a new random order per epoch and updates w and b after every step.  A step
-// costs the stored values of one row.  Samples that did not change in two consecutive visits are shrunk until a check
+// Minimizes over one variable at a time, by default in a new random order per epoch, and updates w and b after every
+// step.  A step costs the stored values of one row.  Samples that did not change in two visits are shrunk until a check
 // of all samples reactivates them; if only few would be shrunk, all are visited.  The bias is a constant feature: of
 // size B if it is penalized; a free bias uses an augmented Lagrangian whose multiplier is updated between epochs.
 #pragma once
@@ -62,7 +62,7 @@ class Descent {
 // block_bytes > 0: samples are visited in blocks.  allow_single_precision: w may be stored in single precision, which
 // is faster if w does not fit into the cache; rounding then moves w away from Xᵀβ.   (139)
 std::unique_ptr<Descent> make_descent(const Samples& samples, const LinearProblem& problem,
-                                      Span<const double> squared_norms, std::uint64_t seed,
-                                      std::size_t block_bytes, bool allow_single_precision, const Parallel& parallel);
+                                      Span<const double> squared_norms, const LinearOptions& options,
+                                      bool allow_single_precision, const Parallel& parallel);
 
 }  // namespace hinge

@@ -51,8 +51,7 @@ bool DescentRun::single_precision_allowed() const {
 void DescentRun::create_descent(bool single_precision) {
   const std::vector<double>& norms = s_.squared_norms();
   const auto before = std::move(descent_);
-  descent_ = make_descent(s_.samples, s_.problem, norms, s_.options.seed, s_.options.block_bytes, single_precision,
-                          s_.parallel);
+  descent_ = make_descent(s_.samples, s_.problem, norms, s_.options, single_precision, s_.parallel);
   if (before) descent_->work = before->work, descent_->epochs = before->epochs;
   rounding_ = {};
   for (std::size_t i = 0; descent_->single_precision && i < s_.n; ++i) {
@@ -201,6 +200,7 @@ Outcome DescentRun::run(double work_before_newton) {
     const double before = descent_->work;
     descent_->epoch(s_.tracker);
     const bool rounds = ++epochs_ > kEpochsBeforeExtrapolation && s_.options.block_bytes == 0 &&
+                        s_.options.order == VisitOrder::permutation &&
                         descent_->work - before > kMinWorkPerSample * static_cast<double>(s_.n);
     if (rounds) {
       collect_or_extrapolate();

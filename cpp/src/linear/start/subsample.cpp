@@ -44,7 +44,9 @@ class Level {
   void by_epochs(SubsampleStart& start) {
     std::vector<double> norms(chosen_.size());
     passes_->squared_norms(norms);
-    const auto descent = make_descent(rows_.samples(), part_.problem, norms, seed_, 0, false, parallel_);
+    LinearOptions options;
+    options.seed = seed_;
+    const auto descent = make_descent(rows_.samples(), part_.problem, norms, options, false, parallel_);
     for (int k = 0; k < kFirstEpochs; ++k) descent->epoch(tracker_);
     start.w.resize(passes_->features());
     descent->read_weights(start.w), start.b = descent->offset;

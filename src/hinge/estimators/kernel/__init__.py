@@ -1,1 +1,1 @@
-"""Estimators with a kernel expansion: `SVC`, `NuSVC`, `SVR`, `NuSVR` and `OneClassSVM`."""
+"""Estimators with a kernel expansion: `SVC`, `NuSVC`, `SVR`, `NuSVR`, `OneClassSVM` and `ParzenClassifier`."""

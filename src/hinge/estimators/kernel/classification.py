@@ -223,8 +223,9 @@ class SVC(KernelClassifier):
         Constant of "poly" and "sigmoid".
     loss : str or hinge.losses.Loss, default="hinge"
         Loss as a function of the margin m = y f(x): "hinge", max(0, 1 − m); "squared_hinge", its square;
-        "modified_huber", this square for m ≥ −1 and −4m below; "huberized_hinge", "logistic", "exponential"; an object
-        of `hinge.losses`, or any object with the methods ``value``, ``derivative`` and ``conjugate``.
+        "modified_huber", this square for m ≥ −1 and −4m below; "huberized_hinge", "smoothed_hinge",
+        "logistic", "exponential"; an object of `hinge.losses`, or any object with the methods ``value``,
+        ``derivative`` and ``conjugate``.
     solver : str or solver object, default="auto"
         "auto", "smo", "working_set", "chunking", "interior_point", "low_rank_interior_point", "newton", "lagrangian",
         "gradient_descent", "adatron", or an object of `hinge.solvers`, which keeps its own tolerance and limits.

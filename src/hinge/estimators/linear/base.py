@@ -20,7 +20,7 @@ from hinge.estimators.linear.training import validate_samples
 from hinge.losses import Form, loss_names
 from hinge.model import LinearModel
 from hinge.problems import Array, Certificate, LinearProblem, certify_linear, combine
-from hinge.solvers import CoordinateDescent
+from hinge.solvers import CoordinateDescent, Explanation, explain_method
 from hinge.validation import check_choice, check_flag, check_number
 
 METHODS = ("auto", "descent", "newton")
@@ -93,6 +93,22 @@ class LinearEstimator(BaseEstimator):
     def _check_parameters(self) -> None:
         """Raise a TypeError or ValueError if a parameter is not valid."""
         check_parameters(self, self._rules)
+
+    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
+        """Explain the choice of the method for `hinge.solvers.explain`. The estimator is not changed."""
+        self._check_parameters()
+        n, features = np.shape(X)
+        reasons = (
+            f"{n} samples with {features} features: w has {features} entries, and an epoch costs a pass over X",
+            f"solver={self.solver!r}: "
+            + (
+                "descent or Newton's method, whichever is estimated to be cheaper while the run proceeds"
+                if self.solver == "auto"
+                else "requested"
+            ),
+        )
+        difference = "the function is linear: w replaces the kernel expansion, and no kernel value is stored"
+        return explain_method("coordinate_descent", reasons, n, 1, difference)
 
     # ---- what differs between the estimators --------------------------------------------------------------------
 

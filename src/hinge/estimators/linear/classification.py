@@ -58,7 +58,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     penalty : {"l2"}, default="l2"
     loss : str or hinge.losses.Loss, default="squared_hinge"
         "squared_hinge", "hinge", or another loss of the margin with a quadratic conjugate: "modified_huber",
-        "huberized_hinge".
+        "huberized_hinge", "smoothed_hinge".
     dual : "auto" or bool, default="auto"
         The method, if `solver` is "auto", as in scikit-learn: True selects coordinate descent on the dual problem,
         False Newton's method on the primal problem.

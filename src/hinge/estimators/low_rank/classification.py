@@ -34,7 +34,7 @@ from hinge.kernels.algebra import UNIT_ROUNDOFF
 from hinge.kernels.direct import bounded_product
 from hinge.problems import Array, Certificate, combine
 from hinge.problems.reduced import Basis
-from hinge.solvers import Explanation, ReducedBasisNewton
+from hinge.solvers import Explanation, ReducedBasisNewton, explain_method
 from hinge.solvers.basis.problem import (
     ReducedBasisPoint,
     RoundingErrors,
@@ -288,4 +288,11 @@ class LowRankSVC(ClassifierMixin, KernelEstimator):
         )
 
     def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
-        raise ValueError("LowRankSVC has one method, Newton steps on its basis functions; explain is for SVC and SVR")
+        n = np.shape(X)[0]
+        reasons = (
+            f"{n} samples: f has at most n_basis={self.n_basis} basis functions",
+            "the squared hinge loss is smooth: Newton steps on the coefficients of the basis functions, all classes "
+            "together",
+        )
+        difference = "a model with few basis functions was requested"
+        return explain_method("reduced_basis_newton", reasons, n, 1, difference, few_functions=True)

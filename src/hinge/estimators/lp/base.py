@@ -18,6 +18,7 @@ from hinge.estimators.common.validation import TrainingData, check_parameters, v
 from hinge.kernels import Kernel, Precomputed
 from hinge.model import DictionaryModel
 from hinge.problems import Array, Certificate, LPProblem, certify_lp, combine
+from hinge.solvers import Explanation, explain_method
 
 #: Rules of the parameters of both estimators. They have no cache for kernel values.
 LP_RULES: dict[str, Rule] = {
@@ -79,6 +80,14 @@ class LPEstimator(BaseEstimator):
         coefficients = self._terms.reshape(-1, self._terms.shape[2])
         outputs = zip(problems, coefficients.T, self.intercept_, self._beta.T, strict=True)
         return combine([certify_lp(problem, a, float(b), beta) for problem, a, b, beta in outputs])
+
+    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
+        """Explain the method for `hinge.solvers.explain`. The estimator is not changed."""
+        check_parameters(self, self._rules)
+        n = np.shape(X)[0]
+        reasons = (f"{n} samples: a linear program with {n} rows and at least {2 * n} columns, solved by HiGHS",)
+        difference = "the penalty is the sum of absolute coefficients: the problem is a linear program"
+        return explain_method("linear_programming", reasons, n, 1, difference)
 
     def _decide(self, X: Any) -> Array:
         """Values of all outputs at the rows of X, (n_rows × n_outputs)."""

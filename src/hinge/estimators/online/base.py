@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hinge.control import RunControl
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import Rule
-from hinge.estimators.common.validation import FLOATS
+from hinge.estimators.common.validation import FLOATS, check_parameters
 from hinge.estimators.online.options import (
     check_online_parameters,
     needs_variance,
@@ -35,6 +35,7 @@ from hinge.estimators.online.options import (
 from hinge.kernels import Kernel
 from hinge.online import Learner, OnlineOptions, OnlineState
 from hinge.problems import Array
+from hinge.solvers import Explanation, explain_method
 
 #: Samples that `fit` learns before it first checks its time limit, and seconds between later checks.
 FIRST_CHUNK, CHUNK_SECONDS = 64, 0.03
@@ -55,6 +56,15 @@ class OnlineEstimator(BaseEstimator):
 
     #: Attributes that are not written to model files.
     _transient: ClassVar[tuple[str, ...]] = ("_live",)
+
+    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
+        """Explain the method for `hinge.solvers.explain`. The estimator is not changed."""
+        check_parameters(self, self._rules)
+        n, budget = np.shape(X)[0], "no limit" if self.budget is None else f"at most {self.budget}"
+        reasons = (
+            f"{n} samples, learned one by one: a step costs one kernel value for each term of the expansion ({budget})",
+        )
+        return explain_method("stochastic_gradient", reasons, n, 1, "", online=True)
 
     # ---- what differs between the estimators --------------------------------------------------------------------
 

@@ -170,8 +170,9 @@ class OnlineSVC(OnlineClassifier):
     ----------
     loss : str or hinge.losses.Loss, default="hinge"
         "hinge", max(0, 1 − y g); "perceptron", max(0, −y g): the kernel perceptron, with or without regularization
-        (10.133); or another loss of the margin with a quadratic conjugate: "squared_hinge", "modified_huber",
-        "huberized_hinge".
+        (10.133); "logistic"; "exponential", which needs a small `eta0`; or another loss of the margin with a quadratic
+        conjugate: "squared_hinge" (the online AdaTron), "modified_huber", "huberized_hinge",
+        "smoothed_hinge".
     regularization : float, default=0.01
         λ. A step multiplies all earlier coefficients by 1 − λΛₜ. For n samples it corresponds to C = 1/(λn).
     kernel : str or Kernel, default="rbf"
@@ -236,7 +237,7 @@ class OnlineSVC(OnlineClassifier):
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {
-        "loss": OnlineLoss("margin", ("hinge", "perceptron")),
+        "loss": OnlineLoss("margin", ("hinge", "perceptron", "logistic", "exponential")),
         "regularization": Number(0.0),
         "fit_intercept": Flag(),
         **ONLINE_RULES,

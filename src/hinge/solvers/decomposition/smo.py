@@ -27,6 +27,9 @@ from hinge.solvers.decomposition.base import (
 from hinge.solvers.diagonal import fold_diagonal, unfold_diagonal
 from hinge.solvers.time_budget import fits
 
+#: Rules for the choice of a pair, in the order of `PairRule` in the compiled core.
+PAIR_RULES = ("second_order", "first_order", "platt", "keerthi_1", "keerthi_2")
+
 #: Seconds of a kernel value in double precision; seconds after the deadline in which f may be computed in it.
 DOUBLE_VALUE_SECONDS, OVERRUN_SECONDS = 2e-9, 0.05
 
@@ -34,7 +37,7 @@ DOUBLE_VALUE_SECONDS, OVERRUN_SECONDS = 2e-9, 0.05
 @register("smo")
 @dataclass(frozen=True, kw_only=True)
 class SMO(DecompositionOptions):
-    """Steps on pairs of variables, chosen by their second-order gain.    LwK §10.5, docs/math (6)–(9)
+    """Steps on pairs of variables.                        LwK §10.5, docs/math (6)–(9), (801)–(804)
 
     Solves every problem whose equality rows are constant on disjoint groups of variables: a step changes a pair of one
     group, or a single variable that is in no group.
@@ -47,6 +50,12 @@ class SMO(DecompositionOptions):
     ----------
     tol : float
         Tolerance of the stopping criterion.
+    rule : {"second_order", "first_order", "platt", "keerthi_1", "keerthi_2"}
+        Choice of the pair of a step. "second_order": the most violating variable and the partner with the largest
+        decrease of the objective. "first_order": the most violating pair. "platt": sweeps over all samples and over the
+        free ones, with the second-choice hierarchy of LwK Algorithms 10.3 and 10.4. "keerthi_1" and "keerthi_2": the
+        same sweeps with two thresholds in place of b; in the second modification the most violating pair of free
+        samples replaces the sweep over free samples.
     stop : {"kkt", "gap"}
         Stop on the KKT violation or on the relative duality gap.
     shrinking : bool
@@ -70,6 +79,13 @@ class SMO(DecompositionOptions):
     capabilities: ClassVar = Capabilities(
         tol="kkt_violation", equality_rows="groups", options=("cache_size", "shrinking")
     )
+
+    rule: str = "second_order"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rule not in PAIR_RULES:
+            raise ValueError(f"rule={self.rule!r} must be one of {', '.join(map(repr, PAIR_RULES))}")
 
     def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:
         """Solve `problem` from `start`, which is made feasible first."""
@@ -100,6 +116,7 @@ class SMO(DecompositionOptions):
             max_seconds=control.max_seconds(),
             cache_bytes=row_cache_bytes(self.cache_size, problem.Q.n),
             double_rows=double,
+            rule=PAIR_RULES.index(self.rule),
             control=control,
         )
         return DecompositionRun.of(run)

@@ -36,6 +36,9 @@ from hinge.solvers.refinement.verification import verify_crammer_singer, verify_
 
 METHODS = {"auto": 0, "descent": 1, "newton": 2}
 
+#: Orders of the samples in an epoch, as `VisitOrder` in the compiled core.
+ORDERS = ("permutation", "sequential", "fixed_permutation", "random")
+
 #: Largest numbers of samples and features of small problems, which are centered, verified and polished.
 MAX_SMALL_SAMPLES = 1000
 MAX_SMALL_FEATURES = 4000
@@ -94,25 +97,40 @@ class CoordinateDescent(Solver):
         Threads for passes over all samples, and up to two for descent; the solution does not depend on it.
     seed : int
         Seed of the random order of the samples.
+    order : {"permutation", "sequential", "fixed_permutation", "random"}
+        Order of the samples in an epoch of descent: a new permutation in every epoch, as stored, one permutation for
+        all epochs, or random draws with replacement. Extrapolation and descent on two threads need "permutation".
+                                                                                             docs/math (805)
+    shrinking : bool
+        Leave out samples that did not change in their last two visits until the next check of all samples.
     block_bytes : int
         Bytes of X to hold in memory if X is a memory-mapped file; "auto" then uses descent only, since Newton's method
         needs all of X. 0 for all of X.
     """
 
     capabilities: ClassVar = Capabilities(
-        tol="relative_gap", equality_rows="groups", kernel="linear", options=("threads",)
+        tol="relative_gap", equality_rows="groups", kernel="linear", options=("shrinking", "threads")
     )
 
     tol: float = 1e-4
     method: str = "auto"
     threads: int = 1
     seed: int = 0
+    order: str = "permutation"
+    shrinking: bool = True
     block_bytes: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.method not in METHODS:
             raise ValueError(f"method={self.method!r} must be one of {', '.join(map(repr, METHODS))}")
+        if self.order not in ORDERS:
+            raise ValueError(f"order={self.order!r} must be one of {', '.join(map(repr, ORDERS))}")
+        if self.order != "permutation" and self.block_bytes > 0:
+            raise ValueError(
+                f"order={self.order!r} needs all samples in memory and does not support block_bytes="
+                f"{self.block_bytes}: use order='permutation', or block_bytes=0"
+            )
         check_threads(self.threads)
         if self.method == "newton" and self.block_bytes > 0:
             raise ValueError(
@@ -201,6 +219,8 @@ class CoordinateDescent(Solver):
             seed=self.seed,
             expansion=expansion,
             block_bytes=self.block_bytes,
+            order=ORDERS.index(self.order),
+            shrinking=self.shrinking,
             control=control,
         )
         weights, beta, products = run.weights, run.beta, None

@@ -1,0 +1,239 @@
+"""Regularization path of ℓ1-regularized estimators.                        Karasuyama ch. 6; docs/math (808)–(810)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hinge.control import RunControl
+from hinge.formulations import lp_classification, lp_regression
+from hinge.kernels import FunctionKernel, Kernel, Precomputed
+from hinge.paths.engine import warn_convergence
+from hinge.paths.piecewise import check_rows
+from hinge.paths.regularization import check_both_classes, check_samples, check_vector
+from hinge.problems import Array, LPProblem, Status, certify_lp
+from hinge.solvers import LinearProgramming
+from hinge.validation import check_per_sample, check_range
+
+#: Relative difference of two objective values that is attributed to the tolerance of the linear programs.
+VALUE_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Vertex:
+    """An optimal solution for an interval of C: its coefficients, offset, penalty Σ|a| and total loss L."""
+
+    coefficients: Array
+    offset: float
+    beta: Array
+    penalty: float
+    loss: float
+
+    def value(self, C: float) -> float:
+        """The objective penalty + C · loss."""
+        return self.penalty + C * self.loss
+
+
+@dataclass(frozen=True)
+class LPPath:
+    """Solutions of `LPSVC` or `LPSVR` for every C: piecewise constant coefficients.
+
+    Attributes
+    ----------
+    breakpoints : ndarray
+        The values of C at which the solution changes, and both ends of the path.
+    penalties, losses : ndarray
+        Σ|aⱼ| and Σ wᵢ lossᵢ on each piece; the optimal value is penalty + C · loss.
+    relative_gap : float
+        Largest certified relative gap at the ends of the pieces.
+    n_programs : int
+        Number of linear programs that were solved.
+    status : Status
+        `SOLVED`, or `TIME_LIMIT` if breakpoints may be missing.
+    """
+
+    kernel: Kernel
+    X: Any
+    classes: NDArray[Any] | None
+    breakpoints: Array
+    vertices: tuple[Vertex, ...]
+    relative_gap: float
+    n_programs: int
+    status: Status
+
+    @cached_property
+    def penalties(self) -> Array:
+        return np.array([vertex.penalty for vertex in self.vertices])
+
+    @cached_property
+    def losses(self) -> Array:
+        return np.array([vertex.loss for vertex in self.vertices])
+
+    def coefficients(self, C: float) -> Array:
+        """Return the coefficients of the samples at C; at a breakpoint, those of the piece above it."""
+        return self._vertex(C).coefficients
+
+    def intercept(self, C: float) -> float:
+        """Return the offset at C."""
+        return self._vertex(C).offset
+
+    def value(self, C: float) -> float:
+        """Return the optimal value Σ|aⱼ| + C Σ wᵢ lossᵢ."""
+        return self._vertex(C).value(float(C))
+
+    def decision_function(self, X: Any, C: float) -> Array:
+        """Return f at the rows of X for this C."""
+        vertex, width = self._vertex(C), self.X.shape[1]
+        X = check_rows(self.kernel, X, width)
+        used = np.flatnonzero(vertex.coefficients)
+        values = X[:, used] if isinstance(self.kernel, Precomputed) else self.kernel(X, self.X[used])
+        return np.asarray(values @ vertex.coefficients[used]) + vertex.offset
+
+    def predict(self, X: Any, C: float) -> NDArray[Any]:
+        """Return labels, or the values of f for regression."""
+        values = self.decision_function(X, C)
+        return values if self.classes is None else self.classes[(values > 0).astype(np.intp)]
+
+    def _vertex(self, C: float) -> Vertex:
+        low, high, C = float(self.breakpoints[0]), float(self.breakpoints[-1]), float(C)
+        if not low * (1 - 1e-12) <= C <= high * (1 + 1e-12):
+            raise ValueError(f"C={C!r} is outside the path, which runs from {low!r} to {high!r}")
+        piece = int(np.searchsorted(self.breakpoints, C, side="right")) - 1
+        return self.vertices[min(max(piece, 0), len(self.vertices) - 1)]
+
+
+def lp_path(
+    X: Any,
+    y: Any,
+    *,
+    C_min: float = 1e-2,
+    C_max: float = 1e2,
+    kernel: Any = "rbf",
+    degree: float = 3,
+    gamma: Any = "scale",
+    coef0: float = 0.0,
+    sample_weight: ArrayLike | None = None,
+    task: str = "classification",
+    epsilon: Any = 0.1,
+    max_time: float | None = None,
+) -> LPPath:
+    """Compute the solutions of `LPSVC` or `LPSVR` for every C = 1/λ in an interval.
+
+    The optimal value Σ|aⱼ| + C Σ wᵢ lossᵢ is a concave, piecewise linear function of C, and the coefficients are
+    constant on every piece. Linear programs are solved where two known pieces intersect, until no new piece appears:
+    about two programs for each breakpoint.
+
+    Parameters
+    ----------
+    X, y, kernel, degree, gamma, coef0
+        As in `regularization_path`; two classes, or real targets for ``task="regression"``. Kernels that are Python
+        functions are not supported.
+    C_min, C_max : float
+    sample_weight : array-like, optional
+        Cᵢ = C · weightᵢ.
+    task : {"classification", "regression"}
+    epsilon : float or array-like of shape (n_samples,)
+        Half the width of the tube (regression).
+    max_time : float, optional
+        Seconds. If they do not suffice, a warning is issued, and breakpoints may be missing.
+
+    Returns
+    -------
+    LPPath
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import lp_path
+    >>> X = np.linspace(-3, 3, 30)[:, None]
+    >>> path = lp_path(X, np.sinc(X.ravel()), task="regression", gamma=1.0, epsilon=0.05, C_min=0.1, C_max=10)
+    >>> bool(np.all(np.diff(path.penalties) > 0) and np.all(np.diff(path.losses) < 0))
+    True
+    """
+    low, high = check_range("C", C_min, C_max)
+    samples = check_samples(X, y, task, kernel, degree, gamma, coef0, tasks=("classification", "regression"))
+    if isinstance(samples.kernel, FunctionKernel):
+        raise ValueError(f"kernel={kernel!r} is a function, which lp_path does not support; use a name or a matrix")
+    weight = check_vector("sample_weight", sample_weight, samples.n, 1.0)
+    check_both_classes(samples, weight)
+    if not np.any(weight > 0):
+        raise ValueError("all samples have weight zero; give at least one sample a positive weight")
+    design = np.asarray(samples.X if isinstance(samples.kernel, Precomputed) else samples.kernel(samples.X), float)
+    if task == "classification":
+        problem = lp_classification(design, samples.y, weight)
+    else:
+        tube = check_per_sample("epsilon", np.broadcast_to(epsilon, samples.n), samples.n)
+        problem = lp_regression(design, samples.y, weight, tube)
+    search = _Search(problem, RunControl(max_time))
+    breakpoints, vertices = search.run(low, high)
+    status = Status.TIME_LIMIT if search.stopped else Status.SOLVED
+    if search.stopped:
+        warn_convergence(
+            f"max_time={max_time!r} ended the path after {search.programs} linear programs: breakpoints may be "
+            "missing. Allow more time, or a shorter interval",
+            stacklevel=3,
+        )
+    ends = [(vertex, C) for k, vertex in enumerate(vertices) for C in breakpoints[k : k + 2]]
+    gap = max(search.relative_gap(vertex, C) for vertex, C in ends)
+    return LPPath(
+        samples.kernel, samples.X, samples.classes, np.array(breakpoints), tuple(vertices), gap, search.programs, status
+    )
+
+
+class _Search:
+    """Search for the pieces of the optimal value, a concave function of C.                     docs/math (808)–(810)"""
+
+    def __init__(self, problem: LPProblem, control: RunControl) -> None:
+        self.problem, self.control = problem, control
+        self.programs, self.stopped = 0, False
+        self.duals: dict[float, Array] = {}
+
+    def run(self, low: float, high: float) -> tuple[list[float], list[Vertex]]:
+        """Return the breakpoints with both ends, and the solution of every piece between them."""
+        ends = self.solve(low), self.solve(high)
+        breakpoints, vertices = [low], [ends[0]]
+        pending = [(low, ends[0], high, ends[1])]
+        while pending:
+            left, first, right, second = pending.pop()
+            if first.loss - second.loss <= VALUE_TOLERANCE * max(first.loss, abs(first.penalty) / right):
+                continue  # the same line, up to the tolerance
+            C = float(np.clip((second.penalty - first.penalty) / (first.loss - second.loss), left, right))
+            between = self.solve(C)
+            known = min(first.value(C), second.value(C))
+            if left < C < right and between.value(C) < known - VALUE_TOLERANCE * abs(known) and not self.stopped:
+                pending += [(C, between, right, second), (left, first, C, between)]
+                continue
+            breakpoints.append(C)
+            vertices.append(second)
+        breakpoints.append(high)
+        return _without_empty_pieces(breakpoints, vertices)
+
+    def solve(self, C: float) -> Vertex:
+        """Solve the linear program for C."""
+        self.stopped = self.stopped or self.control.expired()
+        solution = LinearProgramming().solve_lp(self._at(C), None if self.stopped else self.control)
+        self.programs += 1
+        self.stopped = self.stopped or solution.status is Status.TIME_LIMIT
+        self.duals[C] = solution.beta
+        a, b = solution.coefficients, solution.offset
+        residual = self.problem.target - self.problem.design @ a - b
+        above = np.maximum(residual - self.problem.tube, 0.0) @ self.problem.upper
+        below = np.maximum(-residual - self.problem.tube, 0.0) @ -self.problem.lower
+        return Vertex(a, float(b), solution.beta, float(np.sum(np.abs(a))), float(above + below))
+
+    def relative_gap(self, vertex: Vertex, C: float) -> float:
+        """Return the certified relative gap of a solution at C, with the dual point of the program for C."""
+        return certify_lp(self._at(C), vertex.coefficients, vertex.offset, self.duals[C]).relative_gap
+
+    def _at(self, C: float) -> LPProblem:
+        return replace(self.problem, lower=C * self.problem.lower, upper=C * self.problem.upper)
+
+
+def _without_empty_pieces(breakpoints: list[float], vertices: list[Vertex]) -> tuple[list[float], list[Vertex]]:
+    """Remove pieces without length, which appear where a program was solved at a breakpoint."""
+    kept = [k for k in range(len(vertices)) if breakpoints[k + 1] > breakpoints[k] * (1 + VALUE_TOLERANCE)]
+    return [breakpoints[kept[0]], *(breakpoints[k + 1] for k in kept)], [vertices[k] for k in kept]
