@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from hinge import (
+    calibration,
     estimators,
     kernels,
     losses,
@@ -126,6 +127,10 @@ RECORDS: dict[str, type] = {
         online.OnlineOptions,
         online.OnlineState,
         solvers.PairDescent,
+        calibration.PairwiseSigmoids,
+        calibration.SoftmaxScaling,
+        calibration.OneVsRestSigmoids,
+        calibration.RankedScores,
     )
 }
 
