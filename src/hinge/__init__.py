@@ -47,12 +47,15 @@ if TYPE_CHECKING:
     )
     from hinge.problems import Certificate, Status, certify
     from hinge.ranking import RankingPath, ranking_path
+    from hinge.selection import SVCCV, SVRCV, LinearSVCCV, LinearSVRCV
 
 __all__ = [
     "LPSVC",
     "LPSVR",
     "SVC",
+    "SVCCV",
     "SVR",
+    "SVRCV",
     "ApproximatePath",
     "Certificate",
     "IncrementalOneClassSVM",
@@ -60,7 +63,9 @@ __all__ = [
     "IncrementalSVR",
     "LinearOneClassSVM",
     "LinearSVC",
+    "LinearSVCCV",
     "LinearSVR",
+    "LinearSVRCV",
     "LowRankSVC",
     "ModelFileError",
     "NuSVC",
@@ -126,6 +131,7 @@ _OWNERS = {
     ),
     "hinge.problems": ("Certificate", "Status", "certify"),
     "hinge.ranking": ("RankingPath", "ranking_path"),
+    "hinge.selection": ("LinearSVCCV", "LinearSVRCV", "SVCCV", "SVRCV"),
 }
 _OWNER = {name: module for module, names in _OWNERS.items() for name in names}
 
@@ -153,4 +159,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__", "plotting"})
+    return sorted({*__all__, "__version__", "plotting"})

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.optimize
 from numpy.typing import NDArray
 
 from hinge.calibration.agreement import STRICT, agree, agree_two_classes
@@ -15,7 +14,11 @@ from hinge.calibration.platt import PlattSigmoid, fit_sigmoid
 
 Array = NDArray[np.float64]
 
-MAX_SCALE = 1e6  # of decision values, relative to their standard deviation; reached by separated classes only
+MAX_ITER = 50  # Newton steps after which the fit ends
+GRADIENT_TOL = 1e-8  # largest component of the gradient of the mean cross-entropy at which the fit has converged
+RIDGE = 1e-10  # added to the diagonal of the Hessian: a common shift of all offsets has no effect
+MIN_STEP = 1e-10  # step length below which the line search has failed
+SUFFICIENT_DECREASE = 1e-4  # share of the decrease predicted by the gradient that a step must reach
 
 
 @dataclass(frozen=True)
@@ -104,26 +107,52 @@ class SoftmaxScaling:
         target = np.repeat((1.0 / (counts[label] + K))[:, None], K, axis=1)
         target[np.arange(n), label] *= counts[label] + 1.0
         unit = float(np.std(values)) or 1.0
-        f, total = values / unit, float(weight.sum())
-
-        def loss(parameters: Array) -> tuple[float, Array]:
-            z = parameters[0] * f + parameters[1:]
-            z -= z.max(axis=1, keepdims=True)
-            norm = np.log(np.exp(z).sum(axis=1, keepdims=True))
-            residual = (np.exp(z - norm) - target) * weight[:, None]
-            value = float(np.sum(weight[:, None] * target * (norm - z)))
-            return value / total, np.concatenate([[np.sum(residual * f)], residual.sum(axis=0)]) / total
-
-        start = np.concatenate([[1.0], np.zeros(K)])
-        bounds = [(0.0, MAX_SCALE), *[(None, None)] * K]
-        found = scipy.optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
-        return cls(float(found.x[0]) / unit, found.x[1:] - found.x[1:].mean())
+        theta = _fit_softmax(values / unit, target, weight / float(weight.sum()))
+        if theta[0] < 0:  # the best function with s ≥ 0 is constant
+            theta = _fit_softmax(np.zeros_like(values), target, weight / float(weight.sum()))
+        return cls(float(theta[0]) / unit, theta[1:] - theta[1:].mean())
 
     def probabilities(self, values: Array, predicted: NDArray[np.intp]) -> Array:
         """Return the probabilities of all classes; that of the predicted class is the largest."""
         z = self.scale * values + self.offset
         p = np.exp(z - z.max(axis=1, keepdims=True))
         return agree(p / p.sum(axis=1, keepdims=True), predicted)
+
+
+def _fit_softmax(f: Array, target: Array, weight: Array) -> Array:
+    """Return (s, b) that minimize the cross-entropy of softmax(s f + b), by Newton's method with backtracking."""
+    K = f.shape[1]
+    theta = np.zeros(K + 1)
+    p, value = _cross_entropy(f, target, weight, theta)
+    for _ in range(MAX_ITER):
+        residual, weighted = weight[:, None] * (p - target), weight[:, None] * p
+        gradient = np.concatenate([[float(np.sum(residual * f))], residual.sum(axis=0)])
+        if float(np.max(np.abs(gradient))) < GRADIENT_TOL:
+            break
+        mean = np.sum(p * f, axis=1, keepdims=True)
+        hessian = np.empty((K + 1, K + 1))
+        hessian[1:, 1:] = np.diag(weighted.sum(axis=0)) - p.T @ weighted
+        hessian[0, 1:] = hessian[1:, 0] = np.sum(weighted * (f - mean), axis=0)
+        hessian[0, 0] = float(np.sum(weighted * (f - mean) ** 2))
+        step = -np.linalg.solve(hessian + RIDGE * np.eye(K + 1), gradient)
+        length, slope = 1.0, float(gradient @ step)
+        while length >= MIN_STEP:
+            trial, new_value = _cross_entropy(f, target, weight, theta + length * step)
+            if new_value <= value + SUFFICIENT_DECREASE * length * slope:
+                break
+            length *= 0.5
+        else:
+            break
+        theta, p, value = theta + length * step, trial, new_value
+    return theta
+
+
+def _cross_entropy(f: Array, target: Array, weight: Array, theta: Array) -> tuple[Array, float]:
+    """Probabilities softmax(s f + b), and −Σ w Σ t log p."""
+    z = theta[0] * f + theta[1:]
+    z -= z.max(axis=1, keepdims=True)
+    log_p = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
+    return np.exp(log_p), -float(weight @ np.sum(target * log_p, axis=1))
 
 
 @dataclass(frozen=True)
