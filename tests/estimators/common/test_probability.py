@@ -137,6 +137,15 @@ def test_classes_with_one_sample(estimator, y):
     np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(X))
 
 
+def test_files_read_in_blocks_are_refused(tmp_path):
+    X, y = samples(2, 4000)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    with pytest.raises(ValueError, match=r"probability=True .*FrozenEstimator"):
+        hinge.LinearSVC(probability=True, cache_size=0.01).fit(mapped, y)
+    assert hinge.LinearSVC(probability=True).fit(mapped, y).predict_proba(X[:3]).shape == (3, 2)
+
+
 def test_constant_function_of_nu_classification():
     X, y = np.zeros((8, 1)), np.arange(8) % 2
     with pytest.warns(UserWarning, match="constant"):

@@ -26,7 +26,12 @@ from hinge.estimators.linear.base import (
     LinearLoss,
     dense_weights,
 )
-from hinge.estimators.linear.probability import PartSolution, calibrate_linear, linear_probabilities
+from hinge.estimators.linear.probability import (
+    PartSolution,
+    calibrate_linear,
+    check_in_memory,
+    linear_probabilities,
+)
 from hinge.estimators.linear.training import (
     initial_points,
     intercept_kind,
@@ -214,6 +219,8 @@ class LinearSVC(ProbabilityMixin, ClassifierMixin, LinearEstimator):
         """Train within the limits of `control`; valid parameters are assumed, and no warnings are issued."""
         with rollback(self):
             data = self._validate(X, y, sample_weight)
+            if self.probability:
+                check_in_memory(self, data.X)
             if self._is_joint(data.classes):
                 report = self._fit_crammer_singer(data, control)
             else:

@@ -11,6 +11,7 @@ import numpy as np
 from hinge.calibration import OneVsRestSigmoids, PairwiseSigmoids, SoftmaxScaling, fit_one_vs_rest
 from hinge.control import RunControl
 from hinge.estimators.common.cross_fitting import N_FOLDS, N_FOLDS_OF_SEVERAL, fold_numbers
+from hinge.estimators.common.memory_map import block_bytes
 from hinge.estimators.common.probability import calibration_weight, warn_if_unfinished
 from hinge.estimators.common.report import FitReport
 from hinge.estimators.common.validation import ClassificationData
@@ -28,6 +29,16 @@ class PartSolution:
     weights: Array
     offsets: Array
     parts: Sequence[Any]
+
+
+def check_in_memory(estimator: Any, X: Any) -> None:
+    """Raise a ValueError if X is a memory map of a file that is read in blocks: the folds are copies of samples."""
+    if block_bytes(X, estimator.cache_size):
+        raise ValueError(
+            "probability=True needs copies of the samples of every fold in memory, but X is a memory map of a file "
+            "that is read in blocks; use probability=False and calibrate on other samples with "
+            "CalibratedClassifierCV(FrozenEstimator(model)), a cache_size of more than twice the file, or X.copy()"
+        )
 
 
 def calibrate_linear(
