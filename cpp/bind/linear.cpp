@@ -21,14 +21,15 @@ struct LinearRun {
       : status(r.status), iterations(r.iterations), epochs(r.epochs), newton_steps(r.newton_steps),
         sample_steps(r.sample_steps), passes(r.products), work(r.work), bounds(r.bounds), offset(r.offset),
         floor(r.floor), weights(to_numpy(std::move(r.weights))), beta(to_numpy(std::move(r.beta))),
-        history(std::move(history)), error(std::move(error)) {}
+        f(to_numpy(std::move(r.known.f))), reach(r.known.reach), distance(r.known.distance), history(std::move(history)), error(std::move(error)) {}
 
   Status status;
   std::int64_t iterations, epochs, newton_steps, sample_steps, passes;
   double work;
   LinearBounds bounds;
   double offset, floor;
-  NumpyVector<double> weights, beta;
+  NumpyVector<double> weights, beta, f;
+  double reach, distance;
   RunHistory history;
   nb::object error;
 };
@@ -123,9 +124,12 @@ void linear(nb::module_& m) {
       .def_ro("work", &LinearRun::work)
       .def_ro("offset", &LinearRun::offset)
       .def_ro("floor", &LinearRun::floor)
+      .def_ro("reach", &LinearRun::reach)
+      .def_ro("distance", &LinearRun::distance)
       .def_ro("history", &LinearRun::history);
   def_array(run, "weights", &LinearRun::weights);
   def_array(run, "beta", &LinearRun::beta);
+  def_array(run, "f", &LinearRun::f);
 
   auto multiclass = def_record<CrammerSingerRun>(m, "CrammerSingerRun", "Result of `crammer_singer`.");
   def_bounds(multiclass);

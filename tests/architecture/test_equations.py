@@ -8,13 +8,13 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MATH = ROOT / "docs" / "math"
-PAGES = sorted(MATH.glob("*.md"))
+PAGES = sorted(set(MATH.rglob("*.md")) - {MATH / "index.md"})
 SOURCES = {".py", ".pyi", ".cpp", ".hpp", ".inl", ".h", ".md", ".txt"}
 
 TAG = re.compile(r"\\tag\{(\d+)\}")
 TARGET = re.compile(r"^\(eq-(\d+)\)=$", re.MULTILINE)
-#: Equation numbers after the name of the pages: docs/math (9), docs/math (104)–(106), docs/math/paths.md (203), (204)
-CITATION = re.compile(r"docs/math(?:/([\w-]+)\.md)? ((?:\(\d+\)(?:–|-|, | and )?)+)")
+#: Equation numbers after the name of the pages: docs/math (9), docs/math/linear/problem.md (101), (104)–(106)
+CITATION = re.compile(r"docs/math(?:/([\w/-]+)\.md)? ((?:\(\d+\)(?:–|-|, | and )?)+)")
 #: Numbers of three digits stand alone in comments: "the gap of both points   (440)". Calls such as f(100) do not match.
 BARE = re.compile(r"(?<![\w\])>'\"}])\((\d{3})\)")
 
@@ -30,12 +30,17 @@ def sources(*folders):
     ]
 
 
+def chapter(page):
+    """Return the name of a page in the index, such as "linear/newton"."""
+    return page.relative_to(MATH).with_suffix("").as_posix()
+
+
 def equations():
     """Return {number: chapters that define it}; every `(eq-N)=` target is a definition."""
     defined = {}
     for page in PAGES:
         for number in TARGET.findall(page.read_text(encoding="utf-8")):
-            defined.setdefault(int(number), []).append(page.stem)
+            defined.setdefault(int(number), []).append(chapter(page))
     return defined
 
 
@@ -52,21 +57,19 @@ def test_every_equation_is_defined_once():
     assert not repeated
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=chapter)
 def test_targets_stand_before_their_equations_or_tables(page):
     text = page.read_text(encoding="utf-8")
     tables = re.findall(r"^\(eq-(\d+)\)=\n\|", text, re.MULTILINE)
     assert Counter(TAG.findall(text)) + Counter(tables) == Counter(TARGET.findall(text))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=chapter)
 def test_the_page_and_the_index_state_its_equation_numbers(page):
-    if page.stem == "index":
-        pytest.skip("the index defines no equations")
     text = page.read_text(encoding="utf-8")
     numbers = {int(number) for number in TARGET.findall(text)}
     heading = re.search(r"^Equations? ([^.]*)\.$", text, re.MULTILINE)
-    row = re.search(rf"^\|.*\({page.stem}\.md\).*\| (.*) \|$", (MATH / "index.md").read_text("utf-8"), re.MULTILINE)
+    row = re.search(rf"^\|.*\({chapter(page)}\.md\).*\| (.*) \|$", (MATH / "index.md").read_text("utf-8"), re.MULTILINE)
     assert heading is not None
     assert expand(heading[1]) == numbers
     assert row is not None
@@ -77,10 +80,10 @@ def test_cited_equations_exist():
     defined = equations()
     missing = []
     for path, text in sources("src", "cpp", "tests", "benchmarks", "examples", "docs"):
-        for chapter, numbers in CITATION.findall(text):
+        for name, numbers in CITATION.findall(text):
             for number in map(int, re.findall(r"\d+", numbers)):
-                if number not in defined or (chapter and chapter not in defined[number]):
-                    missing.append(f"{path}: docs/math{'/' + chapter if chapter else ''} ({number})")
+                if number not in defined or (name and name not in defined[number]):
+                    missing.append(f"{path}: docs/math{'/' + name if name else ''} ({number})")
         if path.suffix not in {".md", ".txt"}:
             missing += [f"{path}: ({number})" for number in BARE.findall(text) if int(number) not in defined]
         if "docs/" + "math.md" in text:

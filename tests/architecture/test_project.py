@@ -16,6 +16,11 @@ def test_files_do_not_depend_on_a_computer():
     assert not matching_lines(pattern, tracked_files())
 
 
+def test_files_have_no_conflict_markers():
+    markers = "|".join(("<" * 7 + " ", ">" * 7 + " ", "=" * 7 + "$"))
+    assert not matching_lines(re.compile(f"^({markers})"), tracked_files())
+
+
 def test_package_and_metadata_have_the_same_version():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert hinge.__version__ == project["version"] == metadata.version("hinge")

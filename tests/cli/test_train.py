@@ -127,10 +127,10 @@ def test_scaling_is_part_of_the_model(scale, run, classes):
     assert np.array_equal(hinge.load("m.hinge").decision_function(X), expected.decision_function(X))
 
 
-def test_sparse_data_are_not_centred(run, classes):
+def test_sparse_data_are_not_centered(run, classes):
     file = classes[0]
     done = run("train", file, "--scale", "standard", "--storage", "sparse", "-o", "m.hinge")
-    assert "not centred" in done.out
+    assert "not centered" in done.out
     assert hinge.load("m.hinge")[0].with_mean is False
     assert run("train", file, "--scale", "minmax", "--storage", "sparse", "-o", "m.hinge").code == 2
 

@@ -97,7 +97,7 @@ def test_scores_of_pairs_and_of_other_classifiers():
 
 @pytest.mark.parametrize("method", ["inductive", "cross", "full"])
 @pytest.mark.parametrize("class_conditional", [False, True])
-def test_coverage(method, class_conditional):
+def test_prediction_sets_have_the_guaranteed_coverage(method, class_conditional):
     hits = np.zeros(2)
     total = np.zeros(2)
     for seed in range(25):
@@ -150,7 +150,7 @@ def test_invalid_arguments():
 
 
 @pytest.mark.parametrize("method", ["inductive", "cross"])
-def test_detector(method):
+def test_detector_has_the_guaranteed_rate_of_false_alarms(method):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3))
     alarms = 0

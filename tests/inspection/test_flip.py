@@ -86,7 +86,7 @@ def test_svc_zero_weights_and_single_samples():
     assert not found.relabel[5]
 
 
-def test_duplicates():
+def test_duplicates_have_equal_effects():
     X, y = data(12)
     model = hinge.IncrementalSVC(gamma=0.5).fit(np.vstack([X, X]), np.append(y, y))
     found = model.flip(X[3])

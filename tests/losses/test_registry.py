@@ -60,8 +60,11 @@ def samples(n=120):
 
 def test_names_are_selected_by_declared_properties():
     assert loss_names("margin") == tuple(MARGIN_LOSSES)
-    assert loss_names("margin", quadratic=True) == ("hinge", "squared_hinge", "modified_huber", "huberized_hinge")
-    assert loss_names("margin", smooth=True) == ("squared_hinge", "modified_huber", "huberized_hinge")
+    quadratic, smooth = set(loss_names("margin", quadratic=True)), set(loss_names("margin", smooth=True))
+    assert quadratic == {name for name, loss in MARGIN_LOSSES.items() if loss.quadratic}
+    assert {"squared_hinge", "modified_huber", "huberized_hinge"} <= smooth <= quadratic
+    assert "hinge" in quadratic - smooth
+    assert "logistic" not in quadratic
     assert "polynomial" not in loss_names("residual", quadratic=True)
     assert losses_of("residual") is RESIDUAL_LOSSES
 

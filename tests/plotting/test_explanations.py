@@ -66,7 +66,7 @@ def explanation():
     return shapley_values(hinge.SVR().fit(X, y), X[:25], X[30:])
 
 
-def test_bar(explanation):
+def test_bars_are_mean_sizes_of_the_values(explanation):
     display = ShapleyDisplay.bar(explanation, max_features=3)
     sizes = np.sort(np.abs(explanation.values).mean(axis=0))[::-1]
     assert_allclose([bar.get_width() for bar in display.ax_.patches], [*sizes[:3], sizes[3:].sum()])
@@ -85,7 +85,7 @@ def test_waterfall_ends_at_the_decision_value(explanation):
     assert " = " in display.names_[0]
 
 
-def test_beeswarm(explanation):
+def test_beeswarm_shows_every_value_at_a_separate_point(explanation):
     display = ShapleyDisplay.beeswarm(explanation, max_features=2)
     assert display.values_.shape == (25, 3)
     assert_allclose(display.values_.sum(axis=1), explanation.values.sum(axis=1))

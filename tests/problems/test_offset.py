@@ -198,8 +198,8 @@ class TestTwoRows:
         mu = optimal_offset(problem, alpha, gradient)
         found = gap(problem, alpha, gradient, mu)
         wide, near = np.linspace(-4, 4, 201), np.linspace(-0.05, 0.05, 101)
-        for centre, ticks in ((np.zeros(2), wide), (mu, near)):
-            grid = centre[:, None] + np.array(np.meshgrid(ticks, ticks)).reshape(2, -1)
+        for center, ticks in ((np.zeros(2), wide), (mu, near)):
+            grid = center[:, None] + np.array(np.meshgrid(ticks, ticks)).reshape(2, -1)
             residual = gradient[:, None] + problem.A.T @ grid
             towards = np.where(residual > 0, 0.0, upper[:, None])
             assert np.all(np.sum(residual * (alpha[:, None] - towards), axis=0) >= found - 1e-9)

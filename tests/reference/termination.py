@@ -1,4 +1,4 @@
-"""Runs of Python code in a process of its own, which ends if the code does not."""
+"""Run Python code in a separate process that is stopped after a time limit."""
 
 from __future__ import annotations
 

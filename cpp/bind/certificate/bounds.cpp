@@ -40,19 +40,28 @@ Bounds bounds(const Vector<const double>& linear, const Vector<const double>& lo
   return certified_bounds(problem, {span(alpha), span(mu), span(gradient), span(error)});
 }
 
+// Products that a solver has computed; see LinearProducts.
+struct LinearKnown {
+  Vector<const double> f;
+  double reach, distance;
+};
+
 Bounds linear_bounds(const Samples& samples, const Vector<const double>& target, const Vector<const double>& lower,
                      const Vector<const double>& upper, const Vector<const double>& ridge, double tube, int offset_kind,
                      double offset_scale, double total, double bounds_error, double totals_error,
                      const Vector<const double>& weights, double offset, const Vector<const double>& beta,
-                     bool accurate) {
+                     bool accurate, const std::optional<LinearKnown>& known) {
   const std::size_t n = rows(samples.view);
   for (std::size_t given : {target.size(), lower.size(), upper.size(), ridge.size(), beta.size()})
     if (given != n) throw std::invalid_argument("target, lower, upper, ridge and beta need one value per sample");
   if (weights.size() != features(samples.view)) throw std::invalid_argument("weights needs one value per feature");
+  if (known && known->f.size() != n) throw std::invalid_argument("known products need one value per sample");
   const LinearBoundedProblem problem{samples.view, span(target), span(lower),  span(upper), span(ridge),   tube,
                                      static_cast<Offset>(offset_kind), offset_scale, total, bounds_error, totals_error};
   const nb::gil_scoped_release nogil;
-  return certified_linear_bounds(problem, span(weights), offset, span(beta), accurate);
+  if (!known || accurate) return certified_linear_bounds(problem, span(weights), offset, span(beta), accurate);
+  const LinearProducts products{span(known->f), known->reach, known->distance};
+  return certified_linear_bounds(problem, span(weights), offset, span(beta), products);
 }
 
 }  // namespace
@@ -69,10 +78,15 @@ void certificate(nb::module_& m) {
         "ridge"_a.noconvert().none(), "rows"_a.noconvert(), "totals"_a.noconvert(), "bounds_error"_a, "totals_error"_a,
         "largest_diagonal"_a, "alpha"_a.noconvert(), "mu"_a.noconvert(), "gradient"_a.noconvert(),
         "error"_a.noconvert(), "Rigorous bounds on the optimum of problem (1).  See bounds.hpp.");
+  nb::class_<LinearKnown>(m, "LinearProducts", "Products of samples with weights, and ‖w − Xᵀβ‖.")
+      .def(nb::new_([](Vector<const double> f, double reach, double distance) {
+             return LinearKnown{f, reach, distance};
+           }),
+           "f"_a.noconvert(), "reach"_a, "distance"_a);
   m.def("certified_linear_bounds", &linear_bounds, "samples"_a, "target"_a.noconvert(), "lower"_a.noconvert(),
         "upper"_a.noconvert(), "ridge"_a.noconvert(), "tube"_a, "offset_kind"_a, "offset_scale"_a, "total"_a,
         "bounds_error"_a, "totals_error"_a, "weights"_a.noconvert(), "offset"_a, "beta"_a.noconvert(),
-        "accurate"_a, "Rigorous bounds on the optimum of a linear problem.  See linear_bounds.hpp.");
+        "accurate"_a, "known"_a.none() = nb::none(), "Rigorous bounds on the optimum of a linear problem.  See linear_bounds.hpp.");
 }
 
 }  // namespace hinge::bind

@@ -2,13 +2,11 @@
 #include "hinge/inspection/shapley.hpp"
 
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <stdexcept>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "arrays.hpp"
@@ -20,27 +18,18 @@ namespace {
 
 using namespace nb::literals;
 
-using Factors = std::vector<std::tuple<std::string, double, int>>;  // name, gamma, degree
-
-ShapleyTerm make_term(const Factors& factors, std::vector<double> polynomial, double gamma, double coef0) {
-  ShapleyTerm term;
-  for (const auto& [name, factor_gamma, degree] : factors) {
-    if (name != "rbf" && name != "laplacian" && name != "bspline")
-      throw std::invalid_argument("'" + name + "' is not a product over features");
-    const FactorKind kind = name == "rbf"         ? FactorKind::rbf
-                            : name == "laplacian" ? FactorKind::laplacian
-                                                  : FactorKind::bspline;
-    term.factors.push_back({kind, factor_gamma, degree});
+ShapleyTerm make_term(std::vector<Node> factors, std::vector<double> polynomial, double gamma, double coef0) {
+  for (const Node& factor : factors) {
+    if (factor.op != Op::rbf && factor.op != Op::laplacian && factor.op != Op::bspline)
+      throw std::invalid_argument("'" + std::string(name_of(factor.op)) + "' is not a product over features");
   }
   if (polynomial.empty()) throw std::invalid_argument("polynomial needs at least one coefficient");
-  term.polynomial = std::move(polynomial);
-  term.gamma = gamma, term.coef0 = coef0;
-  return term;
+  return {std::move(factors), std::move(polynomial), gamma, coef0};
 }
 
 void add_shapley_values(const Matrix<const double>& X, const Matrix<const double>& background,
                         const Matrix<const double>& vectors, const Matrix<const double>& coefficients,
-                        const Vector<const std::int32_t>& group, const Factors& factors,
+                        const Vector<const std::int32_t>& group, std::vector<Node> factors,
                         std::vector<double> polynomial, double gamma, double coef0, const Vector<double>& values,
                         const Vector<double>& interactions, int threads) {
   const std::size_t d = X.shape(1), F = coefficients.shape(1);
@@ -55,7 +44,7 @@ void add_shapley_values(const Matrix<const double>& X, const Matrix<const double
   const std::size_t per_row = groups * F, rows = X.shape(0);
   if (values.size() != rows * per_row || (interactions.size() && interactions.size() != rows * groups * per_row))
     throw std::invalid_argument("values or interactions have the wrong size");
-  const ShapleyTerm term = make_term(factors, std::move(polynomial), gamma, coef0);
+  const ShapleyTerm term = make_term(std::move(factors), std::move(polynomial), gamma, coef0);
   const ShapleyData data{X.data(), background.data(), vectors.data(),      coefficients.data(), group.data(), rows,
                          background.shape(0), vectors.shape(0), d, F, groups};
   double* const pairs = interactions.size() ? interactions.data() : nullptr;

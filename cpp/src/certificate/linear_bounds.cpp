@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -50,6 +51,23 @@ struct Products {
   double f[kChunk], rest[kChunk], norm[kChunk];
 };
 
+double largest_value(const float* x, std::size_t n) { return certificate_loops().largest_float(x, n); }
+double largest_value(const double* x, std::size_t n) { return certificate_loops().largest_double(x, n); }
+
+// Bound on the norms of all samples, from the largest value and the longest row.
+template <class T>
+double norm_bound(const Dense<T>& s, double& longest) {
+  longest = static_cast<double>(s.features);
+  return std::sqrt(longest) * largest_value(s.values, s.rows * s.features);
+}
+template <class T, class I>
+double norm_bound(const Csr<T, I>& s, double& longest) {
+  I most = 0;
+  for (std::size_t i = 0; i < s.rows; ++i) most = std::max<I>(most, s.start[i + 1] - s.start[i]);
+  longest = static_cast<double>(most);
+  return std::sqrt(longest) * largest_value(s.values, static_cast<std::size_t>(s.start[s.rows]));
+}
+
 // One pass over the samples, in chunks: the products of the chunk, and Σ β_i x_i over all chunks so far.
 class Pass {
  public:
@@ -60,7 +78,6 @@ class Pass {
   void visit(std::size_t first, std::size_t last, bool accurate, Products& products) {
     std::visit([&](const auto& s) { accurate ? run_accurately(s, first, last, products) : run(s, first, last, products); },
                samples_);
-    for (std::size_t k = 0; k < last - first; ++k) products.norm[k] = std::sqrt(products.norm[k]);
   }
 
   double combined(std::size_t j) const { return sum_[j] + error_[j]; }  // component of Σ β_i x_i
@@ -85,7 +102,7 @@ class Pass {
         compensated_add(sum_[j], error_[j], part);
         error_[j] += std::fma(beta_[i], value, -part);
       });
-      products.f[i - first] = f, products.rest[i - first] = rest, products.norm[i - first] = norm;
+      products.f[i - first] = f, products.rest[i - first] = rest, products.norm[i - first] = std::sqrt(norm);
     }
   }
 
@@ -113,7 +130,7 @@ class Pass {
         const double value = static_cast<double>(s.values[k]);
         dot += value * w_[static_cast<std::size_t>(s.index[k])], square += value * value;
       }
-      products.f[i - first] = dot, products.norm[i - first] = square;
+      products.f[i - first] = dot, products.norm[i - first] = std::sqrt(square);
       if (beta_[i] == 0) continue;
       for (I k = s.start[i]; k < s.start[i + 1]; ++k)
         sum_[static_cast<std::size_t>(s.index[k])] += beta_[i] * static_cast<double>(s.values[k]);
@@ -148,11 +165,14 @@ class LinearBounds {
  public:
   LinearBounds(const LinearBoundedProblem& problem, Span<const double> weights, double offset, Span<const double> beta,
                bool accurate)
-      : p_(problem), w_(weights), b_(offset), beta_(beta), n_(beta.size()), accurate_(accurate),
-        pass_(problem.samples, weights, beta), features_(static_cast<double>(weights.size())) {
-    for (double w : w_) norm_ += w * w;
-    norm_ = std::sqrt(norm_);
+      : LinearBounds(problem, weights, offset, beta, accurate, nullptr) {
     sum_terms();
+  }
+
+  LinearBounds(const LinearBoundedProblem& problem, Span<const double> weights, double offset, Span<const double> beta,
+               const LinearProducts& products)
+      : LinearBounds(problem, weights, offset, beta, false, &products) {
+    sum_known_terms(products);
   }
 
   Bounds run() {
@@ -170,6 +190,14 @@ class LinearBounds {
  private:
   static constexpr double u = kUnitRoundoff;
 
+  LinearBounds(const LinearBoundedProblem& problem, Span<const double> weights, double offset, Span<const double> beta,
+               bool accurate, const LinearProducts* known)
+      : p_(problem), w_(weights), b_(offset), beta_(beta), n_(beta.size()), accurate_(accurate), known_(known),
+        features_(static_cast<double>(weights.size())),
+        norm_(std::sqrt(certificate_loops().squares(weights.data(), weights.size()))) {
+    if (known == nullptr) pass_.emplace(problem.samples, weights, beta);
+  }
+
   // ---- sums over the samples -----------------------------------------------------------------------------------
 
   // Chunks of plain sums in four lanes have the relative error of kChunk / 4 additions, the sum of the lanes and the
@@ -179,18 +207,34 @@ class LinearBounds {
     if (!accurate_) totals_.plain = static_cast<double>(kChunk / 4 + 8) * u;
     for (std::size_t first = 0; first < n_; first += kChunk) {
       const std::size_t last = std::min(n_, first + kChunk);
-      pass_.visit(first, last, accurate_, *products);
+      pass_->visit(first, last, accurate_, *products);
       if (accurate_) {
         for (std::size_t i = first; i < last; ++i) totals_.add(accurate_terms(i, *products, i - first));
       } else {
-        const LinearTerms terms{p_.target.data() + first,       p_.lower.data() + first, p_.upper.data() + first,
-                                p_.ridge.data() + first,        beta_.data() + first,    products->f,
-                                products->norm,                 b_,                      p_.tube,
-                                (features_ + 2) * u * norm_,    1 - p_.bounds_error};
-        totals_.add(certificate_loops().terms(terms, last - first));
+        add_chunk(first, last, products->f, products->norm, (features_ + 2) * u * norm_);
       }
     }
   }
+
+  void sum_known_terms(const LinearProducts& products) {
+    double longest = 0;
+    const double norm = 1.001 * std::visit([&](const auto& s) { return norm_bound(s, longest); }, p_.samples);
+    const std::vector<double> norms(kChunk, norm);
+    totals_.plain = static_cast<double>(kChunk / 4 + 8) * u;
+    for (std::size_t first = 0; first < n_; first += kChunk)
+      add_chunk(first, std::min(n_, first + kChunk), products.f.data() + first, norms.data(),
+                (longest + 8) * u * products.reach);
+    f_error_ = (longest + 8) * u * products.reach * norm;
+  }
+
+  void add_chunk(std::size_t first, std::size_t last, const double* f, const double* norm, double product_error) {
+    const LinearTerms terms{p_.target.data() + first, p_.lower.data() + first, p_.upper.data() + first,
+                            p_.ridge.data() + first,  beta_.data() + first,    f,
+                            norm,                     b_,                      p_.tube,
+                            product_error,            1 - p_.bounds_error,     known_ ? 1.0 : 0.0};
+    totals_.add(certificate_loops().terms(terms, last - first));
+  }
+
 
   LinearSums accurate_terms(std::size_t i, const Products& products, std::size_t k) const {
     LinearSums s;
@@ -251,10 +295,21 @@ class LinearBounds {
 
   // ---- bounds --------------------------------------------------------------------------------------------------
 
+  // Adds ½‖w‖², computed in chunks of plain sums if the other sums are.
+  void add_half_square(BoundedSum& sum, double& error) const {
+    if (accurate_) {
+      for (double w : w_) sum.add_product(0.5 * w, w);
+      return;
+    }
+    for (std::size_t first = 0; first < w_.size(); first += kChunk)
+      sum.add(0.5 * certificate_loops().squares(w_.data() + first, std::min(kChunk, w_.size() - first)));
+    error += 0.5 * totals_.plain * norm_ * norm_ * 1.01 + features_ * std::numeric_limits<double>::min();
+  }
+
   void add_upper(Bounds& found) const {
     BoundedSum sum = totals_.losses;
     double error = 0;
-    for (double w : w_) sum.add_product(0.5 * w, w);
+    add_half_square(sum, error);
     const double offset = p_.total * b_;
     sum.add(offset);
     error += std::abs(offset) * (p_.totals_error + 2 * u);
@@ -269,29 +324,47 @@ class LinearBounds {
     found.rounding += totals_.sums.inflation + error;
   }
 
-  void add_lower(Bounds& found) const {
+  // Adds −½‖Xᵀβ‖² to the value; returns ‖Xᵀβ‖ and adds the error.
+  double add_norm(BoundedSum& value, double& error) const {
     const LinearSums& sums = totals_.sums;
-    BoundedSum value = totals_.dual;
     double norm = 0;
     for (std::size_t j = 0; j < w_.size(); ++j) {
-      const double c = pass_.combined(j);
+      const double c = pass_->combined(j);
       value.add_product(-0.5 * c, c), norm += c * c;
     }
     norm = std::sqrt(norm);
-    double error = sums.squares * (p_.bounds_error + 6 * u) + 3 * u * sums.linear;
-    error += totals_.plain * (sums.squares + sums.linear);
     // rounded products β x and compensated sums: 2 u Σ |β_i| ‖x_i‖ in norm
-    const double count = static_cast<double>(n_);
-    const double rounded = accurate_ ? 0 : pass_.rounded_additions() * u;
+    const double count = static_cast<double>(n_), rounded = accurate_ ? 0 : pass_->rounded_additions() * u;
     const double wrong = 1.01 * ((rounded + 4 * count * u * count * u) * sums.weighted + u * norm + sums.moved);
     error += wrong * (norm + 0.5 * wrong);
+    return norm + wrong;
+  }
+
+  // The same from −½‖Xᵀβ‖² = ½‖w‖² − Σ f β − ½‖w − Xᵀβ‖²; the sum is part of the value already.   (621)
+  double add_known_norm(BoundedSum& value, double& error) const {
+    const LinearSums& sums = totals_.sums;
+    add_half_square(value, error);
+    error += 1.01 * f_error_ * sums.magnitude;
+    const double distance = known_->distance, rounded = static_cast<double>(n_ + 8) * u;
+    const double wrong = 1.01 * (rounded * sums.weighted + sums.moved + u * distance);
+    value.add_product(-0.5 * distance, distance);
+    error += wrong * (distance + 0.5 * wrong);
+    return norm_ + distance + wrong;
+  }
+
+  void add_lower(Bounds& found) const {
+    const LinearSums& sums = totals_.sums;
+    BoundedSum value = totals_.dual;
+    double error = sums.squares * (p_.bounds_error + 6 * u) + 4 * u * sums.linear;
+    error += totals_.plain * (sums.squares + sums.linear);
+    const double norm = known_ ? add_known_norm(value, error) : add_norm(value, error);
     if (p_.offset == Offset::penalized) {
       const double s = p_.offset_scale * (std::abs(totals_.beta.value()) + totals_.beta.error() + plain_error());
       value.add(-0.5 * s * s);
       error += 4 * u * s * s;
     }
     double cost = 0;
-    if (p_.offset == Offset::free) cost = cost_of_deficit(norm + wrong);
+    if (p_.offset == Offset::free) cost = cost_of_deficit(norm);
     if (!std::isfinite(cost)) return;
     found.scale = sums.linear + sums.squares + kShareOfBox * sums.boxes + 0.5 * sums.weighted * sums.weighted;
     error = 1.001 * (error + cost) + value.error();
@@ -338,9 +411,11 @@ class LinearBounds {
   Span<const double> beta_;
   const std::size_t n_;
   const bool accurate_;
-  Pass pass_;
+  const LinearProducts* const known_;  // or nullptr
+  std::optional<Pass> pass_;  // unless the products are known
   const double features_;
-  double norm_ = 0;  // ‖w‖
+  const double norm_;   // ‖w‖
+  double f_error_ = 0;  // bound on the error of known products ⟨w, x_i⟩
   Totals totals_;
 };
 
@@ -349,6 +424,11 @@ class LinearBounds {
 Bounds certified_linear_bounds(const LinearBoundedProblem& problem, Span<const double> weights, double offset,
                                Span<const double> beta, bool accurate) {
   return LinearBounds(problem, weights, offset, beta, accurate).run();
+}
+
+Bounds certified_linear_bounds(const LinearBoundedProblem& problem, Span<const double> weights, double offset,
+                               Span<const double> beta, const LinearProducts& products) {
+  return LinearBounds(problem, weights, offset, beta, products).run();
 }
 
 }  // namespace hinge

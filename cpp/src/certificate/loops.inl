@@ -53,32 +53,35 @@ HINGE_INLINE void add_rows(const T* x, const double* beta, size_t rows, size_t d
 }
 
 template <class T>
-void pass_over_rows(const T* x, size_t rows, size_t d, const double* w, const double* beta, double* f, double* square,
+void pass_over_rows(const T* x, size_t rows, size_t d, const double* w, const double* beta, double* f, double* norm,
                     double* sum) {
   for (size_t first = 0; first < rows; first += kCachedRows) {
     const size_t last = first + kCachedRows < rows ? first + kCachedRows : rows;
-    for (size_t i = first; i < last; ++i) dot_and_square(x + i * d, w, d, f[i], square[i]);
+    for (size_t i = first; i < last; ++i) dot_and_square(x + i * d, w, d, f[i], norm[i]);
+    for (size_t i = first; i < last; ++i) norm[i] = __builtin_sqrt(norm[i]);
     add_rows(x + first * d, beta + first, last - first, d, sum);
   }
 }
 
-template <class V>
-HINGE_INLINE V absolute(const V& v) {
-  return v < 0.0 ? -v : v;
-}
+HINGE_INLINE Double4 absolute(const Double4& v) { return (Double4)((Long4)v & 0x7fffffffffffffffLL); }
+HINGE_INLINE double absolute(double v) { return __builtin_fabs(v); }
 template <class V>
 HINGE_INLINE V larger(const V& a, const V& b) {
   return a > b ? a : b;
 }
 
-// The loss for an excess of s ≥ 0 over the tube and the bound h on |β|; increasing in s.
+// The loss for an excess of s ≥ 0 over the tube and the bound h on |β|, and its slope; both increase with s.
 template <class V>
-HINGE_INLINE V loss_of(const V& s, const V& h, const V& ridge, const V& zero) {
-  const V linear = h * s - 0.5 * ridge * h * h, square = 0.5 * s * (s / ridge);
-  V loss = s <= h * ridge ? square : linear;
-  loss = ridge > 0.0 ? loss : h * s;
-  return s > 0.0 ? loss : zero;
-}
+struct Loss {
+  V value, slope;
+
+  HINGE_INLINE_MEMBER Loss(const V& s, const V& h, const V& ridge, const V& zero) {
+    const V quotient = s / ridge;  // not finite if there is no ridge
+    const V linear = h * s - (ridge > 0.0 ? 0.5 * ridge * h * h : zero);
+    value = quotient <= h ? 0.5 * s * quotient : linear, slope = quotient <= h ? quotient : h;
+    value = s > 0.0 ? value : zero, slope = s > 0.0 ? slope : zero;
+  }
+};
 
 // V is Double4, or double for the last samples.
 template <class V>
@@ -97,12 +100,11 @@ struct TermSums {
     // With a residual near zero and no tube the loss of the other side may be the larger one.
     const V side = r > 0.0 ? upper : -lower, other = r > 0.0 ? -lower : upper;
     const V excess = distance - tube;
-    const V known = loss_of<V>(larger<V>(excess, zero), side, ridge, zero);
-    const V here = loss_of<V>(larger<V>(excess + error, zero), side, ridge, zero);
-    const V there = loss_of<V>(larger<V>(error - distance - tube, zero), other, ridge, zero);
-    const V loss = larger<V>(here, there);
+    const Loss<V> here(larger<V>(excess + error, zero), side, ridge, zero);
+    const Loss<V> there(larger<V>(error - distance - tube, zero), other, ridge, zero);
+    const V loss = larger<V>(here.value, there.value);
     const V curved = ridge * side * side;
-    losses += loss, inflation += loss - known;
+    losses += loss, inflation += error * larger<V>(here.slope, there.slope);
     loss_sizes += loss + (ridge > 0.0 ? (side - side == zero ? curved : zero) : zero);
 
     const V slope = ridge * beta - r;
@@ -114,9 +116,11 @@ struct TermSums {
     const V lowest = lower * t.box_share, highest = upper * t.box_share;
     V x = beta < lowest ? lowest : beta;
     x = x > highest ? highest : x;
-    const V square = 0.5 * ridge * x * x, product = target * x, width = tube * absolute(x), range = upper - lower;
+    const V square = 0.5 * ridge * x * x, product = (target - t.f_share * f) * x;
+    const V length = absolute(x), width = tube * length, range = upper - lower;
     dual += (product - width) - square, total += x;
-    squares += square, linear += absolute(product) + width, magnitude += absolute(x);
+    squares += square, magnitude += length;
+    linear += (absolute(target) + t.f_share * absolute(f)) * length + width;
     const V box = range * (absolute(target) + tube);
     boxes += range - range == zero ? box : zero;
     weighted += norm * absolute(beta), moved += norm * absolute(x - beta);
@@ -144,7 +148,30 @@ LinearSums sum_terms(const LinearTerms& terms, size_t n) {
   return sums;
 }
 
-constexpr CertificateLoops every_certificate_loop = {&pass_over_rows<float>, &pass_over_rows<double>, &sum_terms};
+double squares(const double* x, size_t n) {
+  Double4 a = {};
+  size_t k = 0;
+  for (; k + 4 <= n; k += 4) a += load4(x + k) * load4(x + k);
+  double rest = 0;
+  for (; k < n; ++k) rest += x[k] * x[k];
+  return sum(a) + rest;
+}
+
+template <class T>
+double largest_value(const T* x, size_t n) {
+  Double4 a = {}, b = {}, c = {}, d = {};
+  size_t k = 0;
+  for (; k + 16 <= n; k += 16) {
+    a = larger<Double4>(absolute(load4(x + k)), a), b = larger<Double4>(absolute(load4(x + k + 4)), b);
+    c = larger<Double4>(absolute(load4(x + k + 8)), c), d = larger<Double4>(absolute(load4(x + k + 12)), d);
+  }
+  double largest = maximum(larger<Double4>(larger<Double4>(a, b), larger<Double4>(c, d)));
+  for (; k < n; ++k) largest = larger(absolute(static_cast<double>(x[k])), largest);
+  return largest;
+}
+
+constexpr CertificateLoops every_certificate_loop = {&pass_over_rows<float>, &pass_over_rows<double>, &sum_terms,
+                                                     &squares, &largest_value<float>, &largest_value<double>};
 
 }  // namespace
 }  // namespace hinge

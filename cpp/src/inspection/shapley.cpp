@@ -49,18 +49,19 @@ struct Table {
       const double* x = samples + i * data.features;
       double* a = &factor[i * stride];
       std::fill(a, a + stride, 0.0);  // logarithms
-      for (const FeatureFactor& each : term.factors) {
-        if (each.kind == FactorKind::bspline) continue;
+      for (const Node& each : term.factors) {
+        if (each.op == Op::bspline) continue;
         for (std::size_t j = 0; j < data.features; ++j) {
           const double d = x[j] - s[j];
-          a[data.group[j]] -= each.gamma * (each.kind == FactorKind::rbf ? d * d : std::abs(d));
+          a[data.group[j]] -= each.gamma * (each.op == Op::rbf ? d * d : std::abs(d));
         }
       }
       shapley_loops().exp_nonpositive(a, stride);
-      for (const FeatureFactor& each : term.factors) {
-        if (each.kind != FactorKind::bspline) continue;
+      for (const Node& each : term.factors) {
+        if (each.op != Op::bspline) continue;
         const double root = std::sqrt(each.gamma);
-        for (std::size_t j = 0; j < data.features; ++j) a[data.group[j]] *= bspline(each.degree, root * (x[j] - s[j]));
+        const int degree = static_cast<int>(each.degree);
+        for (std::size_t j = 0; j < data.features; ++j) a[data.group[j]] *= bspline(degree, root * (x[j] - s[j]));
       }
       for (std::size_t g = 0; g < G; ++g)
         if (a[g] < kSmallestFactor) a[g] = 0;

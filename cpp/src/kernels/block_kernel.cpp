@@ -9,7 +9,7 @@ namespace hinge {
 
 template <class T>
 BlockKernel<T>::BlockKernel(const Samples& x, RowList list_x, const Samples& z, RowList list_z,
-                            const KernelFunction& function, const std::vector<double>& centre,
+                            const KernelFunction& function, const std::vector<double>& center,
                             const Blocking& blocking, const SparseRows<T>* sparse_z, const PackedRows<T>* packed_z,
                             Distances distances)
     : function_(function),
@@ -21,8 +21,8 @@ BlockKernel<T>::BlockKernel(const Samples& x, RowList list_x, const Samples& z, 
       list_z_(list_z),
       packed_z_(packed_z),
       distances_(distances),
-      x_(x, list_x, needs_, centre, sparse_z ? kPanelWidth<T> : kStripX, blocking.task),
-      z_(z, list_z, needs_, centre, kStripZ<T>, blocking.columns) {
+      x_(x, list_x, needs_, center, sparse_z ? kPanelWidth<T> : kStripX, blocking.task),
+      z_(z, list_z, needs_, center, kStripZ<T>, blocking.columns) {
   const std::size_t tile = Blocking::kTile * stride_;
   if (needs_.dot) dot_ = AlignedArray<T>(tile);
   if (needs_.squared) squared_ = AlignedArray<T>(tile);
@@ -103,19 +103,19 @@ const T* BlockKernel<T>::norms_z() const {
 }
 
 template <class T>
-void BlockKernel<T>::centred_products(std::size_t first, std::size_t count) const {
+void BlockKernel<T>::centered_products(std::size_t first, std::size_t count) const {
   if (sparse_z_) {
     sparse_products(first, count, squared_.data());
   } else {
-    products(vector_ops().strips<T>().product, &PackedRows<T>::centred, first, count, squared_.data());
+    products(vector_ops().strips<T>().product, &PackedRows<T>::centered, first, count, squared_.data());
   }
 }
 
 template <class T>
 void BlockKernel<T>::squared_distances(std::size_t first, std::size_t count) const {
   if (distances_ == Distances::from_differences)
-    return products(vector_ops().strips<T>().squared, &PackedRows<T>::centred, first, count, squared_.data());
-  centred_products(first, count);
+    return products(vector_ops().strips<T>().squared, &PackedRows<T>::centered, first, count, squared_.data());
+  centered_products(first, count);
   for (std::size_t i = 0; i < count; ++i) {
     T* const row = squared_.data() + i * stride_;
     vector_ops().array<T>().squared_from_dot(padded(loaded_z_), x_.norms()[first + i], norms_z(), row, row);
@@ -129,7 +129,7 @@ const T* BlockKernel<T>::gaussian(std::size_t first, std::size_t count) const {
   const T scale = -static_cast<T>(function_.sharpness());
   const bool from_norms = distances_ == Distances::from_norms;
   if (from_norms) {
-    centred_products(first, count);
+    centered_products(first, count);
   } else {
     squared_distances(first, count);
   }

@@ -54,8 +54,8 @@ class RowList {
 
 std::vector<double> column_means(const Samples& samples);
 
-// The largest squared distance of a sample from the centre.
-double spread(const Samples& samples, const std::vector<double>& centre);
+// The largest squared distance of a sample from the center.
+double spread(const Samples& samples, const std::vector<double>& center);
 
 // How squared distances are computed: |x|² + |z|² - 2 x·z, or as sums of squared differences.
 enum class Distances { from_norms, from_differences };
@@ -87,18 +87,18 @@ class SparseRows;
 template <class T>
 class PackedRows {
  public:
-  PackedRows(const Samples& samples, RowList list, Needs needs, const std::vector<double>& centre,
+  PackedRows(const Samples& samples, RowList list, Needs needs, const std::vector<double>& center,
              std::size_t strip, std::size_t capacity);
 
-  // Loads panels; `sparse` has the same samples, shifted by the centre.
+  // Loads panels; `sparse` has the same samples, shifted by the center.
   void load(const SparseRows<T>& sparse, Range rows);
   void load(Range rows, bool in_strips);  // into strips; into rows if not in_strips, or additionally if l1 is needed
   static std::size_t bytes(std::size_t rows, std::size_t features, Needs needs);  // approximate memory
 
   std::size_t strip_stride() const { return strip_ * features_; }
   const T* plain(std::size_t strip) const { return plain_.data() + strip * strip_stride(); }
-  const T* centred(std::size_t strip) const { return centred_.data() + strip * strip_stride(); }
-  const T* panel(std::size_t k) const { return needs_.squared ? centred(k) : plain(k); }
+  const T* centered(std::size_t strip) const { return centered_.data() + strip * strip_stride(); }
+  const T* panel(std::size_t k) const { return needs_.squared ? centered(k) : plain(k); }
   const T* norms() const { return norms_.data(); }
   const T* row(std::size_t i) const { return rows_ + i * row_stride_; }
   std::size_t row_stride() const { return row_stride_; }
@@ -106,15 +106,15 @@ class PackedRows {
 
  private:
   void load_strips(Range rows);
-  bool in_panels() const { return strip_ == kPanelWidth<T>; }  // dot products are then unaffected by the centre
+  bool in_panels() const { return strip_ == kPanelWidth<T>; }  // dot products are then unaffected by the center
   void load_rows(Range rows);
 
   const Samples& samples_;
   const RowList list_;
   const Needs needs_;
-  const std::vector<double>& centre_;
+  const std::vector<double>& center_;
   const std::size_t strip_, capacity_, features_, row_width_;
-  AlignedArray<T> plain_, centred_, norms_;
+  AlignedArray<T> plain_, centered_, norms_;
   std::vector<T> row_copy_;
   const T* rows_ = nullptr;
   std::size_t row_stride_ = 0;
@@ -123,12 +123,12 @@ class PackedRows {
 template <class T>
 class BlockKernel {
  public:
-  // The kernel function, the samples, the centre and the sparse rows must outlive this object.
-  // sparse_z: the rows of Z shifted by the centre; products are then panels of X against sparse rows, otherwise strips
+  // The kernel function, the samples, the center and the sparse rows must outlive this object.
+  // sparse_z: the rows of Z shifted by the center; products are then panels of X against sparse rows, otherwise strips
   // of X against strips of Z.  If X and Z are the same samples, panels are made from sparse_z as well.
   // packed_z: all rows of list_z; if nullptr, every block is packed when it is loaded.
   BlockKernel(const Samples& x, RowList list_x, const Samples& z, RowList list_z, const KernelFunction& function,
-              const std::vector<double>& centre, const Blocking& blocking, const SparseRows<T>* sparse_z = nullptr,
+              const std::vector<double>& center, const Blocking& blocking, const SparseRows<T>* sparse_z = nullptr,
               const PackedRows<T>* packed_z = nullptr, Distances distances = Distances::from_norms);
 
   void load_x(Range rows);
@@ -148,7 +148,7 @@ class BlockKernel {
   void sparse_products(std::size_t first, std::size_t count, T* out) const;
   void row_operation(RowOperation<T, T>* operation, std::size_t first, std::size_t count, T* out) const;
   const T* norms_z() const;
-  void centred_products(std::size_t first, std::size_t count) const;
+  void centered_products(std::size_t first, std::size_t count) const;
   void squared_distances(std::size_t first, std::size_t count) const;
   const T* gaussian(std::size_t first, std::size_t count) const;
   void apply_function(T* result, std::size_t count) const;

@@ -149,12 +149,12 @@ class StoreFloat16Consumer {
 
 template <class T, class Consumer>
 void evaluate_blocks(const Samples& x, const Samples& z, RowList list, const KernelFunction& function,
-                     const std::vector<double>& centre, const SparseRows<T>* sparse_z, const Consumer& consumer,
+                     const std::vector<double>& center, const SparseRows<T>* sparse_z, const Consumer& consumer,
                      const Parallel& parallel) {
   const std::size_t n = rows(x), m = list.size();
   const Blocking blocking(n, features(x), sizeof(T));
   run_tasks((n + blocking.task - 1) / blocking.task, parallel, [&] {
-    return [&, kernel = BlockKernel<T>(x, RowList(n), z, list, function, centre, blocking, sparse_z)](
+    return [&, kernel = BlockKernel<T>(x, RowList(n), z, list, function, center, blocking, sparse_z)](
                std::size_t task, Poller& poller) mutable {
       const Range block{task * blocking.task, std::min(n, (task + 1) * blocking.task)};
       kernel.load_x(block);
@@ -216,13 +216,13 @@ void evaluate(const Samples& x, const Samples& z, RowList list, const KernelFunc
   if (gather_is_cheaper(x, z)) return evaluate_rows(x, z, list, function, consumer, parallel);
 
   const bool from_norms = function.needs().squared && rows(x) > kMaxUnpackedRows;
-  const std::vector<double> centre = from_norms ? column_means(z) : std::vector<double>{};
+  const std::vector<double> center = from_norms ? column_means(z) : std::vector<double>{};
   const bool floats = precision != Precision::full && is_float32(x) && is_float32(z) &&
-                      (!from_norms || float_suffices(function.sharpness() * spread(z, centre)));
+                      (!from_norms || float_suffices(function.sharpness() * spread(z, center)));
   if (floats) {
-    evaluate_blocks<float>(x, z, list, function, centre, nullptr, consumer, parallel);
+    evaluate_blocks<float>(x, z, list, function, center, nullptr, consumer, parallel);
   } else {
-    evaluate_blocks<double>(x, z, list, function, centre, nullptr, consumer, parallel);
+    evaluate_blocks<double>(x, z, list, function, center, nullptr, consumer, parallel);
   }
 }
 

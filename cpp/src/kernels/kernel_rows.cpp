@@ -26,24 +26,24 @@ Parallel threads_for(const Parallel& parallel, std::size_t values) {
 
 template <class T>
 std::unique_ptr<const PackedRows<T>> PackedColumns::pack(const Samples& samples, Needs needs,
-                                                         const std::vector<double>& centre) const {
+                                                         const std::vector<double>& center) const {
   if (PackedRows<T>::bytes(size(), features(samples), needs) > bytes_) return nullptr;
-  auto packed = std::make_unique<PackedRows<T>>(samples, rows(), needs, centre, kStripZ<T>, padded(size()));
+  auto packed = std::make_unique<PackedRows<T>>(samples, rows(), needs, center, kStripZ<T>, padded(size()));
   packed->load({0, size()}, true);
   return packed;
 }
 
 template <>
 const PackedRows<float>* PackedColumns::packed<float>(const Samples& samples, Needs needs,
-                                                      const std::vector<double>& centre) const {
-  std::call_once(made_float_, [&] { float_ = pack<float>(samples, needs, centre); });
+                                                      const std::vector<double>& center) const {
+  std::call_once(made_float_, [&] { float_ = pack<float>(samples, needs, center); });
   return float_.get();
 }
 
 template <>
 const PackedRows<double>* PackedColumns::packed<double>(const Samples& samples, Needs needs,
-                                                        const std::vector<double>& centre) const {
-  std::call_once(made_double_, [&] { double_ = pack<double>(samples, needs, centre); });
+                                                        const std::vector<double>& center) const {
+  std::call_once(made_double_, [&] { double_ = pack<double>(samples, needs, center); });
   return double_.get();
 }
 
@@ -57,8 +57,8 @@ KernelRows::KernelRows(const Samples& samples, const KernelFunction& function)
       shift_));
   float_suffices_ = float_panels_;
   if (float_panels_ || gather_) return;
-  if (function.needs().squared) centre_ = column_means(samples_);
-  const double gamma_times_spread = centre_.empty() ? 0.0 : function.sharpness() * spread(samples, centre_);
+  if (function.needs().squared) center_ = column_means(samples_);
+  const double gamma_times_spread = center_.empty() ? 0.0 : function.sharpness() * spread(samples, center_);
   if (!float_suffices(gamma_times_spread)) distances_ = Distances::from_differences;
   float_suffices_ = float_suffices(gamma_times_spread, distances_) && !function.has_kink();
 }
@@ -66,10 +66,10 @@ KernelRows::KernelRows(const Samples& samples, const KernelFunction& function)
 double KernelRows::value_error() const {
   std::call_once(bounded_, [this] {
     double radius = 0;
-    if (function_.needs().squared) {  // the centres of products, and zero for sparse rows
-      for (const std::vector<double>* const centre : {&centre_, &shift_})
-        if (!centre->empty()) radius = std::max(radius, spread(samples_, *centre));
-      if (is_sparse(samples_) || (centre_.empty() && shift_.empty()))
+    if (function_.needs().squared) {  // the centers of products, and zero for sparse rows
+      for (const std::vector<double>* const center : {&center_, &shift_})
+        if (!center->empty()) radius = std::max(radius, spread(samples_, *center));
+      if (is_sparse(samples_) || (center_.empty() && shift_.empty()))
         radius = std::max(radius, spread(samples_, std::vector<double>(features(samples_), 0.0)));
     }
     value_error_ = kernel_value_error(function_, samples_, radius);
@@ -115,9 +115,9 @@ void KernelRows::multiply_tiles(Span<const std::int32_t> which, const PackedColu
   if (which.empty() || n == 0) return;
   const RowList columns_z = columns.rows();
   const bool panels = uses_panels<T>(n);
-  const std::vector<double>& centre = panels || centre_.empty() ? shift_ : centre_;
+  const std::vector<double>& center = panels || center_.empty() ? shift_ : center_;
   const SparseRows<T>* const sparse_z = !panels ? nullptr : lists ? lists : &sparse<T>();
-  const PackedRows<T>* const packed_z = panels ? nullptr : columns.packed<T>(samples_, function_.needs(), centre);
+  const PackedRows<T>* const packed_z = panels ? nullptr : columns.packed<T>(samples_, function_.needs(), center);
   const Blocking blocking(8 * which.size(), features(samples_), sizeof(T));
   for (std::size_t start = 0; start < which.size(); start += blocking.task) {
     const auto some = which.subspan(start, std::min(blocking.task, which.size() - start));
@@ -125,7 +125,7 @@ void KernelRows::multiply_tiles(Span<const std::int32_t> which, const PackedColu
     if (start > 0 && parallel.poll) parallel.poll();  // short calls of run_tasks do not poll
     const std::size_t blocks = (n + blocking.columns - 1) / blocking.columns;
     run_tasks(blocks, threads_for(parallel, list.size() * n), [&] {
-      BlockKernel<T> kernel(samples_, RowList(list), samples_, columns_z, function_, centre, blocking, sparse_z,
+      BlockKernel<T> kernel(samples_, RowList(list), samples_, columns_z, function_, center, blocking, sparse_z,
                             packed_z, sizeof(T) == sizeof(float) && !panels ? distances_ : Distances::from_norms);
       kernel.load_x({0, list.size()});
       return [&, kernel = std::move(kernel)](std::size_t task, Poller& poller) mutable {

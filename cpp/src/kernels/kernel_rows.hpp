@@ -29,12 +29,12 @@ class PackedColumns final : public Columns {
   RowList rows() const { return rows_.empty() ? RowList(size()) : RowList(rows_); }
   // Packs the samples at the first call; nullptr if that needs too much memory.
   template <class T>
-  const PackedRows<T>* packed(const Samples& samples, Needs needs, const std::vector<double>& centre) const;
+  const PackedRows<T>* packed(const Samples& samples, Needs needs, const std::vector<double>& center) const;
 
  private:
   template <class T>
   std::unique_ptr<const PackedRows<T>> pack(const Samples& samples, Needs needs,
-                                            const std::vector<double>& centre) const;
+                                            const std::vector<double>& center) const;
 
   std::vector<std::size_t> rows_;
   std::size_t bytes_;
@@ -100,7 +100,7 @@ class KernelRows {
   double density_ = 1;               // of the shifted samples
   const std::vector<double> shift_;  // if not empty: products of panels with sparse rows
   const bool gather_;                // rows by GatherKernel
-  std::vector<double> centre_;        // of squared distances of strips
+  std::vector<double> center_;        // of squared distances of strips
   bool float_panels_ = false;         // whether float suffices for panels
   bool float_suffices_ = false;       // whether float suffices for panels or strips
   Distances distances_ = Distances::from_norms;  // of strips in float

@@ -27,13 +27,13 @@ void for_each(const Csr<In, I>& csr, std::size_t i, Use use) {
 // Packs a strip of Width rows; rows from `count` on are arbitrary.
 template <std::size_t Width, class In, class T>
 void pack_strip(const Dense<In>& dense, RowList list, std::size_t first, std::size_t count,
-                const double* centre, T* out) {
+                const double* center, T* out) {
   std::array<const In*, Width> row;
   for (std::size_t r = 0; r < Width; ++r) row[r] = dense.row(list[first + std::min(r, count - 1)]);
   for (std::size_t f = 0; f < dense.features; ++f, out += Width) {
-    if (centre) {
+    if (center) {
       for (std::size_t r = 0; r < Width; ++r)
-        out[r] = static_cast<T>(static_cast<double>(row[r][f]) - centre[f]);
+        out[r] = static_cast<T>(static_cast<double>(row[r][f]) - center[f]);
     } else {
       for (std::size_t r = 0; r < Width; ++r) out[r] = static_cast<T>(row[r][f]);
     }
@@ -41,28 +41,28 @@ void pack_strip(const Dense<In>& dense, RowList list, std::size_t first, std::si
 }
 template <std::size_t Width, class In, class I, class T>
 void pack_strip(const Csr<In, I>& csr, RowList list, std::size_t first, std::size_t count,
-                const double* centre, T* out) {
+                const double* center, T* out) {
   for (std::size_t f = 0; f < csr.features; ++f) {
-    std::fill(out + f * Width, out + (f + 1) * Width, static_cast<T>(centre ? -centre[f] : 0.0));
+    std::fill(out + f * Width, out + (f + 1) * Width, static_cast<T>(center ? -center[f] : 0.0));
   }
   for (std::size_t r = 0; r < count; ++r) {
     for_each(csr, list[first + r], [&](std::size_t f, double value) {
-      out[f * Width + r] = static_cast<T>(centre ? value - centre[f] : value);
+      out[f * Width + r] = static_cast<T>(center ? value - center[f] : value);
     });
   }
 }
 
 template <class T, class Storage>
-void pack_strips(const Storage& s, RowList list, Range rows, std::size_t width, const double* centre,
+void pack_strips(const Storage& s, RowList list, Range rows, std::size_t width, const double* center,
                  T* out) {
   for (std::size_t i = rows.first; i < rows.last; i += width, out += width * s.features) {
     const std::size_t count = std::min(width, rows.last - i);
     if (width == kStripX) {
-      pack_strip<kStripX>(s, list, i, count, centre, out);
+      pack_strip<kStripX>(s, list, i, count, center, out);
     } else if (width == kPanelWidth<T>) {
-      pack_strip<kPanelWidth<T>>(s, list, i, count, centre, out);
+      pack_strip<kPanelWidth<T>>(s, list, i, count, center, out);
     } else {
-      pack_strip<kStripZ<T>>(s, list, i, count, centre, out);
+      pack_strip<kStripZ<T>>(s, list, i, count, center, out);
     }
   }
 }
@@ -83,17 +83,17 @@ std::vector<double> column_means(const Samples& samples) {
   return mean;
 }
 
-double spread(const Samples& samples, const std::vector<double>& centre) {
+double spread(const Samples& samples, const std::vector<double>& center) {
   double at_zero = 0, largest = 0;
-  for (double value : centre) at_zero += value * value;
+  for (double value : center) at_zero += value * value;
   std::visit(
       [&](const auto& s) {
         constexpr bool skips_zeros = IsCsr<std::decay_t<decltype(s)>>::value;
         for (std::size_t i = 0; i < s.rows; ++i) {
           double square = skips_zeros ? at_zero : 0;
           for_each(s, i, [&](std::size_t f, double value) {
-            const double distance = value - centre[f];
-            square += distance * distance - (skips_zeros ? centre[f] * centre[f] : 0);
+            const double distance = value - center[f];
+            square += distance * distance - (skips_zeros ? center[f] * center[f] : 0);
           });
           largest = std::max(largest, square);
         }
@@ -110,11 +110,11 @@ Blocking::Blocking(std::size_t rows_x, std::size_t features, std::size_t value_s
 
 template <class T>
 PackedRows<T>::PackedRows(const Samples& samples, RowList list, Needs needs,
-                          const std::vector<double>& centre, std::size_t strip, std::size_t capacity)
+                          const std::vector<double>& center, std::size_t strip, std::size_t capacity)
     : samples_(samples),
       list_(list),
       needs_(needs),
-      centre_(centre),
+      center_(center),
       strip_(strip),
       capacity_((capacity + strip - 1) / strip * strip),
       features_(features(samples)),
@@ -133,7 +133,7 @@ void PackedRows<T>::load(Range rows, bool in_strips) {
 
 template <class T>
 void PackedRows<T>::load(const SparseRows<T>& sparse, Range rows) {
-  AlignedArray<T>& panels = needs_.squared ? centred_ : plain_;
+  AlignedArray<T>& panels = needs_.squared ? centered_ : plain_;
   if (!panels.data()) panels = AlignedArray<T>(capacity_ * features_);
   if (needs_.squared && !norms_.data()) norms_ = AlignedArray<T>(padded(capacity_));
   const std::size_t used = (rows.size() + strip_ - 1) / strip_ * strip_;
@@ -151,24 +151,24 @@ template <class T>
 void PackedRows<T>::load_strips(Range rows) {
   const bool plain = needs_.dot && !(in_panels() && needs_.squared);
   if (plain && !plain_.data()) plain_ = AlignedArray<T>(capacity_ * features_);
-  if (needs_.squared && !centred_.data()) {
-    centred_ = AlignedArray<T>(capacity_ * features_);
+  if (needs_.squared && !centered_.data()) {
+    centered_ = AlignedArray<T>(capacity_ * features_);
     norms_ = AlignedArray<T>(padded(capacity_));
   }
   std::visit(
       [&](const auto& s) {
         if (plain) pack_strips(s, list_, rows, strip_, nullptr, plain_.data());
-        if (needs_.squared) pack_strips(s, list_, rows, strip_, centre_.data(), centred_.data());
+        if (needs_.squared) pack_strips(s, list_, rows, strip_, center_.data(), centered_.data());
       },
       samples_);
   if (!needs_.squared) return;
   for (std::size_t s = 0; s * strip_ < rows.size(); ++s) {
     if (in_panels()) {
-      vector_ops().panels<T>().norms(features_, centred(s), norms_.data() + s * strip_);
+      vector_ops().panels<T>().norms(features_, centered(s), norms_.data() + s * strip_);
       continue;
     }
     for (std::size_t f = 0; f < features_; f += kFeatureBlock) {
-      vector_ops().strips<T>().norms(strip_, std::min(kFeatureBlock, features_ - f), centred(s) + f * strip_, f > 0,
+      vector_ops().strips<T>().norms(strip_, std::min(kFeatureBlock, features_ - f), centered(s) + f * strip_, f > 0,
                                      norms_.data() + s * strip_);
     }
   }

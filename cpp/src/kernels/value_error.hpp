@@ -7,7 +7,7 @@
 namespace hinge {
 
 // Bound on |computed − exact k(x, z)| for all pairs of samples.  `radius` bounds the squared distance of a sample from
-// the centre that squared distances are computed with.  One pass over the samples.
+// the center that squared distances are computed with.  One pass over the samples.
 double kernel_value_error(const KernelFunction& function, const Samples& samples, double radius);
 
 }  // namespace hinge

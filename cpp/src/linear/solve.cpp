@@ -61,7 +61,7 @@ class LinearRun {
       const double loss = no_bias ? 0.0 : state_.null_loss();
       const LinearState::Evaluation evaluation = state_.evaluate(state_.f, state_.beta);
       state_.set_floor(no_bias ? evaluation.bounds.loss : loss, evaluation.bounds.loss);
-      state_.adopt(state_.w, state_.beta, 0.0, evaluation);
+      state_.adopt(state_.w, state_.beta, 0.0, evaluation, state_.computed(state_.w, state_.f));
       state_.at_null_model = true;
       if (!state_.proven() && state_.few_features()) certify_null_model(state_);
     } else {
@@ -188,7 +188,8 @@ class LinearRun {
     const std::int64_t max_steps = state_.best.epochs + state_.best.newton_steps + kMaxPolishingSteps;
     state_.limit = state_.limit < 0 ? max_steps : std::min(state_.limit, max_steps);
     state_.restore_best();
-    state_.adopt(state_.w, state_.f, state_.beta, 0.0);
+    state_.adopt(state_.w, state_.beta, 0.0, state_.evaluate(state_.f, state_.beta),
+                 state_.computed(state_.w, state_.f));
     try {
       steps_.allow_bands();
       steps_.run(INFINITY);

@@ -73,9 +73,14 @@ LinearState::LinearState(const Samples& given, const LinearProblem& task, const 
   for (double r : task.ridge) smooth = smooth && r > 0;
 }
 
-void LinearState::certify(double slack) {
+void LinearState::certify_combination() {
   passes->margins(w, f);
-  adopt(w, f, beta, slack);
+  adopt(w, beta, 0.0, evaluate(f, beta), computed(w, f));
+}
+
+LinearState::Products LinearState::computed(const std::vector<double>& w, const std::vector<double>& f,
+                                            double distance) {
+  return {&f, std::sqrt(squared(w)), distance};
 }
 
 LinearState::Evaluation LinearState::evaluate(const std::vector<double>& values, const std::vector<double>& dual) {
@@ -100,7 +105,7 @@ LinearBounds LinearState::bounds_at(const std::vector<double>& at, double slack,
 }
 
 void LinearState::adopt(const std::vector<double>& at, const std::vector<double>& dual, double slack,
-                        const Evaluation& evaluation, bool incremental) {
+                        const Evaluation& evaluation, const Products& products, bool incremental) {
   offset = evaluation.b;
   last = bounds_at(at, slack, evaluation);
   tracker.snapshot.iteration = best.epochs + best.newton_steps;
@@ -114,6 +119,8 @@ void LinearState::adopt(const std::vector<double>& at, const std::vector<double>
   const bool nothing = std::all_of(at.begin(), at.end(), [](double v) { return v == 0; });
   best.weights.clear();
   if (!nothing) best.weights = at;  // a zero vector is allocated at the end, if needed
+  best.known = {{}, products.reach, products.distance};
+  if (products.f != nullptr) best.known.f = *products.f;
 }
 
 bool LinearState::likely_proven(const std::vector<double>& at, const Evaluation& evaluation, double slack) const {
@@ -131,6 +138,7 @@ void LinearState::recertify_best() {
   const Evaluation evaluation = evaluate(values, best.beta);
   best.bounds = bounds_at(best.weights, 0.5 * squared(away), evaluation);
   best.offset = evaluation.b;
+  best.known = {std::move(values), std::sqrt(squared(best.weights)), (1 + 1e-12) * std::sqrt(squared(away))};
 }
 
 void LinearState::weights_from_beta() {

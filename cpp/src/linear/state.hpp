@@ -26,21 +26,29 @@ class LinearState {
  public:
   LinearState(const Samples& samples, const LinearProblem& problem, const LinearOptions& options, RunControl& control);
 
-  // Recomputes f = ⟨w, x_i⟩ and adopts (w, b, beta); slack is ½‖w − Xᵀβ‖².
-  void certify(double slack);
+  // Computes f = ⟨w, x_i⟩ and adopts (w, b, beta), where w = Xᵀβ has been computed.
+  void certify_combination();
   // Optimal offset for f and the sums over all losses at (f, beta); `parts` receives the parts of the gap.
   struct Evaluation {
     double b;
     LossBounds bounds;
   };
   Evaluation evaluate(const std::vector<double>& f, const std::vector<double>& beta);
-  // Certifies an evaluated point and keeps it if it is better than the best one.  `incremental`: slack was updated
-  // incrementally and may be affected by rounding.
+  // Products of a point that were computed from the samples, for the certificate of the result; see KnownProducts.
+  struct Products {
+    const std::vector<double>* f = nullptr;
+    double reach = 0, distance = 0;
+  };
+  // Products if f = ⟨w, x_i⟩ was computed in one pass.
+  static Products computed(const std::vector<double>& w, const std::vector<double>& f, double distance = 0);
+  // Certifies an evaluated point and keeps it if it is better than the best one.  slack is ½‖w − Xᵀβ‖²; `incremental`:
+  // it was updated incrementally and may be affected by rounding.
   void adopt(const std::vector<double>& w, const std::vector<double>& beta, double slack, const Evaluation& evaluation,
-             bool incremental = false);
+             const Products& products, bool incremental = false);
+  // The same without products.
   void adopt(const std::vector<double>& w, const std::vector<double>& f, const std::vector<double>& beta,
              double slack) {
-    adopt(w, beta, slack, evaluate(f, beta));
+    adopt(w, beta, slack, evaluate(f, beta), Products{});
   }
   // Whether the point would prove the target gap, at least approximately, so that an exact certificate is worthwhile.
   bool likely_proven(const std::vector<double>& w, const Evaluation& evaluation, double slack = 0) const;

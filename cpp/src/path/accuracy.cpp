@@ -1,5 +1,5 @@
 // accuracy.cpp: error bounds, violations of optimality, and their correction by a Newton step.
-// docs/math/paths.md, "Accuracy"
+// docs/math/paths/parametric.md, "Accuracy"
 #include <algorithm>
 #include <cmath>
 #include <limits>

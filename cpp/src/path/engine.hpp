@@ -1,7 +1,7 @@
 // engine.hpp: state and operations of the parametric active-set method.  See hinge/solvers/path.hpp.
 //
 // The margin is the set of free variables.  Its matrix K_MM + κ EᵀE is kept as a Cholesky factor.  Notation as in
-// docs/math/paths.md.
+// docs/math/paths/parametric.md.
 #pragma once
 
 #include <random>
@@ -190,7 +190,7 @@ class ActiveSet::Engine {
   bool repair(const Run& run, bool tracked = false);
   bool refresh_and_repair(const Run& run);
   bool record_end_violation(const Run& run);
-  void centre_multipliers();
+  void center_multipliers();
   bool stop_requested(const Run& run, Status& status);
   void crossover(Span<const double> point, PathResult& result);
   void set_initial_multipliers();
@@ -202,7 +202,7 @@ class ActiveSet::Engine {
   Place bound_of_idle_variable(const Frame& frame, std::size_t i) const;
   bool has_multiplier_interval(const Frame& frame, std::size_t g, const std::vector<Place>& to) const;
   bool drop_idle_margin(const Frame& frame, std::size_t g);
-  void centre_multiplier(Frame& frame, std::size_t g, double& limit);
+  void center_multiplier(Frame& frame, std::size_t g, double& limit);
   Event next_event(Frame& frame);
   Event choose_event(double limit);
   void dual_candidates(const Frame& frame, double& limit);

@@ -121,7 +121,7 @@ void ActiveSet::Engine::sample_candidates(const Frame& frame, double& limit) {
       const double sign = 1.0 - 2.0 * static_cast<double>(place[v]);  // arbitrary for the margin
       const double rate = sign * rates_[v], slack = sign * (x[i] + c[v] + offset[group[v] + 1]);
       if (!((rate < -rate_error_) & (slack + limit * rate <= 0))) continue;
-      if (place[v] == Place::margin || no_margin[group[v] + 1] || fixed(frame, v)) continue;  // see centre_multiplier
+      if (place[v] == Place::margin || no_margin[group[v] + 1] || fixed(frame, v)) continue;  // see center_multiplier
       Event event;
       event.kind = Kind::enter;
       event.variable = v;
@@ -144,7 +144,7 @@ void ActiveSet::Engine::dual_candidates(const Frame& frame, double& limit) {
   });
   for_each_tracked([&](std::size_t v) {
     if (place[v] == Place::margin) return;
-    if (group[v] >= 0 && count_[static_cast<std::size_t>(group[v])] == 0) return;  // see centre_multiplier
+    if (group[v] >= 0 && count_[static_cast<std::size_t>(group[v])] == 0) return;  // see center_multiplier
     const double sign = place[v] == Place::lower ? 1.0 : -1.0;
     const double rate = sign * residual_rate(frame, v);
     if (rate >= -rate_error_) return;
@@ -159,7 +159,7 @@ void ActiveSet::Engine::dual_candidates(const Frame& frame, double& limit) {
 
 // A group without margin: its multiplier may be anything in an interval.  It is kept in the middle, and its rate
 // changes when that of an end does.  (212)
-void ActiveSet::Engine::centre_multiplier(Frame& frame, std::size_t g, double& limit) {
+void ActiveSet::Engine::center_multiplier(Frame& frame, std::size_t g, double& limit) {
   double low = -kInfinity, up = kInfinity, low_rate = 0, up_rate = 0;
   std::size_t at_low = N, at_up = N;
   const auto rate_of = [&](std::size_t v) { return -(at(df_, v) + frame.rate.linear[v]); };
@@ -210,7 +210,7 @@ ActiveSet::Engine::Event ActiveSet::Engine::next_event(Frame& frame) {
   candidates_.clear();
   double limit = kInfinity;
   for (std::size_t g = 0; g < G; ++g)
-    if (count_[g] == 0) centre_multiplier(frame, g, limit);
+    if (count_[g] == 0) center_multiplier(frame, g, limit);
   primal_candidates(frame, limit);
   dual_candidates(frame, limit);
   return choose_event(limit);

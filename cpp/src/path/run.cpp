@@ -205,7 +205,7 @@ bool ActiveSet::Engine::refresh_and_repair(const Run& run) {
 }
 
 // Sets multipliers that are not determined by the margin to the middle of their intervals, at rest.
-void ActiveSet::Engine::centre_multipliers() {
+void ActiveSet::Engine::center_multipliers() {
   std::vector<char> determined(G, 0);
   for (std::int32_t u : margin) {
     const std::size_t v = static_cast<std::size_t>(u);
@@ -226,7 +226,7 @@ void ActiveSet::Engine::centre_multipliers() {
     dbeta_.assign(margin.size(), 0.0);
     drop_idle_margin(at_rest, g);
     candidates_.clear();
-    if (count_[g] == 0) centre_multiplier(at_rest, g, limit);
+    if (count_[g] == 0) center_multiplier(at_rest, g, limit);
   }
   frames_ = none;
 }
@@ -328,7 +328,7 @@ PathResult ActiveSet::Engine::follow(PathData rate, double origin, double span, 
   }
   result.violation = std::max(result.violation, violation());
   result.refactorings = refactorings_;
-  centre_multipliers();
+  center_multipliers();
   return result;
 }
 

@@ -99,7 +99,7 @@ PathResult ActiveSet::Engine::start(Span<const double> point, PathData data, con
     if (!needs_repair()) break;
   }
   if (result.status == Status::solved) polish(run);
-  centre_multipliers();
+  center_multipliers();
   changes_.clear();
   result.violation = violation();
   return result;

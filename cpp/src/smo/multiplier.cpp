@@ -25,7 +25,7 @@ class PiecewiseLinear {
 
   // The first position at which the slope reaches -zero and the first at which it exceeds zero; infinite if it never
   // does. `slope` is the slope to the left of all kinks.  Reorders the kinks; O(n).
-  std::pair<double, double> minimisers(double slope, double zero) {
+  std::pair<double, double> minimizers(double slope, double zero) {
     const auto reached = [zero](double s) { return s >= -zero; };
     const auto exceeded = [zero](double s) { return s > zero; };
     const auto kink = first(kinks_.begin(), kinks_.end(), slope, reached);
@@ -94,7 +94,7 @@ double best_multiplier(Span<const double> row, Span<const double> alpha, Span<co
   }
   if (floor > ceiling) return 0.5 * (floor + ceiling);
   const double zero = kRelativeZero * (total.value() + std::abs(slope.value()));
-  auto [left, right] = gap.minimisers(slope.value(), zero);
+  auto [left, right] = gap.minimizers(slope.value(), zero);
   if (slope.value() >= -zero) left = -kInf;
   if (slope.value() > zero) right = -kInf;
   left = std::min(std::max(left, floor), ceiling), right = std::max(std::min(right, ceiling), floor);

@@ -23,10 +23,10 @@ double kernel(const ShapleyTerm& term, const double* x, const double* s, std::si
   double value = 1, y = term.coef0;
   for (std::size_t j = 0; j < d; ++j) {
     const double delta = x[j] - s[j];
-    for (const FeatureFactor& each : term.factors) {
-      if (each.kind == FactorKind::rbf) value *= std::exp(-each.gamma * delta * delta);
-      if (each.kind == FactorKind::laplacian) value *= std::exp(-each.gamma * std::abs(delta));
-      if (each.kind == FactorKind::bspline) value *= spline(each.degree, std::sqrt(each.gamma) * delta);
+    for (const Node& each : term.factors) {
+      if (each.op == Op::rbf) value *= std::exp(-each.gamma * delta * delta);
+      if (each.op == Op::laplacian) value *= std::exp(-each.gamma * std::abs(delta));
+      if (each.op == Op::bspline) value *= spline(static_cast<int>(each.degree), std::sqrt(each.gamma) * delta);
     }
     y += term.gamma * x[j] * s[j];
   }
@@ -80,8 +80,8 @@ void compare(const ShapleyTerm& term, std::size_t d, std::size_t groups, const c
 }  // namespace
 
 int main() {
-  const FeatureFactor rbf{FactorKind::rbf, 0.7, 0}, laplacian{FactorKind::laplacian, 0.4, 0};
-  const FeatureFactor linear_spline{FactorKind::bspline, 1.0, 1}, cubic_spline{FactorKind::bspline, 0.5, 3};
+  const Node rbf{Op::rbf, 0.7}, laplacian{Op::laplacian, 0.4};
+  const Node linear_spline{Op::bspline, 1.0, 0, 1}, cubic_spline{Op::bspline, 0.5, 0, 3};
   for (std::size_t d : {1, 2, 7}) {
     compare({{rbf}}, d, d, "RBF");
     compare({{laplacian, rbf}}, d, d, "Laplacian times RBF");

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
-N_MARKS = 10
+N_MARKS = 10  # number of marks, which divide the decision values into eleven bins
 EXTREME_PROBABILITY = 0.001  # below the first mark; 1 − 0.001 above the last one
 
 

@@ -87,7 +87,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class Expected:
-    """What a model expects of the data that it is applied to: features, and whether it rejects sparse matrices."""
+    """Requirements of a model on its data: number and names of the features, and whether they must be dense."""
 
     n_features: int | None = None
     feature_names: Sequence[str] | None = None

@@ -59,7 +59,7 @@ def run_parameters(estimator: Any, arguments: Namespace) -> Iterator[None]:
 
 
 def make_scaler(method: str, X: Any) -> Any:
-    """Return a scaler of scikit-learn for samples X; None for "none". Sparse samples are not centred."""
+    """Return a scaler of scikit-learn for samples X; None for "none". Sparse samples are not centered."""
     if method == "none":
         return None
     from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler  # local: not needed by most commands

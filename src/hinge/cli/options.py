@@ -84,7 +84,7 @@ PARAMETER = Argument(
 SCALE = Argument(
     ("--scale",),
     "scaling of the features, which becomes part of the model: standard (mean 0, variance 1; sparse data are not "
-    "centred), minmax ([0, 1]) or maxabs ([-1, 1], keeps zeros) (default: %(default)s)",
+    "centered), minmax ([0, 1]) or maxabs ([-1, 1], keeps zeros) (default: %(default)s)",
     choices=SCALINGS,
     default="none",
 )

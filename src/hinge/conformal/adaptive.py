@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.conformal.quantiles import lower_rank, upper_rank
+from hinge.conformal.samples import indexable, select_rows
 from hinge.estimators import IncrementalSVR
 from hinge.estimators.common.validation import n_rows
 from hinge.problems import Array
@@ -169,11 +170,11 @@ class AdaptiveIntervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         """Predict, compare and learn the samples one after the other; the first call is `fit`."""
         if not hasattr(self, "estimator_"):
             return self.fit(X, y)
-        X, y = X if hasattr(X, "shape") else np.asarray(X), np.asarray(y, dtype=np.float64).ravel()
+        X, y = indexable(X), np.asarray(y, dtype=np.float64).ravel()
         if n_rows(X) != len(y):
             raise ValueError(f"y has {len(y)} values, but X has {n_rows(X)} rows")
         for k in range(len(y)):
-            row = X.iloc[k : k + 1] if hasattr(X, "iloc") else X[k : k + 1]
+            row = select_rows(X, slice(k, k + 1))
             center, width, target = float(self.estimator_.predict(row)[0]), self.half_width(), float(y[k])
             lower, upper = center - width, center + width
             self._records.append((lower, upper, target, self.alpha_))

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hinge.conformal.label_addition import LabelAddition
 from hinge.conformal.quantiles import check_levels, lower_rank
+from hinge.conformal.samples import indexable, select_rows
 from hinge.conformal.scores import class_scores, count_at_least
 from hinge.estimators import SVC, IncrementalSVC
 from hinge.estimators.common.prediction import prediction_samples
@@ -105,7 +106,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.classes_, self._label = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y has one class, {self.classes_.tolist()[0]!r}; at least two are needed")
-        X = X if hasattr(X, "shape") else np.asarray(X)
+        X = indexable(X)
         {"inductive": self._fit_inductive, "cross": self._fit_cross, "full": self._fit_full}[self.method](X, y)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
@@ -116,9 +117,9 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_number("calibration_size", self.calibration_size, 0.0, open_low=True)
         split = StratifiedShuffleSplit(1, test_size=self.calibration_size, random_state=self.random_state)
         ((train, calibration),) = split.split(np.empty(len(y)), y)
-        self.estimator_ = clone(self._estimator()).fit(_rows(X, train), y[train])
+        self.estimator_ = clone(self._estimator()).fit(select_rows(X, train), y[train])
         self._check_classes(self.estimator_, "calibration_size")
-        scores = class_scores(self.estimator_, _rows(X, calibration))
+        scores = class_scores(self.estimator_, select_rows(X, calibration))
         self._calibrated = [(self.estimator_, self._own(scores, calibration), self._label[calibration])]
 
     def _fit_cross(self, X: Any, y: NDArray[Any]) -> None:
@@ -127,9 +128,9 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self._calibrated = []
         folds = StratifiedKFold(self.cv, shuffle=True, random_state=self.random_state)
         for train, test in folds.split(np.empty(len(y)), y):
-            model = clone(self._estimator()).fit(_rows(X, train), y[train])
+            model = clone(self._estimator()).fit(select_rows(X, train), y[train])
             self._check_classes(model, "cv")
-            scores = class_scores(model, _rows(X, test))
+            scores = class_scores(model, select_rows(X, test))
             self._calibrated.append((model, self._own(scores, test), self._label[test]))
 
     def _own(self, scores: Array, rows: NDArray[np.intp]) -> Array:
@@ -219,7 +220,3 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             labels = np.concatenate([label for _, _, label in self._calibrated])
         counts = np.bincount(labels, minlength=len(self.classes_)).astype(np.float64)
         return counts if self.class_conditional else np.full(len(counts), counts.sum())
-
-
-def _rows(X: Any, rows: NDArray[np.intp]) -> Any:
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]

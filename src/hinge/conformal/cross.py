@@ -14,6 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.conformal.quantiles import check_levels, lower_rank, order_statistic, upper_rank
+from hinge.conformal.samples import indexable, select_rows
 from hinge.estimators import SVR
 from hinge.estimators.common.prediction import prediction_samples
 from hinge.estimators.common.validation import n_rows, take
@@ -111,15 +112,15 @@ class _LeaveOutIntervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         y = np.asarray(y, dtype=np.float64)
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         positive = np.flatnonzero(weight > 0)
-        X, y, weight = _rows(X if hasattr(X, "shape") else np.asarray(X), positive), y[positive], weight[positive]
+        X, y, weight = select_rows(indexable(X), positive), y[positive], weight[positive]
         groups = self._groups(len(y))
         self._model_of, self._models = np.zeros(len(y), dtype=np.intp), []
         values = np.empty(len(y))
         for k, group in enumerate(groups):
             rest = np.setdiff1d(np.arange(len(y)), group)
             arguments = {} if sample_weight is None else {"sample_weight": weight[rest]}
-            model = clone(self._estimator()).fit(_rows(X, rest), y[rest], **arguments)
-            values[group] = model.predict(_rows(X, group))
+            model = clone(self._estimator()).fit(select_rows(X, rest), y[rest], **arguments)
+            values[group] = model.predict(select_rows(X, group))
             self._models.append(model)
             self._model_of[group] = k
         return X, y, values
@@ -155,12 +156,12 @@ class _LeaveOutIntervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         levels, single = check_levels(alpha)
         if self._models is None:
             X = X if isinstance(self._kernel, Precomputed) else prediction_samples(self.estimator_, X)
-        X = X if hasattr(X, "shape") else np.asarray(X)
+        X = indexable(X)
         n = n_rows(X)
         intervals = np.empty((n, 2, len(levels)))
         scale = np.ones(n) if self.scale is None else self._scales(X)
         for rows in _blocks(n, len(self.residuals_)):
-            intervals[rows] = self._intervals(self._predictions(_rows(X, rows)), scale[rows], levels)
+            intervals[rows] = self._intervals(self._predictions(select_rows(X, rows)), scale[rows], levels)
         return intervals[:, :, 0] if single else intervals
 
     def _intervals(self, predictions: Array, scale: Array, levels: list[float]) -> Array:
@@ -282,10 +283,6 @@ class CVPlus(_LeaveOutIntervals):
             raise ValueError(f"cv={self.cv} is larger than the number of samples, {n}; use fewer folds")
         folds = KFold(self.cv, shuffle=self.shuffle, random_state=self.random_state if self.shuffle else None)
         return [test for _, test in folds.split(np.empty(n))]
-
-
-def _rows(X: Any, rows: NDArray[np.intp]) -> Any:
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 def _blocks(n: int, columns: int) -> list[NDArray[np.intp]]:

@@ -1,4 +1,4 @@
-"""The solution of regression as a function of the label of one added sample.     docs/math (526), (527)"""
+"""The solution of a regression problem as a function of the target of one added sample.     docs/math (526), (527)"""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ MAX_EXTENSIONS = 60
 
 @dataclass
 class LabelPaths:
-    """Exact solutions with one added sample and any label, for several samples that are added one at a time.
+    """Exact solutions with one added sample and any target, for several samples that are added one at a time.
 
-    The added samples are in the window with cost zero. For each of them the cost is opened, the label is moved, and the
-    solution is restored.
+    The window contains the added samples with cost zero. For each of them the cost is increased to its value, the
+    target is moved, and the solution before is restored.
     """
 
     window: Window

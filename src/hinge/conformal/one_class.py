@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.conformal.quantiles import lower_rank
+from hinge.conformal.samples import indexable, select_rows
 from hinge.conformal.scores import count_at_least
 from hinge.estimators import OneClassSVM
 from hinge.estimators.common.validation import n_rows
@@ -68,7 +69,7 @@ class ConformalDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         """Train the detector and compute the scores of the calibration samples; y is ignored."""
         check_choice("method", self.method, ("inductive", "cross"))
         check_number("alpha", self.alpha, 0.0, 1.0)
-        X = X if hasattr(X, "shape") else np.asarray(X)
+        X = indexable(X)
         n = n_rows(X)
         if self.method == "inductive":
             check_number("calibration_size", self.calibration_size, 0.0, open_low=True)
@@ -78,8 +79,9 @@ class ConformalDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
             split = KFold(self.cv, shuffle=True, random_state=self.random_state)
         self._calibrated = []
         for train, test in split.split(np.empty(n)):
-            model = clone(self._estimator()).fit(_rows(X, train))
-            self._calibrated.append((model, -np.asarray(model.decision_function(_rows(X, test)), dtype=np.float64)))
+            model = clone(self._estimator()).fit(select_rows(X, train))
+            values = model.decision_function(select_rows(X, test))
+            self._calibrated.append((model, -np.asarray(values, dtype=np.float64)))
         inductive = self.method == "inductive"
         self.estimator_ = self._calibrated[0][0] if inductive else clone(self._estimator()).fit(X)
         self.n_features_in_ = self.estimator_.n_features_in_
@@ -104,7 +106,3 @@ class ConformalDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         p = self.p_values(X)
         size = sum(len(calibration) for _, calibration in self._calibrated)
         return np.where(np.rint(p * (size + 1)) > lower_rank(self.alpha, size), 1, -1).astype(np.intp)
-
-
-def _rows(X: Any, rows: NDArray[np.intp]) -> Any:
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]

@@ -28,7 +28,7 @@ Terms: TypeAlias = tuple[KernelTerm | LinearTerm, ...]
 
 @dataclass(frozen=True)
 class Rule:
-    """How predictions follow from the functions of an estimator.
+    """Rule by which predictions follow from the functions of an estimator.
 
     Attributes
     ----------

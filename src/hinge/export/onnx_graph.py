@@ -97,7 +97,7 @@ def _votes(graph: Nodes, is_first: str, prediction: Prediction) -> str:
 
 
 def _votes_and_confidence(graph: Nodes, functions: str, prediction: Prediction) -> str:
-    """Votes plus s / (3 (|s| + 1)), where s is the sum of the functions in favour of a class."""
+    """Votes plus s / (3 (|s| + 1)), where s is the sum of the functions in favor of a class."""
     is_second = graph.node("Less", functions, graph.constant(np.array(0.0)))
     votes = _votes(graph, graph.node("Not", is_second), prediction)
     sums = graph.product(functions, prediction.pair_signs())

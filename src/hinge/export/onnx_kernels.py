@@ -58,8 +58,8 @@ class KernelNodes:
         return self._base("squared", self._from_norms if self._norms_suffice() else self._from_differences)
 
     def _norms_suffice(self) -> bool:
-        centred = self.term.vectors - self.term.vectors.mean(axis=0)
-        spread = float(np.max(np.einsum("ij,ij->i", centred, centred), initial=0.0))
+        centered = self.term.vectors - self.term.vectors.mean(axis=0)
+        spread = float(np.max(np.einsum("ij,ij->i", centered, centered), initial=0.0))
         return all(_accurate_from_norms(node, spread) for node in self.term.nodes)
 
     def _from_differences(self) -> str:
@@ -68,14 +68,14 @@ class KernelNodes:
     def _from_norms(self) -> str:
         """‖x − z‖² = ‖x‖² + ‖z‖² − 2x·z of samples relative to the mean of the vectors."""
         graph, vectors = self.graph, self.term.vectors
-        centre = vectors.mean(axis=0)
-        centred = vectors - centre
-        rows = graph.node("Sub", self.X, graph.constant(centre))
+        center = vectors.mean(axis=0)
+        centered = vectors - center
+        rows = graph.node("Sub", self.X, graph.constant(center))
         of_rows = graph.node(
             "ReduceSum", graph.node("Mul", rows, rows), graph.constant(np.array([1])), keepdims=1
         )
-        products = graph.product(rows, -2.0 * centred.T)
-        norms = graph.node("Add", of_rows, graph.constant(np.einsum("ij,ij->i", centred, centred)))
+        products = graph.product(rows, -2.0 * centered.T)
+        norms = graph.node("Add", of_rows, graph.constant(np.einsum("ij,ij->i", centered, centered)))
         return graph.node("Relu", graph.node("Add", norms, products))  # at least zero
 
     # ---- formulas -----------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from hinge.kernels.algebra import Array
 
 
 def bernstein_table(degree: int) -> Array:
-    """Return the Bernstein coefficients of B_q on its cells, from the end of its support to its centre.
+    """Return the Bernstein coefficients of B_q on its cells, from the end of its support to its center.
 
     With x = (q + 1)/2 − t, t ≥ 0, cell r = ⌊x⌋ and u = x − r,
 

@@ -40,7 +40,7 @@ def gradient(model: Any, X: Any, *, output: str = "classes") -> Array:
     result = np.repeat(functions.weights.T[None], len(X), axis=0)
     for part in functions.parts:
         for term in normal_form(part.kernel, d):
-            if any(name == "bspline" for name, _, _ in term.factors):
+            if any(factor.name == "bspline" for factor in term.factors):
                 raise ValueError("gradients of B-spline kernels are not supported; use the RBF or Laplacian kernel")
             block = max(1, MAX_BLOCK // max(1, len(part.vectors) * d))
             for first in range(0, len(X), block):
@@ -59,8 +59,8 @@ def _term_gradient(term: Term, X: Array, S: Array, coefficients: Array) -> Array
     if term.factors:
         difference = X[:, None, :] - S[None, :, :]
         logarithmic = np.zeros_like(difference)
-        for name, gamma, _ in term.factors:
-            logarithmic -= gamma * (2 * difference if name == "rbf" else np.sign(difference))
+        for factor in term.factors:
+            logarithmic -= factor.gamma * (2 * difference if factor.name == "rbf" else np.sign(difference))
         result += np.einsum("ns,nsd,sf->ndf", value, logarithmic, coefficients, optimize=True)
     return result
 
@@ -68,8 +68,8 @@ def _term_gradient(term: Term, X: Array, S: Array, coefficients: Array) -> Array
 def _factors(term: Term, X: Array, S: Array) -> Array:
     """Π κ(x_j, s_j) over the columns of X and S."""
     exponent = np.zeros((len(X), len(S)))
-    for name, gamma, _ in term.factors:
-        exponent -= gamma * cdist(X, S, "sqeuclidean" if name == "rbf" else "cityblock")
+    for factor in term.factors:
+        exponent -= factor.gamma * cdist(X, S, "sqeuclidean" if factor.name == "rbf" else "cityblock")
     return np.exp(exponent)
 
 
@@ -149,7 +149,7 @@ def _curves(functions: Functions, X: Array, j: int, grid: Array) -> Array:
     for part in functions.parts:
         S, T = part.vectors[:, others], part.vectors[:, [j]]
         for term in normal_form(part.kernel, X.shape[1]):
-            if any(name == "bspline" for name, _, _ in term.factors):  # one feature: the kernel itself
+            if any(factor.name == "bspline" for factor in term.factors):  # one feature: the kernel itself
                 values = part.kernel(grid[:, None], T) @ part.coefficients
                 result += values[None]
                 break

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.polynomial import polynomial as poly
 
+from hinge._core import KernelNode
 from hinge.kernels import RBF, BSpline, Kernel, Laplacian, Linear, Polynomial, Product, Scaled, Sum
-
-Factor: TypeAlias = tuple[str, float, int]  # name, gamma, degree
 
 
 @dataclass(frozen=True)
@@ -18,7 +17,7 @@ class Term:
     """multiple · Π_j Π factors(x_j, s_j) · q(γ x·s + c₀), `polynomial` being the coefficients of q, constant first."""
 
     multiple: float = 1.0
-    factors: tuple[Factor, ...] = ()
+    factors: tuple[KernelNode, ...] = ()
     polynomial: tuple[float, ...] = (1.0,)
     gamma: float = 1.0
     coef0: float = 0.0
@@ -50,12 +49,8 @@ def _leaf(kernel: Kernel, n_features: int) -> Term:
     if isinstance(kernel, Polynomial) and float(kernel.degree).is_integer():
         powers = (0.0,) * int(kernel.degree) + (1.0,)
         return Term(polynomial=powers, gamma=kernel._gamma, coef0=float(kernel.coef0))
-    if isinstance(kernel, RBF):
-        return Term(factors=(("rbf", kernel._gamma, 0),))
-    if isinstance(kernel, Laplacian):
-        return Term(factors=(("laplacian", kernel._gamma, 0),))
-    if isinstance(kernel, BSpline) and n_features == 1:
-        return Term(factors=(("bspline", kernel._gamma, int(kernel.degree)),))
+    if isinstance(kernel, RBF | Laplacian) or (isinstance(kernel, BSpline) and n_features == 1):
+        return Term(factors=tuple(kernel.nodes()))
     reason = ""
     if isinstance(kernel, BSpline):
         reason = f" (a B-spline of the distance is a product only for one feature, X has {n_features})"

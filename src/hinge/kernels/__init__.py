@@ -11,10 +11,10 @@ from hinge.kernels.access import (
     products,
     with_ridge,
 )
-from hinge.kernels.algebra import Kernel, Product, Scaled, Sum
+from hinge.kernels.algebra import KERNELS, Kernel, Product, Scaled, Sum
 from hinge.kernels.custom import FunctionKernel, Precomputed
 from hinge.kernels.direct import DirectAccess
-from hinge.kernels.functions import KERNELS, RBF, BSpline, Laplacian, Linear, Polynomial, Sigmoid, make_kernel
+from hinge.kernels.functions import RBF, BSpline, Laplacian, Linear, Polynomial, Sigmoid, make_kernel
 from hinge.kernels.memory import available_bytes, cache_bytes
 from hinge.kernels.pairs import PairAccess, incidence, sum_over_pairs
 from hinge.validation import check_cache_size, is_symmetric

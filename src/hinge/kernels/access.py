@@ -107,8 +107,11 @@ class GramAccess:
         return self.gram.matvec(np.ascontiguousarray(v, dtype=np.float64), self.threads)
 
     def bounded_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
-        v = np.ascontiguousarray(v, dtype=np.float64)
-        return self.matvec(v), product_error(self.gram.value_error(), self.largest(), v)
+        return self.matvec(v), self.matvec_error(v)
+
+    def matvec_error(self, v: ArrayLike) -> Array:
+        """Return a bound on the errors of K v, for any order of summation."""
+        return product_error(self.gram.value_error(), self.largest(), np.asarray(v, dtype=np.float64))
 
     def accurate_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
         if self.kernel.nodes() is not None:
@@ -212,8 +215,11 @@ class SubsetAccess:
         return self.standalone.matvec(v)
 
     def bounded_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
-        v = np.ascontiguousarray(v, dtype=np.float64)
-        return self.matvec(v), product_error(self.whole.gram.value_error(), self.largest(), v)
+        return self.matvec(v), self.matvec_error(v)
+
+    def matvec_error(self, v: ArrayLike) -> Array:
+        """Return a bound on the errors of K v, for any order of summation."""
+        return product_error(self.whole.gram.value_error(), self.largest(), np.asarray(v, dtype=np.float64))
 
     def accurate_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
         if self.whole.kernel.nodes() is not None:
@@ -228,7 +234,20 @@ class SubsetAccess:
         return self.whole.subset(self.index[_indices(index)])
 
 
-def check_kernel_values(access: Any) -> None:
+class KernelSamples(Protocol):
+    """A kernel and the samples to which it is applied."""
+
+    @property
+    def kernel(self) -> Kernel: ...
+
+    @property
+    def data(self) -> Any:
+        """The samples, or the matrix itself if it is precomputed."""
+
+    def diagonal(self) -> Array: ...
+
+
+def check_kernel_values(access: KernelSamples) -> None:
     """Raise a ValueError if kernel values overflow, or if a fractional power of a negative number is needed.
 
     The diagonal of a positive semidefinite kernel bounds all its values.
@@ -238,15 +257,14 @@ def check_kernel_values(access: Any) -> None:
         raise ValueError(
             "kernel values of these data are not finite: they overflow. Scale the data, for example with StandardScaler"
         )
-    data = access.X if hasattr(access, "X") else getattr(access, "data", None)
-    if getattr(data, "dtype", None) == np.float32 and np.max(np.abs(diagonal), initial=0.0) > MAX_SINGLE_VALUE:
+    if access.data.dtype == np.float32 and np.max(np.abs(diagonal), initial=0.0) > MAX_SINGLE_VALUE:
         largest = float(np.max(np.abs(diagonal)))
         raise ValueError(
             f"kernel values of up to {largest:.2g} overflow in single precision, in which those of float32 data are "
             "computed. Scale the data, for example with StandardScaler, or pass float64 data"
         )
     if not isinstance(access.kernel, DEFINED_KERNELS):
-        check_fractional_powers(access)
+        check_fractional_powers(access.kernel, access.data)
 
 
 def product_error(value_error: float, largest: float, v: Array) -> Array:

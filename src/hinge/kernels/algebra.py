@@ -1,4 +1,4 @@
-"""The interface of a kernel; sums, products and positive multiples of kernels.
+"""The interface of a kernel; kernels by name; sums, products and positive multiples of kernels.
 
 The classes of this package evaluate kernels with NumPy in float64, directly from the formula. This is the reference
 implementation; it shares no code with the compiled core. ``nodes()`` returns the same formula as a postfix program for
@@ -8,11 +8,12 @@ the compiled core.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from math import isfinite
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +82,22 @@ class Kernel(ABC):
 
     def __rmul__(self, other: float) -> Kernel:
         return self.__mul__(other)
+
+
+#: Every kernel with a name. Each is a dataclass whose fields are among `degree`, `gamma` and `coef0`.
+KERNELS: dict[str, type[Kernel]] = {}
+
+KernelType = TypeVar("KernelType", bound=type[Kernel])
+
+
+def register(name: str) -> Callable[[KernelType], KernelType]:
+    """Class decorator: make a kernel available by `name`."""
+
+    def decorate(cls: KernelType) -> KernelType:
+        KERNELS[name] = cls
+        return cls
+
+    return decorate
 
 
 class Combination(Kernel):

@@ -68,14 +68,14 @@ def bounded_squared_distances(X: Data, Z: Data) -> tuple[Array, Array]:
 
 def _squared_distances(X: Data, Z: Data, error: Array | None) -> Array:
     same, dense = X is Z, not sparse.issparse(X) and not sparse.issparse(Z)
-    centre = Z.mean(axis=0) if dense and Z.shape[0] else 0.0
-    centred = Z - centre if dense else Z
-    norms = squared_norms(centred)
+    center = Z.mean(axis=0) if dense and Z.shape[0] else 0.0
+    centered = Z - center if dense else Z
+    norms = squared_norms(centered)
     out = np.empty((X.shape[0], Z.shape[0]))
     for rows in row_blocks(*out.shape):
-        block = X[rows] - centre if dense else X[rows]
+        block = X[rows] - center if dense else X[rows]
         sums = norms + squared_norms(block)[:, None]
-        out[rows] = sums - 2.0 * dots(block, centred)
+        out[rows] = sums - 2.0 * dots(block, centered)
         cancelled = out[rows] <= CANCELLATION * sums
         if same:
             cancelled[np.arange(rows.stop - rows.start), np.arange(rows.start, rows.stop)] = False

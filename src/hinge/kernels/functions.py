@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from hinge._core import KernelNode
-from hinge.kernels.algebra import FUNCTION_ERROR, UNIT_ROUNDOFF, Array, Data, Kernel
+from hinge.kernels.algebra import FUNCTION_ERROR, KERNELS, UNIT_ROUNDOFF, Array, Data, Kernel, register
 from hinge.kernels.custom import FunctionKernel, Precomputed
 from hinge.kernels.distances import (
     bounded_dots,
@@ -125,6 +125,7 @@ def _unless_rounding(variance: float, rounding: float) -> float:
 # ---- kernels --------------------------------------------------------------------------------------------------------
 
 
+@register("linear")
 @dataclass(frozen=True)
 class Linear(Kernel):
     """k(x, z) = x·z"""
@@ -152,6 +153,7 @@ class DistanceKernel(GammaKernel):
         return np.ones(shape[0] if len(shape) == 2 else pair(X, None)[0].shape[0])
 
 
+@register("poly")
 @dataclass(frozen=True)
 class Polynomial(GammaKernel):
     """k(x, z) = (γ x·z + c₀)ᵈ, homogeneous when c₀ = 0.
@@ -193,6 +195,7 @@ class Polynomial(GammaKernel):
         return [KernelNode("polynomial", self._gamma, float(self.coef0), float(self.degree))]
 
 
+@register("rbf")
 @dataclass(frozen=True)
 class RBF(DistanceKernel):
     """k(x, z) = exp(−γ‖x − z‖²)"""
@@ -210,6 +213,7 @@ class RBF(DistanceKernel):
         return [KernelNode("rbf", self._gamma)]
 
 
+@register("sigmoid")
 @dataclass(frozen=True)
 class Sigmoid(GammaKernel):
     """k(x, z) = tanh(γ x·z + c₀), not positive semidefinite in general"""
@@ -236,6 +240,7 @@ class Sigmoid(GammaKernel):
         return [KernelNode("sigmoid", self._gamma, float(self.coef0))]
 
 
+@register("laplacian")
 @dataclass(frozen=True)
 class Laplacian(DistanceKernel):
     """k(x, z) = exp(−γ‖x − z‖₁)"""
@@ -255,6 +260,7 @@ class Laplacian(DistanceKernel):
         return [KernelNode("laplacian", self._gamma)]
 
 
+@register("bspline")
 @dataclass(frozen=True)
 class BSpline(GammaKernel):
     """k(x, z) = B_q(√γ ‖x − z‖), B_q the centered B-spline of odd degree q (SVR tutorial, eq. 32).
@@ -330,16 +336,7 @@ def _bspline(q: int, t: Array) -> Array:
 
 # ---- kernels by name ------------------------------------------------------------------------------------------------
 
-#: Every kernel with a name. Each is a dataclass whose fields are among `degree`, `gamma` and `coef0`.
-KERNELS: dict[str, type[Kernel]] = {
-    "linear": Linear,
-    "poly": Polynomial,
-    "rbf": RBF,
-    "sigmoid": Sigmoid,
-    "laplacian": Laplacian,
-    "bspline": BSpline,
-    "precomputed": Precomputed,
-}
+register("precomputed")(Precomputed)
 
 
 def make_kernel(kernel: object, degree: float = 3, gamma: Gamma = "scale", coef0: float = 0.0) -> Kernel:

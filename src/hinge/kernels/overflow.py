@@ -15,18 +15,17 @@ BLOCK_ROWS = 512
 
 
 def not_finite_error() -> ValueError:
-    """The error of a run in which a kernel value was not finite."""
+    """Return the error of a run in which a kernel value was not finite."""
     return ValueError(
         "kernel values of these data are not finite. Scale the data, for example with StandardScaler, and use a kernel "
         "that is defined for all pairs of samples: for kernel='poly' an integer degree"
     )
 
 
-def check_fractional_powers(access: Any) -> None:
+def check_fractional_powers(kernel: Any, X: Any) -> None:
     """Raise a ValueError if a fractional power of a negative number is needed."""
-    data = access.X if hasattr(access, "X") else getattr(access, "data", None)
-    for gamma, coef0, degree in _fractional_powers(access.kernel):
-        _check_base(data, gamma, coef0, degree)
+    for gamma, coef0, degree in _fractional_powers(kernel):
+        _check_base(X, gamma, coef0, degree)
 
 
 def _fractional_powers(kernel: Any) -> list[tuple[float, float, float]]:

@@ -31,6 +31,10 @@ class Source:
         return int(self.X.shape[0])
 
     @property
+    def data(self) -> Any:
+        return self.X
+
+    @property
     def _precomputed(self) -> bool:
         return isinstance(self.kernel, Precomputed)
 

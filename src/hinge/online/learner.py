@@ -108,8 +108,8 @@ class Learner:
         nodes = kernel.nodes()
         if nodes is None:
             raise ValueError(
-                f"kernel={kernel!r} is a Python function; an online learner needs the name of a kernel or an object of "
-                "hinge.kernels (sums and products are supported)"
+                f"kernel={kernel!r} has no formula in the compiled core, which online learners need; use the name of a "
+                "kernel such as 'rbf', or an object of hinge.kernels (sums and products are supported)"
             )
         self.kernel, self.options, self.features = kernel, options, features
         self._native = _core.OnlineLearner(

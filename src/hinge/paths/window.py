@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hinge.control import RunControl
 from hinge.formulations import CSVC, SVR, Formulation, OneClass
-from hinge.kernels import Access, GramAccess, Kernel, cache_bytes, open_access
+from hinge.kernels import GramAccess, Kernel, cache_bytes, open_access
 from hinge.kernels.access import check_kernel_values
 from hinge.paths.engine import Counts, Engine
 from hinge.problems import Array, ParametricProblem, Problem, Status
@@ -99,7 +99,7 @@ class Window:
         self.kernel, self.task, self.epsilon, self.nu = kernel, task, epsilon, nu
         self.cache_size, self.max_time = cache_size, max_time
         self.compiled = kernel.nodes() is not None
-        self.access: Access | None = None
+        self.access: GramAccess | None = None
         self._solve(X, y, cost, beta)
 
     def _solve(self, X: Any, y: Array, cost: Array, beta: Array | None) -> None:
@@ -113,9 +113,9 @@ class Window:
         start = None if beta is None else self._variables(beta)
         self.counts = self.engine.start(parametric, 0.0, start, RunControl(self.max_time))
 
-    def _open(self, X: Any) -> Access:
+    def _open(self, X: Any) -> GramAccess:
         if self.compiled:  # kernel values are computed when they are needed: no memory budget
-            return self.access.for_samples(X) if isinstance(self.access, GramAccess) else open_access(self.kernel, X, 0)
+            return open_access(self.kernel, X, 0) if self.access is None else self.access.for_samples(X)
         return open_access(self.kernel, X, budget_bytes=cache_bytes(self.cache_size))
 
     def _parametric(self, cost: Array) -> ParametricProblem:

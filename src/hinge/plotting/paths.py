@@ -106,7 +106,7 @@ class PathDisplay:
     def _index_sets(self, ax: Axes) -> None:
         if isinstance(self.path, QuadraticLossPath):
             sizes, edges = self.path.set_sizes(), self.path.knots
-            names = ("right: α = 0", "centre", "left: α = h")
+            names = ("right: α = 0", "center", "left: α = h")
         else:
             pieces, parametric = self.path.pieces, self.path.parametric
             low, high, between = pieces.index_set_sizes(parametric.size).T

@@ -9,6 +9,7 @@ from hinge.problems.crammer_singer import (
 )
 from hinge.problems.linear import (
     Bias,
+    KnownProducts,
     LinearProblem,
     LinearSolution,
     broadcast_ratio,
@@ -40,6 +41,7 @@ __all__ = [
     "Diagonal",
     "Dual",
     "History",
+    "KnownProducts",
     "LPProblem",
     "LPSolution",
     "LinearProblem",

@@ -26,7 +26,7 @@ BOUND_TOL = 1e-10
 #: If a lower bound exceeds an upper bound by more than this, relative to both, the problem is not convex.
 CROSSING_TOL = 1e-6
 
-PRINTED_DIGITS = 10
+PRINTED_DIGITS = 10  # of the bounds in the text of a certificate
 
 #: The relative gap refers to at least this share of the sizes of the terms of the objective, which cancel if the
 #: optimum is zero.
@@ -35,7 +35,7 @@ ABSOLUTE_SHARE = 1e-10
 #: Relative error of the values of losses and conjugates, in units of the rounding error.
 TERM_OPERATIONS = 32
 
-EXACT = np.zeros(1)
+NO_ERROR = np.zeros(1)  # error of a gradient that counts as exact
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Certificate:
     ) -> Self:
         """Return the certificate of a point from its bounds and violations.
 
-        `scale` is the size of the terms of the objective. Values that are not numbers are no bounds.
+        `scale` is the size of the terms of the objective. A bound that is NaN is replaced by an infinite one.
         """
         primal = np.inf if primal != primal else primal
         dual = -np.inf if dual != dual else dual
@@ -214,7 +214,7 @@ def certify(
         mu = optimal_offset(problem, alpha, gradient)
     else:
         mu = np.ascontiguousarray(mu, dtype=np.float64)
-    error = EXACT if error is None else error
+    error = NO_ERROR if error is None else error
     if problem.term is None:
         ridge = None
     elif isinstance(problem.term, Diagonal):

@@ -136,6 +136,23 @@ class LinearProblem:
             raise ValueError("a variable without ridge needs finite bounds, because its loss is infinite otherwise")
 
 
+@dataclass(frozen=True, eq=False)
+class KnownProducts:
+    """Products of samples X with weights w, computed by a solver.                               docs/math (621), (622)
+
+    `values` holds ⟨w, xᵢ⟩ and bounds on their errors and on ‖w − Xᵀβ‖. They apply to these three arrays only.
+    """
+
+    X: Any
+    weights: Array
+    beta: Array
+    values: _core.LinearProducts
+
+    def of(self, X: Any, weights: Array, beta: Array) -> _core.LinearProducts | None:
+        """Return the values if they are the products of these arrays."""
+        return self.values if X is self.X and weights is self.weights and beta is self.beta else None
+
+
 @dataclass(frozen=True)
 class LinearSolution:
     """(w, b) and the dual point β, with the bounds computed by the solver."""
@@ -153,10 +170,20 @@ class LinearSolution:
     error: BaseException | None = None
     counters: dict[str, int] | None = None
     floor: float = 0.0  # gaps below this count as zero, docs/math (133)
+    products: KnownProducts | None = None
     rounded: ClassVar[bool] = True  # the values of the solver and its history do not include rounding errors
 
     def certificate(self, problem: LinearProblem, tol: float | None = None) -> Certificate:
-        """Return the certificate of (w, b) and β, computed from the data; see `certify_linear` for `tol`."""
+        """Return the certificate of (w, b) and β; see `certify_linear` for `tol`.
+
+        If `tol` is given, it is computed from the products of the solver if these are accurate enough.
+        """
+        if tol is not None and self.products is not None:
+            known = self.products.of(problem.X, self.weights, self.beta)
+            if known is not None:
+                found = _certify_linear(problem, self.weights, self.offset, self.beta, accurate=False, known=known)
+                if _is_sharp(found, tol):
+                    return found
         return certify_linear(problem, self.weights, self.offset, self.beta, tol)
 
 
@@ -303,13 +330,23 @@ def certify_linear(
     beta = np.ascontiguousarray(beta, dtype=np.float64)
     if tol is not None:
         found = _certify_linear(problem, weights, offset, beta, accurate=False)
-        if found.rounding <= ROUNDING_SHARE * tol * max(abs(found.primal), abs(found.dual)) < np.inf:
+        if _is_sharp(found, tol):
             return found
     return _certify_linear(problem, weights, offset, _feasible(problem, beta), accurate=True)
 
 
+def _is_sharp(found: Certificate, tol: float) -> bool:
+    """Whether rounding errors contribute only a small share of `tol` to the relative gap."""
+    return bool(found.rounding <= ROUNDING_SHARE * tol * max(abs(found.primal), abs(found.dual)) < np.inf)
+
+
 def _certify_linear(
-    problem: LinearProblem, weights: Array, offset: float, beta: Array, accurate: bool
+    problem: LinearProblem,
+    weights: Array,
+    offset: float,
+    beta: Array,
+    accurate: bool,
+    known: _core.LinearProducts | None = None,
 ) -> Certificate:
     found = _core.certified_linear_bounds(
         view(problem.X).native,
@@ -327,6 +364,7 @@ def _certify_linear(
         float(offset),
         beta,
         accurate,
+        known,
     )
     mu = np.array([offset] if problem.bias is not Bias.NONE else [])
     upper, lower, rounding = found.upper, found.lower, found.rounding

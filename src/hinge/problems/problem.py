@@ -69,12 +69,23 @@ class Quadratic:
         """Return Qα and bounds on its errors: one for all variables, or one for each."""
         product = self.access.accurate_matvec if accurate else self.access.bounded_matvec
         f, error = product(self.coefficients(alpha))
-        if self.slots > 1:  # rounding of β where several variables of a sample are not zero
-            several = np.count_nonzero(alpha.reshape(self.slots, self.n), axis=0) > 1
-            if several.any():
-                sizes = self.access.largest() * float(np.sum(np.abs(alpha)))
-                error = error + UNIT_ROUNDOFF * self.slots * sizes
+        error = error + self._coefficient_error(alpha)
         return self.spread(f), error if len(error) == 1 else np.tile(error, self.slots)
+
+    def matvec_error(self, alpha: Array) -> float | None:
+        """Return a bound on the errors of Qα from kernel values in double precision, for any order of summation.
+
+        It is None if the access has no such bound.
+        """
+        if not isinstance(self.access, GramAccess | SubsetAccess):
+            return None
+        return float(self.access.matvec_error(self.coefficients(alpha))[0]) + self._coefficient_error(alpha)
+
+    def _coefficient_error(self, alpha: Array) -> float:
+        """Return a bound on the effect of rounding β where several variables of a sample are not zero."""
+        if self.slots == 1 or not (np.count_nonzero(alpha.reshape(self.slots, self.n), axis=0) > 1).any():
+            return 0.0
+        return UNIT_ROUNDOFF * self.slots * self.access.largest() * float(np.sum(np.abs(alpha)))
 
     def diagonal(self) -> Array:
         """Return the diagonal of Q."""

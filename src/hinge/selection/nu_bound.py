@@ -96,5 +96,5 @@ def _decision(values: Array, radius: Array, y: Array, p: int, half: float) -> tu
     below, above = 0.5 * (ends[-1.0][0] - ends[1.0][1]), 0.5 * (ends[-1.0][1] - ends[1.0][0])
     if y[p] < 0:
         below, above = -above, -below
-    centre = y[p] * values[p]
-    return float(centre - radius[p] + below), float(centre + radius[p] + above)
+    center = y[p] * values[p]
+    return float(center - radius[p] + below), float(center + radius[p] + above)

@@ -53,7 +53,7 @@ class RunLog:
 
     def is_converged(self, gap: float, value: float) -> bool:
         """Whether a gap at an objective `value` is within the tolerance."""
-        return gap <= self.tol * max(abs(value - 0.5 * gap), 0.0)
+        return gap <= self.tol * abs(value - 0.5 * gap)
 
     def run(self, work: Callable[[], Status]) -> Status:
         """The status of `work()`; an interrupt or an exception of the callback ends it with INTERRUPTED."""

@@ -1,7 +1,10 @@
 """Ctrl-C at any line from the start of a solver to the end of `fit`: KeyboardInterrupt, and a certified model."""
 
+import os
 import signal
 import sys
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +12,9 @@ import pytest
 
 import hinge
 from hinge import LPSVC, SVC, SVR, LinearSVC, LowRankSVC, NuSVC, NuSVR, OneClassSVM, RankingSVM, Status
+from hinge.estimators.common import training
 from hinge.lowrank import Nystrom
+from hinge.problems import Problem
 from hinge.solvers import InteriorPoint, Lagrangian, LinearProgramming, LowRankInteriorPoint, auto
 
 PACKAGE = str(Path(hinge.__file__).parent)
@@ -120,6 +125,52 @@ def test_signal_at_any_line_leaves_a_certified_model(estimator, classes, monkeyp
         assert model.status_ in (Status.SOLVED, Status.INTERRUPTED), watch.location
         assert np.isfinite(model.predict(X)).all(), watch.location
         assert model.certify(X, y).infeasibility <= 1e-9, watch.location
+
+
+@pytest.mark.parametrize("solver", ["smo", "chunking", "gradient_descent", "lagrangian", "adatron"])
+def test_no_gradient_is_computed_after_an_interrupt(solver, monkeypatch):
+    """A product with the kernel matrix of many samples takes longer than Ctrl-C may take."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2500, 10))
+    y = X[:, 0] * X[:, 1] + rng.normal(size=len(X)) > 0
+    sent, computed = [], []
+    bounded_gradient = Problem.bounded_gradient
+
+    def recorded(problem, alpha, accurate=False):
+        computed.append(bool(sent))
+        return bounded_gradient(problem, alpha, accurate)
+
+    def interrupt():
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Problem, "bounded_gradient", recorded)
+    loss = "squared_hinge" if solver == "lagrangian" else "hinge"
+    model = SVC(C=1e5, gamma=0.1, tol=1e-12, loss=loss, solver=solver)
+    timer = threading.Timer(0.3, interrupt)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert model.status_ is Status.INTERRUPTED
+    assert not any(computed)
+
+
+def test_interrupt_of_the_accurate_gradient_keeps_the_certificate(monkeypatch):
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
+    bounded_gradient = Problem.bounded_gradient
+
+    def interrupted(problem, alpha, accurate=False):
+        if accurate:
+            signal.raise_signal(signal.SIGINT)
+            pytest.fail("the signal was not raised at once")
+        return bounded_gradient(problem, alpha, accurate)
+
+    monkeypatch.setattr(training, "ROUNDING_SHARE", 0.0)
+    monkeypatch.setattr(Problem, "bounded_gradient", interrupted)
+    model = SVC()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert model.certificate_.relative_gap <= 1e-2
 
 
 @pytest.mark.parametrize("kind", [SVC, SVR, NuSVC, OneClassSVM], ids=lambda kind: kind.__name__)

@@ -70,7 +70,7 @@ def test_sliding_window():
     assert_fitted(model, X[240:], None, 0.2, 0.2)
 
 
-def test_nu_one():
+def test_updates_are_exact_if_nu_is_one():
     """All variables are at their bounds; integer weights keep the sum exact."""
     X = make_blobs(40, random_state=5)[0]
     model = IncrementalOneClassSVM(nu=1.0, gamma=0.2).fit(X[:30]).update(X[30:], forget=[3])
@@ -78,7 +78,7 @@ def test_nu_one():
     assert_fitted(model, X[kept], None, 1.0, 0.2)
 
 
-def test_weight_zero_removes():
+def test_weight_zero_removes_a_sample():
     X = make_blobs(40, random_state=4)[0]
     model = IncrementalOneClassSVM(nu=0.3, gamma=0.2).fit(X)
     weight = np.ones(40)

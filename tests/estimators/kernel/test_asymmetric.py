@@ -136,7 +136,7 @@ def test_linear_quantile_regression_agrees_with_linprog(q):
 
 
 @pytest.mark.parametrize(("X", "y"), list(data_sets()))
-def test_linear_form(X, y):
+def test_linear_estimator_solves_the_same_problem(X, y):
     for C, epsilon in (((1.0, 3.0), (0.1, 0.3)), (2.0, (0.3, 0.0)), ((0.7, 0.2), 0.1)):
         for options in ({}, {"fit_intercept": False}):
             linear = LinearSVR(C=C, epsilon=epsilon, tol=1e-9, **options).fit(X, y)

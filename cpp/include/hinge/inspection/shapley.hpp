@@ -12,21 +12,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "hinge/kernels/kernel_function.hpp"
 #include "hinge/parallel.hpp"
 #include "hinge/span.hpp"
 
 namespace hinge {
 
-enum class FactorKind { rbf, laplacian, bspline };  // exp(−γδ²), exp(−γ|δ|), B_degree(√γ |δ|) with δ = x_j − s_j
-
-struct FeatureFactor {
-  FactorKind kind;
-  double gamma;
-  int degree;  // of a B-spline
-};
-
 struct ShapleyTerm {
-  std::vector<FeatureFactor> factors;      // multiplied; empty: 1
+  std::vector<Node> factors;               // rbf, laplacian or bspline, applied to every feature; empty: 1
   std::vector<double> polynomial = {1.0};  // coefficients of q, constant first
   double gamma = 1, coef0 = 0;             // argument of q
 };

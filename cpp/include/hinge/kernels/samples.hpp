@@ -51,7 +51,7 @@ void check_csr(const Csr<T, I>& csr, std::size_t stored, bool release = false, i
 // Whether all stored values are finite.  Uses `threads` threads if there are many values.
 bool all_finite(const Samples& samples, int threads);
 
-// Releases the pages of [first, last) to the operating system, and the neighbouring pages within [begin, end) that were
+// Releases the pages of [first, last) to the operating system, and the neighboring pages within [begin, end) that were
 // mapped together with them.  Only for read-only maps of files, which can be read again.
 void release_pages(const void* first, const void* last, const void* begin, const void* end);
 

@@ -46,6 +46,13 @@ struct LinearBounds {
   double relative() const;
 };
 
+// Products of the samples with the result, if they were computed in double precision.
+struct KnownProducts {
+  std::vector<double> f;  // ⟨w, x_i⟩ with errors of at most (m + 8) u reach ‖x_i‖, m: features of the row; or empty
+  double reach = 0;
+  double distance = 0;    // ‖w − Xᵀβ‖ up to the rounding errors of Xᵀβ, summed in any order
+};
+
 struct LinearResult {
   Status status = Status::solved;
   std::int64_t iterations = 0, epochs = 0, newton_steps = 0, products = 0;
@@ -54,6 +61,7 @@ struct LinearResult {
   LinearBounds bounds;
   std::vector<double> weights, beta;
   double offset = 0, floor = 0;  // floor: gaps below it count as zero, (133)
+  KnownProducts known;
 };
 
 // `beta` is the initial point (zeros for a cold start); it need not be feasible.

@@ -80,7 +80,7 @@ bool DescentRun::single_precision_exhausted() const {
 void DescentRun::switch_to_double() {
   const double multiplier = s_.problem.bias == Bias::free ? descent_->offset : 0.0;
   s_.weights_from_beta();
-  s_.certify(0.0);
+  s_.certify_combination();
   create_descent(false);
   null_primal_ = INFINITY;
   extrapolation_.clear();
@@ -128,7 +128,7 @@ bool DescentRun::mean_proves_gap() {
     s_.passes->combine(s_.beta, exact);
   }
   const double apart = std::sqrt(2 * half_squared_distance(s_.w, exact)) + drift;
-  s_.adopt(s_.w, s_.beta, 0.5 * apart * apart, evaluation);
+  s_.adopt(s_.w, s_.beta, 0.5 * apart * apart, evaluation, s_.computed(s_.w, s_.f, apart));
   return s_.proven();
 }
 
@@ -156,8 +156,11 @@ void DescentRun::check() {
   }
   s_.passes->margins(s_.w, s_.f);
   LinearState::Evaluation evaluation = s_.evaluate(s_.f, s_.beta);
+  LinearState::Products products;
+  if (s_.problem.bias == Bias::free) products = s_.computed(s_.w, s_.f);
   if (drift_is_negligible()) {
     slack = slack_ = 0.5 * drift() * drift();
+    products = s_.computed(s_.w, s_.f, drift());
   } else if (s_.problem.bias != Bias::free && (descent_->single_precision || s_.likely_proven(s_.w, evaluation))) {
     std::vector<double> exact(s_.d);
     s_.passes->combine(s_.beta, exact);
@@ -167,8 +170,9 @@ void DescentRun::check() {
       s_.passes->margins(s_.w, s_.f);
       evaluation = s_.evaluate(s_.f, s_.beta);
     }
+    products = s_.computed(s_.w, s_.f, (1 + 1e-12) * std::sqrt(2 * slack));
   }
-  s_.adopt(s_.w, s_.beta, slack, evaluation);
+  s_.adopt(s_.w, s_.beta, slack, evaluation, products);
 }
 
 // Continues the epochs at the point of the state, which has been evaluated.

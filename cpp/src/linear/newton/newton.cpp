@@ -210,6 +210,7 @@ bool Newton::step(const LossArrays& losses, double target_gap, NewtonPoint& poin
   const double t = search(losses, point, q_);
   if (!(t > 0)) return false;
   for (std::size_t j = 0; j < point.w.size(); ++j) point.w[j] += t * delta_[j];
+  point.reach += t * std::sqrt(dot(delta_, delta_)) + std::sqrt(dot(point.w, point.w));
   loss_passes_.each(q_.size(), [&](std::size_t, std::size_t first, std::size_t last) {
     for (std::size_t i = first; i < last; ++i) point.f[i] += t * q_[i];
   });

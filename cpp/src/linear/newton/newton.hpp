@@ -25,6 +25,7 @@ inline double product_work(double stored, double features) { return 3 * stored +
 struct NewtonPoint {
   std::vector<double> w, f, beta, g;  // weights, ⟨w, x_i⟩, the dual point (102), w − Xᵀβ (− shift)
   double b = 0, slack = 0;            // slack = ½‖g‖²: bound on the remaining gain
+  double reach = 0;                   // bounds the error of f, see KnownProducts; (622)
 };
 
 class Newton {

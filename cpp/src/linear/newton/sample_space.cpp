@@ -195,7 +195,7 @@ void SampleSpaceNewton::adopt_pair(const Point& point, std::vector<double>& beta
   s_.passes->combine(beta, w);
   if (s_.options.expansion) {
     s_.w = std::move(w), s_.beta = beta;
-    return s_.certify(0.0);
+    return s_.certify_combination();
   }
   s_.adopt(point.w, point.f, beta, 0.5 * squared_distance(point.w, w));
   if (s_.last.primal < primal_) primal_ = s_.last.primal, primal_w_ = point.w, primal_f_ = point.f;

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "linear/data/ops.hpp"
 #include "linear/start/subsample.hpp"
 
 namespace hinge {
@@ -22,10 +24,19 @@ bool is_far(const std::vector<double>& f) {
   return sum > kFar * static_cast<double>(f.size());
 }
 
+double norm(const std::vector<double>& v) { return std::sqrt(linear_ops().dot_double(v.data(), v.data(), v.size())); }
+
+// Bound on ‖w − Xᵀβ‖, where g is this difference, rounded, and Xᵀβ may have the errors of its sum.
+double distance(const std::vector<double>& w, const std::vector<double>& g) {
+  return (1 + 1e-12) * norm(g) + std::numeric_limits<double>::epsilon() * norm(w);
+}
+
 }  // namespace
 
+// f of the state was computed from its w, and both may have been scaled since.
 NewtonPoint NewtonRun::start() const {
   NewtonPoint point;
+  point.reach = norm(s_.w);
   point.w = s_.w, point.f = s_.f, point.b = s_.offset;
   point.beta.resize(s_.n), point.g.resize(s_.d);
   return point;
@@ -42,7 +53,7 @@ bool NewtonRun::certify_expansion(const std::vector<double>& beta) {
   if (!s_.options.expansion) return false;
   s_.beta = beta;
   s_.passes->combine(s_.beta, s_.w);
-  s_.certify(0.0);
+  s_.certify_combination();
   return true;
 }
 
@@ -53,9 +64,12 @@ void NewtonRun::certify(NewtonPoint& point) {
   if (s_.likely_proven(point.w, evaluation, point.slack) && (newton_.incremental() || is_far(point.f))) {
     newton_.recompute_slack(point);
     s_.passes->margins(point.w, point.f);
+    point.reach = norm(point.w);
     evaluation = s_.evaluate(point.f, point.beta);
   }
-  s_.adopt(point.w, point.beta, point.slack, evaluation, newton_.incremental());
+  LinearState::Products products;
+  if (!newton_.incremental()) products = {&point.f, point.reach, distance(point.w, point.g)};
+  s_.adopt(point.w, point.beta, point.slack, evaluation, products, newton_.incremental());
 }
 
 // `incremental_f`: point.f was updated incrementally, too.
@@ -65,8 +79,11 @@ void NewtonRun::certify(BandPoint& point, bool incremental_f) {
   if (incremental_f && s_.likely_proven(point.w, evaluation, point.slack())) {
     s_.passes->margins(point.w, point.f);
     evaluation = s_.evaluate(point.f, point.beta);
+    incremental_f = false;
   }
-  s_.adopt(point.w, point.beta, point.slack(), evaluation);
+  LinearState::Products products;
+  if (!incremental_f) products = s_.computed(point.w, point.f, distance(point.w, point.g));
+  s_.adopt(point.w, point.beta, point.slack(), evaluation, products);
 }
 
 Outcome NewtonRun::run_smooth(double budget) {

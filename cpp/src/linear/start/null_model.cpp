@@ -74,7 +74,7 @@ void certify_null_model(LinearState& s) {
   if (s.likely_proven(s.w, s.evaluate(s.f, beta), slack)) {
     std::vector<double> f(s.n);  // of Xᵀβ, which usually is closer to the optimum than w = 0
     s.passes->margins(combined, f);
-    s.adopt(combined, f, beta, 0.0);
+    s.adopt(combined, beta, 0.0, s.evaluate(f, beta), s.computed(combined, f));
     if (!s.proven()) s.adopt(s.w, s.f, beta, slack);
   }
   if (!s.proven()) s.adopt(s.w, s.f, s.beta, 0.0);  // return to the previous point

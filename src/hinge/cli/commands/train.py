@@ -103,8 +103,8 @@ def _lines(estimator: Any, samples: Samples, arguments: Namespace, seconds: dict
     if is_classifier(estimator):
         lines.append(field("classes", f"{len(estimator.classes_)}"))
     if arguments.scale != "none":
-        centred = ", not centred because the data are sparse" if _is_uncentred(arguments, samples) else ""
-        lines.append(field("scaling", f"{arguments.scale}{centred}"))
+        centered = ", not centered because the data are sparse" if _is_uncentered(arguments, samples) else ""
+        lines.append(field("scaling", f"{arguments.scale}{centered}"))
     end = "" if status is None else f"{status.name}, "
     lines.append(field("estimator", " ".join(str(estimator).split())))
     lines.append(field("fit", f"{end}{seconds['fit']:.2f} s{_iterations(estimator)}"))
@@ -117,7 +117,7 @@ def _lines(estimator: Any, samples: Samples, arguments: Namespace, seconds: dict
     return lines
 
 
-def _is_uncentred(arguments: Namespace, samples: Samples) -> bool:
+def _is_uncentered(arguments: Namespace, samples: Samples) -> bool:
     return arguments.scale == "standard" and bool(samples.description()["sparse"])
 
 

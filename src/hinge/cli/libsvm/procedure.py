@@ -28,7 +28,7 @@ from hinge.io.replacement import writing
 
 LOG2_COSTS = tuple(range(-5, 16, 2))
 LOG2_GAMMAS = tuple(range(3, -16, -2))
-N_FOLDS = 5
+N_FOLDS = 5  # of the cross-validation, as in easy.py
 
 
 def run_easy(training_file: str, testing_file: str = "") -> None:

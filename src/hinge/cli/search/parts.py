@@ -1,4 +1,4 @@
-"""Parts of a search. Each returns the scores of some candidates on some folds, whichever part is computed before it.
+"""Parts of a search: independent computations, each of which returns the scores of some candidates on some folds.
 
 SVC, SVR, LinearSVC and LinearSVR are searched by `hinge.selection.grid`, which shares kernel matrices and starts each
 fit from the previous solution: a part is one gamma with all values of C. For other estimators and parameters a part is

@@ -144,7 +144,7 @@ class FitReport:
         return cls(status, list(certificates), histories, iterations, error)
 
     def interrupted(self, error: BaseException | None) -> FitReport:
-        """This report with the exception of a signal that ended the fit after these solutions."""
+        """Return this report for a fit that a signal ended; `error` is the exception of the signal."""
         return replace(self, status=Status.INTERRUPTED, error=error)
 
     def store(self, estimator: Any, *, n_iter: Any = None) -> None:
@@ -192,7 +192,7 @@ class FitReport:
             )
 
     def _reason(self, tol: float, max_iter: int, max_time: float | None) -> str:
-        """Why the solver ended before the tolerance was reached."""
+        """Return the reason why the solver ended before the tolerance was reached."""
         if self.status is Status.MAX_ITER and max_iter < 0:
             return f"The solver gave up after {max(self.iterations)} steps."
         return {

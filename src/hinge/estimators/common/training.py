@@ -25,7 +25,7 @@ from hinge.estimators.common.report import MAX_SOLVED_GAP, FitReport, has_large_
 from hinge.estimators.common.validation import TrainingData, check_parameters
 from hinge.estimators.common.warm_start import forget_solutions, initial_points, remember_solutions
 from hinge.formulations import Formulation
-from hinge.kernels import FunctionKernel, GramAccess, Kernel, Precomputed, make_kernel, open_access
+from hinge.kernels import FunctionKernel, GramAccess, Kernel, PairAccess, Precomputed, make_kernel, open_access
 from hinge.kernels.access import check_kernel_values
 from hinge.kernels.overflow import not_finite_error
 from hinge.losses import Form, Loss, loss_names, losses_of, make_loss
@@ -56,7 +56,7 @@ GAP_ROUND_FACTOR, MAX_GAP_ROUNDS, MIN_GAP_REDUCTION = 0.1, 6, 0.9
 ROUNDING_SHARE = 1e-2
 MAX_ACCURATE_SAMPLES = 20_000
 
-#: Number of samples up to which a gradient is computed for the certificate after the time limit.
+#: Number of samples up to which a gradient is computed for the certificate after the time limit or an interrupt.
 MAX_LATE_SAMPLES = 2_000
 
 
@@ -221,7 +221,7 @@ def train(
         if np.isnan(solution.gradient).any():
             raise not_finite_error()
     tol = settings.confirmed_tol
-    certificates = certify_solutions(problems, solutions, kernel.psd, tol)
+    certificates = certify_solutions(problems, solutions, kernel.psd, tol, control)
     if last.basis is None:
         for k, certificate in enumerate(certificates):
             loose = certificate.relative_gap > MAX_SOLVED_GAP and has_large_gap(certificate, tol)
@@ -309,7 +309,7 @@ def _reduce_gap(
     A tolerance of the KKT violation does not bound the gap. Solvers that stop on the gap reached it up to rounding.
     """
     tol, solver = settings.confirmed_tol, settings.solver
-    certificate = _certify_exact(problem, solution, convex, tol)
+    certificate = _certify_exact(problem, solution, convex, tol, control)
     for round_ in range(1, MAX_GAP_ROUNDS + 1):
         if solver.capabilities.tol != "kkt_violation" or not has_large_gap(certificate, tol):
             break
@@ -320,14 +320,14 @@ def _reduce_gap(
                 return replace(solution, error=following.error), certificate
             following = replace(following, status=Status.SOLVED)
         solution, before = following, certificate.gap
-        certificate = _certify_exact(problem, solution, convex, tol)
+        certificate = _certify_exact(problem, solution, convex, tol, control)
         if certificate.gap > MIN_GAP_REDUCTION * before:
             break
     return solution, certificate
 
 
 def certify_solutions(
-    problems: Sequence[Problem], solutions: Sequence[Solution], convex: bool | None, tol: float
+    problems: Sequence[Problem], solutions: Sequence[Solution], convex: bool | None, tol: float, control: RunControl
 ) -> list[Certificate]:
     """Compute the certificate of every solution.
 
@@ -339,7 +339,7 @@ def certify_solutions(
         if not solution.exact:
             found = _certify_inexact(problem, solution, convex)
         else:
-            found = _certify_exact(problem, solution, convex, tol)
+            found = _certify_exact(problem, solution, convex, tol, control)
         certificates.append(found)
     return certificates
 
@@ -361,10 +361,15 @@ def _certify_inexact(problem: Problem, solution: Solution, convex: bool | None) 
     return unproven
 
 
-def _certify_exact(problem: Problem, solution: Solution, convex: bool | None, tol: float) -> Certificate:
-    """Compute the certificate of a solution whose gradient belongs to its point."""
+def _certify_exact(
+    problem: Problem, solution: Solution, convex: bool | None, tol: float, control: RunControl
+) -> Certificate:
+    """Compute the certificate of a solution whose gradient belongs to its point.
+
+    After the deadline or an interrupt, a gradient is computed for few samples only.
+    """
     gradient, error = solution.gradient, solution.gradient_error
-    late = solution.status is Status.TIME_LIMIT and problem.Q.n > MAX_LATE_SAMPLES
+    late = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) and _n_samples(problem) > MAX_LATE_SAMPLES
     if error is None and late:
         return _certify_inexact(problem, solution, convex)
     if error is None:
@@ -374,10 +379,18 @@ def _certify_exact(problem: Problem, solution: Solution, convex: bool | None, to
     found = certify(problem, solution.alpha, solution.mu, gradient, convex, error=errors)
     allowed = ROUNDING_SHARE * tol * max(abs(found.primal), abs(found.dual))
     if found.rounding > allowed and problem.Q.n <= MAX_ACCURATE_SAMPLES and not late:
-        gradient, errors = problem.bounded_gradient(solution.alpha, accurate=True)
-        accurate = certify(problem, solution.alpha, solution.mu, gradient, convex, error=errors)
-        found = accurate if accurate.gap < found.gap else found
+        bounded = control.interruptible_call(partial(problem.bounded_gradient, solution.alpha, accurate=True))
+        if bounded is not None:
+            gradient, errors = bounded
+            accurate = certify(problem, solution.alpha, solution.mu, gradient, convex, error=errors)
+            found = accurate if accurate.gap < found.gap else found
     return found if solution.rounded else found.with_history(solution.history)
+
+
+def _n_samples(problem: Problem) -> int:
+    """Return the number of samples, also of a problem over pairs of them."""
+    access = problem.Q.access
+    return access.base.n if isinstance(access, PairAccess) else access.n
 
 
 def check_separable(status: Status) -> None:

@@ -26,7 +26,7 @@ from hinge.paths.window import Window, stack
 from hinge.problems import Array, Certificate
 from hinge.validation import check_sample_weight
 
-#: Rules of the parameters of both estimators.
+#: Rules of the parameters that all incremental estimators have.
 INCREMENTAL_RULES: dict[str, Rule] = {
     "C": POSITIVE,
     **KERNEL_RULES,

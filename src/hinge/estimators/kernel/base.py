@@ -90,13 +90,16 @@ class DualEstimator(KernelEstimator):
     #: Attributes that are not written to model files.
     _transient: ClassVar[tuple[str, ...]] = ("_shared_solutions",)
 
+    #: The parameter of this name, for estimators that have none.
+    warm_start: bool = False
+
     #: State of warm starts; see `hinge.estimators.common.warm_start`.
     _last_solution: WarmStart | None = None
     _shared_solutions: SharedWarmStarts | None = None
 
     def __sklearn_clone__(self) -> Any:
         copy = super().__sklearn_clone__()
-        if getattr(self, "warm_start", False):
+        if self.warm_start:
             share_warm_starts(self, copy)
         return copy
 
@@ -181,7 +184,7 @@ class DualEstimator(KernelEstimator):
 
     def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
         """Explain the choice of the solver for `hinge.solvers.explain`. The estimator is not changed."""
-        if not hasattr(self, "solver"):
+        if "solver" not in self.get_params(deep=False):
             raise TypeError(
                 f"explain needs an estimator with a parameter solver, such as SVC; {type(self).__name__} has none"
             )

@@ -190,7 +190,7 @@ class KernelClassifier(ClassifierMixin, DualEstimator):
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row: the class with most votes.
 
-        Ties are resolved in favour of the first class, or by confidence with ``break_ties``.
+        Ties are resolved in favor of the first class, or by confidence with ``break_ties``.
         """
         if "classes_" not in vars(self):
             check_is_fitted(self)

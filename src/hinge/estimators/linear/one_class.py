@@ -97,7 +97,7 @@ class LinearOneClassSVM(OutlierMixin, LinearEstimator):
         if report.status is Status.SOLVED and not np.any(self.coef_):
             warnings.warn(
                 f"No half space without the origin contains a fraction of 1 − nu = {1 - self.nu:g} of the samples: the "
-                "origin lies among them, and the decision function is zero everywhere. Do not centre the data, use a "
+                "origin lies among them, and the decision function is zero everywhere. Do not center the data, use a "
                 "larger nu, or OneClassSVM with another kernel.",
                 UserWarning,
                 stacklevel=2,

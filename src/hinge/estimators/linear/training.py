@@ -122,7 +122,7 @@ def _has_valid_rows(X: Any) -> bool:
 
 
 def intercept_kind(estimator: Any) -> Bias:
-    """How the intercept enters the problem, from `fit_intercept` and `penalize_intercept`."""
+    """Return the role of the intercept in the problem, from `fit_intercept` and `penalize_intercept`."""
     if not estimator.fit_intercept:
         return Bias.NONE
     return Bias.PENALISED if estimator.penalize_intercept else Bias.FREE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -92,7 +93,12 @@ class InteriorPoint(Solver):
 
     def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:
         """Solve `problem`; `start` is not used, since interior-point methods do not benefit from one."""
-        return verify(problem, self.solve_unverified(problem, control), self.tol, "relative_gap")
+        control = self.started(control)
+        solution = self.solve_unverified(problem, control)
+        verified = control.interruptible_call(partial(verify, problem, solution, self.tol, "relative_gap"))
+        if verified is None:
+            return replace(solution, status=Status.INTERRUPTED, error=control.interrupt)
+        return verified
 
     def solve_unverified(self, problem: Problem, control: RunControl | None = None) -> Solution:
         """Solve without the final verification: SOLVED may also mean that rounding errors prevent further steps."""

@@ -31,7 +31,7 @@ class Iterate:
     K : ndarray
         The kernel matrix.
     accurate : bool
-        Solve linear systems to more digits and correct steps towards the centre, as the end of the path requires. A
+        Solve linear systems to more digits and correct steps towards the center, as the end of the path requires. A
         convex term that is not quadratic implies it: its problems have no crossover, and the path is followed to its
         end.
     point : tuple of ndarray or None

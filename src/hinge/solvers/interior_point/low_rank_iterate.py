@@ -24,7 +24,7 @@ ZERO_OBJECTIVE = 1e-14
 #: The same share when no further step is possible.
 ZERO_OBJECTIVE_AT_END = 1e-4
 
-#: Share of the distance from the centre of the boxes to the lower bounds by which variables may move to satisfy a row;
+#: Share of the distance from the center of the boxes to the lower bounds by which variables may move to satisfy a row;
 #: if the row needs more, the start is infeasible.
 MAX_INITIAL_SHIFT = 0.99
 
@@ -49,7 +49,7 @@ class LowRankIterate:
         self.has_lower = self.movable & np.isfinite(problem.lower)
         self.has_upper = self.movable & np.isfinite(problem.upper)
         self.is_quadratic = problem.term is None or isinstance(problem.term, Diagonal)
-        self.alpha = _shifted_to_rows(problem, np.where(fixed, values, _centre(problem)), self.movable)
+        self.alpha = _shifted_to_rows(problem, np.where(fixed, values, _center(problem)), self.movable)
         self.mu = np.zeros(len(problem.d))
         self.system = LowRankSystem(blocks, problem.Q, accuracy)
         self.blocks = blocks
@@ -241,7 +241,7 @@ class LowRankIterate:
         return max_step((s, t, self.z, self.w), direction, self.has_lower, self.has_upper, fraction)
 
 
-def _centre(problem: Problem) -> Array:
+def _center(problem: Problem) -> Array:
     """Centres of the boxes; for an infinite bound, a distance from the other one that the term h determines."""
     lower, upper = problem.lower, problem.upper
     if problem.term is None or (np.isfinite(lower).all() and np.isfinite(upper).all()):
@@ -254,12 +254,12 @@ def _centre(problem: Problem) -> Array:
     return np.asarray(0.5 * (low + high))
 
 
-def _shifted_to_rows(problem: Problem, centre: Array, movable: NDArray[np.bool_]) -> Array:
+def _shifted_to_rows(problem: Problem, center: Array, movable: NDArray[np.bool_]) -> Array:
     """Move variables of each row towards their lower bounds, all by the same share, until the row holds.
 
     Rows that would need more than `MAX_INITIAL_SHIFT` are left violated.
     """
-    point = centre.copy()
+    point = center.copy()
     for row, target in zip(problem.A, problem.d, strict=True):
         surplus = float(row @ point - target)
         used = movable & ((row > 0) if surplus > 0 else (row < 0))

@@ -88,11 +88,11 @@ class _Step:
                 break
             change_z, change_w = self._centrality(corrector, min(1.0, step + CENTRALITY_STEP_GAIN), target)
             right_z, right_w = right_z + change_z, right_w + change_w
-            recentred = self._solve(right_z, right_w)
-            length = self._length(recentred, STEP_FRACTION)
+            recentered = self._solve(right_z, right_w)
+            length = self._length(recentered, STEP_FRACTION)
             if not length >= step + MIN_SHARE_OF_GAIN * CENTRALITY_STEP_GAIN:
                 break
-            corrector, step = recentred, length
+            corrector, step = recentered, length
         return corrector, step
 
     def _solve(self, right_z: Array, right_w: Array) -> Direction:

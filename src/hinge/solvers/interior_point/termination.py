@@ -140,6 +140,7 @@ def solution_from(
         iterations=max(0, len(records) - 1),
         history=History.from_columns({name: np.array([record[name] for record in records]) for name in names}),
         remainder=remainder,
+        gradient_error=iterate.problem.Q.matvec_error(alpha),
     )
 
 

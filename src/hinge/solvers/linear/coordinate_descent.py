@@ -18,6 +18,7 @@ from hinge.problems import (
     CrammerSingerProblem,
     CrammerSingerSolution,
     History,
+    KnownProducts,
     LinearProblem,
     LinearSolution,
     Problem,
@@ -202,10 +203,14 @@ class CoordinateDescent(Solver):
             block_bytes=self.block_bytes,
             control=control,
         )
+        weights, beta, products = run.weights, run.beta, None
+        if len(run.f) > 0:
+            values = _core.LinearProducts(run.f, run.reach, run.distance)
+            products = KnownProducts(problem.X, weights, beta, values)
         return LinearSolution(
-            weights=run.weights,
+            weights=weights,
             offset=run.offset,
-            beta=run.beta,
+            beta=beta,
             primal=run.primal,
             dual=run.dual,
             gap=run.gap,
@@ -216,6 +221,7 @@ class CoordinateDescent(Solver):
             error=run.error,
             floor=run.floor,
             counters=dict(zip(COUNTERS, map(int, _counters(run)), strict=True)),
+            products=products,
         )
 
     def solve_crammer_singer(

@@ -55,8 +55,9 @@ def refine(
         alpha, gradient = exact
         mu = optimal_offset(problem, alpha, gradient)
         solution = replace(
-            solution, alpha=alpha, gradient=gradient, mu=mu, status=Status.SOLVED, polished=True, gradient_error=None
-        )
+            solution, alpha=alpha, gradient=gradient, mu=mu, status=Status.SOLVED, polished=True,
+            gradient_error=problem.Q.matvec_error(alpha),
+        )  # fmt: skip
     return solution if criterion is None else verify(problem, solution, tol, criterion)
 
 

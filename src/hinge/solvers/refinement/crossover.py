@@ -139,8 +139,8 @@ class ProximalNewton:
     def _run_rounds(self, x: Array, mu: Array, tol: float, weight: float) -> Crossing | None:
         """Rounds with decreasing weight; the point with the smallest violation among those with a small gap."""
         problem = self.problem
-        self.centre = np.minimum(np.maximum(x, problem.lower), problem.upper)
-        self.beta, self.mu = problem.Q.coefficients(self.centre), mu.copy()
+        self.center = np.minimum(np.maximum(x, problem.lower), problem.upper)
+        self.beta, self.mu = problem.Q.coefficients(self.center), mu.copy()
         self.f = self.K @ self.beta
         last_rounds, best, least = 0, None, np.inf
         while self.steps < self.max_steps:
@@ -154,7 +154,7 @@ class ProximalNewton:
             decreased = quality.violation < 0.5 * least
             is_exact = quality.violation <= quality.violation_rounding
             if (quality.gap <= max(tol, quality.gap_rounding) or is_exact) and quality.violation < least:
-                best, least = Crossing(self.centre, self.f, self.mu, self.steps, is_exact), quality.violation
+                best, least = Crossing(self.center, self.f, self.mu, self.steps, is_exact), quality.violation
             last_rounds += weight == LAST_WEIGHT
             converged = best is not None and (best.exact or (quality.gap <= FINAL_GAP and not decreased))
             if converged or last_rounds > MAX_LAST_ROUNDS:
@@ -175,7 +175,7 @@ class ProximalNewton:
 
     def _quality(self) -> _Quality:
         """Relative gap and KKT violation of the last solution; infinite if a row without free variables is violated."""
-        problem, x = self.problem, self.centre
+        problem, x = self.problem, self.center
         row_scale = np.abs(problem.A) @ np.abs(x) + np.abs(problem.d)
         if np.any(np.abs(problem.equality_residual(x)) > MAX_ROW_VIOLATION * row_scale):
             return _Quality(np.inf, np.inf, 0.0, 0.0)
@@ -205,7 +205,7 @@ class ProximalNewton:
         max_changes = INEXACT_SHARE if delta >= EXACT_WEIGHT * self.unit and not self.strict else 0.0
         curvature = delta + self.diagonal
         inverse = 1.0 / curvature
-        newton = NewtonStep(problem, self.K, self.centre, delta, inverse)
+        newton = NewtonStep(problem, self.K, self.center, delta, inverse)
         raw = (newton.constant - self._residual()) * inverse  # x without its bounds
         free, at_upper = (raw > lower) & (raw < upper), raw >= upper
         full_step, fixings = (1 if self.free is not None else 0), 0  # the step that has length one
@@ -237,7 +237,7 @@ class ProximalNewton:
                     full_step, fixings = step + 1, fixings + 1
                     continue
                 self.free, self.at_upper = new_free, new_upper
-                self.centre = self._clipped(x)
+                self.center = self._clipped(x)
                 return step if step > 1 or changes else 0
             free, at_upper = new_free, new_upper
         return None

@@ -39,7 +39,7 @@ class NewtonStep:
     problem : Problem
     K : ndarray
         The kernel matrix.
-    centre : ndarray
+    center : ndarray
         c, the last solution.
     delta : float
         δ.
@@ -47,9 +47,9 @@ class NewtonStep:
         1 / (δ + dᵥ).
     """
 
-    def __init__(self, problem: Problem, K: Array, centre: Array, delta: float, inverse: Array) -> None:
-        self.problem, self.K, self.centre, self.delta, self.inverse = problem, K, centre, delta, inverse
-        self.constant = delta * centre - problem.p
+    def __init__(self, problem: Problem, K: Array, center: Array, delta: float, inverse: Array) -> None:
+        self.problem, self.K, self.center, self.delta, self.inverse = problem, K, center, delta, inverse
+        self.constant = delta * center - problem.p
 
     def solve(self, x: Array, free: Mask, beta: Array, mu: Array, f: Array) -> tuple[Array, Array] | None:
         """β and μ after the step from (beta, mu, f = Kβ); None if the system is singular.
@@ -116,7 +116,7 @@ class NewtonStep:
         """
         n, sign, at = self.problem.Q.n, self.problem.Q.sign[members], members % self.problem.Q.n
         inverse = self.inverse[members]
-        inside = self.delta * self._projected(self.centre, members, S, weight)
+        inside = self.delta * self._projected(self.center, members, S, weight)
         for factor, term in zip([1.0, *mu], [self.problem.p, *self.problem.A], strict=True):
             inside -= factor * self._projected(term, members, S, weight)
         x[members] = inverse * inside
@@ -131,7 +131,7 @@ class NewtonStep:
         if self.problem.Q.slots == 1 or np.max(np.bincount(members % n, minlength=n)) == 1:
             return np.zeros((rows, rows)), np.zeros(rows)
         projected = np.stack([self._projected(row, members, S, weight) for row in A])
-        constant = self.delta * self._projected(self.centre, members, S, weight)
+        constant = self.delta * self._projected(self.center, members, S, weight)
         constant -= self._projected(self.problem.p, members, S, weight)
         weighted = projected * self.inverse[members]
         return weighted @ projected.T, weighted @ constant

@@ -11,7 +11,7 @@ from hinge.problems import Array, Problem, Solution, Status
 from hinge.solvers.base import Capabilities, register
 from hinge.solvers.run_log import RunLog
 from hinge.solvers.textbook.base import TextbookSolver, linear_system
-from hinge.solvers.textbook.primal import Primal, box_centre, feasible_point, solution_at
+from hinge.solvers.textbook.primal import Primal, box_center, feasible_point, solution_at
 
 #: A step has to decrease the objective by this share of the decrease that its slope predicts.
 ARMIJO = 1e-4
@@ -72,7 +72,7 @@ def check_smooth(problem: Problem, method: str) -> None:
     nonsmooth = problem.term is None
     if problem.term is not None:
         with np.errstate(divide="ignore", invalid="ignore"):
-            curvature = problem.term.curvature(box_centre(problem))
+            curvature = problem.term.curvature(box_center(problem))
         nonsmooth = bool(np.any((curvature <= 0) & (width > 0)))
     if nonsmooth:
         raise ValueError(

@@ -28,7 +28,7 @@ class Primal:
     def __init__(self, problem: Problem) -> None:
         self.problem, self.term = problem, problem.term
         self.matrix = KernelMatrix(problem.Q.access)
-        self.centre = box_centre(problem)
+        self.center = box_center(problem)
 
     def residual(self, f: Array, mu: Array) -> Array:
         """r = S f + p + Aᵀμ."""
@@ -51,7 +51,7 @@ class Primal:
         assert self.term is not None
         inside = (x > self.problem.lower) & (x < self.problem.upper)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            curvature = 1.0 / self.term.curvature(np.where(inside, x, self.centre))
+            curvature = 1.0 / self.term.curvature(np.where(inside, x, self.center))
         return np.where(inside & np.isfinite(curvature), curvature, 0.0)
 
     def multipliers(self, f: Array, mu: Array) -> Array:
@@ -111,7 +111,7 @@ class KernelMatrix:
         return self.access.matvec(v) if self.K is None else np.asarray(self.K @ v)
 
 
-def box_centre(problem: Problem) -> Array:
+def box_center(problem: Problem) -> Array:
     """A point inside of every box."""
     lower, upper = problem.lower, problem.upper
     low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 2.0, -1.0))
