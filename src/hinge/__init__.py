@@ -50,12 +50,15 @@ if TYPE_CHECKING:
     )
     from hinge.problems import Certificate, Status, certify
     from hinge.ranking import RankingPath, ranking_path
+    from hinge.selection import SVCCV, SVRCV, LinearSVCCV, LinearSVRCV
 
 __all__ = [
     "LPSVC",
     "LPSVR",
     "SVC",
+    "SVCCV",
     "SVR",
+    "SVRCV",
     "ApproximatePath",
     "Certificate",
     "IncrementalOneClassSVM",
@@ -64,7 +67,9 @@ __all__ = [
     "LPPath",
     "LinearOneClassSVM",
     "LinearSVC",
+    "LinearSVCCV",
     "LinearSVR",
+    "LinearSVRCV",
     "LowRankSVC",
     "ModelFileError",
     "NuSVC",
@@ -134,6 +139,7 @@ _OWNERS = {
     ),
     "hinge.problems": ("Certificate", "Status", "certify"),
     "hinge.ranking": ("RankingPath", "ranking_path"),
+    "hinge.selection": ("LinearSVCCV", "LinearSVRCV", "SVCCV", "SVRCV"),
 }
 _OWNER = {name: module for module, names in _OWNERS.items() for name in names}
 
@@ -156,4 +162,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__", "plotting"})
+    return sorted({*__all__, "__version__", "plotting"})

@@ -19,6 +19,7 @@ LONG_FILES = {
     "src/hinge/cli/catalog.py": "a table of all commands and their options",
     "src/hinge/problems/certificate.py": "bounds of problem (1) for quadratic and other terms",
     "src/hinge/estimators/common/training.py": "solution and certification of the subproblems of one fit",
+    "src/hinge/estimators/kernel/classification.py": "base classes of kernel classifiers, parameters of SVC",
     "src/hinge/estimators/online/classification.py": "two estimators; docstrings and constructors of 15 parameters",
     "src/hinge/paths/regularization.py": "five path functions with documented parameters",
     "src/hinge/problems/linear.py": "a linear problem, its conversions and its certificate",

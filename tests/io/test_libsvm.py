@@ -184,21 +184,32 @@ class TestMalformed:
         good = "1 1:2 3:4\n"
         path = write(tmp_path, good * 7 + line + "\n" + good * 5)
         with pytest.raises(ValueError, match=rf"line 8: .*{words}") as caught:
-            load_libsvm(path, n_jobs=threads)
+            load_libsvm(path, n_jobs=threads, strict=True)
         assert str(path) in str(caught.value)
         with pytest.raises(ValueError, match="line 8"):
-            map_libsvm(path, tmp_path / "map")
+            map_libsvm(path, tmp_path / "map", strict=True)
 
     def test_truncated_file(self, tmp_path):
         text = b"1 1:2 3:4\n1 1:2 3:45"
         for cut in range(11, len(text) + 1):
             with pytest.raises(ValueError, match="line 2"):
-                load_libsvm(write(tmp_path, text[:cut]))
+                load_libsvm(write(tmp_path, text[:cut]), strict=True)
 
     def test_windows_line_ends_and_missing_final_newline(self, tmp_path):
-        X, y = load_libsvm(write(tmp_path, "1 1:2\r\n-1 2:3"), strict=False)
+        X, y = load_libsvm(write(tmp_path, "1 1:2\r\n-1 2:3"))
         assert X.toarray().tolist() == [[2, 0], [0, 3]]
         assert y.tolist() == [1, -1]
+
+    def test_several_files_have_a_common_number_of_features(self, tmp_path):
+        train, test = tmp_path / "train", tmp_path / "test"
+        train.write_text("1 1:2\n-1 2:3\n")
+        test.write_text("-1 5:1\n")
+        X, y, X_test, y_test = load_libsvm(train, test)
+        assert X.shape == (2, 5)
+        assert X_test.shape == (1, 5)
+        assert (y.tolist(), y_test.tolist()) == ([1, -1], [-1])
+        assert len(load_libsvm(train, test, query_id=False, n_features=7)) == 4
+        assert load_libsvm(train, test, n_features=7)[2].shape == (1, 7)
 
     def test_number_of_features(self, tmp_path):
         path = write(tmp_path, "1 1:2\n1 5:1\n")

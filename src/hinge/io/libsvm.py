@@ -33,12 +33,12 @@ Source = Path | IO[bytes]
 
 def load_libsvm(
     path: Source,
-    *,
+    *others: Source,
     n_features: int | None = None,
     dtype: Any = np.float64,
     zero_based: bool = False,
     query_id: bool = False,
-    strict: bool = True,
+    strict: bool = False,
     n_jobs: int | None = None,
 ) -> tuple[Any, ...]:
     """Read samples and labels from a file in LIBSVM's (svmlight's) text format.
@@ -47,16 +47,19 @@ def load_libsvm(
     ----------
     path : str, path or binary file
         A text file, or one compressed with gzip or bzip2 (by its ending); or an open file with text.
+    *others : str, path or binary file
+        Further files, such as the test samples. The matrices of all files have the same number of features.
     n_features : int, optional
-        Number of features; by default the largest index of the file. A larger index is an error.
+        Number of features; by default the largest index of all files. A larger index is an error.
     dtype : {float64, float32}
         Data type of the values.
     zero_based : bool, default=False
         Whether indices start at 0; they start at 1 in LIBSVM's files, where 0 is an error.
     query_id : bool, default=False
         Also return the numbers after ``qid:``.
-    strict : bool, default=True
-        If False, Windows line ends and a last line without a line end are accepted.
+    strict : bool, default=False
+        If True, Windows line ends and a last line without a line end are errors: a file that was cut off at a value
+        has such a last line.
     n_jobs : int, optional
         Number of threads.
 
@@ -66,6 +69,8 @@ def load_libsvm(
     y : ndarray of float64
     qid : ndarray of int64
         Only if `query_id` is True.
+
+    Of several files these arrays are returned one after the other: ``X, y, X_test, y_test = load_libsvm(train, test)``.
 
     Raises
     ------
@@ -85,12 +90,19 @@ def load_libsvm(
     ([[0.0, 1.5], [2.0, 0.0]], [1.0, -1.0])
     """
     n_features = _check_n_features(n_features)
-    parts = list(_read(path, n_features, dtype, zero_based, strict, n_jobs, whole=True))
-    label, query, length, index, value = (_joined([getattr(part, name) for part in parts]) for name in _COLUMNS)
-    starts = np.concatenate([[0], np.cumsum(length)])
-    features = int(index.max(initial=-1)) + 1 if n_features is None else n_features
-    X = _csr(value, index, starts, features)
-    return (X, label, _queries(query, label, path)) if query_id else (X, label)
+    files = []
+    for source in (path, *others):
+        parts = list(_read(source, n_features, dtype, zero_based, strict, n_jobs, whole=True))
+        files.append([_joined([getattr(part, name) for part in parts]) for name in _COLUMNS])
+    if n_features is None:
+        n_features = max(int(index.max(initial=-1)) + 1 for *_, index, _ in files)
+    result: list[Any] = []
+    for source, (label, query, length, index, value) in zip((path, *others), files, strict=True):
+        starts = np.concatenate([[0], np.cumsum(length)])
+        result += [_csr(value, index, starts, n_features), label]
+        if query_id:
+            result.append(_queries(query, label, source))
+    return tuple(result)
 
 
 def iter_libsvm(
@@ -99,7 +111,7 @@ def iter_libsvm(
     n_features: int,
     dtype: Any = np.float64,
     zero_based: bool = False,
-    strict: bool = True,
+    strict: bool = False,
     n_jobs: int | None = None,
 ) -> Iterator[tuple[Any, NDArray[np.float64]]]:
     """Iterate over a file in LIBSVM's text format in blocks of about 32 MB of text.
@@ -133,7 +145,7 @@ def map_libsvm(
     n_features: int | None = None,
     dtype: Any = np.float32,
     zero_based: bool = False,
-    strict: bool = True,
+    strict: bool = False,
     n_jobs: int | None = None,
 ) -> tuple[Any, NDArray[np.float64]]:
     """Convert a text file, which may be larger than memory, to arrays on disk and map them into memory.

@@ -95,6 +95,12 @@ RECORDS = Classes(
         **WHOLE.data,
         **Classes.of_modules(
             {
+                "hinge.calibration": (
+                    "PairwiseSigmoids",
+                    "SoftmaxScaling",
+                    "OneVsRestSigmoids",
+                    "RankedScores",
+                ),
                 "hinge.online": ("OnlineOptions", "OnlineState"),
                 "hinge.paths": ("ParametricProblem", "Pieces", "Counts"),
             }

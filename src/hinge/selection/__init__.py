@@ -1,6 +1,8 @@
 """Parameter selection: grid search with shared kernels, exact search along paths, leave-one-out values and bounds."""
 
 from hinge.selection.bounds import LooBounds, loo_bounds
+from hinge.selection.estimators.kernel import SVCCV, SVRCV
+from hinge.selection.estimators.linear import LinearSVCCV, LinearSVRCV
 from hinge.selection.grid import grid
 from hinge.selection.leave_one_out import LeaveOneOut, leave_one_out
 from hinge.selection.nu.interval import NuRange, nu_range
@@ -8,15 +10,20 @@ from hinge.selection.nu.noise import epsilon_for_noise, nu_for_noise
 from hinge.selection.nu.search import nu_grid
 from hinge.selection.pairwise import PairwiseResult, pairwise_grid
 from hinge.selection.path_search import PathSearch, path_search
-from hinge.selection.result import GridResult
+from hinge.selection.result import GridResult, SearchResult
 
 __all__ = [
+    "SVCCV",
+    "SVRCV",
     "GridResult",
     "LeaveOneOut",
+    "LinearSVCCV",
+    "LinearSVRCV",
     "LooBounds",
     "NuRange",
     "PairwiseResult",
     "PathSearch",
+    "SearchResult",
     "epsilon_for_noise",
     "grid",
     "leave_one_out",

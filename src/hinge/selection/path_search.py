@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
 from hinge.control import RunControl
+from hinge.estimators import SVC, SVR
 from hinge.kernels import Precomputed, make_kernel
 from hinge.paths import (
     Best,
@@ -24,12 +26,16 @@ from hinge.paths import (
     regularization_path,
 )
 from hinge.paths.regularization import SUPERVISED, check_samples, check_training_rows, check_vector
+from hinge.selection.result import SearchResult
 from hinge.validation import as_labels, check_same_length
+
+#: Smallest time limit of the final fit, in seconds.
+MIN_REFIT_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
-class PathSearch:
-    """Result of `path_search`.
+class PathSearch(SearchResult):
+    """Result of `path_search`, with the attributes and methods of `GridResult` for the best candidate.
 
     Attributes
     ----------
@@ -46,6 +52,10 @@ class PathSearch:
     gammas : list
     paths : list of SolutionPath or OneVsOnePaths
         The paths of the folds, for the best gamma.
+    best_params_, best_score_
+        ``{"C": best_C, "gamma": best_gamma}``, and the accuracy or minus the mean squared error.
+    best_estimator_ : SVC, SVR or None
+        Trained on all samples with the best parameters, unless ``refit=False``; see `predict` and `score`.
     """
 
     error: StepFunction | PiecewiseQuadratic
@@ -55,6 +65,17 @@ class PathSearch:
     errors: list[StepFunction | PiecewiseQuadratic]
     gammas: list[Any]
     paths: list[SolutionPath | OneVsOnePaths]
+    best_estimator_: Any = None
+
+    @property
+    def best_params_(self) -> dict[str, Any]:
+        """The best C and γ."""
+        return {"C": self.best_C, "gamma": self.best_gamma}
+
+    @property
+    def best_score_(self) -> float:
+        """The best score: the accuracy, or minus the mean squared error of regression."""
+        return 1.0 - self.best.error if isinstance(self.error, StepFunction) else -self.best.error
 
     def __repr__(self) -> str:
         return (
@@ -79,6 +100,9 @@ def path_search(
     cv: Any = 5,
     cache_size: float | str = "auto",
     max_time: float | None = None,
+    refit: bool = True,
+    n_jobs: int | None = None,
+    verbose: bool = False,
 ) -> PathSearch:
     """Cross-validate `SVC` or `SVR` for every C in [C_min, C_max], and return the exact minimum of the error.
 
@@ -97,6 +121,12 @@ def path_search(
     max_time : float, optional
         Seconds. Values of gamma whose paths were not finished are left out, with a warning. A TimeoutError is raised
         if no gamma was finished.
+    refit : bool, default=True
+        Whether to train `SVC` or `SVR` on all samples with the best parameters.
+    n_jobs : int, optional
+        Threads of this fit.
+    verbose : bool, default=False
+        Whether to print a line on standard error after every gamma.
 
     Returns
     -------
@@ -143,6 +173,9 @@ def path_search(
         mean = (StepFunction if task == "classification" else PiecewiseQuadratic).mean
         errors.append(mean(functions, np.array(shares) / sum(shares)))  # type: ignore[arg-type]
         all_paths.append(paths)
+        if verbose and sys.stderr is not None:
+            best_of_gamma = errors[-1].best()
+            sys.stderr.write(f"path search  gamma={value}  best error {best_of_gamma.error:.6g}\n")
     if len(errors) < len(gammas):
         done = len(errors)
         if done == 0:
@@ -156,7 +189,15 @@ def path_search(
     optima = [error.best() for error in errors]
     k = int(np.argmin([optimum.error for optimum in optima]))
     best = optima[k]
-    return PathSearch(errors[k], best, best.theta, gammas[k], errors, gammas, all_paths[k])
+    found = PathSearch(errors[k], best, best.theta, gammas[k], errors, gammas, all_paths[k])
+    if not refit:
+        return found
+    shared: dict[str, Any] = dict(
+        **found.best_params_, kernel=kernel, degree=degree, coef0=coef0, cache_size=cache_size, n_jobs=n_jobs,
+        max_time=None if max_time is None else max(control.remaining() or 0.0, MIN_REFIT_SECONDS),
+    )  # fmt: skip
+    estimator = SVC(**shared) if task == "classification" else SVR(epsilon=epsilon, **shared)
+    return replace(found, best_estimator_=estimator.fit(X, y, sample_weight=weight))
 
 
 def _in_time(control: RunControl, function: Any, *data: Any, **options: Any) -> Any:

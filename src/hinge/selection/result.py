@@ -12,8 +12,37 @@ from scipy.stats import rankdata
 from hinge.problems import Array
 
 
+class SearchResult:
+    """Methods that all results of a search have: predictions of the best estimator.
+
+    Every result has `best_params_`, `best_score_` (larger is better) and `best_estimator_`.
+    """
+
+    best_estimator_: Any
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predictions of the best estimator."""
+        return self._best("predict").predict(X)
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the decision values of the best estimator."""
+        return self._best("decision_function").decision_function(X)
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the score of the best estimator: accuracy or R²."""
+        return float(self._best("score").score(X, y))
+
+    def _best(self, method: str) -> Any:
+        if self.best_estimator_ is None:
+            raise AttributeError(
+                f"{method} needs best_estimator_, which was not fitted: search with refit=True, and with enough time "
+                "for one candidate"
+            )
+        return self.best_estimator_
+
+
 @dataclass(frozen=True)
-class GridResult:
+class GridResult(SearchResult):
     """Result of `hinge.selection.grid`, with the attributes of scikit-learn's `GridSearchCV`.
 
     Attributes
@@ -39,18 +68,6 @@ class GridResult:
     complete_: bool
     best_estimator_: Any = None
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predictions of the best estimator."""
-        return self._best("predict").predict(X)
-
-    def decision_function(self, X: Any) -> Array:
-        """Return the decision values of the best estimator."""
-        return self._best("decision_function").decision_function(X)
-
-    def score(self, X: Any, y: Any) -> float:
-        """Return the score of the best estimator: accuracy or R²."""
-        return float(self._best("score").score(X, y))
-
     def _check_loaded(self) -> None:
         """Raise if the parts of a loaded result are inconsistent."""
         count = len(self.cv_results_["params"])
@@ -60,14 +77,6 @@ class GridResult:
             consistent = consistent and self.cv_results_["params"][self.best_index_] == self.best_params_
         if not consistent or (not hasattr(self.best_estimator_, "predict") and self.best_estimator_ is not None):
             raise ValueError("the parts of the search result are inconsistent")
-
-    def _best(self, method: str) -> Any:
-        if self.best_estimator_ is None:
-            raise AttributeError(
-                f"{method} needs best_estimator_, which was not fitted: search with refit=True, and with enough time "
-                "for one candidate"
-            )
-        return self.best_estimator_
 
 
 def tabulate(candidates: list[dict[str, Any]], scores: Array, fit_time: Array, score_time: Array) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length, compute_class_weight
+from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
@@ -43,15 +44,19 @@ LACKS_TRAINING_DATA = (
 
 
 def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
-    """Raise a TypeError or ValueError for the first parameter of the estimator that violates its rule.
+    """Raise an InvalidParameterError for the first parameter of the estimator that violates its rule.
 
-    Defaults satisfy the rules, so that only other values are checked.
+    It is a ValueError and a TypeError, as in scikit-learn. Defaults satisfy the rules, so that only other values are
+    checked.
     """
     defaults = _defaults(type(estimator))  # type: ignore[arg-type]
     for name, rule in rules.items():
         value = getattr(estimator, name)
         if name not in defaults or value is not defaults[name]:
-            rule.check(name, value)
+            try:
+                rule.check(name, value)
+            except (TypeError, ValueError) as error:
+                raise InvalidParameterError(str(error)) from None
 
 
 @cache

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hinge.calibration import PairwiseSigmoids
 from hinge.control import RunControl
 from hinge.estimators.common.prediction import decision_values
+from hinge.estimators.common.probability import ProbabilityMixin, calibrate_pairs
 from hinge.estimators.common.reduced_model import basis_coefficients
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import (
@@ -196,13 +198,49 @@ class KernelClassifier(ClassifierMixin, DualEstimator):
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         n_classes = len(self.classes_)
         values = decision_values(self, X, n_classes * (n_classes - 1) // 2)
+        return self.classes_[self._winners(values)]
+
+    def _winners(self, values: Array) -> NDArray[np.intp]:
+        """Position of the predicted class of every row of decision values."""
+        n_classes = len(self.classes_)
         if n_classes == 2:
-            return self.classes_[(values.ravel() > 0).astype(np.intp)]
+            return (values.ravel() > 0).astype(np.intp)
         by_class = class_values(values, self.classes_) if self.break_ties else votes(values, n_classes)
-        return self.classes_[np.argmax(by_class, axis=1)]
+        return np.argmax(by_class, axis=1)
 
 
-class SVC(KernelClassifier):
+class CalibratedClassifier(ProbabilityMixin, KernelClassifier):
+    """Base class of the one-vs-one classifiers with a parameter `probability`."""
+
+    calibration_: PairwiseSigmoids
+
+    @property
+    def probA_(self) -> Array:
+        """A of Platt's sigmoid 1 / (1 + exp(A f + B)) of every pair of classes, as in scikit-learn."""
+        return self._sigmoids().A
+
+    @property
+    def probB_(self) -> Array:
+        """B of Platt's sigmoid of every pair of classes."""
+        return self._sigmoids().B
+
+    def _sigmoids(self) -> PairwiseSigmoids:
+        if "calibration_" not in vars(self):
+            raise AttributeError("probA_ and probB_ are set by fit with probability=True")
+        return self.calibration_
+
+    def _probabilities(self, X: Any) -> Array:
+        n_classes = len(self.classes_)
+        values = decision_values(self, X, self._n_functions())
+        predicted = self._winners(values)
+        return self.calibration_.probabilities(self._label_sign() * values, predicted, n_classes)
+
+    def _fold_subproblems(self, data: ClassificationData) -> list[Subproblem]:
+        """The subproblems of some of the samples, for cross-fitted decision values."""
+        return self._subproblems(data)
+
+
+class SVC(CalibratedClassifier):
     """C-support vector classification.
 
     Minimizes ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ(⟨w, Φ(xᵢ)⟩ + b)), or the same with another loss, for every pair of classes.
@@ -252,6 +290,9 @@ class SVC(KernelClassifier):
     fit_intercept : bool, default=True
         Whether the function has an offset b. Without it there is no equality constraint, and solvers change one
         variable at a time. This suits kernels that contain a constant, such as the RBF kernel.
+    probability : bool, default=False
+        Whether `fit` also calibrates probabilities, on decision values of cross-validation: Platt's sigmoid for every
+        pair of classes, and pairwise coupling. `predict_proba` and `predict_log_proba` exist only if it is True.
 
     Attributes
     ----------
@@ -262,6 +303,8 @@ class SVC(KernelClassifier):
         Recorded iterations, as arrays; a list of histories for several pairs.
     classes_, support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, n_iter_
         As in scikit-learn.
+    calibration_ : hinge.calibration.PairwiseSigmoids
+        Only with ``probability=True``; `probA_` and `probB_` are its coefficients.
     equivalent_nu_ : ndarray
         The ν for which `NuSVC` gives the same function, one per pair. Class weights must be passed to `NuSVC` as sample
         weights. Only for the hinge loss with an intercept.
@@ -281,6 +324,7 @@ class SVC(KernelClassifier):
     _rules: ClassVar[Mapping[str, Rule]] = {
         "C": Number(0.0, open_low=True, finite=False),
         "fit_intercept": Flag(),
+        "probability": Flag(),
         **LIMIT_RULES,
         **KERNEL_RULES,
         **SOLVER_RULES,
@@ -310,6 +354,7 @@ class SVC(KernelClassifier):
         verbose=False,
         random_state=None,
         fit_intercept=True,
+        probability=False,
     ):
         self.C = C
         self.kernel = kernel
@@ -331,6 +376,7 @@ class SVC(KernelClassifier):
         self.verbose = verbose
         self.random_state = random_state
         self.fit_intercept = fit_intercept
+        self.probability = probability
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with labels y.
@@ -359,8 +405,13 @@ class SVC(KernelClassifier):
                 check_separable(trained.report.status)
             store_classifier(self, data, trained)
             self._store_equivalent_nu(trained)
-            trained.report.store(self, n_iter=np.array(trained.report.iterations, dtype=np.int32))
-        trained.report.conclude(self, settings.solver.max_iter)
+            report = trained.report
+            if self.probability:
+                report = calibrate_pairs(self, data, trained, settings, control)
+            else:
+                self.__dict__.pop("calibration_", None)
+            report.store(self, n_iter=np.array(report.iterations, dtype=np.int32))
+        report.conclude(self, settings.solver.max_iter)
         return self
 
     def _subproblems(self, data: ClassificationData) -> list[Subproblem]:

@@ -11,13 +11,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from hinge.control import RunControl
+from hinge.estimators.common.probability import calibrate_pairs
 from hinge.estimators.common.report import rollback
-from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, SOLVER_RULES, Choice, Number, Rule
+from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, SOLVER_RULES, Choice, Flag, Number, Rule
 from hinge.estimators.common.training import Settings, Subproblem, Trained, train
 from hinge.estimators.common.validation import ClassificationData, row_index, validate_classification
 from hinge.estimators.kernel.classification import (
     CLASSIFIER_RULES,
-    KernelClassifier,
+    CalibratedClassifier,
     pair_subproblems,
     store_classifier,
 )
@@ -27,7 +28,7 @@ from hinge.kernels import Kernel
 from hinge.problems import Status
 
 
-class NuSVC(KernelClassifier):
+class NuSVC(CalibratedClassifier):
     """ν-support vector classification.
 
     ν is an upper bound on the fraction of margin errors and a lower bound on the fraction of support vectors.
@@ -43,6 +44,9 @@ class NuSVC(KernelClassifier):
     class_weight : dict or "balanced", optional
         ν determines C = 1/ρ without class weights. The class weights then multiply this C, as in `SVC`, in a second
         stage of training. (As bounds of the ν-dual they would change the admissible ν instead of the boundary.)
+    probability : bool, default=False
+        As in `SVC`. The models of cross-validation are those of the equivalent C-classification, because ν may not be
+        admissible without some of the samples.
 
     Attributes
     ----------
@@ -61,6 +65,7 @@ class NuSVC(KernelClassifier):
     _rules: ClassVar[Mapping[str, Rule]] = {
         "nu": Number(0.0, 1.0, open_low=True),
         "balance": Choice(BALANCES),
+        "probability": Flag(),
         **LIMIT_RULES,
         **KERNEL_RULES,
         **SOLVER_RULES,
@@ -89,6 +94,7 @@ class NuSVC(KernelClassifier):
         verbose=False,
         random_state=None,
         balance=None,
+        probability=False,
     ):
         self.nu = nu
         self.kernel = kernel
@@ -109,6 +115,7 @@ class NuSVC(KernelClassifier):
         self.verbose = verbose
         self.random_state = random_state
         self.balance = balance
+        self.probability = probability
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with labels y.
@@ -138,9 +145,14 @@ class NuSVC(KernelClassifier):
                 reweighted = partial(train, self, data, self._trained_subproblems(data), settings, control)
                 trained = _second_stage(trained, control.unless_interrupted(reweighted), control)
             store_classifier(self, data, trained)
-            trained.report.store(self, n_iter=np.array(trained.report.iterations, dtype=np.int32))
+            report = trained.report
+            if self.probability:
+                report = calibrate_pairs(self, data, trained, settings, control)
+            else:
+                self.__dict__.pop("calibration_", None)
+            report.store(self, n_iter=np.array(report.iterations, dtype=np.int32))
         self._warn_if_constant()
-        trained.report.conclude(self, settings.solver.max_iter)
+        report.conclude(self, settings.solver.max_iter)
         return self
 
     def _validate(
@@ -177,6 +189,11 @@ class NuSVC(KernelClassifier):
             cost = formulation.upper * weights[row_index(subproblem.rows)] / rho
             reweighted.append(Subproblem(subproblem.rows, CSVC(formulation.y, cost)))
         return reweighted
+
+    def _fold_subproblems(self, data: ClassificationData) -> list[Subproblem]:
+        """The equivalent C-classification of some of the samples. Pairs with ρ ≤ 0 have C = 0: a constant function."""
+        C = iter(np.where(self.margin_ > 0, self.equivalent_C_, 0.0))
+        return pair_subproblems(data, data.cost(), lambda sign, cost: CSVC(sign, next(C) * cost))
 
     def _warn_if_constant(self) -> None:
         if np.any(self.margin_ <= 0) and self.status_ is Status.SOLVED:

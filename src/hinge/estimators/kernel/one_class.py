@@ -8,12 +8,21 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
+from sklearn.utils.metaestimators import available_if
 
+from hinge.calibration import RankedScores
 from hinge.control import RunControl
+from hinge.estimators.common.cross_fitting import cross_fit
 from hinge.estimators.common.prediction import decision_values
-from hinge.estimators.common.report import rollback
-from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, SOLVER_RULES, Number, Rule
-from hinge.estimators.common.training import Settings, Subproblem, train
+from hinge.estimators.common.probability import (
+    ProbabilityMixin,
+    check_calibrated,
+    has_probability,
+    warn_if_unfinished,
+)
+from hinge.estimators.common.report import FitReport, rollback
+from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, SOLVER_RULES, Flag, Number, Rule
+from hinge.estimators.common.training import Settings, Subproblem, Trained, train
 from hinge.estimators.common.validation import TrainingData, no_targets, validate_training_data
 from hinge.estimators.kernel.regression import SingleFunctionEstimator, store_function
 from hinge.formulations import OneClass
@@ -54,7 +63,7 @@ class OneClassEstimator(OutlierMixin, SingleFunctionEstimator):
         return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.intp)
 
 
-class OneClassSVM(OneClassEstimator):
+class OneClassSVM(ProbabilityMixin, OneClassEstimator):
     """One-class support vector machine: f is positive on most of the data and negative far from them.
 
     Parameters
@@ -62,11 +71,16 @@ class OneClassSVM(OneClassEstimator):
     nu : float in (0, 1], default=0.5
         Upper bound on the fraction of training samples outside the region, and lower bound on the fraction of support
         vectors.
+    probability : bool, default=False
+        Whether `fit` also ranks the training samples by decision values of cross-validation. `p_values`,
+        `predict_proba` and `predict_log_proba` exist only if it is True.
 
     Attributes
     ----------
     offset_ : float
         ``decision_function = score_samples - offset_``.
+    calibration_ : hinge.calibration.RankedScores
+        Only with ``probability=True``.
 
     Notes
     -----
@@ -75,6 +89,7 @@ class OneClassSVM(OneClassEstimator):
 
     _rules: ClassVar[Mapping[str, Rule]] = {
         "nu": Number(0.0, 1.0, open_low=True),
+        "probability": Flag(),
         **LIMIT_RULES,
         **KERNEL_RULES,
         **SOLVER_RULES,
@@ -97,6 +112,7 @@ class OneClassSVM(OneClassEstimator):
         warm_start=False,
         n_jobs=None,
         verbose=False,
+        probability=False,
     ):
         self.nu = nu
         self.kernel = kernel
@@ -112,6 +128,7 @@ class OneClassSVM(OneClassEstimator):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.probability = probability
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the region that contains most samples.
@@ -134,6 +151,44 @@ class OneClassSVM(OneClassEstimator):
             trained = train(self, data, self._subproblems(data), settings, control)
             store_function(self, data, trained)
             self.offset_ = -self.intercept_
-            trained.report.store(self)
-        trained.report.conclude(self, settings.solver.max_iter)
+            report = trained.report
+            if self.probability:
+                report = self._rank(data, trained, settings, control)
+            else:
+                self.__dict__.pop("calibration_", None)
+            report.store(self)
+        report.conclude(self, settings.solver.max_iter)
         return self
+
+    # ---- p-values and probabilities -----------------------------------------------------------------------------
+
+    def _rank(self, data: TrainingData, trained: Trained, settings: Settings, control: RunControl) -> FitReport:
+        """Set `calibration_`; return the report of the fit, with an interrupt if there was one."""
+        self.__dict__.pop("calibration_", None)
+        if trained.report.error is not None:
+            return trained.report
+        total = float(np.sum(data.weight))
+
+        def build(part: TrainingData) -> list[Subproblem]:
+            weight = part.weight * (total / float(np.sum(part.weight)))  # the decision function is proportional to it
+            return [Subproblem(None, OneClass(weight, float(self.nu)))]
+
+        fitted = cross_fit(build, data, trained, settings, control)
+        if fitted.error is not None:
+            return trained.report.interrupted(fitted.error)
+        warn_if_unfinished([solution.status for solution in fitted.solutions], self.max_time)
+        self.calibration_ = RankedScores.fit(fitted.values[0])
+        return trained.report
+
+    @available_if(has_probability)
+    def p_values(self, X: Any) -> Array:
+        """Return the p-value of every row: small if it is unlike the training samples.
+
+        p(x) = (1 + number of training samples with a decision value of at most f(x)) / (n + 1), where the values of the
+        training samples are those of models that were trained without them.
+        """
+        check_calibrated(self)
+        return self.calibration_.p_values(self.decision_function(X))
+
+    def _probabilities(self, X: Any) -> Array:
+        return self.calibration_.probabilities(self.decision_function(X))

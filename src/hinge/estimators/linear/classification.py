@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.control import RunControl
+from hinge.estimators.common.probability import ProbabilityMixin
 from hinge.estimators.common.progress import progress_callback
 from hinge.estimators.common.report import FitReport, rollback
-from hinge.estimators.common.rules import POSITIVE, Choice, ClassWeight, Rule
+from hinge.estimators.common.rules import POSITIVE, Choice, ClassWeight, Flag, Rule
 from hinge.estimators.common.validation import ClassificationData, check_parameters, signs_of
 from hinge.estimators.linear.base import (
     INTERCEPT_RULES,
@@ -23,10 +26,17 @@ from hinge.estimators.linear.base import (
     LinearLoss,
     dense_weights,
 )
+from hinge.estimators.linear.probability import (
+    PartSolution,
+    calibrate_linear,
+    check_in_memory,
+    linear_probabilities,
+)
 from hinge.estimators.linear.training import (
     initial_points,
     intercept_kind,
     make_solver,
+    solve_all,
     store_functions,
     store_linear,
     train_linear,
@@ -47,7 +57,7 @@ from hinge.problems import (
 CERTIFICATE_SECONDS, MAX_CERTIFICATE_SHARE = 4e-7, 0.6
 
 
-class LinearSVC(ClassifierMixin, LinearEstimator):
+class LinearSVC(ProbabilityMixin, ClassifierMixin, LinearEstimator):
     """Linear support vector classification, for many samples and many features.
 
     Minimizes ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ(⟨w, xᵢ⟩ + b)), or the sum of the squared losses, and stops when the relative
@@ -93,6 +103,10 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         Whether to show a progress line on standard error.
     random_state : int, RandomState or None, default=None
         Seed of the order of the samples; None is a fixed seed.
+    probability : bool, default=False
+        Whether `fit` also calibrates probabilities, on decision values of cross-validation: Platt's sigmoid for two
+        classes; for more, temperature scaling with offsets or a sigmoid for every class, whichever has the smaller log
+        loss on these values. `predict_proba` and `predict_log_proba` exist only if it is True.
 
     Attributes
     ----------
@@ -126,6 +140,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         "C": POSITIVE,
         "multi_class": Choice(("ovr", "crammer_singer")),
         "class_weight": ClassWeight(),
+        "probability": Flag(),
         "loss": LinearLoss("margin"),
         **INTERCEPT_RULES,
         **LINEAR_RULES,
@@ -152,6 +167,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         n_jobs=None,
         verbose=0,
         random_state=None,
+        probability=False,
     ):
         self.penalty = penalty
         self.loss = loss
@@ -171,6 +187,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
+        self.probability = probability
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with labels y.
@@ -206,10 +223,18 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """Train within the limits of `control`; valid parameters are assumed, and no warnings are issued."""
         with rollback(self):
             data = self._validate(X, y, sample_weight)
+            if self.probability:
+                check_in_memory(self, data.X)
             if self._is_joint(data.classes):
-                return self._fit_crammer_singer(data, control)
-            solutions, report = train_linear(self, data, self._problems(data), control, self.dual)
-            store_functions(self, data, solutions, report)
+                report = self._fit_crammer_singer(data, control)
+            else:
+                solutions, report = train_linear(self, data, self._problems(data), control, self.dual)
+                store_functions(self, data, solutions, report)
+            if self.probability:
+                report = calibrate_linear(self, data, self.dual_coef_[:, data.rows], report, control)
+                report.store(self)
+            else:
+                self.__dict__.pop("calibration_", None)
         return report
 
     def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> ClassificationData:
@@ -261,6 +286,18 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         store_linear(self, data, solution.weights, solution.offset, solution.alpha.T, report)
         return report
 
+    def _solve_part(self, data: ClassificationData, dual: Array, control: RunControl, tol: float) -> PartSolution:
+        """Train on some of the samples from dual points of all samples, for cross-fitted decision values."""
+        threads = effective_n_jobs(self.n_jobs)
+        solver = replace(make_solver(self, data.X, threads, self.dual), tol=tol)
+        if self._is_joint(data.classes):
+            joint = solver.solve_crammer_singer(self._joint_problem(data), np.ascontiguousarray(dual.T), control)
+            return PartSolution(joint.weights, joint.offset, [joint])
+        problems = self._problems(data)
+        solutions = solve_all(solver, problems, list(np.ascontiguousarray(dual)), min(threads, len(problems)), control)
+        offsets = np.array([solution.offset for solution in solutions])
+        return PartSolution(np.array([solution.weights for solution in solutions]), offsets, solutions)
+
     def _certificates(self, data: ClassificationData) -> list[Certificate]:
         if not self._is_joint(data.classes):
             return super()._certificates(data)
@@ -288,6 +325,14 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row: the class with the largest decision value."""
-        values = self.decision_function(X)
-        chosen = (values > 0).astype(np.intp) if values.ndim == 1 else np.argmax(values, axis=1)
+        chosen = _winners(self._decide(X))
         return self.classes_[chosen]
+
+    def _probabilities(self, X: Any) -> Array:
+        values = self._decide(X)
+        return linear_probabilities(self.calibration_, values, _winners(values))
+
+
+def _winners(values: Array) -> NDArray[np.intp]:
+    """Position of the predicted class of every row of decision values."""
+    return (values[:, 0] > 0).astype(np.intp) if values.shape[1] == 1 else np.argmax(values, axis=1)

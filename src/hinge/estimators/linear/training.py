@@ -195,9 +195,9 @@ def train_linear(
     starts = initial_points(estimator, data, count) if estimator.warm_start else [None] * count
     if estimator.verbose and control.callback is None:
         with ProgressLine(type(estimator).__name__) as line:
-            solutions = _solve(solver, problems, starts, parallel, control.with_callback(line.update))
+            solutions = solve_all(solver, problems, starts, parallel, control.with_callback(line.update))
     else:
-        solutions = _solve(solver, problems, starts, parallel, control)
+        solutions = solve_all(solver, problems, starts, parallel, control)
     if correct is not None:
         solutions = [correct(problem, solution) for problem, solution in zip(problems, solutions, strict=True)]
     certificates = []
@@ -207,7 +207,7 @@ def train_linear(
     return solutions, FitReport.of(solutions, certificates, solver.tol, of_gap=True, floor=floor)
 
 
-def _solve(
+def solve_all(
     solver: CoordinateDescent,
     problems: Sequence[LinearProblem],
     starts: Sequence[Array | None],

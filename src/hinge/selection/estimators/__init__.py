@@ -1,0 +1,1 @@
+"""Estimators with built-in model selection."""
