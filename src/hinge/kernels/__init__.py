@@ -17,7 +17,8 @@ from hinge.kernels.direct import DirectAccess
 from hinge.kernels.functions import KERNELS, RBF, BSpline, Laplacian, Linear, Polynomial, Sigmoid, make_kernel
 from hinge.kernels.memory import available_bytes, cache_bytes
 from hinge.kernels.pairs import PairAccess, incidence, sum_over_pairs
-from hinge.validation import check_cache_size, is_symmetric
+from hinge.matrices import is_symmetric
+from hinge.validation import check_cache_size
 
 __all__ = [
     "KERNELS",

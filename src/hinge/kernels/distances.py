@@ -12,6 +12,8 @@ import scipy  # scipy.spatial is loaded on first use
 from scipy import sparse
 
 from hinge.kernels.algebra import UNIT_ROUNDOFF, Array, Data
+from hinge.matrices import check_sparse
+from hinge.validation import as_floats
 
 BLOCK_BYTES = 1 << 26  # size of a temporary array
 CANCELLATION = 1e-4  # squared distances below this multiple of ‖x‖² + ‖z‖² are computed from differences
@@ -21,8 +23,9 @@ DENSE_FEATURES = 256  # features of sparse samples that are converted to dense a
 def as_float(X: Data, name: str = "X") -> Data:
     """Return X as a two-dimensional float64 array or CSR array."""
     if sparse.issparse(X):
+        check_sparse(X, name)
         return sparse.csr_array(X, dtype=np.float64)
-    X = np.asarray(X, dtype=np.float64)
+    X = as_floats(X, name)
     if X.ndim != 2:
         raise ValueError(f"{name} must have two dimensions (samples × features), got shape {X.shape}")
     return X

@@ -21,7 +21,7 @@ from hinge.paths.regularization import SUPERVISED, check_both_classes, check_sam
 from hinge.problems import Array, ParametricProblem, Status, certify
 from hinge.problems.parametric import proportional
 from hinge.solvers import Auto
-from hinge.validation import check_range
+from hinge.validation import check_range, n_columns
 
 MIN_GAP = 1e-9  # smaller gaps are rejected: they are close to the rounding errors of the solutions at the knots
 MIN_KNOT_RATIO = 1 + 1e-6  # an interval with a smaller ratio of its ends is not divided
@@ -94,7 +94,7 @@ class ApproximatePath:
     def decision_function(self, X: Any, C: float) -> Array:
         """Return decision values at the rows of X."""
         beta = self.coefficients(C)
-        X = check_rows(self.kernel, X, self.X.shape[1])
+        X = check_rows(self.kernel, X, n_columns(self.X))
         if isinstance(self.kernel, Precomputed):
             return np.asarray(X @ beta + self.intercept(C))
         return expand(self.kernel, X, self.X, beta) + self.intercept(C)

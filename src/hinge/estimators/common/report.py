@@ -35,8 +35,7 @@ def rollback(estimator: Any) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
+        estimator.__dict__ = before  # in one step, which a signal cannot interrupt
         raise
 
 
@@ -175,14 +174,25 @@ class FitReport:
             max_iter = estimator.max_iter if max_iter is None else max_iter
             warnings.warn(
                 f"{self._reason(tol, max_iter, estimator.max_time)}  Consider pre-processing your data with "
-                "StandardScaler or MinMaxScaler, or increase the limit. It failed to converge: the model is kept, and "
-                f"the relative duality gap reached is {gap.relative_gap:.2g}.",
+                f"StandardScaler or MinMaxScaler{self._remedy(max_iter)}. It failed to converge: the model is kept, "
+                f"and the relative duality gap reached is {gap.relative_gap:.2g}.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
             return
         limit = LOOSE_GAP_FACTOR * max(tol, DEFAULT_TOL)
         if gap.gap > ROUNDING_GAP * abs(gap.primal) and limit < gap.relative_gap < np.inf:
+            approximation = vars(estimator).get("approximation_")
+            if approximation is not None and approximation.certificate.relative_gap <= limit:
+                warnings.warn(
+                    f"The problem with the factor of rank {approximation.rank} is solved, but the relative duality gap "
+                    f"of the problem with the kernel matrix is {gap.relative_gap:.2g} (see certificate_ and "
+                    "approximation_). For a smaller gap use a larger rank (`rank` of solver.approximation), or an "
+                    "exact solver",
+                    ConvergenceWarning,
+                    stacklevel=3,
+                )
+                return
             warnings.warn(
                 f"The optimality conditions hold to tol={tol:g}, but the relative duality gap is above {limit:.2g} "
                 "(see certificate_). For a smaller gap use a smaller tol; where that takes long, pre-process your data "
@@ -190,6 +200,14 @@ class FitReport:
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def _remedy(self, max_iter: int) -> str:
+        """What can be done besides scaling the data: increase the limit that ended the fit, if there was one."""
+        if self.status is Status.TIME_LIMIT:
+            return ", or increase max_time"
+        if self.status is Status.MAX_ITER and max_iter >= 0:
+            return ", or increase max_iter"
+        return "" if self.status is Status.INTERRUPTED else ", or use a larger tol or a smaller C"
 
     def _reason(self, tol: float, max_iter: int, max_time: float | None) -> str:
         """Why the solver ended before the tolerance was reached."""

@@ -12,6 +12,7 @@ from hinge.control import RunControl
 from hinge.estimators.common.report import FitReport
 from hinge.estimators.common.validation import TrainingData
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, available_bytes, cross, make_kernel
+from hinge.kernels.functions import check_gamma
 from hinge.model import DictionaryModel, KernelModel
 from hinge.problems import Array, LPProblem, certify_lp
 from hinge.solvers import LinearProgramming
@@ -39,6 +40,7 @@ def dictionary_kernels(estimator: Any) -> list[Kernel]:
     kernels: list[Kernel] = []
     for name in names:
         for value in gammas:
+            check_gamma(value)
             gamma: Any = value if isinstance(value, str) else float(value)
             kernel = make_kernel(name, degree=estimator.degree, gamma=gamma, coef0=estimator.coef0)
             if isinstance(kernel, FunctionKernel):
