@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from hinge.estimators.common.exclusive import exclusive
 from hinge.estimators.common.report import rollback, store_status
 from hinge.estimators.common.rules import Rule, Sides
 from hinge.estimators.common.training import Subproblem
@@ -71,6 +72,7 @@ class IncrementalSVR(IncrementalEstimator, KernelRegressor):
         self.max_time = max_time
         self.n_jobs = n_jobs
 
+    @exclusive
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with targets y, from scratch."""
         self._check_parameters()
@@ -81,6 +83,7 @@ class IncrementalSVR(IncrementalEstimator, KernelRegressor):
             self._store_model(self._store_first_samples(data, kernel))
         return self
 
+    @exclusive
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add samples; the first call is `fit`."""
         if not hasattr(self, "model_"):
