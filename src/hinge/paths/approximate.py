@@ -112,6 +112,8 @@ class ApproximatePath:
         n, count = self.X.shape[0], len(self.knots)
         columns = (self.intercepts, self.linear, self.losses, self.norms)
         sizes = (len(self.y), len(self.products), *self.betas.shape, *map(len, columns))
+        if self.classes is not None and np.shape(self.classes) != (2,):
+            raise ValueError("the classes of the path are inconsistent")
         if count < 2 or sizes != (n, count - 1, count, n, *[count] * 4):
             raise ValueError("the arrays of the path are inconsistent")
 

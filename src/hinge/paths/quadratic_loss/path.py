@@ -199,6 +199,7 @@ class QuadraticLossPath:
         """Raise if the arrays of a loaded path are inconsistent."""
         n, knots = self.X.shape[0], self.knots
         checks = (
+            self.classes is None or np.shape(self.classes) == (2,),
             len(self.y) == n and len(knots) >= 2 and bool(np.all(np.diff(knots) <= 0) and knots[-1] > 0),
             self.offset.shape == knots.shape and self.offset[0] == 0 and bool(np.all(np.diff(self.offset) >= 0)),
             self.changed.shape == self.place.shape
