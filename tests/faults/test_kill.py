@@ -15,7 +15,7 @@ import pytest
 import hinge
 
 #: Kills of each test; `HINGE_KILLS` sets another number for long runs.
-KILLS = int(os.environ.get("HINGE_KILLS", "3"))
+KILLS = int(os.environ.get("HINGE_KILLS", "2"))
 
 
 class Killed:
@@ -90,7 +90,7 @@ def test_checkpoints(tmp_path):
         path,
         tmp_path / "learned",
     )
-    for _ in range(max(3, KILLS // 4)):
+    for _ in range(max(2, KILLS // 4)):
         kill(0.3)
     checkpoint = hinge.io.Checkpoint(path)
     model = checkpoint.resume(lambda: None)
