@@ -17,8 +17,8 @@ CORE := CMakeLists.txt pyproject.toml $(shell find cpp)
 PIP  := $(BIN)/python -m pip --disable-pip-version-check install -qq
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types imports pytest test-slow sanitize sanitize-build docs wheel clang aarch64 windows \
-        linked clean
+.PHONY: help demo test lint types imports pytest test-slow sanitize sanitize-build fuzz tsan leaks docs wheel clang \
+        aarch64 windows linked clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -165,3 +165,39 @@ sanitize-build: $(VENV)/.extra-test
 	  -C build-dir=$(SAN)/build -C cmake.build-type=Debug -C install.strip=false \
 	  -C cmake.define.HINGE_SANITIZE=$(SANITIZE) -C cmake.define.HINGE_CPP_TESTS=ON \
 	  -C cmake.define.HINGE_WERROR=$(WERROR) .
+
+# --- fuzzing, data races and leaks ----------------------------------------------------------------
+
+# Duration of `make fuzz`, divided among the fuzzers, and the seed of their random numbers.
+SECONDS ?= 600
+SEED    ?= 0
+# Flags of the fuzzer of the compiled parser. It is built without the rest of the core, which takes minutes with clang.
+FUZZCXX := clang++ -std=c++17 -O1 -g -Wall -Wextra -Werror -Wno-pass-failed -fopenmp-simd -fno-sanitize-recover=all \
+           -fsanitize=fuzzer-no-link,address,undefined -Icpp/include -Icpp/src
+FUZZSRC := fuzz/libsvm_text.cpp cpp/src/io/libsvm_text.cpp cpp/src/simd/dispatch.cpp cpp/src/linear/data/ops_base.cpp
+
+build/fuzz/libsvm_text: $(FUZZSRC) cpp/src/linear/data/ops_avx2.cpp
+	@mkdir -p build/fuzz/corpus
+	@$(FUZZCXX) $$(uname -m | sed -n 's/x86_64/-mavx2 -mfma -mf16c/p') -c cpp/src/linear/data/ops_avx2.cpp \
+	  -o build/fuzz/ops_avx2.o
+	@$(FUZZCXX) -fsanitize=fuzzer $(FUZZSRC) build/fuzz/ops_avx2.o -o $@ -pthread
+
+fuzz: $(VENV)/.hinge $(VENV)/.extra-test build/fuzz/libsvm_text  ## fuzz parsers, files and estimators for SECONDS=600
+	@build/fuzz/libsvm_text -max_total_time=$$(($(SECONDS) / 4)) -seed=$$(($(SEED) + 1)) -dict=fuzz/libsvm_text.dict \
+	  -max_len=600 -timeout=10 -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1 -artifact_prefix=build/fuzz/ \
+	  build/fuzz/corpus fuzz/corpus/libsvm_text
+	@for part in model_files readers estimators; do \
+	  $(BIN)/python fuzz/$$part.py --seconds $$(($(SECONDS) / 4)) --seed $(SEED) || exit 1; done
+
+TSAN      := build/tsan
+TSANTESTS := tests/estimators/common/test_threads.py tests/solvers/decomposition/test_execution.py
+TSANENV    = LD_PRELOAD="$$(g++ -print-file-name=libtsan.so)" TSAN_OPTIONS="report_bugs=1 exitcode=66 \
+             suppressions=$(CURDIR)/fuzz/tsan.supp" OPENBLAS_NUM_THREADS=1
+
+tsan: ## run the multi-threaded tests with ThreadSanitizer
+	@$(MAKE) sanitize-build SANITIZE=thread SAN=$(TSAN)
+	@$(BIN)/ctest --test-dir $(TSAN)/build --output-on-failure --no-tests=ignore
+	@$(TSANENV) $(TSAN)/venv/bin/python -m pytest -q -p no:cacheprovider --hypothesis-profile=sanitize $(TSANTESTS) $(ARGS)
+
+leaks: $(VENV)/.hinge $(VENV)/.extra-test  ## measure the memory over 10,000 fits, predictions, loads and updates
+	@$(BIN)/python fuzz/leaks.py $(ARGS)

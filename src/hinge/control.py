@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Any, Self, TypeVar
 
+from hinge.validation import check_number
+
 T = TypeVar("T")
 
 #: Progress callback, called with a snapshot (iteration, seconds, violation, primal, dual, gap, ...) a few times a
@@ -62,7 +64,9 @@ class RunControl:
     __slots__ = ("callback", "deadline", "flag")
 
     def __init__(self, max_time: float | None = None, callback: Monitor | None = None) -> None:
-        self.deadline: float | None = None if max_time is None else time.monotonic() + max_time
+        if max_time is not None:
+            check_number("max_time", max_time, 0.0, finite=False)
+        self.deadline: float | None = None if max_time is None else time.monotonic() + float(max_time)
         self.callback = callback
         self.flag = installed_flag() or InterruptFlag()
 

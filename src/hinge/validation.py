@@ -9,6 +9,7 @@ An error message gives the argument, its value, the reason and the remedy.
 from __future__ import annotations
 
 from collections.abc import Collection
+from difflib import get_close_matches
 from math import isfinite
 from numbers import Integral, Real
 from typing import Any
@@ -17,19 +18,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from hinge.matrices import check_sparse, column_names
+
 Array = NDArray[np.float64]
 
-#: Relative difference of K[i, j] and K[j, i] that is attributed to rounding.
-SYMMETRY_TOL = 1e-5
-
-#: Eigenvalues of a kernel matrix above minus this share of its largest value times its size are rounding errors.
-EIGENVALUE_TOL = 1e-10
-
-#: Number of samples up to which a precomputed matrix is checked for negative eigenvalues.
-MAX_EIGENVALUE_SIZE = 3000
-
-#: Rows of a matrix that are compared with its transpose at a time, to avoid a copy of the matrix.
-SYMMETRY_BLOCK = 512
+#: Largest number of float64.
+LARGEST = float(np.finfo(np.float64).max)
 
 
 # ---- parameters -----------------------------------------------------------------------------------------------------
@@ -44,11 +38,29 @@ def check_number(
     """
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise TypeError(f"{name}={value!r} must be a number, not {type(value).__name__}")
-    value = float(value)
+    try:
+        value = float(value)
+    except OverflowError:
+        raise too_large(name) from None
     inside = (value > low if open_low else value >= low) and value <= high and (np.isfinite(value) or not finite)
     if not inside:
         left, right = "(" if open_low else "[", "inf)" if finite and np.isinf(high) else f"{high:g}]"
         raise ValueError(f"{name}={value!r} must lie in {left}{low:g}, {right}")
+
+
+def as_number(name: str, value: Any) -> float:
+    """Return a real number as a float."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise TypeError(f"{name}={value!r} must be a number, not {type(value).__name__}")
+    try:
+        return float(value)
+    except OverflowError:
+        raise too_large(name) from None
+
+
+def too_large(name: str) -> ValueError:
+    """Return the error for a number or an array that contains a number beyond the range of float64."""
+    return ValueError(f"{name} is too large for a floating-point number; numbers must be below {LARGEST:.2g}")
 
 
 def check_range(name: str, low: Any, high: Any, *, open_low: bool = True) -> tuple[float, float]:
@@ -73,12 +85,16 @@ def check_integer(name: str, value: Any, low: int) -> None:
         raise ValueError(f"{name}={value!r} must be at least {low}")
 
 
-def check_choice(name: str, value: Any, allowed: Collection[Any]) -> None:
-    """Raise unless `value` is one of the allowed values."""
+def check_choice(name: str, value: Any, allowed: Collection[Any], other: str = "") -> None:
+    """Raise unless `value` is one of the allowed values; `other` describes further ones that the caller accepts."""
     for option in allowed:
         if value is option or (isinstance(value, str) and value == option):
             return
-    raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}")
+    listed = ", ".join(map(repr, allowed)) + (f" or {other}" if other else "")
+    close = get_close_matches(value, [option for option in allowed if isinstance(option, str)], 1) \
+        if isinstance(value, str) else []
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise ValueError(f"{name}={value!r} must be {'one of ' if len(allowed) > 1 else ''}{listed}{hint}")
 
 
 def check_flag(name: str, value: Any) -> None:
@@ -98,7 +114,11 @@ def check_cache_size(cache_size: float | str) -> None:
         return
     if isinstance(cache_size, bool) or not isinstance(cache_size, Real):
         raise TypeError(reason)
-    if not (isfinite(cache_size) and cache_size > 0):
+    try:
+        usable = isfinite(cache_size) and cache_size > 0
+    except OverflowError:
+        raise too_large("cache_size") from None
+    if not usable:
         raise ValueError(reason)
 
 
@@ -119,23 +139,19 @@ def as_samples(X: Any, name: str = "X", *, dtypes: tuple[Any, ...] = (np.float64
     min_samples : int
         The least number of rows.
     """
+    given = X
     if sp.issparse(X):
-        if X.format in ("csr", "csc"):
-            X.check_format(full_check=True)  # invalid indices must not reach compiled code
+        check_sparse(X, name)
         X = X.tocsr()
+        if X.dtype.kind == "c":
+            raise ValueError(f"Complex data not supported: {name} must hold real numbers")
         X = X if X.dtype in dtypes else X.astype(dtypes[0])
-        values = X.data
     else:
         X = np.asarray(X)
         if X.dtype.kind == "c":
             raise ValueError(f"Complex data not supported: {name} must hold real numbers")
-        if X.dtype not in dtypes:
-            try:
-                X = X.astype(dtypes[0])
-            except (TypeError, ValueError) as error:
-                raise type(error)(f"{name} must hold numbers: {error}") from None
+        X = X if X.dtype in dtypes else as_floats(X, name, dtypes[0])
         X = np.ascontiguousarray(X) if X.ndim else X
-        values = X
     if X.ndim != 2:
         raise ValueError(
             f"Expected 2D array, got {X.ndim}D array instead: {name} has shape {X.shape}. Reshape your data: "
@@ -148,15 +164,60 @@ def as_samples(X: Any, name: str = "X", *, dtypes: tuple[Any, ...] = (np.float64
         )
     if X.shape[1] == 0:
         raise ValueError(f"Found array with 0 feature(s) while a minimum of 1 is required: {name} has shape {X.shape}")
-    check_finite(values, name)
+    if not is_finite(X.data if sp.issparse(X) else X):
+        raise ValueError(nonfinite(X, name, column_names(given)))
     return X
 
 
-def check_finite(values: NDArray[Any], name: str) -> None:
-    """Raise if an array of floats contains NaN or infinity."""
-    if not is_finite(values):
-        reason = "NaN" if np.isnan(values).any() else "infinity"
-        raise ValueError(f"Input {name} contains {reason}; every value must be a finite number")
+def as_rows(X: Any, name: str = "X") -> Any:
+    """Return samples for a kernel function: arrays and sparse matrices unchanged, other sequences as object arrays."""
+    if sp.issparse(X):
+        check_sparse(X, name)
+        return X
+    if hasattr(X, "iloc"):
+        X = X.to_numpy()
+    if hasattr(X, "shape"):
+        return X
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        array = np.empty(0)
+    if array.ndim >= 2 and array.dtype.kind in "fiub":
+        return array
+    samples = np.empty(len(X), dtype=object)
+    samples[:] = list(X)
+    return samples
+
+
+def n_columns(X: Any) -> int:
+    """Number of features; 0 for samples of a kernel function that have no columns."""
+    return int(X.shape[1]) if len(X.shape) == 2 else 0
+
+
+def as_floats(values: Any, name: str, dtype: Any = np.float64) -> NDArray[Any]:
+    """Return an array of floats; the errors of the conversion name the argument."""
+    try:
+        return np.asarray(values, dtype=dtype)
+    except OverflowError:
+        raise too_large(f"a number in {name}") from None
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name} must hold numbers: {error}") from None
+
+
+def nonfinite(X: Any, name: str, columns: NDArray[Any] | None = None) -> str:
+    """Return the error message for samples that contain NaN or infinity."""
+    if sp.issparse(X):
+        X = X.tocoo()
+        k = int(np.flatnonzero(~np.isfinite(X.data))[0])
+        value, row, column = X.data[k], int(X.row[k]), int(X.col[k])
+    else:
+        row, column = map(int, np.argwhere(~np.isfinite(X))[0])
+        value = X[row, column]
+    label = repr(str(columns[column])) if columns is not None else column
+    return (
+        f"Input {name} contains {'NaN' if np.isnan(value) else 'infinity'} in row {row}, column {label}; every value "
+        "must be a finite number: impute or remove missing values first"
+    )
 
 
 def is_finite(values: NDArray[Any]) -> bool:
@@ -182,9 +243,9 @@ def as_targets(y: Any, name: str = "y") -> Array:
     """Return y as a 1-D array of finite float64 numbers."""
     y = as_vector(y, name)
     try:
-        y = y.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers: {error}") from None
+        y = as_floats(y, name)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
     if not np.isfinite(y).all():
         raise ValueError(f"Input {name} contains NaN or infinity; every sample needs a finite target")
     return y
@@ -214,10 +275,7 @@ def check_sample_weight(sample_weight: Any, n: int) -> Array:
     """Return sample weights as an array: ones if None; no weight is negative, and not all are zero."""
     if sample_weight is None:
         return np.ones(n)
-    try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"sample_weight must hold numbers: {error}") from None
+    weight = as_floats(sample_weight, "sample_weight")
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
     if weight.shape != (n,):
@@ -241,10 +299,7 @@ def check_sample_weight(sample_weight: Any, n: int) -> Array:
 
 def check_per_sample(name: str, values: Any, n: int, *, nonnegative: bool = True) -> Array:
     """Return a parameter with one value per sample as an array; values are finite, and not negative by default."""
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{name} must hold numbers: {error}") from None
+    array = as_floats(values, name)
     if array.shape != (n,):
         raise ValueError(
             f"{name} has shape {array.shape}, but X has {n} samples; pass one number, or one for each sample"
@@ -289,10 +344,7 @@ def check_sides(name: str, value: Any, n: int, *, finite: bool = True) -> tuple[
     if is_pair(value):
         check_pair(name, value, finite=finite)
         return float(value[0]), float(value[1])
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{name} must hold numbers: {error}") from None
+    array = as_floats(value, name)
     if array.shape not in ((n,), (n, 2)):
         raise ValueError(
             f"{name} has shape {array.shape}, but X has {n} samples; pass one number, a tuple (above, below), one "
@@ -316,47 +368,3 @@ def check_both_sides(above: Array, below: Array) -> None:
                 f"C is zero for all targets {side} the function (its value or column {column}), and every function "
                 f"that lies far enough {side} the targets would be optimal; give at least one sample a positive cost"
             )
-
-
-def check_symmetric(K: NDArray[Any]) -> None:
-    """Raise unless K is a square matrix that is symmetric up to rounding."""
-    if K.shape[0] != K.shape[1]:
-        raise ValueError(f"Precomputed matrix must be a square matrix. Input is a {K.shape[0]}x{K.shape[1]} matrix.")
-    if not is_symmetric(K):
-        raise ValueError(
-            "Precomputed matrix must be symmetric: K[i, j] and K[j, i] differ. Pass (K + K.T) / 2 if they "
-            "differ by rounding only"
-        )
-
-
-def check_positive_semidefinite(K: NDArray[Any]) -> None:
-    """Raise a ValueError if a symmetric matrix of moderate size has an eigenvalue below zero, up to rounding."""
-    n = len(K)
-    if not 0 < n <= MAX_EIGENVALUE_SIZE:
-        return
-    scale = float(np.max(np.abs(np.diagonal(K)), initial=0.0))
-    slack = EIGENVALUE_TOL * n * max(scale, float(np.max(np.abs(K))))
-    shifted = np.array(K, dtype=np.float64)
-    shifted[np.diag_indices(n)] += slack
-    try:
-        np.linalg.cholesky(shifted)
-        return
-    except np.linalg.LinAlgError:
-        smallest = float(np.linalg.eigvalsh(shifted)[0]) - slack
-    if smallest < -slack:
-        raise ValueError(
-            f"the precomputed matrix is not positive semidefinite: its smallest eigenvalue is {smallest:.3g}, and the "
-            "problem is not convex. Add a multiple of the identity to the matrix, or set its negative eigenvalues to "
-            "zero"
-        )
-
-
-def is_symmetric(K: NDArray[Any]) -> bool:
-    """Whether a square matrix is symmetric up to rounding, compared block by block without a copy of the matrix."""
-    allowed = SYMMETRY_TOL * float(np.max(np.abs(np.diagonal(K)), initial=0.0))
-    for first in range(0, len(K), SYMMETRY_BLOCK):
-        rows = slice(first, first + SYMMETRY_BLOCK)
-        difference = np.abs(K[rows, first:] - K[first:, rows].T)
-        if np.any(difference > np.maximum(allowed, SYMMETRY_TOL * np.abs(K[rows, first:]))):
-            return False
-    return True

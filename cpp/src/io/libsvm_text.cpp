@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t kChunkBytes = std::size_t{4} << 20;  // text of a task
 constexpr std::int64_t kMaxIndex = std::numeric_limits<std::int32_t>::max() - 1;
 constexpr std::int64_t kIndexLimit = std::int64_t{1} << 40;  // larger numbers are not distinguished: they are errors
+constexpr std::int64_t kExponentLimit = std::int64_t{1} << 56;  // larger exponents are not distinguished
 constexpr double kFloatLimit = 3.4028235677973366e38;        // numbers from here on round to an infinite float
 constexpr std::ptrdiff_t kMaxQuoted = 40;                    // characters of a word in an error message
 constexpr std::int64_t kLinesPerPoll = 256;
@@ -30,6 +31,30 @@ const char* find(const char* p, const char* end, char c) {
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+// Whether the decimal number in [p, end), whose digits are not all zero, is at least 1.  It decides between overflow and
+// underflow, independently of the locale.
+bool is_at_least_one(const char* p, const char* end) {
+  std::int64_t exponent = 0;  // of the first nonzero digit
+  bool nonzero = false, fraction = false;
+  for (; p < end && *p != 'e' && *p != 'E'; ++p) {
+    if (*p == '.') {
+      fraction = true;
+    } else if (is_digit(*p)) {
+      if (!nonzero && fraction) --exponent;
+      if (nonzero && !fraction) ++exponent;
+      nonzero = nonzero || *p != '0';
+    }
+  }
+  if (p < end) {
+    const bool negative = ++p < end && *p == '-';
+    std::int64_t power = 0;
+    for (; p < end; ++p)
+      if (is_digit(*p)) power = std::min(10 * power + (*p - '0'), kExponentLimit);
+    exponent += negative ? -power : power;
+  }
+  return exponent >= 0;
+}
+
 // Parses a finite decimal number at p; returns its end, or nullptr if there is no finite number.  Mantissas up to 2⁵³
 // and powers of ten up to 10²² are exact in double arithmetic (Clinger); other numbers are parsed by from_chars.
 const char* read_number(const char* p, const char* end, double& out) {
@@ -38,12 +63,12 @@ const char* read_number(const char* p, const char* end, double& out) {
   if (p < end && (*p == '-' || *p == '+')) ++p;
   const char* digits = p;
   std::uint64_t mantissa = 0;
-  int count = 0, scale = 0;
+  std::ptrdiff_t count = 0, scale = 0;
   for (; p < end && is_digit(*p); ++p, ++count) mantissa = 10 * mantissa + static_cast<std::uint64_t>(*p - '0');
   if (p < end && *p == '.') {
     const char* point = ++p;
     for (; p < end && is_digit(*p); ++p, ++count) mantissa = 10 * mantissa + static_cast<std::uint64_t>(*p - '0');
-    scale = static_cast<int>(point - p);
+    scale = point - p;
   }
   const bool plain = p == end || (*p != 'e' && *p != 'E');
   if (plain && count > 0 && count <= 18 && mantissa <= (std::uint64_t{1} << 53) && scale >= -22) {
@@ -54,16 +79,9 @@ const char* read_number(const char* p, const char* end, double& out) {
   if (digits == end || !(is_digit(*digits) || *digits == '.')) return nullptr;  // "nan", "inf", "+-1"
   const char* from = *start == '+' ? digits : start;
   const auto [last, code] = std::from_chars(from, end, out);
-  if (code == std::errc::result_out_of_range) {  // underflow gives a tiny number or zero, overflow is an error
-    double tiny = 0;
-    try {
-      tiny = std::stod(std::string(from, last));
-    } catch (const std::out_of_range&) {
-      const std::string word(from, last);
-      tiny = std::strtod(word.c_str(), nullptr);
-    }
-    if (!std::isfinite(tiny)) return nullptr;
-    out = tiny;
+  if (code == std::errc::result_out_of_range) {  // overflow is an error, and numbers that round to zero are zero
+    if (is_at_least_one(from, last)) return nullptr;
+    out = negative ? -0.0 : 0.0;
     return last;
   }
   return code == std::errc() && std::isfinite(out) ? last : nullptr;

@@ -82,9 +82,8 @@ double OnlineOptions::step(std::int64_t t) const {
 
 // Work arrays: kernel values of a sample with the terms, and one dense row.
 struct OnlineLearner::Scratch {
-  Scratch(std::size_t features, std::size_t outputs, const KernelFunction& function)
-      : row(features),
-        own(2 * kPad),
+  Scratch(std::size_t outputs, const KernelFunction& function)
+      : own(2 * kPad),
         own_stack(kPad * function.depth()),
         value(outputs),
         slope(outputs),
@@ -97,7 +96,7 @@ struct OnlineLearner::Scratch {
     stack = AlignedArray<double>(capacity * function.depth());
     for (double* array : {dot.data(), squared.data(), l1.data()}) std::fill(array, array + capacity, 0.0);
   }
-  std::vector<double> row;
+  std::vector<double> row;  // allocated by the first sample: a file may state any number of features
   AlignedArray<double> own, own_stack, dot, squared, l1, stack;
   std::vector<double> value, slope, level;
   std::vector<char> beyond;
@@ -113,7 +112,7 @@ OnlineLearner::OnlineLearner(KernelFunction function, OnlineOptions options, std
   state_.level.assign(outputs, level);
   state_.dropped.assign(outputs, 0.0);
   state_.beyond.assign(outputs, 0);
-  scratch_ = std::make_unique<Scratch>(features, outputs, function_);
+  scratch_ = std::make_unique<Scratch>(outputs, function_);
 }
 
 OnlineLearner::~OnlineLearner() = default;
@@ -123,6 +122,7 @@ std::size_t OnlineLearner::offset_of(std::size_t slot, std::size_t feature) cons
 }
 
 const double* OnlineLearner::row(const Samples& samples, std::size_t i) {
+  scratch_->row.resize(features_);
   double* const out = scratch_->row.data();
   std::visit([&](const auto& s) { to_dense(s, i, out); }, samples);
   return out;

@@ -20,11 +20,12 @@ from hinge.estimators.kernel.regression import SingleFunctionEstimator, store_fu
 from hinge.formulations import WEIGHTINGS, Ranking
 from hinge.kernels import DirectAccess, Kernel, Precomputed
 from hinge.losses import Hinge, Loss, SquaredHinge
+from hinge.matrices import check_positive_semidefinite
 from hinge.problems import Array, Certificate, certify
 from hinge.ranking import check_queries, check_query_weight, check_relevance, make_pairs, ndcg
 from hinge.ranking.path import whole_access
 from hinge.solvers import Explanation, PairDescent, explain_method
-from hinge.validation import check_choice, check_number, check_positive_semidefinite
+from hinge.validation import check_choice, check_number
 
 #: Losses of pairs, by name.
 PAIR_LOSSES: dict[str, type[Loss]] = {"hinge": Hinge, "squared_hinge": SquaredHinge}

@@ -11,9 +11,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from hinge import estimators
+from hinge.estimators.common.validation import validate_features
 from hinge.estimators.kernel.classification import KernelClassifier
 from hinge.estimators.linear.base import LinearEstimator
 from hinge.estimators.online.base import OnlineEstimator
@@ -139,5 +140,5 @@ def dense_samples(model: Any, name: str, X: Any) -> Array:
     """Validate samples for a fitted estimator; return them as a dense float64 array."""
     if np.ndim(X) == 1 and not sp.issparse(X):
         raise ValueError(f"{name} has one dimension; pass a two-dimensional array, for example {name}.reshape(1, -1)")
-    X = validate_data(model, X, reset=False, accept_sparse="csr", dtype=np.float64)
+    X = validate_features(model, X, reset=False, dtype=np.float64)
     return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X)

@@ -7,14 +7,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hinge.io.checkpoints import Checkpoint
     from hinge.io.errors import ModelFileError
     from hinge.io.exports import register_onnx_converters, to_c, to_onnx
     from hinge.io.files import load, save
-    from hinge.io.libsvm import dump_libsvm, iter_libsvm, load_libsvm, map_libsvm
+    from hinge.io.libsvm import dump_libsvm, iter_libsvm, load_libsvm
     from hinge.io.libsvm_models.files import load_libsvm_model, save_libsvm_model
+    from hinge.io.mapped import map_libsvm
     from hinge.io.tables import Table, dump_table, load_table
 
 __all__ = [
+    "Checkpoint",
     "ModelFileError",
     "Table",
     "dump_libsvm",
@@ -33,10 +36,12 @@ __all__ = [
 ]
 
 _MODULES = {
+    "checkpoints": ("Checkpoint",),
     "errors": ("ModelFileError",),
     "exports": ("register_onnx_converters", "to_c", "to_onnx"),
     "files": ("load", "save"),
-    "libsvm": ("dump_libsvm", "iter_libsvm", "load_libsvm", "map_libsvm"),
+    "libsvm": ("dump_libsvm", "iter_libsvm", "load_libsvm"),
+    "mapped": ("map_libsvm",),
     "libsvm_models.files": ("load_libsvm_model", "save_libsvm_model"),
     "tables": ("Table", "dump_table", "load_table"),
 }

@@ -39,12 +39,17 @@ def manifest_bytes(manifest: dict[str, Any]) -> bytes:
 
 def write(file: IO[bytes], manifest: bytes, arrays: Sequence[NDArray[Any]]) -> None:
     """Write the archive. Equal contents give equal bytes."""
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    archive = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED)
+    try:
         with archive.open(_entry(MANIFEST), "w") as stream:
             stream.write(manifest)
         for i, array in enumerate(arrays):
             with archive.open(_entry(f"{i}.npy"), "w", force_zip64=array.nbytes >= ZIP64_BYTES) as stream:
                 write_array(stream, array)
+        archive.close()
+    except BaseException:
+        archive.fp = None  # an interrupted entry is open, and closing the archive would raise another error
+        raise
 
 
 def _entry(name: str) -> zipfile.ZipInfo:

@@ -62,6 +62,6 @@ def check_fitted(model: Any) -> None:
         model._check_loaded()
         return
     for name in vars(model):
-        if name.endswith("_"):  # a fitted attribute
+        if name.startswith("_") or name.endswith("_"):  # a fitted attribute
             model._check_loaded()
             return

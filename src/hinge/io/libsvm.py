@@ -1,17 +1,14 @@
-"""Data in LIBSVM's text format: `load_libsvm`, `dump_libsvm`, and `iter_libsvm` and `map_libsvm` for large files."""
+"""Data in LIBSVM's text format: `load_libsvm`, `dump_libsvm`, and `iter_libsvm` for large files."""
 
 from __future__ import annotations
 
 import bz2
 import gzip
-import json
-import mmap
 import os
 import sys
 import zlib
 from collections.abc import Iterator
 from numbers import Integral
-from pathlib import Path as Folder
 from typing import IO, Any
 
 import numpy as np
@@ -21,11 +18,12 @@ from numpy.typing import NDArray
 from hinge import _core
 from hinge.io.replacement import Path, replacing
 from hinge.kernels.samples import view
+from hinge.validation import as_floats, as_samples
 
-READ_BYTES = 32 << 20  # text read at a time if the file is not read as a whole
+READ_BYTES = 32 << 20  # text read at a time
+WHOLE_BYTES = 256 << 20  # text read at a time if all of it is read into memory
 ROWS_PER_WRITE = 1 << 12  # rows converted to text at a time
 MAX_FEATURES = 2**31 - 1  # indices are stored in 32 bits
-HEADER_BYTES = 128  # size of the header of the .npy files written here
 
 #: A file to read: its name, or an open binary file such as ``sys.stdin.buffer``.
 Source = Path | IO[bytes]
@@ -89,17 +87,17 @@ def load_libsvm(
     >>> X.toarray().tolist(), y.tolist()
     ([[0.0, 1.5], [2.0, 0.0]], [1.0, -1.0])
     """
-    n_features = _check_n_features(n_features)
+    n_features = check_n_features(n_features)
     files = []
     for source in (path, *others):
-        parts = list(_read(source, n_features, dtype, zero_based, strict, n_jobs, whole=True))
+        parts = list(read_blocks(source, n_features, dtype, zero_based, strict, n_jobs, whole=True))
         files.append([_joined([getattr(part, name) for part in parts]) for name in _COLUMNS])
     if n_features is None:
         n_features = max(int(index.max(initial=-1)) + 1 for *_, index, _ in files)
     result: list[Any] = []
     for source, (label, query, length, index, value) in zip((path, *others), files, strict=True):
         starts = np.concatenate([[0], np.cumsum(length)])
-        result += [_csr(value, index, starts, n_features), label]
+        result += [csr_of(value, index, starts, n_features), label]
         if query_id:
             result.append(_queries(query, label, source))
     return tuple(result)
@@ -130,63 +128,12 @@ def iter_libsvm(
     X : csr_matrix
     y : ndarray of float64
     """
-    features = _check_n_features(n_features)
+    features = check_n_features(n_features)
     if features is None:
         raise TypeError("n_features=None must be an integer: the blocks of a file have a common number of features")
-    for block in _read(path, features, dtype, zero_based, strict, n_jobs):
+    for block in read_blocks(path, features, dtype, zero_based, strict, n_jobs):
         starts = np.concatenate([[0], np.cumsum(block.length)])
-        yield _csr(block.value, block.index, starts, features), block.label
-
-
-def map_libsvm(
-    path: Path,
-    folder: Path,
-    *,
-    n_features: int | None = None,
-    dtype: Any = np.float32,
-    zero_based: bool = False,
-    strict: bool = False,
-    n_jobs: int | None = None,
-) -> tuple[Any, NDArray[np.float64]]:
-    """Convert a text file, which may be larger than memory, to arrays on disk and map them into memory.
-
-    The text is read in blocks of 32 MB. The result is a CSR matrix whose arrays are read-only memory maps of the files
-    in `folder`; linear estimators train on it with only a part in memory at a time. If `folder` already holds the
-    arrays of the same file (same name, size, modification time and options), they are opened without conversion.
-
-    Parameters
-    ----------
-    path : str or path
-    folder : str or path
-        Directory for ``values.npy``, ``indices.npy``, ``starts.npy`` and ``labels.npy``; created if it does not exist.
-    n_features, dtype, zero_based, strict, n_jobs
-        As in `load_libsvm`.
-
-    Returns
-    -------
-    X : csr_matrix
-    y : ndarray of float64
-    """
-    n_features = _check_n_features(n_features)
-    place, name = Folder(folder), os.fspath(path)
-    status = os.stat(name)
-    dtype = _check_dtype(dtype)
-    source = {
-        "source": os.path.basename(name),
-        "bytes": status.st_size,
-        "time": status.st_mtime_ns,
-        "options": [n_features, dtype.str, zero_based, strict],
-    }
-    description = place / "map.json"
-    if not description.exists() or json.loads(description.read_text())["source"] != source:
-        place.mkdir(parents=True, exist_ok=True)
-        description.unlink(missing_ok=True)
-        shape = _write_map(place, _read(path, n_features, dtype, zero_based, strict, n_jobs), dtype, n_features)
-        description.write_text(json.dumps({"source": source, "shape": shape}))
-    features = json.loads(description.read_text())["shape"][1]
-    arrays = {key: np.load(place / f"{key}.npy", mmap_mode="r") for key in ("values", "indices", "starts")}
-    X = _csr(arrays["values"], arrays["indices"], np.array(arrays["starts"]), features)
-    return X, np.load(place / "labels.npy")
+        yield csr_of(block.value, block.index, starts, features), block.label
 
 
 def dump_libsvm(X: Any, y: Any, path: Path, *, zero_based: bool = False, query_id: Any = None) -> None:
@@ -204,17 +151,14 @@ def dump_libsvm(X: Any, y: Any, path: Path, *, zero_based: bool = False, query_i
     query_id : array-like of int, optional
         Written as ``qid:``.
     """
-    X = X.tocsr() if sp.issparse(X) else np.asarray(X)
-    if X.ndim != 2:
-        raise ValueError(f"X must have two dimensions (samples × features), got shape {X.shape}")
+    X = as_samples(X, dtypes=(np.float64, np.float32), min_samples=0)
     n = X.shape[0]
-    labels = np.ascontiguousarray(y, dtype=np.float64)
+    labels = np.ascontiguousarray(as_floats(y, "y"))
     queries = np.ascontiguousarray([] if query_id is None else query_id, dtype=np.int64)
     if labels.shape != (n,) or (query_id is not None and queries.shape != (n,)):
         raise ValueError(f"y and query_id need one entry for each of the {n} samples, got shape {labels.shape}")
-    values = X.data if sp.issparse(X) else X
-    if not (np.isfinite(values).all() and np.isfinite(labels).all()):
-        raise ValueError("X or y contains NaN or infinity, which LIBSVM's format cannot hold")
+    if not np.isfinite(labels).all():
+        raise ValueError("y contains NaN or infinity, which LIBSVM's format cannot hold")
     samples = view(X)
     with replacing(path) as file:
         for first in range(0, n, ROWS_PER_WRITE):
@@ -233,7 +177,7 @@ def _joined(parts: list[Any]) -> Any:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _check_n_features(n_features: Any) -> int | None:
+def check_n_features(n_features: Any) -> int | None:
     """Return `n_features` as an int, at most the largest 32-bit index."""
     if n_features is None:
         return None
@@ -250,14 +194,14 @@ def _check_n_features(n_features: Any) -> int | None:
     return int(n_features)
 
 
-def _check_dtype(dtype: Any) -> np.dtype[Any]:
+def check_dtype(dtype: Any) -> np.dtype[Any]:
     dtype = np.dtype(dtype)
     if dtype not in (np.float32, np.float64):
         raise ValueError(f"dtype={dtype} must be float32 or float64")
     return dtype
 
 
-def _read(
+def read_blocks(
     path: Source,
     n_features: int | None,
     dtype: Any,
@@ -267,20 +211,24 @@ def _read(
     whole: bool = False,
 ) -> Iterator[Block]:
     """Yield the columns of the file in blocks."""
-    read: Any = _core.read_libsvm32 if _check_dtype(dtype) == np.float32 else _core.read_libsvm64
+    read: Any = _core.read_libsvm32 if check_dtype(dtype) == np.float32 else _core.read_libsvm64
     options = {
         "zero_based": bool(zero_based),
         "strict": bool(strict),
         "features": -1 if n_features is None else n_features,
         "threads": _threads(n_jobs),
     }
-    line, name = 1, source_name(path)
+    line, name, has_query = 1, source_name(path), None
     try:
         for text in _texts(path, whole):
             try:
                 block = read(np.frombuffer(text, dtype=np.uint8), first_line=line, **options)
             except ValueError as error:
                 raise ValueError(f"{name}, {error}") from None
+            if len(block.label):
+                if has_query is not None and has_query != bool(len(block.query)):
+                    raise ValueError(f"{name}, line {line} or later: either all lines have a qid or none")
+                has_query = bool(len(block.query))
             line += block.lines
             yield block
     except (EOFError, OSError, zlib.error) as error:
@@ -306,33 +254,38 @@ def source_name(path: Source) -> str:
 
 
 def _texts(path: Source, whole: bool) -> Iterator[Any]:
-    """Yield the text in blocks of complete lines, or as one memory map if `whole` and the file is not compressed."""
+    """Yield the text in blocks of complete lines; in larger ones if `whole`, which saves copies.
+
+    The file is not mapped into memory: reading a map of a file that another process truncates ends the program.
+    """
     if not isinstance(path, str | os.PathLike):
-        yield from _line_blocks(path)
+        yield from _line_blocks(path, READ_BYTES)
         return
     name = os.fspath(path)
     openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
     opener = openers.get(os.path.splitext(name)[1], open)
     with opener(name, "rb") as file:
-        if whole and opener is open and os.path.getsize(name) > 0:
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-                yield text
-        else:
-            yield from _line_blocks(file)
+        size = READ_BYTES
+        if whole and opener is open:  # memory of the requested size is allocated before the file is read
+            size = max(READ_BYTES, min(os.fstat(file.fileno()).st_size + 1, WHOLE_BYTES))
+        yield from _line_blocks(file, size)
 
 
-def _line_blocks(file: IO[bytes]) -> Iterator[bytes]:
-    rest, empty = b"", True
-    while block := file.read(READ_BYTES):
+def _line_blocks(file: IO[bytes], size: int) -> Iterator[bytes]:
+    """Yield complete lines in blocks of at least `size` bytes."""
+    rest: list[bytes] = []  # of a line that is not complete; joined once, because it may be long
+    empty = True
+    while block := file.read(size):
         empty = False
         cut = block.rfind(b"\n") + 1
         if cut:
-            yield rest + block[:cut]
-            rest = block[cut:]
+            yield b"".join([*rest, block[:cut]])
+            rest = [block[cut:]]
         else:
-            rest += block
-    if rest or empty:
-        yield rest
+            rest.append(block)
+    last = b"".join(rest)
+    if last or empty:
+        yield last
 
 
 def _queries(query: NDArray[np.int64], labels: NDArray[Any], path: Source) -> NDArray[np.int64]:
@@ -341,44 +294,10 @@ def _queries(query: NDArray[np.int64], labels: NDArray[Any], path: Source) -> ND
     return query
 
 
-def _csr(values: Any, indices: Any, starts: Any, features: int) -> Any:
+def csr_of(values: Any, indices: Any, starts: Any, features: int) -> Any:
     """Build a CSR matrix from these arrays without the copies and conversions of the constructor."""
     dtype = np.int64 if len(values) > np.iinfo(np.int32).max else np.int32
     matrix = sp.csr_matrix((len(starts) - 1, features), dtype=values.dtype)
     matrix.data, matrix.indices, matrix.indptr = values, indices, starts.astype(dtype, copy=False)
     matrix.has_canonical_format = True  # the reader checks that indices ascend
     return matrix
-
-
-# ---- writing arrays to disk --------------------------------------------------------------------------------------
-
-
-def _write_map(
-    place: Folder, blocks: Iterator[Block], dtype: np.dtype[Any], n_features: int | None
-) -> tuple[int, int]:
-    """Write the arrays of all blocks and return the shape of the matrix."""
-    labels, starts, count, largest = [], [np.zeros(1, dtype=np.int64)], 0, -1
-    with open(place / "values.npy", "wb") as values, open(place / "indices.npy", "wb") as indices:
-        for file in (values, indices):
-            file.write(bytes(HEADER_BYTES))
-        for block in blocks:
-            values.write(block.value.data)
-            indices.write(block.index.data)
-            labels.append(block.label)
-            starts.append(count + np.cumsum(block.length))
-            count += len(block.value)
-            largest = max(largest, int(block.index.max(initial=-1)))
-        _write_header(values, dtype, count)
-        _write_header(indices, np.dtype(np.int32), count)
-    y = np.concatenate([np.empty(0), *labels])
-    np.save(place / "labels.npy", y)
-    np.save(place / "starts.npy", np.concatenate(starts))
-    return len(y), largest + 1 if n_features is None else n_features
-
-
-def _write_header(file: IO[bytes], dtype: np.dtype[Any], count: int) -> None:
-    """Write the header of an .npy file; the length is known only after all numbers have been written."""
-    text = str({"descr": dtype.str, "fortran_order": False, "shape": (count,)}).encode("ascii")
-    magic = b"\x93NUMPY\x01\x00" + (HEADER_BYTES - 10).to_bytes(2, "little")
-    file.seek(0)
-    file.write(magic + text.ljust(HEADER_BYTES - 11) + b"\n")

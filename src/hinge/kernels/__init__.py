@@ -18,7 +18,8 @@ from hinge.kernels.functions import RBF, Laplacian, Linear, Polynomial, Sigmoid,
 from hinge.kernels.memory import available_bytes, cache_bytes
 from hinge.kernels.pairs import PairAccess, incidence, sum_over_pairs
 from hinge.kernels.splines import BSpline, ProductBSpline, bspline
-from hinge.validation import check_cache_size, is_symmetric
+from hinge.matrices import is_symmetric
+from hinge.validation import check_cache_size
 
 __all__ = [
     "KERNELS",

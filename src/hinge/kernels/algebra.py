@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge._core import KernelNode
+from hinge.validation import too_large
 
 Array: TypeAlias = NDArray[np.float64]
 Data: TypeAlias = Any  # a NumPy array or a SciPy sparse matrix; SciPy carries no types
@@ -82,7 +83,10 @@ class Kernel(ABC):
         if isinstance(other, Kernel):
             return Product((*_parts(self, Product), *_parts(other, Product)))
         if isinstance(other, Real) and not isinstance(other, bool):
-            return Scaled(float(other), self)
+            try:
+                return Scaled(float(other), self)
+            except OverflowError:
+                raise too_large("the multiple of a kernel") from None
         return NotImplemented
 
     def __rmul__(self, other: float) -> Kernel:

@@ -10,7 +10,8 @@ from scipy import sparse
 
 from hinge.kernels.algebra import Array, Data, Kernel
 from hinge.kernels.distances import pair
-from hinge.validation import is_symmetric
+from hinge.matrices import is_symmetric
+from hinge.validation import as_rows
 
 DIAGONAL_BLOCK = 64  # samples per call of the function when only the diagonal is needed
 
@@ -56,7 +57,8 @@ class FunctionKernel(Kernel):
             raise TypeError(f"function={self.function!r} must be a function (X, Z) -> matrix")
 
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
-        square, Z = Z is None, X if Z is None else Z
+        square, X = Z is None, as_rows(X)
+        Z = X if Z is None else as_rows(Z, "Z")
         name = getattr(self.function, "__name__", repr(self.function))
         expected = (X.shape[0], Z.shape[0])
         values = self.function(X, Z)

@@ -14,6 +14,8 @@ import scipy  # scipy.spatial is loaded on first use
 from scipy import sparse
 
 from hinge.kernels.algebra import UNIT_ROUNDOFF, Array, Data
+from hinge.matrices import check_sparse
+from hinge.validation import as_floats
 
 SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)  # values below it may underflow
 
@@ -25,8 +27,9 @@ DENSE_FEATURES = 256  # features of sparse samples that are converted to dense a
 def as_float(X: Data, name: str = "X") -> Data:
     """Return X as a two-dimensional float64 array or CSR array."""
     if sparse.issparse(X):
+        check_sparse(X, name)
         return sparse.csr_array(X, dtype=np.float64)
-    X = np.asarray(X, dtype=np.float64)
+    X = as_floats(X, name)
     if X.ndim != 2:
         raise ValueError(f"{name} must have two dimensions (samples × features), got shape {X.shape}")
     return X

@@ -12,6 +12,8 @@ from scipy import sparse
 
 from hinge.kernels.algebra import Array, Data, Kernel
 from hinge.kernels.distances import pair
+from hinge.matrices import check_sparse
+from hinge.validation import too_large
 
 Gamma: TypeAlias = float | Literal["scale", "auto"]
 
@@ -52,7 +54,11 @@ def check_real(name: str, value: object) -> None:
     """Raise unless `value` is a finite real number."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name}={value!r} must be a number, not {type(value).__name__}")
-    if not isfinite(value):
+    try:
+        finite = isfinite(value)
+    except OverflowError:
+        raise too_large(name) from None
+    if not finite:
         raise ValueError(f"{name}={value!r} must be finite")
 
 
@@ -80,10 +86,11 @@ def _resolve_gamma(gamma: Gamma, X: Data, weight: Array | None) -> float:
         return 1.0 / X.shape[1]
     uniform = weight is None or bool(np.all(weight == weight[0]))
     if sparse.issparse(X):
+        check_sparse(X)
         X = sparse.csr_array(X, dtype=np.float64)
         means, squares = X.sum(axis=1) / X.shape[1], X.multiply(X).sum(axis=1) / X.shape[1]
-        square = float(np.average(squares, weights=weight))
-        variance = _unless_rounding(square - float(np.average(means, weights=weight)) ** 2, ROUNDING * square)
+        square, mean = float(np.average(squares, weights=weight)), float(np.average(means, weights=weight))
+        variance = _unless_rounding(square - mean * mean, ROUNDING * square)  # a power would raise if it overflows
     else:
         variance = _variance(np.asarray(X), None if uniform else weight)
     if not np.isfinite(variance):
@@ -97,13 +104,14 @@ def _resolve_gamma(gamma: Gamma, X: Data, weight: Array | None) -> float:
 def _variance(X: Array, weight: Array | None) -> float:
     """Return the weighted variance of all entries, computed in float64 and in blocks, without a copy of X."""
     if weight is None and X.size <= MAX_UNBLOCKED_SIZE:
-        return _unless_rounding(float(X.var(dtype=np.float64)), (ROUNDING * float(X.mean(dtype=np.float64))) ** 2)
+        rounding = ROUNDING * float(X.mean(dtype=np.float64))
+        return _unless_rounding(float(X.var(dtype=np.float64)), rounding * rounding)
     w = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
     blocks = [slice(k, k + VARIANCE_ROWS) for k in range(0, len(X), VARIANCE_ROWS)]
     total = float(w.sum()) * X.shape[1]
     mean = sum(float(w[b] @ X[b].sum(axis=1, dtype=np.float64)) for b in blocks) / total
     variance = sum(float(w[b] @ ((X[b].astype(np.float64) - mean) ** 2).sum(axis=1)) for b in blocks) / total
-    return _unless_rounding(variance, (ROUNDING * mean) ** 2)
+    return _unless_rounding(variance, ROUNDING * mean * ROUNDING * mean)
 
 
 def _unless_rounding(variance: float, rounding: float) -> float:

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from hinge import _core
 from hinge.kernels.algebra import Data
+from hinge.matrices import check_sparse
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,8 @@ def contiguous(X: object) -> np.ndarray:
 
 def canonical(X: Data) -> Data:
     """Return X as float32 or float64 CSR with sorted indices and no duplicates; X itself if it already is."""
+    if not vars(X).get("_has_canonical_format"):  # SciPy would follow invalid indices; the core checks all others
+        check_sparse(X)
     csr = X.tocsr()
     if csr.dtype not in (np.float32, np.float64):
         csr = csr.astype(np.float64)

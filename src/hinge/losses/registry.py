@@ -57,6 +57,8 @@ def make_loss(loss: Any, form: Form, parameters: Mapping[str, Any] | None = None
     """Return the loss for a registered name or an object; named losses take the `parameters` that they declare."""
     if not isinstance(loss, str):
         return as_loss(loss, form)
+    if loss not in losses_of(form):
+        raise ValueError(f"loss={loss!r} must be one of {', '.join(map(repr, losses_of(form)))}")
     cls = losses_of(form)[loss]
     parameters = parameters or {}
     made = cls(**{f.name: parameters[f.name] for f in fields(cls) if f.name in parameters})  # type: ignore[arg-type]

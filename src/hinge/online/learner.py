@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -119,6 +120,7 @@ class Learner:
                 "kernel such as 'rbf', or an object of hinge.kernels (sums and products are supported)"
             )
         self.kernel, self.options, self.features = kernel, options, features
+        self._lock = threading.Lock()
         self._native = _core.OnlineLearner(
             _core.Kernel(nodes), options.loss, options.rate, options.power, options.regularization, options.nu,
             options.level, options.offset, options.budget, features, options.machines,
@@ -127,7 +129,15 @@ class Learner:
 
     @classmethod
     def of(cls, state: OnlineState, features: int) -> Learner:
-        """Return a learner with the given state. Raise a ValueError if its parts are inconsistent."""
+        """Return a learner with the given state. Raise a ValueError if its parts are inconsistent.
+
+        The arrays are compared with the options before memory for the options is allocated.
+        """
+        functions, terms = state.options.machines, len(state.norms)
+        lengths = [np.size(getattr(state, name)) for name in ("offset", "level", "dropped", "beyond")]
+        shapes = np.shape(state.vectors) == (terms, features) and np.shape(state.coefficients) == (functions, terms)
+        if not shapes or lengths != [functions] * 4 or not 0 <= state.head <= terms:
+            raise ValueError("online: the sizes of the arrays are inconsistent with the options")
         self = cls(state.kernel, state.options, features)
         self._restore(state)
         return self
@@ -140,18 +150,21 @@ class Learner:
         """
         n = X.shape[0]
         before = np.empty((n, self.options.machines))
-        state = self._native.state() if n > 1 else None
-        learned = self._native.learn(view(X).native, target, before)
-        if learned < n:
-            if state is not None:
+        samples = view(X).native
+        with self._lock:  # another thread must not learn between the copy of the state and its restoration
+            state = self._native.state() if n > 1 else None
+            learned = self._native.learn(samples, target, before)
+            if learned < n and state is not None:
                 self._native.restore(state)
+        if learned < n:
             row = X[learned : learned + 1]
             raise self._error(row.toarray() if sp.issparse(row) else row, f"at sample {learned} of {n}")
         return before
 
     def learn_one(self, x: Array, target: float) -> Any:
         """Learn one sample; return the function values before the step."""
-        before = self._native.learn_one(x, target)
+        with self._lock:
+            before = self._native.learn_one(x, target)
         if before is None:
             raise self._error(x[None, :], "at this sample")
         return before

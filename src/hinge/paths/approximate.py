@@ -21,7 +21,7 @@ from hinge.paths.regularization import SUPERVISED, check_both_classes, check_sam
 from hinge.problems import Array, ParametricProblem, Status, certify
 from hinge.problems.parametric import proportional
 from hinge.solvers import Auto
-from hinge.validation import check_range
+from hinge.validation import check_range, n_columns
 
 MIN_GAP = 1e-9  # smaller gaps are rejected: they are close to the rounding errors of the solutions at the knots
 MIN_KNOT_RATIO = 1 + 1e-6  # an interval with a smaller ratio of its ends is not divided
@@ -94,7 +94,7 @@ class ApproximatePath:
     def decision_function(self, X: Any, C: float) -> Array:
         """Return decision values at the rows of X."""
         beta = self.coefficients(C)
-        X = check_rows(self.kernel, X, self.X.shape[1])
+        X = check_rows(self.kernel, X, n_columns(self.X))
         if isinstance(self.kernel, Precomputed):
             return np.asarray(X @ beta + self.intercept(C))
         return expand(self.kernel, X, self.X, beta) + self.intercept(C)
@@ -112,6 +112,8 @@ class ApproximatePath:
         n, count = self.X.shape[0], len(self.knots)
         columns = (self.intercepts, self.linear, self.losses, self.norms)
         sizes = (len(self.y), len(self.products), *self.betas.shape, *map(len, columns))
+        if self.classes is not None and np.shape(self.classes) != (2,):
+            raise ValueError("the classes of the path are inconsistent")
         if count < 2 or sizes != (n, count - 1, count, n, *[count] * 4):
             raise ValueError("the arrays of the path are inconsistent")
 

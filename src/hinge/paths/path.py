@@ -19,6 +19,7 @@ from hinge.paths.refinement import refine
 from hinge.paths.ties import Rounding
 from hinge.paths.validation_error import Best, Crossings, PiecewiseQuadratic, SignChanges, StepFunction
 from hinge.problems import Array, Certificate, ParametricProblem, Status, certify
+from hinge.validation import n_columns
 
 
 class Segments(NamedTuple):
@@ -49,7 +50,7 @@ class PathModel:
             X = check_rows(model.kernel, X, self.n_train)
             values = model.decide(np.ascontiguousarray(X[:, self.support]))[:, 0]
         else:
-            X = check_rows(model.kernel, X, model.vectors.shape[1])
+            X = check_rows(model.kernel, X, n_columns(model.vectors))
             values = model.decide(X)[:, 0]
         if self.rounding is None:
             return values
@@ -125,7 +126,7 @@ class SolutionPath(PiecewisePath):
     def intercept(self, theta: float) -> float:
         """Return b; the midpoint if all values of an interval are optimal."""
         mu = self._multipliers(theta)
-        return self._offset(mu) / self._scale(mu)
+        return float(np.divide(self._offset(mu), self._scale(mu)))
 
     def refined(self, theta: float) -> tuple[Array, float]:
         """Return (β, b) after iterative refinement in double-double arithmetic.                     docs/math (253)
@@ -174,7 +175,7 @@ class SolutionPath(PiecewisePath):
     def decision_function(self, X: Any, theta: float) -> Array:
         """Return decision values at the rows of X (kernel values with the training samples if it is precomputed)."""
         beta, offset = self.coefficients(theta), self.intercept(theta)
-        X = check_rows(self.kernel, X, self.X.shape[1])
+        X = check_rows(self.kernel, X, n_columns(self.X))
         values = X @ beta if isinstance(self.kernel, Precomputed) else expand(self.kernel, X, self.X, beta)
         values = values + offset
         return values if self.classes is None else self._rounding.zero_ties(values, X, beta, offset)
@@ -202,13 +203,13 @@ class SolutionPath(PiecewisePath):
 
     @cached_property
     def _rounding(self) -> Rounding:
-        return Rounding.of(self.kernel, self._access.diagonal(), self.X.shape[1])
+        return Rounding.of(self.kernel, self._access.diagonal(), n_columns(self.X))
 
     # ---- exact model selection --------------------------------------------------------------------------------
 
     def _cross(self, X: Any) -> Array:
         """Return K(X, training samples)."""
-        X = check_rows(self.kernel, X, self.X.shape[1])
+        X = check_rows(self.kernel, X, n_columns(self.X))
         return X if isinstance(self.kernel, Precomputed) else cross(self.kernel, X, self.X)
 
     def _along(self, K: Array) -> Iterator[Segments]:
@@ -224,7 +225,7 @@ class SolutionPath(PiecewisePath):
     def sign_changes(self, X: Any) -> SignChanges:
         """Return the values of θ at which decision values at the rows of X change sign.      docs/math (221), (480)"""
         crossings, K, rounding = Crossings(), self._cross(X), self._rounding
-        reach = rounding.reach(check_rows(self.kernel, X, self.X.shape[1]))
+        reach = rounding.reach(check_rows(self.kernel, X, n_columns(self.X)))
         sizes = np.resize(self.parametric.sign, self.n_samples) * rounding.norms  # the product with β is Σ |βᵢ| kᵢᵢ^½
         for part in self._along(np.vstack([K, sizes])):
             ends = []
@@ -290,6 +291,7 @@ class SolutionPath(PiecewisePath):
             bool(pieces.changed.min() >= 0 and pieces.changed.max() < size and np.all(np.diff(pieces.changed_at) >= 0)),
             bool(set(np.unique(pieces.place).tolist()) <= {0, 1, 2}),
             (self.task == "classification") == (self.classes is not None),
+            self.classes is None or np.shape(self.classes) == (2,),
         )
         if not all(checks):
             raise ValueError("the arrays of the path are inconsistent")

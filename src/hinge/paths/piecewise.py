@@ -12,17 +12,18 @@ from hinge.kernels import FunctionKernel, Kernel, Precomputed
 from hinge.paths.breakpoints import Pieces
 from hinge.paths.engine import Counts
 from hinge.problems import Array
-from hinge.validation import as_samples
+from hinge.validation import as_rows, as_samples
 
 
 def check_rows(kernel: Kernel, X: Any, width: int) -> Any:
     """Return samples for prediction as an array or a CSR matrix.
 
-    `width`: the number of features, or of training samples for a precomputed kernel. The samples of a kernel that calls
-    a Python function are not checked. NaN must be detected here, because a kernel value may be finite nevertheless.
+    `width`: the number of features, or of training samples for a precomputed kernel. Of the samples of a kernel that
+    calls a Python function, only the structure of sparse matrices is checked. NaN must be detected here, because a
+    kernel value may be finite nevertheless.
     """
     if isinstance(kernel, FunctionKernel):
-        return X
+        return as_rows(X)
     X = as_samples(X, min_samples=0)
     if isinstance(kernel, Precomputed) and sp.issparse(X):
         raise TypeError("X is a sparse matrix, but kernel values must be an array: pass X.toarray()")

@@ -13,22 +13,23 @@ from hinge.control import RunControl
 from hinge.formulations import CSVC, SVR, Formulation, NuSVC, NuSVR, OneClass, OneClassCost
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, cache_bytes, make_kernel
 from hinge.kernels.access import check_kernel_values
+from hinge.matrices import check_kernel_names, check_positive_semidefinite, check_symmetric
 from hinge.paths.columns import check_columns, scaled_column, weighted_regression
 from hinge.paths.engine import Engine, Progress, path_access, warn_incomplete
 from hinge.paths.path import SolutionPath
 from hinge.problems import Array, Status
 from hinge.problems.parametric import between, parametric_problem, proportional
 from hinge.validation import (
+    as_floats,
     as_labels,
+    as_rows,
     as_samples,
     as_targets,
     check_choice,
     check_number,
     check_per_sample,
-    check_positive_semidefinite,
     check_range,
     check_same_length,
-    check_symmetric,
 )
 
 #: Tasks with targets, and all tasks.
@@ -92,10 +93,15 @@ def check_samples(
 def check_training_rows(kernel: Kernel, X: Any) -> Any:
     """Return training samples as an array or a CSR matrix; a precomputed kernel must be square and symmetric.
 
-    The samples of a kernel that calls a Python function are not checked.
+    A kernel that calls a Python function may accept other samples; only the structure of sparse matrices is checked.
     """
     if isinstance(kernel, FunctionKernel):
+        X = as_rows(X)
+        if X.shape[0] == 0:
+            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required")
         return X
+    if isinstance(kernel, Precomputed):
+        check_kernel_names(X)
     X = as_samples(X)
     if isinstance(kernel, Precomputed):
         if sp.issparse(X):
@@ -111,7 +117,7 @@ def check_vector(name: str, value: Any, n: int, default: float | None = None, po
         assert default is not None
         return np.full(n, default)
     if np.ndim(value) == 0:
-        value = np.full(n, float(value))
+        value = np.full(n, as_floats(value, name))
     return check_per_sample(name, value, n, nonnegative=positive)
 
 

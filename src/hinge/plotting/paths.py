@@ -50,11 +50,13 @@ class PathDisplay:
             Samples to show; by default all.
         ax : matplotlib.axes.Axes, optional
         """
+        _check_exact(path)
         return cls(path=path, kind="coefficients", data=samples).plot(ax=ax)
 
     @classmethod
     def from_index_sets(cls, path: SolutionPath | QuadraticLossPath, *, ax: Axes | None = None) -> PathDisplay:
         """Plot the sizes of the index sets against the parameter."""
+        _check_exact(path)
         return cls(path=path, kind="index_sets").plot(ax=ax)
 
     @classmethod
@@ -62,6 +64,7 @@ class PathDisplay:
         cls, path: SolutionPath | QuadraticLossPath, X: Any, y: ArrayLike, *, ax: Axes | None = None
     ) -> PathDisplay:
         """Plot the validation error and its minimum."""
+        _check_exact(path)
         return cls(path=path, kind="validation", data=path.validation_error(X, y)).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> PathDisplay:
@@ -150,3 +153,12 @@ class PathDisplay:
             self.lines_.append(ax.axvspan(best.low, best.high, color=canvas.PALETTE[4], alpha=0.35, linewidth=0))
         self.lines_ += ax.plot([best.low, best.high], [best.error] * 2, "o-", color=canvas.PALETTE[1], markersize=4)
         canvas.headline(ax, f"Smallest error {best.error:.4g} for [{best.low:.4g}, {best.high:.4g}]")
+
+
+def _check_exact(path: Any) -> None:
+    """Raise a TypeError unless `path` is one of the paths that can be plotted."""
+    if not isinstance(path, SolutionPath | QuadraticLossPath):
+        raise TypeError(
+            f"path is of type {type(path).__name__}, but only the exact paths SolutionPath and QuadraticLossPath have "
+            "breakpoints and index sets: compute one with hinge.regularization_path or hinge.quadratic_loss_path"
+        )

@@ -36,7 +36,7 @@ from hinge.problems.parametric import between, parametric_problem
 from hinge.ranking.ndcg import ndcg_path
 from hinge.ranking.queries import check_queries, check_query_weight, check_relevance, make_pairs
 from hinge.solvers import PairDescent
-from hinge.validation import check_number, check_same_length
+from hinge.validation import check_number, check_same_length, n_columns
 
 #: Relative gap at which coordinate descent stops. The active-set method then computes the exact solution.
 START_TOL = 1e-6
@@ -118,7 +118,7 @@ class RankingPath(PiecewisePath):
     def predict(self, X: Any, theta: float) -> Array:
         """Return scores at the rows of X (kernel values with the training samples if it is precomputed)."""
         beta = self.coefficients(theta)
-        X = check_rows(self.kernel, X, self.X.shape[1])
+        X = check_rows(self.kernel, X, n_columns(self.X))
         if isinstance(self.kernel, Precomputed):
             return np.asarray(X @ beta)
         support = np.flatnonzero(beta)
@@ -132,7 +132,7 @@ class RankingPath(PiecewisePath):
 
     def _along(self, X: Any) -> Iterator[tuple[Array, Array, Array, Array]]:
         """Yield chunks of segments: (starts, stops, scores at the starts, scores at the stops) at the rows of X."""
-        X = check_rows(self.kernel, X, self.X.shape[1])
+        X = check_rows(self.kernel, X, n_columns(self.X))
         K = X if isinstance(self.kernel, Precomputed) else cross(self.kernel, X, self.X)
         K = np.asfortranarray(K)  # every chunk reads it by columns
         pairs_to_samples = incidence(self.first, self.second, self.n_samples)

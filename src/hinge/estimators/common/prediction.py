@@ -10,9 +10,11 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.estimators.common.validation import FLOATS, as_rows, is_plain, validate_samples
+from hinge.estimators.common.validation import FLOATS, is_plain, validate_samples
 from hinge.kernels import FunctionKernel, Precomputed
+from hinge.matrices import check_column_names
 from hinge.problems import Array
+from hinge.validation import as_rows
 
 
 def decision_values(estimator: Any, X: Any, n_functions: int) -> Array:
@@ -34,9 +36,13 @@ def prediction_samples(estimator: Any, X: Any) -> Any:
     if isinstance(kernel, FunctionKernel):
         return as_rows(X)
     if isinstance(kernel, Precomputed):
+        names = vars(estimator).get("feature_names_in_")
+        if names is not None:
+            width = np.shape(X)[1] if np.ndim(X) == 2 else 0
+            check_column_names(X, names[estimator.support_] if width != len(names) else names)
         return _support_columns(X, estimator.support_, estimator.shape_fit_[0])
     X = validate_samples(estimator, X, kernel, reset=False)
-    if sp.issparse(X) and not estimator._sparse:
+    if sp.issparse(X) and not vars(estimator).get("_sparse", False):
         raise ValueError(f"cannot use sparse input in {type(estimator).__name__!r} trained on dense data")
     return X
 

@@ -38,8 +38,7 @@ def rollback(estimator: Any) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
+        estimator.__dict__ = before  # in one step, which a signal cannot interrupt
         raise
 
 
@@ -214,8 +213,8 @@ class FitReport:
             reached = f"{gap.relative_gap:.2g}" if known else "not known (certify computes it)"
             warnings.warn(
                 f"{self._reason(tol, max_iter, estimator.max_time)}  Consider pre-processing your data with "
-                f"StandardScaler or MinMaxScaler{limit}. It failed to converge: the model is kept, and the relative "
-                f"duality gap reached is {reached}.",
+                f"StandardScaler or MinMaxScaler{self._remedy(max_iter)}. It failed to converge: the model is kept, "
+                f"and the relative duality gap reached is {reached}.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -236,6 +235,14 @@ class FitReport:
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def _remedy(self, max_iter: int) -> str:
+        """What can be done besides scaling the data: increase the limit that ended the fit, if there was one."""
+        if self.status is Status.TIME_LIMIT:
+            return ", or increase max_time"
+        if self.status is Status.MAX_ITER and max_iter >= 0:
+            return ", or increase max_iter"
+        return "" if self.status is Status.INTERRUPTED else ", or use a larger tol or a smaller C"
 
     def _reason(self, tol: float, max_iter: int, max_time: float | None) -> str:
         """Return the reason why the solver ended before the tolerance was reached."""

@@ -20,6 +20,9 @@ from hinge.validation import (
     is_pair,
 )
 
+#: Larger numbers of threads are refused.
+MAX_THREADS = 1 << 16
+
 
 class Rule(Protocol):
     """A requirement on the value of one parameter."""
@@ -100,6 +103,8 @@ class Threads:
         if value is None:
             return
         check_integer(name, value, -(2**31))
+        if value > MAX_THREADS:
+            raise ValueError(f"{name} must be at most {MAX_THREADS}; use -1 for all cores")
         if value == 0:
             raise ValueError(f"{name}=0 is not a number of threads; use 1, or -1 for all cores")
 
@@ -121,7 +126,7 @@ class ClassWeight:
             for label, weight in value.items():
                 check_number(f"{name}[{label!r}]", weight, 0.0, open_low=True)
         elif value is not None:
-            check_choice(name, value, ("balanced",))
+            check_choice(name, value, ("balanced",), "a dictionary of weights by label, or None")
 
 
 #: Rules of the parameters that most estimators share.

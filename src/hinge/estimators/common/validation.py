@@ -24,8 +24,9 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from hinge.estimators.common.rules import Rule
 from hinge.kernels import FunctionKernel, Kernel, Precomputed
 from hinge.kernels.samples import all_finite
+from hinge.matrices import check_kernel_names, check_sparse, check_symmetric, column_names
 from hinge.problems import Array
-from hinge.validation import check_sample_weight, check_symmetric
+from hinge.validation import as_floats, as_rows, check_sample_weight, nonfinite, too_large
 
 #: Types of X that are used without conversion; others become the first one.
 FLOATS = [np.float64, np.float32]
@@ -203,6 +204,8 @@ def with_classes(
     """
     if fitted is not None:
         classes, by_class = fitted.classes_, fitted.class_weight_
+        if np.shape(by_class) != (len(classes),) or by_class.dtype.kind != "f":
+            raise ValueError(f"The internal representation of {type(fitted).__name__} was altered")
         if not np.isin(data.y, classes).all():
             raise ValueError(f"y has labels that fit was not given; the classes are {classes.tolist()}")
     else:
@@ -249,9 +252,9 @@ def real_targets(estimator_name: str, y: Any, n: int) -> NDArray[Any]:
         raise ValueError(f"{estimator_name} requires y to be passed, but the target y is None")
     y = one_column(y)
     try:
-        y = y.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"y must hold numbers: {error}") from None
+        y = y if y.dtype == np.float64 else as_floats(y, "y")
+    except TypeError as error:
+        raise ValueError(str(error)) from None
     if not np.isfinite(y).all():
         raise ValueError("Input y contains NaN or infinity; every sample needs a finite target")
     return y
@@ -306,9 +309,31 @@ def validate_samples(estimator: Any, X: Any, kernel: Kernel, reset: bool) -> Any
     elif sp.issparse(X):
         if isinstance(kernel, Precomputed):
             raise TypeError("Sparse precomputed kernels are not supported; pass K.toarray()")
-        if X.format in ("csr", "csc"):
-            X.check_format(full_check=True)  # invalid indices must not reach compiled code
-    return validate_data(estimator, X, dtype=FLOATS, order="C", accept_sparse="csr", reset=reset)
+    elif isinstance(kernel, Precomputed):
+        check_kernel_names(X)
+    return validate_features(estimator, X, reset)
+
+
+def validate_features(estimator: Any, X: Any, reset: bool, dtype: Any = FLOATS) -> Any:
+    """Convert X to an array or a CSR matrix of finite floats; the estimator's number and names of features apply.
+
+    scikit-learn's checks are used. In addition, the indices of sparse matrices are checked, which must not reach
+    compiled code if they are invalid, and the errors name the row and column of NaN.
+    """
+    if sp.issparse(X):
+        check_sparse(X)
+    try:
+        return validate_data(estimator, X, dtype=dtype, order="C", accept_sparse="csr", reset=reset)
+    except OverflowError:
+        raise too_large("a number in X") from None
+    except ValueError as error:
+        message = str(error)
+        if not message.startswith("Input X contains"):
+            raise
+        columns = column_names(X)
+        X = X.tocsr() if sp.issparse(X) else as_floats(X, "X")
+        remedy = "".join(message.partition("\n")[1:])  # scikit-learn's advice about missing values
+        raise ValueError(nonfinite(X, "X", columns) + remedy) from None
 
 
 def is_plain(X: Any, threads: int = 1) -> bool:
@@ -325,23 +350,6 @@ def is_plain(X: Any, threads: int = 1) -> bool:
     if threads > 1 or X.size > MAX_MASK_SIZE:
         return all_finite(X, threads)
     return bool(np.isfinite(X).all())
-
-
-def as_rows(X: Any) -> Any:
-    """Return samples for a kernel function: arrays and sparse matrices unchanged, other sequences as object arrays."""
-    if hasattr(X, "iloc"):
-        X = X.to_numpy()
-    if hasattr(X, "shape"):
-        return X
-    try:
-        array = np.asarray(X)
-    except ValueError:
-        array = np.empty(0)
-    if array.ndim >= 2 and array.dtype.kind in "fiub":
-        return array
-    samples = np.empty(len(X), dtype=object)
-    samples[:] = list(X)
-    return samples
 
 
 def n_rows(X: Any) -> int:

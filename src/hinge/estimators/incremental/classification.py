@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from hinge.estimators.common.exclusive import exclusive
 from hinge.estimators.common.prediction import prediction_samples
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import Rule
@@ -107,6 +108,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         self.max_time = max_time
         self.n_jobs = n_jobs
 
+    @exclusive
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with labels y, from scratch."""
         self._check_parameters()
@@ -118,6 +120,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         self._warn_unless_exact()
         return self
 
+    @exclusive
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add samples; the first call is `fit`.
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hinge.estimators.common.exclusive import exclusive
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import Number, Rule
 from hinge.estimators.common.validation import TrainingData, no_targets
@@ -82,6 +83,7 @@ class IncrementalOneClassSVM(IncrementalEstimator, OneClassEstimator):
         self.max_time = max_time
         self.n_jobs = n_jobs
 
+    @exclusive
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the region that contains most samples, from scratch; y is ignored."""
         self._check_parameters()
@@ -93,6 +95,7 @@ class IncrementalOneClassSVM(IncrementalEstimator, OneClassEstimator):
         self._warn_unless_exact()
         return self
 
+    @exclusive
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Add samples; the first call is `fit`. y is ignored."""
         if not hasattr(self, "model_"):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from hinge.estimators.common.exclusive import exclusive
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import Rule, Sides
 from hinge.estimators.common.training import Subproblem
@@ -71,6 +72,7 @@ class IncrementalSVR(IncrementalEstimator, KernelRegressor):
         self.max_time = max_time
         self.n_jobs = n_jobs
 
+    @exclusive
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X with targets y, from scratch."""
         self._check_parameters()
@@ -82,6 +84,7 @@ class IncrementalSVR(IncrementalEstimator, KernelRegressor):
         self._warn_unless_exact()
         return self
 
+    @exclusive
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add samples; the first call is `fit`."""
         if not hasattr(self, "model_"):

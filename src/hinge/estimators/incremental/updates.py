@@ -1,7 +1,8 @@
 """Exact updates of fitted kernel estimators: samples are added, removed or reweighted along the path of the solution.
 
 An estimator stores its training samples and one `Window` for each subproblem. A window follows the solution while costs
-move from their old to their new values. An update that raises an exception does not change the estimator.
+move from their old to their new values. An update that raises an exception does not change the estimator. Updates from
+several threads are applied one after another; a prediction must not run at the same time as an update.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from hinge.estimators.common.exclusive import exclusive
 from hinge.estimators.common.report import EXACT_TOL, confirmed_status, rollback
 from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, Rule
 from hinge.estimators.common.validation import TrainingData, is_plain, n_rows, take, validate_samples
@@ -116,6 +118,24 @@ class IncrementalEstimator(DualEstimator):
         self._checked = [getattr(self, name) for name in _parameters(type(self))]  # type: ignore[arg-type]
 
     # ---- training samples ---------------------------------------------------------------------------------------
+
+    def _check_loaded(self) -> None:
+        """Raise a ValueError if the attributes that were read from a file do not belong together."""
+        super()._check_loaded()
+        if "_X" not in vars(self):  # an estimator of another kind that shares this class, such as a sliding one
+            return
+        n = n_rows(self._X)
+        consistent = (
+            np.shape(self._y) == np.shape(self._w) == (n,)
+            and self.shape_fit_[0] == n
+            and self._w.dtype == np.float64
+            and bool(np.isfinite(self._w).all() and np.all(self._w >= 0))
+        )
+        if consistent and isinstance(vars(self).get("classes_"), np.ndarray):
+            classes = self.classes_
+            consistent = bool(np.isin(self._y, classes).all()) and np.shape(self.class_weight_) == np.shape(classes)
+        if not consistent:
+            raise ValueError(f"The internal representation of {type(self).__name__} was altered")
 
     def _check_fitted(self) -> None:
         """Raise a NotFittedError before `fit`; faster than `check_is_fitted` for fitted estimators."""
@@ -281,6 +301,7 @@ class IncrementalEstimator(DualEstimator):
         """
         return self.update(forget=positions)
 
+    @exclusive
     def reweight(self, sample_weight: ArrayLike) -> Self:
         """Change the weights of the samples. The result is that of training with the new weights.
 
@@ -295,6 +316,7 @@ class IncrementalEstimator(DualEstimator):
         self._check_remaining(self._y, weight, "reweight")
         return self._change(None, np.empty(0, dtype=np.intp), weight)
 
+    @exclusive
     def update(self, X: Any = None, y: Any = None, sample_weight: Any = None, *, forget: ArrayLike = ()) -> Self:
         """Add samples and remove others along one path.
 

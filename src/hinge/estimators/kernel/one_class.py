@@ -54,6 +54,11 @@ class OneClassEstimator(OutlierMixin, SingleFunctionEstimator):
         values[np.abs(values) <= BOUNDARY_TOL * abs(self.offset_[0])] = 0.0
         return values
 
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if np.shape(self.offset_) != (1,) or self.offset_.dtype != np.float64:
+            raise ValueError(f"The internal representation of {type(self).__name__} was altered")
+
     def score_samples(self, X: Any) -> Array:
         """Σ αᵢ k(xᵢ, x), without the offset."""
         return self.decision_function(X) + self.offset_

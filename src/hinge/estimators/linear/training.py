@@ -26,10 +26,12 @@ from hinge.estimators.common.validation import (
     TrainingData,
     class_labels,
     is_plain,
+    validate_features,
     with_classes,
 )
 from hinge.estimators.linear.batch import report_end, solve_in_order, solve_in_parallel
 from hinge.kernels.samples import all_finite
+from hinge.matrices import check_sparse
 from hinge.problems import Array, Bias, LinearProblem, LinearSolution
 from hinge.solvers import CoordinateDescent
 from hinge.validation import check_sample_weight
@@ -97,7 +99,7 @@ def validate_samples(estimator: Any, X: Any, reset: bool) -> Any:
         else:
             validate_data(estimator, X, skip_check_array=True, reset=False)
         return X
-    return validate_data(estimator, X, dtype=FLOATS, order="C", accept_sparse="csr", reset=reset)
+    return validate_features(estimator, X, reset)
 
 
 def _owns_memory(X: Any) -> bool:
@@ -112,7 +114,10 @@ def _needs_no_conversion(X: Any, n_jobs: int | None, reset: bool) -> bool:
     # Training checks the column indices of a CSR matrix with valid rows itself. Other invalid indices must not reach
     # compiled code.
     rows_valid = reset and _has_valid_rows(X)
-    X.check_format(full_check=not rows_valid)
+    if rows_valid:
+        X.check_format(full_check=False)
+    else:
+        check_sparse(X)
     return rows_valid and min(X.shape) > 0 and all_finite(X, threads)
 
 

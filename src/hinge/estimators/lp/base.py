@@ -72,6 +72,8 @@ class LPEstimator(BaseEstimator):
         check_parameters(self, self._rules)
         kernels = [part.kernel for part in self.model_.parts]
         data = self._validate(X, y, sample_weight, kernels[0], reset=False)
+        if np.ndim(self._terms) != 3:
+            raise ValueError(f"The internal representation of {type(self).__name__} was altered")
         if self._terms.shape[1] != data.n:
             raise ValueError("sample_weight is zero for other samples than at fit; pass the weights that fit was given")
         values, errors = zip(*(_bounded_matrix(kernel, data.X) for kernel in kernels), strict=True)

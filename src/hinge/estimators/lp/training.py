@@ -13,6 +13,7 @@ from hinge.control import RunControl
 from hinge.estimators.common.report import FitReport
 from hinge.estimators.common.validation import TrainingData
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, available_bytes, cross, make_kernel, open_access
+from hinge.kernels.gamma import check_gamma
 from hinge.model import DictionaryModel, KernelModel
 from hinge.problems import Array, History, LPProblem, LPSolution, Status, certify_lp
 from hinge.problems.lp import best_constant
@@ -42,6 +43,7 @@ def dictionary_kernels(estimator: Any) -> list[Kernel]:
     kernels: list[Kernel] = []
     for name in names:
         for value in gammas:
+            check_gamma(value)
             gamma: Any = value if isinstance(value, str) else float(value)
             kernel = make_kernel(name, degree=estimator.degree, gamma=gamma, coef0=estimator.coef0)
             if isinstance(kernel, FunctionKernel):

@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from hinge.control import RunControl
+from hinge.estimators.common.exclusive import lock_of
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import Rule
-from hinge.estimators.common.validation import FLOATS, check_parameters
+from hinge.estimators.common.validation import check_parameters, validate_features
 from hinge.estimators.online.options import (
     check_online_parameters,
     needs_variance,
@@ -33,9 +34,11 @@ from hinge.estimators.online.options import (
     warn_if_nearly_equal,
 )
 from hinge.kernels import Kernel
+from hinge.matrices import check_sparse
 from hinge.online import Learner, OnlineOptions, OnlineState
 from hinge.problems import Array
 from hinge.solvers import Explanation, explain_method
+from hinge.validation import as_floats
 
 #: Samples that `fit` learns before it first checks its time limit, and seconds between later checks.
 FIRST_CHUNK, CHUNK_SECONDS = 64, 0.03
@@ -102,16 +105,18 @@ class OnlineEstimator(BaseEstimator):
         return online_options(self, self._regularization(), self._n_functions(), self._loss_options())
 
     def _validate_X(self, X: Any, reset: bool) -> Any:
-        if sp.issparse(X) and X.format in ("csr", "csc"):
-            X.check_format(full_check=True)  # invalid indices must not reach compiled code
-        return validate_data(self, X, dtype=FLOATS, order="C", accept_sparse="csr", reset=reset)
+        return validate_features(self, X, reset)
 
     @property
     def _learner(self) -> Learner:
         learner = self.__dict__.get("_live")
         if learner is None:
             check_is_fitted(self)
-            learner = self._live = Learner.of(self.__dict__.pop("_state"), self.n_features_in_)
+            with lock_of(self):  # another thread may restore the learner at the same time
+                learner = self.__dict__.get("_live")
+                if learner is None:
+                    learner = self._live = Learner.of(self._state, self.n_features_in_)
+                    del self._state
         return learner
 
     def _is_new(self) -> bool:
@@ -173,9 +178,11 @@ class OnlineEstimator(BaseEstimator):
     def _learn(self, X: Any, y: Any, classes: Any = None) -> Array:
         """Learn samples in their order; return the decision values of each just before it was learned."""
         if self._is_new():
-            with rollback(self):
-                X, targets = self._start(X, y, classes)
-                return self._live.learn(X, targets)
+            with lock_of(self):  # only one of several threads creates the learner
+                if self._is_new():
+                    with rollback(self):
+                        X, targets = self._start(X, y, classes)
+                        return self._live.learn(X, targets)
         X = self._validate_X(X, reset=False)
         self._check_classes(classes)
         self._check_unchanged(X)
@@ -302,7 +309,8 @@ class OnlineEstimator(BaseEstimator):
 
     def _check_loaded(self) -> None:
         """Raise a ValueError if the attributes that were read from a file do not belong together."""
-        if self._learner.options.machines != self._n_functions():
+        features = vars(self).get("n_features_in_")
+        if not isinstance(features, int) or self._learner.options.machines != self._n_functions():
             raise ValueError(f"The internal representation of {type(self).__name__} was altered")
 
     def __sklearn_tags__(self) -> Any:
@@ -315,7 +323,9 @@ def _as_row(x: Any) -> Array:
     """Return one sample as a vector of float64."""
     if type(x) is np.ndarray and x.ndim == 1 and x.dtype == np.float64 and x.flags.c_contiguous:
         return x
-    row = x.toarray() if sp.issparse(x) else np.asarray(x, dtype=np.float64)
+    if sp.issparse(x):
+        check_sparse(x, "x")
+    row = x.toarray() if sp.issparse(x) else as_floats(x, "x")
     if row.ndim == 2 and row.shape[0] == 1:
         row = row[0]
     if row.ndim != 1:

@@ -17,6 +17,7 @@ from hinge.estimators.online.base import OnlineEstimator
 from hinge.estimators.online.options import ONLINE_RULES, OnlineLoss
 from hinge.online import online_loss
 from hinge.problems import Array
+from hinge.validation import as_number
 
 
 class OnlineClassifier(ClassifierMixin, OnlineEstimator):
@@ -281,7 +282,7 @@ class OnlineSVC(OnlineClassifier):
         self.max_time = max_time
 
     def _regularization(self) -> float:
-        return float(self.regularization)
+        return as_number("regularization", self.regularization)
 
     def _loss_options(self) -> dict[str, Any]:
         return {**online_loss(self.loss, "margin"), "offset": bool(self.fit_intercept)}

@@ -15,6 +15,9 @@ from hinge.estimators.online.base import OnlineEstimator
 from hinge.estimators.online.options import ONLINE_RULES
 from hinge.problems import Array
 
+#: Rounding error of ν (n + 1), which must not turn an integer into the one below it.
+EXACT = 1e-12
+
 
 class OnlineNoveltyDetector(OutlierMixin, OnlineEstimator):
     """Online one-class classification: detect the fraction ν of the stream that is unlike the earlier samples.
@@ -55,7 +58,9 @@ class OnlineNoveltyDetector(OutlierMixin, OnlineEstimator):
     Attributes
     ----------
     offset_ : float
-        ρ: ``decision_function = score_samples - offset_``.
+        The threshold: ``decision_function = score_samples - offset_``. It is ρ, or the threshold of `calibrate`.
+    is_calibrated_ : bool
+        Whether `offset_` comes from `calibrate`, and no sample was learned since.
     t_ : int
         Number of samples learned.
     step_ : float
@@ -128,30 +133,88 @@ class OnlineNoveltyDetector(OutlierMixin, OnlineEstimator):
 
     @property
     def offset_(self) -> float:
-        """ρ."""
+        """The threshold of `calibrate` if the detector is calibrated, otherwise ρ."""
         check_is_fitted(self)
-        return float(self._learner.level[0])
+        threshold = vars(self).get("_threshold")
+        return float(self._learner.level[0]) if threshold is None else threshold
+
+    @property
+    def is_calibrated_(self) -> bool:
+        """Whether the threshold was calibrated after the last sample was learned."""
+        check_is_fitted(self)
+        return "_threshold" in vars(self)
+
+    def calibrate(self, X: Any) -> Self:
+        """Set the threshold of a detector that does not learn any more, so that at most a fraction ν are outliers.
+
+        ρ follows the stream: the fraction of outliers converges to ν while the detector learns. The function that is
+        used after the last sample is another one than those that determined ρ, and after a drift its fraction of
+        outliers can be several times ν. The threshold set here is a quantile of the scores of X: the k-th smallest,
+        k = ⌊ν (n + 1)⌋. If a later sample and the n rows of X are exchangeable, for example drawn independently from
+        the same distribution, it is reported as an outlier with a probability of at most ν, and of at least
+        ν − 1/(n + 1) if the scores are distinct. This is split conformal prediction (docs/math (412)).
+
+        The threshold is discarded when a sample is learned.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Normal samples that the detector has not learned, for example the latest part of the stream. At least
+            1/ν − 1 are needed.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hinge import OnlineNoveltyDetector
+        >>> rng = np.random.default_rng(0)
+        >>> drift = np.linspace(0, 3, 6000)[:, None] + rng.normal(size=(6000, 2))
+        >>> model = OnlineNoveltyDetector(nu=0.05).fit(drift[:5000])
+        >>> later = 3 + rng.normal(size=(4000, 2))
+        >>> model = model.calibrate(3 + rng.normal(size=(1000, 2)))
+        >>> bool(np.mean(model.predict(later) == -1) < 0.07)
+        True
+        """
+        scores = np.sort(self.score_samples(X))
+        rank = int(np.floor(self.nu * (len(scores) + 1) * (1 + EXACT)))
+        if rank < 1:
+            raise ValueError(
+                f"X has {len(scores)} samples, but nu={self.nu:g} needs at least {int(np.ceil(1 / self.nu - 1))}: pass "
+                "more samples, or use a larger nu"
+            )
+        self._threshold = float(scores[min(rank, len(scores)) - 1])
+        return self
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn X from scratch, in `n_passes` passes; `y` is ignored."""
+        self._discard_threshold()
         return self._fit(X, None)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn samples in their order. The result is the same, bit for bit, for one call or for one per sample."""
         self._learn(X, None)
+        self._discard_threshold()
         return self
 
     def learn_one(self, x: Any) -> Self:
         """Learn one sample, without the overhead of scikit-learn's validation."""
         self._learn_one(x, None)
+        self._discard_threshold()
         return self
+
+    def _discard_threshold(self) -> None:
+        self.__dict__.pop("_threshold", None)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if not isinstance(vars(self).get("_threshold", 0.0), float):
+            raise ValueError(f"The internal representation of {type(self).__name__} was altered")
 
     def score_samples(self, X: Any) -> Array:
         """f at each row of X: large near the samples learned."""
         return self._decide(X)[:, 0]
 
     def decision_function(self, X: Any) -> Array:
-        """f − ρ: negative for outliers."""
+        """f − `offset_`: negative for outliers."""
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: Any) -> NDArray[np.intp]:

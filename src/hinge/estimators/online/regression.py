@@ -15,6 +15,7 @@ from hinge.estimators.online.base import OnlineEstimator
 from hinge.estimators.online.options import ONLINE_RULES, OnlineLoss, warn_if_unscaled
 from hinge.online import online_loss
 from hinge.problems import Array
+from hinge.validation import as_number
 
 
 class OnlineSVR(RegressorMixin, OnlineEstimator):
@@ -158,7 +159,7 @@ class OnlineSVR(RegressorMixin, OnlineEstimator):
             )
 
     def _regularization(self) -> float:
-        return float(self.regularization)
+        return as_number("regularization", self.regularization)
 
     def _loss_options(self) -> dict[str, Any]:
         loss = online_loss(self.loss, "residual", {"epsilon": float(self.epsilon), "sigma": float(self.sigma)})

@@ -142,7 +142,8 @@ def _model(header: Header, body: bytes, line: int, n_features: int) -> LibsvmMod
         if len(np.unique(labels)) != n_classes:
             raise Malformed(f"line {header['label'][0]}: 'label' contains a class twice")
         if n_sv.sum() != total or (n_sv < 0).any():
-            raise Malformed(f"line {header['nr_sv'][0]}: 'nr_sv' must add up to 'total_sv' = {total}")
+            place = header.get("nr_sv", header["total_sv"])[0]
+            raise Malformed(f"line {place}: 'nr_sv' must add up to 'total_sv' = {total}")
     elif n_classes != 2:
         raise Malformed(f"line {header['nr_class'][0]}: 'nr_class' of {svm_type} must be 2")
     rho = np.array(values(header, "rho", finite, n_pairs), dtype=np.float64)

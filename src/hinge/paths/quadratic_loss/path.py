@@ -18,6 +18,7 @@ from hinge.paths.quadratic_loss.rational import RationalFunctions
 from hinge.paths.ties import Rounding
 from hinge.paths.validation_error import Best, StepFunction
 from hinge.problems import Array
+from hinge.validation import n_columns
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class QuadraticLossPath:
 
     @cached_property
     def _rounding(self) -> Rounding:
-        return Rounding.of(self.kernel, open_access(self.kernel, self.X).diagonal(), self.X.shape[1])
+        return Rounding.of(self.kernel, open_access(self.kernel, self.X).diagonal(), n_columns(self.X))
 
     def _segment(self, lam: float) -> int:
         lam = float(lam)
@@ -119,7 +120,7 @@ class QuadraticLossPath:
         """Return decision values at the rows of X."""
         alpha, offset = self._solution(lam)
         beta = self.y * alpha / lam
-        X = check_rows(self.kernel, X, self.X.shape[1])
+        X = check_rows(self.kernel, X, n_columns(self.X))
         values = X @ beta if isinstance(self.kernel, Precomputed) else expand(self.kernel, X, self.X, beta)
         return self._rounding.zero_ties(np.asarray(values) + offset, X, beta, offset)
 
@@ -139,7 +140,7 @@ class QuadraticLossPath:
         """
         y = np.asarray(y)
         truth, at, step = y == self.classes[1], [], []
-        X = check_rows(self.kernel, X, self.X.shape[1])
+        X = check_rows(self.kernel, X, n_columns(self.X))
         K = X if isinstance(self.kernel, Precomputed) else cross(self.kernel, X, self.X)
         problem, positive, reach = self._problem, None, self._rounding.reach(X)
         for k in range(len(self.knots) - 1):
@@ -198,6 +199,7 @@ class QuadraticLossPath:
         """Raise if the arrays of a loaded path are inconsistent."""
         n, knots = self.X.shape[0], self.knots
         checks = (
+            self.classes is None or np.shape(self.classes) == (2,),
             len(self.y) == n and len(knots) >= 2 and bool(np.all(np.diff(knots) <= 0) and knots[-1] > 0),
             self.offset.shape == knots.shape and self.offset[0] == 0 and bool(np.all(np.diff(self.offset) >= 0)),
             self.changed.shape == self.place.shape
