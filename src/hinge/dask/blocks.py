@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from hinge.estimators.common.validation import FLOATS, class_labels, real_targets
 from hinge.kernels.samples import canonical
-from hinge.validation import check_finite, check_sample_weight
+from hinge.matrices import check_sparse
+from hinge.validation import check_sample_weight, is_finite, nonfinite
 
 #: Type of the targets: class labels, or real numbers.
 Targets = Literal["labels", "numbers"]
@@ -148,18 +149,20 @@ def as_samples(X: Any) -> tuple[Any, tuple[str, ...] | None]:
     if hasattr(X, "columns"):  # a pandas DataFrame
         names, X = tuple(map(str, X.columns)), X.to_numpy(dtype=np.float64)
     if sp.issparse(X):
+        check_sparse(X)
         X = X.tocsr()
-        X.check_format(full_check=True)
         if X.dtype not in FLOATS:
             X = X.astype(np.float64)
         X = canonical(X)
-        check_finite(X.data, "X")
+        if not is_finite(X.data):
+            raise ValueError(nonfinite(X, "X"))
         return X, names
     X = np.asarray(X)
     X = np.ascontiguousarray(X, dtype=X.dtype if X.dtype in FLOATS else np.float64)
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (samples × features), got shape {X.shape}")
-    check_finite(X, "X")
+    if not is_finite(X):
+        raise ValueError(nonfinite(X, "X"))
     return X, names
 
 
