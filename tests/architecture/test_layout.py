@@ -22,6 +22,7 @@ LONG_FILES = {
     "src/hinge/estimators/kernel/classification.py": "base classes of kernel classifiers, parameters of SVC",
     "src/hinge/estimators/online/classification.py": "two estimators; docstrings and constructors of 15 parameters",
     "src/hinge/paths/regularization.py": "five path functions with documented parameters",
+    "tests/reference/exact/models.py": "the convex programs of all estimators",
     "src/hinge/problems/linear.py": "a linear problem, its conversions and its certificate",
 }
 

@@ -17,16 +17,12 @@ NAMES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "LinearSVC", "LinearSVR"
 MODULES = ("sklearn.svm.tests.test_svm", "sklearn.svm.tests.test_sparse")
 
 L1 = "uses penalty='l1', which hinge does not support"
-PROBABILITY = "uses probability=True (deprecated in scikit-learn 1.9, not in hinge)"
+PROBABILITY = "expects the deprecation of probability=True in scikit-learn 1.9, which hinge supports"
 NEGATIVE = "negative sample weights are an error in hinge (scikit-learn ignores these samples)"
 EXCEPTIONS = {
-    "test_svm.py::test_probability": PROBABILITY,
     "test_svm.py::test_hasattr_predict_proba": PROBABILITY,
     "test_svm.py::test_probability_raises_futurewarning": PROBABILITY,
     "test_svm.py::test_svc_nusvc_probA_probB_deprecated": "probA_ and probB_ belong to probability=True",
-    "test_sparse.py::test_svc": PROBABILITY,
-    "test_sparse.py::test_unsorted_indices": PROBABILITY,
-    "test_sparse.py::test_sparse_svc_clone_with_callable_kernel": PROBABILITY,
     "test_svm.py::test_tweak_params": "writes to the private _dual_coef_",
     "test_svm.py::test_gamma_scale": "reads the private _gamma",
     "test_svm.py::test_negative_weights_svc_leave_just_one_label": NEGATIVE,

@@ -67,6 +67,7 @@ class TestApproximatePath:
             import hinge
             rng = np.random.default_rng(0)
             X = 1e6 * rng.normal(size=(200, 3))
+            hinge.approximate_path(X[:9], np.arange(9) % 2, kernel="linear")  # imports all modules
             signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
             signal.setitimer(signal.ITIMER_REAL, 0.02)
             try:

@@ -16,7 +16,7 @@ from losses.cases import TwoSlopesWithKink
 
 MARGIN = [
     losses.Hinge(), losses.SquaredHinge(), losses.ModifiedHuber(), losses.HuberizedHinge(), losses.Logistic(),
-    losses.Exponential(),
+    losses.Exponential(), losses.SmoothedHinge(0.3),
 ]  # fmt: skip
 RESIDUAL = [
     losses.EpsilonInsensitive(0.1), losses.SquaredEpsilonInsensitive(0.1), losses.Laplace(), losses.Gaussian(),
@@ -49,6 +49,7 @@ SHAPES = {
     "SquaredHinge": lambda _: (1.0, 2.0, np.inf),
     "ModifiedHuber": lambda _: (1.0, 2.0, 4.0),
     "HuberizedHinge": lambda loss: (loss.rho, 1.0, loss.h),
+    "SmoothedHinge": lambda loss: (1.0 + loss.epsilon, 0.5 / loss.epsilon, 1.0),
     "EpsilonInsensitive": lambda loss: (loss.epsilon, 0.0, 1.0),
     "SquaredEpsilonInsensitive": lambda loss: (loss.epsilon, 2.0, np.inf),
     "Laplace": lambda _: (0.0, 0.0, 1.0),

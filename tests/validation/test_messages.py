@@ -95,7 +95,7 @@ class TestWarnings:
     def test_the_rank_is_named_as_the_cause_of_a_gap(self):
         solver = LowRankInteriorPoint(approximation=SGMA(rank=3))
         (message,) = self.warning_of(hinge.SVC(solver=solver, gamma=1.0))
-        assert re.search("factor of rank 3 is solved.*larger rank", message)
+        assert re.search("approximated by one of rank 3.*larger rank", message)
         assert "StandardScaler" not in message
 
 

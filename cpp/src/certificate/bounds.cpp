@@ -82,7 +82,9 @@ class BoundsOf {
       if (std::isinf(p_.upper[v]) && ridge(v) == 0) found.infeasibility = std::max(found.infeasibility, -slope);
       if (std::isinf(p_.lower[v]) && ridge(v) == 0) found.infeasibility = std::max(found.infeasibility, slope);
       linear += std::abs(p_.linear[v] * a);
-      if (std::isfinite(width)) linear += kShareOfBox * width * std::abs(p_.linear[v]);
+      const double size = std::abs(p_.linear[v]);
+      if (std::isfinite(width)) linear += kShareOfBox * width * size;
+      else if (ridge(v) > 0) linear += kShareOfBox * size * size / ridge(v);  // the loss of the null model
     }
     for (std::size_t k = 0; k < p_.totals.size(); ++k)
       found.infeasibility = std::max(found.infeasibility, std::abs(deficit(k, x_.alpha).value()));

@@ -218,13 +218,13 @@ class PartSums {
     s.outside = std::max(p_.lower[i] - b, b - p_.upper[i]);
 
     const double x = in_box(i);
-    s.total = x, s.magnitude = std::abs(x);
-    s.squares = 0.5 * ridge * x * x;
+    s.total = x, s.magnitude = std::abs(x), s.squares = 0.5 * ridge * x * x;
     const double product = p_.target[i] * x, tube = p_.tube * std::abs(x);
     s.dual = (product - tube) - s.squares;
     s.linear = std::abs(product) + tube;
-    if (const double width = p_.upper[i] - p_.lower[i]; std::isfinite(width))
-      s.boxes = width * (std::abs(p_.target[i]) + p_.tube);
+    const double size = std::abs(p_.target[i]);
+    if (const double width = p_.upper[i] - p_.lower[i]; std::isfinite(width)) s.boxes = width * (size + p_.tube);
+    else if (ridge > 0) s.boxes = size * size / ridge;
     s.weighted = products.norm[k] * std::abs(b), s.moved = products.norm[k] * std::abs(x - b);
     return s;
   }

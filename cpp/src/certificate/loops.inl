@@ -121,8 +121,8 @@ struct TermSums {
     dual += (product - width) - square, total += x;
     squares += square, magnitude += length;
     linear += (absolute(target) + t.f_share * absolute(f)) * length + width;
-    const V box = range * (absolute(target) + tube);
-    boxes += range - range == zero ? box : zero;
+    const V box = range * (absolute(target) + tube), open = target * target / ridge;
+    boxes += range - range == zero ? box : ridge > 0.0 ? open : zero;
     weighted += norm * absolute(beta), moved += norm * absolute(x - beta);
   }
 

@@ -293,7 +293,7 @@ def test_bounds_of_a_stopped_fit_are_valid():
 
 
 @pytest.mark.parametrize(
-    "estimator", [hinge.RankingSVM(), hinge.IncrementalSVC(), hinge.IncrementalSVR(), hinge.TransductiveSVC()], ids=repr
+    "estimator", [hinge.IncrementalSVC(), hinge.IncrementalSVR(), hinge.TransductiveSVC()], ids=repr
 )
 def test_estimators_with_one_solver_cannot_be_explained(estimator):
     with pytest.raises(TypeError, match=f"explain .*{type(estimator).__name__}"):

@@ -31,7 +31,7 @@ def is_psd(kernel):
         return is_psd(kernel.kernel)
     if name == "Polynomial":
         return kernel.coef0 >= 0 and float(kernel.degree).is_integer()
-    return name in ("Linear", "RBF", "Laplacian")
+    return name in ("Linear", "RBF", "Laplacian", "ProductBSpline")
 
 
 def _gram(kernel, X):
@@ -71,6 +71,13 @@ def _gram(kernel, X):
     if name == "BSpline":
         q = int(kernel.degree)
         return _entrywise(n, lambda i, j: _bspline(q, (gamma * distance(i, j)).sqrt() if i != j else ZERO))
+    if name == "ProductBSpline":
+        q, root, rows = int(kernel.degree), gamma.sqrt(), [[exact(v) for v in row] for row in X]
+        top = _bspline(q, ZERO)
+        return _entrywise(
+            n,
+            lambda i, j: _product(_bspline(q, root * abs(x - z)) / top for x, z in zip(rows[i], rows[j], strict=True)),
+        )
     raise TypeError(f"{name} has no formula in ball arithmetic")
 
 
@@ -78,6 +85,13 @@ def _entrywise(n, value):
     """Return the symmetric matrix with these entries."""
     lower = [[value(i, j) for j in range(i + 1)] for i in range(n)]
     return arb_mat(n, n, [lower[max(i, j)][min(i, j)] for i in range(n) for j in range(n)])
+
+
+def _product(factors):
+    result = ONE
+    for factor in factors:
+        result *= factor
+    return result
 
 
 def _l1(a, b):

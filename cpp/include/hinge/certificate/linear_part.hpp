@@ -18,7 +18,7 @@ struct LinearSums {
   double loss_sizes = 0;               // Σ (loss + ridge h²), the sizes of the terms of the losses
   double dual = 0, total = 0;          // Σ ((target − f_share f) β − tube |β| − ½ ridge β²), Σ β, for β in its box
   double squares = 0, linear = 0;      // Σ ½ ridge β² and Σ (|target β| + f_share |f β| + tube |β|)
-  double boxes = 0;                    // Σ width of the box · (|target| + tube), for finite boxes
+  double boxes = 0;                    // Σ width of the box · (|target| + tube); target² / ridge if it is not finite
   double magnitude = 0;                // Σ |β|
   double weighted = 0, moved = 0;      // Σ ‖x_i‖ |β_i| and Σ ‖x_i‖ |step of β_i into its box|
   double violation = 0, outside = 0;   // largest KKT violation, and distance from the box

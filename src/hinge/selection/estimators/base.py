@@ -23,6 +23,9 @@ from hinge.selection.grid import MIN_REFIT_SECONDS, grid
 from hinge.selection.result import GridResult
 from hinge.validation import check_integer
 
+#: Largest number of values of a parameter that are chosen by the estimator.
+MAX_VALUES = 1000
+
 
 def _has_probability(estimator: Any) -> bool:
     if not estimator.probability:
@@ -188,5 +191,7 @@ def grid_values(name: str, values: Any, powers: tuple[float, float], scale: floa
     """The given values, or as many as asked for, logarithmically spaced around `scale`."""
     if isinstance(values, int | np.integer):
         check_integer(name, values, 1)
+        if values > MAX_VALUES:
+            raise ValueError(f"{name} asks for more than {MAX_VALUES} values; use a smaller number, or pass the values")
         return [float(v) for v in scale * np.logspace(*powers, int(values))] if values > 1 else [float(scale)]
     return [values] if np.ndim(values) == 0 else list(values)
