@@ -7,7 +7,7 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
