@@ -21,7 +21,7 @@ from hinge.estimators import SVC, SVR
 from hinge.problems import Array
 from hinge.selection.grid import MIN_REFIT_SECONDS, grid
 from hinge.selection.result import GridResult
-from hinge.validation import check_integer
+from hinge.validation import as_number, check_flag, check_integer
 
 #: Largest number of values of a parameter that are chosen by the estimator.
 MAX_VALUES = 1000
@@ -62,6 +62,7 @@ class CrossValidatedEstimator(BaseEstimator):
         -------
         self
         """
+        check_flag("verbose", self.verbose)
         template = self._template()
         is_kernel = isinstance(template, SVC | SVR)
         data = template._validate(X, y, None, *([template._settings().kernel] if is_kernel else []))
@@ -194,4 +195,9 @@ def grid_values(name: str, values: Any, powers: tuple[float, float], scale: floa
         if values > MAX_VALUES:
             raise ValueError(f"{name} asks for more than {MAX_VALUES} values; use a smaller number, or pass the values")
         return [float(v) for v in scale * np.logspace(*powers, int(values))] if values > 1 else [float(scale)]
-    return [values] if np.ndim(values) == 0 else list(values)
+    return given_values(name, values)
+
+
+def given_values(name: str, values: Any) -> list[float]:
+    """A number or a sequence of numbers as a list."""
+    return [as_number(name, value) for value in ([values] if np.ndim(values) == 0 else values)]

@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 
 from hinge.estimators import SVC, SVR
 from hinge.kernels import make_kernel
-from hinge.selection.estimators.base import CrossValidatedClassifier, CrossValidatedEstimator, grid_values
+from hinge.selection.estimators.base import CrossValidatedClassifier, CrossValidatedEstimator, given_values, grid_values
 
 #: Powers of ten of the default grids: C relative to the scale of the targets, and γ relative to γ = "scale".
 C_POWERS, GAMMA_POWERS = (-1.5, 3.0), (-2.0, 1.0)
@@ -204,7 +204,7 @@ class SVRCV(RegressorMixin, CrossValidatedEstimator):
         deviation = float(np.std(y)) or 1.0
         epsilons: Any = RELATIVE_EPSILON * deviation if self.epsilons is None else self.epsilons
         axes = _kernel_axes(self, template, X, deviation)
-        return {**axes, "epsilon": [epsilons] if np.ndim(epsilons) == 0 else list(epsilons)}
+        return {**axes, "epsilon": given_values("epsilons", epsilons)}
 
     @property
     def gamma_(self) -> Any:

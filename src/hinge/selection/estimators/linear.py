@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 
 from hinge.estimators import LinearSVC, LinearSVR
 from hinge.problems import Array
-from hinge.selection.estimators.base import CrossValidatedClassifier, CrossValidatedEstimator, grid_values
+from hinge.selection.estimators.base import CrossValidatedClassifier, CrossValidatedEstimator, given_values, grid_values
 
 #: Powers of ten of the default grid: C relative to 1 / mean squared norm of the samples.
 C_POWERS = (-4.0, 2.0)
@@ -155,7 +155,7 @@ class LinearSVRCV(RegressorMixin, CrossValidatedEstimator):
 
     def _axes(self, template: Any, X: Any, y: Any) -> dict[str, Any]:
         scale = _linear_scale(X) * (float(np.std(y)) or 1.0)
-        epsilons = [self.epsilons] if np.ndim(self.epsilons) == 0 else list(self.epsilons)
+        epsilons = given_values("epsilons", self.epsilons)
         return {"C": grid_values("Cs", self.Cs, C_POWERS, scale), "epsilon": epsilons}
 
     @property
