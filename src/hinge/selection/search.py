@@ -53,7 +53,7 @@ class Search(ABC):
                 "The number of classes has to be greater than one; got 1 class: every sample is labeled "
                 f"{data.y[:1].tolist()[0]!r}"
             )
-        if isinstance(cv, Integral) and cv > data.n:
+        if isinstance(cv, Integral) and int(cv) > data.n:
             raise ValueError(f"cv asks for more folds than there are samples, {data.n}; use a smaller number")
         splits = [
             (np.arange(data.n)[train], np.arange(data.n)[test])
