@@ -99,8 +99,8 @@ class CoordinateDescent(Solver):
         Seed of the random order of the samples.
     order : {"permutation", "sequential", "fixed_permutation", "random"}
         Order of the samples in an epoch of descent: a new permutation in every epoch, as stored, one permutation for
-        all epochs, or random draws with replacement. Extrapolation and descent on two threads need "permutation".
-                                                                                             docs/math (805)
+        all epochs, or random draws with replacement; docs/math (805). Extrapolation and descent on two threads need
+        "permutation".
     shrinking : bool
         Leave out samples that did not change in their last two visits until the next check of all samples.
     block_bytes : int
