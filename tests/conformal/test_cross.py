@@ -214,3 +214,21 @@ def test_invalid_arguments():
         JackknifePlus(hinge.SVR(), method="fast").fit(X, y)
     with pytest.raises(ValueError, match="intervals has shape"):
         coverage(y, np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "estimator"),
+    [
+        (np.zeros((5, 1)), [0.0, 1.0, 2.0, 3.0, 10.0], hinge.SVR(gamma=1.0, loss="laplace", tol=1e-10)),
+        (np.arange(6.0)[:, None], [0.0, 0.1, 0.2, 0.3, 0.4, 0.5], hinge.SVR(gamma=1.0, epsilon=1.0, tol=1e-10)),
+        (np.arange(8.0)[:, None], [0.0, 3.0, -1.0, 2.0, 5.0, -4.0, 1.0, 2.5], hinge.SVR(C=1e-3, gamma=1.0, tol=1e-10)),
+    ],
+    ids=["the removed sample", "samples inside the tube", "all support vectors at a bound"],
+)
+@pytest.mark.parametrize(
+    "make", [JackknifePlus, lambda estimator, method: CVPlus(estimator, cv=3, random_state=0, method=method)]
+)
+def test_offsets_that_are_not_unique_are_those_of_refits(X, y, estimator, make):
+    """Samples that are no support vectors bound an offset that is not unique."""
+    paths, refits = (make(estimator, method=method).fit(X, np.array(y)) for method in ("path", "refit"))
+    np.testing.assert_allclose(paths.left_out_predictions_, refits.left_out_predictions_, atol=1e-9)

@@ -145,3 +145,13 @@ def test_weights_and_invalid_estimators():
         FullConformal(hinge.SVR(kernel="precomputed")).fit(X @ X.T, y)
     with pytest.raises(ValueError, match="y has 2 values"):
         FullConformal(hinge.SVR()).fit(X, y).p_values(x, [1.0, 2.0])
+
+
+def test_offsets_that_are_not_unique_are_the_middle_of_their_interval_along_the_label_path():
+    """A variable that stays at its bound up to rounding must not determine the offset."""
+    X, y, label = np.array([[-0.8], [-0.7], [-0.2]]), np.array([0.7, -0.5, 1.8]), -1.3148
+    model = FullConformal(hinge.SVR(C=0.1, epsilon=0.1, gamma=1.0)).fit(X, y)
+    refit = hinge.SVR(C=0.1, epsilon=0.1, gamma=1.0, tol=1e-10).fit(np.r_[X, [[0.3]]], np.r_[y, label])
+    residuals = np.abs(np.r_[y, label] - refit.predict(np.r_[X, [[0.3]]]))
+    expected = np.mean(residuals >= residuals[-1] - 1e-9)
+    assert model.p_values(np.array([[0.3]]), np.array([label])) == pytest.approx(expected)

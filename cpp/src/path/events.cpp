@@ -258,7 +258,9 @@ Place ActiveSet::Engine::bound_of_idle_variable(const Frame& frame, std::size_t 
   const double lower = frame.rate.lower[v], upper = frame.rate.upper[v];
   const double size = std::max({std::abs(frame.rate.total[g]), std::abs(frame.moved[g]), std::abs(lower),
                                std::abs(upper)});
-  const double distance = value_error_ + total_error_, zero_rate = kIdleRate * size;
+  const double distance = value_error_ + total_error_, remaining = frame.span - frame.t;
+  // Along a path of the linear term no bound moves: rates whose effect until the end is a rounding error count as zero.
+  const double zero_rate = std::max(kIdleRate * size, remaining > 0 ? value_error_ / remaining : 0.0);
   if (std::abs(beta[v] - now.lower[v]) <= distance && std::abs(dbeta_[i] - lower) <= zero_rate) return Place::lower;
   if (std::abs(beta[v] - now.upper[v]) <= distance && std::abs(dbeta_[i] - upper) <= zero_rate) return Place::upper;
   return Place::margin;

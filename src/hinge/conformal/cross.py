@@ -83,8 +83,10 @@ class _LeaveOutIntervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         unchanged = problem.without(everything[:0])
         betas, intercepts, values = [unchanged.beta], [unchanged.intercept], problem.values_at(everything)
         self._model_of = np.zeros(problem.n, dtype=np.intp)
-        # Without samples that are not support vectors the model does not change, except in ν-regression.
-        changing = [group for group in groups if problem.nu is not None or support[group].any()]
+        # Without samples that are no support vectors the model does not change, except in ν-regression and if the
+        # offset is not unique.
+        all_change = problem.nu is not None or not problem.has_unique_offset
+        changing = [group for group in groups if all_change or support[group].any()]
         single = changing and all(len(group) == 1 for group in changing)
         solutions = problem.without_each(np.concatenate(changing)) if single else map(problem.without, changing)
         for solution in solutions:

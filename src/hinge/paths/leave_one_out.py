@@ -144,6 +144,7 @@ class MarginInverse:
             residual = decision + linear[slot]
             residual[count, samples] = 0.0
             down, up = value > lower[slot] + near, value < upper[slot] - near  # directions in which it can move
+            down[count, samples] = up[count, samples] = False  # the removed sample does not determine the offset
             unique |= (down & up).any(axis=1)
             violation = np.maximum(np.where(down, residual, 0.0), np.where(up, -residual, 0.0))
             outside = np.maximum(lower[slot] - value, value - upper[slot])

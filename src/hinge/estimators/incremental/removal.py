@@ -17,7 +17,7 @@ from hinge.estimators.kernel.regression import KernelRegressor, NuSVR
 from hinge.formulations import CSVC, ConvexLoss
 from hinge.kernels import FunctionKernel, Kernel, cache_bytes, make_kernel, with_ridge
 from hinge.paths.engine import Engine, path_access
-from hinge.paths.leave_one_out import MarginInverse
+from hinge.paths.leave_one_out import AT_BOUND, MarginInverse
 from hinge.problems import Array, Dual, ParametricProblem, Status
 from hinge.problems.parametric import Values, parametric_problem
 
@@ -109,6 +109,13 @@ class RemovalProblem:
         self.engine = Engine(access, parametric.group, self.slots, budget)
         self.engine.start(parametric, 0.0, None, self.control)
         self._start = self.engine.active_set.snapshot()
+        #: Whether the offset is unique or zero. Otherwise samples without a coefficient bound it, too.
+        self.has_unique_offset = self._has_free_support_vector() or not len(self.engine.active_set.mu)
+
+    def _has_free_support_vector(self) -> bool:
+        beta, lower, upper = self.engine.active_set.beta, self.values.lower, self.values.upper
+        near = AT_BOUND * float(max(np.abs(lower).max(), np.abs(upper).max()))
+        return bool(np.any((beta != 0) & (beta > lower + near) & (beta < upper - near)))
 
     @property
     def n(self) -> int:
@@ -142,7 +149,7 @@ class RemovalProblem:
         lower[members], upper[members] = -self.values.lower[members], -self.values.upper[members]
         if self.nu is not None:
             total[:] = -0.5 * self.nu * float(self.cost[group].sum()) * np.array([1.0, -1.0])
-        elif not self.beta[group].any():
+        elif not self.beta[group].any() and self.has_unique_offset:
             return self._reduced(group)
         try:
             _, status = self.engine.follow_rates(Values(zero, lower, upper, total), self.control)
