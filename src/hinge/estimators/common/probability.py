@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,7 +30,7 @@ def has_probability(estimator: Any) -> bool:
     return True
 
 
-class ProbabilityMixin:
+class ProbabilityMixin(ABC):
     """Methods of estimators with a parameter `probability`. They exist only if it is True.
 
     An estimator defines `_probabilities(X)`; its `fit` sets `calibration_`.
@@ -50,8 +51,9 @@ class ProbabilityMixin:
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
+    @abstractmethod
     def _probabilities(self, X: Any) -> Array:
-        raise NotImplementedError
+        """Return the probability of every class."""
 
 
 def check_calibrated(estimator: Any) -> None:
