@@ -154,7 +154,9 @@ def __getattr__(name: str) -> Any:
 
         value = version("hinge")
     elif name in __all__:
-        value = getattr(import_module(_OWNER.get(name, "hinge.estimators")), name)
+        owner = import_module(_OWNER.get(name, "hinge.estimators"))
+        value = getattr(owner, name)
+        globals().update((key, loaded) for key, loaded in vars(owner).items() if key in __all__)  # names of its family
     else:
         raise AttributeError(f"module 'hinge' has no attribute {name!r}")
     globals()[name] = value

@@ -10,7 +10,7 @@ from hinge.io import registry as files
 from hinge.kernels import KERNELS
 from hinge.kernels.algebra import UNIT_ROUNDOFF, register
 from hinge.kernels.distances import bounded_squared_distances, pair, squared_distances
-from hinge.kernels.gamma import DistanceKernel, Gamma
+from hinge.kernels.functions import DistanceKernel, Gamma
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Estimators with the scikit-learn interface.
 
-Names are imported when they are first used, so that an estimator does not load the solvers and paths of all others.
+A family is imported when one of its names is first used, so that an estimator does not load the solvers and paths of
+the other families.
 """
 
 from importlib import import_module
@@ -8,23 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hinge.estimators.common.progress import PathProgress
-    from hinge.estimators.incremental.classification import IncrementalSVC
-    from hinge.estimators.incremental.one_class import IncrementalOneClassSVM
-    from hinge.estimators.incremental.regression import IncrementalSVR
-    from hinge.estimators.kernel.classification import SVC
-    from hinge.estimators.kernel.nu_classification import NuSVC
-    from hinge.estimators.kernel.one_class import OneClassSVM
-    from hinge.estimators.kernel.parzen import ParzenClassifier
-    from hinge.estimators.kernel.regression import SVR, NuSVR
-    from hinge.estimators.linear.classification import LinearSVC
-    from hinge.estimators.linear.one_class import LinearOneClassSVM
-    from hinge.estimators.linear.regression import LinearSVR
-    from hinge.estimators.low_rank.classification import LowRankSVC
-    from hinge.estimators.lp.classification import LPSVC
-    from hinge.estimators.lp.regression import LPSVR
-    from hinge.estimators.online.classification import OnlineNuSVC, OnlineSVC
-    from hinge.estimators.online.novelty import OnlineNoveltyDetector
-    from hinge.estimators.online.regression import OnlineSVR
+    from hinge.estimators.incremental import IncrementalOneClassSVM, IncrementalSVC, IncrementalSVR
+    from hinge.estimators.kernel import SVC, SVR, NuSVC, NuSVR, OneClassSVM, ParzenClassifier
+    from hinge.estimators.linear import LinearOneClassSVM, LinearSVC, LinearSVR
+    from hinge.estimators.low_rank import LowRankSVC
+    from hinge.estimators.lp import LPSVC, LPSVR
+    from hinge.estimators.online import OnlineNoveltyDetector, OnlineNuSVC, OnlineSVC, OnlineSVR
     from hinge.estimators.ranking import RankingSVM
     from hinge.estimators.transductive import TransductiveSVC
 
@@ -53,38 +43,28 @@ __all__ = [
     "TransductiveSVC",
 ]
 
-_MODULES = {
+_FAMILIES = {
     "common.progress": ("PathProgress",),
-    "incremental.classification": ("IncrementalSVC",),
-    "incremental.one_class": ("IncrementalOneClassSVM",),
-    "incremental.regression": ("IncrementalSVR",),
-    "kernel.classification": ("SVC",),
-    "kernel.nu_classification": ("NuSVC",),
-    "kernel.one_class": ("OneClassSVM",),
-    "kernel.parzen": ("ParzenClassifier",),
-    "kernel.regression": ("SVR", "NuSVR"),
-    "linear.classification": ("LinearSVC",),
-    "linear.one_class": ("LinearOneClassSVM",),
-    "linear.regression": ("LinearSVR",),
-    "low_rank.classification": ("LowRankSVC",),
-    "lp.classification": ("LPSVC",),
-    "lp.regression": ("LPSVR",),
-    "online.classification": ("OnlineNuSVC", "OnlineSVC"),
-    "online.novelty": ("OnlineNoveltyDetector",),
-    "online.regression": ("OnlineSVR",),
+    "incremental": ("IncrementalOneClassSVM", "IncrementalSVC", "IncrementalSVR"),
+    "kernel": ("SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM", "ParzenClassifier"),
+    "linear": ("LinearOneClassSVM", "LinearSVC", "LinearSVR"),
+    "low_rank": ("LowRankSVC",),
+    "lp": ("LPSVC", "LPSVR"),
+    "online": ("OnlineNoveltyDetector", "OnlineNuSVC", "OnlineSVC", "OnlineSVR"),
     "ranking": ("RankingSVM",),
     "transductive": ("TransductiveSVC",),
 }
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+_FAMILY_OF = {name: family for family, names in _FAMILIES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Import `name` on first use and keep it as an attribute."""
-    if name not in _MODULE_OF:
+    """Import the family of `name` on first use and keep its names as attributes."""
+    if name not in _FAMILY_OF:
         raise AttributeError(f"module 'hinge.estimators' has no attribute {name!r}")
-    value = getattr(import_module(f"hinge.estimators.{_MODULE_OF[name]}"), name)
-    globals()[name] = value
-    return value
+    family = import_module(f"hinge.estimators.{_FAMILY_OF[name]}")
+    for member in _FAMILIES[_FAMILY_OF[name]]:
+        globals()[member] = getattr(family, member)
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

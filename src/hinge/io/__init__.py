@@ -49,12 +49,13 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 
 
 def __getattr__(name: str) -> Any:
-    """Import `name` on first use and keep it as an attribute."""
+    """Import the module of `name` on first use and keep its public names as attributes."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'hinge.io' has no attribute {name!r}")
-    value = getattr(import_module(f"hinge.io.{_MODULE_OF[name]}"), name)
-    globals()[name] = value
-    return value
+    module = import_module(f"hinge.io.{_MODULE_OF[name]}")
+    for member in _MODULES[_MODULE_OF[name]]:
+        globals()[member] = getattr(module, member)
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

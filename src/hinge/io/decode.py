@@ -127,18 +127,22 @@ class Decoder:
 
     def _enum(self, content: Any, depth: int) -> Any:
         cls, name = expect(content, list, 2)
-        if expect(cls, str) not in ENUMS or expect(name, str) not in ENUMS[cls].__members__:
+        if type(cls) is not str or type(name) is not str:
+            raise _unknown(content)
+        if cls not in ENUMS or name not in ENUMS[cls].__members__:
             raise Flaw(f"it holds {cls[:40]}.{name[:40]}, which this hinge does not know")
         return ENUMS[cls][name]
 
     def _record(self, content: Any, depth: int) -> Any:
         name, nodes = expect(content, list, 2)
-        current: str = FORMER_NAMES.get(expect(name, str)) or name
+        if type(name) is not str or type(nodes) is not dict:
+            raise _unknown(content)
+        current: str = FORMER_NAMES.get(name) or name
         cls = RECORDS.get(current)
         if cls is None:
             raise Flaw(f"it holds an object of the unknown class {name[:40]!r}", NEWER)
         fields = fields_of(cls)
-        if not FORMER_FIELDS.keys().isdisjoint(expect(nodes, dict)):
+        if not FORMER_FIELDS.keys().isdisjoint(nodes):
             nodes = {FORMER_FIELDS.get(field, field): node for field, node in nodes.items()}
         if not required_fields(cls) <= set(nodes) <= set(fields):
             raise Flaw(f"an object of class {name} has the wrong fields")

@@ -19,7 +19,7 @@ from hinge.kernels.distances import (
     row_blocks,
     squared_distances,
 )
-from hinge.kernels.gamma import DistanceKernel, Gamma, GammaKernel
+from hinge.kernels.functions import DistanceKernel, Gamma, GammaKernel
 
 MAX_SPLINE_DEGREE = 15  # larger degrees are rejected: their closed form loses too many digits
 

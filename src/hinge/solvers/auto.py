@@ -125,7 +125,7 @@ class Auto(WorkingSetOptions):
         error: BaseException | None = None,
     ) -> list[Solution]:
         """Run the working-set method within its step budget, then the fallback, unless there was an `error`."""
-        budgets = [self._step_budget(problem) for problem in problems]
+        budgets = list(map(self._step_budget, problems))
         solutions = self._working_set.solve_batch(problems, starts, control, budgets)
         slow = []
         for k, solution in enumerate(solutions):

@@ -13,7 +13,7 @@ from hinge.control import RunControl
 from hinge.estimators.common.report import FitReport
 from hinge.estimators.common.validation import TrainingData
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, available_bytes, cross, make_kernel, open_access
-from hinge.kernels.gamma import check_gamma
+from hinge.kernels.functions import check_gamma
 from hinge.model import DictionaryModel, KernelModel
 from hinge.problems import Array, History, LPProblem, LPSolution, Status, certify_lp
 from hinge.problems.lp import best_constant
