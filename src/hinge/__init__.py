@@ -154,9 +154,10 @@ def __getattr__(name: str) -> Any:
 
         value = version("hinge")
     elif name in __all__:
-        owner = import_module(_OWNER.get(name, "hinge.estimators"))
-        value = getattr(owner, name)
-        globals().update((key, loaded) for key, loaded in vars(owner).items() if key in __all__)  # names of its family
+        module = import_module(_OWNER.get(name, "hinge.estimators"))
+        value = getattr(module, name)
+        for other in vars(module).keys() & set(__all__) - set(_PACKAGES):  # names that were imported with it
+            globals()[other] = getattr(module, other)
     else:
         raise AttributeError(f"module 'hinge' has no attribute {name!r}")
     globals()[name] = value

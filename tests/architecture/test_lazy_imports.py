@@ -45,3 +45,9 @@ def test_star_import_binds_every_public_name():
 def test_solvers_and_readers_load_no_large_library_that_they_rarely_use(module):
     large = ("sklearn", "scipy.optimize", "scipy.spatial", "hinge.estimators")
     assert run(f"import sys, {module}; print(*(name for name in {large} if name in sys.modules))") == []
+
+
+def test_a_package_is_not_replaced_by_a_module_of_the_same_name():
+    """`hinge.ranking` is a package; `hinge.estimators.ranking` is a module."""
+    code = "import hinge; hinge.RankingSVM; hinge.SVC; print(hinge.ranking.__name__, hinge.SVR.__module__)"
+    assert run(code) == ["hinge.ranking", "hinge.estimators.kernel.regression"]

@@ -13,6 +13,7 @@ from hinge import Status
 from hinge.control import RunControl
 from hinge.formulations import Ranking, linear_classification, linear_regression, preferences
 from hinge.kernels import RBF, Linear, open_access
+from hinge.losses import Hinge, SquaredHinge
 from hinge.lowrank.columns import make_columns
 from hinge.problems import Bias, combine, linear_optimality, optimality
 from hinge.solvers import CoordinateDescent, PairDescent, ReducedBasisNewton
@@ -34,7 +35,7 @@ def linear_problems(draw):
     if draw(st.booleans()):
         X[:, 0] = 1.0
     cost = rng.uniform(0.1, 1.0, n) * 10.0 ** draw(st.integers(-2, 2))
-    bias = draw(st.sampled_from([Bias.NONE, Bias.PENALISED, Bias.FREE]))
+    bias = draw(st.sampled_from([Bias.NONE, Bias.PENALIZED, Bias.FREE]))
     loss = draw(st.sampled_from(["hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive"]))
     if "epsilon" in loss:
         return linear_regression(X, rng.normal(size=n), cost, draw(st.sampled_from([0.0, 0.2])), loss, bias, 1.0)
@@ -74,7 +75,7 @@ def pairwise_problems(draw):
     assume(len(first) > 0)
     cost = rng.uniform(0.1, 1.0, len(first)) * 10.0 ** draw(st.integers(-2, 2))
     access = open_access(draw(st.sampled_from([Linear(), RBF(0.5)])), X)
-    return Ranking(first, second, starts, cost, n, draw(st.booleans())).build(access)
+    return Ranking(first, second, starts, cost, n, draw(st.sampled_from([Hinge(), SquaredHinge()]))).build(access)
 
 
 @given(problem=pairwise_problems(), method=st.sampled_from(["auto", "newton"]))
@@ -136,7 +137,7 @@ def long_pairs():
     X = rng.normal(size=(300, 3))
     grade, query = rng.integers(0, 3, 300).astype(float), np.zeros(300, dtype=int)
     first, second, starts = preferences(grade, query)
-    return Ranking(first, second, starts, np.full(len(first), 10.0), 300, False).build(open_access(RBF(0.5), X))
+    return Ranking(first, second, starts, np.full(len(first), 10.0), 300).build(open_access(RBF(0.5), X))
 
 
 def by_coordinates(**limits):

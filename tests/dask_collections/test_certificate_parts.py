@@ -77,7 +77,7 @@ def exact_values(problem, w, b, beta):
     """Primal and dual value in rational arithmetic, for β in its box."""
     w, b, scale = [Fraction(x) for x in w], Fraction(b), Fraction(problem.bias_scale)
     primal, dual, combined, total = sum(x * x for x in w) / 2, Fraction(0), [Fraction(0)] * 3, Fraction(0)
-    if problem.bias is Bias.PENALISED:
+    if problem.bias is Bias.PENALIZED:
         primal += (b / scale) ** 2 / 2
     tube = Fraction(problem.tube)
     for i in range(problem.n):
@@ -94,7 +94,7 @@ def exact_values(problem, w, b, beta):
         total += value
         combined = [c + value * a for c, a in zip(combined, x, strict=True)]
     dual -= sum(c * c for c in combined) / 2
-    if problem.bias is Bias.PENALISED:
+    if problem.bias is Bias.PENALIZED:
         dual -= (scale * total) ** 2 / 2
     return primal, dual
 

@@ -232,7 +232,7 @@ def exact_values(problem, w, offset, beta):
     w, b = [Fraction(v) for v in w], Fraction(offset)
     X = problem.X.toarray() if hasattr(problem.X, "toarray") else problem.X
     primal, combined, tube = sum(v * v for v in w) / 2, [Fraction(0)] * len(w), Fraction(problem.tube)
-    if problem.bias is Bias.PENALISED:
+    if problem.bias is Bias.PENALIZED:
         primal += (b / Fraction(problem.bias_scale)) ** 2 / 2
     dual = Fraction(0)
     columns = (problem.target, problem.lower, problem.upper, problem.ridge, beta)
@@ -246,7 +246,7 @@ def exact_values(problem, w, offset, beta):
             primal += best * excess - ridge * best**2 / 2
         dual += target * point - tube * abs(point) - ridge * point**2 / 2
         combined = [c + point * v for c, v in zip(combined, x, strict=True)]
-    if problem.bias is Bias.PENALISED:
+    if problem.bias is Bias.PENALIZED:
         dual -= (Fraction(problem.bias_scale) * sum(map(Fraction, beta))) ** 2 / 2
     return primal, dual - sum(c * c for c in combined) / 2
 

@@ -109,7 +109,7 @@ def multiclass_problem(rng, bias):
 def multiclass_value(problem, weights, offset):
     """½Σ‖w‖² + ½Σb²/B² + Σ C max (1 − [m = y] + f_m − f_y)."""
     value = sum(w * w for w in fractions(weights)) / 2
-    if problem.bias is Bias.PENALISED:
+    if problem.bias is Bias.PENALIZED:
         value += sum((b / Fraction(problem.bias_scale)) ** 2 for b in fractions(offset)) / 2
     rows = [fractions(row) for row in weights]
     for i, x in enumerate(problem.X):
@@ -127,7 +127,7 @@ def multiclass_dual_value(problem, alpha):
         column = fractions(alpha[:, m])
         for feature in problem.X.T:
             value -= dot(fractions(feature), column) ** 2 / 2
-        if problem.bias is Bias.PENALISED:
+        if problem.bias is Bias.PENALIZED:
             value -= (Fraction(problem.bias_scale) * sum(column)) ** 2 / 2
         value -= sum((a for a, y in zip(column, problem.label, strict=True) if y != m), Fraction(0))
     return value

@@ -27,7 +27,7 @@ def optimum(problem):
     rows = sparse.vstack(rows, format="csc")
     costs = np.zeros(2 * n) if squared else np.r_[np.where(up, problem.upper, 1), np.where(down, -problem.lower, 1)]
     curvature = np.tile(1 / problem.ridge, 2) if squared else np.zeros(2 * n)
-    bias_penalty = problem.bias_scale**-2 if problem.bias.name == "PENALISED" else 0.0
+    bias_penalty = problem.bias_scale**-2 if problem.bias.name == "PENALIZED" else 0.0
     quadratic = sparse.diags(np.r_[np.ones(d), bias_penalty, curvature], format="csc")
     settings = clarabel.DefaultSettings()
     settings.verbose = False
@@ -48,7 +48,7 @@ def primal_value(problem, w, b):
         losses = 0.5 * (above**2 + below**2) / problem.ridge
     else:
         losses = problem.upper * above - problem.lower * below
-    bias_penalty = 0.5 * (b / problem.bias_scale) ** 2 if problem.bias.name == "PENALISED" else 0.0
+    bias_penalty = 0.5 * (b / problem.bias_scale) ** 2 if problem.bias.name == "PENALIZED" else 0.0
     return 0.5 * w @ w + bias_penalty + problem.total * b + losses.sum()
 
 
@@ -68,7 +68,7 @@ def crammer_singer_optimum(problem):
             slack[i] = -1.0
             rows.append(np.r_[row.ravel(), slack])
             sides.append(-float(m != problem.label[i]))
-    bias_penalty = problem.bias_scale**-2 if problem.bias.name == "PENALISED" else 0.0
+    bias_penalty = problem.bias_scale**-2 if problem.bias.name == "PENALIZED" else 0.0
     quadratic = sparse.diags(np.r_[np.tile(np.r_[np.ones(d), bias_penalty], k), np.zeros(n)], format="csc")
     settings = clarabel.DefaultSettings()
     settings.verbose = False

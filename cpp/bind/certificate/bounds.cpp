@@ -47,8 +47,8 @@ struct LinearKnown {
 };
 
 Bounds linear_bounds(const Samples& samples, const Vector<const double>& target, const Vector<const double>& lower,
-                     const Vector<const double>& upper, const Vector<const double>& ridge, double tube, int offset_kind,
-                     double offset_scale, double total, double bounds_error, double totals_error,
+                     const Vector<const double>& upper, const Vector<const double>& ridge, double tube, int bias,
+                     double bias_scale, double total, double bounds_error, double totals_error,
                      const Vector<const double>& weights, double offset, const Vector<const double>& beta,
                      bool accurate, const std::optional<LinearKnown>& known) {
   const std::size_t n = rows(samples.view);
@@ -57,7 +57,7 @@ Bounds linear_bounds(const Samples& samples, const Vector<const double>& target,
   if (weights.size() != features(samples.view)) throw std::invalid_argument("weights needs one value per feature");
   if (known && known->f.size() != n) throw std::invalid_argument("known products need one value per sample");
   const LinearBoundedProblem problem{samples.view, span(target), span(lower),  span(upper), span(ridge),   tube,
-                                     static_cast<Offset>(offset_kind), offset_scale, total, bounds_error, totals_error};
+                                     static_cast<Bias>(bias), bias_scale, total, bounds_error, totals_error};
   const nb::gil_scoped_release nogil;
   if (!known || accurate) return certified_linear_bounds(problem, span(weights), offset, span(beta), accurate);
   const LinearProducts products{span(known->f), known->reach, known->distance};
@@ -65,7 +65,7 @@ Bounds linear_bounds(const Samples& samples, const Vector<const double>& target,
 }
 
 LinearPart part_of(const Samples& samples, const Vector<const double>& target, const Vector<const double>& lower,
-                   const Vector<const double>& upper, const Vector<const double>& ridge, double tube, int offset_kind,
+                   const Vector<const double>& upper, const Vector<const double>& ridge, double tube, int bias,
                    double bounds_error, const Vector<const double>& weights, double offset,
                    const Vector<const double>& beta, bool accurate) {
   const std::size_t n = rows(samples.view);
@@ -73,17 +73,17 @@ LinearPart part_of(const Samples& samples, const Vector<const double>& target, c
     if (given != n) throw std::invalid_argument("target, lower, upper, ridge and beta need one value per sample");
   if (weights.size() != features(samples.view)) throw std::invalid_argument("weights needs one value per feature");
   const LinearBoundedProblem problem{samples.view, span(target), span(lower), span(upper), span(ridge), tube,
-                                     static_cast<Offset>(offset_kind), 1, 0, bounds_error, 0};
+                                     static_cast<Bias>(bias), 1, 0, bounds_error, 0};
   const nb::gil_scoped_release nogil;
   return linear_part(problem, span(weights), offset, span(beta), accurate);
 }
 
 // The bounds of a part; the problem has no samples.
-Bounds part_bounds(const LinearPart& part, double tube, int offset_kind, double offset_scale, double total,
+Bounds part_bounds(const LinearPart& part, double tube, int bias, double bias_scale, double total,
                    double bounds_error, double totals_error, const Vector<const double>& weights, double offset) {
   if (weights.size() != part.combined.size()) throw std::invalid_argument("weights needs one value per feature");
   const hinge::Samples none = Dense<double>{nullptr, 0, weights.size()};
-  const LinearBoundedProblem problem{none, {}, {}, {}, {}, tube, static_cast<Offset>(offset_kind), offset_scale,
+  const LinearBoundedProblem problem{none, {}, {}, {}, {}, tube, static_cast<Bias>(bias), bias_scale,
                                      total, bounds_error, totals_error};
   return bounds_of_part(problem, span(weights), offset, part);
 }
@@ -112,7 +112,7 @@ void certificate(nb::module_& m) {
       .def_ro("reach", &LinearKnown::reach)
       .def_ro("distance", &LinearKnown::distance);
   m.def("certified_linear_bounds", &linear_bounds, "samples"_a, "target"_a.noconvert(), "lower"_a.noconvert(),
-        "upper"_a.noconvert(), "ridge"_a.noconvert(), "tube"_a, "offset_kind"_a, "offset_scale"_a, "total"_a,
+        "upper"_a.noconvert(), "ridge"_a.noconvert(), "tube"_a, "bias"_a, "bias_scale"_a, "total"_a,
         "bounds_error"_a, "totals_error"_a, "weights"_a.noconvert(), "offset"_a, "beta"_a.noconvert(),
         "accurate"_a, "known"_a.none() = nb::none(), "Rigorous bounds on the optimum of a linear problem.  See linear_bounds.hpp.");
   nb::class_<LinearPart>(m, "LinearPart", "Sums over a part of the samples of a linear problem.  See linear_part.hpp.")
@@ -122,9 +122,9 @@ void certificate(nb::module_& m) {
         new (&part) LinearPart(LinearPart::from_state(span(state)));
       });
   m.def("linear_part", &part_of, "samples"_a, "target"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(),
-        "ridge"_a.noconvert(), "tube"_a, "offset_kind"_a, "bounds_error"_a, "weights"_a.noconvert(), "offset"_a,
+        "ridge"_a.noconvert(), "tube"_a, "bias"_a, "bounds_error"_a, "weights"_a.noconvert(), "offset"_a,
         "beta"_a.noconvert(), "accurate"_a, "Sums over samples.  See linear_bounds.hpp.");
-  m.def("bounds_of_part", &part_bounds, "part"_a, "tube"_a, "offset_kind"_a, "offset_scale"_a, "total"_a,
+  m.def("bounds_of_part", &part_bounds, "part"_a, "tube"_a, "bias"_a, "bias_scale"_a, "total"_a,
         "bounds_error"_a, "totals_error"_a, "weights"_a.noconvert(), "offset"_a,
         "Rigorous bounds on the optimum of a linear problem from the sums over its samples.");
 }

@@ -33,7 +33,7 @@ class LinearBounds {
     Bounds found{kInf, -kInf, 0, 0, 0, 0};
     found.kkt_violation = part_.sums.violation;
     found.infeasibility = part_.sums.outside;
-    if (p_.offset == Offset::free) found.infeasibility = std::max(found.infeasibility, std::abs(deficit().value()));
+    if (p_.bias == Bias::free) found.infeasibility = std::max(found.infeasibility, std::abs(deficit().value()));
     add_upper(found);
     add_lower(found);
     if (std::isnan(found.upper)) found.upper = found.kkt_violation = kInf;
@@ -63,8 +63,8 @@ class LinearBounds {
     const double offset = p_.total * b_;
     sum.add(offset);
     error += std::abs(offset) * (p_.totals_error + 2 * u);
-    if (p_.offset == Offset::penalized) {
-      const double penalty = 0.5 * (b_ / p_.offset_scale) * (b_ / p_.offset_scale);
+    if (p_.bias == Bias::penalized) {
+      const double penalty = 0.5 * (b_ / p_.bias_scale) * (b_ / p_.bias_scale);
       sum.add(penalty);
       error += 6 * u * penalty;
     }
@@ -108,13 +108,13 @@ class LinearBounds {
     double error = sums.squares * (p_.bounds_error + 6 * u) + 4 * u * sums.linear;
     error += part_.plain * (sums.squares + sums.linear);
     const double norm = known_ ? add_known_norm(value, error) : add_norm(value, error);
-    if (p_.offset == Offset::penalized) {
-      const double s = p_.offset_scale * (std::abs(part_.beta.value()) + part_.beta.error() + plain_error());
+    if (p_.bias == Bias::penalized) {
+      const double s = p_.bias_scale * (std::abs(part_.beta.value()) + part_.beta.error() + plain_error());
       value.add(-0.5 * s * s);
       error += 4 * u * s * s;
     }
     double cost = 0;
-    if (p_.offset == Offset::free) cost = cost_of_deficit(norm);
+    if (p_.bias == Bias::free) cost = cost_of_deficit(norm);
     if (!std::isfinite(cost)) return;
     found.scale = sums.linear + sums.squares + kShareOfBox * sums.boxes + 0.5 * sums.weighted * sums.weighted;
     error = 1.001 * (error + cost) + value.error();

@@ -322,7 +322,7 @@ LinearPart sums_of_products(const LinearBoundedProblem& problem, Span<const doub
 LinearPart linear_part(const LinearBoundedProblem& problem, Span<const double> weights, double offset,
                        Span<const double> beta, bool accurate) {
   LinearPart part = sums_of_part(problem, weights, offset, beta, accurate);
-  if (problem.offset == Offset::free) {
+  if (problem.bias == Bias::free) {
     const double least = std::numeric_limits<double>::min();
     part.increasing = slack_candidates(problem, beta, 1, least, beta.size()), keep_best(part.increasing);
     part.decreasing = slack_candidates(problem, beta, -1, least, beta.size()), keep_best(part.decreasing);

@@ -94,7 +94,7 @@ LinearBounds LinearState::bounds_at(const std::vector<double>& at, double slack,
   const double b = evaluation.b, sum = found.sum;
   double gap = slack + found.gap;
   double primal = 0.5 * squared(at) + found.loss + problem.total * b;
-  if (problem.bias == Bias::penalised) {
+  if (problem.bias == Bias::penalized) {
     const double part = b / problem.bias_scale, other = problem.bias_scale * sum;
     primal += 0.5 * part * part;
     gap += 0.5 * (part - other) * (part - other);

@@ -14,21 +14,22 @@ from hinge.control import RunControl
 from hinge.estimators.common.prediction import decision_values
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, SOLVER_RULES, Rule
-from hinge.estimators.common.training import Settings, Subproblem, train
+from hinge.estimators.common.training import Settings, Subproblem, resolve_loss, train
 from hinge.estimators.common.validation import TrainingData, validate_training_data
 from hinge.estimators.kernel.regression import SingleFunctionEstimator, store_function
 from hinge.formulations import WEIGHTINGS, Ranking
 from hinge.kernels import DirectAccess, Kernel, Precomputed
 from hinge.losses import Hinge, Loss, SquaredHinge
 from hinge.matrices import check_positive_semidefinite
+from hinge.model import Expansion
 from hinge.problems import Array, Certificate, certify
 from hinge.ranking import check_queries, check_query_weight, check_relevance, make_pairs, ndcg
 from hinge.ranking.path import whole_access
 from hinge.solvers import Explanation, PairDescent, explain_method
 from hinge.validation import check_choice, check_number
 
-#: Losses of pairs, by name.
-PAIR_LOSSES: dict[str, type[Loss]] = {"hinge": Hinge, "squared_hinge": SquaredHinge}
+#: Losses for which the kernel matrix of pairs is not needed.
+PAIR_DESCENT_LOSSES = (Hinge, SquaredHinge)
 
 #: Relative difference of `dual_coef_` and the sums of `pair_coef_` that `certify` attributes to rounding.
 COEFFICIENT_TOL = 1e-9
@@ -37,9 +38,10 @@ COEFFICIENT_TOL = 1e-9
 class RankingSVM(SingleFunctionEstimator):
     """Learning to rank: f(xᵢ) should exceed f(xⱼ) by 1 where i is more relevant than j to the same query.
 
-    Minimizes ½‖w‖² + Σ C_ij φ(f(xᵢ) − f(xⱼ)), f = ⟨w, Φ⟩, φ(m) = max(0, 1 − m) or its square, over all pairs of a query
-    with yᵢ > yⱼ. This is the problem of `LinearSVC` without an intercept for the differences of all pairs. The kernel
-    matrix of pairs is not stored: hundreds of thousands of pairs take seconds.                Karasuyama §4.5.2
+    Minimizes ½‖w‖² + Σ C_ij φ(f(xᵢ) − f(xⱼ)), f = ⟨w, Φ⟩, over all pairs of a query with yᵢ > yⱼ, where φ is a loss of
+    the margin. This is the problem of `SVC` without an intercept for the differences of all pairs. For the hinge loss
+    and its square, the kernel matrix of pairs is not stored: hundreds of thousands of pairs take seconds.
+    Karasuyama §4.5.2
 
     Parameters
     ----------
@@ -48,15 +50,16 @@ class RankingSVM(SingleFunctionEstimator):
         suitable values are often small.
     kernel, degree, gamma, coef0
         As in `SVC`; the default is "linear".
-    loss : {"hinge", "squared_hinge"}, default="hinge"
-        φ. `ranking_path` supports "hinge" only.
+    loss : {"hinge", "squared_hinge", "modified_huber", "logistic", ...} or Loss, default="hinge"
+        φ, any loss that `SVC` accepts. Losses other than "hinge" and "squared_hinge" need solvers that store the kernel
+        matrix of pairs, so that they are suitable for some thousand pairs. `ranking_path` supports "hinge" only.
     weighting : {"uniform", "gain"} or float in [0, 1], default="uniform"
         C_ij = C for all pairs, or C · (2^yᵢ − 2^yⱼ), the difference of the gains. A number θ interpolates between them;
         `ranking_path` has the same solution at θ.
     solver : {"auto", "smo", "working_set", "interior_point", "chunking"} or object, default="auto"
-        "auto" is `hinge.solvers.PairDescent`.
+        "auto" is `hinge.solvers.PairDescent` for the hinge loss and its square, and `hinge.solvers.Auto` otherwise.
     tol : float, default=1e-3
-        Relative duality gap for "auto". For other solvers it has the meaning that they declare.
+        Relative duality gap for `PairDescent`. For other solvers it has the meaning that they declare.
     shrinking, max_iter, max_time, cache_size, warm_start, n_jobs, verbose
         As in `SVC`. An iteration is a pass over all pairs or a Newton step.
 
@@ -67,7 +70,7 @@ class RankingSVM(SingleFunctionEstimator):
     n_queries_ : int
         Number of queries. A query with one sample, or with equal grades, has no pairs.
     pair_coef_ : ndarray of shape (n_pairs,)
-        The dual variable of every pair, query by query, in the order of the samples.
+        The coefficient of every pair, query by query, in the order of the samples.
     certificate_, status_, n_iter_, history_, support_, support_vectors_, n_support_, dual_coef_, coef_
         As in `SVC`. The intercept is zero: it cancels in the differences.
 
@@ -149,7 +152,7 @@ class RankingSVM(SingleFunctionEstimator):
             pairs, self.n_queries_ = self._pairs(data, qid, query_weight)
             trained = train(self, data, [Subproblem(None, pairs)], settings, control)
             store_function(self, data, trained)
-            self.n_pairs_, self.pair_coef_ = len(pairs.first), trained.solutions[0].alpha
+            self.n_pairs_, self.pair_coef_ = len(pairs.first), pairs.pair_coefficients(trained.solutions[0].alpha)
             trained.report.store(self)
         trained.report.conclude(self, settings.solver.max_iter)
         return self
@@ -160,14 +163,16 @@ class RankingSVM(SingleFunctionEstimator):
             check_choice("weighting", self.weighting, WEIGHTINGS)
         else:
             check_number("weighting", self.weighting, 0.0, 1.0)
-        if type(self.loss) not in PAIR_LOSSES.values():
-            check_choice("loss", self.loss, PAIR_LOSSES)
+        self._pair_loss()
+
+    def _pair_loss(self) -> Loss:
+        return resolve_loss(self, "margin", "hinge") or Hinge()
 
     def _settings(self) -> Settings:
-        """Check the parameters, and build the kernel and the solver; "auto" is `PairDescent`."""
+        """Check the parameters, and build the kernel and the solver; "auto" is `PairDescent` if it has the loss."""
         self._check_parameters()
         solver = None
-        if isinstance(self.solver, str) and self.solver == "auto":
+        if isinstance(self.solver, str) and self.solver == "auto" and type(self._pair_loss()) in PAIR_DESCENT_LOSSES:
             solver = PairDescent(tol=self.tol, max_iter=self.max_iter, threads=effective_n_jobs(self.n_jobs))
         return Settings.of(self, solver, whole_access)
 
@@ -181,8 +186,8 @@ class RankingSVM(SingleFunctionEstimator):
         """The pairs of the training samples, and the number of queries; `qid` has one value per sample given to fit."""
         query, names = check_queries(qid, self.shape_fit_[0])
         weight = check_query_weight(query_weight, names)
-        squared = self.loss == "squared_hinge" or type(self.loss) is SquaredHinge
-        pairs = make_pairs(data.y, query[data.rows], float(self.C), self.weighting, data.weight, weight, squared)
+        loss = self._pair_loss()
+        pairs = make_pairs(data.y, query[data.rows], float(self.C), self.weighting, data.weight, weight, loss)
         return pairs, len(names)
 
     def predict(self, X: Any) -> Array:
@@ -215,13 +220,14 @@ class RankingSVM(SingleFunctionEstimator):
                 f"these samples make {len(pairs.first)} pairs, but fit had {len(self.pair_coef_)}; pass the training "
                 "data, queries and weights"
             )
-        expected = pairs.recover(self.pair_coef_, np.empty(0)).coefficients
+        expected = pairs.of_pairs(self.pair_coef_).coefficients
         coefficients = np.zeros(data.n)
         coefficients[np.searchsorted(data.rows, self.support_)] = self.model_.coefficients[:, 0]
         atol = COEFFICIENT_TOL * float(np.max(np.abs(expected), initial=1.0))
         if not np.allclose(coefficients, expected, rtol=COEFFICIENT_TOL, atol=atol):
             raise ValueError("pair_coef_ and dual_coef_ do not belong together, or these are not the training data")
-        return certify(pairs.build(DirectAccess(kernel, data.X)), self.pair_coef_, convex=kernel.psd)
+        alpha, mu = pairs.differences.dual_point(Expansion(self.pair_coef_, 0.0))
+        return certify(pairs.build(DirectAccess(kernel, data.X)), alpha, mu, convex=kernel.psd)
 
     def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
         n = np.shape(X)[0]

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hinge.formulations.base import Formulation
-from hinge.formulations.c_svc import HINGE, margin_dual
+from hinge.formulations.convex_loss import ConvexLoss
 from hinge.kernels import Access, PairAccess, sum_over_pairs
-from hinge.losses import SquaredHinge
+from hinge.losses import Hinge, Loss
 from hinge.model import Expansion
 from hinge.problems import Array, Dual, Problem
 
 #: Samples per part of a long query: a block of pairs has the samples of at most two parts.
 PART_SIZE = 512
-
-SQUARED_HINGE = SquaredHinge().quadratic_conjugate
 
 #: Weightings of the pairs of a query.
 WEIGHTINGS = ("uniform", "gain")
@@ -25,10 +23,10 @@ WEIGHTINGS = ("uniform", "gain")
 
 @dataclass(frozen=True)
 class Ranking(Formulation):
-    """min ½‖w‖² + Σ C_ij max(0, 1 − (f(xᵢ) − f(xⱼ))) over the pairs with yᵢ > yⱼ of one query.     docs/math (430)
+    """min ½‖w‖² + Σ C_ij φ(f(xᵢ) − f(xⱼ)) over the pairs with yᵢ > yⱼ of one query.                docs/math (430)
 
-    There is no offset, because it cancels in differences. Pairs are sorted by blocks that have few samples. `squared`:
-    the loss is max(0, ·)².
+    There is no offset, because it cancels in differences. Pairs are sorted by blocks that have few samples. φ is a loss
+    of the margin.
     """
 
     first: NDArray[np.int32]
@@ -36,19 +34,32 @@ class Ranking(Formulation):
     block_starts: NDArray[np.int64]
     cost: Array
     n: int
-    squared: bool = False
+    loss: Loss = field(default_factory=Hinge)
+
+    @property
+    def differences(self) -> ConvexLoss:
+        """The problem over pairs: classification of the differences Φ(xᵢ) − Φ(xⱼ), which are all positive."""
+        return ConvexLoss(np.ones(len(self.first)), self.cost, self.loss, bias=False)
 
     def dual(self) -> Dual:
-        """Dual problem in the form (1): min ½αᵀDKDᵀα − 1ᵀα,  0 ≤ α ≤ C over pairs.         docs/math (431), (467)"""
-        return margin_dual(np.ones(len(self.first)), self.cost, SQUARED_HINGE if self.squared else HINGE, bias=False)
+        """Dual problem in the form (1); hinge loss: min ½αᵀDKDᵀα − 1ᵀα,  0 ≤ α ≤ C.       docs/math (431), (467)"""
+        return self.differences.dual()
 
     def build(self, access: Access) -> Problem:
         """Return the kernel form over pairs; `access` is access to the kernel matrix of the samples."""
-        return self.dual().problem(PairAccess(access, self.first, self.second, self.block_starts))
+        return self.differences.build(PairAccess(access, self.first, self.second, self.block_starts))
+
+    def pair_coefficients(self, alpha: Array) -> Array:
+        """Return the coefficient of every difference."""
+        return self.differences.recover(alpha, np.empty(0)).coefficients
 
     def recover(self, alpha: Array, mu: Array) -> Expansion:
         """β = Dᵀα over the n samples."""
-        return Expansion(sum_over_pairs(self.first, self.second, alpha, self.n), 0.0)
+        return self.of_pairs(self.pair_coefficients(alpha))
+
+    def of_pairs(self, coefficients: Array) -> Expansion:
+        """Return the function of the samples for given coefficients of the differences."""
+        return Expansion(sum_over_pairs(self.first, self.second, coefficients, self.n), 0.0)
 
     def dual_point(self, expansion: Expansion) -> tuple[Array, Array]:
         """Not available: many α have the same β, so the estimator stores α."""

@@ -80,14 +80,14 @@ def certify_crammer_singer(
     nominal = float(np.sum(problem.cost * np.max(margins, axis=1)))
     losses = float(np.sum(problem.cost * np.max(margins + error, axis=1)))
     penalty, scaled = 0.5 * float(np.sum(weights**2)), problem.bias_scale * feasible.sum(axis=0)
-    if problem.bias is Bias.PENALISED:
+    if problem.bias is Bias.PENALIZED:
         penalty += 0.5 * float(np.sum((offset / problem.bias_scale) ** 2))
     of_sums = UNIT_ROUNDOFF * (n + d + 16) * (losses + penalty)
 
     gains = -float(np.sum(feasible)) + float(np.sum(own))
     wrong = 1.01 * UNIT_ROUNDOFF * (n + 4) * sizes
     squares = 0.5 * float(np.sum((np.abs(combined) + wrong) ** 2))
-    if problem.bias is Bias.PENALISED:
+    if problem.bias is Bias.PENALIZED:
         wrong_sums = UNIT_ROUNDOFF * (n + 4) * problem.bias_scale * np.sum(np.abs(feasible), axis=0)
         squares += 0.5 * float(np.sum((np.abs(scaled) + wrong_sums) ** 2))
     of_gains = UNIT_ROUNDOFF * (problem.classes * n + d + 16) * (float(np.sum(np.abs(feasible))) + squares)
@@ -124,7 +124,7 @@ def crammer_singer_optimality(
     sums = alpha.sum(axis=0)
     gap = float(np.sum(parts)) + 0.5 * float(np.sum((weights - combined) ** 2))
     primal = 0.5 * float(np.sum(weights**2)) + float(np.sum(losses))
-    if problem.bias is Bias.PENALISED:
+    if problem.bias is Bias.PENALIZED:
         gap += 0.5 * float(np.sum((offset / problem.bias_scale - problem.bias_scale * sums) ** 2))
         primal += 0.5 * float(np.sum((offset / problem.bias_scale) ** 2))
     gap += float(np.abs(offset) @ np.abs(sums)) if problem.bias is Bias.FREE else 0.0

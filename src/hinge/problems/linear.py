@@ -36,7 +36,7 @@ class Bias(IntEnum):
     """No offset, an offset with a quadratic penalty, or a free offset."""
 
     NONE = 0
-    PENALISED = 1
+    PENALIZED = 1
     FREE = 2
 
 
@@ -309,7 +309,7 @@ def _value_at(problem: LinearProblem, offset: float) -> float:
     residual = problem.target - offset
     best = _best_dual(problem, np.full(problem.n, offset))
     losses = best * residual - problem.tube * np.abs(best) - 0.5 * problem.ridge * best**2
-    scaled_offset = offset / problem.bias_scale if problem.bias is Bias.PENALISED else 0.0
+    scaled_offset = offset / problem.bias_scale if problem.bias is Bias.PENALIZED else 0.0
     return float(np.sum(losses)) + 0.5 * scaled_offset**2
 
 
@@ -421,7 +421,7 @@ def linear_optimality(problem: LinearProblem, weights: Array, offset: float, bet
     total = float(np.sum(beta))
     gap = float(np.sum(np.maximum(parts, 0.0))) + 0.5 * float(np.sum((w - combined) ** 2))
     primal = 0.5 * float(w @ w) + float(np.sum(losses)) + problem.total * offset
-    if problem.bias is Bias.PENALISED:
+    if problem.bias is Bias.PENALIZED:
         scale = problem.bias_scale
         gap += 0.5 * (offset / scale - scale * total) ** 2
         primal += 0.5 * (offset / scale) ** 2

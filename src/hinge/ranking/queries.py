@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hinge.formulations import Ranking, pair_weights, preferences
 from hinge.kernels import available_bytes
+from hinge.losses import Hinge, Loss
 from hinge.problems import Array
 from hinge.validation import as_vector
 
@@ -90,11 +91,11 @@ def make_pairs(
     weighting: str | float,
     weight: Array,
     query_weight: Array,
-    squared: bool = False,
+    loss: Loss | None = None,
 ) -> Ranking:
     """Return all pairs within queries with their costs C w_q wᵢ wⱼ (times 2^yᵢ − 2^yⱼ).   docs/math (430), (434)
 
-    Pairs with cost zero are omitted.
+    Pairs with cost zero are omitted. `loss` is a loss of the margin, by default the hinge loss.
     """
     sizes = np.bincount(query).astype(np.float64)
     max_pairs = min(MAX_PAIRS, available_bytes() // BYTES_PER_PAIR)
@@ -117,7 +118,7 @@ def make_pairs(
             f"there are no pairs: none of the {len(sizes)} queries has two samples of different relevance (and "
             "positive weight). Queries with one sample or one grade define no preference; check qid and relevance"
         )
-    return Ranking(first, second, starts, cost, len(relevance), squared)
+    return Ranking(first, second, starts, cost, len(relevance), loss or Hinge())
 
 
 def _count_pairs(relevance: Array, query: NDArray[np.intp]) -> float:

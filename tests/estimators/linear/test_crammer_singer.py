@@ -51,12 +51,12 @@ def test_two_classes_have_the_crammer_singer_optimum(bias):
         C=1.0,
         tol=1e-10,
         fit_intercept=bias is not Bias.NONE,
-        penalize_intercept=bias is Bias.PENALISED,
+        penalize_intercept=bias is Bias.PENALIZED,
         intercept_scaling=problem.bias_scale,
     ).fit(problem.X, problem.label, sample_weight=problem.cost)
     w, b = model.coef_[0] / 2, model.intercept_[0] / 2
     margin = np.where(problem.label == 1, 1.0, -1.0) * (problem.X @ (2 * w) + 2 * b)
-    penalty = b * b / problem.bias_scale**2 if bias is Bias.PENALISED else 0.0
+    penalty = b * b / problem.bias_scale**2 if bias is Bias.PENALIZED else 0.0
     assert abs(w @ w + penalty + problem.cost @ np.maximum(0.0, 1.0 - margin) - value) <= 1e-8 * value
     assert abs(model.certificate_.primal - 2 * value) <= 2e-8 * value
 

@@ -250,8 +250,8 @@ def _linear(draw):
 
 
 def _intercept(draw):
-    kind = draw.rng.choice(["free", "penalised", "none"], p=[0.6, 0.25, 0.15])
-    if kind == "penalised":
+    kind = draw.rng.choice(["free", "penalized", "none"], p=[0.6, 0.25, 0.15])
+    if kind == "penalized":
         return {"penalize_intercept": True, "intercept_scaling": few_bits(log_uniform(draw.rng, -1, 2))}
     return {"fit_intercept": False} if kind == "none" else {}
 

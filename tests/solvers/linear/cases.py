@@ -7,7 +7,7 @@ from hinge.formulations import linear_classification, linear_one_class, linear_r
 from hinge.problems import Bias
 
 LOSSES = ("hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive", "one_class")
-BIASES = (Bias.NONE, Bias.PENALISED, Bias.FREE)
+BIASES = (Bias.NONE, Bias.PENALIZED, Bias.FREE)
 
 
 def make_problem(loss, bias, C=1.0, n=60, d=5, seed=0, tube=0.1, kind="dense"):

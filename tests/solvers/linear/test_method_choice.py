@@ -18,7 +18,7 @@ from hinge.formulations import linear_classification, linear_regression
 from hinge.problems import Bias, Status, linear_optimality
 from hinge.solvers import CoordinateDescent
 
-BIASES = (Bias.NONE, Bias.PENALISED, Bias.FREE)
+BIASES = (Bias.NONE, Bias.PENALIZED, Bias.FREE)
 
 
 def easy_problem(bias, regression=False, n=3000, d=60):
@@ -188,7 +188,7 @@ def short_rows(n=13_500, d=29_400, values=7, seed=0):
     return X, np.where(f + 2 * np.std(f) * rng.normal(size=n) > 0, 1.0, -1.0)
 
 
-@pytest.mark.parametrize("bias", [Bias.PENALISED, Bias.FREE])
+@pytest.mark.parametrize("bias", [Bias.PENALIZED, Bias.FREE])
 def test_cost_of_newton_includes_vector_operations(bias):
     """With 7 values in a row and 15,000 features, vector operations dominate conjugate gradients."""
     X, y = short_rows()

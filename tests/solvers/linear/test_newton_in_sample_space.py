@@ -13,7 +13,7 @@ from hinge.problems import Bias, Status, linear_optimality
 from hinge.solvers import CoordinateDescent
 from solvers.linear.cases import every_problem, make_problem
 
-BIASES = (Bias.NONE, Bias.PENALISED, Bias.FREE)
+BIASES = (Bias.NONE, Bias.PENALIZED, Bias.FREE)
 all_problems = pytest.mark.parametrize(("loss", "bias"), every_problem(), ids=str)
 
 

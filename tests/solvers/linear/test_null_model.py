@@ -10,7 +10,7 @@ from hinge.solvers import CoordinateDescent
 
 LOSSES = ("hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive")
 KINKED = ("hinge", "epsilon_insensitive")
-BIASES = (Bias.NONE, Bias.PENALISED, Bias.FREE)
+BIASES = (Bias.NONE, Bias.PENALIZED, Bias.FREE)
 
 
 def unrelated(loss, bias, C=1.0, n=20_000, d=8, slope=0.0, seed=0):

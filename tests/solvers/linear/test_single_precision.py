@@ -11,7 +11,7 @@ from hinge.problems import Bias, Status, linear_optimality
 from hinge.solvers import CoordinateDescent
 
 LOSSES = ("hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive")
-BIASES = (Bias.NONE, Bias.PENALISED, Bias.FREE)
+BIASES = (Bias.NONE, Bias.PENALIZED, Bias.FREE)
 
 
 def wide(loss, bias=Bias.NONE, C=1.0, scale=1.0, n=500, d=20_000, dtype=np.float32):
@@ -99,7 +99,7 @@ def test_inaccurate_weights_are_replaced(bias):
     solution = CoordinateDescent(tol=1e-7, method="descent", max_iter=60).solve_linear(problem)
     assert solution.status is Status.SOLVED
     assert relative_gap(problem, solution) <= 1e-7
-    assert bias is Bias.PENALISED or not is_single(solution.weights)
+    assert bias is Bias.PENALIZED or not is_single(solution.weights)
 
 
 @pytest.mark.parametrize("bias", BIASES)

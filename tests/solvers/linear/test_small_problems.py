@@ -16,7 +16,7 @@ from hinge.problems import Bias, Status, linear_optimality
 from hinge.solvers import CoordinateDescent
 from hinge.solvers.linear import small_problems
 
-BIASES = (Bias.NONE, Bias.PENALISED, Bias.FREE)
+BIASES = (Bias.NONE, Bias.PENALIZED, Bias.FREE)
 SQUARED = ("squared_hinge", "squared_epsilon_insensitive")
 
 

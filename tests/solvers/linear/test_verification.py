@@ -33,7 +33,7 @@ def unscaled_case(seed):
     options = dict(
         loss=loss, C=10.0 ** rng.uniform(-3, 4), tol=float(rng.choice([1e-2, 1e-4, 1e-6, 1e-9])),
         solver=SOLVERS[int(rng.choice(3, p=[0.7, 0.1, 0.2]))], fit_intercept=bool(bias != Bias.NONE),
-        penalize_intercept=bool(bias == Bias.PENALISED), intercept_scaling=10.0 ** rng.uniform(-2, 2), max_iter=300,
+        penalize_intercept=bool(bias == Bias.PENALIZED), intercept_scaling=10.0 ** rng.uniform(-2, 2), max_iter=300,
     )  # fmt: skip
     if "epsilon" in loss:
         return hinge.LinearSVR(epsilon=float(rng.choice([0.0, 0.1])), **options), X, f * 10.0 ** rng.uniform(-2, 2)
@@ -140,7 +140,7 @@ class TestShiftedFeatures:
         assert np.all((solution.beta >= problem.lower) & (solution.beta <= problem.upper))
         assert linear_optimality(problem, solution.weights, solution.offset, solution.beta).relative_gap <= 1e-8
 
-    @pytest.mark.parametrize("bias", [Bias.NONE, Bias.PENALISED])
+    @pytest.mark.parametrize("bias", [Bias.NONE, Bias.PENALIZED])
     def test_no_centering_without_a_free_offset(self, bias):
         X = np.random.default_rng(0).normal(size=(30, 2)) + 50.0
         assert centered(linear_regression(X, X[:, 0], np.ones(30), 0.1, "epsilon_insensitive", bias), True) is None

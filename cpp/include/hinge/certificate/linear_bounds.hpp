@@ -8,6 +8,7 @@
 // products with w are given.
 #pragma once
 
+#include "hinge/bias.hpp"
 #include "hinge/certificate/bounds.hpp"
 #include "hinge/certificate/linear_part.hpp"
 #include "hinge/kernels/samples.hpp"
@@ -15,14 +16,12 @@
 
 namespace hinge {
 
-enum class Offset { none = 0, penalized = 1, free = 2 };
-
 struct LinearBoundedProblem {
   const Samples& samples;
   Span<const double> target, lower, upper, ridge;  // one value per sample
   double tube = 0;
-  Offset offset = Offset::free;
-  double offset_scale = 1;  // B
+  Bias bias = Bias::free;
+  double bias_scale = 1;  // B
   double total = 0;
   double bounds_error = 0;  // relative error of lower, upper and ridge
   double totals_error = 0;  // relative error of total

@@ -10,14 +10,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "hinge/bias.hpp"
 #include "hinge/kernels/samples.hpp"
 #include "hinge/parallel.hpp"
 #include "hinge/run_control.hpp"
 #include "hinge/span.hpp"
 
 namespace hinge {
-
-enum class Bias : int { none = 0, penalised = 1, free = 2 };
 
 struct LinearProblem {
   Span<const double> target, lower, upper, ridge;  // t, lo, hi, D: one per sample; lo ≤ 0 ≤ hi

@@ -45,7 +45,7 @@ class CrammerSinger {
     for (std::size_t i = 0; i < n_; ++i) mean += norm_[i] = rows_.squared_norm(i);
     if (!std::isfinite(mean)) throw std::invalid_argument(kOverflow);
     mean /= static_cast<double>(std::max<std::size_t>(1, n_));
-    if (problem.bias == Bias::penalised) sigma_ = problem.bias_scale * problem.bias_scale;
+    if (problem.bias == Bias::penalized) sigma_ = problem.bias_scale * problem.bias_scale;
     if (problem.bias == Bias::free) sigma_ = mean > 0 ? 0.25 * mean : 1.0;
     best_.bounds.gap = best_.bounds.primal = best_.bounds.violation = std::numeric_limits<double>::infinity();
     best_.bounds.dual = -best_.bounds.gap;
@@ -247,7 +247,7 @@ class CrammerSinger {
     double primal = loss;
     for (double v : w_) primal += 0.5 * v * v;
     for (std::size_t m = 0; m < k_; ++m) {
-      if (problem_.bias == Bias::penalised) primal += 0.5 * bias(m) * bias(m) / sigma_;
+      if (problem_.bias == Bias::penalized) primal += 0.5 * bias(m) * bias(m) / sigma_;
       if (problem_.bias == Bias::free) gap += std::fabs(bias(m) * sum_[m]);
     }
     const LinearBounds bounds{primal, primal - gap, gap, worst};

@@ -31,7 +31,7 @@ class DescentOf final : public Descent {
             const LinearOptions& options, const Parallel& parallel)
       : rows_(data), samples_(samples), problem_(problem), parallel_(parallel), random_(options.seed),
         visit_order_(options.order), shrinking_(options.shrinking) {
-    if (problem.bias == Bias::penalised) sigma = problem.bias_scale * problem.bias_scale;
+    if (problem.bias == Bias::penalized) sigma = problem.bias_scale * problem.bias_scale;
     if (problem.bias == Bias::free) sigma = quarter_of_mean(norms);
     if (options.block_bytes == 0) stored_ = static_cast<double>(rows_.stored());
     all_ = Cells(data.rows);

@@ -11,7 +11,7 @@ namespace hinge {
 
 // 1/B² for a penalized bias, otherwise 0.
 inline double bias_ridge(const LinearProblem& problem) {
-  return problem.bias == Bias::penalised ? 1 / (problem.bias_scale * problem.bias_scale) : 0.0;
+  return problem.bias == Bias::penalized ? 1 / (problem.bias_scale * problem.bias_scale) : 0.0;
 }
 
 // Whether beta is inside its box and not at the kink of the tube.

@@ -12,7 +12,7 @@ namespace {
 // The derivative increases with b: safeguarded Newton iteration.
 double smooth_root(const LinearProblem& p, const LossArrays& losses, const LossPasses& passes, Span<const double> f,
                    double b) {
-  const double own = p.bias == Bias::penalised ? 1 / (p.bias_scale * p.bias_scale) : 0.0;
+  const double own = p.bias == Bias::penalized ? 1 / (p.bias_scale * p.bias_scale) : 0.0;
   double low = -std::numeric_limits<double>::infinity(), high = -low, step = 1;
   for (int round = 0; round < 200; ++round) {
     const LossRoot root = passes.root(losses, f.data(), b);
@@ -63,7 +63,7 @@ double kink_root(const LinearProblem& p, Span<const double> f) {
   for (const Kink& k : kinks) mass += k.jump;
   const double flat = 1e-12 * (mass + std::fabs(slope));
   if (kinks.empty()) return 0.0;
-  const double own = p.bias == Bias::penalised ? 1 / (p.bias_scale * p.bias_scale) : 0.0;
+  const double own = p.bias == Bias::penalized ? 1 / (p.bias_scale * p.bias_scale) : 0.0;
   // invariant: the slope just left of the window is `slope` (without own·b); the root is at or right of it
   std::size_t first = 0, last = kinks.size();
   while (last - first > 32) {

@@ -35,7 +35,7 @@ class PrimalRay {
     for (double& value : f) value *= t;
     b_ = best_offset(part_.problem, losses_.arrays(), LossPasses(), smooth_, f, b_);
     const double loss = linear_ops().bounds(losses_.arrays(), f.data(), b_, zeros_.data(), parts_.data()).loss;
-    const double own = part_.problem.bias == Bias::penalised ? b_ / part_.problem.bias_scale : 0.0;
+    const double own = part_.problem.bias == Bias::penalized ? b_ / part_.problem.bias_scale : 0.0;
     return 0.5 * (t * t * norm_ + own * own) + loss + part_.problem.total * b_;
   }
 
@@ -67,7 +67,7 @@ double best_dual_multiple(const LinearProblem& problem, Span<const double> beta,
     sum += b;
     largest = std::min(largest, (b > 0 ? problem.upper[i] : problem.lower[i]) / b);
   }
-  if (problem.bias == Bias::penalised) curvature += std::pow(problem.bias_scale * sum, 2);
+  if (problem.bias == Bias::penalized) curvature += std::pow(problem.bias_scale * sum, 2);
   if (!(gain > 0)) return 0.0;
   const double best = curvature > 0 ? gain / curvature : INFINITY;
   return std::isfinite(std::min(best, largest)) ? std::min(best, largest) : 1.0;

@@ -77,7 +77,7 @@ def solve_band(run: Run, band: Band, combined: Array, total: float) -> tuple[Arr
     X = X.toarray() if sp.issparse(X) and X.shape[1] <= 4 * X.shape[0] else X
     shift = np.asarray(X @ combined).ravel()
     samples = X
-    if objective.bias is Bias.PENALISED:
+    if objective.bias is Bias.PENALIZED:
         shift = shift + scale**2 * total
         column = np.full((band.n, 1), scale)
         samples = sp.hstack([X, column]).tocsr() if sp.issparse(X) else np.hstack([X, column])
@@ -92,5 +92,5 @@ def solve_band(run: Run, band: Band, combined: Array, total: float) -> tuple[Arr
     if objective.bias is Bias.FREE:
         b = float(solution.mu[0])
     else:
-        b = scale**2 * (total + float(np.sum(beta))) if objective.bias is Bias.PENALISED else 0.0
+        b = scale**2 * (total + float(np.sum(beta))) if objective.bias is Bias.PENALIZED else 0.0
     return w, b, beta

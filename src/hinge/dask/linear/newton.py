@@ -290,6 +290,6 @@ def line_search(
 def _penalty_slopes(objective: Objective, point: Point, direction: Direction, steps: Array) -> Array:
     """Slopes of the terms without losses."""
     slopes = float(point.w @ direction.w) + steps * float(direction.w @ direction.w)
-    if objective.bias.name == "PENALISED":
+    if objective.bias.name == "PENALIZED":
         slopes = slopes + (point.b + steps * direction.b) * direction.b / objective.bias_scale**2
     return np.asarray(slopes)

@@ -47,7 +47,7 @@ class Objective:
     def penalty(self, point: Point) -> float:
         """The terms without losses."""
         value = 0.5 * float(point.w @ point.w)
-        return value + 0.5 * (point.b / self.bias_scale) ** 2 if self.bias is Bias.PENALISED else value
+        return value + 0.5 * (point.b / self.bias_scale) ** 2 if self.bias is Bias.PENALIZED else value
 
     def primal(self, point: Point, sums: NewtonSums) -> float:
         """Objective with the exact losses."""
@@ -69,7 +69,7 @@ class Objective:
         scale = np.array(self.factors(sums))
         combined = scale @ sums.combined
         value = float(scale @ sums.linear - scale**2 @ sums.squares - 0.5 * combined @ combined)
-        if self.bias is Bias.PENALISED:
+        if self.bias is Bias.PENALIZED:
             value -= 0.5 * (self.bias_scale * float(scale @ sums.total)) ** 2
         return value
 
@@ -80,7 +80,7 @@ class Objective:
         total = float(np.sum(sums.total))
         if self.bias is Bias.NONE:
             offset = 0.0
-        elif self.bias is Bias.PENALISED:
+        elif self.bias is Bias.PENALIZED:
             offset = point.b / self.bias_scale**2 - total
         else:
             offset = -total
@@ -90,7 +90,7 @@ class Objective:
         """Second derivative with respect to the offset; zero without an offset."""
         if self.bias is Bias.NONE:
             return 0.0
-        return sums.corner + (1.0 / self.bias_scale**2 if self.bias is Bias.PENALISED else 0.0)
+        return sums.corner + (1.0 / self.bias_scale**2 if self.bias is Bias.PENALIZED else 0.0)
 
     def newton_direction(self, point: Point, sums: NewtonSums) -> Direction:
         """Solve (111) by a Cholesky factorization."""

@@ -133,7 +133,7 @@ def intercept_kind(estimator: Any) -> Bias:
     """Return the role of the intercept in the problem, from `fit_intercept` and `penalize_intercept`."""
     if not estimator.fit_intercept:
         return Bias.NONE
-    return Bias.PENALISED if estimator.penalize_intercept else Bias.FREE
+    return Bias.PENALIZED if estimator.penalize_intercept else Bias.FREE
 
 
 def make_solver(estimator: Any, X: Any, threads: int = 1, dual: Any = "auto") -> CoordinateDescent:

@@ -90,7 +90,7 @@ def _dense_features(problem: LinearProblem) -> Array:
     """X as a dense matrix, with a constant feature if the offset is penalized."""
     X = problem.X.toarray() if sp.issparse(problem.X) else np.asarray(problem.X)
     X = X.astype(np.float64)
-    return np.hstack([X, np.full((len(X), 1), problem.bias_scale)]) if problem.bias is Bias.PENALISED else X
+    return np.hstack([X, np.full((len(X), 1), problem.bias_scale)]) if problem.bias is Bias.PENALIZED else X
 
 
 def _linear_solution(
@@ -99,7 +99,7 @@ def _linear_solution(
     """A point of the kernel form as a solution of the linear form, with its certificate."""
     beta = program.Q.coefficients(alpha)
     weights = X.T @ beta
-    if problem.bias is Bias.PENALISED:
+    if problem.bias is Bias.PENALIZED:
         offset, weights = float(weights[-1] * problem.bias_scale), weights[:-1]
     else:
         offset = float(optimal_offset(program, alpha, gradient)[0]) if problem.bias is Bias.FREE else 0.0
