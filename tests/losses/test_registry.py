@@ -81,6 +81,8 @@ def test_a_registered_margin_loss_is_available_to_all_classifiers(registered):
     assert kernel.certificate_.primal == pytest.approx(linear.certificate_.primal, rel=1e-6)
     np.testing.assert_allclose(linear.coef_, kernel.coef_, atol=1e-4)
     assert hinge.OnlineSVC(loss="soft_hinge", gamma=1.0).fit(X, y).score(X, y) > 0.7
+    ranking = hinge.RankingSVM(C=0.01, loss="soft_hinge").fit(X[:40], y[:40])
+    assert ranking.status_ is hinge.Status.SOLVED
     path = hinge.quadratic_loss_path(X, y, loss="soft_hinge", gamma=0.3, lambda_min=0.1)
     assert path.kkt_violation < 1e-9
     assert (path.rho, path.h) == (1.5, 1.0)
