@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 from hinge import formulations as f
 from hinge import losses
 from hinge.kernels import RBF, DirectAccess, Precomputed, open_access
-from hinge.problems import Diagonal, Status, certify
+from hinge.problems import Diagonal, Status, optimality
 from hinge.solvers import SMO, InteriorPoint
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
@@ -141,7 +141,7 @@ def solve(label, formulation, access, direct):
     problem = formulation.build(access)
     solution = InteriorPoint().solve(problem)
     expansion = formulation.recover(*solution.point)
-    certificate = certify(formulation.certified_problem(direct), *formulation.dual_point(expansion))
+    certificate = optimality(formulation.certified_problem(direct), *formulation.dual_point(expansion))
     alpha, width = solution.alpha, problem.upper - problem.lower
     free = (alpha > problem.lower) & (alpha < problem.upper)
     slack = float(np.sum(np.where(np.isfinite(width), width, np.abs(alpha))[free]))
@@ -151,7 +151,7 @@ def solve(label, formulation, access, direct):
     unsolved = solution.status is not Status.SOLVED
     gap_in_double = gap = certificate.relative_gap
     if solution.remainder is not None:
-        gap = certify(problem, *solution.point, remainder=solution.remainder).relative_gap
+        gap = optimality(problem, *solution.point, remainder=solution.remainder).relative_gap
     extended = solution.remainder is not None
     return label, access.n, solution.iterations, gap, unsolved, difference, rounding, extended, gap_in_double
 
@@ -246,7 +246,7 @@ def timed_problems(n):
 
 
 def gap(problem, alpha):
-    return certify(problem, np.clip(alpha, problem.lower, problem.upper)).relative_gap
+    return optimality(problem, np.clip(alpha, problem.lower, problem.upper)).relative_gap
 
 
 def solve_by_piqp(problem, runs=1):
