@@ -233,11 +233,11 @@ def train(
     tol = settings.confirmed_tol
     certificates = certify_solutions(problems, solutions, kernel.psd, tol, control)
     if last.basis is None:
-        for k, certificate in enumerate(certificates):
-            loose = certificate.relative_gap > MAX_SOLVED_GAP and has_large_gap(certificate, tol)
-            if loose and solutions[k].status is Status.SOLVED:
-                solutions[k], certificates[k] = _reduce_gap(problems[k], solutions[k], settings, kernel.psd, control)
-    if last.basis is not None:
+        for certificate in certificates:
+            if certificate.relative_gap > MAX_SOLVED_GAP:
+                _reduce_gaps(problems, solutions, certificates, settings, kernel.psd, control)
+                break
+    else:
         exact = settings.solver.exact_bound
         approximation, rows = approximation_of(last.basis, certificates, exact), [s.rows for s in subproblems]
         certificates = reduced_certificates(access, last.basis, problems, solutions, rows, exact, whole_run)
@@ -320,31 +320,56 @@ def _refine(
     return solution
 
 
-def _reduce_gap(
-    problem: Problem, solution: Solution, settings: Settings, convex: bool | None, control: RunControl
-) -> tuple[Solution, Certificate]:
-    """Continue with smaller tolerances until the relative gap is small.
+def _reduce_gaps(
+    problems: Sequence[Problem], solutions: list[Solution], certificates: list[Certificate], settings: Settings,
+    convex: bool | None, control: RunControl,
+) -> None:  # fmt: skip
+    """Continue with smaller tolerances until the relative gaps are small; solutions and certificates are replaced.
 
-    A tolerance of the KKT violation does not bound the gap. Solvers that stop on the gap reached it up to rounding.
+    A tolerance of the KKT violation does not bound the gap. Solvers that stop on the gap reached it up to rounding. The
+    problems of a round are solved in a batch, so that they share kernel rows and threads.
     """
     tol, solver = settings.confirmed_tol, settings.solver
-    certificate = _certify_exact(problem, solution, convex, tol, control)
-    small = problem.Q.n <= MAX_LATE_SAMPLES and solver.max_iter < 0
-    steps = GAP_ROUND_STEPS + GAP_ROUND_STEPS_PER_SAMPLE * problem.Q.n if small else solver.max_iter
+    members = []
+    if solver.capabilities.tol == "kkt_violation":
+        for k, (solution, certificate) in enumerate(zip(solutions, certificates, strict=True)):
+            if solution.status is Status.SOLVED and certificate.relative_gap > MAX_SOLVED_GAP:
+                members.append(k)
     for round_ in range(1, MAX_GAP_ROUNDS + 1):
-        due_to_rounding = certificate.rounding > 0.5 * certificate.gap
-        if solver.capabilities.tol != "kkt_violation" or due_to_rounding or not has_large_gap(certificate, tol):
-            break
-        smaller = replace(solver, tol=max(solver.tol * GAP_ROUND_FACTOR**round_, MIN_REFINED_TOL), max_iter=steps)
-        following = solution.then(smaller.solve(problem, solution, control))
-        ended = following.status is not Status.SOLVED  # the tolerance of the fit was reached before
-        if ended and (following.error is not None or not following.exact):
-            return replace(solution, error=following.error), certificate
-        solution, before = replace(following, status=Status.SOLVED), certificate.gap
-        certificate = _certify_exact(problem, solution, convex, tol, control)
-        if ended or certificate.gap > MIN_GAP_REDUCTION * before:
-            break
-    return solution, certificate
+        members = [k for k in members if _gap_can_be_reduced(certificates[k], tol)]
+        smaller = replace(solver, tol=max(solver.tol * GAP_ROUND_FACTOR**round_, MIN_REFINED_TOL))
+        for k, following in _continue_batch(problems, solutions, members, smaller, control):
+            ended = following.status is not Status.SOLVED  # the tolerance of the fit was reached before
+            if ended and (following.error is not None or not following.exact):
+                solutions[k] = replace(solutions[k], error=following.error)
+                members.remove(k)
+                continue
+            solutions[k], before = replace(following, status=Status.SOLVED), certificates[k].gap
+            certificates[k] = _certify_exact(problems[k], solutions[k], convex, tol, control)
+            if ended or certificates[k].gap > MIN_GAP_REDUCTION * before:
+                members.remove(k)
+
+
+def _gap_can_be_reduced(certificate: Certificate, tol: float) -> bool:
+    """Whether the gap is large, and not mostly due to rounding."""
+    return certificate.rounding <= 0.5 * certificate.gap and has_large_gap(certificate, tol)
+
+
+def _continue_batch(
+    problems: Sequence[Problem], solutions: Sequence[Solution], members: Sequence[int], solver: Solver,
+    control: RunControl,
+) -> list[tuple[int, Solution]]:  # fmt: skip
+    """Continue from the solutions of some problems; those with few samples have a step limit of their own."""
+    found = []
+    for limited in (True, False):
+        group = [k for k in members if (problems[k].Q.n <= MAX_LATE_SAMPLES and solver.max_iter < 0) is limited]
+        if not group:
+            continue
+        steps = GAP_ROUND_STEPS + GAP_ROUND_STEPS_PER_SAMPLE * max(problems[k].Q.n for k in group)
+        limit = replace(solver, max_iter=steps) if limited else solver
+        later = limit.solve_batch([problems[k] for k in group], [solutions[k] for k in group], control)
+        found += [(k, solutions[k].then(each)) for k, each in zip(group, later, strict=True)]
+    return found
 
 
 def certify_solutions(
