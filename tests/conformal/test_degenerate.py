@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 import hinge
-from hinge.conformal import CVPlus, FullConformal, JackknifePlus
+from hinge.conformal import AdaptiveIntervals, ConformalDetector, CVPlus, FullConformal, JackknifePlus
 from hinge.inspection import influence
 from hinge.kernels import Laplacian
 
@@ -158,6 +158,13 @@ def test_labels_that_are_not_finite_are_rejected(label):
     model = FullConformal(hinge.SVR(gamma=1.0)).fit([[0.0], [1.0]], [0.0, 1.0])
     with pytest.raises(ValueError, match="NaN or infinity"):
         model.p_values([[0.5]], [label])
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+@pytest.mark.parametrize("make", [AdaptiveIntervals, ConformalDetector])
+def test_levels_zero_and_one_are_rejected(make, alpha):
+    with pytest.raises(ValueError, match="strictly between 0 and 1"):
+        make(alpha=alpha).fit(np.arange(12.0)[:, None], np.arange(12.0))
 
 
 # ---- classification ----
