@@ -133,6 +133,13 @@ def test_label_paths_equal_refits_on_1000_problems():
     run_all(check_label_paths, range(100, 1100))
 
 
+def test_coefficients_that_vanish_up_to_rounding_do_not_determine_the_offset():
+    """Without two samples all coefficients are zero. Those on the path were large and leave rounding errors."""
+    X, y = np.array([[-1.0, 0.0], [0.0, 2.0], [1.0, 0.0], [0.0, -1.0]]), np.array([2.0, 1.0, 2.0, -2.0])
+    model = hinge.IncrementalSVR(kernel="linear", epsilon=0.1).fit(X, y)
+    assert_allclose(model.leave_out([[1, 3]])[0], 2.0, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("weight", [1.0, 0.4])
 def test_one_training_sample_has_unbounded_sets(weight):
     """Only the new sample bounds the offset on one side, or it is the only free support vector."""

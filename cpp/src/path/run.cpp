@@ -308,6 +308,8 @@ PathResult ActiveSet::Engine::follow(PathData rate, double origin, double span, 
   const Run run{record, origin, &options, &control, &result, &stopwatch, &last_poll};
   result.reached = origin;
   unperturbed_.clear();
+  update_scales();
+  const double start_error = value_error_;
   if (!record) begin_tracking(frame);
   result.status = this->run(frame, run);
   end_tracking();
@@ -335,6 +337,7 @@ PathResult ActiveSet::Engine::follow(PathData rate, double origin, double span, 
   }
   result.violation = std::max(result.violation, violation());
   result.refactorings = refactorings_;
+  value_error_ = std::max(value_error_, start_error);  // variables that have vanished keep the rounding errors of before
   center_multipliers();
   return result;
 }
